@@ -1,0 +1,79 @@
+//! The one place where slots move: expire the late, then admit from the head.
+
+use core::time::Duration;
+
+use super::Gate;
+use crate::queue::{Key, Outcome, Waiting};
+use crate::{EventKind, Instant, Reason, Rejection};
+
+impl<W> Gate<W> {
+    /// Moves everything that `now` allows: first expires whoever is late, then hands free units to the head of the queue for
+    /// as long as they suffice for it. So a slot freed at or after a ticket's deadline never goes to it.
+    ///
+    /// While somebody waits, time never runs back: an earlier `now` counts as the latest one seen. An empty queue forgets.
+    pub fn advance(&mut self, now: Instant) {
+        self.advance_to(now);
+    }
+
+    /// Advances, and returns the instant that counts.
+    pub(super) fn advance_to(&mut self, now: Instant) -> Instant {
+        self.mark = if self.queue.len() > 0 { now.max(self.mark) } else { now };
+        while let Some(key) = self.queue.due(self.mark) {
+            self.expire(key);
+        }
+        while let Some(key) = self.next_admissible() {
+            self.hand_over(key);
+        }
+        self.mark
+    }
+
+    /// Whether slots could move if the time were known: somebody waits, and the head's units are free. Then
+    /// [`advance`](Gate::advance) is owed.
+    #[must_use]
+    pub fn wants_now(&self) -> bool {
+        self.next_admissible().is_some()
+    }
+
+    /// When somebody's time runs out next, so that [`advance`](Gate::advance) be called then.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.queue.next_deadline()
+    }
+
+    fn next_admissible(&self) -> Option<Key> {
+        self.queue.head().filter(|(_, cost)| cost.get() <= self.free()).map(|(key, _)| key)
+    }
+
+    fn expire(&mut self, key: Key) {
+        let Waiting { cost, since, deadline, waker } = self.queue.leave(key);
+        let waited = self.mark.nanos_since(since);
+        self.totals.expired += 1;
+        self.note(EventKind::Expired, |event| event.from_queue().cost(cost.get() as usize).waited(waited));
+        let limit_nanos = deadline.map(|deadline| deadline.nanos_since(since));
+        self.turn_out(key, Reason::Expired, waited, limit_nanos);
+        self.wakes.extend(waker);
+    }
+
+    fn hand_over(&mut self, key: Key) {
+        let Waiting { cost, since, waker, .. } = self.queue.leave(key);
+        let waited = self.mark.nanos_since(since);
+        self.take(cost.get());
+        self.count_wait(cost.get(), waited);
+        self.note(EventKind::Admitted, |event| event.from_queue().cost(cost.get() as usize).waited(waited));
+        self.queue.settle(key, Outcome::Granted { cost, waited_nanos: waited });
+        self.wakes.extend(waker);
+    }
+
+    fn count_wait(&mut self, cost: u32, waited_nanos: u64) {
+        self.totals.admitted_from_queue += 1;
+        self.totals.admitted_from_queue_units = self.totals.admitted_from_queue_units.wrapping_add(cost.into());
+        self.totals.cumulative_wait = self.totals.cumulative_wait.saturating_add(Duration::from_nanos(waited_nanos));
+        self.peaks.wait_nanos = self.peaks.wait_nanos.max(waited_nanos);
+    }
+
+    /// Leaves a rejection in the place of a request that has left the line.
+    pub(super) fn turn_out(&mut self, key: Key, reason: Reason, waited_nanos: u64, limit_nanos: Option<u64>) {
+        let rejection = Rejection { reason, figures: self.figures(), waited_nanos, limit_nanos };
+        self.queue.settle(key, Outcome::Rejected(rejection));
+    }
+}

@@ -1,0 +1,155 @@
+//! Changing the capacity, closing, and waiting for the end.
+
+use core::fmt;
+
+use super::Gate;
+use crate::limits::check_capacity;
+use crate::queue::Waiting;
+use crate::{EventKind, Instant, Invalid, Reason, Watch};
+
+/// What a resize did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Resized {
+    /// The capacity before.
+    pub previous: usize,
+    /// Waiters let in.
+    pub admitted: usize,
+}
+
+/// Why a resize was refused. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResizeError {
+    /// The gate is closed.
+    Closed,
+    /// The capacity is out of range, or less than somebody in the queue asks for.
+    Invalid(Invalid),
+}
+
+impl<W> Gate<W> {
+    /// Changes the capacity at `now`, after expiring the late and handing out what was free.
+    ///
+    /// Growing admits waiters in order. Shrinking cancels nothing: while more is in use than the new capacity allows, nobody is
+    /// admitted. The same capacity again changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the gate is closed, if the capacity is out of range, or if somebody waits for more units than it would have.
+    pub fn resize(&mut self, capacity: usize, now: Instant) -> Result<Resized, ResizeError> {
+        if self.closed {
+            return Err(ResizeError::Closed);
+        }
+        let units = check_capacity(capacity)?;
+        self.advance_to(now);
+        self.check_queued_costs(units)?;
+        Ok(self.set_capacity(units))
+    }
+
+    fn check_queued_costs(&self, capacity: u32) -> Result<(), Invalid> {
+        match self.queue.largest_cost() {
+            Some(cost) if cost > capacity => Err(Invalid::new(
+                "capacity",
+                capacity,
+                format_args!("must be at least {cost}, which a waiter asks for"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn set_capacity(&mut self, units: u32) -> Resized {
+        let previous = core::mem::replace(&mut self.capacity, units) as usize;
+        if previous == units as usize {
+            return Resized { previous, admitted: 0 };
+        }
+        let place = self.events.len();
+        self.note(EventKind::Resized, |event| event.previous_capacity(previous));
+        let before = self.totals.admitted;
+        self.advance_to(self.mark);
+        let admitted = (self.totals.admitted - before) as usize;
+        if let Some(event) = self.events.get_mut(place) {
+            event.affected_waiters = admitted;
+        }
+        Resized { previous, admitted }
+    }
+
+    /// Closes the gate at `now`: everyone who waits and everyone who comes is rejected; what runs goes on. Returns whether it
+    /// was open until then. From then on nothing is ever granted.
+    ///
+    /// The late are expired first, not closed; and a slot that was free for the head of the queue is handed to it.
+    pub fn close(&mut self, now: Instant) -> bool {
+        if self.closed {
+            return false;
+        }
+        self.advance_to(now);
+        self.closed = true;
+        let waiting = self.queue.len();
+        self.note(EventKind::Closed, |event| event.affected(waiting));
+        self.turn_out_everyone();
+        self.note_drained();
+        true
+    }
+
+    fn turn_out_everyone(&mut self) {
+        while let Some((key, cost)) = self.queue.head() {
+            let Waiting { since, waker, .. } = self.queue.leave(key);
+            let waited = self.mark.nanos_since(since);
+            self.totals.closed_while_waiting += 1;
+            self.note(EventKind::ClosedRejection, |event| event.from_queue().cost(cost.get() as usize).waited(waited));
+            self.turn_out(key, Reason::Closed, waited, None);
+            self.wakes.extend(waker);
+        }
+    }
+
+    /// Whether the gate is closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Whether the gate is closed and the last operation has ended.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.closed && self.in_flight == 0
+    }
+
+    /// Leaves `waker` to be given out by [`poll_wake`](Gate::poll_wake) when the gate has [drained](Gate::is_drained). To be
+    /// called only while it has not.
+    pub fn watch(&mut self, waker: W) -> Watch {
+        self.watchers.add(waker)
+    }
+
+    /// Replaces the waker of a watch. Returns what it displaced, to be dropped outside the caller's lock; if the gate has
+    /// drained, that is `waker` itself.
+    pub fn rewatch(&mut self, watch: &Watch, waker: W) -> W {
+        self.watchers.replace(watch, waker)
+    }
+
+    /// The waker of a watch that is not over.
+    #[must_use]
+    pub fn watched(&self, watch: &Watch) -> Option<&W> {
+        self.watchers.get(watch)
+    }
+
+    /// Gives a watch up. Returns its waker, if it was not over, to be dropped outside the caller's lock.
+    pub fn unwatch(&mut self, watch: Watch) -> Option<W> {
+        self.watchers.remove(watch)
+    }
+}
+
+impl From<Invalid> for ResizeError {
+    fn from(invalid: Invalid) -> Self {
+        ResizeError::Invalid(invalid)
+    }
+}
+
+impl fmt::Display for ResizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResizeError::Closed => f.write_str("cannot be resized: it is closed"),
+            ResizeError::Invalid(invalid) => invalid.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ResizeError {}

@@ -1,0 +1,132 @@
+//! Coming in: the judgement on a new request.
+
+use core::num::NonZeroU32;
+use core::time::Duration;
+
+use super::{Entry, Gate, Grant};
+use crate::queue::Waiting;
+use crate::{EventKind, Instant, Invalid, Reason, Rejection, Request, Ticket};
+
+/// What is to be done with a request whose deadline, if any, is still ahead.
+enum Verdict {
+    Admit,
+    Queue,
+    Saturated,
+    Expired,
+}
+
+impl<W> Gate<W> {
+    /// Decides on a request without knowing the time, or says with `None` that the answer depends on it: then nothing has
+    /// changed, and [`enter`](Gate::enter) is to be called.
+    ///
+    /// The answer depends on the time while anybody waits, for a request with a deadline, and for one that would have to wait.
+    ///
+    /// # Errors
+    ///
+    /// If the cost is zero or more than the whole capacity. That is counted nowhere.
+    pub fn enter_untimed(&mut self, request: &Request) -> Result<Option<Entry>, Invalid> {
+        if self.closed {
+            return Ok(Some(self.turn_away_closed(request)));
+        }
+        let cost = self.check_cost(request)?;
+        if request.before.is_some() || self.queue.len() > 0 {
+            return Ok(None);
+        }
+        Ok(match self.judge(request, cost) {
+            Verdict::Admit => Some(self.admit(cost)),
+            Verdict::Saturated => Some(self.turn_away_saturated(cost)),
+            Verdict::Expired => Some(self.turn_away_expired(cost)),
+            Verdict::Queue => None,
+        })
+    }
+
+    /// Decides on a request at `now`, after expiring the late and handing out what is free.
+    ///
+    /// The checks come in this order: closed, invalid cost, a deadline already past, room. Nobody is admitted past a waiter.
+    ///
+    /// # Errors
+    ///
+    /// If the cost is zero or more than the whole capacity. That is counted nowhere.
+    pub fn enter(&mut self, request: &Request, now: Instant) -> Result<Entry, Invalid> {
+        if self.closed {
+            return Ok(self.turn_away_closed(request));
+        }
+        let cost = self.check_cost(request)?;
+        let now = self.advance_to(now);
+        if request.before.is_some_and(|deadline| deadline <= now) {
+            return Ok(self.turn_away_expired(cost));
+        }
+        Ok(match self.judge(request, cost) {
+            Verdict::Admit => self.admit(cost),
+            Verdict::Queue => Entry::Queued(self.join(request, cost, now)),
+            Verdict::Saturated => self.turn_away_saturated(cost),
+            Verdict::Expired => self.turn_away_expired(cost),
+        })
+    }
+
+    fn check_cost(&self, request: &Request) -> Result<NonZeroU32, Invalid> {
+        match u32::try_from(request.cost).ok().and_then(NonZeroU32::new) {
+            Some(cost) if cost.get() <= self.capacity => Ok(cost),
+            _ => Err(self.invalid_cost(request.cost)),
+        }
+    }
+
+    #[cold]
+    fn invalid_cost(&self, cost: usize) -> Invalid {
+        Invalid::new("cost", cost, format_args!("must be from 1 to the capacity, {}", self.capacity))
+    }
+
+    fn judge(&self, request: &Request, cost: NonZeroU32) -> Verdict {
+        if self.queue.len() == 0 && cost.get() <= self.free() {
+            Verdict::Admit
+        } else if !request.may_queue {
+            Verdict::Saturated
+        } else if request.within == Some(Duration::ZERO) {
+            Verdict::Expired
+        } else if self.queue.len() >= self.waiting_room {
+            Verdict::Saturated
+        } else {
+            Verdict::Queue
+        }
+    }
+
+    fn admit(&mut self, cost: NonZeroU32) -> Entry {
+        self.take(cost.get());
+        self.note(EventKind::Admitted, |event| event.cost(cost.get() as usize));
+        Entry::Granted(Grant { cost })
+    }
+
+    fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant) -> Ticket {
+        let deadline = request.deadline(now, self.wait_limit);
+        let ticket = self.queue.push(Waiting { cost, since: now, deadline, waker: None });
+        self.totals.queued += 1;
+        self.totals.queued_units = self.totals.queued_units.wrapping_add(cost.get().into());
+        self.peaks.waiting = self.peaks.waiting.max(self.queue.len());
+        self.peaks.waiting_units = self.peaks.waiting_units.max(self.queue.units());
+        self.note(EventKind::Queued, |event| event.from_queue().cost(cost.get() as usize));
+        ticket
+    }
+
+    fn turn_away_closed(&mut self, request: &Request) -> Entry {
+        self.totals.closed_before_queue += 1;
+        self.note(EventKind::ClosedRejection, |event| event.cost(request.cost));
+        self.turn_away(Reason::Closed)
+    }
+
+    fn turn_away_saturated(&mut self, cost: NonZeroU32) -> Entry {
+        self.totals.saturated += 1;
+        self.note(EventKind::Saturated, |event| event.cost(cost.get() as usize));
+        self.turn_away(Reason::Saturated)
+    }
+
+    fn turn_away_expired(&mut self, cost: NonZeroU32) -> Entry {
+        self.totals.expired_before_queue += 1;
+        self.note(EventKind::Expired, |event| event.cost(cost.get() as usize).waited(0));
+        self.turn_away(Reason::Expired)
+    }
+
+    fn turn_away(&self, reason: Reason) -> Entry {
+        let limit_nanos = (reason == Reason::Expired).then_some(0);
+        Entry::Rejected(Rejection { reason, figures: self.figures(), waited_nanos: 0, limit_nanos })
+    }
+}

@@ -1,0 +1,83 @@
+//! The way of those who are in: parking, collecting, withdrawing, giving back. None of it takes the time.
+
+use core::mem;
+use core::num::NonZeroU32;
+
+use super::{Collected, Gate, Grant};
+use crate::queue::{Outcome, Place, Waiting};
+use crate::{EventKind, Instant, Ticket};
+
+impl<W> Gate<W> {
+    /// Leaves `waker` to be given out by [`poll_wake`](Gate::poll_wake) when the ticket is settled. Returns what it displaced,
+    /// to be dropped outside the caller's lock; if the ticket is settled already, that is `waker` itself: collect it.
+    pub fn park(&mut self, ticket: &Ticket, waker: W) -> Option<W> {
+        match self.queue.get_mut(ticket) {
+            Some(waiting) => mem::replace(&mut waiting.waker, Some(waker)),
+            None => Some(waker),
+        }
+    }
+
+    /// The waker parked with a ticket that still waits.
+    #[must_use]
+    pub fn parked(&self, ticket: &Ticket) -> Option<&W> {
+        self.queue.get(ticket)?.waker.as_ref()
+    }
+
+    /// The instant from which on a ticket that still waits is too late.
+    #[must_use]
+    pub fn deadline(&self, ticket: &Ticket) -> Option<Instant> {
+        self.queue.get(ticket)?.deadline
+    }
+
+    /// Redeems a ticket, or gives it back if it still waits.
+    pub fn collect(&mut self, ticket: Ticket) -> Collected {
+        if self.queue.is_waiting(&ticket) {
+            return Collected::Waiting(ticket);
+        }
+        match self.queue.redeem(ticket) {
+            Outcome::Granted { cost, .. } => Collected::Granted(Grant { cost }),
+            Outcome::Rejected(rejection) => Collected::Rejected(rejection),
+        }
+    }
+
+    /// Ends an operation: its units are free again. If somebody waits for them, [`wants_now`](Gate::wants_now) is now true.
+    pub fn release(&mut self, grant: Grant) {
+        let cost = grant.cost.get();
+        self.give_back(cost);
+        self.totals.finished += 1;
+        self.totals.finished_units = self.totals.finished_units.wrapping_add(cost.into());
+        self.note(EventKind::Released, |event| event.cost(cost as usize));
+        self.note_drained();
+    }
+
+    /// Withdraws a ticket in whatever state it is: a place in the queue is given up and counted as cancelled; a slot that was
+    /// handed over is given back and counted as abandoned; a rejection stays counted as it is. Returns the parked waker, to be
+    /// dropped outside the caller's lock.
+    ///
+    /// Whoever observes and wants the wait in the event exact calls [`advance`](Gate::advance) first.
+    pub fn cancel(&mut self, ticket: Ticket) -> Option<W> {
+        match self.queue.remove(ticket) {
+            Place::Waiting(waiting) => self.withdraw(waiting),
+            Place::Settled(Outcome::Granted { cost, waited_nanos }) => {
+                self.abandon(cost, waited_nanos);
+                None
+            }
+            Place::Settled(Outcome::Rejected(_)) => None,
+        }
+    }
+
+    fn withdraw(&mut self, waiting: Waiting<W>) -> Option<W> {
+        self.totals.cancelled += 1;
+        let waited = self.mark.nanos_since(waiting.since);
+        self.note(EventKind::Cancelled, |event| event.from_queue().cost(waiting.cost.get() as usize).waited(waited));
+        waiting.waker
+    }
+
+    fn abandon(&mut self, cost: NonZeroU32, waited_nanos: u64) {
+        self.give_back(cost.get());
+        self.totals.abandoned += 1;
+        self.totals.abandoned_units = self.totals.abandoned_units.wrapping_add(cost.get().into());
+        self.note(EventKind::Abandoned, |event| event.from_queue().cost(cost.get() as usize).waited(waited_nanos));
+        self.note_drained();
+    }
+}

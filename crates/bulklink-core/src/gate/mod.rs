@@ -1,0 +1,178 @@
+//! The gate: its state, what its inputs answer, and the small steps that they share.
+
+mod advance;
+mod control;
+mod enter;
+mod leave;
+mod output;
+
+use alloc::collections::VecDeque;
+use core::num::NonZeroU32;
+use core::time::Duration;
+
+pub use control::{ResizeError, Resized};
+
+use crate::event::EventLog;
+use crate::queue::Queue;
+use crate::watch::Watchers;
+use crate::{Event, EventKind, Figures, Instant, Invalid, Limits, Rejection, Ticket, Totals};
+
+/// The admission state machine. `W` is whatever tells a waiter to look again: a waker in an async front, a thread handle, a
+/// number in a test.
+///
+/// The crate's front page has the contract: who calls what, in which order.
+///
+/// # Panics
+///
+/// Tickets, grants and watches mean something only to the gate that issued them. Handing one to another gate is a programming
+/// error: that gate's account is wrong from then on, or it panics. Nothing else panics.
+#[derive(Debug)]
+pub struct Gate<W> {
+    instance: u64,
+    snapshots: u64,
+    capacity: u32,
+    waiting_room: u32,
+    wait_limit: Option<Duration>,
+    closed: bool,
+    in_flight: u32,
+    in_use: u32,
+    queue: Queue<W>,
+    /// The latest instant seen since the queue was last empty.
+    mark: Instant,
+    totals: Totals,
+    peaks: Peaks,
+    wakes: VecDeque<W>,
+    watchers: Watchers<W>,
+    events: EventLog,
+}
+
+#[derive(Debug, Default)]
+struct Peaks {
+    in_flight: u32,
+    in_use: u32,
+    waiting: u32,
+    waiting_units: u64,
+    wait_nanos: u64,
+}
+
+/// What [`enter`](Gate::enter) decided.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a grant or a ticket that is forgotten keeps its units or its place"]
+pub enum Entry {
+    /// Admitted. [`release`](Gate::release) the grant when the operation ends.
+    Granted(Grant),
+    /// In the queue. [`park`](Gate::park) a waker with the ticket, and [`collect`](Gate::collect) it when woken.
+    Queued(Ticket),
+    /// Turned away.
+    Rejected(Rejection),
+}
+
+/// What became of a ticket.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a grant or a ticket that is forgotten keeps its units or its place"]
+pub enum Collected {
+    /// Admitted. [`release`](Gate::release) the grant when the operation ends.
+    Granted(Grant),
+    /// Still in the queue: the ticket comes back.
+    Waiting(Ticket),
+    /// Expired, or turned away as the gate closed.
+    Rejected(Rejection),
+}
+
+/// The right to run one operation, until it is [released](Gate::release). Neither copied nor forged.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a forgotten grant keeps its units for good"]
+pub struct Grant {
+    cost: NonZeroU32,
+}
+
+impl Grant {
+    /// The units that it holds.
+    #[must_use]
+    pub const fn cost(&self) -> usize {
+        self.cost.get() as usize
+    }
+}
+
+impl<W> Gate<W> {
+    /// An open gate with nobody in it.
+    ///
+    /// # Errors
+    ///
+    /// If a limit is out of its range; the error names it.
+    pub fn new(limits: Limits) -> Result<Self, Invalid> {
+        Gate::with_instance(limits, 0)
+    }
+
+    /// As [`new`](Gate::new), with an identity for its snapshots, so that those of different gates are never compared.
+    ///
+    /// # Errors
+    ///
+    /// If a limit is out of its range; the error names it.
+    pub fn with_instance(limits: Limits, instance: u64) -> Result<Self, Invalid> {
+        let (capacity, waiting_room) = limits.check()?;
+        Ok(Gate {
+            instance,
+            snapshots: 0,
+            capacity,
+            waiting_room,
+            wait_limit: limits.wait_limit,
+            closed: false,
+            in_flight: 0,
+            in_use: 0,
+            queue: Queue::new(),
+            mark: Instant::EPOCH,
+            totals: Totals::default(),
+            peaks: Peaks::default(),
+            wakes: VecDeque::new(),
+            watchers: Watchers::new(),
+            events: EventLog::default(),
+        })
+    }
+
+    fn free(&self) -> u32 {
+        self.capacity.saturating_sub(self.in_use)
+    }
+
+    fn figures(&self) -> Figures {
+        Figures {
+            in_flight: self.in_flight,
+            in_use: self.in_use,
+            waiting: self.queue.len(),
+            capacity: self.capacity,
+            waiting_room: self.waiting_room,
+        }
+    }
+
+    /// Records what `describe` makes of a bare event of this kind. Nothing is built while nobody observes.
+    fn note(&mut self, kind: EventKind, describe: impl FnOnce(Event) -> Event) {
+        if self.events.observed {
+            let event = Event { is_closed: self.closed, ..Event::new(kind, self.figures()) };
+            self.events.record(describe(event));
+        }
+    }
+
+    /// Takes the units for one operation and counts it as admitted.
+    fn take(&mut self, cost: u32) {
+        self.in_flight += 1;
+        self.in_use += cost;
+        self.peaks.in_flight = self.peaks.in_flight.max(self.in_flight);
+        self.peaks.in_use = self.peaks.in_use.max(self.in_use);
+        self.totals.admitted += 1;
+        self.totals.admitted_units = self.totals.admitted_units.wrapping_add(cost.into());
+    }
+
+    /// Gives the units of one operation back.
+    fn give_back(&mut self, cost: u32) {
+        self.in_flight -= 1;
+        self.in_use -= cost;
+    }
+
+    /// Tells those who wait for it that the gate is closed and empty, if it is.
+    fn note_drained(&mut self) {
+        if self.is_drained() {
+            self.note(EventKind::Drained, |event| event);
+            self.wakes.extend(self.watchers.take_all());
+        }
+    }
+}

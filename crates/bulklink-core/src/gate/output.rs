@@ -1,0 +1,70 @@
+//! What is pulled out of the gate: wakers, events, snapshots.
+
+use core::time::Duration;
+
+use super::Gate;
+use crate::{Event, Limits, Snapshot};
+
+impl<W> Gate<W> {
+    /// The next waker to be woken, in the order in which tickets were settled; `None` when there is no more.
+    ///
+    /// Everyone who calls an input owes calls of this until it gives nothing. To be woken outside the caller's lock.
+    pub fn poll_wake(&mut self) -> Option<W> {
+        self.wakes.pop_front()
+    }
+
+    /// The next event, in the order in which things happened; `None` when there is no more.
+    ///
+    /// While the gate is observed, everyone who calls an input owes calls of this until it gives nothing.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    /// Whether a call of [`poll_wake`](Gate::poll_wake) or [`poll_event`](Gate::poll_event) would give something.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        !self.wakes.is_empty() || self.events.len() > 0
+    }
+
+    /// Begins or ends recording events. They cost nothing while nobody observes. What was recorded stays to be pulled.
+    pub fn observe(&mut self, observed: bool) {
+        self.events.observed = observed;
+    }
+
+    /// Whether events are recorded.
+    #[must_use]
+    pub fn is_observed(&self) -> bool {
+        self.events.observed
+    }
+
+    /// The limits in force.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        Limits {
+            capacity: self.capacity as usize,
+            waiting_room: self.waiting_room as usize,
+            wait_limit: self.wait_limit,
+        }
+    }
+
+    /// All figures at this moment. It is the next in the gate's series of snapshots, hence `&mut`.
+    pub fn snapshot(&mut self) -> Snapshot {
+        self.snapshots += 1;
+        Snapshot {
+            instance: self.instance,
+            number: self.snapshots,
+            limits: self.limits(),
+            in_flight: self.in_flight as usize,
+            in_use: self.in_use as usize,
+            waiting: self.queue.len() as usize,
+            waiting_units: self.queue.units(),
+            peak_in_flight: self.peaks.in_flight as usize,
+            peak_in_use: self.peaks.in_use as usize,
+            peak_waiting: self.peaks.waiting as usize,
+            peak_waiting_units: self.peaks.waiting_units,
+            longest_wait: Duration::from_nanos(self.peaks.wait_nanos),
+            is_closed: self.closed,
+            totals: self.totals,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A point in time, as the caller counts it.
+
+use core::ops::Add;
+use core::time::Duration;
+
+/// A point in time: nanoseconds since an epoch that the caller chooses.
+///
+/// All arithmetic saturates. 2⁶⁴ ns are 584 years, so only sentinel values such as `Duration::MAX` ever meet the end, and they
+/// then mean what they were meant to: [`FAR_FUTURE`](Instant::FAR_FUTURE), never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The first instant there is.
+    pub const EPOCH: Instant = Instant(0);
+
+    /// The last instant there is. As a deadline it means none.
+    pub const FAR_FUTURE: Instant = Instant(u64::MAX);
+
+    /// The instant `nanos` nanoseconds after the epoch.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Instant(nanos)
+    }
+
+    /// Nanoseconds since the epoch.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The time from `earlier` to this instant; zero if `earlier` is later.
+    #[must_use]
+    pub const fn saturating_since(self, earlier: Instant) -> Duration {
+        Duration::from_nanos(self.nanos_since(earlier))
+    }
+
+    pub(crate) const fn nanos_since(self, earlier: Instant) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// This instant moved forward by `by`, at most to [`FAR_FUTURE`](Instant::FAR_FUTURE).
+    #[must_use]
+    pub fn saturating_add(self, by: Duration) -> Self {
+        Instant(self.0.saturating_add(nanos(by)))
+    }
+
+    /// This instant moved back by `by`, at most to [`EPOCH`](Instant::EPOCH).
+    #[must_use]
+    pub fn saturating_sub(self, by: Duration) -> Self {
+        Instant(self.0.saturating_sub(nanos(by)))
+    }
+}
+
+/// Saturates, as [`saturating_add`](Instant::saturating_add) does.
+impl Add<Duration> for Instant {
+    type Output = Instant;
+
+    fn add(self, by: Duration) -> Instant {
+        self.saturating_add(by)
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_saturates_at_both_ends() {
+        let some = Instant::from_nanos(5);
+        assert_eq!(some + Duration::MAX, Instant::FAR_FUTURE);
+        assert_eq!(some.saturating_sub(Duration::MAX), Instant::EPOCH);
+        assert_eq!(Instant::EPOCH.saturating_since(some), Duration::ZERO);
+        assert_eq!((some + Duration::from_nanos(7)).saturating_since(some), Duration::from_nanos(7));
+    }
+}

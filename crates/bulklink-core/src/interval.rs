@@ -1,0 +1,80 @@
+//! What happened between two snapshots.
+
+use core::fmt;
+
+use crate::{Snapshot, Totals};
+
+/// The activity of a gate between two of its snapshots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Interval {
+    /// What was counted in between. Its [`average_wait`](Totals::average_wait) is that of the interval.
+    pub totals: Totals,
+}
+
+/// Why two snapshots make no interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IntervalError {
+    /// They are of different gates.
+    DifferentInstance {
+        /// The identity in the earlier snapshot.
+        earlier: u64,
+        /// The identity in the later snapshot.
+        later: u64,
+    },
+    /// The one given as earlier is the later one.
+    Reversed {
+        /// The number of the snapshot given as earlier.
+        earlier: u64,
+        /// The number of the snapshot given as later.
+        later: u64,
+    },
+    /// They are of different waiting rooms.
+    DifferentWaitingRoom {
+        /// The waiting room in the earlier snapshot.
+        earlier: usize,
+        /// The waiting room in the later snapshot.
+        later: usize,
+    },
+}
+
+impl Interval {
+    pub(crate) fn between(earlier: &Snapshot, later: &Snapshot) -> Result<Self, IntervalError> {
+        if earlier.instance != later.instance {
+            return Err(IntervalError::DifferentInstance { earlier: earlier.instance, later: later.instance });
+        }
+        if earlier.limits.waiting_room != later.limits.waiting_room {
+            let (earlier, later) = (earlier.limits.waiting_room, later.limits.waiting_room);
+            return Err(IntervalError::DifferentWaitingRoom { earlier, later });
+        }
+        if earlier.number > later.number {
+            return Err(IntervalError::Reversed { earlier: earlier.number, later: later.number });
+        }
+        Ok(Interval { totals: later.totals.since(&earlier.totals) })
+    }
+
+    /// Whether anything was counted.
+    #[must_use]
+    pub fn has_activity(&self) -> bool {
+        self.totals != Totals::default()
+    }
+}
+
+impl fmt::Display for IntervalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            IntervalError::DifferentInstance { earlier, later } => {
+                write!(f, "instance must be the same in both snapshots, got {earlier} and {later}")
+            }
+            IntervalError::Reversed { earlier, later } => {
+                write!(f, "number of the later snapshot must be the larger one, got {later} after {earlier}")
+            }
+            IntervalError::DifferentWaitingRoom { earlier, later } => {
+                write!(f, "waiting_room must be the same in both snapshots, got {earlier} and {later}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for IntervalError {}

@@ -1,0 +1,40 @@
+//! What a gate is configured with, and the check of it.
+
+use core::time::Duration;
+
+use crate::Invalid;
+
+/// The limits of a gate: how much may run at once, how many may wait, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Units that may be in use at once, 1 to [`MAX`](Limits::MAX). With a cost of one each, the number of operations.
+    pub capacity: usize,
+    /// Operations that may wait at once, 0 to [`MAX`](Limits::MAX), whatever each costs.
+    pub waiting_room: usize,
+    /// The longest that anyone waits, more than zero; `None` for as long as it takes.
+    pub wait_limit: Option<Duration>,
+}
+
+impl Limits {
+    /// The largest capacity and the largest waiting room: what 32 bits hold.
+    pub const MAX: usize = u32::MAX as usize;
+
+    /// The capacity and the waiting room, if all three limits are in range.
+    pub(crate) fn check(&self) -> Result<(u32, u32), Invalid> {
+        if self.wait_limit == Some(Duration::ZERO) {
+            return Err(Invalid::new("wait_limit", "0s", "must be longer than zero"));
+        }
+        Ok((check_capacity(self.capacity)?, narrow("waiting_room", self.waiting_room)?))
+    }
+}
+
+pub(crate) fn check_capacity(capacity: usize) -> Result<u32, Invalid> {
+    match narrow("capacity", capacity)? {
+        0 => Err(Invalid::new("capacity", 0, "must be at least 1")),
+        units => Ok(units),
+    }
+}
+
+fn narrow(field: &'static str, value: usize) -> Result<u32, Invalid> {
+    u32::try_from(value).map_err(|_| Invalid::new(field, value, format_args!("must be at most {}", Limits::MAX)))
+}

@@ -1,0 +1,104 @@
+//! Everything that is counted and never goes down.
+
+use core::time::Duration;
+
+/// Declares [`Totals`] with its difference, so that no counter can be left out of an interval.
+macro_rules! totals {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counters since the gate was made, or over an [`Interval`](crate::Interval). Counts of 64 bits wrap.
+        ///
+        /// Always true, with the occupancy of the same [`Snapshot`](crate::Snapshot):
+        ///
+        /// - admitted = finished + abandoned + in flight
+        /// - queued = admitted from queue + cancelled + expired + closed while waiting + waiting
+        /// - rejected = saturated + expired + expired before queue + closed; a cancellation is no rejection
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct Totals {
+            $($(#[$doc])* pub $name: u64,)*
+            /// Time that admitted waiters spent waiting, summed.
+            pub cumulative_wait: Duration,
+        }
+
+        impl Totals {
+            pub(crate) fn since(&self, earlier: &Totals) -> Totals {
+                Totals {
+                    $($name: self.$name.wrapping_sub(earlier.$name),)*
+                    cumulative_wait: self.cumulative_wait.saturating_sub(earlier.cumulative_wait),
+                }
+            }
+        }
+    };
+}
+
+totals! {
+    /// Requests admitted, at once or from the queue.
+    admitted,
+    /// Units of those.
+    admitted_units,
+    /// Requests admitted from the queue.
+    admitted_from_queue,
+    /// Units of those.
+    admitted_from_queue_units,
+    /// Requests withdrawn after admission and before they took their slot.
+    abandoned,
+    /// Units of those.
+    abandoned_units,
+    /// Requests that joined the queue.
+    queued,
+    /// Units of those.
+    queued_units,
+    /// Requests rejected for want of room.
+    saturated,
+    /// Requests that expired in the queue.
+    expired,
+    /// Requests that expired before they could queue.
+    expired_before_queue,
+    /// Requests withdrawn while they waited.
+    cancelled,
+    /// Requests rejected because the gate was closed when they came.
+    closed_before_queue,
+    /// Waiting requests rejected when the gate closed.
+    closed_while_waiting,
+    /// Operations that ended, however they ended.
+    finished,
+    /// Units of those.
+    finished_units,
+}
+
+impl Totals {
+    /// Requests admitted without waiting.
+    #[must_use]
+    pub const fn direct_admitted(&self) -> u64 {
+        self.admitted.wrapping_sub(self.admitted_from_queue)
+    }
+
+    /// Requests rejected because the gate was closed.
+    #[must_use]
+    pub const fn closed(&self) -> u64 {
+        self.closed_before_queue.wrapping_add(self.closed_while_waiting)
+    }
+
+    /// Requests turned away, for whatever reason.
+    #[must_use]
+    pub const fn rejected(&self) -> u64 {
+        self.saturated.wrapping_add(self.expired).wrapping_add(self.expired_before_queue).wrapping_add(self.closed())
+    }
+
+    /// Requests that left the queue, for whatever reason.
+    #[must_use]
+    pub const fn settled_waiting(&self) -> u64 {
+        self.admitted_from_queue
+            .wrapping_add(self.cancelled)
+            .wrapping_add(self.expired)
+            .wrapping_add(self.closed_while_waiting)
+    }
+
+    /// The mean wait of those admitted from the queue; `None` if there were none.
+    #[must_use]
+    pub fn average_wait(&self) -> Option<Duration> {
+        let nanos = self.cumulative_wait.as_nanos().checked_div(u128::from(self.admitted_from_queue))?;
+        // No single wait passes 64 bits of nanoseconds, so no mean of waits does.
+        Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+    }
+}

@@ -1,0 +1,91 @@
+//! What must hold after every input, whatever the script.
+
+use std::time::Duration;
+
+use bulklink_core::{Event, EventKind, Snapshot};
+
+use crate::model::Past;
+use crate::world::World;
+
+impl World {
+    /// Drains the gate and holds all of it against the model and against the laws.
+    pub fn check(&mut self, past_before: usize) {
+        self.check_outputs(past_before);
+        let snapshot = self.gate.snapshot();
+        self.check_against_model(&snapshot);
+        check_identities(&snapshot);
+        self.check_nobody_sleeps_beside_a_free_slot(&snapshot);
+    }
+
+    fn check_outputs(&mut self, past_before: usize) {
+        let woken: Vec<_> = std::iter::from_fn(|| self.gate.poll_wake()).collect();
+        assert_eq!(woken, std::mem::take(&mut self.model.woken), "who was woken, in order");
+        let mut expected = self.model.history[past_before..].iter();
+        let first = past_before as u64 + 1;
+        let mut number = first;
+        while let Some(event) = self.gate.poll_event() {
+            assert_eq!(event.number, number);
+            check_event(&event, expected.next().expect("no event without a cause"));
+            number += 1;
+        }
+        assert!(!self.gate.is_observed() || expected.next().is_none(), "an event is missing");
+        assert!(!self.gate.has_output());
+    }
+
+    fn check_against_model(&self, snapshot: &Snapshot) {
+        let model = &self.model;
+        assert_eq!(snapshot.totals, model.totals());
+        assert_eq!(snapshot.limits.capacity, model.capacity);
+        assert_eq!(snapshot.limits.waiting_room, model.waiting_room);
+        assert_eq!(snapshot.in_flight, model.running.len());
+        assert_eq!(snapshot.in_use, model.in_use());
+        assert_eq!(snapshot.waiting, model.line.len());
+        assert_eq!(snapshot.waiting_units, model.line.iter().map(|waiter| waiter.cost as u64).sum::<u64>());
+        assert_eq!(snapshot.is_closed, model.closed);
+        assert_eq!(snapshot.peak_in_flight, model.peak(|past| past.in_flight));
+        assert_eq!(snapshot.peak_in_use, model.peak(|past| past.in_use));
+        assert_eq!(snapshot.peak_waiting, model.peak(|past| past.waiting));
+        assert_eq!(snapshot.peak_waiting_units, model.peak(|past| past.waiting_units) as u64);
+        assert_eq!(snapshot.longest_wait, Duration::from_nanos(model.longest_wait()));
+        assert_eq!(self.gate.next_deadline().map(bulklink_core::Instant::as_nanos), model.next_deadline());
+    }
+
+    fn check_nobody_sleeps_beside_a_free_slot(&self, snapshot: &Snapshot) {
+        let head = self.model.line.first();
+        let could_run = head.is_some_and(|head| head.cost <= snapshot.free());
+        assert_eq!(self.gate.wants_now(), could_run, "whoever could run is owed an advance");
+    }
+}
+
+fn check_event(event: &Event, past: &Past) {
+    let seen = Past {
+        kind: event.kind,
+        cost: event.cost,
+        from_queue: event.from_queue,
+        waited: event.waited.map(|waited| u64::try_from(waited.as_nanos()).expect("small worlds")),
+        affected: event.affected_waiters,
+        previous_capacity: event.previous_capacity,
+        in_flight: event.figures.in_flight(),
+        in_use: event.figures.in_use(),
+        waiting: event.figures.waiting(),
+        waiting_units: past.waiting_units,
+        capacity: event.figures.capacity(),
+        is_closed: event.is_closed,
+    };
+    assert_eq!(seen, *past);
+    let granted = event.kind == EventKind::Admitted;
+    assert!(!(granted && event.is_closed), "once closed, nothing is granted");
+}
+
+fn check_identities(s: &Snapshot) {
+    let t = &s.totals;
+    assert_eq!(t.admitted, t.finished + t.abandoned + s.in_flight as u64);
+    assert_eq!(t.admitted_units, t.finished_units + t.abandoned_units + s.in_use as u64);
+    assert_eq!(t.queued, t.settled_waiting() + s.waiting as u64);
+    assert_eq!(t.settled_waiting(), t.admitted_from_queue + t.cancelled + t.expired + t.closed_while_waiting);
+    assert_eq!(t.rejected(), t.saturated + t.expired + t.expired_before_queue + t.closed());
+    assert_eq!(s.in_use + s.free(), s.limits.capacity + s.capacity_excess(), "units are conserved");
+    assert!(s.capacity_excess() == 0 || s.free() == 0);
+    assert!(s.waiting <= s.limits.waiting_room);
+    assert!(s.peak_in_flight >= s.in_flight && s.peak_in_use >= s.in_use && s.peak_waiting >= s.waiting);
+}

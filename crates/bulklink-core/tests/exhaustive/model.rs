@@ -1,0 +1,315 @@
+//! The reference model: what a gate must do, written to be read. It keeps its whole history and counts in it.
+
+use std::time::Duration;
+
+use bulklink_core::{EventKind, Totals};
+
+/// One instant and one unit of time in the searched worlds is a nanosecond.
+pub type Time = u64;
+
+/// The callers are numbered in the order in which they come.
+pub type Id = usize;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    pub cost: usize,
+    pub may_queue: bool,
+    pub within: Option<Time>,
+    pub before: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Granted,
+    Queued,
+    Saturated,
+    Expired { waited: Time, limit: Time },
+    Closed { waited: Time },
+    Invalid,
+}
+
+#[derive(Clone, Debug)]
+pub struct Waiter {
+    pub id: Id,
+    pub cost: usize,
+    pub since: Time,
+    pub deadline: Option<Time>,
+}
+
+/// Something that happened, and the occupancy right after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Past {
+    pub kind: EventKind,
+    pub cost: Option<usize>,
+    pub from_queue: bool,
+    pub waited: Option<Time>,
+    pub affected: usize,
+    pub previous_capacity: Option<usize>,
+    pub in_flight: usize,
+    pub in_use: usize,
+    pub waiting: usize,
+    pub waiting_units: usize,
+    pub capacity: usize,
+    pub is_closed: bool,
+}
+
+#[derive(Debug)]
+pub struct Model {
+    pub capacity: usize,
+    pub waiting_room: usize,
+    pub wait_limit: Option<Time>,
+    pub closed: bool,
+    /// Who runs, with the cost: those who took their slot and those who were handed one.
+    pub running: Vec<(Id, usize)>,
+    pub line: Vec<Waiter>,
+    /// What became of those who waited and have not asked yet; with the wait of those who were handed a slot.
+    pub settled: Vec<(Id, Answer, Time)>,
+    pub woken: Vec<Id>,
+    pub history: Vec<Past>,
+    latest: Time,
+}
+
+impl Model {
+    pub fn new(capacity: usize, waiting_room: usize, wait_limit: Option<Time>) -> Self {
+        Model {
+            capacity,
+            waiting_room,
+            wait_limit,
+            closed: false,
+            running: vec![],
+            line: vec![],
+            settled: vec![],
+            woken: vec![],
+            history: vec![],
+            latest: 0,
+        }
+    }
+
+    pub fn in_use(&self) -> usize {
+        self.running.iter().map(|(_, cost)| cost).sum()
+    }
+
+    pub fn free(&self) -> usize {
+        self.capacity.saturating_sub(self.in_use())
+    }
+
+    pub fn head_fits(&self) -> bool {
+        self.line.first().is_some_and(|head| head.cost <= self.free())
+    }
+
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.line.iter().filter_map(|waiter| waiter.deadline).min()
+    }
+
+    pub fn enter(&mut self, id: Id, ask: Ask, now: Time) -> Answer {
+        if self.closed {
+            self.past(EventKind::ClosedRejection, |past| past.cost = Some(ask.cost));
+            return Answer::Closed { waited: 0 };
+        }
+        if ask.cost == 0 || ask.cost > self.capacity {
+            return Answer::Invalid;
+        }
+        let now = self.advance(now);
+        if ask.before.is_some_and(|before| before <= now) {
+            return self.expired_at_once(ask);
+        }
+        if self.line.is_empty() && ask.cost <= self.free() {
+            self.running.push((id, ask.cost));
+            self.past(EventKind::Admitted, |past| past.cost = Some(ask.cost));
+            return Answer::Granted;
+        }
+        if ask.may_queue && ask.within == Some(0) {
+            return self.expired_at_once(ask);
+        }
+        if !ask.may_queue || self.line.len() >= self.waiting_room {
+            self.past(EventKind::Saturated, |past| past.cost = Some(ask.cost));
+            return Answer::Saturated;
+        }
+        let by_limit = ask.within.into_iter().chain(self.wait_limit).min().map(|limit| now + limit);
+        let deadline = by_limit.into_iter().chain(ask.before).min();
+        self.line.push(Waiter { id, cost: ask.cost, since: now, deadline });
+        self.past(EventKind::Queued, |past| (past.cost, past.from_queue) = (Some(ask.cost), true));
+        Answer::Queued
+    }
+
+    fn expired_at_once(&mut self, ask: Ask) -> Answer {
+        self.past(EventKind::Expired, |past| (past.cost, past.waited) = (Some(ask.cost), Some(0)));
+        Answer::Expired { waited: 0, limit: 0 }
+    }
+
+    /// What time allows: the late go first, the earliest deadline first; then the head of the line, while it fits.
+    pub fn advance(&mut self, now: Time) -> Time {
+        self.latest = if self.line.is_empty() { now } else { now.max(self.latest) };
+        let now = self.latest;
+        while let Some(late) = self.next_deadline().filter(|&deadline| deadline <= now) {
+            let place = self.line.iter().position(|waiter| waiter.deadline == Some(late)).expect("somebody is late");
+            let waiter = self.line.remove(place);
+            self.past_of(EventKind::Expired, &waiter, now);
+            let limit = late - waiter.since;
+            self.settle(&waiter, Answer::Expired { waited: now - waiter.since, limit });
+        }
+        while self.head_fits() {
+            let head = self.line.remove(0);
+            self.running.push((head.id, head.cost));
+            self.past_of(EventKind::Admitted, &head, now);
+            self.settle(&head, Answer::Granted);
+        }
+        now
+    }
+
+    fn settle(&mut self, waiter: &Waiter, answer: Answer) {
+        self.settled.push((waiter.id, answer, self.latest - waiter.since));
+        self.woken.push(waiter.id);
+    }
+
+    pub fn collect(&mut self, id: Id) -> Answer {
+        match self.settled.iter().position(|settled| settled.0 == id) {
+            Some(place) => self.settled.remove(place).1,
+            None => Answer::Queued,
+        }
+    }
+
+    pub fn release(&mut self, id: Id) {
+        let cost = self.stop(id);
+        self.past(EventKind::Released, |past| past.cost = Some(cost));
+        self.note_drained();
+    }
+
+    pub fn cancel(&mut self, id: Id) {
+        if let Some(place) = self.line.iter().position(|waiter| waiter.id == id) {
+            let waiter = self.line.remove(place);
+            self.past_of(EventKind::Cancelled, &waiter, self.latest);
+            return;
+        }
+        let place = self.settled.iter().position(|settled| settled.0 == id).expect("waiting or settled");
+        let (_, answer, waited) = self.settled.remove(place);
+        if answer == Answer::Granted {
+            let cost = self.stop(id);
+            self.past(EventKind::Abandoned, |past| {
+                (past.cost, past.from_queue, past.waited) = (Some(cost), true, Some(waited));
+            });
+            self.note_drained();
+        }
+    }
+
+    fn stop(&mut self, id: Id) -> usize {
+        let place = self.running.iter().position(|running| running.0 == id).expect("it runs");
+        self.running.remove(place).1
+    }
+
+    /// Whether the resize was accepted.
+    pub fn resize(&mut self, capacity: usize, now: Time) -> bool {
+        if self.closed || capacity == 0 {
+            return false;
+        }
+        let now = self.advance(now);
+        if self.line.iter().any(|waiter| waiter.cost > capacity) {
+            return false;
+        }
+        if capacity != self.capacity {
+            let previous = std::mem::replace(&mut self.capacity, capacity);
+            self.past(EventKind::Resized, |past| past.previous_capacity = Some(previous));
+            let place = self.history.len() - 1;
+            self.advance(now);
+            self.history[place].affected = self.history.len() - 1 - place;
+        }
+        true
+    }
+
+    pub fn close(&mut self, now: Time) {
+        if self.closed {
+            return;
+        }
+        let now = self.advance(now);
+        self.closed = true;
+        let waiting = self.line.len();
+        self.past(EventKind::Closed, |past| past.affected = waiting);
+        while !self.line.is_empty() {
+            let head = self.line.remove(0);
+            self.past_of(EventKind::ClosedRejection, &head, now);
+            self.settle(&head, Answer::Closed { waited: now - head.since });
+        }
+        self.note_drained();
+    }
+
+    fn note_drained(&mut self) {
+        if self.closed && self.running.is_empty() {
+            self.past(EventKind::Drained, |_| ());
+        }
+    }
+
+    fn past_of(&mut self, kind: EventKind, waiter: &Waiter, now: Time) {
+        self.past(kind, |past| {
+            (past.cost, past.from_queue, past.waited) = (Some(waiter.cost), true, Some(now - waiter.since));
+        });
+    }
+
+    fn past(&mut self, kind: EventKind, describe: impl FnOnce(&mut Past)) {
+        let mut past = Past {
+            kind,
+            cost: None,
+            from_queue: false,
+            waited: None,
+            affected: 0,
+            previous_capacity: None,
+            in_flight: self.running.len(),
+            in_use: self.in_use(),
+            waiting: self.line.len(),
+            waiting_units: self.line.iter().map(|waiter| waiter.cost).sum(),
+            capacity: self.capacity,
+            is_closed: self.closed,
+        };
+        describe(&mut past);
+        self.history.push(past);
+    }
+
+    /// Every counter, counted anew in the history.
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for past in &self.history {
+            count(&mut totals, past);
+        }
+        totals
+    }
+
+    pub fn peak(&self, figure: impl Fn(&Past) -> usize) -> usize {
+        self.history.iter().map(figure).max().unwrap_or(0)
+    }
+
+    pub fn longest_wait(&self) -> Time {
+        let admitted = self.history.iter().filter(|past| past.kind == EventKind::Admitted);
+        admitted.filter_map(|past| past.waited).max().unwrap_or(0)
+    }
+}
+
+fn count(totals: &mut Totals, past: &Past) {
+    let units = past.cost.unwrap_or(0) as u64;
+    match (past.kind, past.from_queue) {
+        (EventKind::Admitted, from_queue) => {
+            totals.admitted += 1;
+            totals.admitted_units += units;
+            totals.admitted_from_queue += u64::from(from_queue);
+            totals.admitted_from_queue_units += if from_queue { units } else { 0 };
+            totals.cumulative_wait += Duration::from_nanos(past.waited.unwrap_or(0));
+        }
+        (EventKind::Abandoned, _) => {
+            totals.abandoned += 1;
+            totals.abandoned_units += units;
+        }
+        (EventKind::Queued, _) => {
+            totals.queued += 1;
+            totals.queued_units += units;
+        }
+        (EventKind::Released, _) => {
+            totals.finished += 1;
+            totals.finished_units += units;
+        }
+        (EventKind::Saturated, _) => totals.saturated += 1,
+        (EventKind::Expired, true) => totals.expired += 1,
+        (EventKind::Expired, false) => totals.expired_before_queue += 1,
+        (EventKind::Cancelled, _) => totals.cancelled += 1,
+        (EventKind::ClosedRejection, true) => totals.closed_while_waiting += 1,
+        (EventKind::ClosedRejection, false) => totals.closed_before_queue += 1,
+        _ => {}
+    }
+}

@@ -1,0 +1,221 @@
+//! One small world: a gate and the model side by side, given the same inputs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use bulklink_core::{Collected, Entry, Gate, Grant, Instant, Limits, Reason, Rejection, Request, Ticket};
+
+use crate::model::{Answer, Ask, Id, Model, Time};
+
+#[derive(Clone, Copy, Debug)]
+pub enum Input {
+    Enter(Ask),
+    Collect(Id),
+    Release(Id),
+    Cancel(Id),
+    Resize(usize),
+    Close,
+    /// Time passes and nobody calls.
+    Tick,
+    /// The clock is set back and nobody calls.
+    TickBack,
+    Advance,
+}
+
+/// How a world begins.
+#[derive(Clone, Debug)]
+pub struct Start {
+    pub capacity: usize,
+    pub waiting_room: usize,
+    pub wait_limit: Option<Time>,
+    pub observed: bool,
+    /// What has happened already, so that the search spends its depth where things get interesting.
+    pub prelude: Vec<Input>,
+}
+
+pub struct World {
+    pub gate: Gate<Id>,
+    pub model: Model,
+    pub now: Time,
+    pub came: Id,
+    pub tickets: BTreeMap<Id, Ticket>,
+    pub grants: BTreeMap<Id, Grant>,
+    /// Who was still waiting when its deadline had come.
+    late: BTreeSet<Id>,
+}
+
+impl World {
+    pub fn new(start: &Start) -> Self {
+        let limits = Limits {
+            capacity: start.capacity,
+            waiting_room: start.waiting_room,
+            wait_limit: start.wait_limit.map(Duration::from_nanos),
+        };
+        let mut gate = Gate::new(limits).expect("the worlds are valid");
+        gate.observe(start.observed);
+        let model = Model::new(start.capacity, start.waiting_room, start.wait_limit);
+        let mut world = World {
+            gate,
+            model,
+            now: 10,
+            came: 0,
+            tickets: BTreeMap::new(),
+            grants: BTreeMap::new(),
+            late: BTreeSet::new(),
+        };
+        for &input in &start.prelude {
+            world.apply(input);
+        }
+        world
+    }
+
+    /// The inputs that make sense here: every way of asking, everything that those who are in can do, and time.
+    pub fn options(&self) -> Vec<Input> {
+        let ask = Ask { cost: 1, may_queue: true, within: None, before: None };
+        let mut options = vec![
+            Input::Enter(ask),
+            Input::Enter(Ask { cost: 2, ..ask }),
+            Input::Enter(Ask { may_queue: false, ..ask }),
+            Input::Enter(Ask { within: Some(1), ..ask }),
+            Input::Enter(Ask { before: Some(self.now + 2), ..ask }),
+            Input::Tick,
+            Input::Advance,
+            Input::Resize(self.model.capacity % 3 + 1),
+            Input::Resize((self.model.capacity + 1) % 3 + 1),
+        ];
+        options.extend(self.tickets.keys().flat_map(|&id| [Input::Collect(id), Input::Cancel(id)]));
+        options.extend(self.grants.keys().map(|&id| Input::Release(id)));
+        if !self.model.closed {
+            options.push(Input::Close);
+        }
+        options
+    }
+
+    /// The rarer inputs, tried once at the end of every script.
+    pub fn last_options(&self) -> Vec<Input> {
+        let ask = Ask { cost: 1, may_queue: true, within: None, before: None };
+        vec![
+            Input::Enter(Ask { cost: 0, ..ask }),
+            Input::Enter(Ask { cost: self.model.capacity + 1, before: Some(self.now), ..ask }),
+            Input::Enter(Ask { within: Some(0), ..ask }),
+            Input::Enter(Ask { before: Some(self.now), ..ask }),
+            Input::Resize(self.model.capacity),
+            Input::Resize(0),
+            Input::TickBack,
+        ]
+    }
+
+    /// Gives the input to both, and holds the gate's answer against the model's.
+    pub fn apply(&mut self, input: Input) {
+        let now = Instant::from_nanos(self.now);
+        match input {
+            Input::Enter(ask) => self.enter(ask, now),
+            Input::Collect(id) => self.collect(id),
+            Input::Release(id) => {
+                self.gate.release(self.grants.remove(&id).expect("a live grant"));
+                self.model.release(id);
+            }
+            Input::Cancel(id) => {
+                let was_waiting = self.model.line.iter().any(|waiter| waiter.id == id);
+                let waker = self.gate.cancel(self.tickets.remove(&id).expect("a live ticket"));
+                assert_eq!(waker, was_waiting.then_some(id), "a waker comes back from whoever waited");
+                self.model.cancel(id);
+            }
+            Input::Resize(capacity) => {
+                let admitted = self.model.running.len();
+                let resized = self.gate.resize(capacity, now);
+                assert_eq!(resized.is_ok(), self.model.resize(capacity, self.now), "{resized:?}");
+                if let Ok(resized) = resized {
+                    assert!(resized.admitted <= self.model.running.len() - admitted);
+                }
+            }
+            Input::Close => {
+                assert_eq!(self.gate.close(now), !self.model.closed);
+                self.model.close(self.now);
+            }
+            Input::Tick => self.now += 1,
+            Input::TickBack => self.now -= 1,
+            Input::Advance => {
+                self.gate.advance(now);
+                self.model.advance(self.now);
+            }
+        }
+        self.remember_the_late();
+    }
+
+    fn remember_the_late(&mut self) {
+        let now = Instant::from_nanos(self.now);
+        let is_late = |ticket: &Ticket| self.gate.deadline(ticket).is_some_and(|deadline| deadline <= now);
+        self.late.extend(self.tickets.iter().filter(|(_, ticket)| is_late(ticket)).map(|(&id, _)| id));
+    }
+
+    fn enter(&mut self, ask: Ask, now: Instant) {
+        let id = self.came;
+        self.came += 1;
+        let entry = match self.gate.enter_untimed(&request(ask)) {
+            Ok(None) => self.gate.enter(&request(ask), now),
+            Ok(Some(entry)) => Ok(entry),
+            Err(invalid) => Err(invalid),
+        };
+        let expected = self.model.enter(id, ask, self.now);
+        let Ok(entry) = entry else {
+            assert_eq!(expected, Answer::Invalid);
+            return;
+        };
+        let answer = match entry {
+            Entry::Granted(grant) => {
+                self.grants.insert(id, grant);
+                Answer::Granted
+            }
+            Entry::Queued(ticket) => {
+                assert_eq!(self.gate.park(&ticket, id), None);
+                self.tickets.insert(id, ticket);
+                Answer::Queued
+            }
+            Entry::Rejected(rejection) => answer_of(&rejection),
+        };
+        assert_eq!(answer, expected);
+    }
+
+    fn collect(&mut self, id: Id) {
+        let ticket = self.tickets.remove(&id).expect("a live ticket");
+        let answer = match self.gate.collect(ticket) {
+            Collected::Granted(grant) => {
+                assert!(!self.late.contains(&id), "no grant at or after a deadline");
+                self.grants.insert(id, grant);
+                Answer::Granted
+            }
+            Collected::Waiting(ticket) => {
+                self.tickets.insert(id, ticket);
+                Answer::Queued
+            }
+            Collected::Rejected(rejection) => answer_of(&rejection),
+        };
+        assert_eq!(answer, self.model.collect(id));
+    }
+}
+
+fn request(ask: Ask) -> Request {
+    let mut request = Request::new().cost(ask.cost);
+    if !ask.may_queue {
+        request = request.now();
+    }
+    if let Some(limit) = ask.within {
+        request = request.within(Duration::from_nanos(limit));
+    }
+    if let Some(deadline) = ask.before {
+        request = request.before(Instant::from_nanos(deadline));
+    }
+    request
+}
+
+fn answer_of(rejection: &Rejection) -> Answer {
+    let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).expect("small worlds");
+    let waited = nanos(rejection.waited());
+    match rejection.reason() {
+        Reason::Saturated => Answer::Saturated,
+        Reason::Expired => Answer::Expired { waited, limit: nanos(rejection.limit().expect("an effective limit")) },
+        Reason::Closed => Answer::Closed { waited },
+        other => panic!("unknown reason {other:?}"),
+    }
+}
