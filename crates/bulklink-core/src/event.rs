@@ -79,7 +79,7 @@ impl Event {
         self
     }
 
-    pub(crate) fn from_queue(mut self) -> Self {
+    pub(crate) fn queued(mut self) -> Self {
         self.from_queue = true;
         self
     }

@@ -75,7 +75,8 @@ pub struct Rejection {
     pub(crate) reason: Reason,
     pub(crate) figures: Figures,
     pub(crate) waited_nanos: u64,
-    pub(crate) limit_nanos: Option<u64>,
+    /// Has a meaning for the reason `Expired` only.
+    pub(crate) limit_nanos: u64,
 }
 
 impl Rejection {
@@ -101,6 +102,6 @@ impl Rejection {
     /// and what its deadline left. Zero if that deadline was past when it came.
     #[must_use]
     pub fn limit(&self) -> Option<Duration> {
-        self.limit_nanos.map(Duration::from_nanos)
+        (self.reason == Reason::Expired).then(|| Duration::from_nanos(self.limit_nanos))
     }
 }

@@ -52,12 +52,10 @@ impl Request {
         self
     }
 
-    /// The instant from which on it is too late, for a wait that begins `now`.
-    pub(crate) fn deadline(&self, now: Instant, wait_limit: Option<Duration>) -> Option<Instant> {
-        let limit = [self.within, wait_limit].into_iter().flatten().min();
-        let by_limit = limit.map(|limit| now.saturating_add(limit));
-        let earliest = [by_limit, self.before].into_iter().flatten().min();
-        earliest.filter(|&deadline| deadline < Instant::FAR_FUTURE)
+    /// The instant from which on it is too late, for a wait that begins `now`; the far future for never.
+    pub(crate) fn deadline(&self, now: Instant, wait_limit: Option<Duration>) -> Instant {
+        let limit = [self.within, wait_limit].into_iter().flatten().min().unwrap_or(Duration::MAX);
+        now.saturating_add(limit).min(self.before.unwrap_or(Instant::FAR_FUTURE))
     }
 }
 

@@ -48,9 +48,8 @@ impl<W> Gate<W> {
         let Waiting { cost, since, deadline, waker } = self.queue.leave(key);
         let waited = self.mark.nanos_since(since);
         self.totals.expired += 1;
-        self.note(EventKind::Expired, |event| event.from_queue().cost(cost.get() as usize).waited(waited));
-        let limit_nanos = deadline.map(|deadline| deadline.nanos_since(since));
-        self.turn_out(key, Reason::Expired, waited, limit_nanos);
+        self.note(EventKind::Expired, |event| event.queued().cost(cost.get() as usize).waited(waited));
+        self.turn_out(key, Reason::Expired, waited, deadline.nanos_since(since));
         self.wakes.extend(waker);
     }
 
@@ -59,7 +58,7 @@ impl<W> Gate<W> {
         let waited = self.mark.nanos_since(since);
         self.take(cost.get());
         self.count_wait(cost.get(), waited);
-        self.note(EventKind::Admitted, |event| event.from_queue().cost(cost.get() as usize).waited(waited));
+        self.note(EventKind::Admitted, |event| event.queued().cost(cost.get() as usize).waited(waited));
         self.queue.settle(key, Outcome::Granted { cost, waited_nanos: waited });
         self.wakes.extend(waker);
     }
@@ -72,7 +71,7 @@ impl<W> Gate<W> {
     }
 
     /// Leaves a rejection in the place of a request that has left the line.
-    pub(super) fn turn_out(&mut self, key: Key, reason: Reason, waited_nanos: u64, limit_nanos: Option<u64>) {
+    pub(super) fn turn_out(&mut self, key: Key, reason: Reason, waited_nanos: u64, limit_nanos: u64) {
         let rejection = Rejection { reason, figures: self.figures(), waited_nanos, limit_nanos };
         self.queue.settle(key, Outcome::Rejected(rejection));
     }

@@ -64,9 +64,9 @@ impl<W> Gate<W> {
         }
         let place = self.events.len();
         self.note(EventKind::Resized, |event| event.previous_capacity(previous));
-        let before = self.totals.admitted;
+        let waited = self.queue.len();
         self.advance_to(self.mark);
-        let admitted = (self.totals.admitted - before) as usize;
+        let admitted = (waited - self.queue.len()) as usize;
         if let Some(event) = self.events.get_mut(place) {
             event.affected_waiters = admitted;
         }
@@ -95,8 +95,8 @@ impl<W> Gate<W> {
             let Waiting { since, waker, .. } = self.queue.leave(key);
             let waited = self.mark.nanos_since(since);
             self.totals.closed_while_waiting += 1;
-            self.note(EventKind::ClosedRejection, |event| event.from_queue().cost(cost.get() as usize).waited(waited));
-            self.turn_out(key, Reason::Closed, waited, None);
+            self.note(EventKind::ClosedRejection, |event| event.queued().cost(cost.get() as usize).waited(waited));
+            self.turn_out(key, Reason::Closed, waited, 0);
             self.wakes.extend(waker);
         }
     }

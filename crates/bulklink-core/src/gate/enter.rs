@@ -103,7 +103,7 @@ impl<W> Gate<W> {
         self.totals.queued_units = self.totals.queued_units.wrapping_add(cost.get().into());
         self.peaks.waiting = self.peaks.waiting.max(self.queue.len());
         self.peaks.waiting_units = self.peaks.waiting_units.max(self.queue.units());
-        self.note(EventKind::Queued, |event| event.from_queue().cost(cost.get() as usize));
+        self.note(EventKind::Queued, |event| event.queued().cost(cost.get() as usize));
         ticket
     }
 
@@ -126,7 +126,6 @@ impl<W> Gate<W> {
     }
 
     fn turn_away(&self, reason: Reason) -> Entry {
-        let limit_nanos = (reason == Reason::Expired).then_some(0);
-        Entry::Rejected(Rejection { reason, figures: self.figures(), waited_nanos: 0, limit_nanos })
+        Entry::Rejected(Rejection { reason, figures: self.figures(), waited_nanos: 0, limit_nanos: 0 })
     }
 }

@@ -1,10 +1,9 @@
 //! The way of those who are in: parking, collecting, withdrawing, giving back. None of it takes the time.
 
-use core::mem;
 use core::num::NonZeroU32;
 
 use super::{Collected, Gate, Grant};
-use crate::queue::{Outcome, Place, Waiting};
+use crate::queue::{Outcome, Removed, Waiting};
 use crate::{EventKind, Instant, Ticket};
 
 impl<W> Gate<W> {
@@ -12,7 +11,7 @@ impl<W> Gate<W> {
     /// to be dropped outside the caller's lock; if the ticket is settled already, that is `waker` itself: collect it.
     pub fn park(&mut self, ticket: &Ticket, waker: W) -> Option<W> {
         match self.queue.get_mut(ticket) {
-            Some(waiting) => mem::replace(&mut waiting.waker, Some(waker)),
+            Some(waiting) => waiting.waker.replace(waker),
             None => Some(waker),
         }
     }
@@ -26,12 +25,12 @@ impl<W> Gate<W> {
     /// The instant from which on a ticket that still waits is too late.
     #[must_use]
     pub fn deadline(&self, ticket: &Ticket) -> Option<Instant> {
-        self.queue.get(ticket)?.deadline
+        self.queue.get(ticket).map(|waiting| waiting.deadline).filter(|&deadline| deadline < Instant::FAR_FUTURE)
     }
 
     /// Redeems a ticket, or gives it back if it still waits.
     pub fn collect(&mut self, ticket: Ticket) -> Collected {
-        if self.queue.is_waiting(&ticket) {
+        if self.queue.get(&ticket).is_some() {
             return Collected::Waiting(ticket);
         }
         match self.queue.redeem(ticket) {
@@ -57,19 +56,19 @@ impl<W> Gate<W> {
     /// Whoever observes and wants the wait in the event exact calls [`advance`](Gate::advance) first.
     pub fn cancel(&mut self, ticket: Ticket) -> Option<W> {
         match self.queue.remove(ticket) {
-            Place::Waiting(waiting) => self.withdraw(waiting),
-            Place::Settled(Outcome::Granted { cost, waited_nanos }) => {
+            Removed::Waiting(waiting) => self.withdraw(waiting),
+            Removed::Settled(Outcome::Granted { cost, waited_nanos }) => {
                 self.abandon(cost, waited_nanos);
                 None
             }
-            Place::Settled(Outcome::Rejected(_)) => None,
+            Removed::Settled(Outcome::Rejected(_)) => None,
         }
     }
 
     fn withdraw(&mut self, waiting: Waiting<W>) -> Option<W> {
         self.totals.cancelled += 1;
         let waited = self.mark.nanos_since(waiting.since);
-        self.note(EventKind::Cancelled, |event| event.from_queue().cost(waiting.cost.get() as usize).waited(waited));
+        self.note(EventKind::Cancelled, |event| event.queued().cost(waiting.cost.get() as usize).waited(waited));
         waiting.waker
     }
 
@@ -77,7 +76,7 @@ impl<W> Gate<W> {
         self.give_back(cost.get());
         self.totals.abandoned += 1;
         self.totals.abandoned_units = self.totals.abandoned_units.wrapping_add(cost.get().into());
-        self.note(EventKind::Abandoned, |event| event.from_queue().cost(cost.get() as usize).waited(waited_nanos));
+        self.note(EventKind::Abandoned, |event| event.queued().cost(cost.get() as usize).waited(waited_nanos));
         self.note_drained();
     }
 }

@@ -1,129 +1,159 @@
 //! The tickets of a gate: who waits, in which order and until when, and what became of those not yet collected.
 
-use alloc::collections::BTreeMap;
-use core::num::{NonZeroU32, NonZeroU64};
+mod deadlines;
+mod heap;
+mod list;
+mod node;
+mod slab;
+#[cfg(test)]
+mod tests;
 
-use crate::{Instant, Rejection};
+use core::mem;
+use core::num::NonZeroU32;
 
-/// A place in the queue, or what became of it. Neither copied nor forged: it is given up by
-/// [`collect`](crate::Gate::collect) or [`cancel`](crate::Gate::cancel).
-///
-/// A ticket means something only to the gate that issued it.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use = "a forgotten ticket keeps its place, and the slot once that is handed to it"]
-pub struct Ticket(NonZeroU64);
+use deadlines::Deadlines;
+use list::{Chain, List};
+use node::{Node, State};
+use slab::{Place, Slab};
 
-/// Names a place inside the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key(NonZeroU64);
+pub use node::Ticket;
+pub(crate) use node::{Key, Outcome, Waiting};
 
-/// A request that waits.
+use crate::Instant;
+
+/// First come, first served. Everything here takes O(1), or O(log n) where a deadline ends before one that came earlier;
+/// but for [`largest_cost`](Queue::largest_cost).
 #[derive(Debug)]
-pub(crate) struct Waiting<W> {
-    pub(crate) cost: NonZeroU32,
-    pub(crate) since: Instant,
-    pub(crate) deadline: Option<Instant>,
-    pub(crate) waker: Option<W>,
+pub(crate) struct Queue<W> {
+    nodes: Slab<Node<W>>,
+    line: List,
+    deadlines: Deadlines,
+    len: u32,
+    units: u64,
+    /// That of the latest arrival.
+    stamp: NonZeroU32,
 }
 
-/// What became of a request that waited.
+/// What a ticket stood for when it was given up.
 #[derive(Debug)]
-pub(crate) enum Outcome {
-    Granted { cost: NonZeroU32, waited_nanos: u64 },
-    Rejected(Rejection),
-}
-
-/// What a ticket stands for when it is given up.
-#[derive(Debug)]
-pub(crate) enum Place<W> {
+pub(crate) enum Removed<W> {
     Waiting(Waiting<W>),
     Settled(Outcome),
 }
 
-#[derive(Debug)]
-pub(crate) struct Queue<W> {
-    issued: u64,
-    waiting: BTreeMap<NonZeroU64, Waiting<W>>,
-    settled: BTreeMap<NonZeroU64, Outcome>,
-    units: u64,
-}
-
 impl<W> Queue<W> {
     pub(crate) const fn new() -> Self {
-        Queue { issued: 0, waiting: BTreeMap::new(), settled: BTreeMap::new(), units: 0 }
+        Queue {
+            nodes: Slab::new(),
+            line: List::new(Chain::Line),
+            deadlines: Deadlines::new(),
+            len: 0,
+            units: 0,
+            stamp: NonZeroU32::MAX,
+        }
     }
 
+    /// How many wait.
     pub(crate) fn len(&self) -> u32 {
-        self.waiting.len() as u32
+        self.len
     }
 
+    /// How many units they wait for.
     pub(crate) fn units(&self) -> u64 {
         self.units
     }
 
     pub(crate) fn push(&mut self, waiting: Waiting<W>) -> Ticket {
-        self.issued += 1;
-        let id = NonZeroU64::new(self.issued).expect("counted from 1");
+        self.stamp = self.stamp.checked_add(1).unwrap_or(NonZeroU32::MIN);
+        self.len += 1;
         self.units += u64::from(waiting.cost.get());
-        self.waiting.insert(id, waiting);
-        Ticket(id)
+        let place = self.nodes.insert(Node::new(self.stamp, waiting));
+        self.line.push_back(&mut self.nodes, place);
+        self.deadlines.add(&mut self.nodes, place);
+        Ticket::new(Key { place, stamp: self.stamp })
     }
 
     /// The first in line and its cost.
     pub(crate) fn head(&self) -> Option<(Key, NonZeroU32)> {
-        self.waiting.first_key_value().map(|(&id, waiting)| (Key(id), waiting.cost))
+        let place = self.line.first()?;
+        Some((self.key(place), self.nodes[place].waiting()?.cost))
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.earliest().map(|(deadline, _)| deadline)
+        self.deadlines.first(&self.nodes).map(|place| self.nodes[place].deadline())
     }
 
     /// The first whose deadline has come: the earliest deadline, and among equal ones the first in line.
     pub(crate) fn due(&self, now: Instant) -> Option<Key> {
-        self.earliest().filter(|&(deadline, _)| deadline <= now).map(|(_, id)| Key(id))
+        let place = self.deadlines.first(&self.nodes)?;
+        (self.nodes[place].deadline() <= now).then(|| self.key(place))
     }
 
-    fn earliest(&self) -> Option<(Instant, NonZeroU64)> {
-        self.waiting.iter().filter_map(|(&id, waiting)| Some((waiting.deadline?, id))).min()
+    fn key(&self, place: Place) -> Key {
+        Key { place, stamp: self.nodes[place].stamp }
     }
 
+    /// The most units that anyone waits for. Looks at everyone, unless all wait for one.
     pub(crate) fn largest_cost(&self) -> Option<u32> {
-        self.waiting.values().map(|waiting| waiting.cost.get()).max()
+        if self.units == u64::from(self.len) {
+            return (self.len > 0).then_some(1);
+        }
+        let places = core::iter::successors(self.line.first(), |&place| self.line.next(&self.nodes, place));
+        places.filter_map(|place| self.nodes[place].waiting()).map(|waiting| waiting.cost.get()).max()
     }
 
     /// Takes a request out of the line. Its place is kept for the outcome, which must follow.
     pub(crate) fn leave(&mut self, key: Key) -> Waiting<W> {
-        let waiting = self.waiting.remove(&key.0).expect("a key of this queue");
+        let place = key.place;
+        self.line.remove(&mut self.nodes, place);
+        self.deadlines.remove(&mut self.nodes, place);
+        let State::Waiting(waiting) = mem::replace(&mut self.nodes[place].state, State::Leaving) else {
+            unreachable!("only those in line leave it");
+        };
+        self.len -= 1;
         self.units -= u64::from(waiting.cost.get());
         waiting
     }
 
     pub(crate) fn settle(&mut self, key: Key, outcome: Outcome) {
-        self.settled.insert(key.0, outcome);
-    }
-
-    pub(crate) fn is_waiting(&self, ticket: &Ticket) -> bool {
-        self.waiting.contains_key(&ticket.0)
+        self.nodes[key.place].state = State::Settled(outcome);
     }
 
     pub(crate) fn get(&self, ticket: &Ticket) -> Option<&Waiting<W>> {
-        self.waiting.get(&ticket.0)
+        self.nodes[self.own(ticket).place].waiting()
     }
 
     pub(crate) fn get_mut(&mut self, ticket: &Ticket) -> Option<&mut Waiting<W>> {
-        self.waiting.get_mut(&ticket.0)
+        let key = self.own(ticket);
+        match &mut self.nodes[key.place].state {
+            State::Waiting(waiting) => Some(waiting),
+            _ => None,
+        }
+    }
+
+    /// Gives up the place of a ticket that still waits, or says what became of it.
+    pub(crate) fn remove(&mut self, ticket: Ticket) -> Removed<W> {
+        let key = self.own(&ticket);
+        if self.nodes[key.place].waiting().is_some() {
+            let waiting = self.leave(key);
+            self.nodes.remove(key.place);
+            return Removed::Waiting(waiting);
+        }
+        Removed::Settled(self.redeem(ticket))
     }
 
     /// Gives up the place of a ticket that has been settled.
     pub(crate) fn redeem(&mut self, ticket: Ticket) -> Outcome {
-        self.settled.remove(&ticket.0).expect("a settled ticket of this queue")
+        let key = self.own(&ticket);
+        match self.nodes.remove(key.place).state {
+            State::Settled(outcome) => outcome,
+            _ => unreachable!("looked at before"),
+        }
     }
 
-    /// Gives up the place of a ticket, settled or not.
-    pub(crate) fn remove(&mut self, ticket: Ticket) -> Place<W> {
-        if let Some(outcome) = self.settled.remove(&ticket.0) {
-            return Place::Settled(outcome);
-        }
-        Place::Waiting(self.leave(Key(ticket.0)))
+    fn own(&self, ticket: &Ticket) -> Key {
+        let key = ticket.key();
+        assert!(self.nodes[key.place].stamp == key.stamp, "a ticket of another gate");
+        key
     }
 }

@@ -1,0 +1,133 @@
+//! The bare gate as a subject: what a perfectly punctual driver would do with it.
+
+use std::collections::BTreeMap;
+
+use bulklink_core::{Collected, Entry, Event, Gate, Grant, Instant, Limits, Request, ResizeError, Snapshot, Ticket};
+
+use crate::subject::{self, Subject};
+use crate::trace::Enter;
+
+pub struct GateSubject {
+    gate: Gate<usize>,
+    now: Instant,
+    tickets: BTreeMap<usize, Ticket>,
+    grants: BTreeMap<usize, Grant>,
+    changed: Vec<(usize, &'static str)>,
+}
+
+impl GateSubject {
+    /// Steps 2 and 3 of the gate's contract, and the woken look at what became of them.
+    fn settle(&mut self) {
+        self.hand_over();
+        while let Some(id) = self.gate.poll_wake() {
+            if let Some(ticket) = self.tickets.remove(&id) {
+                self.collect(id, ticket);
+            }
+        }
+    }
+
+    fn hand_over(&mut self) {
+        if self.gate.wants_now() {
+            self.gate.advance(self.now);
+        }
+    }
+
+    fn collect(&mut self, id: usize, ticket: Ticket) {
+        match self.gate.collect(ticket) {
+            Collected::Granted(grant) => self.granted(id, grant),
+            Collected::Rejected(rejection) => self.changed.push((id, subject::outcome(&rejection))),
+            Collected::Waiting(ticket) => drop(self.tickets.insert(id, ticket)),
+        }
+    }
+
+    fn granted(&mut self, id: usize, grant: Grant) {
+        self.grants.insert(id, grant);
+        self.changed.push((id, "admitted"));
+    }
+
+    fn give_back(&mut self, id: usize) {
+        self.gate.release(self.grants.remove(&id).expect("a running operation"));
+        self.changed.push((id, "finished"));
+    }
+
+    fn withdraw(&mut self, id: usize) {
+        self.gate.cancel(self.tickets.remove(&id).expect("a waiting call"));
+        self.changed.push((id, "cancelled"));
+    }
+}
+
+impl Subject for GateSubject {
+    fn new(limits: Limits) -> Self {
+        let mut gate = Gate::new(limits).expect("the traces' limits are valid");
+        gate.observe(true);
+        let (tickets, grants) = (BTreeMap::new(), BTreeMap::new());
+        GateSubject { gate, now: subject::instant(0), tickets, grants, changed: vec![] }
+    }
+
+    fn pass_time(&mut self, to: Instant) {
+        while let Some(deadline) = self.gate.next_deadline().filter(|&deadline| deadline <= to) {
+            self.gate.advance(deadline);
+            self.settle();
+        }
+        self.now = to;
+        self.gate.advance(to);
+    }
+
+    fn enter(&mut self, enter: &Enter, now: Instant) {
+        let request = Request::new().cost(enter.cost);
+        let request = subject::ask(enter, request, Request::now, Request::within, Request::before);
+        match self.gate.enter(&request, now) {
+            Ok(Entry::Granted(grant)) => self.granted(enter.id, grant),
+            Ok(Entry::Queued(ticket)) => {
+                self.gate.park(&ticket, enter.id);
+                self.tickets.insert(enter.id, ticket);
+                self.changed.push((enter.id, "queued"));
+            }
+            Ok(Entry::Rejected(rejection)) => self.changed.push((enter.id, subject::outcome(&rejection))),
+            Err(_) => self.changed.push((enter.id, "invalid")),
+        }
+    }
+
+    fn release(&mut self, id: usize) {
+        self.give_back(id);
+        self.settle();
+    }
+
+    fn cancel(&mut self, id: usize) {
+        self.withdraw(id);
+        self.settle();
+    }
+
+    fn release_then_cancel(&mut self, id: usize, cancel: usize) {
+        self.give_back(id);
+        self.hand_over();
+        self.cancel(cancel);
+    }
+
+    fn resize(&mut self, to: usize) -> &'static str {
+        let resized = self.gate.resize(to, self.now);
+        self.settle();
+        match resized {
+            Ok(_) => "ok",
+            Err(ResizeError::Closed) => "closed",
+            Err(_) => "invalid",
+        }
+    }
+
+    fn close(&mut self) {
+        self.gate.close(self.now);
+        self.settle();
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.gate.poll_event()).collect()
+    }
+
+    fn outcomes(&mut self) -> Vec<(usize, &'static str)> {
+        std::mem::take(&mut self.changed)
+    }
+
+    fn snapshot(&mut self) -> Snapshot {
+        self.gate.snapshot()
+    }
+}

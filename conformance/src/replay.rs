@@ -1,0 +1,98 @@
+//! Replays one trace step by step and holds everything against what was recorded.
+
+use std::fmt;
+
+use bulklink_core::Event;
+use serde_json::{Map, Value, json};
+
+use crate::subject::{self, Subject};
+use crate::trace::{Op, Step, Trace};
+use crate::words::{self, Kind};
+
+/// One thing that came out otherwise than recorded.
+pub struct Difference {
+    pub step: usize,
+    pub what: &'static str,
+    pub expected: Value,
+    pub got: Value,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Difference { step, what, expected, got } = self;
+        write!(f, "step {step}, {what}\n  expected {expected}\n  got      {got}")
+    }
+}
+
+pub fn replay<S: Subject>(kind: Kind, trace: &Trace) -> Vec<Difference> {
+    let subject = S::new(subject::limits(&trace.config));
+    let mut replay = Replay { kind, subject, status: Map::new(), step: 0, differences: vec![] };
+    for (number, step) in trace.steps.iter().enumerate() {
+        replay.step = number;
+        replay.run(step);
+    }
+    replay.differences
+}
+
+struct Replay<S> {
+    kind: Kind,
+    subject: S,
+    /// The recorded status so far: each step lists only what changed.
+    status: Map<String, Value>,
+    step: usize,
+    differences: Vec<Difference>,
+}
+
+impl<S: Subject> Replay<S> {
+    fn run(&mut self, step: &Step) {
+        self.subject.pass_time(subject::instant(step.at));
+        let elapsed = self.subject.events();
+        self.perform(step);
+        let events = self.subject.events();
+        self.compare_events("elapsed events", &step.expect.elapsed_events, elapsed);
+        self.compare_events("events", &step.expect.events, events);
+        self.compare_outcomes(&step.expect.outcomes);
+        self.compare_status(&step.expect.status);
+    }
+
+    fn perform(&mut self, step: &Step) {
+        match &step.op {
+            Op::Enter(enter) => self.subject.enter(enter, subject::instant(step.at)),
+            Op::Release { id } => self.subject.release(*id),
+            Op::Cancel { id } => self.subject.cancel(*id),
+            Op::ReleaseThenCancel { id, cancel } => self.subject.release_then_cancel(*id, *cancel),
+            Op::Resize { to, result } => {
+                let got = self.subject.resize(*to);
+                self.compare("result of resize", json!(result), json!(got));
+            }
+            Op::Close => self.subject.close(),
+            Op::Advance => {}
+        }
+    }
+
+    fn compare_events(&mut self, what: &'static str, expected: &[Value], mut events: Vec<Event>) {
+        words::normalise(self.kind, &mut events);
+        let got = events.iter().map(|event| words::event(self.kind, event)).collect();
+        self.compare(what, Value::Array(expected.to_vec()), Value::Array(got));
+    }
+
+    /// Only the last state that a call reached in this step was recorded.
+    fn compare_outcomes(&mut self, expected: &Map<String, Value>) {
+        let changed = self.subject.outcomes().into_iter();
+        let got = changed.map(|(id, outcome)| (id.to_string(), json!(outcome))).collect();
+        self.compare("outcomes", Value::Object(expected.clone()), Value::Object(got));
+    }
+
+    fn compare_status(&mut self, changed: &Map<String, Value>) {
+        self.status.extend(changed.clone());
+        let mut got = words::status(self.kind, &self.subject.snapshot());
+        got.retain(|field, _| self.status.contains_key(field));
+        self.compare("status", Value::Object(self.status.clone()), Value::Object(got));
+    }
+
+    fn compare(&mut self, what: &'static str, expected: Value, got: Value) {
+        if expected != got {
+            self.differences.push(Difference { step: self.step, what, expected, got });
+        }
+    }
+}

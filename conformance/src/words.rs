@@ -1,0 +1,146 @@
+//! Bulklink's figures in the words of the traces, and the one place where deliberate differences are normalised.
+
+use std::time::Duration;
+
+use bulklink_core::{Event, EventKind, Snapshot};
+use serde_json::{Map, Value, json};
+
+/// The two vocabularies of the reference: it has one class for plain bulkheads and one for weighted ones.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Plain,
+    Weighted,
+}
+
+/// Makes our events read as the reference would have stamped them.
+///
+/// - The reference stamps `released` and `abandoned` with the figures after the hand-over that follows from them; ours carry
+///   those right after their own transition, so that an observer can follow every step.
+/// - The reference leaves `affected_waiters` of a weighted `resized` at 0; ours is the number let in, as for plain ones.
+pub fn normalise(kind: Kind, events: &mut [Event]) {
+    for place in 0..events.len() {
+        match events[place].kind {
+            EventKind::Released | EventKind::Abandoned => {
+                let followers = events[place + 1..].iter();
+                let handed_over = followers.take_while(|event| event.kind == EventKind::Admitted).last();
+                events[place].figures = handed_over.unwrap_or(&events[place]).figures;
+            }
+            EventKind::Resized if kind == Kind::Weighted => events[place].affected_waiters = 0,
+            _ => {}
+        }
+    }
+}
+
+pub fn event(kind: Kind, event: &Event) -> Value {
+    let mut words = json!({
+        "kind": event_kind(event.kind),
+        "in_flight": event.figures.in_flight(),
+        "waiting": event.figures.waiting(),
+        "from_queue": event.from_queue,
+        "waited_ms": event.waited.map(millis),
+        "is_closed": event.is_closed,
+        "affected_waiters": event.affected_waiters,
+    });
+    let capacity = event.figures.capacity();
+    match kind {
+        Kind::Plain => {
+            words["parallelism"] = json!(capacity);
+            words["previous_parallelism"] = json!(event.previous_capacity);
+        }
+        Kind::Weighted => {
+            words["capacity"] = json!(capacity);
+            words["previous_capacity"] = json!(event.previous_capacity);
+            words["used"] = json!(event.figures.in_use());
+            words["cost"] = json!(event.cost);
+        }
+    }
+    words
+}
+
+fn event_kind(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Admitted => "admitted",
+        EventKind::Queued => "queued",
+        EventKind::Saturated => "saturated",
+        EventKind::Expired => "expired",
+        EventKind::Cancelled => "cancelled",
+        EventKind::Abandoned => "abandoned",
+        EventKind::Released => "released",
+        EventKind::Closed => "closed",
+        EventKind::ClosedRejection => "closed_rejection",
+        EventKind::Drained => "drained",
+        EventKind::Resized => "resized",
+        _ => "unknown",
+    }
+}
+
+pub fn status(kind: Kind, snapshot: &Snapshot) -> Map<String, Value> {
+    let mut words = common_status(snapshot);
+    words.extend(match kind {
+        Kind::Plain => plain_status(snapshot),
+        Kind::Weighted => weighted_status(snapshot),
+    });
+    words
+}
+
+fn common_status(s: &Snapshot) -> Map<String, Value> {
+    let t = &s.totals;
+    object(json!({
+        "waiting_room": s.limits.waiting_room,
+        "in_flight": s.in_flight,
+        "waiting": s.waiting,
+        "admitted_total": t.admitted,
+        "admitted_from_queue_total": t.admitted_from_queue,
+        "abandoned_after_admission_total": t.abandoned,
+        "queued_total": t.queued,
+        "saturated_total": t.saturated,
+        "expired_total": t.expired,
+        "expired_before_queue_total": t.expired_before_queue,
+        "cancelled_while_waiting_total": t.cancelled,
+        "closed_before_queue_total": t.closed_before_queue,
+        "closed_while_waiting_total": t.closed_while_waiting,
+        "finished_total": t.finished,
+        "peak_in_flight": s.peak_in_flight,
+        "peak_waiting": s.peak_waiting,
+        "cumulative_wait_ms": millis(t.cumulative_wait),
+        "longest_wait_ms": millis(s.longest_wait),
+        "is_closed": s.is_closed,
+        "capacity_excess": s.capacity_excess(),
+        "is_over_capacity": s.is_over_capacity(),
+        "is_saturated": s.is_saturated(),
+        "is_drained": s.is_drained(),
+        "rejected_total": t.rejected(),
+    }))
+}
+
+fn plain_status(s: &Snapshot) -> Map<String, Value> {
+    object(json!({ "parallelism": s.limits.capacity, "free_slots": s.free() }))
+}
+
+fn weighted_status(s: &Snapshot) -> Map<String, Value> {
+    let t = &s.totals;
+    object(json!({
+        "capacity": s.limits.capacity,
+        "used": s.in_use,
+        "waiting_units": s.waiting_units,
+        "admitted_units_total": t.admitted_units,
+        "admitted_from_queue_units_total": t.admitted_from_queue_units,
+        "abandoned_units_total": t.abandoned_units,
+        "queued_units_total": t.queued_units,
+        "finished_units_total": t.finished_units,
+        "peak_used": s.peak_in_use,
+        "peak_waiting_units": s.peak_waiting_units,
+    }))
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(words) => words,
+        other => panic!("not an object: {other}"),
+    }
+}
+
+/// Waits are recorded in whole milliseconds.
+fn millis(duration: Duration) -> u64 {
+    (duration.as_nanos() / 1_000_000).try_into().expect("traces are short")
+}
