@@ -3,6 +3,7 @@
 //! `bulklink-conformance [DIR]` replays every `*.jsonl` of a folder, by default the project's own copy, and ends with
 //! `conformance: T traces, S steps, D differences`. It exits with 1 if there was a difference.
 
+mod front;
 mod gate;
 mod replay;
 mod subject;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
+use front::FrontSubject;
 use gate::GateSubject;
 use serde_json::Value;
 use trace::Trace;
@@ -61,6 +63,7 @@ impl Tally {
             Ok((kind, trace)) => {
                 self.steps += trace.steps.len();
                 self.replay_against::<GateSubject>("gate", place, kind, &trace);
+                self.replay_against::<FrontSubject>("front", place, kind, &trace);
             }
             Err(error) => self.differ(place, &error),
         }

@@ -26,7 +26,7 @@ pub trait Subject: Sized {
 }
 
 /// Where the traces' time 0 lies. Some deadlines lie before it.
-const START: Duration = Duration::from_secs(3600);
+const START: Duration = Duration::from_hours(1);
 
 pub fn instant(millis: u64) -> Instant {
     Instant::EPOCH + START + Duration::from_millis(millis)

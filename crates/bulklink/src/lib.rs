@@ -1,1 +1,94 @@
-//! Stub.
+//! Bulkheads for async Rust: at most N operations at once, a bounded waiting room that is first come, first served, a limit on
+//! the wait, and an honest, immediate no for the rest.
+//!
+//! This crate is the front that works on any executor. It owns the one lock around the state machine of [`bulklink-core`] and
+//! the one place that wakes. A runtime lends it a [`Clock`] and a [`Timer`]: use it through an adapter such as
+//! `bulklink-tokio`, whose `Bulkhead` is this crate's [`Bulkhead`] with the runtime filled in.
+//!
+//! ```
+//! use bulklink::testing::{Executor, FakeClock};
+//! use bulklink::{Bulkhead, Reason};
+//! use std::time::Duration;
+//!
+//! let clock = FakeClock::new();
+//! let payments = Bulkhead::builder_on(clock.clone(), "payments")
+//!     .parallelism(1)
+//!     .waiting_room(1)
+//!     .wait_limit(Duration::from_secs(2))
+//!     .build()?;
+//!
+//! let running = payments.try_slot()?;
+//! let mut executor = Executor::new(clock);
+//! let waiting = executor.spawn({
+//!     let payments = payments.clone();
+//!     async move { payments.execute(async { "paid" }).await }
+//! });
+//! executor.run_until_idle();
+//! assert_eq!(payments.try_slot().unwrap_err().reason(), Reason::Saturated);
+//!
+//! drop(running);
+//! executor.run_until_idle();
+//! assert_eq!(waiting.output().unwrap()?, "paid");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Fairness
+//!
+//! Strictly first come, first served. A newcomer is admitted directly only if there is room and nobody waits, a freed slot goes
+//! to the head of the queue, and with weights a small request never overtakes a large one.
+//!
+//! # Cancel safety
+//!
+//! Every future here may be dropped in any state: it loses its place in the queue, and never a slot. A slot that was handed to
+//! it and not yet taken goes to the next in line, and is counted as abandoned.
+//!
+//! # Without std
+//!
+//! With the feature `critical-section` instead of `std`, the crate builds without the standard library and takes its lock from
+//! the `critical-section` crate.
+//!
+//! [`bulklink-core`]: https://docs.rs/bulklink-core
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(any(feature = "std", test))]
+extern crate std;
+
+mod builder;
+mod bulkhead;
+mod closed;
+mod event;
+mod execute;
+mod handle;
+mod label;
+mod outputs;
+mod rejection;
+mod request;
+mod runtime;
+mod shared;
+mod slot;
+mod status;
+mod sync;
+pub mod testing;
+mod waiting;
+mod wrap;
+
+pub use bulklink_core::{
+    EventKind, Figures, Instant, Interval, IntervalError, Invalid, Limits, ResizeError, Resized, Snapshot, Totals,
+};
+
+pub use builder::Builder;
+pub use bulkhead::Bulkhead;
+pub use closed::Closed;
+pub use event::{Event, EventHandler};
+pub use execute::Failure;
+pub use handle::Handle;
+pub use rejection::{Reason, Rejection};
+pub use request::Request;
+pub use runtime::{Clock, Runtime, Spawn, Timer};
+pub use slot::{OwnedSlot, Slot};
+pub use status::Status;
+pub use waiting::{OwnedSlotFuture, SlotFuture};
+pub use wrap::Wrapped;

@@ -134,7 +134,9 @@ impl<W> Gate<W> {
         self.capacity.saturating_sub(self.in_use)
     }
 
-    fn figures(&self) -> Figures {
+    /// The occupancy at this moment.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
         Figures {
             in_flight: self.in_flight,
             in_use: self.in_use,

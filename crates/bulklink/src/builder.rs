@@ -1,0 +1,80 @@
+//! Making a bulkhead.
+
+use alloc::string::{String, ToString};
+use core::time::Duration;
+
+use bulklink_core::{Gate, Invalid, Limits};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::shared::Shared;
+use crate::{Bulkhead, Runtime, label};
+
+/// The configuration of a bulkhead to be; made by [`Bulkhead::builder`].
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder<R> {
+    runtime: R,
+    label: String,
+    capacity: Option<usize>,
+    capacity_field: &'static str,
+    waiting_room: usize,
+    wait_limit: Option<Duration>,
+}
+
+impl<R: Runtime> Builder<R> {
+    pub(crate) fn new(runtime: R, label: &str) -> Self {
+        let capacity_field = "parallelism";
+        Builder { runtime, label: label.to_string(), capacity: None, capacity_field, waiting_room: 0, wait_limit: None }
+    }
+
+    /// How many operations may run at once, from 1 to [`Limits::MAX`]. This or [`capacity`](Builder::capacity) must be set.
+    pub fn parallelism(mut self, operations: usize) -> Self {
+        (self.capacity, self.capacity_field) = (Some(operations), "parallelism");
+        self
+    }
+
+    /// How many units may be in use at once, from 1 to [`Limits::MAX`]: the same as [`parallelism`](Builder::parallelism), where
+    /// requests cost more than one unit each.
+    pub fn capacity(mut self, units: usize) -> Self {
+        (self.capacity, self.capacity_field) = (Some(units), "capacity");
+        self
+    }
+
+    /// How many operations may wait, up to [`Limits::MAX`], whatever each costs. Nobody waits unless this is set.
+    pub fn waiting_room(mut self, operations: usize) -> Self {
+        self.waiting_room = operations;
+        self
+    }
+
+    /// The longest that anyone waits, more than zero. Without it, waiters wait as long as it takes.
+    #[doc(alias = "timeout")]
+    pub fn wait_limit(mut self, limit: Duration) -> Self {
+        self.wait_limit = Some(limit);
+        self
+    }
+
+    /// Makes the bulkhead.
+    ///
+    /// # Errors
+    ///
+    /// If a number is out of its range, if neither parallelism nor capacity was set, or if the label is blank or holds control
+    /// characters. The error names the field and the value.
+    pub fn build(self) -> Result<Bulkhead<R>, Invalid> {
+        let label = label::check(&self.label)?;
+        let field = self.capacity_field;
+        let capacity = self.capacity.ok_or_else(|| Invalid::new(field, "nothing", "must be set"))?;
+        let limits = Limits { capacity, waiting_room: self.waiting_room, wait_limit: self.wait_limit };
+        let gate = Gate::with_instance(limits, next_instance()).map_err(|invalid| match invalid.field() {
+            "capacity" => invalid.for_field(field),
+            _ => invalid,
+        })?;
+        let clock = self.runtime.clone();
+        Ok(Bulkhead::new(Shared::new(gate, label, field, move || clock.now()), self.runtime))
+    }
+}
+
+/// An identity for the snapshots of one bulkhead.
+fn next_instance() -> u64 {
+    static INSTANCES: AtomicUsize = AtomicUsize::new(1);
+    INSTANCES.fetch_add(1, Ordering::Relaxed) as u64
+}

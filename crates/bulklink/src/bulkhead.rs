@@ -1,0 +1,258 @@
+//! The bulkhead: all ways of being admitted.
+
+use alloc::sync::Arc;
+use core::fmt;
+use core::future::Future;
+use core::ops::Deref;
+
+use crate::execute::{Execute, ExecuteFallible};
+use crate::shared::Shared;
+use crate::slot::Hold;
+use crate::waiting::Waiting;
+use crate::{
+    Builder, Clock, Failure, Handle, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture, Wrapped,
+};
+
+/// Admission control for one resource: at most so many operations at once, so many waiting, so long.
+///
+/// Clones are cheap and share everything. What needs no runtime (status, resize, close, events) lives on the [`Handle`] to
+/// which it dereferences.
+///
+/// A slot may outlive the tasks that wait for it, and a bulkhead the runtime: one in a `static` serves any number of runtimes,
+/// one after the other or at the same time.
+#[derive(Clone)]
+#[doc(alias = "semaphore")]
+pub struct Bulkhead<R> {
+    handle: Handle,
+    runtime: R,
+}
+
+impl<R: Runtime + Default> Bulkhead<R> {
+    /// Begins a bulkhead with this name, on the runtime that its type says.
+    pub fn builder(label: &str) -> Builder<R> {
+        Builder::new(R::default(), label)
+    }
+}
+
+impl<R: Runtime> Bulkhead<R> {
+    /// Begins a bulkhead with this name, on this runtime.
+    pub fn builder_on(runtime: R, label: &str) -> Builder<R> {
+        Builder::new(runtime, label)
+    }
+
+    pub(crate) fn new(shared: Shared, runtime: R) -> Self {
+        Bulkhead { handle: Handle { shared: Arc::new(shared) }, runtime }
+    }
+
+    /// The bulkhead without its runtime.
+    #[must_use]
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Waits for a slot, if need be, and as long as the bulkhead lets it.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room to wait, if the wait limit passes, or if the bulkhead is or gets closed.
+    ///
+    /// # Fairness
+    ///
+    /// First come, first served, counted from the first poll.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses its place in the queue, and never a slot.
+    #[doc(alias = "acquire")]
+    pub fn slot(&self) -> SlotFuture<'_, R> {
+        self.slot_with(Request::new())
+    }
+
+    /// As [`slot`](Bulkhead::slot), with a cost, a limit or a deadline of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`slot`](Bulkhead::slot); besides, if the deadline is past, or if the cost is zero or more than the whole capacity.
+    #[doc(alias("acquire_many", "slot_within", "slot_before"))]
+    pub fn slot_with(&self, request: Request<R::Instant>) -> SlotFuture<'_, R> {
+        SlotFuture::new(self.wait(request))
+    }
+
+    /// Takes a slot if there is one and nobody waits for it.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room right now, or if the bulkhead is closed.
+    #[doc(alias("try_acquire", "slot_now"))]
+    pub fn try_slot(&self) -> Result<Slot<'_>, Rejection> {
+        self.try_slot_with(Request::new())
+    }
+
+    /// As [`try_slot`](Bulkhead::try_slot), with a cost of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_slot`](Bulkhead::try_slot); besides, if the deadline is past, or if the cost is zero or more than the whole
+    /// capacity.
+    #[doc(alias = "try_acquire_many")]
+    pub fn try_slot_with(&self, request: Request<R::Instant>) -> Result<Slot<'_>, Rejection> {
+        let shared = &*self.handle.shared;
+        Ok(Slot::new(Hold::new(shared, shared.try_enter(&request.on(&self.runtime))?)))
+    }
+
+    /// As [`slot`](Bulkhead::slot), for a slot that borrows nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`slot`](Bulkhead::slot).
+    #[doc(alias = "acquire_owned")]
+    pub fn slot_owned(&self) -> OwnedSlotFuture<R> {
+        self.slot_owned_with(Request::new())
+    }
+
+    /// As [`slot_with`](Bulkhead::slot_with), for a slot that borrows nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`slot_with`](Bulkhead::slot_with).
+    #[doc(alias = "acquire_many_owned")]
+    pub fn slot_owned_with(&self, request: Request<R::Instant>) -> OwnedSlotFuture<R> {
+        let (shared, request) = (Arc::clone(&self.handle.shared), request.on(&self.runtime));
+        OwnedSlotFuture::new(Waiting::new(shared, self.runtime.clone(), request))
+    }
+
+    /// As [`try_slot`](Bulkhead::try_slot), for a slot that borrows nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_slot`](Bulkhead::try_slot).
+    #[doc(alias = "try_acquire_owned")]
+    pub fn try_slot_owned(&self) -> Result<OwnedSlot, Rejection> {
+        self.try_slot_owned_with(Request::new())
+    }
+
+    /// As [`try_slot_with`](Bulkhead::try_slot_with), for a slot that borrows nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_slot_with`](Bulkhead::try_slot_with).
+    #[doc(alias = "try_acquire_many_owned")]
+    pub fn try_slot_owned_with(&self, request: Request<R::Instant>) -> Result<OwnedSlot, Rejection> {
+        let shared = &self.handle.shared;
+        let grant = shared.try_enter(&request.on(&self.runtime))?;
+        Ok(OwnedSlot::new(Hold::new(Arc::clone(shared), grant)))
+    }
+
+    /// Runs `operation` in a slot, waiting for that if need be. The slot is given back when the operation ends, however it
+    /// ends: by its value, by a panic, or by being dropped half-way.
+    ///
+    /// # Errors
+    ///
+    /// As [`slot`](Bulkhead::slot). The operation has then not begun.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the operation, then gives its slot or its place in the queue back.
+    pub fn execute<F: Future>(
+        &self,
+        operation: F,
+    ) -> impl Future<Output = Result<F::Output, Rejection>> + use<'_, F, R> {
+        self.execute_with(Request::new(), operation)
+    }
+
+    /// As [`execute`](Bulkhead::execute), with a cost, a limit or a deadline of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`slot_with`](Bulkhead::slot_with). The operation has then not begun.
+    #[doc(alias("execute_within", "execute_before"))]
+    pub fn execute_with<F: Future>(
+        &self,
+        request: Request<R::Instant>,
+        operation: F,
+    ) -> impl Future<Output = Result<F::Output, Rejection>> + use<'_, F, R> {
+        Execute::new(self.wait(request), operation)
+    }
+
+    /// Runs `operation` in a slot if there is one right now and nobody waits for it.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room when the future is first polled, or if the bulkhead is closed. The operation has then not begun.
+    #[doc(alias = "execute_now")]
+    pub fn try_execute<F: Future>(
+        &self,
+        operation: F,
+    ) -> impl Future<Output = Result<F::Output, Rejection>> + use<'_, F, R> {
+        self.execute_with(Request::new().now(), operation)
+    }
+
+    /// As [`execute`](Bulkhead::execute), for an operation that can fail itself: both failures come in one error.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Rejected`] as [`execute`](Bulkhead::execute), and [`Failure::Operation`] with the operation's own error.
+    pub fn execute_fallible<T, E, F: Future<Output = Result<T, E>>>(
+        &self,
+        operation: F,
+    ) -> impl Future<Output = Result<T, Failure<E>>> + use<'_, T, E, F, R> {
+        self.execute_fallible_with(Request::new(), operation)
+    }
+
+    /// As [`execute_fallible`](Bulkhead::execute_fallible), with a cost, a limit or a deadline of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`execute_fallible`](Bulkhead::execute_fallible).
+    pub fn execute_fallible_with<T, E, F: Future<Output = Result<T, E>>>(
+        &self,
+        request: Request<R::Instant>,
+        operation: F,
+    ) -> impl Future<Output = Result<T, Failure<E>>> + use<'_, T, E, F, R> {
+        ExecuteFallible::new(Execute::new(self.wait(request), operation))
+    }
+
+    /// Puts this bulkhead around an async function: every call of the result runs in a slot.
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::Bulkhead;
+    /// # let clock = FakeClock::new();
+    /// async fn send(amount: u32) -> String {
+    ///     format!("sent {amount}")
+    /// }
+    ///
+    /// let payments = Bulkhead::builder_on(clock.clone(), "payments").parallelism(10).build()?;
+    /// let send = payments.wrap(send);
+    /// # let mut executor = Executor::new(clock);
+    /// # let sent = executor.spawn(async move {
+    /// assert_eq!(send.call(5).await?, "sent 5");
+    /// # Ok::<(), bulklink::Rejection>(())
+    /// # });
+    /// # executor.run_until_idle();
+    /// # sent.output().unwrap()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "decorator")]
+    pub fn wrap<F>(&self, function: F) -> Wrapped<F, R> {
+        Wrapped::new(function, self.clone())
+    }
+
+    fn wait(&self, request: Request<<R as Clock>::Instant>) -> Waiting<&Shared, R> {
+        Waiting::new(&*self.handle.shared, self.runtime.clone(), request.on(&self.runtime))
+    }
+}
+
+impl<R> Deref for Bulkhead<R> {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl<R> fmt::Debug for Bulkhead<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.handle.fmt(f)
+    }
+}

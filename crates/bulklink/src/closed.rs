@@ -1,0 +1,64 @@
+//! Waiting for the end.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+
+use bulklink_core::Watch;
+
+use crate::shared::{Shared, State};
+
+/// Completes when the bulkhead is closed and the last operation has ended; made by [`Handle::closed`](crate::Handle::closed)
+/// and [`Handle::close_and_wait`](crate::Handle::close_and_wait).
+#[must_use = "futures do nothing unless polled"]
+pub struct Closed<'a> {
+    shared: &'a Shared,
+    watch: Option<Watch>,
+}
+
+impl<'a> Closed<'a> {
+    pub(crate) fn new(shared: &'a Shared) -> Self {
+        Closed { shared, watch: None }
+    }
+
+    /// Whether the waker that is left is one that wakes this task.
+    fn is_watched_by(&self, waker: &Waker) -> bool {
+        let Some(watch) = &self.watch else { return false };
+        self.shared.look(|State { gate, .. }| gate.watched(watch).is_some_and(|watched| watched.will_wake(waker)))
+    }
+
+    /// Leaves the waker, or says that there is nothing more to wait for. What is displaced is dropped outside the lock.
+    fn watch(&mut self, waker: Waker) -> Poll<()> {
+        let Closed { shared, watch } = self;
+        let (poll, _displaced) = shared.look(|State { gate, .. }| {
+            if gate.is_drained() {
+                return (Poll::Ready(()), Some(waker));
+            }
+            let Some(watch) = watch else {
+                *watch = Some(gate.watch(waker));
+                return (Poll::Pending, None);
+            };
+            (Poll::Pending, Some(gate.rewatch(watch, waker)))
+        });
+        poll
+    }
+}
+
+impl Future for Closed<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.is_watched_by(context.waker()) {
+            return Poll::Pending;
+        }
+        self.watch(context.waker().clone())
+    }
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        if let Some(watch) = self.watch.take() {
+            let _displaced = self.shared.look(|state| state.gate.unwatch(watch));
+        }
+    }
+}

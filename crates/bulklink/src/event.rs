@@ -1,0 +1,60 @@
+//! What observers are told.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Deref;
+
+use bulklink_core::Instant;
+
+/// One transition of a bulkhead, with the figures right after it. Metadata only, never arguments or results.
+///
+/// It dereferences to the gate's own event, which has the kind, the figures and the number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Event {
+    /// The bulkhead's name.
+    pub label: Arc<str>,
+    /// When it was told, by the bulkhead's clock.
+    pub at: Instant,
+    /// What happened.
+    pub event: bulklink_core::Event,
+}
+
+impl Deref for Event {
+    type Target = bulklink_core::Event;
+
+    fn deref(&self) -> &bulklink_core::Event {
+        &self.event
+    }
+}
+
+/// A function that is told of every transition. Its identity is that of the `Arc`.
+pub type EventHandler = Arc<dyn Fn(&Event) + Send + Sync>;
+
+/// The handlers in order of registration. A list in use is never changed: adding and removing make a new one.
+#[derive(Clone, Default)]
+pub(crate) struct Handlers(Arc<Vec<EventHandler>>);
+
+impl Handlers {
+    /// The list with the handler at its end; `None` if it is there already.
+    pub(crate) fn with(&self, handler: &EventHandler) -> Option<Handlers> {
+        if self.0.iter().any(|known| Arc::ptr_eq(known, handler)) {
+            return None;
+        }
+        Some(Handlers(Arc::new(self.0.iter().chain([handler]).cloned().collect())))
+    }
+
+    /// The list without the handler; `None` if it is not there.
+    pub(crate) fn without(&self, handler: &EventHandler) -> Option<Handlers> {
+        let others: Vec<_> = self.0.iter().filter(|known| !Arc::ptr_eq(known, handler)).cloned().collect();
+        (others.len() < self.0.len()).then(|| Handlers(Arc::new(others)))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &EventHandler> {
+        self.0.iter()
+    }
+}

@@ -1,0 +1,104 @@
+//! Running an operation in a slot.
+
+use core::fmt;
+use core::future::Future;
+use core::ops::Deref;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
+
+use crate::shared::Shared;
+use crate::slot::Hold;
+use crate::waiting::Waiting;
+use crate::{Rejection, Timer};
+
+pin_project! {
+    /// Waits for a slot, then runs the operation in it. The operation is stored once, in place, and it is gone before its
+    /// slot is given back: so it stands first here, for the case that all is dropped.
+    pub(crate) struct Execute<S, R, F>
+    where
+        S: Deref<Target = Shared>,
+        R: Timer,
+    {
+        #[pin]
+        operation: Option<F>,
+        hold: Option<Hold<S>>,
+        waiting: Waiting<S, R>,
+    }
+}
+
+impl<S: Deref<Target = Shared>, R: Timer, F> Execute<S, R, F> {
+    pub(crate) fn new(waiting: Waiting<S, R>, operation: F) -> Self {
+        Execute { operation: Some(operation), hold: None, waiting }
+    }
+}
+
+impl<S: Deref<Target = Shared> + Clone, R: Timer, F: Future> Future for Execute<S, R, F> {
+    type Output = Result<F::Output, Rejection>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if this.hold.is_none() {
+            *this.hold = Some(ready!(this.waiting.poll_hold(context))?);
+        }
+        let operation = this.operation.as_mut().as_pin_mut().expect("not polled again after it had completed");
+        let output = ready!(operation.poll(context));
+        this.operation.set(None);
+        *this.hold = None;
+        Poll::Ready(Ok(output))
+    }
+}
+
+pin_project! {
+    /// The same for an operation that can fail itself, with both failures in one error.
+    pub(crate) struct ExecuteFallible<E> {
+        #[pin]
+        execute: E,
+    }
+}
+
+impl<E> ExecuteFallible<E> {
+    pub(crate) fn new(execute: E) -> Self {
+        ExecuteFallible { execute }
+    }
+}
+
+impl<T, E, X: Future<Output = Result<Result<T, E>, Rejection>>> Future for ExecuteFallible<X> {
+    type Output = Result<T, Failure<E>>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let outcome = ready!(self.project().execute.poll(context));
+        Poll::Ready(match outcome {
+            Ok(output) => output.map_err(Failure::Operation),
+            Err(rejection) => Err(Failure::Rejected(rejection)),
+        })
+    }
+}
+
+/// Why a fallible operation gave no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure<E> {
+    /// It was not admitted, and has not begun.
+    Rejected(Rejection),
+    /// It ran, and failed with this error of its own.
+    Operation(E),
+}
+
+impl<E: fmt::Display> fmt::Display for Failure<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Rejected(rejection) => rejection.fmt(f),
+            Failure::Operation(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: core::error::Error + 'static> core::error::Error for Failure<E> {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Failure::Rejected(rejection) => rejection.source(),
+            Failure::Operation(error) => error.source(),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What needs no runtime: reading, resizing, closing and observing a bulkhead.
+
+use alloc::sync::Arc;
+use core::fmt;
+
+use bulklink_core::{ResizeError, Resized};
+
+use crate::event::Handlers;
+use crate::shared::{Shared, State};
+use crate::{Closed, EventHandler, Status};
+
+/// A bulkhead without its runtime, so that bulkheads of different runtimes can be kept in one place. Cheap to clone; every
+/// [`Bulkhead`](crate::Bulkhead) dereferences to its handle.
+#[derive(Clone)]
+pub struct Handle {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Handle {
+    /// The bulkhead's name.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        &self.shared.label
+    }
+
+    /// All figures at this moment. They belong together, and every status has a larger number than the one before.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let snapshot = self.shared.look(|state| state.gate.snapshot());
+        Status { label: Arc::clone(&self.shared.label), snapshot }
+    }
+
+    /// Changes the parallelism, or the capacity in units.
+    ///
+    /// Growing admits waiters in order. Shrinking cancels nothing: while more is in use than the new capacity allows, nobody is
+    /// admitted. The same capacity again changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the bulkhead is closed, if the capacity is zero or past [`Limits::MAX`](crate::Limits::MAX), or if somebody waits for
+    /// more units than it would have.
+    pub fn resize(&self, capacity: usize) -> Result<Resized, ResizeError> {
+        let now = self.shared.now();
+        self.shared.input(|state| state.gate.resize(capacity, now)).map_err(|error| match error {
+            ResizeError::Invalid(invalid) => ResizeError::Invalid(invalid.for_field(self.shared.capacity_field)),
+            other => other,
+        })
+    }
+
+    /// Closes the bulkhead: everyone who waits and everyone who comes is rejected, what runs goes on. Returns whether it was
+    /// open until then; closing again does nothing.
+    pub fn close(&self) -> bool {
+        let now = self.shared.now();
+        self.shared.input(|state| state.gate.close(now))
+    }
+
+    /// Whether the bulkhead is closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.shared.look(|state| state.gate.is_closed())
+    }
+
+    /// Completes when the bulkhead is closed and the last operation has ended. It closes nothing itself.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    #[doc(alias = "wait_closed")]
+    pub fn closed(&self) -> Closed<'_> {
+        Closed::new(&self.shared)
+    }
+
+    /// Closes the bulkhead at once, and completes when the last operation has ended.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future does not open the bulkhead again.
+    pub fn close_and_wait(&self) -> Closed<'_> {
+        self.close();
+        self.closed()
+    }
+
+    /// Tells `handler` of every transition from now on. Returns whether it was added: adding it again does nothing.
+    ///
+    /// Handlers run synchronously, in order of registration, outside every lock, on whichever thread caused the event; events of
+    /// different threads can overtake each other on the way and are numbered for that. A handler that panics changes nothing:
+    /// the others are told, and the panic is [counted](Handle::handler_panics). While there is no handler, events cost nothing.
+    ///
+    /// ```
+    /// use bulklink::testing::FakeClock;
+    /// use bulklink::{Bulkhead, Event, EventHandler};
+    /// use std::sync::Arc;
+    ///
+    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// let handler: EventHandler = Arc::new(|event: &Event| println!("{}: {:?}", event.label, event.kind));
+    /// assert!(payments.add_event_handler(&handler));
+    /// assert!(!payments.add_event_handler(&handler));
+    /// assert!(payments.remove_event_handler(&handler));
+    /// # Ok::<(), bulklink::Invalid>(())
+    /// ```
+    pub fn add_event_handler(&self, handler: &EventHandler) -> bool {
+        self.change_handlers(|handlers| handlers.with(handler))
+    }
+
+    /// Tells `handler` no more. Returns whether it was removed: removing one that is missing does nothing. What is being told
+    /// on another thread just now may still reach it.
+    pub fn remove_event_handler(&self, handler: &EventHandler) -> bool {
+        self.change_handlers(|handlers| handlers.without(handler))
+    }
+
+    /// A list that is replaced is dropped outside the lock.
+    fn change_handlers(&self, change: impl FnOnce(&Handlers) -> Option<Handlers>) -> bool {
+        let replaced = self.shared.input(|State { gate, handlers }| {
+            let changed = change(handlers)?;
+            gate.observe(!changed.is_empty());
+            Some(core::mem::replace(handlers, changed))
+        });
+        replaced.is_some()
+    }
+
+    /// How often a handler has panicked.
+    #[must_use]
+    pub fn handler_panics(&self) -> usize {
+        self.shared.handler_panics()
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (figures, is_closed) = self.shared.look(|state| (state.gate.figures(), state.gate.is_closed()));
+        f.debug_struct("Bulkhead")
+            .field("label", &self.label())
+            .field("figures", &figures)
+            .field("is_closed", &is_closed)
+            .finish()
+    }
+}

@@ -1,0 +1,68 @@
+//! What an input leaves to be done outside the lock: wakers to wake, events to tell. The one place that wakes.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::task::Waker;
+
+use bulklink_core::Gate;
+
+use crate::event::{Event, EventHandler, Handlers};
+use crate::shared::Shared;
+
+/// How much is taken in one go, so that nobody holds the lock for long. Two under loom, where each step multiplies the search.
+const BATCH: usize = if cfg!(bulklink_loom) { 2 } else { 16 };
+
+pub(crate) struct Outputs {
+    wakes: [Option<Waker>; BATCH],
+    events: Vec<bulklink_core::Event>,
+    handlers: Handlers,
+    /// Whether the gate has given all it had.
+    pub(crate) complete: bool,
+}
+
+impl Outputs {
+    pub(crate) fn take(gate: &mut Gate<Waker>, handlers: &Handlers) -> Self {
+        let wakes = core::array::from_fn(|_| gate.poll_wake());
+        let events = core::iter::from_fn(|| gate.poll_event()).take(BATCH).collect();
+        Outputs { wakes, events, handlers: handlers.clone(), complete: !gate.has_output() }
+    }
+
+    pub(crate) fn deliver(self, shared: &Shared) {
+        for waker in self.wakes.into_iter().flatten() {
+            // Whoever woke this task is not to blame for its waker; the panic hook has reported it.
+            contain(|| waker.wake());
+        }
+        if !self.events.is_empty() {
+            tell(shared, self.events, &self.handlers);
+        }
+    }
+}
+
+fn tell(shared: &Shared, events: Vec<bulklink_core::Event>, handlers: &Handlers) {
+    let at = shared.now();
+    for event in events {
+        let event = Event { label: Arc::clone(&shared.label), at, event };
+        for handler in handlers.iter() {
+            call(shared, handler, &event);
+        }
+    }
+}
+
+fn call(shared: &Shared, handler: &EventHandler, event: &Event) {
+    if !contain(|| handler(event)) {
+        shared.count_handler_panic();
+    }
+}
+
+/// Runs foreign code so that its panic stops nothing else. Returns whether it ended well.
+#[cfg(feature = "std")]
+fn contain(foreign: impl FnOnce()) -> bool {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(foreign)).is_ok()
+}
+
+/// Without std a panic does not unwind to here.
+#[cfg(not(feature = "std"))]
+fn contain(foreign: impl FnOnce()) -> bool {
+    foreign();
+    true
+}

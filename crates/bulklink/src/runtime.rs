@@ -1,0 +1,45 @@
+//! What a runtime lends to a bulkhead: a clock, timers, and a way to run tasks.
+
+use core::future::Future;
+
+use bulklink_core::Instant;
+
+/// A monotonic clock.
+///
+/// A bulkhead reads it only where time matters: in calls that wait, in those with a deadline, in releases while somebody
+/// waits, and for events. It must not call back into a bulkhead.
+pub trait Clock {
+    /// How users of this clock write a point in time, as in [`Request::before`](crate::Request::before).
+    type Instant: Copy;
+
+    /// The present, in nanoseconds since an epoch of the clock's choice.
+    ///
+    /// Leave room below: users may name instants before the first that the clock ever shows.
+    fn now(&self) -> Instant;
+
+    /// The same point in time, as [`now`](Clock::now) counts.
+    fn instant(&self, at: Self::Instant) -> Instant;
+}
+
+/// A source of timers on a clock.
+pub trait Timer: Clock {
+    /// Completes when its time has come, or later.
+    type Sleep: Future<Output = ()>;
+
+    /// A timer that completes once [`now`](Clock::now) has reached `deadline`. Called when a wait begins, from the task that
+    /// waits.
+    ///
+    /// One that completes early is armed anew: the clock decides who is late, not the timer.
+    fn sleep_until(&self, deadline: Instant) -> Self::Sleep;
+}
+
+/// Everything that [`Bulkhead`](crate::Bulkhead) asks of its runtime. Implemented for whatever can lend it.
+pub trait Runtime: Timer + Clone + Send + Sync + 'static {}
+
+impl<R: Timer + Clone + Send + Sync + 'static> Runtime for R {}
+
+/// A way to run a task in the background, for companions that need one. Bulkheads themselves spawn nothing.
+pub trait Spawn {
+    /// Runs the future to its end, detached.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static);
+}

@@ -1,0 +1,205 @@
+//! What all clones of a bulkhead share: the gate in its lock, and the cycle that every input goes through.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::task::Waker;
+
+use bulklink_core::{Collected, Entry, Figures, Gate, Grant, Instant, Invalid, Request, Ticket};
+
+use crate::Rejection;
+use crate::event::Handlers;
+use crate::outputs::Outputs;
+use crate::sync::Lock;
+
+pub struct Shared {
+    state: Lock<State>,
+    pub(crate) label: Arc<str>,
+    /// By which name the user set the capacity.
+    pub(crate) capacity_field: &'static str,
+    clock: Box<dyn Fn() -> Instant + Send + Sync>,
+    handler_panics: AtomicUsize,
+}
+
+pub(crate) struct State {
+    pub(crate) gate: Gate<Waker>,
+    pub(crate) handlers: Handlers,
+}
+
+/// What the gate's contract asks for after an input.
+#[expect(clippy::large_enum_variant, reason = "it lives on the stack for a moment")]
+enum Next {
+    Nothing,
+    /// The gate wants the time, which is read outside the lock.
+    Advance,
+    Deliver(Outputs),
+}
+
+/// What became of a request that was not turned away; in the queue, with the instant from which on it is too late.
+pub(crate) enum Entered {
+    Granted(Grant),
+    Queued(Ticket, Option<Instant>),
+}
+
+/// An impossible request, with the figures at that moment.
+type Impossible = (Figures, Invalid);
+
+impl Shared {
+    pub(crate) fn new(
+        gate: Gate<Waker>,
+        label: Arc<str>,
+        capacity_field: &'static str,
+        clock: impl Fn() -> Instant + Send + Sync + 'static,
+    ) -> Self {
+        let state = Lock::new(State { gate, handlers: Handlers::default() });
+        Shared { state, label, capacity_field, clock: Box::new(clock), handler_panics: AtomicUsize::new(0) }
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        (self.clock)()
+    }
+
+    /// Gives the gate an input, and does all that follows from it before it returns. Whatever the answer displaced is the
+    /// caller's to drop, outside the lock.
+    pub(crate) fn input<T>(&self, input: impl FnOnce(&mut State) -> T) -> T {
+        let (answer, next) = self.state.with(|state| {
+            let answer = input(state);
+            (answer, state.next())
+        });
+        self.follow_up(next);
+        answer
+    }
+
+    fn follow_up(&self, mut next: Next) {
+        loop {
+            next = match next {
+                Next::Nothing => return,
+                Next::Advance => self.advance_state(self.now()),
+                Next::Deliver(outputs) => {
+                    let complete = outputs.complete;
+                    outputs.deliver(self);
+                    if complete { Next::Nothing } else { self.state.with(State::next) }
+                }
+            }
+        }
+    }
+
+    fn advance_state(&self, now: Instant) -> Next {
+        self.state.with(|state| {
+            state.gate.advance(now);
+            state.next()
+        })
+    }
+
+    /// Looks, and changes nothing that anyone would have to hear of.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        self.state.with(look)
+    }
+
+    /// Asks for admission without waiting.
+    pub(crate) fn try_enter(&self, request: &Request) -> Result<Grant, Rejection> {
+        match self.enter(&request.now(), None)? {
+            Entered::Granted(grant) => Ok(grant),
+            Entered::Queued(..) => unreachable!("a request that may not wait"),
+        }
+    }
+
+    /// Asks for admission; if that means to wait, `waker` is told when the wait is over.
+    pub(crate) fn enter(&self, request: &Request, waker: Option<&Waker>) -> Result<Entered, Rejection> {
+        let untimed =
+            self.input(|State { gate, .. }| gate.enter_untimed(request).map_err(|error| (gate.figures(), error)));
+        let entered = match untimed {
+            Ok(Some(entry)) => Ok((entry, None)),
+            Ok(None) => self.enter_timed(request, waker),
+            Err(impossible) => Err(impossible),
+        };
+        match entered {
+            Ok((Entry::Granted(grant), _)) => Ok(Entered::Granted(grant)),
+            Ok((Entry::Queued(ticket), deadline)) => Ok(Entered::Queued(ticket, deadline)),
+            Ok((Entry::Rejected(rejection), _)) => Err(self.rejected(rejection)),
+            Err((figures, invalid)) => Err(Rejection::invalid(Arc::clone(&self.label), figures, invalid)),
+        }
+    }
+
+    fn enter_timed(&self, request: &Request, waker: Option<&Waker>) -> Result<(Entry, Option<Instant>), Impossible> {
+        let now = self.now();
+        let mut waker = waker.cloned();
+        self.input(|State { gate, .. }| {
+            let entry = gate.enter(request, now).map_err(|error| (gate.figures(), error))?;
+            let Entry::Queued(ticket) = &entry else { return Ok((entry, None)) };
+            if let Some(waker) = waker.take() {
+                gate.park(ticket, waker);
+            }
+            let deadline = gate.deadline(ticket);
+            Ok((entry, deadline))
+        })
+    }
+
+    pub(crate) fn rejected(&self, rejection: bulklink_core::Rejection) -> Rejection {
+        Rejection::rejected(Arc::clone(&self.label), rejection)
+    }
+
+    /// Redeems a ticket, or leaves `waker` with it and gives it back.
+    pub(crate) fn collect(&self, ticket: Ticket, waker: &Waker) -> Collected {
+        let looked = self.look(|State { gate, .. }| match gate.collect(ticket) {
+            Collected::Waiting(ticket) if !gate.parked(&ticket).is_some_and(|parked| parked.will_wake(waker)) => {
+                Err(ticket)
+            }
+            collected => Ok(collected),
+        });
+        looked.unwrap_or_else(|ticket| self.collect_or_park(ticket, waker.clone()))
+    }
+
+    fn collect_or_park(&self, ticket: Ticket, waker: Waker) -> Collected {
+        let (collected, _displaced) = self.look(|State { gate, .. }| match gate.collect(ticket) {
+            Collected::Waiting(ticket) => {
+                let displaced = gate.park(&ticket, waker);
+                (Collected::Waiting(ticket), displaced)
+            }
+            collected => (collected, Some(waker)),
+        });
+        collected
+    }
+
+    pub(crate) fn release(&self, grant: Grant) {
+        self.input(|state| state.gate.release(grant));
+    }
+
+    /// Withdraws a ticket in whatever state it is.
+    pub(crate) fn cancel(&self, ticket: Ticket) {
+        // Only an observer is told how long a cancelled one had waited, so only then is the clock read.
+        let cancelled =
+            self.input(|State { gate, .. }| if gate.is_observed() { Err(ticket) } else { Ok(gate.cancel(ticket)) });
+        let _displaced = cancelled.unwrap_or_else(|ticket| {
+            let now = self.now();
+            self.input(|State { gate, .. }| {
+                gate.advance(now);
+                gate.cancel(ticket)
+            })
+        });
+    }
+
+    pub(crate) fn advance(&self, now: Instant) {
+        self.input(|state| state.gate.advance(now));
+    }
+
+    pub(crate) fn count_handler_panic(&self) {
+        self.handler_panics.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn handler_panics(&self) -> usize {
+        self.handler_panics.load(Ordering::Relaxed)
+    }
+}
+
+impl State {
+    fn next(&mut self) -> Next {
+        if self.gate.wants_now() {
+            Next::Advance
+        } else if self.gate.has_output() {
+            Next::Deliver(Outputs::take(&mut self.gate, &self.handlers))
+        } else {
+            Next::Nothing
+        }
+    }
+}

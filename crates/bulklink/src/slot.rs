@@ -1,0 +1,88 @@
+//! The right to run, given back on drop.
+
+use alloc::sync::Arc;
+use core::fmt;
+use core::ops::Deref;
+
+use bulklink_core::Grant;
+
+use crate::shared::Shared;
+
+/// A grant that finds its way home, however its bulkhead is held.
+pub(crate) struct Hold<S: Deref<Target = Shared>> {
+    shared: S,
+    /// Gone only while being dropped.
+    grant: Option<Grant>,
+}
+
+impl<S: Deref<Target = Shared>> Hold<S> {
+    pub(crate) fn new(shared: S, grant: Grant) -> Self {
+        Hold { shared, grant: Some(grant) }
+    }
+
+    fn cost(&self) -> usize {
+        self.grant.as_ref().map_or(0, Grant::cost)
+    }
+
+    fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(name).field("label", &self.shared.label).field("cost", &self.cost()).finish()
+    }
+}
+
+impl<S: Deref<Target = Shared>> Drop for Hold<S> {
+    fn drop(&mut self) {
+        if let Some(grant) = self.grant.take() {
+            self.shared.release(grant);
+        }
+    }
+}
+
+/// The right to run one operation, borrowed from its [`Bulkhead`](crate::Bulkhead). Dropping it gives the slot to the next.
+///
+/// Forgetting it (`mem::forget`) keeps the slot taken for good.
+#[must_use = "a slot is given back as soon as it is dropped"]
+#[doc(alias = "permit")]
+pub struct Slot<'a>(Hold<&'a Shared>);
+
+impl<'a> Slot<'a> {
+    pub(crate) fn new(hold: Hold<&'a Shared>) -> Self {
+        Slot(hold)
+    }
+
+    /// The units that it holds.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        self.0.cost()
+    }
+}
+
+impl fmt::Debug for Slot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe("Slot", f)
+    }
+}
+
+/// The right to run one operation, for tasks and layers that outlive the borrow. Dropping it gives the slot to the next.
+///
+/// Forgetting it (`mem::forget`) keeps the slot taken for good.
+#[must_use = "a slot is given back as soon as it is dropped"]
+#[doc(alias = "permit")]
+pub struct OwnedSlot(Hold<Arc<Shared>>);
+
+impl OwnedSlot {
+    pub(crate) fn new(hold: Hold<Arc<Shared>>) -> Self {
+        OwnedSlot(hold)
+    }
+
+    /// The units that it holds.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        self.0.cost()
+    }
+}
+
+impl fmt::Debug for OwnedSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe("OwnedSlot", f)
+    }
+}

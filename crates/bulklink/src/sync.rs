@@ -1,0 +1,56 @@
+//! The lock, chosen for the platform. Whatever runs inside must not block, wake, or call foreign code.
+
+/// A value that one thread at a time works with.
+#[derive(Debug)]
+pub(crate) struct Lock<T>(imp::Mutex<T>);
+
+#[cfg(bulklink_loom)]
+mod imp {
+    pub(super) use loom::sync::Mutex;
+
+    impl<T> super::Lock<T> {
+        pub(crate) fn new(value: T) -> Self {
+            super::Lock(Mutex::new(value))
+        }
+
+        pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+            work(&mut self.0.lock().expect("no panic under the lock"))
+        }
+    }
+}
+
+#[cfg(all(feature = "std", not(bulklink_loom)))]
+mod imp {
+    pub(super) use std::sync::Mutex;
+    use std::sync::PoisonError;
+
+    impl<T> super::Lock<T> {
+        pub(crate) fn new(value: T) -> Self {
+            super::Lock(Mutex::new(value))
+        }
+
+        pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+            work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        }
+    }
+}
+
+#[cfg(all(feature = "critical-section", not(feature = "std"), not(bulklink_loom)))]
+mod imp {
+    use core::cell::RefCell;
+
+    pub(super) type Mutex<T> = critical_section::Mutex<RefCell<T>>;
+
+    impl<T> super::Lock<T> {
+        pub(crate) fn new(value: T) -> Self {
+            super::Lock(Mutex::new(RefCell::new(value)))
+        }
+
+        pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+            critical_section::with(|section| work(&mut self.0.borrow_ref_mut(section)))
+        }
+    }
+}
+
+#[cfg(not(any(feature = "std", feature = "critical-section", bulklink_loom)))]
+compile_error!("bulklink needs a lock: enable the feature `std` or the feature `critical-section`");

@@ -1,0 +1,135 @@
+//! A clock that moves when it is told to.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+
+use bulklink_core::Instant;
+
+use crate::sync::Lock;
+use crate::{Clock, Timer};
+
+/// A clock and its timers, moved by hand. Clones share the time.
+#[derive(Clone)]
+pub struct FakeClock(Arc<Lock<Time>>);
+
+struct Time {
+    now: Instant,
+    sleeps: u64,
+    /// Who sleeps, by the time to wake and the order of falling asleep.
+    sleepers: BTreeMap<(Instant, u64), Waker>,
+}
+
+impl FakeClock {
+    /// A clock that stands an hour after its epoch.
+    #[must_use]
+    pub fn new() -> Self {
+        FakeClock::at(Instant::EPOCH + Duration::from_secs(3600))
+    }
+
+    /// A clock that stands at `now`.
+    #[must_use]
+    pub fn at(now: Instant) -> Self {
+        FakeClock(Arc::new(Lock::new(Time { now, sleeps: 0, sleepers: BTreeMap::new() })))
+    }
+
+    /// Sets the time, forward or back, and wakes whose timers have come, in order. It runs nobody.
+    pub fn set(&self, now: Instant) {
+        self.0.with(|time| time.now = now);
+        while let Some(waker) = self.0.with(Time::take_due) {
+            waker.wake();
+        }
+    }
+
+    /// Moves the time forward and wakes whose timers have come, in order. It runs nobody: what an executor does about it comes
+    /// after all of the time has passed. To stop at each timer, use [`Executor::advance`](super::Executor::advance).
+    pub fn advance(&self, by: Duration) {
+        self.set(self.now() + by);
+    }
+
+    /// When the next timer is due.
+    #[must_use]
+    pub fn next_timer(&self) -> Option<Instant> {
+        self.0.with(|time| time.sleepers.first_key_value().map(|((due, _), _)| *due))
+    }
+
+    /// Completes `by` from now.
+    pub fn sleep(&self, by: Duration) -> FakeSleep {
+        self.sleep_until(self.now() + by)
+    }
+}
+
+impl Time {
+    fn take_due(&mut self) -> Option<Waker> {
+        let sleeper = self.sleepers.first_entry().filter(|sleeper| sleeper.key().0 <= self.now)?;
+        Some(sleeper.remove())
+    }
+}
+
+impl Default for FakeClock {
+    fn default() -> Self {
+        FakeClock::new()
+    }
+}
+
+impl fmt::Debug for FakeClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FakeClock").field(&self.now()).finish()
+    }
+}
+
+impl Clock for FakeClock {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        self.0.with(|time| time.now)
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Timer for FakeClock {
+    type Sleep = FakeSleep;
+
+    fn sleep_until(&self, deadline: Instant) -> FakeSleep {
+        let number = self.0.with(|time| {
+            time.sleeps += 1;
+            time.sleeps
+        });
+        FakeSleep { clock: self.clone(), key: (deadline, number) }
+    }
+}
+
+/// A timer of a [`FakeClock`].
+#[must_use = "futures do nothing unless polled"]
+pub struct FakeSleep {
+    clock: FakeClock,
+    key: (Instant, u64),
+}
+
+impl Future for FakeSleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let waker = context.waker().clone();
+        let (poll, _displaced) = self.clock.0.with(|time| {
+            if self.key.0 <= time.now {
+                return (Poll::Ready(()), Some(waker));
+            }
+            (Poll::Pending, time.sleepers.insert(self.key, waker))
+        });
+        poll
+    }
+}
+
+impl Drop for FakeSleep {
+    fn drop(&mut self) {
+        let _displaced = self.clock.0.with(|time| time.sleepers.remove(&self.key));
+    }
+}

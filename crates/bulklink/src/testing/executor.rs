@@ -1,0 +1,150 @@
+//! An executor on one thread that does the same in every run.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::rc::Rc;
+use alloc::sync::Arc;
+use alloc::task::Wake;
+use core::cell::RefCell;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Waker};
+use core::time::Duration;
+
+use super::FakeClock;
+use crate::Clock;
+use crate::sync::Lock;
+
+type Job = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Runs tasks on the current thread, in the order in which they were woken, in the time of a [`FakeClock`].
+#[derive(Debug)]
+pub struct Executor {
+    clock: FakeClock,
+    spawned: usize,
+    jobs: Jobs,
+    ready: Arc<Ready>,
+}
+
+/// Shared with the tasks, which can be dropped from outside.
+#[derive(Clone, Default)]
+struct Jobs(Rc<RefCell<BTreeMap<usize, Job>>>);
+
+struct Ready(Lock<VecDeque<usize>>);
+
+struct TaskWaker {
+    id: usize,
+    ready: Arc<Ready>,
+}
+
+impl Executor {
+    /// An executor without tasks.
+    #[must_use]
+    pub fn new(clock: FakeClock) -> Self {
+        Executor { clock, spawned: 0, jobs: Jobs::default(), ready: Arc::new(Ready(Lock::new(VecDeque::new()))) }
+    }
+
+    /// The clock in whose time it runs.
+    #[must_use]
+    pub fn clock(&self) -> FakeClock {
+        self.clock.clone()
+    }
+
+    /// Adds a task. It runs when the executor does.
+    pub fn spawn<T: 'static>(&mut self, future: impl Future<Output = T> + 'static) -> Task<T> {
+        let output = Rc::new(RefCell::new(None));
+        let store = Rc::clone(&output);
+        let id = self.spawned;
+        self.spawned += 1;
+        self.jobs.0.borrow_mut().insert(id, Box::pin(async move { *store.borrow_mut() = Some(future.await) }));
+        self.ready.push(id);
+        Task { id, jobs: self.jobs.clone(), output }
+    }
+
+    /// Runs every task that was woken, and those that these wake, until none is left.
+    pub fn run_until_idle(&mut self) {
+        while let Some(id) = self.ready.0.with(VecDeque::pop_front) {
+            self.run(id);
+        }
+    }
+
+    /// The job is out of the table while it runs, so that it may spawn, wake and cancel.
+    fn run(&mut self, id: usize) {
+        let job = self.jobs.0.borrow_mut().remove(&id);
+        let Some(mut job) = job else { return };
+        let waker = Waker::from(Arc::new(TaskWaker { id, ready: Arc::clone(&self.ready) }));
+        if job.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+            self.jobs.0.borrow_mut().insert(id, job);
+        }
+    }
+
+    /// Lets time pass, stopping at every timer on the way, with all tasks run to idle there and at the end.
+    pub fn advance(&mut self, by: Duration) {
+        self.run_until_idle();
+        let end = self.clock.now() + by;
+        while let Some(due) = self.clock.next_timer().filter(|&due| due <= end) {
+            self.clock.set(due.max(self.clock.now()));
+            self.run_until_idle();
+        }
+        self.clock.set(end);
+        self.run_until_idle();
+    }
+}
+
+impl Ready {
+    fn push(&self, id: usize) {
+        self.0.with(|ready| ready.push_back(id));
+    }
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.ready.push(self.id);
+    }
+}
+
+impl fmt::Debug for Ready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.with(|ready| ready.fmt(f))
+    }
+}
+
+impl fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.borrow().keys()).finish()
+    }
+}
+
+/// A task of an [`Executor`]. Dropping this lets the task go on.
+pub struct Task<T> {
+    id: usize,
+    jobs: Jobs,
+    output: Rc<RefCell<Option<T>>>,
+}
+
+impl<T> Task<T> {
+    /// Whether it has ended and its output has not been taken.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.output.borrow().is_some()
+    }
+
+    /// Takes the output, if the task has ended.
+    #[must_use]
+    pub fn output(&self) -> Option<T> {
+        self.output.borrow_mut().take()
+    }
+
+    /// Drops the task where it stands. A task that is running just now, and one that has ended, is left alone.
+    pub fn cancel(&self) {
+        let job = self.jobs.0.borrow_mut().remove(&self.id);
+        drop(job);
+    }
+}
+
+impl<T> fmt::Debug for Task<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task").field("id", &self.id).field("is_finished", &self.is_finished()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,31 @@
+//! A fake clock and a deterministic executor, for tests of what stands behind a bulkhead.
+//!
+//! Nothing here sleeps: time moves when a test says so. With an [`Executor`], moving it stops at every timer on the way and
+//! runs all tasks to idle there, so a test sees each timeout at its exact instant, in the same order in every run.
+//!
+//! ```
+//! use bulklink::testing::{Executor, FakeClock};
+//! use bulklink::{Bulkhead, Reason};
+//! use std::time::Duration;
+//!
+//! let mut executor = Executor::new(FakeClock::new());
+//! let reports = Bulkhead::builder_on(executor.clock(), "reports")
+//!     .parallelism(1)
+//!     .waiting_room(5)
+//!     .wait_limit(Duration::from_secs(3))
+//!     .build()?;
+//! let _running = reports.try_slot_owned()?;
+//! let late = executor.spawn(async move { reports.slot().await.map(drop) });
+//!
+//! executor.advance(Duration::from_millis(2_999));
+//! assert!(!late.is_finished());
+//! executor.advance(Duration::from_millis(1));
+//! assert_eq!(late.output().unwrap().unwrap_err().reason(), Reason::Expired);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod clock;
+mod executor;
+
+pub use clock::{FakeClock, FakeSleep};
+pub use executor::{Executor, Task};

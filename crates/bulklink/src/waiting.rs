@@ -1,0 +1,149 @@
+//! The futures that wait for a slot.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::future::Future;
+use core::mem;
+use core::ops::Deref;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+
+use bulklink_core::{Collected, Instant, Request, Ticket};
+
+use crate::shared::{Entered, Shared};
+use crate::slot::Hold;
+use crate::{OwnedSlot, Rejection, Slot, Timer};
+
+/// A wait for a slot, however its bulkhead is held.
+pub(crate) struct Waiting<S: Deref<Target = Shared>, R: Timer> {
+    shared: S,
+    runtime: R,
+    state: State<R::Sleep>,
+}
+
+enum State<T> {
+    Asking(Request),
+    Queued { ticket: Ticket, alarm: Option<Alarm<T>> },
+    Done,
+}
+
+/// The timer is made when the wait begins, and boxed: most calls never wait, and it is as large as all the rest.
+struct Alarm<T> {
+    deadline: Instant,
+    sleep: Option<Pin<Box<T>>>,
+}
+
+/// Nothing in it is pinned but what is behind a box.
+impl<S: Deref<Target = Shared>, R: Timer> Unpin for Waiting<S, R> {}
+
+impl<S: Deref<Target = Shared> + Clone, R: Timer> Waiting<S, R> {
+    pub(crate) fn new(shared: S, runtime: R, request: Request) -> Self {
+        Waiting { shared, runtime, state: State::Asking(request) }
+    }
+
+    pub(crate) fn poll_hold(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
+        match mem::replace(&mut self.state, State::Done) {
+            State::Asking(request) => self.ask(&request, context),
+            State::Queued { ticket, alarm } => self.collect(ticket, alarm, context),
+            State::Done => panic!("polled again after it had completed"),
+        }
+    }
+
+    fn ask(&mut self, request: &Request, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
+        match self.shared.enter(request, Some(context.waker()))? {
+            Entered::Granted(grant) => Poll::Ready(Ok(Hold::new(self.shared.clone(), grant))),
+            Entered::Queued(ticket, deadline) => {
+                let alarm = deadline.map(|deadline| Alarm { deadline, sleep: None });
+                self.state = State::Queued { ticket, alarm };
+                self.watch_the_clock(context)
+            }
+        }
+    }
+
+    fn collect(
+        &mut self,
+        ticket: Ticket,
+        alarm: Option<Alarm<R::Sleep>>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Hold<S>, Rejection>> {
+        match self.shared.collect(ticket, context.waker()) {
+            Collected::Granted(grant) => Poll::Ready(Ok(Hold::new(self.shared.clone(), grant))),
+            Collected::Rejected(rejection) => Poll::Ready(Err(self.shared.rejected(rejection))),
+            Collected::Waiting(ticket) => {
+                self.state = State::Queued { ticket, alarm };
+                self.watch_the_clock(context)
+            }
+        }
+    }
+
+    /// Sees to it that the task is woken at the deadline. Who is late is for the clock to say: a timer may be held back.
+    fn watch_the_clock(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
+        loop {
+            let State::Queued { alarm: Some(alarm), .. } = &mut self.state else { return Poll::Pending };
+            let now = self.runtime.now();
+            if alarm.deadline <= now {
+                self.shared.advance(now);
+                return self.poll_hold(context);
+            }
+            let sleep = alarm.sleep.get_or_insert_with(|| Box::pin(self.runtime.sleep_until(alarm.deadline)));
+            ready!(sleep.as_mut().poll(context));
+            alarm.sleep = None;
+        }
+    }
+}
+
+impl<S: Deref<Target = Shared>, R: Timer> Drop for Waiting<S, R> {
+    fn drop(&mut self) {
+        if let State::Queued { ticket, .. } = mem::replace(&mut self.state, State::Done) {
+            self.shared.cancel(ticket);
+        }
+    }
+}
+
+/// A call that waits for a [`Slot`]; made by [`Bulkhead::slot`](crate::Bulkhead::slot).
+///
+/// Dropping it loses the place in the queue, and never a slot.
+///
+/// # Panics
+///
+/// If polled again after it has completed.
+#[must_use = "futures do nothing unless polled"]
+pub struct SlotFuture<'a, R: Timer>(Waiting<&'a Shared, R>);
+
+impl<'a, R: Timer> SlotFuture<'a, R> {
+    pub(crate) fn new(waiting: Waiting<&'a Shared, R>) -> Self {
+        SlotFuture(waiting)
+    }
+}
+
+impl<'a, R: Timer> Future for SlotFuture<'a, R> {
+    type Output = Result<Slot<'a>, Rejection>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.poll_hold(context).map_ok(Slot::new)
+    }
+}
+
+/// A call that waits for an [`OwnedSlot`]; made by [`Bulkhead::slot_owned`](crate::Bulkhead::slot_owned).
+///
+/// Dropping it loses the place in the queue, and never a slot.
+///
+/// # Panics
+///
+/// If polled again after it has completed.
+#[must_use = "futures do nothing unless polled"]
+pub struct OwnedSlotFuture<R: Timer>(Waiting<Arc<Shared>, R>);
+
+impl<R: Timer> OwnedSlotFuture<R> {
+    pub(crate) fn new(waiting: Waiting<Arc<Shared>, R>) -> Self {
+        OwnedSlotFuture(waiting)
+    }
+}
+
+impl<R: Timer> Future for OwnedSlotFuture<R> {
+    type Output = Result<OwnedSlot, Rejection>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.poll_hold(context).map_ok(OwnedSlot::new)
+    }
+}

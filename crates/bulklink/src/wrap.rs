@@ -1,0 +1,44 @@
+//! A function with a bulkhead around it.
+
+use core::fmt;
+use core::future::Future;
+
+use crate::{Bulkhead, Rejection, Runtime};
+
+/// An async function that runs in a slot on every call; made by [`Bulkhead::wrap`].
+#[derive(Clone)]
+pub struct Wrapped<F, R> {
+    function: F,
+    bulkhead: Bulkhead<R>,
+}
+
+impl<F, R: Runtime> Wrapped<F, R> {
+    pub(crate) fn new(function: F, bulkhead: Bulkhead<R>) -> Self {
+        Wrapped { function, bulkhead }
+    }
+
+    /// Calls the function with `argument` once there is a slot. For several arguments, take a tuple.
+    ///
+    /// # Errors
+    ///
+    /// If the call is not admitted. The function has then made its future, which never ran.
+    pub fn call<A, O>(&self, argument: A) -> impl Future<Output = Result<O::Output, Rejection>> + use<'_, A, O, F, R>
+    where
+        F: Fn(A) -> O,
+        O: Future,
+    {
+        self.bulkhead.execute((self.function)(argument))
+    }
+
+    /// The bulkhead that protects it.
+    #[must_use]
+    pub fn bulkhead(&self) -> &Bulkhead<R> {
+        &self.bulkhead
+    }
+}
+
+impl<F, R> fmt::Debug for Wrapped<F, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wrapped").field("bulkhead", &self.bulkhead).finish_non_exhaustive()
+    }
+}
