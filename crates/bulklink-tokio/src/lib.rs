@@ -1,1 +1,87 @@
-//! Stub.
+//! [Bulklink](bulklink) on tokio: its clock, its timers, its tasks, and nothing else.
+//!
+//! [`Bulkhead`] is [`bulklink::Bulkhead`] with the runtime filled in; everything said there holds here.
+//!
+//! ```
+//! use bulklink_tokio::{Bulkhead, Rejection};
+//! use std::time::Duration;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let payments = Bulkhead::builder("payments")
+//!     .parallelism(10)
+//!     .waiting_room(50)
+//!     .wait_limit(Duration::from_secs(2))
+//!     .build()?;
+//!
+//! let receipt = payments.execute(async { "paid" }).await?;
+//! # assert_eq!(receipt, "paid");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Time
+//!
+//! The clock is `tokio::time::Instant`, so a test that pauses or advances tokio's time moves the bulkhead's too. A bulkhead
+//! belongs to no runtime: one in a `static` outlives the runtime that used it and works on the next, whatever their clocks say.
+//!
+//! # Panics
+//!
+//! A call that has to wait with a limit makes a timer, and tokio panics if that happens outside of a runtime or on one built
+//! without time. The call has then lost its place in the queue, and no slot. Calls without a limit work on any executor.
+
+#![forbid(unsafe_code)]
+
+mod clock;
+mod sleep;
+
+use std::future::Future;
+
+pub use bulklink::{
+    Builder, Clock, Closed, Event, EventHandler, EventKind, Failure, Figures, Handle, Interval, IntervalError, Invalid,
+    Limits, OwnedSlot, Reason, Rejection, ResizeError, Resized, Slot, Snapshot, Spawn, Status, Timer, Totals,
+};
+pub use sleep::TokioSleep;
+
+/// A [`bulklink::Bulkhead`] on tokio.
+pub type Bulkhead = bulklink::Bulkhead<Tokio>;
+
+/// A [`bulklink::Request`] whose deadlines are tokio's.
+///
+/// ```
+/// use bulklink_tokio::{Bulkhead, Request};
+/// use std::time::Duration;
+/// use tokio::time::Instant;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let reports = Bulkhead::builder("reports").capacity(8).waiting_room(20).build()?;
+/// let deadline = Instant::now() + Duration::from_millis(250);
+/// let slot = reports.slot_with(Request::new().cost(3).before(deadline)).await?;
+/// # assert_eq!(slot.cost(), 3);
+/// # Ok(())
+/// # }
+/// ```
+pub type Request = bulklink::Request<tokio::time::Instant>;
+
+/// A [`bulklink::SlotFuture`] on tokio.
+pub type SlotFuture<'a> = bulklink::SlotFuture<'a, Tokio>;
+
+/// A [`bulklink::OwnedSlotFuture`] on tokio.
+pub type OwnedSlotFuture = bulklink::OwnedSlotFuture<Tokio>;
+
+/// A [`bulklink::Wrapped`] function on tokio.
+pub type Wrapped<F> = bulklink::Wrapped<F, Tokio>;
+
+/// The tokio runtime that a call happens to run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tokio;
+
+impl Spawn for Tokio {
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime, as [`tokio::spawn`] does.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        drop(tokio::spawn(task));
+    }
+}

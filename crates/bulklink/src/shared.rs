@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::Waker;
 
@@ -20,6 +21,10 @@ pub struct Shared {
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
     handler_panics: AtomicUsize,
 }
+
+/// No panic can interrupt a change half-way: foreign code never runs inside one.
+impl UnwindSafe for Shared {}
+impl RefUnwindSafe for Shared {}
 
 pub(crate) struct State {
     pub(crate) gate: Gate<Waker>,

@@ -1,0 +1,60 @@
+//! Tokio's instants as the gate counts them.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bulklink::{Clock, Instant};
+
+use crate::Tokio;
+
+/// Where the anchor lies in the gate's time: centuries from either end, so that instants before it have room.
+const ANCHOR: Instant = Instant::from_nanos(1 << 62);
+
+/// One point in time for the whole process: a bulkhead may meet many runtimes, and their paused clocks may lag or lead.
+fn anchor() -> tokio::time::Instant {
+    static ANCHOR: OnceLock<std::time::Instant> = OnceLock::new();
+    tokio::time::Instant::from_std(*ANCHOR.get_or_init(std::time::Instant::now))
+}
+
+impl Clock for Tokio {
+    type Instant = tokio::time::Instant;
+
+    fn now(&self) -> Instant {
+        self.instant(tokio::time::Instant::now())
+    }
+
+    fn instant(&self, at: tokio::time::Instant) -> Instant {
+        match at.checked_duration_since(anchor()) {
+            Some(after) => ANCHOR.saturating_add(after),
+            None => ANCHOR.saturating_sub(anchor().duration_since(at)),
+        }
+    }
+}
+
+/// The way back. What tokio cannot name is so far off that its own longest sleep comes first.
+pub(crate) fn to_tokio(at: Instant) -> tokio::time::Instant {
+    const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    let (after, before) = (at.saturating_since(ANCHOR), ANCHOR.saturating_since(at));
+    let there = anchor().checked_add(after).and_then(|there| there.checked_sub(before));
+    there.unwrap_or_else(|| tokio::time::Instant::now() + LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_go_there_and_back_on_both_sides_of_the_anchor() {
+        let hour = Duration::from_secs(3600);
+        for at in [anchor(), anchor() + hour, anchor() - hour] {
+            assert_eq!(to_tokio(Tokio.instant(at)), at);
+        }
+        assert_eq!(Tokio.instant(anchor() + hour).saturating_since(Tokio.instant(anchor() - hour)), 2 * hour);
+    }
+
+    #[test]
+    fn the_ends_of_time_do_not_overflow() {
+        assert!(to_tokio(Instant::FAR_FUTURE) > anchor());
+        to_tokio(Instant::EPOCH);
+    }
+}

@@ -1,0 +1,54 @@
+//! Tokio's timer, freed from the runtime that made it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bulklink::{Instant, Timer};
+use pin_project_lite::pin_project;
+use tokio::runtime::{Handle, Id};
+use tokio::time::Sleep;
+
+use crate::Tokio;
+use crate::clock::to_tokio;
+
+impl Timer for Tokio {
+    type Sleep = TokioSleep;
+
+    fn sleep_until(&self, deadline: Instant) -> TokioSleep {
+        let sleep = tokio::time::sleep_until(to_tokio(deadline));
+        TokioSleep { home: current(), deadline, sleep }
+    }
+}
+
+fn current() -> Option<Id> {
+    Handle::try_current().ok().map(|handle| handle.id())
+}
+
+pin_project! {
+    /// A timer on tokio.
+    ///
+    /// Tokio's own belongs to the runtime that made it, and panics if polled after that is gone. This one moves to the runtime
+    /// that polls it.
+    #[derive(Debug)]
+    pub struct TokioSleep {
+        home: Option<Id>,
+        deadline: Instant,
+        #[pin]
+        sleep: Sleep,
+    }
+}
+
+impl Future for TokioSleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        let here = current();
+        if here.is_some() && here != *this.home {
+            this.sleep.set(tokio::time::sleep_until(to_tokio(*this.deadline)));
+            *this.home = here;
+        }
+        this.sleep.poll(context)
+    }
+}

@@ -1,0 +1,124 @@
+//! One bulkhead and several runtimes, one after the other and at once.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::LazyLock;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bulklink_tokio::{Bulkhead, Reason, Request};
+use tokio::runtime::{Builder, Runtime};
+
+const HOUR: Duration = Duration::from_secs(3600);
+const LIMIT: Duration = Duration::from_millis(20);
+
+fn paused() -> Runtime {
+    Builder::new_current_thread().enable_all().start_paused(true).build().expect("a runtime")
+}
+
+fn real() -> Runtime {
+    Builder::new_current_thread().enable_all().build().expect("a runtime")
+}
+
+fn bulkhead() -> Bulkhead {
+    Bulkhead::builder("shared").parallelism(1).waiting_room(5).wait_limit(LIMIT).build().expect("valid")
+}
+
+/// Holds the only slot while another call runs out of time.
+async fn expires_in_time(bulkhead: &Bulkhead) {
+    let _running = bulkhead.slot().await.expect("it was free");
+    let begun = tokio::time::Instant::now();
+    let rejection = bulkhead.slot().await.expect_err("it is taken");
+    assert_eq!(rejection.reason(), Reason::Expired);
+    assert!(begun.elapsed() >= LIMIT && begun.elapsed() < LIMIT + HOUR / 2, "waited {:?}", begun.elapsed());
+}
+
+#[test]
+fn a_static_bulkhead_survives_its_runtimes_and_their_paused_clocks() {
+    static SHARED: LazyLock<Bulkhead> = LazyLock::new(bulkhead);
+    paused().block_on(async {
+        expires_in_time(&SHARED).await;
+        tokio::time::advance(HOUR).await;
+        expires_in_time(&SHARED).await;
+    });
+    paused().block_on(expires_in_time(&SHARED));
+    real().block_on(expires_in_time(&SHARED));
+    let status = SHARED.status();
+    assert_eq!((status.in_flight, status.waiting, status.totals.expired), (0, 0, 4));
+}
+
+#[test]
+fn a_runtime_that_dies_gives_back_its_slots_and_places() {
+    let shared = bulkhead();
+    let first = real();
+    first.block_on(async {
+        for _ in 0..3 {
+            let shared = shared.clone();
+            tokio::spawn(async move { shared.execute(std::future::pending::<()>()).await });
+        }
+        tokio::task::yield_now().await;
+        assert_eq!((shared.status().in_flight, shared.status().waiting), (1, 2));
+    });
+    drop(first);
+    let status = shared.status();
+    assert_eq!((status.in_flight, status.waiting), (0, 0));
+    real().block_on(expires_in_time(&shared));
+}
+
+#[test]
+fn a_wait_that_began_on_a_runtime_now_gone_ends_on_the_next() {
+    let shared = bulkhead();
+    let _running = shared.try_slot().expect("it was free");
+    let mut waiting = Box::pin(shared.slot());
+    let first = real();
+    first.block_on(async {
+        let polled = waiting.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+    });
+    drop(first);
+    let rejection = real().block_on(waiting).expect_err("its time runs out");
+    assert_eq!(rejection.reason(), Reason::Expired);
+}
+
+#[test]
+fn a_limit_outside_of_a_runtime_panics_and_leaks_nothing() {
+    let shared = bulkhead();
+    let running = shared.try_slot().expect("it was free");
+    let waited = std::panic::catch_unwind(|| {
+        let mut waiting = pin!(shared.slot());
+        waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending()
+    });
+    assert!(waited.is_err(), "tokio has no timer to give");
+    assert_eq!(shared.status().waiting, 0);
+    drop(running);
+    assert_eq!(shared.status().in_flight, 0);
+}
+
+#[test]
+fn without_a_limit_no_runtime_is_needed() {
+    let shared = Bulkhead::builder("bare").parallelism(1).waiting_room(1).build().expect("valid");
+    let running = shared.try_slot().expect("it was free");
+    let mut waiting = pin!(shared.slot());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    drop(running);
+    assert!(matches!(waiting.as_mut().poll(&mut context), Poll::Ready(Ok(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_before_the_anchor_or_past_all_ends_does_not_overflow() {
+    let shared = bulkhead();
+    let past = tokio::time::Instant::now() - LIMIT;
+    let rejection = shared.slot_with(Request::new().before(past)).await.expect_err("it is past");
+    assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(Duration::ZERO)));
+    let unlimited =
+        Bulkhead::builder("patient").parallelism(1).waiting_room(2).wait_limit(Duration::MAX).build().expect("valid");
+    let running = unlimited.slot().await.expect("it was free");
+    let waiting = tokio::spawn({
+        let unlimited = unlimited.clone();
+        async move { unlimited.slot_with(Request::new().within(Duration::from_secs(u64::MAX / 2))).await.map(drop) }
+    });
+    tokio::time::sleep(HOUR).await;
+    drop(running);
+    assert!(waiting.await.expect("no panic").is_ok());
+}

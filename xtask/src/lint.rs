@@ -1,0 +1,28 @@
+//! What must be spotless: format, clippy, docs and the rules of the house.
+
+use anyhow::Result;
+
+use crate::run::{cargo, flags, run};
+use crate::step::{Outcome, Step};
+use crate::tidy::tidy;
+
+/// What `cargo xtask lint` runs.
+pub(crate) const STEPS: &[Step] = &[
+    Step { name: "fmt", run: || fmt().map(|()| Outcome::Passed) },
+    Step { name: "clippy", run: || clippy().map(|()| Outcome::Passed) },
+    Step { name: "docs", run: || docs().map(|()| Outcome::Passed) },
+    Step { name: "tidy", run: || tidy().map(|()| Outcome::Passed) },
+];
+
+fn fmt() -> Result<()> {
+    run(&mut cargo(&["fmt", "--all", "--check"]))
+}
+
+fn clippy() -> Result<()> {
+    run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+}
+
+fn docs() -> Result<()> {
+    let mut docs = cargo(&["doc", "--workspace", "--no-deps"]);
+    run(docs.env("RUSTDOCFLAGS", flags("RUSTDOCFLAGS", "-D warnings")))
+}

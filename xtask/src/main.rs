@@ -1,0 +1,93 @@
+//! `cargo xtask`: everything this project builds, checks and proves, a subcommand each.
+
+mod ci;
+mod lint;
+mod manifest;
+mod msrv;
+mod no_std;
+mod run;
+mod step;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::step::Step;
+
+/// Builds, checks and proves Bulklink. Needs a stable Rust and nothing else.
+///
+/// Every step prints the command it runs, and the first failure ends the run with that command's exit code.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run all tests: unit, integration and doc tests, the exhaustive search, the conformance replay, loom
+    Test,
+    /// Try every script of inputs up to a depth against the reference model of the core
+    Exhaustive {
+        /// How many inputs a script has at most [default: what the search itself says]
+        #[arg(long, value_name = "N")]
+        depth: Option<u32>,
+    },
+    /// Replay the recorded scenarios; exits with 1 where the behaviour differs from the recording
+    Conformance {
+        /// The folder of recordings [default: the one in the repository]
+        dir: Option<PathBuf>,
+    },
+    /// Let loom try every interleaving of the front's lock, its fast path and its wakes
+    Loom,
+    /// Check format, clippy, docs and tidy; a warning fails
+    Lint,
+    /// Check the rules of the house that no compiler knows; prints `path:line: rule: text`
+    Tidy,
+    /// Show that core and front need no standard library: a probe that runs without it, and bare-metal targets
+    NoStd(Skips),
+    /// Check the published crates with the oldest Rust they promise to support
+    Msrv(Skips),
+    /// Run everything: lint, test, no-std, msrv, the isolation example
+    Ci(Skips),
+}
+
+#[derive(Args)]
+struct Skips {
+    /// Fail when a compiler or a target is missing, instead of skipping what needs it
+    #[arg(long)]
+    no_skip: bool,
+}
+
+fn main() -> ExitCode {
+    match perform(Cli::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            run::exit_code(&error)
+        }
+    }
+}
+
+fn perform(task: Task) -> anyhow::Result<()> {
+    match task {
+        Task::Test => all(test::STEPS),
+        Task::Exhaustive { depth } => test::exhaustive(depth),
+        Task::Conformance { dir } => test::conformance(dir),
+        Task::Loom => test::loom(),
+        Task::Lint => all(lint::STEPS),
+        Task::Tidy => tidy::tidy(),
+        Task::NoStd(skips) => step::run_all(no_std::STEPS, skips.no_skip),
+        Task::Msrv(skips) => step::run_all(msrv::STEPS, skips.no_skip),
+        Task::Ci(skips) => step::run_all(&ci::steps(), skips.no_skip),
+    }
+}
+
+fn all(steps: &[Step]) -> anyhow::Result<()> {
+    step::run_all(steps, true)
+}
