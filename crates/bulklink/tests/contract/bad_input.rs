@@ -1,0 +1,87 @@
+//! What cannot be meant is refused with its field and value, and counted nowhere.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bulklink::{Bulkhead, Invalid, Limits, Reason, Request, ResizeError};
+
+use crate::{builder, bulkhead, executor};
+
+fn assert_names(invalid: &Invalid, field: &str, value: &str) {
+    assert_eq!((invalid.field(), invalid.value()), (field, value));
+    let text = invalid.to_string();
+    assert!(text.starts_with(field) && text.contains(value), "{text}");
+}
+
+#[test]
+fn limits() {
+    let executor = executor();
+    let too_many = Limits::MAX + 1;
+    let refused = |build: Result<_, Invalid>| build.map(|_: Bulkhead<_>| ()).expect_err("it cannot be meant");
+    assert_names(&refused(builder(&executor).parallelism(0).build()), "parallelism", "0");
+    assert_names(&refused(builder(&executor).capacity(0).build()), "capacity", "0");
+    assert_names(&refused(builder(&executor).build()), "parallelism", "nothing");
+    assert_names(&refused(builder(&executor).parallelism(too_many).build()), "parallelism", &too_many.to_string());
+    let room = builder(&executor).parallelism(1).waiting_room(too_many).build();
+    assert_names(&refused(room), "waiting_room", &too_many.to_string());
+    let limit = builder(&executor).parallelism(1).wait_limit(Duration::ZERO).build();
+    assert_names(&refused(limit), "wait_limit", "0s");
+    builder(&executor)
+        .parallelism(Limits::MAX)
+        .waiting_room(Limits::MAX)
+        .wait_limit(Duration::MAX)
+        .build()
+        .expect("valid");
+}
+
+#[test]
+fn labels() {
+    let clock = executor().clock();
+    for (label, shown) in [
+        ("", "\"\""),
+        (" \u{3000} ", "\" \\u{3000} \""),
+        ("pay\nments", "\"pay\\nments\""),
+        ("a\u{7f}", "\"a\\u{7f}\""),
+    ] {
+        let refused = Bulkhead::builder_on(clock.clone(), label).parallelism(1).build().expect_err("no name");
+        assert_names(&refused, "label", shown);
+    }
+    let trimmed = Bulkhead::builder_on(clock, "  card payments ").parallelism(1).build().expect("a name");
+    assert_eq!(trimmed.label(), "card payments");
+}
+
+#[test]
+fn costs() {
+    let executor = executor();
+    let bulkhead = builder(&executor).capacity(5).build().expect("valid");
+    let before = bulkhead.status();
+    for cost in [0, 6, Limits::MAX + 1] {
+        let rejection = bulkhead.try_slot_with(Request::new().cost(cost)).expect_err("impossible");
+        assert_eq!(rejection.reason(), Reason::InvalidCost);
+        assert_names(rejection.as_invalid().expect("it says which"), "cost", &cost.to_string());
+        assert!(rejection.source().is_some_and(<dyn Error>::is::<Invalid>));
+    }
+    assert!(!bulkhead.status().since(&before).expect("of the same bulkhead").has_activity(), "counted nowhere");
+}
+
+#[test]
+fn an_impossible_cost_comes_before_a_deadline_and_after_closed() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let past = Request::new().cost(2).before(bulklink::Instant::EPOCH);
+    assert_eq!(bulkhead.try_slot_with(past).expect_err("impossible").reason(), Reason::InvalidCost);
+    bulkhead.close();
+    assert_eq!(bulkhead.try_slot_with(past).expect_err("closed").reason(), Reason::Closed);
+    assert_eq!(bulkhead.status().totals.closed_before_queue, 1);
+}
+
+#[test]
+fn resizes() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    for capacity in [0, Limits::MAX + 1] {
+        let Err(ResizeError::Invalid(invalid)) = bulkhead.resize(capacity) else { panic!("it cannot be meant") };
+        assert_names(&invalid, "parallelism", &capacity.to_string());
+    }
+    assert_eq!(bulkhead.status().limits.capacity, 1);
+}

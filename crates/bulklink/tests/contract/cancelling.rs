@@ -1,0 +1,101 @@
+//! Futures dropped in every state: a place may be lost, a slot never.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bulklink::Totals;
+
+use crate::{bulkhead, call, executor, slot};
+
+#[test]
+fn before_the_first_poll_nothing_has_happened() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    drop(bulkhead.slot());
+    assert_eq!(bulkhead.status().totals, Totals::default());
+}
+
+#[test]
+fn while_waiting_the_place_goes_and_is_counted_as_cancelled() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 2);
+    let running = bulkhead.try_slot().expect("free");
+    let (first, second) = (call(&mut executor, &bulkhead), call(&mut executor, &bulkhead));
+    first.cancel();
+    assert_eq!((bulkhead.status().waiting, bulkhead.status().totals.cancelled), (1, 1));
+    drop(running);
+    executor.run_until_idle();
+    drop(slot(&second));
+}
+
+#[test]
+fn after_the_hand_over_the_slot_goes_on_and_is_counted_as_abandoned() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 2);
+    let running = bulkhead.try_slot().expect("free");
+    let (first, second) = (call(&mut executor, &bulkhead), call(&mut executor, &bulkhead));
+    drop(running);
+    assert_eq!(bulkhead.status().in_flight, 1, "handed over and not taken yet");
+    first.cancel();
+    executor.run_until_idle();
+    let _running = slot(&second);
+    let status = bulkhead.status();
+    assert_eq!((status.in_flight, status.totals.abandoned, status.totals.cancelled), (1, 1, 0));
+}
+
+#[test]
+fn an_operation_dropped_half_way_gives_its_slot_back() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let task = executor.spawn({
+        let bulkhead = bulkhead.clone();
+        async move { bulkhead.execute(std::future::pending::<()>()).await }
+    });
+    executor.run_until_idle();
+    assert_eq!(bulkhead.status().in_flight, 1);
+    task.cancel();
+    assert_eq!((bulkhead.status().in_flight, bulkhead.status().totals.finished), (0, 1));
+}
+
+#[test]
+fn an_operation_that_panics_gives_its_slot_back() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let panicking = executor.spawn({
+        let bulkhead = bulkhead.clone();
+        async move { bulkhead.execute(async { panic!("on purpose") }).await.map(|never: ()| never) }
+    });
+    let ended = catch_unwind(AssertUnwindSafe(|| executor.run_until_idle()));
+    assert!(ended.is_err() && !panicking.is_finished());
+    assert_eq!((bulkhead.status().in_flight, bulkhead.status().totals.finished), (0, 1));
+    drop(slot(&call(&mut executor, &bulkhead)));
+}
+
+/// The operation may hold what the slot protects, so it goes first.
+#[test]
+fn the_operation_is_dropped_before_its_slot_is_given_back() {
+    struct Witness(crate::TestBulkhead);
+    impl Drop for Witness {
+        fn drop(&mut self) {
+            assert_eq!(self.0.status().in_flight, 1);
+        }
+    }
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    for ends in [true, false] {
+        let task = executor.spawn({
+            let (bulkhead, witness) = (bulkhead.clone(), Witness(bulkhead.clone()));
+            async move {
+                let operation = async move {
+                    let _witness = witness;
+                    if !ends {
+                        std::future::pending::<()>().await;
+                    }
+                };
+                bulkhead.execute(operation).await
+            }
+        });
+        executor.run_until_idle();
+        task.cancel();
+        assert_eq!(bulkhead.status().in_flight, 0);
+    }
+}

@@ -1,0 +1,81 @@
+//! The end: who is told, and when it is over.
+
+use bulklink::{Reason, ResizeError};
+
+use crate::{bulkhead, call, executor, reason, slot};
+
+#[test]
+fn closing_rejects_waiters_and_newcomers_and_lets_work_go_on() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 5);
+    let running = slot(&call(&mut executor, &bulkhead));
+    let waiting = [call(&mut executor, &bulkhead), call(&mut executor, &bulkhead)];
+    assert!(bulkhead.close());
+    assert!(!bulkhead.close(), "it was closed already");
+    executor.run_until_idle();
+    assert!(waiting.iter().all(|call| reason(call) == Reason::Closed));
+    assert_eq!(reason(&call(&mut executor, &bulkhead)), Reason::Closed);
+    assert_eq!(bulkhead.resize(5), Err(ResizeError::Closed));
+    let totals = bulkhead.status().totals;
+    assert_eq!((totals.closed_while_waiting, totals.closed_before_queue), (2, 1));
+    assert!(!bulkhead.status().is_drained());
+    drop(running);
+    assert!(bulkhead.status().is_drained());
+}
+
+#[test]
+fn whoever_waits_for_the_end_is_told_when_the_last_operation_has_ended() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 2, 0);
+    let mut running = vec![slot(&call(&mut executor, &bulkhead)), slot(&call(&mut executor, &bulkhead))];
+    let watching = [(); 3].map(|()| {
+        let bulkhead = bulkhead.clone();
+        executor.spawn(async move { bulkhead.closed().await })
+    });
+    executor.run_until_idle();
+    watching[0].cancel();
+    bulkhead.close();
+    while let Some(slot) = running.pop() {
+        executor.run_until_idle();
+        assert!(!watching[1].is_finished(), "something still runs");
+        drop(slot);
+    }
+    executor.run_until_idle();
+    assert!(watching[1].is_finished() && watching[2].is_finished());
+}
+
+#[test]
+fn an_idle_bulkhead_is_drained_as_soon_as_it_is_closed() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let closing = executor.spawn(async move { bulkhead.close_and_wait().await });
+    executor.run_until_idle();
+    assert!(closing.is_finished());
+}
+
+#[test]
+fn giving_up_the_wait_opens_nothing() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let _running = bulkhead.try_slot().expect("free");
+    drop(bulkhead.close_and_wait());
+    assert!(bulkhead.is_closed());
+}
+
+#[test]
+fn a_slot_abandoned_after_closing_drains_it_too() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let running = slot(&call(&mut executor, &bulkhead));
+    let waiting = call(&mut executor, &bulkhead);
+    let watching = executor.spawn({
+        let bulkhead = bulkhead.clone();
+        async move { bulkhead.closed().await }
+    });
+    executor.run_until_idle();
+    drop(running);
+    bulkhead.close();
+    waiting.cancel();
+    executor.run_until_idle();
+    assert!(watching.is_finished());
+}

@@ -1,0 +1,180 @@
+//! How long is too long, and who says so.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bulklink::{Bulkhead, Clock, Instant, Reason, Request, Timer};
+
+use crate::{builder, bulkhead, call, executor, ms, reason, slot};
+
+#[test]
+fn the_bulkheads_own_limit() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).parallelism(1).waiting_room(1).wait_limit(ms(250)).build().expect("valid");
+    let _running = bulkhead.try_slot().expect("free");
+    let waiting = call(&mut executor, &bulkhead);
+    executor.advance(ms(249));
+    assert!(!waiting.is_finished());
+    executor.advance(ms(1));
+    let rejection = waiting.output().expect("it is time").expect_err("too late");
+    assert_eq!(rejection.reason(), Reason::Expired);
+    assert_eq!((rejection.waited(), rejection.limit()), (ms(250), Some(ms(250))));
+    assert_eq!(rejection.to_string(), "bulkhead test: expired after 250ms of 250ms (1 of 1 in use, 0 of 1 waiting)");
+}
+
+#[test]
+fn the_strictest_limit_wins() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).parallelism(1).waiting_room(9).wait_limit(ms(100)).build().expect("valid");
+    let _running = bulkhead.try_slot().expect("free");
+    let now = executor.clock().now();
+    let cases = [
+        (Request::new(), ms(100)),
+        (Request::new().within(ms(30)), ms(30)),
+        (Request::new().within(ms(300)), ms(100)),
+        (Request::new().before(now + ms(20)), ms(20)),
+        (Request::new().before(now + ms(500)), ms(100)),
+        (Request::new().within(ms(30)).before(now + ms(40)), ms(30)),
+        (Request::new().within(Duration::MAX).before(Instant::FAR_FUTURE), ms(100)),
+    ];
+    let calls = cases.map(|(request, limit)| (executor.spawn(bulkhead.slot_owned_with(request)), limit));
+    executor.advance(ms(1000));
+    for (call, limit) in calls {
+        let rejection = call.output().expect("it is time").expect_err("too late");
+        assert_eq!((rejection.limit(), rejection.waited()), (Some(limit), limit));
+    }
+}
+
+#[test]
+fn a_deadline_already_past_expires_at_once_room_or_no_room() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let now = executor.clock().now();
+    for past in [now, now.saturating_sub(ms(5)), Instant::EPOCH] {
+        let rejection = bulkhead.try_slot_with(Request::new().before(past)).expect_err("past");
+        assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(Duration::ZERO)));
+    }
+    assert_eq!(bulkhead.status().totals.expired_before_queue, 3);
+    drop(bulkhead.try_slot_with(Request::new().before(now + ms(1))).expect("just in time"));
+}
+
+#[test]
+fn a_limit_of_zero_means_at_once_or_expired() {
+    let mut executor = executor();
+    for waiting_room in [0, 5] {
+        let bulkhead = bulkhead(&executor, 1, waiting_room);
+        let request = Request::new().within(Duration::ZERO);
+        let first = executor.spawn(bulkhead.slot_owned_with(request));
+        executor.run_until_idle();
+        let _running = slot(&first);
+        let second = executor.spawn(bulkhead.slot_owned_with(request));
+        executor.run_until_idle();
+        assert_eq!(reason(&second), Reason::Expired);
+    }
+}
+
+#[test]
+fn a_slot_freed_at_the_deadline_is_too_late() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).parallelism(1).waiting_room(1).wait_limit(ms(10)).build().expect("valid");
+    let running = bulkhead.try_slot().expect("free");
+    let waiting = call(&mut executor, &bulkhead);
+    executor.clock().advance(ms(10));
+    drop(running);
+    executor.run_until_idle();
+    assert_eq!(reason(&waiting), Reason::Expired);
+    assert_eq!(bulkhead.status().in_flight, 0);
+}
+
+#[test]
+fn a_dead_head_is_no_reason_to_turn_a_newcomer_away() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).parallelism(1).waiting_room(1).wait_limit(ms(10)).build().expect("valid");
+    let _running = bulkhead.try_slot().expect("free");
+    let dead = call(&mut executor, &bulkhead);
+    executor.clock().advance(ms(10));
+    let mut newcomer = pin!(bulkhead.slot());
+    assert!(newcomer.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending(), "the place is free");
+    executor.run_until_idle();
+    assert_eq!(reason(&dead), Reason::Expired);
+}
+
+#[test]
+fn what_is_admitted_is_never_cancelled() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).parallelism(1).wait_limit(ms(10)).build().expect("valid");
+    let clock = executor.clock();
+    let task = executor.spawn({
+        let request = Request::new().before(clock.now() + ms(5));
+        async move { bulkhead.execute_with(request, clock.sleep(ms(1000))).await }
+    });
+    executor.advance(ms(1000));
+    assert_eq!(task.output(), Some(Ok(())));
+}
+
+/// A runtime whose timers are not to be relied upon.
+#[derive(Clone, Default)]
+struct Unreliable {
+    now: Arc<AtomicU64>,
+    timers_made: Arc<AtomicUsize>,
+    fires_at_once: bool,
+}
+
+impl Clock for Unreliable {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.now.load(SeqCst))
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Timer for Unreliable {
+    type Sleep = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    /// Either never fires, or the first time at once.
+    fn sleep_until(&self, _deadline: Instant) -> Self::Sleep {
+        let made = self.timers_made.fetch_add(1, SeqCst);
+        if self.fires_at_once && made == 0 { Box::pin(async {}) } else { Box::pin(std::future::pending()) }
+    }
+}
+
+#[test]
+fn the_clock_says_who_is_late_not_the_timer() {
+    for fires_at_once in [false, true] {
+        let runtime = Unreliable { fires_at_once, ..Unreliable::default() };
+        let bulkhead =
+            Bulkhead::builder_on(runtime.clone(), "test").parallelism(1).waiting_room(1).build().expect("valid");
+        let _running = bulkhead.try_slot().expect("free");
+        let mut waiting = pin!(bulkhead.slot_with(Request::new().within(Duration::from_nanos(10))));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(waiting.as_mut().poll(&mut context).is_pending());
+        assert_eq!(
+            runtime.timers_made.load(SeqCst),
+            1 + usize::from(fires_at_once),
+            "one that fired early is armed anew"
+        );
+        runtime.now.store(10, SeqCst);
+        let Poll::Ready(Err(rejection)) = waiting.as_mut().poll(&mut context) else { panic!("it is late") };
+        assert_eq!(rejection.reason(), Reason::Expired);
+    }
+}
+
+#[test]
+fn a_waiter_that_is_held_and_never_polled_delays_nobodys_timeout() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).parallelism(1).waiting_room(2).wait_limit(ms(10)).build().expect("valid");
+    let _running = bulkhead.try_slot().expect("free");
+    let mut held = pin!(bulkhead.slot());
+    assert!(held.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let waiting = call(&mut executor, &bulkhead);
+    executor.advance(ms(10));
+    assert_eq!(reason(&waiting), Reason::Expired);
+}

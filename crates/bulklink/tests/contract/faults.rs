@@ -1,0 +1,146 @@
+//! Faults measured in crates that people use today, each as a test that it is not here.
+
+use bulklink::{EventHandler, EventKind, Reason, Request};
+use std::sync::{Arc, Mutex};
+
+use crate::{builder, bulkhead, call, executor, ms, reason, slot};
+
+/// async-lock, throttle-net: a late `acquire` or `try_acquire` overtakes a waiter that was already woken.
+#[test]
+fn a_latecomer_does_not_overtake_a_woken_waiter() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 5);
+    let running = bulkhead.try_slot().expect("free");
+    let woken = call(&mut executor, &bulkhead);
+    drop(running);
+    drop(bulkhead.try_slot().expect_err("the slot is the woken one's"));
+    let late = executor.spawn(bulkhead.slot_owned());
+    executor.run_until_idle();
+    let first = slot(&woken);
+    assert!(!late.is_finished());
+    drop(first);
+}
+
+/// ranked-semaphore: a granted future dropped before its next poll loses the permit for good.
+#[test]
+fn a_granted_future_dropped_unpolled_loses_nothing() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 5);
+    let running = bulkhead.try_slot().expect("free");
+    let granted = call(&mut executor, &bulkhead);
+    drop(running);
+    granted.cancel();
+    drop(bulkhead.try_slot().expect("it came back"));
+}
+
+/// embassy-sync 0.8: cancelling the parked head leaves waiters asleep that could run.
+#[test]
+fn cancelling_the_head_wakes_whoever_can_run_now() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).capacity(3).waiting_room(5).build().expect("valid");
+    let _running = bulkhead.try_slot_with(Request::new().cost(2)).expect("free");
+    let heavy = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(3)));
+    let light = executor.spawn(bulkhead.slot_owned());
+    executor.run_until_idle();
+    assert!(!light.is_finished());
+    heavy.cancel();
+    executor.run_until_idle();
+    drop(slot(&light));
+}
+
+/// The same by a deadline instead of a cancellation.
+#[test]
+fn expiry_of_the_head_wakes_whoever_can_run_now() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).capacity(3).waiting_room(5).build().expect("valid");
+    let _running = bulkhead.try_slot_with(Request::new().cost(2)).expect("free");
+    let heavy = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(3).within(ms(10))));
+    let light = executor.spawn(bulkhead.slot_owned());
+    executor.advance(ms(10));
+    assert_eq!(reason(&heavy), Reason::Expired);
+    drop(slot(&light));
+}
+
+/// congestion-limiter: shrinking by "acquire and forget" queues behind the waiters.
+#[test]
+fn shrinking_takes_effect_at_once() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 2, 5);
+    let running = [(); 2].map(|()| slot(&call(&mut executor, &bulkhead)));
+    let waiting = call(&mut executor, &bulkhead);
+    bulkhead.resize(1).expect("open");
+    let [first, second] = running;
+    drop(first);
+    executor.run_until_idle();
+    assert!(!waiting.is_finished(), "one runs, and one is the limit now");
+    drop(second);
+    executor.run_until_idle();
+    drop(slot(&waiting));
+}
+
+/// anyio, deadpool: 4 → 2 → 4 over-grants, six live at most four.
+#[test]
+fn shrinking_and_growing_again_does_not_over_grant() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 4, 10);
+    let _running = [(); 4].map(|()| slot(&call(&mut executor, &bulkhead)));
+    let waiting = [(); 4].map(|()| call(&mut executor, &bulkhead));
+    bulkhead.resize(2).expect("open");
+    bulkhead.resize(4).expect("open");
+    executor.run_until_idle();
+    assert!(waiting.iter().all(|call| !call.is_finished()));
+    assert_eq!((bulkhead.status().in_flight, bulkhead.status().peak_in_flight), (4, 4));
+}
+
+/// tower-resilience: a gauge left at 1, and no event, after a running call is dropped.
+#[test]
+fn a_running_call_that_is_dropped_is_seen_by_all() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let kinds = Arc::new(Mutex::new(vec![]));
+    let log = Arc::clone(&kinds);
+    let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push(event.kind));
+    bulkhead.add_event_handler(&handler);
+    let running = executor.spawn({
+        let bulkhead = bulkhead.clone();
+        async move { bulkhead.execute(std::future::pending::<()>()).await }
+    });
+    executor.run_until_idle();
+    running.cancel();
+    assert_eq!(bulkhead.status().in_flight, 0);
+    assert_eq!(*kinds.lock().expect("no panic"), [EventKind::Admitted, EventKind::Released]);
+}
+
+/// tower-resilience: rejecting when full is reported as a timeout, and the queue is unbounded: 10,000 of 10,000 waited.
+#[test]
+fn the_queue_is_bounded_and_full_is_not_called_late() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).parallelism(1).waiting_room(3).wait_limit(ms(50)).build().expect("valid");
+    let _running = bulkhead.try_slot().expect("free");
+    let calls: Vec<_> = (0..10_000).map(|_| executor.spawn(bulkhead.slot_owned())).collect();
+    executor.run_until_idle();
+    assert_eq!(bulkhead.status().waiting, 3);
+    assert!(calls[3..].iter().all(|call| reason(call) == Reason::Saturated));
+}
+
+/// axum #2582: a limit that limits nothing, since every clone of it makes a new semaphore.
+#[test]
+fn clones_share_one_limit() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let clone = bulkhead.clone();
+    let _running = bulkhead.try_slot().expect("free");
+    clone.try_slot().expect_err("it is the same bulkhead");
+}
+
+/// promesa: bursts of exactly as many as there are permits are wrongly rejected.
+#[test]
+fn a_burst_of_exactly_the_parallelism_is_admitted() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 8, 0);
+    for _ in 0..100 {
+        let burst = [(); 8].map(|()| call(&mut executor, &bulkhead));
+        drop(burst.map(|call| slot(&call)));
+    }
+    assert_eq!(bulkhead.status().totals.saturated, 0);
+}

@@ -1,0 +1,54 @@
+//! What the front promises, on the deterministic executor and in the time of the fake clock.
+#![cfg(not(bulklink_loom))]
+
+mod admission;
+mod bad_input;
+mod cancelling;
+mod closing;
+mod deadlines;
+mod events;
+mod faults;
+mod resizing;
+mod status;
+mod types;
+mod wakers;
+mod weights;
+
+use std::time::Duration;
+
+use bulklink::testing::{Executor, FakeClock, Task};
+use bulklink::{Builder, Bulkhead, OwnedSlot, Reason, Rejection};
+
+type TestBulkhead = Bulkhead<FakeClock>;
+type Call = Task<Result<OwnedSlot, Rejection>>;
+
+fn executor() -> Executor {
+    Executor::new(FakeClock::new())
+}
+
+fn builder(executor: &Executor) -> Builder<FakeClock> {
+    Bulkhead::builder_on(executor.clock(), "test")
+}
+
+fn bulkhead(executor: &Executor, parallelism: usize, waiting_room: usize) -> TestBulkhead {
+    builder(executor).parallelism(parallelism).waiting_room(waiting_room).build().expect("valid")
+}
+
+/// A call that waits for a slot as a task of its own, polled once.
+fn call(executor: &mut Executor, bulkhead: &TestBulkhead) -> Call {
+    let call = executor.spawn(bulkhead.slot_owned());
+    executor.run_until_idle();
+    call
+}
+
+fn slot(call: &Call) -> OwnedSlot {
+    call.output().expect("the call has ended").expect("it was admitted")
+}
+
+fn reason(call: &Call) -> Reason {
+    call.output().expect("the call has ended").expect_err("it was rejected").reason()
+}
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}

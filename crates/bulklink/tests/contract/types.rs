@@ -1,0 +1,34 @@
+//! What the types can do without anybody having said so.
+
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
+use bulklink::testing::FakeClock;
+use bulklink::{Bulkhead, Closed, Event, Handle, OwnedSlot, OwnedSlotFuture, Rejection, Slot, SlotFuture, Status};
+use static_assertions::{assert_impl_all, assert_not_impl_any};
+
+assert_impl_all!(Bulkhead<FakeClock>: Clone, Send, Sync, Unpin);
+assert_impl_all!(Handle: Clone, Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
+assert_impl_all!(Slot<'static>: Send, Sync, Unpin, UnwindSafe);
+assert_impl_all!(OwnedSlot: Send, Sync, Unpin, UnwindSafe);
+assert_impl_all!(SlotFuture<'static, FakeClock>: Send, Unpin);
+assert_impl_all!(OwnedSlotFuture<FakeClock>: Send, Unpin);
+assert_impl_all!(Closed<'static>: Send, Sync, Unpin);
+assert_impl_all!(Rejection: std::error::Error, Send, Sync, Clone);
+assert_impl_all!(Status: Send, Sync, Clone);
+assert_impl_all!(Event: Send, Sync, Clone);
+assert_not_impl_any!(Slot<'static>: Clone);
+assert_not_impl_any!(OwnedSlot: Clone);
+
+#[test]
+fn a_slot_is_two_words() {
+    assert!(size_of::<Slot<'_>>() <= 16, "{}", size_of::<Slot<'_>>());
+    assert!(size_of::<OwnedSlot>() <= 16);
+}
+
+#[test]
+fn an_executing_future_is_spawnable() {
+    fn spawnable<T: Send>(_: &T) {}
+    let bulkhead = Bulkhead::builder_on(FakeClock::new(), "test").parallelism(1).build().expect("valid");
+    spawnable(&bulkhead.execute(async { 1 }));
+    spawnable(&bulkhead.execute_fallible(async { Ok::<_, ()>(1) }));
+}

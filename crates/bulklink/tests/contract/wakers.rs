@@ -1,0 +1,118 @@
+//! Wakers are foreign code: they run, and are dropped, outside the lock, and their panics stop nobody.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll, Wake, Waker};
+
+use bulklink::{Rejection, Slot};
+
+use crate::{TestBulkhead, bulkhead, executor};
+
+/// A waker that counts, and panics or looks at the bulkhead when woken or dropped.
+struct Probe {
+    bulkhead: TestBulkhead,
+    woken: Arc<AtomicUsize>,
+    panics: bool,
+}
+
+impl Wake for Probe {
+    fn wake(self: Arc<Self>) {
+        drop(self.bulkhead.status());
+        self.woken.fetch_add(1, SeqCst);
+        assert!(!self.panics, "a waker that panics, on purpose");
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        drop(self.bulkhead.status());
+    }
+}
+
+fn probe(bulkhead: &TestBulkhead, woken: &Arc<AtomicUsize>, panics: bool) -> Waker {
+    Waker::from(Arc::new(Probe { bulkhead: bulkhead.clone(), woken: Arc::clone(woken), panics }))
+}
+
+type Wait<'a> = Pin<Box<dyn Future<Output = Result<Slot<'a>, Rejection>> + 'a>>;
+
+fn wait<'a>(bulkhead: &'a TestBulkhead, waker: &Waker) -> Wait<'a> {
+    let mut wait: Wait<'a> = Box::pin(bulkhead.slot());
+    assert!(wait.as_mut().poll(&mut Context::from_waker(waker)).is_pending());
+    wait
+}
+
+#[test]
+fn only_the_last_waker_is_woken_and_the_others_are_dropped() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let running = bulkhead.try_slot().expect("free");
+    let (first, second) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let mut waiting = wait(&bulkhead, &probe(&bulkhead, &first, false));
+    let waker = probe(&bulkhead, &second, false);
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    assert_eq!(Arc::strong_count(&first), 1, "the displaced waker is gone");
+    drop(running);
+    assert_eq!((first.load(SeqCst), second.load(SeqCst)), (0, 1));
+    assert!(matches!(waiting.as_mut().poll(&mut Context::from_waker(&waker)), Poll::Ready(Ok(_))));
+}
+
+#[test]
+fn polling_again_with_the_same_waker_clones_nothing() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let _running = bulkhead.try_slot().expect("free");
+    let probe = Arc::new(Probe { bulkhead: bulkhead.clone(), woken: Arc::default(), panics: false });
+    let waker = Waker::from(Arc::clone(&probe));
+    let mut waiting = wait(&bulkhead, &waker);
+    let clones = Arc::strong_count(&probe);
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    assert_eq!(Arc::strong_count(&probe), clones);
+}
+
+#[test]
+fn a_waker_that_panics_keeps_none_of_its_batch_from_waking() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 100);
+    let _running = bulkhead.try_slot().expect("free");
+    let woken = Arc::new(AtomicUsize::new(0));
+    let _waits: Vec<_> = (0..100).map(|number| wait(&bulkhead, &probe(&bulkhead, &woken, number % 7 == 0))).collect();
+    bulkhead.close();
+    assert_eq!(woken.load(SeqCst), 100);
+}
+
+#[test]
+fn also_when_the_slot_is_dropped_by_a_panic() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 2, 2);
+    let woken = Arc::new(AtomicUsize::new(0));
+    let slots = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
+    let waits = [true, false].map(|panics| wait(&bulkhead, &probe(&bulkhead, &woken, panics)));
+    let unwound = catch_unwind(AssertUnwindSafe(move || {
+        let _slots = slots;
+        panic!("the operation fails, on purpose");
+    }));
+    assert!(unwound.is_err());
+    assert_eq!(woken.load(SeqCst), 2);
+    drop(waits);
+    assert_eq!((bulkhead.status().in_flight, bulkhead.status().totals.abandoned), (0, 2));
+}
+
+#[test]
+fn whoever_waits_for_the_end_can_change_its_waker() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let running = bulkhead.try_slot().expect("free");
+    let (first, second) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let mut closed = pin!(bulkhead.closed());
+    for woken in [&first, &second, &second] {
+        let waker = probe(&bulkhead, woken, false);
+        assert!(closed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    bulkhead.close();
+    drop(running);
+    assert_eq!((first.load(SeqCst), second.load(SeqCst)), (0, 1));
+    assert!(closed.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+}

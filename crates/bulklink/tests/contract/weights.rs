@@ -1,0 +1,47 @@
+//! Requests that cost more than one unit.
+
+use bulklink::{Request, ResizeError};
+
+use crate::{builder, executor};
+
+#[test]
+fn capacity_is_in_units_and_the_waiting_room_in_operations() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).capacity(10).waiting_room(2).build().expect("valid");
+    let large = bulkhead.try_slot_with(Request::new().cost(7)).expect("free");
+    let medium = bulkhead.try_slot_with(Request::new().cost(3)).expect("free");
+    let waiting = [9, 10].map(|cost| executor.spawn(bulkhead.slot_owned_with(Request::new().cost(cost))));
+    executor.run_until_idle();
+    let status = bulkhead.status();
+    assert_eq!((status.in_flight, status.in_use, status.waiting, status.waiting_units), (2, 10, 2, 19));
+    assert_eq!((large.cost(), medium.cost()), (7, 3));
+    drop((large, medium));
+    executor.run_until_idle();
+    assert!(waiting[0].is_finished() && !waiting[1].is_finished());
+}
+
+#[test]
+fn a_small_request_never_overtakes_a_large_one() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).capacity(4).waiting_room(5).build().expect("valid");
+    let running = bulkhead.try_slot_with(Request::new().cost(2)).expect("free");
+    let large = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(3)));
+    let small = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(1)));
+    executor.run_until_idle();
+    drop(bulkhead.try_slot().expect_err("two units are free, and somebody waits"));
+    assert!(!small.is_finished());
+    drop(running);
+    executor.run_until_idle();
+    assert!(large.is_finished() && small.is_finished());
+}
+
+#[test]
+fn shrinking_below_what_a_waiter_asks_for_is_refused() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).capacity(4).waiting_room(5).build().expect("valid");
+    let _running = bulkhead.try_slot().expect("free");
+    let _large = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(4)));
+    executor.run_until_idle();
+    let Err(ResizeError::Invalid(invalid)) = bulkhead.resize(3) else { panic!("a waiter could never run") };
+    assert_eq!((invalid.field(), invalid.value()), ("capacity", "3"));
+}
