@@ -32,6 +32,11 @@
 
 #![forbid(unsafe_code)]
 
+/// The README's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 mod clock;
 mod sleep;
 
