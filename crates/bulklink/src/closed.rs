@@ -1,5 +1,6 @@
 //! Waiting for the end.
 
+use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
@@ -52,6 +53,12 @@ impl Future for Closed<'_> {
             return Poll::Pending;
         }
         self.watch(context.waker().clone())
+    }
+}
+
+impl fmt::Debug for Closed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Closed").field("label", &self.shared.label).finish_non_exhaustive()
     }
 }
 

@@ -45,7 +45,12 @@
 //! # Without std
 //!
 //! With the feature `critical-section` instead of `std`, the crate builds without the standard library and takes its lock from
-//! the `critical-section` crate.
+//! the [`critical-section`](https://docs.rs/critical-section) crate. The program brings an implementation of that, a global
+//! allocator, and a [`Clock`] and [`Timer`] of its own. Where both features are on, `std` is used; one crate in a build that
+//! enables it enables it for all.
+//!
+//! The queue allocates in chunks of 64 places as it grows, under the lock, and keeps them; admitting and releasing without
+//! waiting allocates nothing.
 //!
 //! [`bulklink-core`]: https://docs.rs/bulklink-core
 
@@ -64,6 +69,7 @@ mod execute;
 mod handle;
 mod label;
 mod outputs;
+mod place;
 mod rejection;
 mod request;
 mod runtime;

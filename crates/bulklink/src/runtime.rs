@@ -7,7 +7,7 @@ use bulklink_core::Instant;
 /// A monotonic clock.
 ///
 /// A bulkhead reads it only where time matters: in calls that wait, in those with a deadline, in releases while somebody
-/// waits, and for events. It must not call back into a bulkhead.
+/// waits, and for events. It must neither panic nor call back into a bulkhead.
 pub trait Clock {
     /// How users of this clock write a point in time, as in [`Request::before`](crate::Request::before).
     type Instant: Copy;
@@ -29,11 +29,14 @@ pub trait Timer: Clock {
     /// A timer that completes once [`now`](Clock::now) has reached `deadline`. Called when a wait begins, from the task that
     /// waits.
     ///
-    /// One that completes early is armed anew: the clock decides who is late, not the timer.
+    /// One that completes early is armed anew: the clock decides who is late, not the timer. At most one lives for each call
+    /// that waits with a deadline.
     fn sleep_until(&self, deadline: Instant) -> Self::Sleep;
 }
 
 /// Everything that [`Bulkhead`](crate::Bulkhead) asks of its runtime. Implemented for whatever can lend it.
+///
+/// It is cloned into every call that waits, so it should be small: best a type without fields that finds its runtime by itself.
 pub trait Runtime: Timer + Clone + Send + Sync + 'static {}
 
 impl<R: Timer + Clone + Send + Sync + 'static> Runtime for R {}

@@ -6,7 +6,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::Waker;
 
-use bulklink_core::{Collected, Entry, Figures, Gate, Grant, Instant, Invalid, Request, Ticket};
+use bulklink_core::{Entry, Figures, Gate, Grant, Instant, Invalid, Request, Ticket};
 
 use crate::Rejection;
 use crate::event::Handlers;
@@ -144,44 +144,8 @@ impl Shared {
         Rejection::rejected(Arc::clone(&self.label), rejection)
     }
 
-    /// Redeems a ticket, or leaves `waker` with it and gives it back.
-    pub(crate) fn collect(&self, ticket: Ticket, waker: &Waker) -> Collected {
-        let looked = self.look(|State { gate, .. }| match gate.collect(ticket) {
-            Collected::Waiting(ticket) if !gate.parked(&ticket).is_some_and(|parked| parked.will_wake(waker)) => {
-                Err(ticket)
-            }
-            collected => Ok(collected),
-        });
-        looked.unwrap_or_else(|ticket| self.collect_or_park(ticket, waker.clone()))
-    }
-
-    fn collect_or_park(&self, ticket: Ticket, waker: Waker) -> Collected {
-        let (collected, _displaced) = self.look(|State { gate, .. }| match gate.collect(ticket) {
-            Collected::Waiting(ticket) => {
-                let displaced = gate.park(&ticket, waker);
-                (Collected::Waiting(ticket), displaced)
-            }
-            collected => (collected, Some(waker)),
-        });
-        collected
-    }
-
     pub(crate) fn release(&self, grant: Grant) {
         self.input(|state| state.gate.release(grant));
-    }
-
-    /// Withdraws a ticket in whatever state it is.
-    pub(crate) fn cancel(&self, ticket: Ticket) {
-        // Only an observer is told how long a cancelled one had waited, so only then is the clock read.
-        let cancelled =
-            self.input(|State { gate, .. }| if gate.is_observed() { Err(ticket) } else { Ok(gate.cancel(ticket)) });
-        let _displaced = cancelled.unwrap_or_else(|ticket| {
-            let now = self.now();
-            self.input(|State { gate, .. }| {
-                gate.advance(now);
-                gate.cancel(ticket)
-            })
-        });
     }
 
     pub(crate) fn advance(&self, now: Instant) {

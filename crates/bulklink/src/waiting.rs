@@ -2,14 +2,15 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::fmt;
 use core::future::Future;
-use core::mem;
 use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
-use bulklink_core::{Collected, Instant, Request, Ticket};
+use bulklink_core::{Grant, Instant, Request, Ticket};
 
+use crate::place::Place;
 use crate::shared::{Entered, Shared};
 use crate::slot::Hold;
 use crate::{OwnedSlot, Rejection, Slot, Timer};
@@ -18,12 +19,12 @@ use crate::{OwnedSlot, Rejection, Slot, Timer};
 pub(crate) struct Waiting<S: Deref<Target = Shared>, R: Timer> {
     shared: S,
     runtime: R,
-    state: State<R::Sleep>,
+    state: State<S, R::Sleep>,
 }
 
-enum State<T> {
+enum State<S: Deref<Target = Shared>, T> {
     Asking(Request),
-    Queued { ticket: Ticket, alarm: Option<Alarm<T>> },
+    Queued { place: Place<S>, alarm: Option<Alarm<T>> },
     Done,
 }
 
@@ -42,48 +43,40 @@ impl<S: Deref<Target = Shared> + Clone, R: Timer> Waiting<S, R> {
     }
 
     pub(crate) fn poll_hold(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
-        match mem::replace(&mut self.state, State::Done) {
-            State::Asking(request) => self.ask(&request, context),
-            State::Queued { ticket, alarm } => self.collect(ticket, alarm, context),
+        let granted = ready!(self.poll_grant(context));
+        self.state = State::Done;
+        Poll::Ready(granted.map(|grant| Hold::new(self.shared.clone(), grant)))
+    }
+
+    fn poll_grant(&mut self, context: &mut Context<'_>) -> Poll<Result<Grant, Rejection>> {
+        match &mut self.state {
+            State::Asking(request) => match self.shared.enter(request, Some(context.waker()))? {
+                Entered::Granted(grant) => return Poll::Ready(Ok(grant)),
+                Entered::Queued(ticket, deadline) => self.queue(ticket, deadline),
+            },
+            State::Queued { place, .. } => {
+                if let Poll::Ready(settled) = place.poll(context.waker()) {
+                    return Poll::Ready(settled.map_err(|rejection| self.shared.rejected(rejection)));
+                }
+            }
             State::Done => panic!("polled again after it had completed"),
         }
+        self.watch_the_clock(context)
     }
 
-    fn ask(&mut self, request: &Request, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
-        match self.shared.enter(request, Some(context.waker()))? {
-            Entered::Granted(grant) => Poll::Ready(Ok(Hold::new(self.shared.clone(), grant))),
-            Entered::Queued(ticket, deadline) => {
-                let alarm = deadline.map(|deadline| Alarm { deadline, sleep: None });
-                self.state = State::Queued { ticket, alarm };
-                self.watch_the_clock(context)
-            }
-        }
-    }
-
-    fn collect(
-        &mut self,
-        ticket: Ticket,
-        alarm: Option<Alarm<R::Sleep>>,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Hold<S>, Rejection>> {
-        match self.shared.collect(ticket, context.waker()) {
-            Collected::Granted(grant) => Poll::Ready(Ok(Hold::new(self.shared.clone(), grant))),
-            Collected::Rejected(rejection) => Poll::Ready(Err(self.shared.rejected(rejection))),
-            Collected::Waiting(ticket) => {
-                self.state = State::Queued { ticket, alarm };
-                self.watch_the_clock(context)
-            }
-        }
+    fn queue(&mut self, ticket: Ticket, deadline: Option<Instant>) {
+        let place = Place::new(self.shared.clone(), ticket);
+        self.state = State::Queued { place, alarm: deadline.map(|deadline| Alarm { deadline, sleep: None }) };
     }
 
     /// Sees to it that the task is woken at the deadline. Who is late is for the clock to say: a timer may be held back.
-    fn watch_the_clock(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
+    fn watch_the_clock(&mut self, context: &mut Context<'_>) -> Poll<Result<Grant, Rejection>> {
         loop {
             let State::Queued { alarm: Some(alarm), .. } = &mut self.state else { return Poll::Pending };
             let now = self.runtime.now();
             if alarm.deadline <= now {
                 self.shared.advance(now);
-                return self.poll_hold(context);
+                return self.poll_grant(context);
             }
             let sleep = alarm.sleep.get_or_insert_with(|| Box::pin(self.runtime.sleep_until(alarm.deadline)));
             ready!(sleep.as_mut().poll(context));
@@ -92,11 +85,14 @@ impl<S: Deref<Target = Shared> + Clone, R: Timer> Waiting<S, R> {
     }
 }
 
-impl<S: Deref<Target = Shared>, R: Timer> Drop for Waiting<S, R> {
-    fn drop(&mut self) {
-        if let State::Queued { ticket, .. } = mem::replace(&mut self.state, State::Done) {
-            self.shared.cancel(ticket);
-        }
+impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
+    fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.state {
+            State::Asking(_) => "asking",
+            State::Queued { .. } => "queued",
+            State::Done => "done",
+        };
+        f.debug_struct(name).field("label", &self.shared.label).field("state", &state).finish_non_exhaustive()
     }
 }
 
@@ -124,6 +120,12 @@ impl<'a, R: Timer> Future for SlotFuture<'a, R> {
     }
 }
 
+impl<R: Timer> fmt::Debug for SlotFuture<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe("SlotFuture", f)
+    }
+}
+
 /// A call that waits for an [`OwnedSlot`]; made by [`Bulkhead::slot_owned`](crate::Bulkhead::slot_owned).
 ///
 /// Dropping it loses the place in the queue, and never a slot.
@@ -145,5 +147,11 @@ impl<R: Timer> Future for OwnedSlotFuture<R> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.poll_hold(context).map_ok(OwnedSlot::new)
+    }
+}
+
+impl<R: Timer> fmt::Debug for OwnedSlotFuture<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe("OwnedSlotFuture", f)
     }
 }

@@ -16,6 +16,12 @@ impl<W> Gate<W> {
         }
     }
 
+    /// Whether a ticket still waits. If not, [`collect`](Gate::collect) says what became of it.
+    #[must_use]
+    pub fn is_waiting(&self, ticket: &Ticket) -> bool {
+        self.queue.get(ticket).is_some()
+    }
+
     /// The waker parked with a ticket that still waits.
     #[must_use]
     pub fn parked(&self, ticket: &Ticket) -> Option<&W> {
@@ -30,7 +36,7 @@ impl<W> Gate<W> {
 
     /// Redeems a ticket, or gives it back if it still waits.
     pub fn collect(&mut self, ticket: Ticket) -> Collected {
-        if self.queue.get(&ticket).is_some() {
+        if self.is_waiting(&ticket) {
             return Collected::Waiting(ticket);
         }
         match self.queue.redeem(ticket) {

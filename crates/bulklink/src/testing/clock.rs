@@ -128,6 +128,12 @@ impl Future for FakeSleep {
     }
 }
 
+impl fmt::Debug for FakeSleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FakeSleep").field("due", &self.key.0).finish_non_exhaustive()
+    }
+}
+
 impl Drop for FakeSleep {
     fn drop(&mut self) {
         let _displaced = self.clock.0.with(|time| time.sleepers.remove(&self.key));
