@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use bulklink::testing::{Executor, FakeClock, Task};
-use bulklink::{Bulkhead, EventHandler, OwnedSlot, Reason, Rejection, Request, ResizeError};
+use bulklink::{Bulkhead, EventHandler, OwnedSlot, Reason, Rejection, Request};
 use bulklink_core::{Event, Instant, Limits, Snapshot};
 
 use crate::subject::{self, Subject};
@@ -111,11 +111,7 @@ impl Subject for FrontSubject {
     fn resize(&mut self, to: usize) -> &'static str {
         let resized = self.bulkhead.resize(to);
         self.settle();
-        match resized {
-            Ok(_) => "ok",
-            Err(ResizeError::Closed) => "closed",
-            Err(_) => "invalid",
-        }
+        subject::result(&resized)
     }
 
     fn close(&mut self) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bulklink_core::{Collected, Entry, Event, Gate, Grant, Instant, Limits, Request, ResizeError, Snapshot, Ticket};
+use bulklink_core::{Collected, Entry, Event, Gate, Grant, Instant, Limits, Request, Snapshot, Ticket};
 
 use crate::subject::{self, Subject};
 use crate::trace::Enter;
@@ -107,11 +107,7 @@ impl Subject for GateSubject {
     fn resize(&mut self, to: usize) -> &'static str {
         let resized = self.gate.resize(to, self.now);
         self.settle();
-        match resized {
-            Ok(_) => "ok",
-            Err(ResizeError::Closed) => "closed",
-            Err(_) => "invalid",
-        }
+        subject::result(&resized)
     }
 
     fn close(&mut self) {

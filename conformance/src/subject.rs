@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bulklink_core::{Event, Instant, Limits, Reason, Rejection, Snapshot};
+use bulklink_core::{Event, Instant, Limits, Reason, Rejection, ResizeError, Resized, Snapshot};
 
 use crate::trace::{Config, Enter, Mode};
 
@@ -50,6 +50,14 @@ pub fn outcome(rejection: &Rejection) -> &'static str {
         Reason::Expired => "expired",
         Reason::Closed => "closed",
         _ => "unknown",
+    }
+}
+
+pub fn result(resized: &Result<Resized, ResizeError>) -> &'static str {
+    match resized {
+        Ok(_) => "ok",
+        Err(ResizeError::Closed) => "closed",
+        Err(_) => "invalid",
     }
 }
 
