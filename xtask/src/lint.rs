@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::run::{cargo, flags, run};
 use crate::step::{Outcome, Step};
 use crate::tidy::tidy;
+use crate::workspace;
 
 /// What `cargo xtask lint` runs.
 pub(crate) const STEPS: &[Step] = &[
@@ -14,12 +15,18 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "tidy", run: || tidy().map(|()| Outcome::Passed) },
 ];
 
+/// The probe is a workspace of its own, and would be left out.
+const PROBE: &[&str] = &["--manifest-path", "no-std-probe/Cargo.toml"];
+
 fn fmt() -> Result<()> {
-    run(&mut cargo(&["fmt", "--all", "--check"]))
+    run(&mut cargo(&["fmt", "--all", "--check"]))?;
+    run(cargo(&["fmt", "--check"]).args(PROBE))
 }
 
 fn clippy() -> Result<()> {
-    run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+    run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let target = workspace::target_dir("no-std");
+    run(cargo(&["clippy"]).args(PROBE).args(["--target-dir", &target, "--", "-D", "warnings"]))
 }
 
 fn docs() -> Result<()> {

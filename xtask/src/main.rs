@@ -2,7 +2,6 @@
 
 mod ci;
 mod lint;
-mod manifest;
 mod msrv;
 mod no_std;
 mod run;
@@ -15,8 +14,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-
-use crate::step::Step;
 
 /// Builds, checks and proves Bulklink. Needs a stable Rust and nothing else.
 ///
@@ -76,18 +73,14 @@ fn main() -> ExitCode {
 
 fn perform(task: Task) -> anyhow::Result<()> {
     match task {
-        Task::Test => all(test::STEPS),
+        Task::Test => step::run_all(test::STEPS, true),
         Task::Exhaustive { depth } => test::exhaustive(depth),
         Task::Conformance { dir } => test::conformance(dir),
         Task::Loom => test::loom(),
-        Task::Lint => all(lint::STEPS),
+        Task::Lint => step::run_all(lint::STEPS, true),
         Task::Tidy => tidy::tidy(),
         Task::NoStd(skips) => step::run_all(no_std::STEPS, skips.no_skip),
         Task::Msrv(skips) => step::run_all(msrv::STEPS, skips.no_skip),
         Task::Ci(skips) => step::run_all(&ci::steps(), skips.no_skip),
     }
-}
-
-fn all(steps: &[Step]) -> anyhow::Result<()> {
-    step::run_all(steps, true)
 }

@@ -4,10 +4,11 @@ mod compiler;
 mod debian;
 
 use anyhow::{Context, Result};
+use toml::{Table, Value};
 
 use crate::run::{cargo, run};
 use crate::step::{Outcome, Step};
-use crate::workspace;
+use crate::workspace::{self, value_at};
 
 /// What `cargo xtask msrv` runs.
 pub(crate) const STEPS: &[Step] = &[Step { name: "msrv", run: msrv }];
@@ -31,18 +32,24 @@ fn msrv() -> Result<Outcome> {
 
 fn promised() -> Result<String> {
     let manifest = workspace::manifest("Cargo.toml")?;
-    let version = manifest.string("workspace.package.rust-version").context("Cargo.toml states no rust-version")?;
-    Ok(version.to_owned())
+    let version = value_at(&manifest, &["workspace", "package", "rust-version"]).and_then(Value::as_str);
+    version.map(str::to_owned).context("Cargo.toml states no rust-version")
 }
 
 /// The crates that take the workspace's `rust-version`. A companion may state its own instead.
 fn under_the_promise() -> Result<Vec<String>> {
     let mut names = Vec::new();
-    for name in workspace::crates()? {
-        let manifest = workspace::manifest(format!("crates/{name}/Cargo.toml"))?;
-        if manifest.get("package.rust-version.workspace") == Some("true") {
-            names.push(name);
+    for folder in workspace::root().join("crates").read_dir()? {
+        let folder = folder?;
+        let path = folder.path().join("Cargo.toml");
+        if path.is_file() && takes_the_promise(&workspace::manifest(path)?) {
+            names.push(folder.file_name().to_string_lossy().into_owned());
         }
     }
+    names.sort();
     Ok(names)
+}
+
+fn takes_the_promise(manifest: &Table) -> bool {
+    value_at(manifest, &["package", "rust-version", "workspace"]) == Some(&Value::Boolean(true))
 }

@@ -1,11 +1,10 @@
-//! Where things are: the root of the workspace, the target folders, the crates.
+//! Where things are: the root of the workspace, the target folders, the manifests and what they say.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::{Context, Result};
-
-use crate::manifest::Manifest;
+use toml::{Table, Value};
 
 /// The folder with the root `Cargo.toml`.
 pub(crate) fn root() -> &'static Path {
@@ -19,21 +18,28 @@ pub(crate) fn target_dir(name: &str) -> String {
 }
 
 /// A manifest, by its path from the root.
-pub(crate) fn manifest(path: impl AsRef<Path>) -> Result<Manifest> {
+pub(crate) fn manifest(path: impl AsRef<Path>) -> Result<Table> {
     let path = root().join(path);
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(Manifest::parse(&text))
+    text.parse().with_context(|| format!("{} is no TOML", path.display()))
 }
 
-/// The names of the crates in `crates/`, in alphabetical order.
-pub(crate) fn crates() -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(root().join("crates"))? {
-        let entry = entry?;
-        if entry.path().join("Cargo.toml").is_file() {
-            names.push(entry.file_name().to_string_lossy().into_owned());
+/// What a manifest says under a path of keys.
+pub(crate) fn value_at<'a>(manifest: &'a Table, path: &[&str]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(manifest.get(*first)?, |value, key| value.get(*key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dotted_key_a_section_and_a_table_say_the_same() {
+        for text in ["a.b.c = true", "[a]\nb.c = true", "[a.b]\nc = true", "a = { b = { c = true } }"] {
+            let manifest = text.parse().unwrap();
+            assert_eq!(value_at(&manifest, &["a", "b", "c"]), Some(&Value::Boolean(true)), "{text}");
+            assert_eq!(value_at(&manifest, &["a", "b", "c", "d"]), None, "{text}");
         }
     }
-    names.sort();
-    Ok(names)
 }

@@ -92,9 +92,4 @@ mod tests {
                     Conf libllvm19 (1:19.1.7-3 Debian:12.15/oldstable [amd64])\n";
         assert_eq!(lacking(plan).collect::<Vec<_>>(), ["libllvm19=1:19.1.7-3"]);
     }
-
-    #[test]
-    fn an_empty_folder_holds_no_compiler() {
-        assert!(compiler_in(Path::new("bulklink-no-such-folder"), "1.85").is_none());
-    }
 }

@@ -3,9 +3,9 @@
 mod core_attributes;
 mod header;
 mod length;
-mod lexes;
 mod lints;
 mod pure_core;
+mod readable;
 mod safety;
 mod thin_adapter;
 mod unfinished;
@@ -18,7 +18,7 @@ pub(crate) type Rule = fn(&Tree) -> Vec<Finding>;
 
 /// All of them.
 pub(crate) const ALL: &[Rule] = &[
-    lexes::check,
+    readable::check,
     pure_core::check,
     thin_adapter::check,
     header::check,

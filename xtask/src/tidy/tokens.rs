@@ -1,6 +1,6 @@
 //! Rust as a flat list of tokens: comments are gone, strings are one literal, delimiters are tokens too.
 
-use proc_macro2::{Delimiter, Group, LineColumn, TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream, TokenTree};
 
 /// A token as written, and its line counted from 1. Every punctuation character is a token of its own.
 #[derive(Debug)]
@@ -19,27 +19,18 @@ pub(crate) fn tokens(source: &str) -> Result<Vec<Token>, usize> {
 
 fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
     for tree in stream {
-        match tree {
-            TokenTree::Group(group) => flatten_group(&group, tokens),
-            tree => tokens.push(token(&tree.to_string(), tree.span().start())),
+        if let TokenTree::Group(group) = tree {
+            tokens.push(token(group.span_open()));
+            flatten(group.stream(), tokens);
+            tokens.push(token(group.span_close()));
+        } else {
+            tokens.push(token(tree.span()));
         }
     }
 }
 
-fn flatten_group(group: &Group, tokens: &mut Vec<Token>) {
-    let (open, close) = match group.delimiter() {
-        Delimiter::Parenthesis => ("(", ")"),
-        Delimiter::Brace => ("{", "}"),
-        Delimiter::Bracket => ("[", "]"),
-        Delimiter::None => ("", ""),
-    };
-    tokens.push(token(open, group.span_open().start()));
-    flatten(group.stream(), tokens);
-    tokens.push(token(close, group.span_close().start()));
-}
-
-fn token(text: &str, at: LineColumn) -> Token {
-    Token { text: text.to_owned(), line: at.line }
+fn token(span: Span) -> Token {
+    Token { text: span.source_text().expect("its file was just parsed"), line: span.start().line }
 }
 
 /// Where the pattern's tokens follow one another: the first token of each match.

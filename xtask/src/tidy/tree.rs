@@ -2,23 +2,24 @@
 
 use std::path::Path;
 
+use toml::Table;
+
 use super::Finding;
 use super::tokens::{Token, tokens};
-use crate::manifest::Manifest;
 
 /// All source files and manifests of the repository.
 pub(crate) struct Tree {
     pub(crate) files: Vec<File>,
 }
 
-/// One of them.
+/// One of them. What can't be read, and what the other kind of file has, is empty.
 pub(crate) struct File {
     /// From the root, with forward slashes.
     pub(crate) path: String,
     pub(crate) text: String,
-    /// Of a Rust file; none of a manifest, or of a file that does not lex.
     pub(crate) tokens: Vec<Token>,
-    /// The line at which a Rust file stops to lex.
+    pub(crate) manifest: Table,
+    /// The line at which the file stops to be what its name says.
     pub(crate) broken_at: Option<usize>,
 }
 
@@ -26,12 +27,6 @@ impl Tree {
     /// The Rust files.
     pub(crate) fn sources(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| is_source(&file.path))
-    }
-
-    /// The manifests, read.
-    pub(crate) fn manifests(&self) -> impl Iterator<Item = (&File, Manifest)> {
-        let manifests = self.files.iter().filter(|file| !is_source(&file.path));
-        manifests.map(|file| (file, Manifest::parse(&file.text)))
     }
 
     /// The file at a path.
@@ -48,11 +43,13 @@ impl Tree {
 
 impl File {
     pub(crate) fn new(path: &str, text: &str) -> Self {
-        let is_source = is_source(path);
-        let read = if is_source { tokens(text) } else { Ok(Vec::new()) };
-        let broken_at = read.as_ref().err().copied();
-        let tokens = read.unwrap_or_default();
-        Self { path: path.to_owned(), text: text.to_owned(), tokens, broken_at }
+        let (mut source, mut manifest) = (Vec::new(), Table::new());
+        let read = if is_source(path) {
+            tokens(text).map(|tokens| source = tokens)
+        } else {
+            table(text).map(|table| manifest = table)
+        };
+        Self { path: path.to_owned(), text: text.to_owned(), tokens: source, manifest, broken_at: read.err() }
     }
 
     /// A finding in this file.
@@ -64,4 +61,12 @@ impl File {
 /// Whether it is a Rust file.
 pub(crate) fn is_source(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "rs")
+}
+
+/// A manifest, or the line at which it stops to be one.
+fn table(text: &str) -> Result<Table, usize> {
+    text.parse().map_err(|error: toml::de::Error| {
+        let before = text.bytes().take(error.span().map_or(0, |span| span.start));
+        before.filter(|byte| *byte == b'\n').count() + 1
+    })
 }

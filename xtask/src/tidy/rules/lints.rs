@@ -1,8 +1,12 @@
 //! The workspace denies `missing_docs`, and every member takes the workspace's lints.
 
-use crate::manifest::Manifest;
+use std::path::Path;
+
+use toml::Value;
+
 use crate::tidy::Finding;
 use crate::tidy::tree::{File, Tree};
+use crate::workspace::value_at;
 
 const RULE: &str = "lints";
 
@@ -10,29 +14,26 @@ const ROOT: &str = "Cargo.toml";
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(root) = tree.file(ROOT) else { return Vec::new() };
-    let workspace = Manifest::parse(&root.text);
-    let opted_out = tree.manifests().filter(|(file, manifest)| {
-        is_member(&workspace, file, manifest) && manifest.get("lints.workspace") != Some("true")
-    });
-    let opted_out = opted_out.map(|(file, _)| file.finding(1, RULE, "add `[lints] workspace = true`"));
-    undocumented(root, &workspace).into_iter().chain(opted_out).collect()
+    let opted_out = tree.files.iter().filter(|file| is_member(root, file) && !takes_lints(file));
+    let opted_out = opted_out.map(|file| file.finding(1, RULE, "add `[lints] workspace = true`"));
+    undocumented(root).into_iter().chain(opted_out).collect()
 }
 
-fn undocumented(root: &File, workspace: &Manifest) -> Option<Finding> {
-    let level = workspace.string("workspace.lints.rust.missing_docs");
+fn undocumented(root: &File) -> Option<Finding> {
+    let level = value_at(&root.manifest, &["workspace", "lints", "rust", "missing_docs"]).and_then(Value::as_str);
     let is_denied = matches!(level, Some("deny" | "forbid"));
     (!is_denied).then(|| root.finding(1, RULE, "[workspace.lints.rust] must deny `missing_docs`"))
 }
 
 /// A package that is neither a workspace of its own nor excluded: cargo refuses one that is no member either.
-fn is_member(workspace: &Manifest, file: &File, manifest: &Manifest) -> bool {
-    let mut excluded = workspace.strings("workspace.exclude").into_iter();
-    let is_excluded = excluded.any(|folder| is_below(&file.path, folder));
-    manifest.has_section("package") && !manifest.has_section("workspace") && !is_excluded
+fn is_member(root: &File, file: &File) -> bool {
+    let excluded = value_at(&root.manifest, &["workspace", "exclude"]).and_then(Value::as_array).into_iter().flatten();
+    let is_excluded = excluded.filter_map(Value::as_str).any(|folder| Path::new(&file.path).starts_with(folder));
+    file.manifest.contains_key("package") && !file.manifest.contains_key("workspace") && !is_excluded
 }
 
-fn is_below(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'))
+fn takes_lints(file: &File) -> bool {
+    value_at(&file.manifest, &["lints", "workspace"]) == Some(&Value::Boolean(true))
 }
 
 #[cfg(test)]

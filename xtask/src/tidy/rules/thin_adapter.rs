@@ -1,6 +1,7 @@
 //! An adapter brings a clock, a timer and a spawner. It takes no part in admission, and cannot name the core.
 
-use crate::manifest::Entry;
+use toml::{Table, Value};
+
 use crate::tidy::Finding;
 use crate::tidy::tokens::find;
 use crate::tidy::tree::{File, Tree};
@@ -12,41 +13,38 @@ const ADAPTERS: &[&str] = &["crates/bulklink-tokio/", "crates/bulklink-smol/", "
 const ADMISSION: &[&str] = &["Gate", "Ticket", "Grant"];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    let names = tree.sources().flat_map(admission_names);
-    names.chain(tree.manifests().flat_map(|(file, manifest)| core_dependency(file, manifest.entries()))).collect()
+    tree.files.iter().flat_map(core_in).collect()
+}
+
+fn core_in(file: &File) -> Vec<Finding> {
+    match ADAPTERS.iter().find_map(|adapter| file.path.strip_prefix(adapter)) {
+        Some("Cargo.toml") => core_dependencies(file),
+        Some(path) if path.starts_with("src/") => admission_names(file),
+        _ => Vec::new(),
+    }
 }
 
 fn admission_names(file: &File) -> Vec<Finding> {
-    if !adapter_path(&file.path).is_some_and(|path| path.starts_with("src/")) {
-        return Vec::new();
-    }
     let names = ADMISSION.iter().flat_map(|name| find(&file.tokens, &[name]));
     names.map(|name| file.finding(name.line, RULE, format!("`{}` is the core's business", name.text))).collect()
 }
 
-fn core_dependency(file: &File, entries: &[Entry]) -> Vec<Finding> {
-    if adapter_path(&file.path) != Some("Cargo.toml") {
-        return Vec::new();
-    }
-    let core = entries.iter().filter(|entry| depends_on_core(entry));
-    core.map(|entry| file.finding(entry.line, RULE, "an adapter depends on the front, not on the core")).collect()
+fn core_dependencies(file: &File) -> Vec<Finding> {
+    let core = dependencies(&file.manifest).filter(|(name, dependency)| is_core(name, dependency));
+    core.map(|(name, _)| file.finding(1, RULE, format!("`{name}` is the core; depend on the front"))).collect()
 }
 
-fn adapter_path(path: &str) -> Option<&str> {
-    ADAPTERS.iter().find_map(|adapter| path.strip_prefix(adapter))
+/// Those for every target and those for one only; not those of the tests.
+fn dependencies(manifest: &Table) -> impl Iterator<Item = (&String, &Value)> {
+    let targets = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
+    let theirs = targets.filter_map(|target| target.get("dependencies"));
+    manifest.get("dependencies").into_iter().chain(theirs).filter_map(Value::as_table).flatten()
 }
 
 /// By its name, or under another one through `package = "bulklink-core"`.
-fn depends_on_core(entry: &Entry) -> bool {
-    dependency(&entry.path).is_some_and(|name| {
-        name.split('.').next() == Some("bulklink-core") || entry.value.contains("\"bulklink-core\"")
-    })
-}
-
-/// What follows `dependencies.`, also for one target only; not that of the tests.
-fn dependency(path: &str) -> Option<&str> {
-    let for_one_target = || path.strip_prefix("target.")?.split_once(".dependencies.").map(|(_, name)| name);
-    path.strip_prefix("dependencies.").or_else(for_one_target)
+fn is_core(name: &str, dependency: &Value) -> bool {
+    let package = dependency.get("package").and_then(Value::as_str);
+    name == "bulklink-core" || package == Some("bulklink-core")
 }
 
 #[cfg(test)]
@@ -71,9 +69,11 @@ mod tests {
             "[dependencies]\nbulklink-core = { workspace = true }\n",
             "[dependencies.bulklink-core]\nworkspace = true\n",
             "[dependencies]\ninner = { package = \"bulklink-core\", version = \"1\" }\n",
+            "[dependencies.inner]\npackage = \"bulklink-core\"\n",
             "[target.'cfg(unix)'.dependencies]\nbulklink-core.workspace = true\n",
+            "[target.'cfg(unix)'.dependencies.bulklink-core]\nworkspace = true\n",
         ] {
-            assert_eq!(lines(check, MANIFEST, bad), [2], "{bad}");
+            assert_eq!(lines(check, MANIFEST, bad), [1], "{bad}");
         }
     }
 

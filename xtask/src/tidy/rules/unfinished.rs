@@ -22,19 +22,10 @@ fn ignored(file: &File) -> impl Iterator<Item = Finding> {
     ignores.map(|token| file.finding(token.line, RULE, "say why: `#[ignore = \"…\"]`"))
 }
 
-/// What stands between the brackets of each attribute.
+/// What stands between the brackets of each attribute. None that ignores a test has brackets within.
 fn attributes(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
-    let starts = tokens.windows(2).enumerate().filter(|(_, pair)| pair[0].text == "#" && pair[1].text == "[");
-    starts.map(|(start, _)| up_to_close(&tokens[start + 2..]))
-}
-
-fn up_to_close(tokens: &[Token]) -> &[Token] {
-    let mut depth = 0;
-    let close = tokens.iter().position(|token| {
-        depth += i32::from(token.text == "[") - i32::from(token.text == "]");
-        depth < 0
-    });
-    &tokens[..close.unwrap_or(tokens.len())]
+    let behind = tokens.split(|token| token.text == "#").filter_map(|rest| rest.split_first());
+    behind.filter(|(open, _)| open.text == "[").filter_map(|(_, rest)| rest.split(|token| token.text == "]").next())
 }
 
 fn ignore_without_reason(attribute: &[Token]) -> Option<&Token> {
