@@ -1,0 +1,97 @@
+//! A slot is given back while somebody comes.
+
+use std::collections::BTreeSet;
+
+use bulklink::{Reason, Request};
+use loom::future::block_on;
+use loom::thread;
+
+use crate::call::Call;
+use crate::model::model;
+
+#[test]
+fn a_newcomer_gets_the_slot_or_is_woken_for_it() {
+    let queued = model(1, 1).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let release = thread::spawn(move || drop(held));
+        drop(block_on(bulkhead.slot()).unwrap());
+        release.join().unwrap();
+        bulkhead.status().totals.queued
+    });
+    assert_eq!(queued, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn two_callers_share_one_slot_one_after_the_other() {
+    let queued = model(1, 1).explore(|bulkhead| {
+        let other = thread::spawn({
+            let bulkhead = bulkhead.clone();
+            move || block_on(bulkhead.execute(async {})).unwrap()
+        });
+        block_on(bulkhead.execute(async {})).unwrap();
+        other.join().unwrap();
+        let status = bulkhead.status();
+        assert_eq!((status.peak_in_flight, status.totals.finished), (1, 2));
+        status.totals.queued
+    });
+    assert_eq!(queued, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn three_callers_share_one_slot_one_after_the_other() {
+    // Three tasks that park and wake are too many for the whole search: 3 preemptions come to 5000 executions, 5 to 264 000.
+    let queued = model(1, 2).preemptions(3).explore(|bulkhead| {
+        let others = [(); 2].map(|()| {
+            let bulkhead = bulkhead.clone();
+            thread::spawn(move || block_on(bulkhead.execute(async {})).unwrap())
+        });
+        block_on(bulkhead.execute(async {})).unwrap();
+        others.into_iter().for_each(|other| other.join().unwrap());
+        let status = bulkhead.status();
+        assert_eq!((status.peak_in_flight, status.totals.finished), (1, 3));
+        status.totals.queued
+    });
+    assert_eq!(queued, BTreeSet::from([0, 1, 2]));
+}
+
+#[test]
+fn who_will_not_wait_does_not_pass_one_who_does() {
+    model(1, 1).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let first = Call::new(bulkhead).queued();
+        let release = thread::spawn(move || drop(held));
+        assert_eq!(bulkhead.try_slot().unwrap_err().reason(), Reason::Saturated);
+        release.join().unwrap();
+        drop(first.granted());
+    });
+}
+
+#[test]
+fn a_newcomer_queues_behind_one_who_waits() {
+    model(1, 2).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let first = Call::new(bulkhead).queued();
+        let release = thread::spawn(move || drop(held));
+        let second = Call::new(bulkhead).queued();
+        release.join().unwrap();
+        let slot = first.granted();
+        assert_eq!(second.rings(), 0, "it is not its turn");
+        drop(slot);
+        drop(second.granted());
+    });
+}
+
+#[test]
+fn a_small_newcomer_does_not_pass_a_large_waiter() {
+    model(2, 1).explore(|bulkhead| {
+        let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
+        let large = Call::with(bulkhead, Request::new().cost(2)).queued();
+        let release = thread::spawn(move || {
+            drop(one);
+            drop(other);
+        });
+        assert_eq!(bulkhead.try_slot().unwrap_err().reason(), Reason::Saturated);
+        release.join().unwrap();
+        drop(large.granted());
+    });
+}

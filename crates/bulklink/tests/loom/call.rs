@@ -1,0 +1,83 @@
+//! A call that is polled by hand, and a waker that counts.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use bulklink::{Instant, OwnedSlot, OwnedSlotFuture, Reason, Rejection, Request};
+
+use crate::model::{ByHand, Front};
+
+/// Counts how often it is woken.
+#[derive(Clone, Default)]
+pub(crate) struct Bell(Arc<Rings>);
+
+#[derive(Default)]
+struct Rings(AtomicUsize);
+
+impl Bell {
+    pub(crate) fn rings(&self) -> usize {
+        self.0.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn poll<F: Future + Unpin>(&self, future: &mut F) -> Poll<F::Output> {
+        let waker = Waker::from(Arc::clone(&self.0));
+        Pin::new(future).poll(&mut Context::from_waker(&waker))
+    }
+}
+
+impl Wake for Rings {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A call for a slot, and the bell it is polled with.
+pub(crate) struct Call {
+    future: OwnedSlotFuture<ByHand>,
+    bell: Bell,
+}
+
+impl Call {
+    /// A call that has not been polled.
+    pub(crate) fn new(bulkhead: &Front) -> Self {
+        Call::with(bulkhead, Request::new())
+    }
+
+    pub(crate) fn with(bulkhead: &Front, request: Request<Instant>) -> Self {
+        Call { future: bulkhead.slot_owned_with(request), bell: Bell::default() }
+    }
+
+    /// Polls a call that has to wait.
+    pub(crate) fn queued(mut self) -> Self {
+        assert!(self.poll().is_pending(), "there was no slot for it");
+        self
+    }
+
+    pub(crate) fn poll(&mut self) -> Poll<Result<OwnedSlot, Rejection>> {
+        self.bell.poll(&mut self.future)
+    }
+
+    /// From now on it is polled with another bell, as if its task had changed.
+    pub(crate) fn change_bell(&mut self) -> Bell {
+        std::mem::take(&mut self.bell)
+    }
+
+    pub(crate) fn rings(&self) -> usize {
+        self.bell.rings()
+    }
+
+    /// The answer of a call that was woken for it, exactly once.
+    pub(crate) fn answer(mut self) -> Result<OwnedSlot, Reason> {
+        assert_eq!(self.rings(), 1, "woken once for one answer");
+        let Poll::Ready(answer) = self.poll() else { panic!("woken without an answer") };
+        answer.map_err(|rejection| rejection.reason())
+    }
+
+    /// The slot of a call that was woken for it, exactly once.
+    pub(crate) fn granted(self) -> OwnedSlot {
+        self.answer().expect("a slot was handed to it")
+    }
+}

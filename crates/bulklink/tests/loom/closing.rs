@@ -1,0 +1,134 @@
+//! The bulkhead is closed while others come, go, and wait for the end.
+
+use std::collections::BTreeSet;
+
+use bulklink::Reason;
+use loom::future::block_on;
+use loom::thread;
+
+use crate::call::{Bell, Call};
+use crate::model::{Front, model};
+
+fn close_on_a_thread(bulkhead: &Front) -> thread::JoinHandle<bool> {
+    let bulkhead = bulkhead.clone();
+    thread::spawn(move || bulkhead.close())
+}
+
+#[test]
+fn who_comes_while_it_closes_is_turned_away_at_the_door_or_in_the_queue() {
+    let outcomes = model(1, 1).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let close = close_on_a_thread(bulkhead);
+        assert_eq!(block_on(bulkhead.slot()).unwrap_err().reason(), Reason::Closed);
+        assert!(close.join().unwrap());
+        drop(held);
+        let totals = bulkhead.status().totals;
+        (totals.closed_before_queue, totals.closed_while_waiting)
+    });
+    assert_eq!(outcomes, BTreeSet::from([(0, 1), (1, 0)]));
+}
+
+#[test]
+fn a_free_slot_is_taken_before_it_closes_or_not_at_all() {
+    let admitted = model(1, 0).explore(|bulkhead| {
+        let close = close_on_a_thread(bulkhead);
+        let taken = bulkhead.try_slot().map(drop).map_err(|rejection| rejection.reason());
+        assert!(close.join().unwrap());
+        assert_eq!(bulkhead.try_slot().unwrap_err().reason(), Reason::Closed);
+        let totals = bulkhead.status().totals;
+        assert_eq!(totals.closed(), if taken.is_ok() { 1 } else { 2 });
+        assert!(taken.is_ok() || taken == Err(Reason::Closed));
+        totals.admitted
+    });
+    assert_eq!(admitted, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn nothing_is_granted_once_it_has_closed() {
+    model(1, 1).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let end = thread::spawn({
+            let bulkhead = bulkhead.clone();
+            move || {
+                bulkhead.close();
+                drop(held);
+            }
+        });
+        assert_eq!(block_on(bulkhead.slot()).unwrap_err().reason(), Reason::Closed);
+        end.join().unwrap();
+        assert_eq!(bulkhead.status().totals.admitted, 1);
+    });
+}
+
+#[test]
+fn a_waiter_is_handed_the_slot_or_turned_out_but_not_both() {
+    let granted = model(1, 1).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let call = Call::new(bulkhead).queued();
+        let release = thread::spawn(move || drop(held));
+        assert!(bulkhead.close());
+        release.join().unwrap();
+        let answer = call.answer();
+        assert_eq!(bulkhead.status().is_drained(), answer.is_err());
+        answer.map(drop).map_err(|reason| assert_eq!(reason, Reason::Closed)).is_ok()
+    });
+    assert_eq!(granted, BTreeSet::from([false, true]));
+}
+
+#[test]
+fn only_one_of_two_closes_it() {
+    model(1, 1).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let call = Call::new(bulkhead).queued();
+        let close = close_on_a_thread(bulkhead);
+        let (one, other) = (bulkhead.close(), close.join().unwrap());
+        assert!(one != other);
+        assert_eq!(call.answer().unwrap_err(), Reason::Closed);
+        drop(held);
+    });
+}
+
+#[test]
+fn the_end_is_not_missed_by_one_who_begins_to_wait_for_it() {
+    model(1, 0).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let end = thread::spawn({
+            let bulkhead = bulkhead.clone();
+            move || {
+                bulkhead.close();
+                drop(held);
+            }
+        });
+        block_on(bulkhead.closed());
+        assert!(bulkhead.status().is_drained());
+        end.join().unwrap();
+    });
+}
+
+#[test]
+fn the_end_comes_with_the_last_of_two_slots() {
+    model(2, 0).explore(|bulkhead| {
+        let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
+        let first = thread::spawn(move || drop(one));
+        let second = thread::spawn(move || drop(other));
+        block_on(bulkhead.close_and_wait());
+        assert!(bulkhead.status().is_drained());
+        first.join().unwrap();
+        second.join().unwrap();
+    });
+}
+
+#[test]
+fn one_who_stops_waiting_for_the_end_takes_nobody_with_it() {
+    model(1, 0).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let (bell, mut stays, mut leaves) = (Bell::default(), bulkhead.closed(), bulkhead.closed());
+        assert!(bell.poll(&mut stays).is_pending() && Bell::default().poll(&mut leaves).is_pending());
+        bulkhead.close();
+        let end = thread::spawn(move || drop(held));
+        drop(leaves);
+        end.join().unwrap();
+        assert_eq!(bell.rings(), 1);
+        assert!(bell.poll(&mut stays).is_ready());
+    });
+}

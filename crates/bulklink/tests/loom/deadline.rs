@@ -1,0 +1,126 @@
+//! The time of a waiter runs out while a slot is given back.
+
+use std::collections::BTreeSet;
+use std::task::Poll;
+use std::time::Duration;
+
+use bulklink::{OwnedSlot, Reason, Request};
+use loom::thread;
+
+use crate::call::Call;
+use crate::model::{Front, model};
+
+const LIMIT: u64 = 10;
+
+/// A call that may wait until the clock shows [`LIMIT`].
+fn impatient(bulkhead: &Front) -> Call {
+    Call::with(bulkhead, Request::new().within(Duration::from_nanos(LIMIT)))
+}
+
+/// Polls a call whose time is up: it has its answer now, one way or the other.
+fn end(call: &mut Call) -> Result<OwnedSlot, Reason> {
+    let Poll::Ready(answer) = call.poll() else { panic!("late, and still waiting") };
+    answer.map_err(|rejection| rejection.reason())
+}
+
+#[test]
+fn a_waiter_expires_or_is_served_but_not_both() {
+    let served = model(1, 1).explore_in_time(|bulkhead, clock| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let mut call = impatient(bulkhead).queued();
+        let release = thread::spawn(move || drop(held));
+        clock.set(LIMIT);
+        let answer = end(&mut call);
+        release.join().unwrap();
+        assert_eq!(call.rings(), 1);
+        let (status, served) = (bulkhead.status(), answer.is_ok());
+        assert_eq!((status.totals.admitted_from_queue, status.totals.expired), (served.into(), (!served).into()));
+        assert_eq!(status.in_flight, usize::from(served));
+        assert!(served || matches!(answer, Err(Reason::Expired)));
+        served
+    });
+    assert_eq!(served, BTreeSet::from([false, true]));
+}
+
+#[test]
+fn a_slot_freed_after_the_deadline_goes_to_nobody_late() {
+    model(1, 1).explore_in_time(|bulkhead, clock| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let mut call = impatient(bulkhead).queued();
+        clock.set(LIMIT);
+        let release = thread::spawn(move || drop(held));
+        assert_eq!(end(&mut call).unwrap_err(), Reason::Expired);
+        release.join().unwrap();
+    });
+}
+
+#[test]
+fn the_next_in_line_gets_the_slot_that_came_too_late_for_the_first() {
+    let served = model(1, 2).explore_in_time(|bulkhead, clock| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let (mut first, second) = (impatient(bulkhead).queued(), Call::new(bulkhead).queued());
+        let release = thread::spawn(move || drop(held));
+        clock.set(LIMIT);
+        let answer = end(&mut first);
+        release.join().unwrap();
+        let served = answer.is_ok();
+        assert_eq!(second.rings(), usize::from(!served));
+        drop(answer);
+        drop(second.granted());
+        served
+    });
+    assert_eq!(served, BTreeSet::from([false, true]));
+}
+
+#[test]
+fn two_who_are_late_together_are_both_told() {
+    // Whichever is polled first expires both, and owes the other its wake.
+    model(1, 2).explore_in_time(|bulkhead, clock| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let (mut first, mut second) = (impatient(bulkhead).queued(), impatient(bulkhead).queued());
+        clock.set(LIMIT);
+        let other = thread::spawn(move || {
+            assert_eq!(end(&mut first).unwrap_err(), Reason::Expired);
+            first
+        });
+        assert_eq!(end(&mut second).unwrap_err(), Reason::Expired);
+        assert_eq!((other.join().unwrap().rings(), second.rings()), (1, 1));
+        drop(held);
+        assert_eq!(bulkhead.status().totals.expired, 2);
+    });
+}
+
+#[test]
+fn a_late_waiter_takes_no_place_from_a_newcomer() {
+    model(1, 1).explore_in_time(|bulkhead, clock| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let mut late = impatient(bulkhead).queued();
+        clock.set(LIMIT);
+        let other = thread::spawn(move || end(&mut late).unwrap_err());
+        let newcomer = Call::new(bulkhead).queued();
+        assert_eq!(other.join().unwrap(), Reason::Expired);
+        drop(held);
+        drop(newcomer.granted());
+    });
+}
+
+#[test]
+fn a_late_waiter_that_is_dropped_is_counted_once() {
+    let counts = model(1, 2).explore_in_time(|bulkhead, clock| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let (late, next) = (impatient(bulkhead).queued(), Call::new(bulkhead).queued());
+        let release = thread::spawn({
+            let clock = clock.clone();
+            move || {
+                clock.set(LIMIT);
+                drop(held);
+            }
+        });
+        drop(late);
+        release.join().unwrap();
+        drop(next.granted());
+        let totals = bulkhead.status().totals;
+        (totals.cancelled, totals.abandoned, totals.expired)
+    });
+    assert_eq!(counts, BTreeSet::from([(0, 0, 1), (1, 0, 0)]));
+}

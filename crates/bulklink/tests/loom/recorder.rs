@@ -1,0 +1,83 @@
+//! An event handler that writes down what it is told, and checks that it is the whole story.
+
+use std::sync::{Arc, Mutex};
+
+use bulklink::{Event, EventHandler, EventKind};
+
+use crate::model::Front;
+
+pub(crate) struct Recorder {
+    told: Arc<Mutex<Vec<Event>>>,
+    handler: EventHandler,
+}
+
+impl Recorder {
+    pub(crate) fn new() -> Self {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let page = Arc::clone(&told);
+        Recorder { told, handler: Arc::new(move |event: &Event| page.lock().unwrap().push(event.clone())) }
+    }
+
+    pub(crate) fn attached(bulkhead: &Front) -> Self {
+        let recorder = Recorder::new();
+        assert!(recorder.attach(bulkhead));
+        recorder
+    }
+
+    pub(crate) fn attach(&self, bulkhead: &Front) -> bool {
+        bulkhead.add_event_handler(&self.handler)
+    }
+
+    pub(crate) fn detach(&self, bulkhead: &Front) -> bool {
+        bulkhead.remove_event_handler(&self.handler)
+    }
+
+    pub(crate) fn handler(&self) -> EventHandler {
+        Arc::clone(&self.handler)
+    }
+
+    /// What it was told, in the order of the numbers: from 1, without gaps, each once, and each event's figures those of the
+    /// one before, changed by what happened.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        let mut events = self.told.lock().unwrap().clone();
+        events.sort_by_key(|event| event.number);
+        assert!(
+            events.iter().map(|event| event.number).eq(1..=events.len() as u64),
+            "numbered without gaps: {events:?}"
+        );
+        for pair in events.windows(2) {
+            let (before, after, (ran, waited)) = (pair[0].figures, pair[1].figures, change(&pair[1]));
+            assert_eq!(before.in_flight().checked_add_signed(ran), Some(after.in_flight()), "{pair:?}");
+            assert_eq!(before.waiting().checked_add_signed(waited), Some(after.waiting()), "{pair:?}");
+        }
+        events
+    }
+
+    pub(crate) fn kinds(&self) -> Vec<EventKind> {
+        self.events().iter().map(|event| event.kind).collect()
+    }
+
+    /// All events, where the last left the bulkhead as its status says it is.
+    pub(crate) fn whole_story(&self, bulkhead: &Front) -> Vec<Event> {
+        let (events, status) = (self.events(), bulkhead.status());
+        if let Some(last) = events.last() {
+            assert_eq!(last.figures.in_flight(), status.in_flight);
+            assert_eq!(last.figures.waiting(), status.waiting);
+            assert_eq!(last.figures.capacity(), status.limits.capacity);
+            assert_eq!(last.is_closed, status.is_closed);
+        }
+        events
+    }
+}
+
+/// By how much an event changes who runs and who waits.
+fn change(event: &Event) -> (isize, isize) {
+    let from_queue = -isize::from(event.from_queue);
+    match event.kind {
+        EventKind::Admitted => (1, from_queue),
+        EventKind::Released | EventKind::Abandoned => (-1, 0),
+        EventKind::Queued => (0, 1),
+        EventKind::Cancelled | EventKind::Expired | EventKind::ClosedRejection => (0, from_queue),
+        _ => (0, 0),
+    }
+}

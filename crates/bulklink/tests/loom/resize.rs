@@ -1,0 +1,76 @@
+//! The capacity is changed while slots are given back and asked for.
+
+use std::collections::BTreeSet;
+
+use loom::future::block_on;
+use loom::thread;
+
+use crate::call::Call;
+use crate::model::{check_identities, model};
+
+#[test]
+fn growing_and_releasing_each_let_one_in() {
+    model(1, 2).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let (first, second) = (Call::new(bulkhead).queued(), Call::new(bulkhead).queued());
+        let release = thread::spawn(move || drop(held));
+        let resized = bulkhead.resize(2).unwrap();
+        release.join().unwrap();
+        assert_eq!((resized.previous, resized.admitted), (1, 1));
+        let both = (first.granted(), second.granted());
+        assert_eq!(bulkhead.status().free(), 0);
+        drop(both);
+    });
+}
+
+#[test]
+fn a_newcomer_gets_what_growing_adds_or_is_woken_for_it() {
+    let admitted = model(1, 1).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let grow = thread::spawn({
+            let bulkhead = bulkhead.clone();
+            move || bulkhead.resize(2).unwrap().admitted
+        });
+        drop(block_on(bulkhead.slot()).unwrap());
+        drop(held);
+        grow.join().unwrap()
+    });
+    assert_eq!(admitted, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn a_slot_freed_while_shrinking_is_handed_on_or_taken_away() {
+    let handed_on = model(2, 1).explore(|bulkhead| {
+        let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
+        let call = Call::new(bulkhead).queued();
+        let release = thread::spawn(move || drop(one));
+        bulkhead.resize(1).unwrap();
+        release.join().unwrap();
+        let status = bulkhead.status();
+        check_identities(&status);
+        let handed_on = status.totals.admitted_from_queue as usize;
+        assert_eq!(call.rings(), handed_on);
+        assert_eq!((status.capacity_excess(), status.waiting), (handed_on, 1 - handed_on));
+        drop(other);
+        drop(call.granted());
+        handed_on
+    });
+    assert_eq!(handed_on, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn shrinking_and_growing_at_once_ends_with_one_of_the_two() {
+    let capacities = model(2, 1).explore(|bulkhead| {
+        let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
+        let call = Call::new(bulkhead).queued();
+        let shrink = thread::spawn({
+            let bulkhead = bulkhead.clone();
+            move || bulkhead.resize(1).unwrap().admitted
+        });
+        let admitted = bulkhead.resize(3).unwrap().admitted;
+        assert_eq!((admitted, shrink.join().unwrap()), (1, 0));
+        drop((one, other, call.granted()));
+        bulkhead.status().limits.capacity
+    });
+    assert_eq!(capacities, BTreeSet::from([1, 3]));
+}

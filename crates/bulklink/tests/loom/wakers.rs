@@ -1,0 +1,105 @@
+//! A task polls with another waker than before while it is being woken.
+
+use std::collections::BTreeSet;
+use std::task::Poll;
+
+use loom::thread;
+
+use crate::call::{Bell, Call};
+use crate::model::model;
+
+#[test]
+fn a_slot_is_announced_to_the_latest_waker_or_found_by_its_poll() {
+    let announced = model(1, 1).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let mut call = Call::new(bulkhead).queued();
+        let release = thread::spawn(move || drop(held));
+        let former = call.change_bell();
+        let found = call.poll();
+        release.join().unwrap();
+        assert_eq!((former.rings(), call.rings()), if found.is_ready() { (1, 0) } else { (0, 1) });
+        if found.is_pending() {
+            drop(call.granted());
+            return true;
+        }
+        false
+    });
+    assert_eq!(announced, BTreeSet::from([false, true]));
+}
+
+#[test]
+fn a_task_that_moves_to_another_thread_is_woken_there() {
+    // The task changes threads and wakers in the middle of the wait; loom reports it if its last waker is never used.
+    model(1, 1).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let mut future = bulkhead.slot_owned();
+        assert!(Bell::default().poll(&mut future).is_pending());
+        let release = thread::spawn(move || drop(held));
+        let moved = thread::spawn(move || drop(loom::future::block_on(future).unwrap()));
+        release.join().unwrap();
+        moved.join().unwrap();
+    });
+}
+
+#[test]
+fn a_rejection_is_announced_to_the_latest_waker_or_found_by_its_poll() {
+    let announced = model(1, 1).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let mut call = Call::new(bulkhead).queued();
+        let close = thread::spawn({
+            let bulkhead = bulkhead.clone();
+            move || bulkhead.close()
+        });
+        let former = call.change_bell();
+        let found = call.poll();
+        close.join().unwrap();
+        assert_eq!((former.rings(), call.rings()), if found.is_ready() { (1, 0) } else { (0, 1) });
+        drop(held);
+        if found.is_pending() {
+            assert!(call.answer().is_err());
+            return true;
+        }
+        assert!(matches!(found, Poll::Ready(Err(_))));
+        false
+    });
+    assert_eq!(announced, BTreeSet::from([false, true]));
+}
+
+#[test]
+fn the_latest_waker_is_told_whichever_of_two_answers_comes_first() {
+    let outcomes = model(1, 1).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let mut call = Call::new(bulkhead).queued();
+        let release = thread::spawn(move || drop(held));
+        let close = thread::spawn({
+            let bulkhead = bulkhead.clone();
+            move || bulkhead.close()
+        });
+        let former = call.change_bell();
+        let found = call.poll();
+        release.join().unwrap();
+        close.join().unwrap();
+        assert_eq!((former.rings(), call.rings()), if found.is_ready() { (1, 0) } else { (0, 1) });
+        match found {
+            Poll::Ready(answer) => (true, answer.is_ok()),
+            Poll::Pending => (false, call.answer().is_ok()),
+        }
+    });
+    assert_eq!(outcomes, BTreeSet::from([(false, false), (false, true), (true, false), (true, true)]));
+}
+
+#[test]
+fn the_end_is_announced_to_the_latest_waker_or_found_by_its_poll() {
+    let announced = model(1, 0).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let (former, latest, mut closed) = (Bell::default(), Bell::default(), bulkhead.close_and_wait());
+        assert!(former.poll(&mut closed).is_pending());
+        let end = thread::spawn(move || drop(held));
+        let found = latest.poll(&mut closed).is_ready();
+        end.join().unwrap();
+        assert_eq!((former.rings(), latest.rings()), if found { (1, 0) } else { (0, 1) });
+        assert!(found || latest.poll(&mut closed).is_ready());
+        !found
+    });
+    assert_eq!(announced, BTreeSet::from([false, true]));
+}
