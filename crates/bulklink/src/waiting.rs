@@ -71,17 +71,19 @@ impl<S: Deref<Target = Shared> + Clone, R: Timer> Waiting<S, R> {
 
     /// Sees to it that the task is woken at the deadline. Who is late is for the clock to say: a timer may be held back.
     fn watch_the_clock(&mut self, context: &mut Context<'_>) -> Poll<Result<Grant, Rejection>> {
-        loop {
-            let State::Queued { alarm: Some(alarm), .. } = &mut self.state else { return Poll::Pending };
-            let now = self.runtime.now();
-            if alarm.deadline <= now {
-                self.shared.advance(now);
-                return self.poll_grant(context);
-            }
-            let sleep = alarm.sleep.get_or_insert_with(|| Box::pin(self.runtime.sleep_until(alarm.deadline)));
-            ready!(sleep.as_mut().poll(context));
-            alarm.sleep = None;
+        let State::Queued { alarm: Some(alarm), .. } = &mut self.state else { return Poll::Pending };
+        let now = self.runtime.now();
+        if alarm.deadline <= now {
+            self.shared.advance(now);
+            return self.poll_grant(context);
         }
+        let sleep = alarm.sleep.get_or_insert_with(|| Box::pin(self.runtime.sleep_until(alarm.deadline)));
+        if sleep.as_mut().poll(context).is_ready() {
+            // Too early. Others get their turn before it is armed anew, or a timer that always is would spin here.
+            alarm.sleep = None;
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
     }
 }
 

@@ -46,7 +46,7 @@ fn three_callers_share_one_slot_one_after_the_other() {
             thread::spawn(move || block_on(bulkhead.execute(async {})).unwrap())
         });
         block_on(bulkhead.execute(async {})).unwrap();
-        others.into_iter().for_each(|other| other.join().unwrap());
+        others.map(|other| other.join().unwrap());
         let status = bulkhead.status();
         assert_eq!((status.peak_in_flight, status.totals.finished), (1, 3));
         status.totals.queued
@@ -93,5 +93,6 @@ fn a_small_newcomer_does_not_pass_a_large_waiter() {
         assert_eq!(bulkhead.try_slot().unwrap_err().reason(), Reason::Saturated);
         release.join().unwrap();
         drop(large.granted());
+        assert_eq!(bulkhead.status().peak_in_use, 2, "it was let in before all its units were free");
     });
 }

@@ -56,6 +56,11 @@ impl Call {
         self
     }
 
+    /// As many calls that have to wait, in this order.
+    pub(crate) fn line<const CALLS: usize>(bulkhead: &Front) -> [Self; CALLS] {
+        std::array::from_fn(|_| Call::new(bulkhead).queued())
+    }
+
     pub(crate) fn poll(&mut self) -> Poll<Result<OwnedSlot, Rejection>> {
         self.bell.poll(&mut self.future)
     }

@@ -106,6 +106,34 @@ fn the_end_is_not_missed_by_one_who_begins_to_wait_for_it() {
 }
 
 #[test]
+fn the_end_is_there_at_once_where_nothing_runs() {
+    model(1, 0).explore(|bulkhead| {
+        let close = close_on_a_thread(bulkhead);
+        block_on(bulkhead.closed());
+        assert!(close.join().unwrap());
+    });
+}
+
+#[test]
+fn the_end_comes_with_a_slot_that_nobody_takes() {
+    let withdrawn = model(1, 1).explore(|bulkhead| {
+        let (bell, mut closed) = (Bell::default(), bulkhead.closed());
+        assert!(bell.poll(&mut closed).is_pending());
+        let held = bulkhead.try_slot_owned().unwrap();
+        let call = Call::new(bulkhead).queued();
+        let release = thread::spawn(move || drop(held));
+        bulkhead.close();
+        drop(call);
+        release.join().unwrap();
+        assert_eq!(bell.rings(), 1);
+        assert!(bell.poll(&mut closed).is_ready());
+        let totals = bulkhead.status().totals;
+        (totals.abandoned, totals.closed_while_waiting)
+    });
+    assert_eq!(withdrawn, BTreeSet::from([(0, 1), (1, 0)]));
+}
+
+#[test]
 fn the_end_comes_with_the_last_of_two_slots() {
     model(2, 0).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
@@ -122,13 +150,16 @@ fn the_end_comes_with_the_last_of_two_slots() {
 fn one_who_stops_waiting_for_the_end_takes_nobody_with_it() {
     model(1, 0).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let (bell, mut stays, mut leaves) = (Bell::default(), bulkhead.closed(), bulkhead.closed());
-        assert!(bell.poll(&mut stays).is_pending() && Bell::default().poll(&mut leaves).is_pending());
+        let bells: [Bell; 3] = Default::default();
+        let [mut first, mut leaves, mut last] = [(); 3].map(|()| bulkhead.closed());
+        for (bell, closed) in bells.iter().zip([&mut first, &mut leaves, &mut last]) {
+            assert!(bell.poll(closed).is_pending());
+        }
         bulkhead.close();
         let end = thread::spawn(move || drop(held));
         drop(leaves);
         end.join().unwrap();
-        assert_eq!(bell.rings(), 1);
-        assert!(bell.poll(&mut stays).is_ready());
+        assert_eq!((bells[0].rings(), bells[2].rings()), (1, 1));
+        assert!(bells[0].poll(&mut first).is_ready() && bells[2].poll(&mut last).is_ready());
     });
 }

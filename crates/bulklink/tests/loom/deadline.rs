@@ -96,11 +96,31 @@ fn a_late_waiter_takes_no_place_from_a_newcomer() {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut late = impatient(bulkhead).queued();
         clock.set(LIMIT);
-        let other = thread::spawn(move || end(&mut late).unwrap_err());
+        let other = thread::spawn(move || {
+            assert_eq!(end(&mut late).unwrap_err(), Reason::Expired);
+            late
+        });
         let newcomer = Call::new(bulkhead).queued();
-        assert_eq!(other.join().unwrap(), Reason::Expired);
+        assert_eq!(other.join().unwrap().rings(), 1);
         drop(held);
         drop(newcomer.granted());
+    });
+}
+
+#[test]
+fn a_late_waiter_expires_even_while_it_closes() {
+    model(1, 1).explore_in_time(|bulkhead, clock| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let mut late = impatient(bulkhead).queued();
+        clock.set(LIMIT);
+        let close = thread::spawn({
+            let bulkhead = bulkhead.clone();
+            move || bulkhead.close()
+        });
+        assert_eq!(end(&mut late).unwrap_err(), Reason::Expired);
+        close.join().unwrap();
+        assert_eq!(late.rings(), 1);
+        drop(held);
     });
 }
 

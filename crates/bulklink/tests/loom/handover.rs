@@ -32,7 +32,7 @@ fn a_slot_handed_to_a_dropped_call_is_not_lost() {
 fn the_next_in_line_gets_what_a_dropped_call_was_handed() {
     let outcomes = model(1, 2).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let (first, second) = (Call::new(bulkhead).queued(), Call::new(bulkhead).queued());
+        let [first, second] = Call::line(bulkhead);
         let release = thread::spawn(move || drop(held));
         drop(first);
         release.join().unwrap();
@@ -43,8 +43,7 @@ fn the_next_in_line_gets_what_a_dropped_call_was_handed() {
 }
 
 #[test]
-fn a_newcomer_waits_behind_those_whom_a_dropped_call_held_up() {
-    // Two of three calls go while the slot is freed: the newcomer, polled at the same time, is served all the same.
+fn a_newcomer_is_served_while_the_one_before_it_leaves() {
     let outcomes = model(1, 2).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let first = Call::new(bulkhead).queued();

@@ -32,7 +32,7 @@ fn a_call_dropped_in_the_hand_over_is_told_once_as_what_it_was_counted() {
     // Observed, the call is withdrawn in two steps with the clock read between them, and the hand-over may come there.
     let withdrawn = model(1, 2).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let (first, second) = (Call::new(bulkhead).queued(), Call::new(bulkhead).queued());
+        let [first, second] = Call::line(bulkhead);
         let recorder = Recorder::attached(bulkhead);
         let release = thread::spawn(move || drop(held));
         drop(first);
@@ -55,7 +55,7 @@ fn a_call_dropped_in_the_hand_over_is_told_once_as_what_it_was_counted() {
 fn growing_past_the_event_batch_tells_all() {
     model(1, 3).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let calls: [Call; 3] = std::array::from_fn(|_| Call::new(bulkhead).queued());
+        let calls = Call::line::<3>(bulkhead);
         let recorder = Recorder::attached(bulkhead);
         let release = thread::spawn(move || drop(held));
         bulkhead.resize(4).unwrap();
@@ -73,7 +73,7 @@ fn growing_past_the_event_batch_tells_all() {
 fn closing_tells_the_whole_end() {
     let stories = model(1, 2).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let calls: [Call; 2] = std::array::from_fn(|_| Call::new(bulkhead).queued());
+        let calls = Call::line::<2>(bulkhead);
         let recorder = Recorder::attached(bulkhead);
         let release = thread::spawn(move || drop(held));
         bulkhead.close();
@@ -82,9 +82,11 @@ fn closing_tells_the_whole_end() {
         let events = recorder.whole_story(bulkhead);
         assert_eq!(events.last().unwrap().kind, Drained);
         let closed = events.iter().find(|event| event.kind == Closed).unwrap();
+        let freed = events.iter().find(|event| event.kind == Released).unwrap();
         let turned_out = events.iter().filter(|event| event.kind == ClosedRejection).count();
         assert_eq!(closed.affected_waiters, turned_out);
         assert_eq!(turned_out, slots.iter().filter(|granted| !**granted).count());
+        assert_eq!(turned_out, if freed.number < closed.number { 1 } else { 2 });
         turned_out
     });
     assert_eq!(stories, BTreeSet::from([1, 2]));
