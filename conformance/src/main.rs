@@ -21,7 +21,14 @@ use serde_json::Value;
 use trace::Trace;
 use words::Kind;
 
-fn main() -> Result<ExitCode, Box<dyn Error>> {
+fn main() -> ExitCode {
+    replay_all().unwrap_or_else(|error| {
+        eprintln!("conformance: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+fn replay_all() -> Result<ExitCode, Box<dyn Error>> {
     let folder = env::args_os().nth(1).map_or_else(own_copy, PathBuf::from);
     let mut tally = Tally::default();
     for file in trace_files(&folder)? {

@@ -31,7 +31,7 @@ enum Task {
     Test,
     /// Try every script of inputs up to a depth against the reference model of the core
     Exhaustive {
-        /// How many inputs a script has at most [default: what the search itself says]
+        /// How many inputs a script has, besides its prelude and its last [default: what the search itself says]
         #[arg(long, value_name = "N")]
         depth: Option<u32>,
     },

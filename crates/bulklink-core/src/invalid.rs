@@ -10,6 +10,7 @@ pub struct Invalid(Box<Details>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Details {
+    owner: Option<String>,
     field: &'static str,
     value: String,
     requirement: String,
@@ -21,13 +22,20 @@ impl Invalid {
     #[must_use]
     pub fn new(field: &'static str, value: impl fmt::Display, requirement: impl fmt::Display) -> Self {
         let (value, requirement) = (value.to_string(), requirement.to_string());
-        Invalid(Box::new(Details { field, value, requirement }))
+        Invalid(Box::new(Details { owner: None, field, value, requirement }))
     }
 
     /// The same refusal under the name that the caller knows the field by.
     #[must_use]
     pub fn for_field(mut self, field: &'static str) -> Self {
         self.0.field = field;
+        self
+    }
+
+    /// The same refusal, with whose field it is at the head of its text.
+    #[must_use]
+    pub fn of(mut self, owner: impl fmt::Display) -> Self {
+        self.0.owner = Some(owner.to_string());
         self
     }
 
@@ -46,7 +54,10 @@ impl Invalid {
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Details { field, value, requirement } = &*self.0;
+        let Details { owner, field, value, requirement } = &*self.0;
+        if let Some(owner) = owner {
+            write!(f, "{owner}: ")?;
+        }
         write!(f, "{field} {requirement}, got {value}")
     }
 }

@@ -25,6 +25,26 @@
 //! The clock is `tokio::time::Instant`, so a test that pauses or advances tokio's time moves the bulkhead's too. A bulkhead
 //! belongs to no runtime: one in a `static` outlives the runtime that used it and works on the next, whatever their clocks say.
 //!
+//! # Testing a service
+//!
+//! With tokio's time paused, the limits of a bulkhead pass at once and exactly:
+//!
+//! ```
+//! use bulklink_tokio::{Bulkhead, Reason};
+//! use std::time::Duration;
+//!
+//! # // A doc test cannot hold a `#[tokio::test(start_paused = true)]`.
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // #[tokio::test(start_paused = true)]
+//! let reports = Bulkhead::builder("reports").parallelism(1).waiting_room(5).wait_limit(Duration::from_secs(100)).build()?;
+//! let _running = reports.slot().await?;
+//! let rejection = reports.slot().await.unwrap_err();
+//! assert_eq!((rejection.reason(), rejection.waited()), (Reason::Expired, Duration::from_secs(100)));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Panics
 //!
 //! A call that has to wait with a limit makes a timer, and tokio panics if that happens outside of a runtime or on one built
@@ -43,8 +63,9 @@ mod sleep;
 use std::future::Future;
 
 pub use bulklink::{
-    Builder, Clock, Closed, Event, EventHandler, EventKind, Failure, Figures, Handle, Interval, IntervalError, Invalid,
-    Limits, OwnedSlot, Reason, Rejection, ResizeError, Resized, Slot, Snapshot, Spawn, Status, Timer, Totals,
+    Builder, Clock, Closed, Event, EventHandler, EventKind, Failure, Figures, Handle, Instant, Interval, IntervalError,
+    Invalid, Limits, OwnedSlot, Reason, Rejection, ResizeError, Resized, Runtime, Slot, Snapshot, Spawn, Status, Timer,
+    Totals,
 };
 pub use sleep::TokioSleep;
 

@@ -10,13 +10,12 @@ use tokio::runtime::{Handle, Id};
 use tokio::time::Sleep;
 
 use crate::Tokio;
-use crate::clock::to_tokio;
 
 impl Timer for Tokio {
     type Sleep = TokioSleep;
 
     fn sleep_until(&self, deadline: Instant) -> TokioSleep {
-        let sleep = tokio::time::sleep_until(to_tokio(deadline));
+        let sleep = tokio::time::sleep_until(self.to_tokio(deadline));
         TokioSleep { home: current(), deadline, sleep }
     }
 }
@@ -46,7 +45,7 @@ impl Future for TokioSleep {
         let mut this = self.project();
         let here = current();
         if here.is_some() && here != *this.home {
-            this.sleep.set(tokio::time::sleep_until(to_tokio(*this.deadline)));
+            this.sleep.set(tokio::time::sleep_until(Tokio.to_tokio(*this.deadline)));
             *this.home = here;
         }
         this.sleep.poll(context)

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use bulklink_core::{Gate, Invalid, Limits};
 use core::sync::atomic::{AtomicUsize, Ordering};
+use core::task::Waker;
 
 use crate::shared::Shared;
 use crate::{Bulkhead, Runtime, label};
@@ -61,15 +62,19 @@ impl<R: Runtime> Builder<R> {
     /// characters. The error names the field and the value.
     pub fn build(self) -> Result<Bulkhead<R>, Invalid> {
         let label = label::check(&self.label)?;
+        let gate = self.gate().map_err(|invalid| invalid.of(format_args!("bulkhead {label}")))?;
+        let clock = self.runtime.clone();
+        Ok(Bulkhead::new(Shared::new(gate, label, self.capacity_field, move || clock.now()), self.runtime))
+    }
+
+    fn gate(&self) -> Result<Gate<Waker>, Invalid> {
         let field = self.capacity_field;
-        let capacity = self.capacity.ok_or_else(|| Invalid::new(field, "nothing", "must be set"))?;
+        let capacity = self.capacity.ok_or_else(|| Invalid::new(field, "nothing", "or capacity must be set"))?;
         let limits = Limits { capacity, waiting_room: self.waiting_room, wait_limit: self.wait_limit };
-        let gate = Gate::with_instance(limits, next_instance()).map_err(|invalid| match invalid.field() {
+        Gate::with_instance(limits, next_instance()).map_err(|invalid| match invalid.field() {
             "capacity" => invalid.for_field(field),
             _ => invalid,
-        })?;
-        let clock = self.runtime.clone();
-        Ok(Bulkhead::new(Shared::new(gate, label, field, move || clock.now()), self.runtime))
+        })
     }
 }
 

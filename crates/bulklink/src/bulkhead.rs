@@ -63,6 +63,27 @@ impl<R: Runtime> Bulkhead<R> {
     /// # Cancel safety
     ///
     /// Dropping the future loses its place in the queue, and never a slot.
+    ///
+    /// # Panics
+    ///
+    /// Where the runtime cannot make a timer, as its adapter says, and one is needed. Nothing is lost then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::{Bulkhead, Reason, Request};
+    /// # use std::time::Duration;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let payments = Bulkhead::builder_on(executor.clock(), "payments").capacity(2).waiting_room(1).build()?;
+    /// # executor.block_on(async move {
+    /// let slot = payments.slot().await?;
+    /// // … use what the slot protects …
+    /// drop(slot);
+    /// # Ok::<(), bulklink::Rejection>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "acquire")]
     pub fn slot(&self) -> SlotFuture<'_, R> {
         self.slot_with(Request::new())
@@ -73,6 +94,23 @@ impl<R: Runtime> Bulkhead<R> {
     /// # Errors
     ///
     /// As [`slot`](Bulkhead::slot); besides, if the deadline is past, or if the cost is zero or more than the whole capacity.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::{Bulkhead, Reason, Request};
+    /// # use std::time::Duration;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let payments = Bulkhead::builder_on(executor.clock(), "payments").capacity(2).waiting_room(1).build()?;
+    /// # executor.block_on(async move {
+    /// let large = Request::new().cost(2).within(Duration::from_millis(250));
+    /// let slot = payments.slot_with(large).await?;
+    /// assert_eq!(slot.cost(), 2);
+    /// # Ok::<(), bulklink::Rejection>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias("acquire_many", "slot_within", "slot_before"))]
     pub fn slot_with(&self, request: Request<R::Instant>) -> SlotFuture<'_, R> {
         SlotFuture::new(self.wait(request))
@@ -83,6 +121,18 @@ impl<R: Runtime> Bulkhead<R> {
     /// # Errors
     ///
     /// If there is no room right now, or if the bulkhead is closed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::{Bulkhead, Reason, Request};
+    /// # use std::time::Duration;
+    /// # let payments = Bulkhead::builder_on(FakeClock::new(), "payments").capacity(2).waiting_room(1).build()?;
+    /// let both = [payments.try_slot()?, payments.try_slot()?];
+    /// assert_eq!(payments.try_slot().unwrap_err().reason(), Reason::Saturated);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias("try_acquire", "slot_now"))]
     pub fn try_slot(&self) -> Result<Slot<'_>, Rejection> {
         self.try_slot_with(Request::new())
@@ -105,6 +155,22 @@ impl<R: Runtime> Bulkhead<R> {
     /// # Errors
     ///
     /// As [`slot`](Bulkhead::slot).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::{Bulkhead, Reason, Request};
+    /// # use std::time::Duration;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let payments = Bulkhead::builder_on(executor.clock(), "payments").capacity(2).waiting_room(1).build()?;
+    /// # executor.block_on(async move {
+    /// let slot = payments.slot_owned().await?;
+    /// std::thread::spawn(move || drop(slot));
+    /// # Ok::<(), bulklink::Rejection>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "acquire_owned")]
     pub fn slot_owned(&self) -> OwnedSlotFuture<R> {
         self.slot_owned_with(Request::new())
@@ -153,6 +219,33 @@ impl<R: Runtime> Bulkhead<R> {
     /// # Cancel safety
     ///
     /// Dropping the future drops the operation, then gives its slot or its place in the queue back.
+    ///
+    /// # Panics
+    ///
+    /// As [`slot`](Bulkhead::slot), and if polled again after it has completed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::{Bulkhead, Reason, Request};
+    /// # use std::time::Duration;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let payments = Bulkhead::builder_on(executor.clock(), "payments").capacity(2).waiting_room(1).build()?;
+    /// # executor.block_on(async move {
+    /// let receipt = payments.execute(async { "paid" }).await?;
+    /// assert_eq!(receipt, "paid");
+    ///
+    /// // It borrows the bulkhead. A task of its own takes a clone along:
+    /// let task = {
+    ///     let payments = payments.clone();
+    ///     async move { payments.execute(async { "paid too" }).await }
+    /// };
+    /// # assert_eq!(task.await?, "paid too");
+    /// # Ok::<(), bulklink::Rejection>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn execute<F: Future>(
         &self,
         operation: F,
@@ -212,7 +305,8 @@ impl<R: Runtime> Bulkhead<R> {
         ExecuteFallible::new(Execute::new(self.wait(request), operation))
     }
 
-    /// Puts this bulkhead around an async function: every call of the result runs in a slot.
+    /// Puts this bulkhead around an async function: every call of the result runs in a slot. A function of several arguments
+    /// takes them as a tuple, as in `|(from, to)| transfer(from, to)`.
     ///
     /// ```
     /// # use bulklink::testing::{Executor, FakeClock};

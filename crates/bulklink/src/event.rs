@@ -14,7 +14,8 @@ use bulklink_core::Instant;
 pub struct Event {
     /// The bulkhead's name.
     pub label: Arc<str>,
-    /// When it was told, by the bulkhead's clock.
+    /// When it was told, by the bulkhead's clock. Its epoch is the clock's own: what means something is the difference between
+    /// two, by [`saturating_since`](Instant::saturating_since).
     pub at: Instant,
     /// What happened.
     pub event: bulklink_core::Event,
@@ -29,6 +30,13 @@ impl Deref for Event {
 }
 
 /// A function that is told of every transition. Its identity is that of the `Arc`.
+///
+/// ```
+/// use bulklink::{Event, EventHandler};
+/// use std::sync::Arc;
+///
+/// let handler: EventHandler = Arc::new(|event: &Event| println!("{}: {:?}", event.label, event.kind));
+/// ```
 pub type EventHandler = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// The handlers in order of registration. A list in use is never changed: adding and removing make a new one.

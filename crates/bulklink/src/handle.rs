@@ -24,6 +24,16 @@ impl Handle {
     }
 
     /// All figures at this moment. They belong together, and every status has a larger number than the one before.
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, testing::FakeClock};
+    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// let before = payments.status();
+    /// drop(payments.try_slot()?);
+    /// let interval = payments.status().since(&before)?;
+    /// assert_eq!((interval.totals.admitted, interval.totals.rejected()), (1, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn status(&self) -> Status {
         let snapshot = self.shared.look(|state| state.gate.snapshot());
@@ -39,10 +49,23 @@ impl Handle {
     ///
     /// If the bulkhead is closed, if the capacity is zero or past [`Limits::MAX`](crate::Limits::MAX), or if somebody waits for
     /// more units than it would have.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, testing::FakeClock};
+    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// assert_eq!(payments.resize(20)?.previous, 10);
+    /// assert_eq!(payments.resize(0).unwrap_err().to_string(), "bulkhead payments: parallelism must be at least 1, got 0");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn resize(&self, capacity: usize) -> Result<Resized, ResizeError> {
         let now = self.shared.now();
         self.shared.input(|state| state.gate.resize(capacity, now)).map_err(|error| match error {
-            ResizeError::Invalid(invalid) => ResizeError::Invalid(invalid.for_field(self.shared.capacity_field)),
+            ResizeError::Invalid(invalid) => {
+                let owner = format_args!("bulkhead {}", self.label());
+                ResizeError::Invalid(invalid.for_field(self.shared.capacity_field).of(owner))
+            }
             other => other,
         })
     }
@@ -75,12 +98,25 @@ impl Handle {
     /// # Cancel safety
     ///
     /// Dropping the future does not open the bulkhead again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, testing::{Executor, FakeClock}};
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// let payments = Bulkhead::builder_on(executor.clock(), "payments").parallelism(10).build()?;
+    /// # executor.block_on(async move {
+    /// payments.close_and_wait().await;
+    /// assert!(payments.status().is_drained());
+    /// # });
+    /// # Ok::<(), bulklink::Invalid>(())
+    /// ```
     pub fn close_and_wait(&self) -> Closed<'_> {
         self.close();
         self.closed()
     }
 
-    /// Tells `handler` of every transition from now on. Returns whether it was added: adding it again does nothing.
+    /// Tells `handler` of every transition from now on, and of those that are on their way to others already. Returns whether it was added: adding it again does nothing.
     ///
     /// Handlers run synchronously, in order of registration, outside every lock, on whichever thread caused the event; events of
     /// different threads can overtake each other on the way and are numbered for that. A handler that panics changes nothing:

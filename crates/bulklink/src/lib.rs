@@ -32,6 +32,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Where these pages speak of the *gate*, they mean the state machine inside a bulkhead.
+//!
 //! # Fairness
 //!
 //! Strictly first come, first served. A newcomer is admitted directly only if there is room and nobody waits, a freed slot goes
@@ -66,6 +68,7 @@ mod bulkhead;
 mod closed;
 mod event;
 mod execute;
+mod foreign;
 mod handle;
 mod label;
 mod outputs;

@@ -7,6 +7,7 @@ use core::task::Waker;
 use bulklink_core::Gate;
 
 use crate::event::{Event, EventHandler, Handlers};
+use crate::foreign::contain;
 use crate::shared::Shared;
 
 /// How much is taken in one go, so that nobody holds the lock for long. Two under loom, where each step multiplies the search.
@@ -52,17 +53,4 @@ fn call(shared: &Shared, handler: &EventHandler, event: &Event) {
     if !contain(|| handler(event)) {
         shared.count_handler_panic();
     }
-}
-
-/// Runs foreign code so that its panic stops nothing else. Returns whether it ended well.
-#[cfg(feature = "std")]
-fn contain(foreign: impl FnOnce()) -> bool {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(foreign)).is_ok()
-}
-
-/// Without std a panic does not unwind to here.
-#[cfg(not(feature = "std"))]
-fn contain(foreign: impl FnOnce()) -> bool {
-    foreign();
-    true
 }

@@ -5,6 +5,7 @@ use core::task::{Poll, Waker};
 
 use bulklink_core::{Collected, Gate, Grant, Rejection, Ticket};
 
+use crate::foreign::discard;
 use crate::shared::{Shared, State};
 
 /// A ticket that is never lost, however its bulkhead is held.
@@ -39,7 +40,7 @@ impl<S: Deref<Target = Shared>> Place<S> {
 
     fn redeem_or_park(&mut self, waker: Waker) -> Poll<Result<Grant, Rejection>> {
         let ticket = &mut self.ticket;
-        let (poll, _displaced) = self.shared.look(|State { gate, .. }| {
+        let (poll, displaced) = self.shared.look(|State { gate, .. }| {
             let poll = redeem(gate, ticket);
             let displaced = match ticket {
                 Some(ticket) => gate.park(ticket, waker),
@@ -47,6 +48,7 @@ impl<S: Deref<Target = Shared>> Place<S> {
             };
             (poll, displaced)
         });
+        discard(displaced);
         poll
     }
 }

@@ -108,8 +108,10 @@ impl fmt::Display for Rejection {
             Cause::Invalid(invalid) => return write!(f, "bulkhead {label}: {invalid}"),
             Cause::Rejected(_) => write!(f, "bulkhead {label}: {}", self.reason())?,
         }
-        if let Some(limit) = self.limit() {
-            write!(f, " after {:?} of {limit:?}", self.waited())?;
+        match self.limit() {
+            Some(Duration::ZERO) => f.write_str(", as it had no time to wait")?,
+            Some(limit) => write!(f, " after {:?} of {limit:?}", self.waited())?,
+            None => {}
         }
         let (in_use, capacity) = (figures.in_use(), figures.capacity());
         let (waiting, room) = (figures.waiting(), figures.waiting_room());
@@ -141,8 +143,5 @@ impl fmt::Debug for Rejection {
     }
 }
 
-impl core::error::Error for Rejection {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        self.as_invalid().map(|invalid| invalid as _)
-    }
-}
+/// An impossible cost is part of the text, and so no source besides.
+impl core::error::Error for Rejection {}

@@ -10,6 +10,7 @@ use bulklink_core::{Entry, Figures, Gate, Grant, Instant, Invalid, Request, Tick
 
 use crate::Rejection;
 use crate::event::Handlers;
+use crate::foreign::discard;
 use crate::outputs::Outputs;
 use crate::sync::Lock;
 
@@ -32,7 +33,7 @@ pub(crate) struct State {
 }
 
 /// What the gate's contract asks for after an input.
-#[expect(clippy::large_enum_variant, reason = "it lives on the stack for a moment")]
+#[cfg_attr(not(bulklink_loom), expect(clippy::large_enum_variant, reason = "it lives on the stack for a moment"))]
 enum Next {
     Nothing,
     /// The gate wants the time, which is read outside the lock.
@@ -129,7 +130,7 @@ impl Shared {
     fn enter_timed(&self, request: &Request, waker: Option<&Waker>) -> Result<(Entry, Option<Instant>), Impossible> {
         let now = self.now();
         let mut waker = waker.cloned();
-        self.input(|State { gate, .. }| {
+        let entered = self.input(|State { gate, .. }| {
             let entry = gate.enter(request, now).map_err(|error| (gate.figures(), error))?;
             let Entry::Queued(ticket) = &entry else { return Ok((entry, None)) };
             if let Some(waker) = waker.take() {
@@ -137,7 +138,9 @@ impl Shared {
             }
             let deadline = gate.deadline(ticket);
             Ok((entry, deadline))
-        })
+        });
+        discard(waker);
+        entered
     }
 
     pub(crate) fn rejected(&self, rejection: bulklink_core::Rejection) -> Rejection {

@@ -43,9 +43,10 @@ impl<S: Deref<Target = Shared> + Clone, R: Timer> Waiting<S, R> {
     }
 
     pub(crate) fn poll_hold(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
-        let granted = ready!(self.poll_grant(context));
+        let held = ready!(self.poll_grant(context)).map(|grant| Hold::new(self.shared.clone(), grant));
+        // The timer goes here, which is foreign; the grant is safe by now.
         self.state = State::Done;
-        Poll::Ready(granted.map(|grant| Hold::new(self.shared.clone(), grant)))
+        Poll::Ready(held)
     }
 
     fn poll_grant(&mut self, context: &mut Context<'_>) -> Poll<Result<Grant, Rejection>> {

@@ -146,7 +146,7 @@ impl From<Invalid> for ResizeError {
 impl fmt::Display for ResizeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ResizeError::Closed => f.write_str("cannot be resized: it is closed"),
+            ResizeError::Closed => f.write_str("closed, and cannot be resized"),
             ResizeError::Invalid(invalid) => invalid.fmt(f),
         }
     }

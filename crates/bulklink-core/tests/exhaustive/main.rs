@@ -1,6 +1,7 @@
 //! Every script of inputs up to a depth, in many small worlds, against the reference model.
 //!
-//! Runs as part of `cargo test`; `BULKLINK_DEPTH=N` makes each script N inputs long instead of the default.
+//! Runs as part of `cargo test`; with `BULKLINK_DEPTH=N` each script is N inputs long instead of the
+//! default, besides its prelude and one of the rarer inputs at its end.
 
 mod check;
 mod model;

@@ -79,6 +79,23 @@ impl Executor {
         }
     }
 
+    /// Runs all tasks until this one has ended, and returns its output. While nobody can run, time passes to the next timer.
+    ///
+    /// # Panics
+    ///
+    /// If nobody can run and no timer is left: then it would wait for ever.
+    pub fn block_on<T: 'static>(&mut self, future: impl Future<Output = T> + 'static) -> T {
+        let task = self.spawn(future);
+        loop {
+            self.run_until_idle();
+            if let Some(output) = task.output() {
+                return output;
+            }
+            let due = self.clock.next_timer().expect("nobody can run, and no timer is left to wait for");
+            self.clock.set(due.max(self.clock.now()));
+        }
+    }
+
     /// Lets time pass, stopping at every timer on the way, with all tasks run to idle there and at the end.
     pub fn advance(&mut self, by: Duration) {
         self.run_until_idle();

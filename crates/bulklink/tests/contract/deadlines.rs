@@ -57,6 +57,7 @@ fn a_deadline_already_past_expires_at_once_room_or_no_room() {
     for past in [now, now.saturating_sub(ms(5)), Instant::EPOCH] {
         let rejection = bulkhead.try_slot_with(Request::new().before(past)).expect_err("past");
         assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(Duration::ZERO)));
+        assert!(rejection.to_string().starts_with("bulkhead test: expired, as it had no time to wait"));
     }
     assert_eq!(bulkhead.status().totals.expired_before_queue, 3);
     drop(bulkhead.try_slot_with(Request::new().before(now + ms(1))).expect("just in time"));
@@ -155,6 +156,7 @@ fn the_clock_says_who_is_late_not_the_timer() {
         let _running = bulkhead.try_slot().expect("free");
         let mut waiting = pin!(bulkhead.slot_with(Request::new().within(Duration::from_nanos(10))));
         let mut context = Context::from_waker(Waker::noop());
+        assert!(waiting.as_mut().poll(&mut context).is_pending());
         assert!(waiting.as_mut().poll(&mut context).is_pending());
         assert_eq!(
             runtime.timers_made.load(SeqCst),

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll, Wake, Waker};
 
-use bulklink::{Rejection, Slot};
+use bulklink::testing::FakeClock;
+use bulklink::{Bulkhead, Clock, Instant, Rejection, Slot, Timer};
 
-use crate::{TestBulkhead, bulkhead, executor};
+use crate::{TestBulkhead, bulkhead, executor, ms};
 
 /// A waker that counts, and panics or looks at the bulkhead when woken or dropped.
 struct Probe {
@@ -115,4 +116,89 @@ fn whoever_waits_for_the_end_can_change_its_waker() {
     drop(running);
     assert_eq!((first.load(SeqCst), second.load(SeqCst)), (0, 1));
     assert!(closed.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+}
+
+/// A timer that panics when it is dropped.
+struct BadTimer(bool);
+
+impl Future for BadTimer {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+}
+
+impl Drop for BadTimer {
+    fn drop(&mut self) {
+        assert!(self.0, "a timer that panics, on purpose");
+    }
+}
+
+#[derive(Clone)]
+struct BadRuntime(FakeClock);
+
+impl Clock for BadRuntime {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Timer for BadRuntime {
+    type Sleep = BadTimer;
+
+    fn sleep_until(&self, _deadline: Instant) -> BadTimer {
+        BadTimer(false)
+    }
+}
+
+#[test]
+fn a_timer_that_panics_when_dropped_takes_no_slot_along() {
+    let bulkhead = Bulkhead::builder_on(BadRuntime(FakeClock::new()), "test").parallelism(1).waiting_room(1);
+    let bulkhead = bulkhead.wait_limit(ms(10)).build().expect("valid");
+    let running = bulkhead.try_slot().expect("free");
+    let mut waiting = Box::pin(bulkhead.slot());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    drop(running);
+    let collected = catch_unwind(AssertUnwindSafe(|| waiting.as_mut().poll(&mut context).is_ready()));
+    assert!(collected.is_err(), "the timer was dropped");
+    assert_eq!(bulkhead.status().in_flight, 0);
+}
+
+#[test]
+fn a_waker_that_panics_when_dropped_takes_no_slot_along() {
+    struct BadWaker(Arc<AtomicUsize>);
+    impl Wake for BadWaker {
+        fn wake(self: Arc<Self>) {}
+    }
+    impl Drop for BadWaker {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, SeqCst);
+            panic!("a waker that panics when dropped, on purpose");
+        }
+    }
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let running = bulkhead.try_slot().expect("free");
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let mut waiting = wait(&bulkhead, Waker::noop());
+    {
+        // Parked, and then displaced: its last clone is dropped by the next poll.
+        let waker = Waker::from(Arc::new(BadWaker(Arc::clone(&dropped))));
+        assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert_eq!(dropped.load(SeqCst), 1);
+    drop(running);
+    executor.run_until_idle();
+    let Poll::Ready(Ok(slot)) = waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())) else { panic!("free") };
+    drop(slot);
+    assert_eq!(bulkhead.status().in_flight, 0);
 }

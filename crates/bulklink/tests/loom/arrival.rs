@@ -46,7 +46,9 @@ fn three_callers_share_one_slot_one_after_the_other() {
             thread::spawn(move || block_on(bulkhead.execute(async {})).unwrap())
         });
         block_on(bulkhead.execute(async {})).unwrap();
-        others.map(|other| other.join().unwrap());
+        for other in others {
+            other.join().unwrap();
+        }
         let status = bulkhead.status();
         assert_eq!((status.peak_in_flight, status.totals.finished), (1, 3));
         status.totals.queued

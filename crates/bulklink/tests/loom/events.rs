@@ -62,7 +62,9 @@ fn one_who_stops_listening_has_missed_nothing_in_between() {
         let recorder = Recorder::attached(bulkhead);
         let others = [(); 2].map(|()| pass_through_on_a_thread(bulkhead));
         assert!(recorder.detach(bulkhead));
-        others.map(|other| other.join().unwrap());
+        for other in others {
+            other.join().unwrap();
+        }
         recorder.events().len()
     });
     assert_eq!(told, BTreeSet::from([0, 1, 2, 3, 4]));

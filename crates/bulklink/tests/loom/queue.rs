@@ -55,7 +55,9 @@ fn a_chain_of_tasks_hands_one_slot_along() {
             })
         });
         drop(held);
-        tasks.map(|task| task.join().unwrap());
+        for task in tasks {
+            task.join().unwrap();
+        }
         assert_eq!(*order.lock().unwrap(), [1, 2]);
     });
 }
