@@ -110,6 +110,7 @@ mod tests {
     fn places_are_reused_and_nodes_stay_where_they_are() {
         let mut slab = Slab::new();
         let places: Vec<Place> = (0..200).map(|n| slab.insert(n)).collect();
+        assert_eq!(slab.chunks.len(), 4, "no cell is lost");
         let address = &raw const slab[places[70]];
         for n in (0..200).filter(|n| n % 3 == 0) {
             assert_eq!(slab.remove(places[n]), n);

@@ -42,7 +42,7 @@ fn check(queue: &Queue<u64>, expected: &[Expected]) {
 fn deadline(dice: &mut Dice, id: u64) -> Instant {
     match dice.roll(4) {
         0 => Instant::FAR_FUTURE,
-        1 => Instant::from_nanos(dice.roll(50)),
+        1 => Instant::from_nanos(id / 4 + dice.roll(100)),
         _ => Instant::from_nanos(id / 4),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use bulklink_core::{Collected, Entry, Gate, Grant, Instant, Limits, Reason, Rejection, Request, Ticket};
+use bulklink_core::{Collected, Entry, EventKind, Gate, Grant, Instant, Limits, Reason, Rejection, Request, Ticket};
 
 use crate::model::{Answer, Ask, Id, Model, Time};
 
@@ -122,12 +122,11 @@ impl World {
                 self.model.cancel(id);
             }
             Input::Resize(capacity) => {
-                let admitted = self.model.running.len();
+                let before = self.model.history.len();
                 let resized = self.gate.resize(capacity, now);
                 assert_eq!(resized.is_ok(), self.model.resize(capacity, self.now), "{resized:?}");
-                if let Ok(resized) = resized {
-                    assert!(resized.admitted <= self.model.running.len() - admitted);
-                }
+                let event = self.model.history[before..].iter().find(|past| past.kind == EventKind::Resized);
+                assert_eq!(resized.map_or(0, |resized| resized.admitted), event.map_or(0, |event| event.affected));
             }
             Input::Close => {
                 assert_eq!(self.gate.close(now), !self.model.closed);

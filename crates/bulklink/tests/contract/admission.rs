@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use bulklink::{Failure, Reason, Request};
 
-use crate::{bulkhead, call, executor, ms, reason, slot};
+use crate::{builder, bulkhead, call, executor, ms, reason, slot};
 
 #[test]
 fn so_many_run_so_many_wait_and_the_rest_is_told_at_once() {
@@ -99,4 +99,34 @@ fn a_wrapped_function_runs_in_a_slot() {
     let task = executor.spawn(async move { double.call(21).await });
     executor.run_until_idle();
     assert_eq!(task.output().expect("it has ended"), Ok((42, 1)));
+}
+
+#[test]
+fn every_way_in_heeds_its_request() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).capacity(3).waiting_room(5).build().expect("valid");
+    let two = Request::new().cost(2);
+    assert_eq!(bulkhead.try_slot_owned_with(two).expect("free").cost(), 2);
+    let in_use = executor.block_on({
+        let bulkhead = bulkhead.clone();
+        async move {
+            let observe = || async { Ok::<_, String>(bulkhead.status().in_use) };
+            let owned = bulkhead.slot_owned_with(two).await.expect("free").cost();
+            let borrowed = bulkhead.slot_with(two).await.expect("free").cost();
+            let executed = bulkhead.execute_with(two, observe()).await.expect("free").expect("it cannot fail");
+            let fallible = bulkhead.execute_fallible_with(two, observe()).await.expect("free");
+            [owned, borrowed, executed, fallible]
+        }
+    });
+    assert_eq!(in_use, [2; 4]);
+}
+
+#[test]
+fn trying_to_execute_never_waits() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 5);
+    let _running = bulkhead.try_slot_owned().expect("free");
+    let tried = executor.spawn(async move { bulkhead.try_execute(async {}).await });
+    executor.run_until_idle();
+    assert_eq!(tried.output().expect("at once").expect_err("taken").reason(), Reason::Saturated);
 }

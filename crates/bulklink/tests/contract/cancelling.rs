@@ -1,6 +1,9 @@
 //! Futures dropped in every state: a place may be lost, a slot never.
 
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use bulklink::Totals;
 
@@ -73,28 +76,30 @@ fn an_operation_that_panics_gives_its_slot_back() {
 /// The operation may hold what the slot protects, so it goes first.
 #[test]
 fn the_operation_is_dropped_before_its_slot_is_given_back() {
-    struct Witness(crate::TestBulkhead);
-    impl Drop for Witness {
+    struct Operation {
+        bulkhead: crate::TestBulkhead,
+        ends: bool,
+    }
+    impl Future for Operation {
+        type Output = ();
+        fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+            if self.ends { Poll::Ready(()) } else { Poll::Pending }
+        }
+    }
+    impl Drop for Operation {
         fn drop(&mut self) {
-            assert_eq!(self.0.status().in_flight, 1);
+            assert_eq!(self.bulkhead.status().in_flight, 1);
         }
     }
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
     for ends in [true, false] {
         let task = executor.spawn({
-            let (bulkhead, witness) = (bulkhead.clone(), Witness(bulkhead.clone()));
-            async move {
-                let operation = async move {
-                    let _witness = witness;
-                    if !ends {
-                        std::future::pending::<()>().await;
-                    }
-                };
-                bulkhead.execute(operation).await
-            }
+            let bulkhead = bulkhead.clone();
+            async move { bulkhead.execute(Operation { bulkhead: bulkhead.clone(), ends }).await }
         });
         executor.run_until_idle();
+        assert_eq!(task.is_finished(), ends);
         task.cancel();
         assert_eq!(bulkhead.status().in_flight, 0);
     }

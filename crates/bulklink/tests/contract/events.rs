@@ -132,3 +132,19 @@ fn numbers_have_no_gaps_and_time_is_the_bulkheads() {
     drop(running);
     assert_eq!(*seen.lock().expect("no panic"), [(1, start), (2, start + ms(3))]);
 }
+
+#[test]
+fn nothing_is_recorded_while_nobody_observes() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let numbers = Arc::new(Mutex::new(vec![]));
+    let log = Arc::clone(&numbers);
+    let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push(event.number));
+    for _ in 0..2 {
+        bulkhead.add_event_handler(&handler);
+        drop(bulkhead.try_slot());
+        bulkhead.remove_event_handler(&handler);
+        drop(bulkhead.try_slot());
+    }
+    assert_eq!(*numbers.lock().expect("no panic"), [1, 2, 3, 4]);
+}

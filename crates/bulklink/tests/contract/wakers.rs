@@ -202,3 +202,33 @@ fn a_waker_that_panics_when_dropped_takes_no_slot_along() {
     drop(slot);
     assert_eq!(bulkhead.status().in_flight, 0);
 }
+
+#[test]
+fn waiters_are_woken_in_the_order_in_which_they_came() {
+    struct Numbered(usize, Arc<std::sync::Mutex<Vec<usize>>>);
+    impl Wake for Numbered {
+        fn wake(self: Arc<Self>) {
+            self.1.lock().expect("no panic").push(self.0);
+        }
+    }
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 40);
+    let _running = bulkhead.try_slot().expect("free");
+    let order = Arc::default();
+    let numbered = |number| Waker::from(Arc::new(Numbered(number, Arc::clone(&order))));
+    let _waits: Vec<_> = (0..40).map(|number| wait(&bulkhead, &numbered(number))).collect();
+    bulkhead.close();
+    assert_eq!(*order.lock().expect("no panic"), (0..40).collect::<Vec<_>>());
+}
+
+#[test]
+fn whoever_stops_waiting_for_the_end_leaves_no_waker_behind() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let woken = Arc::new(AtomicUsize::new(0));
+    let waker = probe(&bulkhead, &woken, false);
+    let mut closed = Box::pin(bulkhead.closed());
+    assert!(closed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    drop((closed, waker));
+    assert_eq!(Arc::strong_count(&woken), 1);
+}

@@ -1,0 +1,209 @@
+//! What the exhaustive search does not look at: wakers, watches, figures in rejections, clocks that run back, misuse.
+
+use std::time::Duration;
+
+use bulklink_core::{
+    Collected, Entry, Figures, Gate, Grant, Instant, Interval, IntervalError, Invalid, Limits, Reason, Rejection,
+    Request, Snapshot, Ticket,
+};
+
+type TestGate = Gate<&'static str>;
+
+fn gate(capacity: usize, waiting_room: usize) -> TestGate {
+    Gate::new(Limits { capacity, waiting_room, wait_limit: None }).expect("valid")
+}
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+fn within(nanos: u64) -> Request {
+    Request::new().within(Duration::from_nanos(nanos))
+}
+
+fn grant(gate: &mut TestGate, now: u64) -> Grant {
+    match gate.enter(&Request::new(), at(now)) {
+        Ok(Entry::Granted(grant)) => grant,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn ticket(gate: &mut TestGate, request: &Request, now: u64) -> Ticket {
+    match gate.enter(request, at(now)) {
+        Ok(Entry::Queued(ticket)) => ticket,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn rejection(gate: &mut TestGate, request: &Request, now: u64) -> Rejection {
+    match gate.enter(request, at(now)) {
+        Ok(Entry::Rejected(rejection)) => rejection,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn rejected(gate: &mut TestGate, ticket: Ticket) -> Rejection {
+    match gate.collect(ticket) {
+        Collected::Rejected(rejection) => rejection,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// In flight, in use, waiting, capacity, waiting room.
+fn shown(figures: Figures) -> [usize; 5] {
+    [figures.in_flight(), figures.in_use(), figures.waiting(), figures.capacity(), figures.waiting_room()]
+}
+
+#[test]
+fn every_rejection_has_the_figures_right_after_it() {
+    let mut gate = gate(3, 1);
+    let _running = [grant(&mut gate, 0), grant(&mut gate, 0)];
+    let waiting = ticket(&mut gate, &within(5).cost(2), 0);
+    let saturated = rejection(&mut gate, &Request::new(), 1);
+    assert_eq!((saturated.reason(), shown(saturated.figures())), (Reason::Saturated, [2, 2, 1, 3, 1]));
+    assert_eq!((saturated.waited(), saturated.limit()), (Duration::ZERO, None));
+    gate.advance(at(7));
+    let late = rejected(&mut gate, waiting);
+    assert_eq!((late.reason(), shown(late.figures())), (Reason::Expired, [2, 2, 0, 3, 1]));
+    assert_eq!((late.waited(), late.limit()), (Duration::from_nanos(7), Some(Duration::from_nanos(5))));
+    let waiting = ticket(&mut gate, &Request::new().cost(2), 8);
+    gate.close(at(10));
+    let closed = rejected(&mut gate, waiting);
+    assert_eq!((closed.reason(), shown(closed.figures())), (Reason::Closed, [2, 2, 0, 3, 1]));
+    assert_eq!((closed.waited(), closed.limit()), (Duration::from_nanos(2), None));
+}
+
+#[test]
+fn time_does_not_run_back_while_somebody_waits() {
+    let mut gate = gate(1, 2);
+    let running = grant(&mut gate, 100);
+    let first = ticket(&mut gate, &Request::new(), 100);
+    let hurried = ticket(&mut gate, &within(10), 50);
+    assert_eq!(gate.deadline(&hurried), Some(at(110)), "counted from the latest instant seen");
+    gate.release(running);
+    gate.advance(at(0));
+    assert!(matches!(gate.collect(first), Collected::Granted(_)));
+    assert_eq!(gate.snapshot().longest_wait, Duration::ZERO);
+    assert!(gate.is_waiting(&hurried));
+}
+
+#[test]
+fn an_empty_queue_forgets_the_time() {
+    let mut gate = gate(1, 1);
+    let _running = grant(&mut gate, 1_000_000);
+    let earlier = ticket(&mut gate, &within(10), 1_000_000);
+    gate.cancel(earlier);
+    let later = ticket(&mut gate, &within(10), 5);
+    assert_eq!(gate.deadline(&later), Some(at(15)));
+}
+
+#[test]
+fn an_impossible_cost_moves_nobody() {
+    let mut gate = gate(1, 1);
+    let running = grant(&mut gate, 0);
+    let waiting = ticket(&mut gate, &Request::new(), 0);
+    gate.release(running);
+    let invalid = gate.enter(&Request::new().cost(2), at(1)).expect_err("more than all there is");
+    assert_eq!((invalid.field(), invalid.value()), ("cost", "2"));
+    assert!(gate.wants_now() && gate.is_waiting(&waiting));
+}
+
+#[test]
+fn one_that_may_not_wait_is_saturated_even_with_no_time_to_wait() {
+    let mut gate = gate(1, 1);
+    let _running = grant(&mut gate, 0);
+    assert_eq!(rejection(&mut gate, &within(0).now(), 0).reason(), Reason::Saturated);
+    assert_eq!(rejection(&mut gate, &within(0), 0).reason(), Reason::Expired);
+}
+
+#[test]
+fn parking_gives_back_what_it_displaces() {
+    let mut gate = gate(1, 1);
+    let running = grant(&mut gate, 0);
+    let waiting = ticket(&mut gate, &Request::new(), 0);
+    assert_eq!(gate.deadline(&waiting), None);
+    assert_eq!(gate.parked(&waiting), None);
+    assert_eq!(gate.park(&waiting, "first"), None);
+    assert_eq!((gate.park(&waiting, "second"), gate.parked(&waiting)), (Some("first"), Some(&"second")));
+    gate.release(running);
+    gate.advance(at(1));
+    assert_eq!((gate.poll_wake(), gate.poll_wake()), (Some("second"), None));
+    assert_eq!(gate.park(&waiting, "too late"), Some("too late"), "it is settled: collect it");
+}
+
+#[test]
+fn watches_are_woken_in_order_when_the_last_operation_has_ended() {
+    let mut gate = gate(2, 0);
+    let (first, second) = (grant(&mut gate, 0), grant(&mut gate, 0));
+    let watches = ["a", "b", "c"].map(|name| gate.watch(name));
+    let [a, b, c] = watches;
+    assert_eq!((gate.rewatch(&a, "A"), gate.watched(&a)), ("a", Some(&"A")));
+    assert_eq!(gate.unwatch(b), Some("b"));
+    gate.close(at(0));
+    gate.release(first);
+    assert!(!gate.snapshot().is_drained());
+    assert_eq!(gate.poll_wake(), None, "something still runs");
+    gate.release(second);
+    assert!(gate.is_drained() && gate.snapshot().is_drained());
+    assert_eq!([gate.poll_wake(), gate.poll_wake(), gate.poll_wake()], [Some("A"), Some("c"), None]);
+    assert_eq!((gate.rewatch(&a, "late"), gate.unwatch(c)), ("late", None), "it is over");
+}
+
+#[test]
+fn what_was_recorded_is_output_until_it_is_pulled() {
+    let mut gate = gate(1, 0);
+    gate.observe(true);
+    let running = grant(&mut gate, 0);
+    gate.observe(false);
+    gate.release(running);
+    assert!(gate.has_output());
+    assert!(gate.poll_event().is_some_and(|event| event.number == 1));
+    assert!(gate.poll_event().is_none() && !gate.has_output());
+}
+
+#[test]
+#[should_panic(expected = "a ticket of another gate")]
+fn a_ticket_of_another_gate_is_found_out() {
+    let (mut one, mut other) = (gate(1, 3), gate(1, 3));
+    let _running = (grant(&mut one, 0), grant(&mut other, 0));
+    let _first = ticket(&mut one, &Request::new(), 0);
+    let foreign = [ticket(&mut other, &Request::new(), 0), ticket(&mut other, &Request::new(), 0)];
+    one.cancel(foreign.into_iter().next_back().expect("two"));
+}
+
+#[test]
+fn limits_are_checked() {
+    let refused = |limits: Limits| Gate::<()>::new(limits).map(|_| ()).expect_err("it cannot be meant");
+    let sound = Limits { capacity: 1, waiting_room: 0, wait_limit: None };
+    let names = |invalid: Invalid| (invalid.field(), invalid.value().to_owned());
+    assert_eq!(names(refused(Limits { capacity: 0, ..sound })), ("capacity", "0".to_owned()));
+    let limit = Limits { wait_limit: Some(Duration::ZERO), ..sound };
+    assert_eq!(names(refused(limit)), ("wait_limit", "0s".to_owned()));
+}
+
+fn between(earlier: &Snapshot, later: &Snapshot) -> Interval {
+    later.since(earlier).expect("in order")
+}
+
+#[test]
+fn intervals_are_differences_of_waits_too() {
+    let mut gate = gate(1, 1);
+    let mut snapshots = vec![gate.snapshot()];
+    let mut running = grant(&mut gate, 0);
+    for wait in [30, 10] {
+        let waiting = ticket(&mut gate, &Request::new(), 0);
+        gate.release(running);
+        gate.advance(at(wait));
+        let Collected::Granted(next) = gate.collect(waiting) else { panic!("it was handed the slot") };
+        running = next;
+        snapshots.push(gate.snapshot());
+    }
+    gate.release(running);
+    let [start, first, second] = snapshots[..] else { panic!("three") };
+    assert_eq!([start.number, first.number, second.number], [1, 2, 3]);
+    assert_eq!(second.totals.average_wait(), Some(Duration::from_nanos(20)), "of two of three admitted");
+    assert_eq!(between(&first, &second).totals.average_wait(), Some(Duration::from_nanos(10)));
+    assert!(!between(&first, &first).has_activity(), "a snapshot follows itself");
+    assert_eq!(first.since(&second), Err(IntervalError::Reversed { earlier: 3, later: 2 }));
+    assert!((start.queue_utilization(), self::gate(1, 0).snapshot().queue_utilization()) == (0.0, 0.0));
+}
