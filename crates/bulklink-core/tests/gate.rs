@@ -166,9 +166,11 @@ fn what_was_recorded_is_output_until_it_is_pulled() {
 fn a_ticket_of_another_gate_is_found_out() {
     let (mut one, mut other) = (gate(1, 3), gate(1, 3));
     let _running = (grant(&mut one, 0), grant(&mut other, 0));
-    let _first = ticket(&mut one, &Request::new(), 0);
-    let foreign = [ticket(&mut other, &Request::new(), 0), ticket(&mut other, &Request::new(), 0)];
-    one.cancel(foreign.into_iter().next_back().expect("two"));
+    let gone = ticket(&mut one, &Request::new(), 0);
+    one.cancel(gone);
+    let _second_in_the_same_place = ticket(&mut one, &Request::new(), 0);
+    let first_in_that_place = ticket(&mut other, &Request::new(), 0);
+    one.cancel(first_in_that_place);
 }
 
 #[test]

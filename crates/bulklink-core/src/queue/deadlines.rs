@@ -38,6 +38,11 @@ impl Deadlines {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn assert_sound<W>(&self, nodes: &Slab<Node<W>>) {
+        self.others.assert_sound(nodes);
+    }
+
     pub(super) fn remove<W>(&mut self, nodes: &mut Slab<Node<W>>, place: Place) {
         match nodes[place].heap_position {
             Some(position) => self.others.remove(nodes, position as usize),

@@ -28,8 +28,7 @@ impl Heap {
 
     /// Takes out whatever is at `position`: the last one fills the gap and finds its level from there.
     pub(super) fn remove<W>(&mut self, nodes: &mut Slab<Node<W>>, position: usize) {
-        let gone = self.places.swap_remove(position);
-        nodes[gone].heap_position = None;
+        self.places.swap_remove(position);
         if let Some(&moved) = self.places.get(position) {
             self.put(nodes, position, moved);
             let level = self.rise(nodes, position);
@@ -73,6 +72,14 @@ impl Heap {
         self.places.swap(one, other);
         self.put(nodes, one, self.places[one]);
         self.put(nodes, other, self.places[other]);
+    }
+
+    #[cfg(test)]
+    pub(super) fn assert_sound<W>(&self, nodes: &Slab<Node<W>>) {
+        for (position, &place) in self.places.iter().enumerate() {
+            assert_eq!(nodes[place].heap_position, u32::try_from(position).ok());
+            assert!(position == 0 || !is_earlier(nodes, place, self.places[(position - 1) / 2]), "not a heap");
+        }
     }
 
     fn put<W>(&self, nodes: &mut Slab<Node<W>>, position: usize, place: Place) {

@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn places_are_reused_and_nodes_stay_where_they_are() {
         let mut slab = Slab::new();
-        let places: Vec<Place> = (0..200).map(|n| slab.insert(n)).collect();
+        let places: Vec<Place> = (0..256).map(|n| slab.insert(n)).collect();
         assert_eq!(slab.chunks.len(), 4, "no cell is lost");
         let address = &raw const slab[places[70]];
         for n in (0..200).filter(|n| n % 3 == 0) {

@@ -37,11 +37,13 @@ fn check(queue: &Queue<u64>, expected: &[Expected]) {
     let first = timed.min_by_key(|e| (e.deadline, e.id));
     assert_eq!(queue.next_deadline(), first.map(|e| e.deadline));
     assert_eq!(queue.due(Instant::FAR_FUTURE), first.map(|e| e.ticket.key()));
+    queue.deadlines.assert_sound(&queue.nodes);
 }
 
 fn deadline(dice: &mut Dice, id: u64) -> Instant {
-    match dice.roll(4) {
+    match dice.roll(6) {
         0 => Instant::FAR_FUTURE,
+        2 => Instant::from_nanos(dice.roll(50)),
         1 => Instant::from_nanos(id / 4 + dice.roll(100)),
         _ => Instant::from_nanos(id / 4),
     }
