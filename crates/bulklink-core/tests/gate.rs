@@ -88,6 +88,20 @@ fn time_does_not_run_back_while_somebody_waits() {
 }
 
 #[test]
+fn telling_the_time_moves_nobody_and_counts_in_the_wait_of_a_cancelled_one() {
+    let mut gate = gate(1, 1);
+    gate.observe(true);
+    let running = grant(&mut gate, 0);
+    let waiting = ticket(&mut gate, &within(10), 0);
+    gate.release(running);
+    gate.tell(at(30));
+    assert!(gate.wants_now() && gate.is_waiting(&waiting));
+    gate.cancel(waiting);
+    let last = std::iter::from_fn(|| gate.poll_event()).last().expect("the cancellation");
+    assert_eq!(last.waited, Some(Duration::from_nanos(30)));
+}
+
+#[test]
 fn an_empty_queue_forgets_the_time() {
     let mut gate = gate(1, 1);
     let _running = grant(&mut gate, 1_000_000);

@@ -25,6 +25,8 @@
 //! The clock is `tokio::time::Instant`, so a test that pauses or advances tokio's time moves the bulkhead's too. A bulkhead
 //! belongs to no runtime: one in a `static` outlives the runtime that used it and works on the next, whatever their clocks say.
 //!
+//! Only a runtime knows of paused time: a slot that is dropped on a thread outside of it is dropped in real time.
+//!
 //! # Testing a service
 //!
 //! With tokio's time paused, the limits of a bulkhead pass at once and exactly:

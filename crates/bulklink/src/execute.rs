@@ -85,6 +85,12 @@ pub enum Failure<E> {
     Operation(E),
 }
 
+impl<E> From<Rejection> for Failure<E> {
+    fn from(rejection: Rejection) -> Self {
+        Failure::Rejected(rejection)
+    }
+}
+
 impl<E: fmt::Display> fmt::Display for Failure<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

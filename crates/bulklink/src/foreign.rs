@@ -3,7 +3,11 @@
 /// Runs foreign code so that its panic stops nothing else. Returns whether it ended well. The panic hook has reported it.
 #[cfg(feature = "std")]
 pub(crate) fn contain(foreign: impl FnOnce()) -> bool {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(foreign)).is_ok()
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    let Err(payload) = catch_unwind(AssertUnwindSafe(foreign)) else { return true };
+    // What it panicked with is foreign too; a panic of that one's drop is kept rather than dropped.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(payload))).map_err(core::mem::forget);
+    false
 }
 
 /// Without std a panic does not unwind to here.

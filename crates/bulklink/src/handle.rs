@@ -62,10 +62,9 @@ impl Handle {
     pub fn resize(&self, capacity: usize) -> Result<Resized, ResizeError> {
         let now = self.shared.now();
         self.shared.input(|state| state.gate.resize(capacity, now)).map_err(|error| match error {
-            ResizeError::Invalid(invalid) => {
-                let owner = format_args!("bulkhead {}", self.label());
-                ResizeError::Invalid(invalid.for_field(self.shared.capacity_field).of(owner))
-            }
+            ResizeError::Invalid(invalid) => ResizeError::Invalid(
+                invalid.for_field(self.shared.capacity_field).of(format_args!("bulkhead {}", self.label())),
+            ),
             other => other,
         })
     }
@@ -118,8 +117,9 @@ impl Handle {
 
     /// Tells `handler` of every transition from now on, and of those that are on their way to others already. Returns whether it was added: adding it again does nothing.
     ///
-    /// Handlers run synchronously, in order of registration, outside every lock, on whichever thread caused the event; events of
-    /// different threads can overtake each other on the way and are numbered for that. A handler that panics changes nothing:
+    /// Handlers run synchronously, in order of registration, outside every lock, on whichever thread caused the event. Events of
+    /// different threads can overtake each other on the way, and so can those that a handler causes itself; they are numbered
+    /// for that. A handler that holds its own bulkhead keeps it alive for as long as it is registered. A handler that panics changes nothing:
     /// the others are told, and the panic is [counted](Handle::handler_panics). While there is no handler, events cost nothing.
     ///
     /// ```
@@ -138,8 +138,8 @@ impl Handle {
         self.change_handlers(|handlers| handlers.with(handler))
     }
 
-    /// Tells `handler` no more. Returns whether it was removed: removing one that is missing does nothing. What is being told
-    /// on another thread just now may still reach it.
+    /// Tells `handler` no more. Returns whether it was removed: removing one that is missing does nothing. What is on its
+    /// way just now, on this thread or another, may still reach it.
     pub fn remove_event_handler(&self, handler: &EventHandler) -> bool {
         self.change_handlers(|handlers| handlers.without(handler))
     }

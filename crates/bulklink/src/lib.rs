@@ -51,8 +51,8 @@
 //! allocator, and a [`Clock`] and [`Timer`] of its own. Where both features are on, `std` is used; one crate in a build that
 //! enables it enables it for all.
 //!
-//! The queue allocates in chunks of 64 places as it grows, under the lock, and keeps them; admitting and releasing without
-//! waiting allocates nothing.
+//! The queue allocates in chunks of 64 places as it grows, under the lock, and keeps them. While nobody waits and nobody
+//! observes, admitting and releasing allocate nothing.
 //!
 //! [`bulklink-core`]: https://docs.rs/bulklink-core
 

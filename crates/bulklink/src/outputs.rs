@@ -7,7 +7,7 @@ use core::task::Waker;
 use bulklink_core::Gate;
 
 use crate::event::{Event, EventHandler, Handlers};
-use crate::foreign::contain;
+use crate::foreign::{contain, discard};
 use crate::shared::Shared;
 
 /// How much is taken in one go, so that nobody holds the lock for long. Two under loom, where each step multiplies the search.
@@ -36,6 +36,8 @@ impl Outputs {
         if !self.events.is_empty() {
             tell(shared, self.events, &self.handlers);
         }
+        // The last to hold a handler that was removed meanwhile drops it here.
+        discard(self.handlers);
     }
 }
 

@@ -83,7 +83,7 @@ impl<S: Deref<Target = Shared>> Drop for Place<S> {
         let _displaced = cancelled.unwrap_or_else(|ticket| {
             let now = self.shared.now();
             self.shared.input(|State { gate, .. }| {
-                gate.advance(now);
+                gate.tell(now);
                 gate.cancel(ticket)
             })
         });

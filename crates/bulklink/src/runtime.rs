@@ -6,8 +6,8 @@ use bulklink_core::Instant;
 
 /// A monotonic clock.
 ///
-/// A bulkhead reads it only where time matters: in calls that wait, in those with a deadline, in releases while somebody
-/// waits, and for events. It must neither panic nor call back into a bulkhead.
+/// A bulkhead reads it only where time matters: in calls that wait, in those with a deadline, in all calls and releases while
+/// somebody waits, in resize and close, and for events. It must neither panic nor call back into a bulkhead.
 pub trait Clock {
     /// How users of this clock write a point in time, as in [`Request::before`](crate::Request::before).
     type Instant: Copy;

@@ -15,6 +15,13 @@ impl<W> Gate<W> {
         self.advance_to(now);
     }
 
+    /// Takes note of the time and moves nothing, for the wait in the event of a [`cancel`](Gate::cancel).
+    pub fn tell(&mut self, now: Instant) {
+        if self.queue.len() > 0 {
+            self.mark = now.max(self.mark);
+        }
+    }
+
     /// Advances, and returns the instant that counts.
     pub(super) fn advance_to(&mut self, now: Instant) -> Instant {
         self.mark = if self.queue.len() > 0 { now.max(self.mark) } else { now };

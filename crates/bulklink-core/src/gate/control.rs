@@ -17,7 +17,7 @@ pub struct Resized {
     pub admitted: usize,
 }
 
-/// Why a resize was refused. Nothing was changed.
+/// Why a resize was refused. The capacity is what it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResizeError {

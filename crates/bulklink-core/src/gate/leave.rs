@@ -59,7 +59,7 @@ impl<W> Gate<W> {
     /// handed over is given back and counted as abandoned; a rejection stays counted as it is. Returns the parked waker, to be
     /// dropped outside the caller's lock.
     ///
-    /// Whoever observes and wants the wait in the event exact calls [`advance`](Gate::advance) first.
+    /// Whoever observes and wants the wait in the event exact calls [`tell`](Gate::tell) first.
     pub fn cancel(&mut self, ticket: Ticket) -> Option<W> {
         match self.queue.remove(ticket) {
             Removed::Waiting(waiting) => self.withdraw(waiting),

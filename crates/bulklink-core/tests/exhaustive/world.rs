@@ -79,6 +79,7 @@ impl World {
             Input::Enter(Ask { within: Some(1), ..ask }),
             Input::Enter(Ask { before: Some(self.now + 2), ..ask }),
             Input::Tick,
+            Input::TickBack,
             Input::Advance,
             Input::Resize(self.model.capacity % 3 + 1),
             Input::Resize((self.model.capacity + 1) % 3 + 1),
@@ -133,7 +134,10 @@ impl World {
                 self.model.close(self.now);
             }
             Input::Tick => self.now += 1,
-            Input::TickBack => self.now -= 1,
+            Input::TickBack => {
+                self.now -= 1;
+                self.late.clear();
+            }
             Input::Advance => {
                 self.gate.advance(now);
                 self.model.advance(self.now);
@@ -151,7 +155,8 @@ impl World {
     fn enter(&mut self, ask: Ask, now: Instant) {
         let id = self.came;
         self.came += 1;
-        let entry = match self.gate.enter_untimed(&request(ask)) {
+        let untimed = if self.gate.is_observed() { self.gate.enter_untimed(&request(ask)) } else { Ok(None) };
+        let entry = match untimed {
             Ok(None) => self.gate.enter(&request(ask), now),
             Ok(Some(entry)) => Ok(entry),
             Err(invalid) => Err(invalid),

@@ -104,7 +104,7 @@ impl Executor {
             self.clock.set(due.max(self.clock.now()));
             self.run_until_idle();
         }
-        self.clock.set(end);
+        self.clock.set(end.max(self.clock.now()));
         self.run_until_idle();
     }
 }

@@ -41,7 +41,7 @@ fn labels() {
     for (label, shown) in [
         ("", "\"\""),
         (" \u{3000} ", "\" \\u{3000} \""),
-        ("pay\nments", "\"pay\\nments\""),
+        ("payments\n", "\"payments\\n\""),
         ("a\u{7f}", "\"a\\u{7f}\""),
     ] {
         let refused = Bulkhead::builder_on(clock.clone(), label).parallelism(1).build().expect_err("no name");

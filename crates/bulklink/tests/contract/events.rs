@@ -148,3 +148,47 @@ fn nothing_is_recorded_while_nobody_observes() {
     }
     assert_eq!(*numbers.lock().expect("no panic"), [1, 2, 3, 4]);
 }
+
+#[test]
+fn a_handler_that_removes_itself_and_panics_when_dropped_takes_no_slot_along() {
+    struct Bad;
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            panic!("a handler that panics when dropped, on purpose");
+        }
+    }
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let itself: Arc<Mutex<Option<EventHandler>>> = Arc::default();
+    let (place, inside, bad) = (Arc::clone(&itself), bulkhead.clone(), Bad);
+    let handler: EventHandler = Arc::new(move |_| {
+        let _captured = &bad;
+        let handler = place.lock().expect("no panic").take();
+        if let Some(handler) = handler {
+            inside.remove_event_handler(&handler);
+        }
+    });
+    bulkhead.add_event_handler(&handler);
+    *itself.lock().expect("no panic") = Some(handler);
+    drop(bulkhead.try_slot().expect("its panic is contained"));
+    assert_eq!(bulkhead.status().in_flight, 0);
+}
+
+#[test]
+fn figures_do_not_depend_on_being_observed() {
+    let counted = [false, true].map(|observed| {
+        let mut executor = executor();
+        let bulkhead =
+            crate::builder(&executor).parallelism(1).waiting_room(1).wait_limit(ms(10)).build().expect("valid");
+        let _running = bulkhead.try_slot().expect("free");
+        if observed {
+            observe(&bulkhead);
+        }
+        let waiting = call(&mut executor, &bulkhead);
+        executor.clock().advance(ms(20));
+        waiting.cancel();
+        let totals = bulkhead.status().totals;
+        (totals.cancelled, totals.expired)
+    });
+    assert_eq!(counted, [(1, 0); 2]);
+}

@@ -232,3 +232,29 @@ fn whoever_stops_waiting_for_the_end_leaves_no_waker_behind() {
     drop((closed, waker));
     assert_eq!(Arc::strong_count(&woken), 1);
 }
+
+/// What a panic carries is foreign as well.
+#[test]
+fn a_panic_that_panics_again_when_dropped_takes_no_slot_along() {
+    struct Payload;
+    impl Drop for Payload {
+        fn drop(&mut self) {
+            panic!("a panic payload that panics when dropped, on purpose");
+        }
+    }
+    struct Thrower;
+    impl Wake for Thrower {
+        fn wake(self: Arc<Self>) {
+            std::panic::panic_any(Payload);
+        }
+    }
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 2);
+    let woken = Arc::new(AtomicUsize::new(0));
+    let running = bulkhead.try_slot().expect("free");
+    let _waits = [wait(&bulkhead, &Waker::from(Arc::new(Thrower))), wait(&bulkhead, &probe(&bulkhead, &woken, false))];
+    bulkhead.close();
+    assert_eq!(woken.load(SeqCst), 1);
+    drop(running);
+    assert!(bulkhead.status().is_drained());
+}
