@@ -74,17 +74,18 @@ impl<S: Deref<Target = Shared>> Drop for Place<S> {
     /// Withdraws the ticket in whatever state it is.
     fn drop(&mut self) {
         let Some(ticket) = self.ticket.take() else { return };
-        // Only an observer is told how long a cancelled one had waited, so only then is the clock read.
-        let cancelled = self.shared.input(
-            |State { gate, .. }| {
-                if gate.is_observed() { Err(ticket) } else { Ok(gate.cancel(ticket)) }
-            },
-        );
+        // The time matters only to an observer, who is told how long this one had waited, and to others who wait.
+        let cancelled = self.shared.input(|State { gate, .. }| {
+            let others = gate.figures().waiting() - usize::from(gate.is_waiting(&ticket));
+            if gate.is_observed() || others > 0 { Err(ticket) } else { Ok(gate.cancel(ticket)) }
+        });
         let _displaced = cancelled.unwrap_or_else(|ticket| {
             let now = self.shared.now();
             self.shared.input(|State { gate, .. }| {
                 gate.tell(now);
-                gate.cancel(ticket)
+                let displaced = gate.cancel(ticket);
+                gate.advance(now);
+                displaced
             })
         });
     }

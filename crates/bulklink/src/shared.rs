@@ -147,8 +147,23 @@ impl Shared {
         Rejection::rejected(Arc::clone(&self.label), rejection)
     }
 
+    /// While somebody waits, the clock is read first, and slot and time reach the gate together: no older reading of another
+    /// thread can hand the slot to one whose deadline had passed when it was freed.
     pub(crate) fn release(&self, grant: Grant) {
-        self.input(|state| state.gate.release(grant));
+        let kept = self.input(|State { gate, .. }| {
+            if gate.figures().waiting() > 0 {
+                return Some(grant);
+            }
+            gate.release(grant);
+            None
+        });
+        if let Some(grant) = kept {
+            let now = self.now();
+            self.input(|State { gate, .. }| {
+                gate.release(grant);
+                gate.advance(now);
+            });
+        }
     }
 
     pub(crate) fn advance(&self, now: Instant) {

@@ -1,12 +1,15 @@
 //! How long is too long, and who says so.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+use std::thread;
 use std::time::Duration;
 
+use bulklink::testing::FakeClock;
 use bulklink::{Bulkhead, Clock, Instant, Reason, Request, Timer};
 
 use crate::{builder, bulkhead, call, executor, ms, reason, slot};
@@ -179,4 +182,55 @@ fn a_waiter_that_is_held_and_never_polled_delays_nobodys_timeout() {
     let waiting = call(&mut executor, &bulkhead);
     executor.advance(ms(10));
     assert_eq!(reason(&waiting), Reason::Expired);
+}
+
+type Reading = Box<dyn FnOnce() -> Instant + Send>;
+
+/// A clock whose next readings can be prepared.
+#[derive(Clone, Default)]
+struct Prepared(FakeClock, Arc<Mutex<VecDeque<Reading>>>);
+
+impl Clock for Prepared {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        let reading = self.1.lock().expect("no panic").pop_front();
+        reading.map_or_else(|| self.0.now(), |read| read())
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Timer for Prepared {
+    type Sleep = bulklink::testing::FakeSleep;
+
+    fn sleep_until(&self, deadline: Instant) -> Self::Sleep {
+        self.0.sleep_until(deadline)
+    }
+}
+
+/// A newcomer reads the clock, and is held up until long after, when a slot is just being given back.
+#[test]
+fn an_old_reading_of_another_thread_hands_no_slot_to_one_who_was_late() {
+    let runtime = Prepared::default();
+    let bulkhead = Bulkhead::builder_on(runtime.clone(), "test").parallelism(1).waiting_room(5).wait_limit(ms(10));
+    let bulkhead = bulkhead.build().expect("valid");
+    let running = bulkhead.try_slot().expect("free");
+    let mut waiting = pin!(bulkhead.slot());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    let old = runtime.now();
+    runtime.0.advance(ms(20));
+    let (newcomer, prepared) = (bulkhead.clone(), runtime.clone());
+    let while_released: Reading = Box::new(move || {
+        prepared.1.lock().expect("no panic").push_back(Box::new(move || old));
+        thread::spawn(move || drop(newcomer.try_slot())).join().expect("no panic");
+        prepared.0.now()
+    });
+    runtime.1.lock().expect("no panic").push_back(while_released);
+    drop(running);
+    let Poll::Ready(Err(rejection)) = waiting.as_mut().poll(&mut context) else { panic!("the slot came too late") };
+    assert_eq!(rejection.reason(), Reason::Expired);
 }
