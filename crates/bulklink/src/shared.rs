@@ -32,15 +32,6 @@ pub(crate) struct State {
     pub(crate) handlers: Handlers,
 }
 
-/// What the gate's contract asks for after an input.
-#[cfg_attr(not(bulklink_loom), expect(clippy::large_enum_variant, reason = "it lives on the stack for a moment"))]
-enum Next {
-    Nothing,
-    /// The gate wants the time, which is read outside the lock.
-    Advance,
-    Deliver(Outputs),
-}
-
 /// What became of a request that was not turned away; in the queue, with the instant from which on it is too late.
 pub(crate) enum Entered {
     Granted(Grant),
@@ -65,36 +56,23 @@ impl Shared {
         (self.clock)()
     }
 
-    /// Gives the gate an input, and does all that follows from it before it returns. Whatever the answer displaced is the
-    /// caller's to drop, outside the lock.
+    /// Gives the gate an input, and does all that follows from it before it returns. An input that lets others in brings the
+    /// time along and advances. Whatever the answer displaced is the caller's to drop, outside the lock.
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut State) -> T) -> T {
-        let (answer, next) = self.state.with(|state| {
+        let (answer, outputs) = self.state.with(|state| {
             let answer = input(state);
-            (answer, state.next())
+            (answer, state.outputs())
         });
-        self.follow_up(next);
+        self.deliver(outputs);
         answer
     }
 
-    fn follow_up(&self, mut next: Next) {
-        loop {
-            next = match next {
-                Next::Nothing => return,
-                Next::Advance => self.advance_state(self.now()),
-                Next::Deliver(outputs) => {
-                    let complete = outputs.complete;
-                    outputs.deliver(self);
-                    if complete { Next::Nothing } else { self.state.with(State::next) }
-                }
-            }
+    fn deliver(&self, mut outputs: Option<Outputs>) {
+        while let Some(batch) = outputs {
+            let complete = batch.complete;
+            batch.deliver(self);
+            outputs = if complete { None } else { self.state.with(State::outputs) };
         }
-    }
-
-    fn advance_state(&self, now: Instant) -> Next {
-        self.state.with(|state| {
-            state.gate.advance(now);
-            state.next()
-        })
     }
 
     /// Looks, and changes nothing that anyone would have to hear of.
@@ -180,13 +158,9 @@ impl Shared {
 }
 
 impl State {
-    fn next(&mut self) -> Next {
-        if self.gate.wants_now() {
-            Next::Advance
-        } else if self.gate.has_output() {
-            Next::Deliver(Outputs::take(&mut self.gate, &self.handlers))
-        } else {
-            Next::Nothing
-        }
+    /// What an input left to be done outside the lock, a batch at a time.
+    fn outputs(&mut self) -> Option<Outputs> {
+        debug_assert!(!self.gate.wants_now(), "whoever lets others in advances");
+        self.gate.has_output().then(|| Outputs::take(&mut self.gate, &self.handlers))
     }
 }
