@@ -40,7 +40,7 @@ enum Task {
         /// The folder of recordings [default: the one in the repository]
         dir: Option<PathBuf>,
     },
-    /// Let loom try every interleaving of the front's lock, its fast path and its wakes
+    /// Let loom run small scenes of the front in every order, or up to a stated number of preemptions
     Loom,
     /// Check format, clippy, docs and tidy; a warning fails
     Lint,

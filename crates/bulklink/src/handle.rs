@@ -42,13 +42,13 @@ impl Handle {
 
     /// Changes the parallelism, or the capacity in units.
     ///
-    /// Growing admits waiters in order. Shrinking cancels nothing: while more is in use than the new capacity allows, nobody is
-    /// admitted. The same capacity again changes nothing.
+    /// Growing admits waiters in order. Shrinking cancels nothing: while more is in use than the new capacity allows,
+    /// nobody is admitted. The same capacity again changes nothing.
     ///
     /// # Errors
     ///
-    /// If the bulkhead is closed, if the capacity is zero or past [`Limits::MAX`](crate::Limits::MAX), or if somebody waits for
-    /// more units than it would have.
+    /// If the bulkhead is closed, if the capacity is zero or past [`Limits::MAX`](crate::Limits::MAX), or if somebody waits
+    /// for more units than it would have.
     ///
     /// # Examples
     ///
@@ -115,12 +115,14 @@ impl Handle {
         self.closed()
     }
 
-    /// Tells `handler` of every transition from now on, and of those that are on their way to others already. Returns whether it was added: adding it again does nothing.
+    /// Tells `handler` of every transition from now on, and of those that are on their way to others already. Returns
+    /// whether it was added: adding it again does nothing.
     ///
     /// Handlers run synchronously, in order of registration, outside every lock, on whichever thread caused the event. Events of
     /// different threads can overtake each other on the way, and so can those that a handler causes itself; they are numbered
-    /// for that. A handler that holds its own bulkhead keeps it alive for as long as it is registered. A handler that panics changes nothing:
-    /// the others are told, and the panic is [counted](Handle::handler_panics). While there is no handler, events cost nothing.
+    /// for that. A handler that panics changes nothing: the others are told, and the panic is
+    /// [counted](Handle::handler_panics). While there is no handler, events cost nothing. A handler that holds its own
+    /// bulkhead keeps it alive for as long as it is registered.
     ///
     /// ```
     /// use bulklink::testing::FakeClock;
