@@ -75,6 +75,7 @@ mod request;
 mod snapshot;
 mod totals;
 mod watch;
+mod word;
 
 pub use event::{Event, EventKind};
 pub use gate::{Collected, Entry, Gate, Grant, ResizeError, Resized};
@@ -88,3 +89,4 @@ pub use request::Request;
 pub use snapshot::Snapshot;
 pub use totals::Totals;
 pub use watch::Watch;
+pub use word::Word;

@@ -52,6 +52,18 @@ impl Request {
         self
     }
 
+    /// Whether a [`Word`](crate::Word) can decide on it: it is of one unit, and has no deadline to be held against the time.
+    #[inline]
+    #[must_use]
+    pub const fn is_simple(&self) -> bool {
+        self.cost == 1 && self.before.is_none()
+    }
+
+    /// Whether it may wait, but for no time at all.
+    pub(crate) fn would_expire_at_once(&self) -> bool {
+        self.may_queue && self.within == Some(Duration::ZERO)
+    }
+
     /// The instant from which on it is too late, for a wait that begins `now`; the far future for never.
     pub(crate) fn deadline(&self, now: Instant, wait_limit: Option<Duration>) -> Instant {
         let limit = [self.within, wait_limit].into_iter().flatten().min().unwrap_or(Duration::MAX);

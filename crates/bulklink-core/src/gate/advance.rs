@@ -15,6 +15,21 @@ impl<W> Gate<W> {
         self.advance_to(now);
     }
 
+    /// Moves what can be moved without knowing the time; `false` if it is [needed](Gate::needs_now).
+    pub fn advance_untimed(&mut self) -> bool {
+        let possible = !self.needs_now();
+        if possible && self.wants_now() {
+            self.advance_to(self.mark);
+        }
+        possible
+    }
+
+    /// Whether nothing can be moved without knowing the time: somebody waits, and that wait is measured or ends at some time.
+    #[must_use]
+    pub fn needs_now(&self) -> bool {
+        self.queue.len() > 0 && (self.measures_waits || self.next_deadline().is_some())
+    }
+
     /// Takes note of the time and moves nothing, for the wait in the event of a [`cancel`](Gate::cancel).
     pub fn tell(&mut self, now: Instant) {
         if self.queue.len() > 0 {

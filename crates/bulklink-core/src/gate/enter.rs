@@ -1,7 +1,6 @@
 //! Coming in: the judgement on a new request.
 
 use core::num::NonZeroU32;
-use core::time::Duration;
 
 use super::{Entry, Gate, Grant};
 use crate::queue::Waiting;
@@ -19,7 +18,8 @@ impl<W> Gate<W> {
     /// Decides on a request without knowing the time, or says with `None` that the answer depends on it: then nothing has
     /// changed, and [`enter`](Gate::enter) is to be called.
     ///
-    /// The answer depends on the time while anybody waits, for a request with a deadline, and for one that would have to wait.
+    /// The answer depends on the time while anybody waits, for a request with a deadline, and for one that would have to wait;
+    /// where waits are [not measured](Gate::measure_waits), only if somebody's limit or deadline is concerned.
     ///
     /// # Errors
     ///
@@ -29,14 +29,15 @@ impl<W> Gate<W> {
             return Ok(Some(self.turn_away_closed(request)));
         }
         let cost = self.check_cost(request)?;
-        if request.before.is_some() || self.queue.len() > 0 {
+        if request.before.is_some() || !self.advance_untimed() {
             return Ok(None);
         }
         Ok(match self.judge(request, cost) {
             Verdict::Admit => Some(self.admit(cost)),
             Verdict::Saturated => Some(self.turn_away_saturated(cost)),
             Verdict::Expired => Some(self.turn_away_expired(cost)),
-            Verdict::Queue => None,
+            Verdict::Queue if self.would_time(request) => None,
+            Verdict::Queue => Some(Entry::Queued(self.join(request, cost, Instant::FAR_FUTURE))),
         })
     }
 
@@ -64,6 +65,11 @@ impl<W> Gate<W> {
         })
     }
 
+    /// Whether it matters when this one joins the queue.
+    fn would_time(&self, request: &Request) -> bool {
+        self.measures_waits || request.within.is_some() || self.wait_limit.is_some()
+    }
+
     fn check_cost(&self, request: &Request) -> Result<NonZeroU32, Invalid> {
         match u32::try_from(request.cost).ok().and_then(NonZeroU32::new) {
             Some(cost) if cost.get() <= self.capacity => Ok(cost),
@@ -81,7 +87,7 @@ impl<W> Gate<W> {
             Verdict::Admit
         } else if !request.may_queue {
             Verdict::Saturated
-        } else if request.within == Some(Duration::ZERO) {
+        } else if request.would_expire_at_once() {
             Verdict::Expired
         } else if self.queue.len() >= self.waiting_room {
             Verdict::Saturated

@@ -3,7 +3,7 @@
 use core::num::NonZeroU32;
 
 use super::{Collected, Gate, Grant};
-use crate::queue::{Outcome, Removed, Waiting};
+use crate::queue::{Outcome, Removed, Standing, Waiting};
 use crate::{EventKind, Instant, Ticket};
 
 impl<W> Gate<W> {
@@ -49,8 +49,6 @@ impl<W> Gate<W> {
     pub fn release(&mut self, grant: Grant) {
         let cost = grant.cost.get();
         self.give_back(cost);
-        self.totals.finished += 1;
-        self.totals.finished_units = self.totals.finished_units.wrapping_add(cost.into());
         self.note(EventKind::Released, |event| event.cost(cost as usize));
         self.note_drained();
     }
@@ -68,6 +66,16 @@ impl<W> Gate<W> {
                 None
             }
             Removed::Settled(Outcome::Rejected(_)) => None,
+        }
+    }
+
+    /// Whether to [cancel](Gate::cancel) this ticket would let others in, so that the time is wanted with it.
+    #[must_use]
+    pub fn is_in_the_way(&self, ticket: &Ticket) -> bool {
+        match self.queue.standing(ticket) {
+            Standing::First => self.free() > 0,
+            Standing::Granted => self.queue.len() > 0,
+            Standing::Behind | Standing::Rejected => false,
         }
     }
 

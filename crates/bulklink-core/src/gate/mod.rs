@@ -5,6 +5,7 @@ mod control;
 mod enter;
 mod leave;
 mod output;
+mod publish;
 
 use alloc::collections::VecDeque;
 use core::num::NonZeroU32;
@@ -33,6 +34,7 @@ pub struct Gate<W> {
     capacity: u32,
     waiting_room: u32,
     wait_limit: Option<Duration>,
+    measures_waits: bool,
     closed: bool,
     in_flight: u32,
     in_use: u32,
@@ -87,6 +89,9 @@ pub struct Grant {
 }
 
 impl Grant {
+    /// For one unit, which [`Word::acquire`](crate::Word::acquire) has taken.
+    pub(crate) const ONE: Grant = Grant { cost: NonZeroU32::MIN };
+
     /// The units that it holds.
     #[must_use]
     pub const fn cost(&self) -> usize {
@@ -117,6 +122,7 @@ impl<W> Gate<W> {
             capacity,
             waiting_room,
             wait_limit: limits.wait_limit,
+            measures_waits: true,
             closed: false,
             in_flight: 0,
             in_use: 0,
@@ -128,6 +134,12 @@ impl<W> Gate<W> {
             watchers: Watchers::new(),
             events: EventLog::default(),
         })
+    }
+
+    /// Whether waits are measured, as they are at first. If not, the time is wanted only where a limit or a deadline needs it,
+    /// and a wait without one counts as zero long.
+    pub fn measure_waits(&mut self, measured: bool) {
+        self.measures_waits = measured;
     }
 
     fn free(&self) -> u32 {
@@ -160,7 +172,7 @@ impl<W> Gate<W> {
         self.in_use += cost;
         self.peaks.in_flight = self.peaks.in_flight.max(self.in_flight);
         self.peaks.in_use = self.peaks.in_use.max(self.in_use);
-        self.totals.admitted += 1;
+        self.totals.admitted = self.totals.admitted.wrapping_add(1);
         self.totals.admitted_units = self.totals.admitted_units.wrapping_add(cost.into());
     }
 

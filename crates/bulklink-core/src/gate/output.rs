@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::Gate;
-use crate::{Event, Limits, Snapshot};
+use crate::{Event, Limits, Snapshot, Totals};
 
 impl<W> Gate<W> {
     /// The next waker to be woken, in the order in which tickets were settled; `None` when there is no more.
@@ -64,7 +64,17 @@ impl<W> Gate<W> {
             peak_waiting_units: self.peaks.waiting_units,
             longest_wait: Duration::from_nanos(self.peaks.wait_nanos),
             is_closed: self.closed,
-            totals: self.totals,
+            totals: self.totals(),
+        }
+    }
+
+    /// Whoever was admitted has finished, unless it was abandoned or still runs.
+    fn totals(&self) -> Totals {
+        let Totals { admitted, admitted_units, abandoned, abandoned_units, .. } = self.totals;
+        Totals {
+            finished: admitted.wrapping_sub(abandoned).wrapping_sub(self.in_flight.into()),
+            finished_units: admitted_units.wrapping_sub(abandoned_units).wrapping_sub(self.in_use.into()),
+            ..self.totals
         }
     }
 }

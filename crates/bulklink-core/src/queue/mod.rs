@@ -41,6 +41,15 @@ pub(crate) enum Removed<W> {
     Settled(Outcome),
 }
 
+/// Where a ticket stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    First,
+    Behind,
+    Granted,
+    Rejected,
+}
+
 impl<W> Queue<W> {
     pub(crate) const fn new() -> Self {
         Queue {
@@ -128,6 +137,16 @@ impl<W> Queue<W> {
         match &mut self.nodes[key.place].state {
             State::Waiting(waiting) => Some(waiting),
             _ => None,
+        }
+    }
+
+    pub(crate) fn standing(&self, ticket: &Ticket) -> Standing {
+        let place = self.own(ticket).place;
+        match &self.nodes[place].state {
+            State::Settled(Outcome::Granted { .. }) => Standing::Granted,
+            State::Settled(Outcome::Rejected(_)) | State::Leaving => Standing::Rejected,
+            State::Waiting(_) if self.line.first() == Some(place) => Standing::First,
+            State::Waiting(_) => Standing::Behind,
         }
     }
 

@@ -10,6 +10,7 @@ use crate::world::World;
 impl World {
     /// Drains the gate and holds all of it against the model and against the laws.
     pub fn check(&mut self, past_before: usize) {
+        self.fold();
         self.check_outputs(past_before);
         let snapshot = self.gate.snapshot();
         self.check_against_model(&snapshot);

@@ -1,9 +1,12 @@
 //! One small world: a gate and the model side by side, given the same inputs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::time::Duration;
 
-use bulklink_core::{Collected, Entry, EventKind, Gate, Grant, Instant, Limits, Reason, Rejection, Request, Ticket};
+use bulklink_core::{
+    Collected, Entry, EventKind, Gate, Grant, Instant, Invalid, Limits, Reason, Rejection, Request, Ticket, Word,
+};
 
 use crate::model::{Answer, Ask, Id, Model, Time};
 
@@ -29,12 +32,15 @@ pub struct Start {
     pub waiting_room: usize,
     pub wait_limit: Option<Time>,
     pub observed: bool,
+    /// Whether inputs go through a published word wherever that can decide.
+    pub through_word: bool,
     /// What has happened already, so that the search spends its depth where things get interesting.
     pub prelude: Vec<Input>,
 }
 
 pub struct World {
     pub gate: Gate<Id>,
+    word: Option<Word>,
     pub model: Model,
     pub now: Time,
     pub came: Id,
@@ -54,8 +60,10 @@ impl World {
         let mut gate = Gate::new(limits).expect("the worlds are valid");
         gate.observe(start.observed);
         let model = Model::new(start.capacity, start.waiting_room, start.wait_limit);
+        let published = start.through_word.then(|| gate.publish());
         let mut world = World {
             gate,
+            word: published,
             model,
             now: 10,
             came: 0,
@@ -79,7 +87,6 @@ impl World {
             Input::Enter(Ask { within: Some(1), ..ask }),
             Input::Enter(Ask { before: Some(self.now + 2), ..ask }),
             Input::Tick,
-            Input::TickBack,
             Input::Advance,
             Input::Resize(self.model.capacity % 3 + 1),
             Input::Resize((self.model.capacity + 1) % 3 + 1),
@@ -88,6 +95,10 @@ impl World {
         options.extend(self.grants.keys().map(|&id| Input::Release(id)));
         if !self.model.closed {
             options.push(Input::Close);
+        }
+        // Whoever is turned away by a word has not told the gate the time, so it doesn't know that it runs back.
+        if self.word.is_none() {
+            options.push(Input::TickBack);
         }
         options
     }
@@ -108,14 +119,23 @@ impl World {
 
     /// Gives the input to both, and holds the gate's answer against the model's.
     pub fn apply(&mut self, input: Input) {
+        match input {
+            Input::Enter(ask) => self.enter(ask),
+            Input::Release(id) => self.release(id),
+            input => {
+                self.fold();
+                self.apply_to_gate(input);
+                self.publish();
+            }
+        }
+        self.remember_the_late();
+    }
+
+    fn apply_to_gate(&mut self, input: Input) {
         let now = Instant::from_nanos(self.now);
         match input {
-            Input::Enter(ask) => self.enter(ask, now),
+            Input::Enter(_) | Input::Release(_) => unreachable!("may go through the word"),
             Input::Collect(id) => self.collect(id),
-            Input::Release(id) => {
-                self.gate.release(self.grants.remove(&id).expect("a live grant"));
-                self.model.release(id);
-            }
             Input::Cancel(id) => {
                 let was_waiting = self.model.line.iter().any(|waiter| waiter.id == id);
                 let waker = self.gate.cancel(self.tickets.remove(&id).expect("a live ticket"));
@@ -143,7 +163,19 @@ impl World {
                 self.model.advance(self.now);
             }
         }
-        self.remember_the_late();
+    }
+
+    /// Makes the gate the truth again.
+    pub fn fold(&mut self) {
+        if let Some(word) = &mut self.word {
+            self.gate.fold(mem::replace(word, Word::GATE));
+        }
+    }
+
+    fn publish(&mut self) {
+        if let Some(word) = &mut self.word {
+            *word = self.gate.publish();
+        }
     }
 
     fn remember_the_late(&mut self) {
@@ -152,15 +184,10 @@ impl World {
         self.late.extend(self.tickets.iter().filter(|(_, ticket)| is_late(ticket)).map(|(&id, _)| id));
     }
 
-    fn enter(&mut self, ask: Ask, now: Instant) {
+    fn enter(&mut self, ask: Ask) {
         let id = self.came;
         self.came += 1;
-        let untimed = if self.gate.is_observed() { self.gate.enter_untimed(&request(ask)) } else { Ok(None) };
-        let entry = match untimed {
-            Ok(None) => self.gate.enter(&request(ask), now),
-            Ok(Some(entry)) => Ok(entry),
-            Err(invalid) => Err(invalid),
-        };
+        let entry = self.ask_word(&request(ask)).map_or_else(|| self.ask_gate(&request(ask)), Ok);
         let expected = self.model.enter(id, ask, self.now);
         let Ok(entry) = entry else {
             assert_eq!(expected, Answer::Invalid);
@@ -179,6 +206,42 @@ impl World {
             Entry::Rejected(rejection) => answer_of(&rejection),
         };
         assert_eq!(answer, expected);
+    }
+
+    fn ask_word(&mut self, request: &Request) -> Option<Entry> {
+        let before = self.word.filter(|_| request.is_simple())?;
+        let room = u32::try_from(self.model.waiting_room).expect("small worlds");
+        let admitted = before.acquire().map(|(after, grant)| (after, Entry::Granted(grant)));
+        let turned_away =
+            || before.turn_away(request, room).map(|(after, rejection)| (after, Entry::Rejected(rejection)));
+        let (after, entry) = admitted.or_else(turned_away)?;
+        self.word = Some(after);
+        Some(entry)
+    }
+
+    fn ask_gate(&mut self, request: &Request) -> Result<Entry, Invalid> {
+        self.fold();
+        let both = self.gate.is_observed() || self.word.is_some();
+        let untimed = if both { self.gate.enter_untimed(request) } else { Ok(None) };
+        let entry = match untimed {
+            Ok(None) => self.gate.enter(request, Instant::from_nanos(self.now)),
+            Ok(Some(entry)) => Ok(entry),
+            Err(invalid) => Err(invalid),
+        };
+        self.publish();
+        entry
+    }
+
+    fn release(&mut self, id: Id) {
+        let grant = self.grants.remove(&id).expect("a live grant");
+        if let Some(after) = self.word.and_then(|word| word.release(&grant)) {
+            self.word = Some(after);
+        } else {
+            self.fold();
+            self.gate.release(grant);
+            self.publish();
+        }
+        self.model.release(id);
     }
 
     fn collect(&mut self, id: Id) {

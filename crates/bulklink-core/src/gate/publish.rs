@@ -1,0 +1,56 @@
+//! Handing the figures out in a word, and taking them back.
+
+use super::Gate;
+use crate::Word;
+use crate::word::{CLOSED, COMPLETE, HELD, TIMED};
+
+impl<W> Gate<W> {
+    /// The gate's figures as a word, on which others may work until it is [folded](Gate::fold) back. Between the two, no input
+    /// may be given.
+    ///
+    /// A word offers units only while the gate is open and not observed, nobody waits, every grant is of one unit, and no more
+    /// than [`Word::MAX_CAPACITY`] are in use; and no more of them than have been in use at once before, so that the gate sees
+    /// every new peak.
+    #[must_use]
+    pub fn publish(&self) -> Word {
+        if !self.fits_a_word() {
+            return Word::GATE.with(TIMED, self.needs_now());
+        }
+        if self.closed {
+            return Word::of(self.in_flight, self.free()).with(COMPLETE, true).with(CLOSED, true).with(HELD, true);
+        }
+        if self.queue.len() > 0 {
+            return Word::of(self.in_flight, 0)
+                .with(COMPLETE, self.is_full_for_good())
+                .with(TIMED, self.needs_now())
+                .with(HELD, true);
+        }
+        let most = self.capacity.min(self.peaks.in_flight);
+        Word::of(self.in_flight, most - self.in_flight).with(COMPLETE, most == self.capacity)
+    }
+
+    fn fits_a_word(&self) -> bool {
+        let is_plain = self.in_use == self.in_flight && self.in_use <= self.capacity;
+        is_plain && self.capacity as usize <= Word::MAX_CAPACITY && !self.events.observed
+    }
+
+    /// Whether whoever comes is turned away, whatever the time. With a deadline in the queue, its end could make room.
+    fn is_full_for_good(&self) -> bool {
+        self.queue.len() == self.waiting_room && self.free() == 0 && self.next_deadline().is_none()
+    }
+
+    /// Takes back a word that this gate has [published](Gate::publish), with all that was counted in it.
+    pub fn fold(&mut self, word: Word) {
+        if word.is_closed() {
+            self.totals.closed_before_queue += word.rejected();
+        } else {
+            self.totals.saturated += word.rejected();
+        }
+        if !word.is_held() {
+            self.in_flight = word.in_flight();
+            self.in_use = word.in_flight();
+            self.totals.admitted = self.totals.admitted.wrapping_add(word.admitted());
+            self.totals.admitted_units = self.totals.admitted_units.wrapping_add(word.admitted());
+        }
+    }
+}

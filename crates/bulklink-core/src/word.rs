@@ -1,0 +1,195 @@
+//! The fast path: all that a gate without a queue has to know, in one register.
+
+#[cfg(test)]
+mod tests;
+
+use core::fmt;
+
+use crate::gate::Grant;
+use crate::{Figures, Reason, Rejection, Request};
+
+/// A gate's figures in 64 bits, while they fit and nobody waits.
+///
+/// [`Gate::publish`](crate::Gate::publish) makes one, [`Gate::fold`](crate::Gate::fold) takes it back. In between, whoever
+/// shares it admits, releases and turns away with the pure functions here, applied by compare-and-swap: what they return
+/// replaces the word that they were called on, or they have not happened. Where one returns `None`, the gate has to decide.
+///
+/// A word is the truth until it is folded. Whoever works with the gate puts [`Word::GATE`] in its place first, on which nothing
+/// succeeds.
+///
+/// ```
+/// use bulklink_core::{Gate, Limits, Word};
+///
+/// let mut gate: Gate<()> = Gate::new(Limits { capacity: 2, waiting_room: 0, wait_limit: None })?;
+/// # let bulklink_core::Entry::Granted(grant) = gate.enter_untimed(&Default::default())?.unwrap() else { panic!() };
+/// # gate.release(grant);
+/// // Somebody has been here before, so one unit is offered without asking the gate.
+/// let word = gate.publish();
+/// let (word, grant) = word.acquire().expect("a unit is offered");
+/// assert!(word.acquire().is_none(), "a new peak is for the gate to note");
+/// let word = word.release(&grant).expect("nobody waits for it");
+///
+/// gate.fold(word);
+/// assert_eq!(gate.snapshot().totals.admitted, 2);
+/// # Ok::<(), bulklink_core::Invalid>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Word(u64);
+
+/// In flight and offered: how many run, and how many more may without asking the gate.
+const UNIT_BITS: u32 = 18;
+/// Rejected and admitted since the word was published. Small ones under loom, so that it sees them full.
+const COUNT_BITS: u32 = if cfg!(bulklink_loom) { 1 } else { 12 };
+
+const OFFERED: u32 = UNIT_BITS;
+/// In flight and offered make up the capacity; and if the gate keeps the word to itself, the waiting room is full.
+pub(crate) const COMPLETE: u64 = 1 << 36;
+const REJECTED: u32 = 37;
+const ADMITTED: u32 = 49;
+/// A hint that whoever comes will need the time.
+pub(crate) const TIMED: u64 = 1 << 61;
+pub(crate) const CLOSED: u64 = 1 << 62;
+/// Nothing is admitted or released without the gate.
+pub(crate) const HELD: u64 = 1 << 63;
+
+const UNITS: u64 = (1 << UNIT_BITS) - 1;
+const COUNTS: u64 = (1 << COUNT_BITS) - 1;
+const ONE_OFFERED: u64 = 1 << OFFERED;
+const ONE_REJECTED: u64 = 1 << REJECTED;
+const ONE_ADMITTED: u64 = if cfg!(bulklink_no_statistics) { 0 } else { 1 << ADMITTED };
+/// Words from here on are held, or have counted as many admissions as they can.
+const FULL: u64 = COUNTS << ADMITTED;
+
+impl Word {
+    /// The gate itself is the truth, and has to be asked for everything.
+    pub const GATE: Word = Word(HELD);
+
+    /// The largest capacity that a word holds.
+    pub const MAX_CAPACITY: usize = (1 << UNIT_BITS) - 1;
+
+    /// The word of these bits, to be had from [`to_bits`](Word::to_bits) only.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Word(bits)
+    }
+
+    /// All of it, for an atomic.
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// Admits a request that is [simple](Request::is_simple). The grant is good once the word has replaced this one.
+    #[inline]
+    #[must_use]
+    pub const fn acquire(self) -> Option<(Word, Grant)> {
+        if self.0 & (UNITS << OFFERED) == 0 || self.0 >= FULL {
+            return None;
+        }
+        Some((Word(self.0 + ONE_ADMITTED - ONE_OFFERED + 1), Grant::ONE))
+    }
+
+    /// Ends an operation. Who published the word has seen to it that every live grant is of one unit.
+    #[inline]
+    #[must_use]
+    pub const fn release(self, _grant: &Grant) -> Option<Word> {
+        if self.0 & HELD != 0 {
+            return None;
+        }
+        Some(Word(self.0 + ONE_OFFERED - 1))
+    }
+
+    /// Turns a [simple](Request::is_simple) request away, counted, where it is certain that the gate would; `waiting_room` is
+    /// the gate's.
+    #[inline]
+    #[must_use]
+    pub fn turn_away(self, request: &Request, waiting_room: u32) -> Option<(Word, Rejection)> {
+        if self.0 & COMPLETE == 0 || self.rejected() == COUNTS {
+            return None;
+        }
+        let (reason, waiting) = match self.0 & (HELD | CLOSED) {
+            0 if self.offered() > 0 || request.may_queue && waiting_room > 0 => return None,
+            0 => (Reason::Saturated, 0),
+            HELD => (Reason::Saturated, waiting_room),
+            _ => (Reason::Closed, 0),
+        };
+        if reason == Reason::Saturated && request.would_expire_at_once() {
+            return None;
+        }
+        let rejection =
+            Rejection { reason, figures: self.figures(waiting, waiting_room), waited_nanos: 0, limit_nanos: 0 };
+        Some((Word(self.0 + ONE_REJECTED), rejection))
+    }
+
+    /// Whether a call to the gate will probably need the time: it may be read before, so that the gate is asked once.
+    ///
+    /// For a [`release`](crate::Gate::release) or a [`cancel`](crate::Gate::cancel).
+    #[inline]
+    #[must_use]
+    pub const fn wants_now(self) -> bool {
+        self.0 & TIMED != 0
+    }
+
+    /// Whether this request, if the gate is asked, will probably need the time: as it waits, or as others do. `timed` says
+    /// whether the gate needs it of those who wait without a limit of their own.
+    #[inline]
+    #[must_use]
+    pub fn wants_now_for(self, request: &Request, timed: bool) -> bool {
+        let crowded = self.0 & (HELD | COMPLETE) == COMPLETE && self.offered() == 0;
+        self.wants_now()
+            || request.before.is_some()
+            || crowded && request.may_queue && (timed || request.within.is_some())
+    }
+
+    pub(crate) const fn of(in_flight: u32, offered: u32) -> Self {
+        Word(in_flight as u64 | (offered as u64) << OFFERED)
+    }
+
+    pub(crate) const fn with(self, flag: u64, is_set: bool) -> Self {
+        if is_set { Word(self.0 | flag) } else { self }
+    }
+
+    fn figures(self, waiting: u32, waiting_room: u32) -> Figures {
+        let in_flight = self.in_flight();
+        Figures { in_flight, in_use: in_flight, waiting, capacity: in_flight + self.offered(), waiting_room }
+    }
+
+    pub(crate) const fn is_held(self) -> bool {
+        self.0 & HELD != 0
+    }
+
+    pub(crate) const fn is_closed(self) -> bool {
+        self.0 & CLOSED != 0
+    }
+
+    pub(crate) const fn in_flight(self) -> u32 {
+        (self.0 & UNITS) as u32
+    }
+
+    const fn offered(self) -> u32 {
+        (self.0 >> OFFERED & UNITS) as u32
+    }
+
+    pub(crate) const fn rejected(self) -> u64 {
+        self.0 >> REJECTED & COUNTS
+    }
+
+    pub(crate) const fn admitted(self) -> u64 {
+        self.0 >> ADMITTED & COUNTS
+    }
+}
+
+impl fmt::Debug for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Word")
+            .field("is_held", &self.is_held())
+            .field("is_closed", &self.is_closed())
+            .field("wants_now", &self.wants_now())
+            .field("is_complete", &(self.0 & COMPLETE != 0))
+            .field("in_flight", &self.in_flight())
+            .field("offered", &self.offered())
+            .field("admitted", &self.admitted())
+            .field("rejected", &self.rejected())
+            .finish()
+    }
+}

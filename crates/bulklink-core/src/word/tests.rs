@@ -1,0 +1,134 @@
+//! The word on its own: every combination of flags with the ends and the middle of every field.
+
+use alloc::vec::Vec;
+
+use super::*;
+
+/// What a word says, spelled out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "they are the word's flags")]
+struct Fields {
+    in_flight: u64,
+    offered: u64,
+    rejected: u64,
+    admitted: u64,
+    complete: bool,
+    timed: bool,
+    closed: bool,
+    held: bool,
+}
+
+fn fields(word: Word) -> Fields {
+    Fields {
+        in_flight: word.in_flight().into(),
+        offered: word.offered().into(),
+        rejected: word.rejected(),
+        admitted: word.admitted(),
+        complete: word.0 & COMPLETE != 0,
+        timed: word.wants_now(),
+        closed: word.is_closed(),
+        held: word.is_held(),
+    }
+}
+
+fn word(f: Fields) -> Word {
+    Word(f.in_flight | f.offered << OFFERED | f.rejected << REJECTED | f.admitted << ADMITTED)
+        .with(COMPLETE, f.complete)
+        .with(TIMED, f.timed)
+        .with(CLOSED, f.closed)
+        .with(HELD, f.held)
+}
+
+/// Every word that a gate can have published, with these values in its fields.
+fn all() -> Vec<Fields> {
+    let units = [0, 1, 2, UNITS / 2, UNITS - 1, UNITS];
+    let counts = [0, 1, COUNTS / 2, COUNTS - 1, COUNTS];
+    let mut all = Vec::new();
+    for in_flight in units {
+        for offered in units.into_iter().filter(|offered| in_flight + offered <= UNITS) {
+            for rejected in counts {
+                for admitted in counts {
+                    for flags in 0..16 {
+                        let [complete, timed, closed, held] = [1, 2, 4, 8].map(|bit| flags & bit != 0);
+                        all.push(Fields { in_flight, offered, rejected, admitted, complete, timed, closed, held });
+                    }
+                }
+            }
+        }
+    }
+    // Nothing is timed or closed that is not held; and who holds on to free units has closed.
+    all.retain(|f| f.held || !f.timed && !f.closed);
+    all.retain(|f| f.closed || !f.held || f.offered == 0);
+    all
+}
+
+#[test]
+fn every_field_comes_out_as_it_went_in() {
+    for f in all() {
+        assert_eq!(fields(word(f)), f);
+        assert_eq!(Word::from_bits(word(f).to_bits()), word(f));
+    }
+}
+
+#[test]
+fn it_admits_where_it_offers_and_changes_nothing_else() {
+    for f in all() {
+        let admitted = word(f).acquire().map(|(after, grant)| (fields(after), grant.cost()));
+        let possible = !f.held && f.offered > 0 && f.admitted < COUNTS;
+        let after =
+            Fields { in_flight: f.in_flight + 1, offered: f.offered.wrapping_sub(1), admitted: f.admitted + 1, ..f };
+        assert_eq!(admitted, possible.then_some((after, 1)), "{f:?}");
+    }
+}
+
+#[test]
+fn it_releases_unless_held_and_changes_nothing_else() {
+    for f in all().into_iter().filter(|f| f.in_flight > 0) {
+        let after = Fields { in_flight: f.in_flight - 1, offered: f.offered + 1, ..f };
+        assert_eq!(word(f).release(&Grant::ONE).map(fields), (!f.held).then_some(after), "{f:?}");
+    }
+}
+
+#[test]
+fn it_turns_away_only_whom_the_gate_would() {
+    let asks = [Request::new(), Request::new().now(), Request::new().within(core::time::Duration::ZERO)];
+    for f in all() {
+        for (request, waiting_room) in asks.iter().flat_map(|ask| [(ask, 0), (ask, 7)]) {
+            let instant = !request.may_queue;
+            let reason = match (f.closed, f.held) {
+                (true, _) => Some(Reason::Closed),
+                (false, true) => Some(Reason::Saturated),
+                (false, false) => (f.offered == 0 && (instant || waiting_room == 0)).then_some(Reason::Saturated),
+            };
+            let hurried = request.within.is_some();
+            let certain = f.complete && f.rejected < COUNTS && (f.closed || !hurried);
+            let turned_away = word(f).turn_away(request, waiting_room);
+            let seen = turned_away.map(|(after, rejection)| (fields(after), rejection.reason()));
+            let after = Fields { rejected: f.rejected + 1, ..f };
+            assert_eq!(seen, reason.filter(|_| certain).map(|reason| (after, reason)), "{f:?} {request:?}");
+            let Some((_, rejection)) = turned_away else { continue };
+            let figures = rejection.figures();
+            let waiting = if f.held && !f.closed { waiting_room } else { 0 };
+            assert_eq!((figures.waiting(), figures.waiting_room()), (waiting as usize, waiting_room as usize));
+            assert_eq!((figures.in_flight() as u64, figures.in_use() as u64), (f.in_flight, f.in_flight));
+            assert_eq!(figures.capacity() as u64, f.in_flight + f.offered);
+        }
+    }
+}
+
+#[test]
+fn the_gate_is_asked_for_everything() {
+    assert!(Word::GATE.acquire().is_none() && Word::GATE.release(&Grant::ONE).is_none());
+    assert!(Word::GATE.turn_away(&Request::new().now(), 0).is_none());
+}
+
+#[test]
+fn the_time_is_wanted_by_deadlines_by_those_who_wait_and_by_those_who_will() {
+    let (plain, hurried) = (Request::new(), Request::new().within(core::time::Duration::from_secs(1)));
+    let (free, crowded) = (Word::of(1, 1).with(COMPLETE, true), Word::of(2, 0).with(COMPLETE, true));
+    assert!(!free.wants_now_for(&hurried, true) && free.wants_now_for(&plain.before(crate::Instant::EPOCH), true));
+    assert!(crowded.wants_now_for(&plain, true) && !crowded.wants_now_for(&plain, false));
+    assert!(crowded.wants_now_for(&hurried, false) && !crowded.wants_now_for(&hurried.now(), true));
+    assert!(crowded.with(HELD, true).with(TIMED, true).wants_now_for(&plain.now(), false));
+    assert!(!crowded.with(HELD, true).wants_now_for(&plain, true), "as nobody's wait is timed");
+}
