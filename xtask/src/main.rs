@@ -1,6 +1,9 @@
 //! `cargo xtask`: everything this project builds, checks and proves, a subcommand each.
 
+mod bare;
 mod ci;
+mod compiler;
+mod debian;
 mod lint;
 mod msrv;
 mod no_std;
