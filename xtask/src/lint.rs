@@ -15,18 +15,20 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "tidy", run: || tidy().map(|()| Outcome::Passed) },
 ];
 
-/// The probe is a workspace of its own, and would be left out.
-const PROBE: &[&str] = &["--manifest-path", "no-std-probe/Cargo.toml"];
+/// The probes are workspaces of their own, and would be left out. Each has a target folder too.
+const PROBES: &[(&str, &str)] = &[("no-std-probe/Cargo.toml", "no-std"), ("size-probe/Cargo.toml", "size")];
 
 fn fmt() -> Result<()> {
     run(&mut cargo(&["fmt", "--all", "--check"]))?;
-    run(cargo(&["fmt", "--check"]).args(PROBE))
+    PROBES.iter().try_for_each(|(manifest, _)| run(&mut cargo(&["fmt", "--check", "--manifest-path", manifest])))
 }
 
 fn clippy() -> Result<()> {
     run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    let target = workspace::target_dir("no-std");
-    run(cargo(&["clippy"]).args(PROBE).args(["--target-dir", &target, "--", "-D", "warnings"]))
+    PROBES.iter().try_for_each(|(manifest, folder)| {
+        let target = workspace::target_dir(folder);
+        run(&mut cargo(&["clippy", "--manifest-path", manifest, "--target-dir", &target, "--", "-D", "warnings"]))
+    })
 }
 
 fn docs() -> Result<()> {

@@ -1,10 +1,14 @@
 //! `cargo xtask`: everything this project builds, checks and proves, a subcommand each.
 
+mod bare;
 mod ci;
+mod compiler;
+mod debian;
 mod lint;
 mod msrv;
 mod no_std;
 mod run;
+mod size;
 mod step;
 mod test;
 mod tidy;
@@ -48,6 +52,8 @@ enum Task {
     Tidy,
     /// Show that core and front need no standard library: a probe that runs without it, and bare-metal targets
     NoStd(Skips),
+    /// Tell how much code the core is on a microcontroller; exits with 1 when it is more than 8 KiB
+    Size(Skips),
     /// Check the published crates with the oldest Rust they promise to support
     Msrv(Skips),
     /// Run everything: lint, test, no-std, msrv, the isolation example
@@ -80,6 +86,7 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Lint => step::run_all(lint::STEPS, true),
         Task::Tidy => tidy::tidy(),
         Task::NoStd(skips) => step::run_all(no_std::STEPS, skips.no_skip),
+        Task::Size(skips) => step::run_all(size::STEPS, skips.no_skip),
         Task::Msrv(skips) => step::run_all(msrv::STEPS, skips.no_skip),
         Task::Ci(skips) => step::run_all(&ci::steps(), skips.no_skip),
     }

@@ -1,9 +1,8 @@
 //! The oldest Rust that the published crates promise to support: each is checked with exactly that compiler.
 
 mod compiler;
-mod debian;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use toml::{Table, Value};
 
 use crate::run::{cargo, run};
@@ -14,7 +13,7 @@ use crate::workspace::{self, value_at};
 pub(crate) const STEPS: &[Step] = &[Step { name: "msrv", run: msrv }];
 
 fn msrv() -> Result<Outcome> {
-    let version = promised()?;
+    let version = workspace::rust_version()?;
     let Some(compiler) = compiler::find(&version)? else {
         return Ok(Outcome::Skipped(format!(
             "no Rust {version} here; `rustup toolchain install {version}`, or name one in {}",
@@ -28,12 +27,6 @@ fn msrv() -> Result<Outcome> {
         run(compiler.apply(&mut check))?;
     }
     Ok(Outcome::Passed)
-}
-
-fn promised() -> Result<String> {
-    let manifest = workspace::manifest("Cargo.toml")?;
-    let version = value_at(&manifest, &["workspace", "package", "rust-version"]).and_then(Value::as_str);
-    version.map(str::to_owned).context("Cargo.toml states no rust-version")
 }
 
 /// The crates that take the workspace's `rust-version`. A companion may state its own instead.

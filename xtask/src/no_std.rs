@@ -1,10 +1,9 @@
 //! No standard library: a probe that runs without it, and checks for the host and for bare metal.
 
-use std::path::Path;
-
 use anyhow::{Result, ensure};
 
-use crate::run::{ask, cargo, command, run, run_and_read};
+use crate::bare::{self, Toolchain};
+use crate::run::{cargo, run, run_and_read};
 use crate::step::{Outcome, Step};
 use crate::workspace;
 
@@ -39,29 +38,18 @@ fn host() -> Result<()> {
 }
 
 fn bare_metal() -> Result<Outcome> {
-    let (installed, absent): (Vec<_>, Vec<_>) = BARE_METAL.iter().partition(|(target, _)| is_installed(target));
-    for (target, checks) in installed {
-        checks.iter().try_for_each(|check| run(cargo(check).args(["--target", target])))?;
+    let mut absent = Vec::new();
+    for (target, checks) in BARE_METAL {
+        match Toolchain::find(target) {
+            Some(toolchain) => checks.iter().try_for_each(|check| run(&mut toolchain.cargo(check, target, "bare")))?,
+            None => absent.push(*target),
+        }
     }
-    Ok(outcome(&absent.iter().map(|(target, _)| *target).collect::<Vec<_>>()))
+    Ok(outcome(&absent))
 }
 
 fn outcome(absent: &[&str]) -> Outcome {
-    if absent.is_empty() {
-        return Outcome::Passed;
-    }
-    Outcome::Skipped(format!("{} not installed; `rustup target add {}` adds them", absent.join(", "), absent.join(" ")))
-}
-
-/// Whether the compiler has a core library for the target.
-fn is_installed(target: &str) -> bool {
-    let folder = ask(&mut command("rustc", &["--print", "target-libdir", "--target", target]));
-    folder.is_some_and(|folder| has_core(Path::new(folder.trim())))
-}
-
-fn has_core(folder: &Path) -> bool {
-    let files = folder.read_dir().into_iter().flatten().flatten();
-    files.into_iter().any(|file| file.file_name().to_string_lossy().starts_with("libcore-"))
+    if absent.is_empty() { Outcome::Passed } else { Outcome::Skipped(bare::absent(absent)) }
 }
 
 #[cfg(test)]
@@ -76,14 +64,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_is_named_and_how_to_add_it() {
+    fn a_target_that_is_absent_is_a_skip() {
         let Outcome::Skipped(why) = outcome(&["a", "b"]) else { panic!("passed") };
-        assert_eq!(why, "a, b not installed; `rustup target add a b` adds them");
+        assert_eq!(why, bare::absent(&["a", "b"]));
         assert!(matches!(outcome(&[]), Outcome::Passed));
-    }
-
-    #[test]
-    fn a_target_without_core_is_not_installed() {
-        assert!(!is_installed("thumbv0-none-bulklink"));
     }
 }

@@ -2,7 +2,7 @@
 
 mod files;
 mod rules;
-mod tokens;
+pub(crate) mod tokens;
 mod tree;
 
 use std::fmt;

@@ -24,6 +24,13 @@ pub(crate) fn manifest(path: impl AsRef<Path>) -> Result<Table> {
     text.parse().with_context(|| format!("{} is no TOML", path.display()))
 }
 
+/// The oldest Rust that is promised to do.
+pub(crate) fn rust_version() -> Result<String> {
+    let manifest = manifest("Cargo.toml")?;
+    let version = value_at(&manifest, &["workspace", "package", "rust-version"]).and_then(Value::as_str);
+    version.map(str::to_owned).context("Cargo.toml states no rust-version")
+}
+
 /// What a manifest says under a path of keys.
 pub(crate) fn value_at<'a>(manifest: &'a Table, path: &[&str]) -> Option<&'a Value> {
     let (first, rest) = path.split_first()?;

@@ -2,28 +2,22 @@
 
 use std::env;
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::debian;
+use crate::compiler::Compiler;
+use crate::debian::{self, Wanted};
 use crate::run::{ask, command};
 
 /// Names the compiler to use, before any other place is looked at.
 pub(crate) const VARIABLE: &str = "BULKLINK_MSRV_RUSTC";
-
-/// A compiler that works, and the folder with its libraries if it isn't where it was built to lie.
-pub(crate) struct Compiler {
-    pub(crate) rustc: PathBuf,
-    pub(crate) libraries: Option<PathBuf>,
-}
 
 /// Looks in all places, in order.
 pub(crate) fn find(version: &str) -> Result<Option<Compiler>> {
     if let Some(rustc) = env::var_os(VARIABLE) {
         return named(rustc.into(), version).map(Some);
     }
-    Ok(from_rustup(version).or_else(|| debian::unpacked(version)))
+    Ok(from_rustup(version).or_else(|| from_debian(version)))
 }
 
 fn named(rustc: PathBuf, version: &str) -> Result<Compiler> {
@@ -38,7 +32,8 @@ fn from_rustup(version: &str) -> Option<Compiler> {
     let list = ask(&mut command("rustup", &["toolchain", "list"]))?;
     let toolchain = listed(&list, version)?;
     let rustc = ask(&mut command("rustup", &["which", "--toolchain", toolchain, "rustc"]))?;
-    Compiler { rustc: rustc.trim().into(), libraries: None }.if_version(version)
+    let compiler = Compiler { rustc: rustc.trim().into(), libraries: None };
+    has_version(&compiler, version).then_some(compiler)
 }
 
 fn listed<'a>(list: &'a str, version: &str) -> Option<&'a str> {
@@ -51,29 +46,18 @@ fn is_version(found: &str, wanted: &str) -> bool {
     found.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-impl Compiler {
-    /// Itself, if it runs and is that version.
-    pub(crate) fn if_version(self, version: &str) -> Option<Self> {
-        let found = self.version()?;
-        is_version(&found, version).then_some(self)
-    }
+fn has_version(compiler: &Compiler, wanted: &str) -> bool {
+    compiler.version().is_some_and(|found| is_version(&found, wanted))
+}
 
-    /// Makes cargo use this compiler.
-    pub(crate) fn apply<'a>(&self, cargo: &'a mut Command) -> &'a mut Command {
-        self.with_libraries(cargo).env("RUSTC", &self.rustc).env("RUSTDOC", self.rustc.with_file_name("rustdoc"))
-    }
-
-    fn version(&self) -> Option<String> {
-        let answer = ask(self.with_libraries(&mut command(&self.rustc, &["--version"])))?;
-        answer.split_whitespace().nth(1).map(str::to_owned)
-    }
-
-    fn with_libraries<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        match &self.libraries {
-            Some(folder) => command.env("LD_LIBRARY_PATH", folder),
-            None => command,
-        }
-    }
+/// The version is pinned, because the distribution offers a newer compiler under the same names.
+fn from_debian(version: &str) -> Option<Compiler> {
+    debian::unpacked(&Wanted {
+        folder: "msrv-toolchain",
+        will_do: &|compiler| has_version(compiler, version),
+        package: &format!("rustc-web={version}.*"),
+        others: &[&format!("libstd-rust-web-{version}"), &format!("libstd-rust-web-dev={version}.*")],
+    })
 }
 
 #[cfg(test)]

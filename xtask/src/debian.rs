@@ -1,21 +1,33 @@
-//! Debian's build of an old compiler, unpacked into the target folder: nothing is installed.
+//! Debian's compilers, unpacked into the target folder: nothing is installed.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::{Context, Result};
 
-use super::compiler::Compiler;
+use crate::compiler::Compiler;
 use crate::run::{ask, command, run, run_and_read};
 use crate::workspace;
 
-/// The compiler, from an earlier run or fetched now; nothing where there is no apt or Debian has dropped the version.
-pub(crate) fn unpacked(version: &str) -> Option<Compiler> {
-    let folder = workspace::root().join(workspace::target_dir("msrv-toolchain"));
-    compiler_in(&folder, version).or_else(|| {
-        let fetched = may_fetch().then(|| fetch(&folder, version))?;
-        fetched.inspect_err(|error| eprintln!("Debian's Rust {version} can't be had: {error:#}")).ok()?;
-        compiler_in(&folder, version)
+/// A compiler in a folder of its own below `target`.
+pub(crate) struct Wanted<'a> {
+    pub(crate) folder: &'a str,
+    /// Whether what lies in the folder will do.
+    pub(crate) will_do: &'a dyn Fn(&Compiler) -> bool,
+    /// The compiler's own package. What it needs for other work than ours stays away.
+    pub(crate) package: &'a str,
+    /// Packages that are fetched with all they need, as far as the machine lacks it.
+    pub(crate) others: &'a [&'a str],
+}
+
+/// The compiler, from an earlier run or fetched now; nothing where there is no apt or Debian doesn't have it.
+pub(crate) fn unpacked(wanted: &Wanted<'_>) -> Option<Compiler> {
+    let folder = workspace::root().join(workspace::target_dir(wanted.folder));
+    let there = || compiler_in(&folder).filter(wanted.will_do);
+    there().or_else(|| {
+        let fetched = may_fetch().then(|| fetch(&folder, wanted))?;
+        fetched.inspect_err(|error| eprintln!("Debian's {} can't be had: {error:#}", wanted.package)).ok()?;
+        there()
     })
 }
 
@@ -23,9 +35,9 @@ fn may_fetch() -> bool {
     env::var_os("BULKLINK_NO_INSTALL").is_none() && ask(&mut command("apt-get", &["--version"])).is_some()
 }
 
-fn compiler_in(folder: &Path, version: &str) -> Option<Compiler> {
+fn compiler_in(folder: &Path) -> Option<Compiler> {
     let libraries = libraries_in(&folder.join("usr/lib"))?;
-    Compiler { rustc: folder.join("usr/bin/rustc"), libraries: Some(libraries) }.if_version(version)
+    Some(Compiler { rustc: folder.join("usr/bin/rustc"), libraries: Some(libraries) })
 }
 
 /// The folder that Debian names after the architecture.
@@ -35,11 +47,11 @@ fn libraries_in(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Downloads and unpacks beside the folder first, so that an interrupted run leaves none that looks complete.
-fn fetch(folder: &Path, version: &str) -> Result<()> {
+fn fetch(folder: &Path, wanted: &Wanted<'_>) -> Result<()> {
     let partial = folder.with_extension("partial");
     let archives = partial.join("archives");
     fs::create_dir_all(&archives)?;
-    download(&archives, version)?;
+    download(&archives, wanted)?;
     for archive in archives.read_dir()? {
         run(command("dpkg", &["--extract"]).arg(archive?.path()).arg(&partial))?;
     }
@@ -47,12 +59,13 @@ fn fetch(folder: &Path, version: &str) -> Result<()> {
     replace(folder, &partial)
 }
 
-fn download(archives: &Path, version: &str) -> Result<()> {
+fn download(archives: &Path, wanted: &Wanted<'_>) -> Result<()> {
     // Only root may refresh the lists. Anybody may download, and the lists that are there may do.
     run(&mut command("apt-get", &["update", "-qq"])).unwrap_or_else(|error| eprintln!("going on without: {error}"));
-    let packages = packages(version)?;
-    let mut download = command("apt-get", &["download", "-qq", "-o", "APT::Sandbox::User=root"]);
-    run(download.args(packages).current_dir(archives))
+    let mut plan = command("apt-get", &["install", "-qq", "--simulate", "--no-install-recommends"]);
+    let plan = run_and_read(plan.args(wanted.others))?;
+    let mut download = command("apt-get", &["download", "-qq", "-o", "APT::Sandbox::User=root", wanted.package]);
+    run(download.args(lacking(&plan)).current_dir(archives))
 }
 
 fn replace(folder: &Path, with: &Path) -> Result<()> {
@@ -60,16 +73,6 @@ fn replace(folder: &Path, with: &Path) -> Result<()> {
         fs::remove_dir_all(folder)?;
     }
     fs::rename(with, folder).context("cannot move the compiler into place")
-}
-
-/// The compiler's packages, and of what they need whatever the machine lacks. The version is pinned, because the
-/// distribution offers a newer compiler under the same names.
-fn packages(version: &str) -> Result<Vec<String>> {
-    let library = format!("libstd-rust-web-{version}");
-    let headers = format!("libstd-rust-web-dev={version}.*");
-    let mut plan = command("apt-get", &["install", "-qq", "--simulate", "--no-install-recommends", &library, &headers]);
-    let plan = run_and_read(&mut plan)?;
-    Ok([format!("rustc-web={version}.*")].into_iter().chain(lacking(&plan)).collect())
 }
 
 /// The packages apt would add, each as `name=version`. One that it would replace is there, if older: that one will do.
