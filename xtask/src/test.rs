@@ -11,6 +11,7 @@ use crate::workspace;
 /// What `cargo xtask test` runs.
 pub(crate) const STEPS: &[Step] = &[
     Step { name: "tests", run: || tests().map(|()| Outcome::Passed) },
+    Step { name: "lock-only", run: || lock_only().map(|()| Outcome::Passed) },
     Step { name: "conformance", run: || conformance(None).map(|()| Outcome::Passed) },
     Step { name: "loom", run: || loom().map(|()| Outcome::Passed) },
 ];
@@ -38,10 +39,21 @@ pub(crate) fn conformance(dir: Option<PathBuf>) -> Result<()> {
     run(&mut replay)
 }
 
-/// Every interleaving of the front, in a target folder of its own: its flags would rebuild the usual one.
+/// Every interleaving of the front, with the fast path and by the lock alone.
 pub(crate) fn loom() -> Result<()> {
-    let target = workspace::target_dir("loom");
-    let mut search = cargo(&["test", "-p", "bulklink", "--test", "loom", "--profile", "proof"]);
-    search.args(["--target-dir", &target]);
-    run(search.env("RUSTFLAGS", flags("RUSTFLAGS", "--cfg bulklink_loom")))
+    let search = ["test", "-p", "bulklink", "--test", "loom", "--profile", "proof"];
+    with_flags(&search, "loom", "--cfg bulklink_loom")?;
+    with_flags(&search, "loom-lock-only", "--cfg bulklink_loom --cfg bulklink_lock_only")
+}
+
+/// The tests of the front as it is where there are no atomics of 64 bits.
+fn lock_only() -> Result<()> {
+    with_flags(&["test", "-p", "bulklink", "-p", "bulklink-tokio"], "lock-only", "--cfg bulklink_lock_only")
+}
+
+/// In a target folder of its own, as the flags would rebuild the usual one.
+fn with_flags(arguments: &[&str], folder: &str, added: &str) -> Result<()> {
+    let mut command = cargo(arguments);
+    command.args(["--target-dir", &workspace::target_dir(folder)]);
+    run(command.env("RUSTFLAGS", flags("RUSTFLAGS", added)))
 }

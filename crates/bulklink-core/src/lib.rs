@@ -85,7 +85,7 @@ pub use invalid::Invalid;
 pub use limits::Limits;
 pub use queue::Ticket;
 pub use rejection::{Figures, Reason, Rejection};
-pub use request::Request;
+pub use request::{PackedRequest, Request};
 pub use snapshot::Snapshot;
 pub use totals::Totals;
 pub use watch::Watch;

@@ -59,6 +59,15 @@ impl Request {
         self.cost == 1 && self.before.is_none()
     }
 
+    /// The same in less room; `None` if the cost is more than any gate can have.
+    #[inline]
+    #[must_use]
+    pub fn pack(&self) -> Option<PackedRequest> {
+        let within = self.within.map_or(Instant::FAR_FUTURE, |within| Instant::EPOCH.saturating_add(within));
+        let before = self.before.unwrap_or(Instant::FAR_FUTURE);
+        Some(PackedRequest { within, before, cost: u32::try_from(self.cost).ok()?, may_queue: self.may_queue })
+    }
+
     /// Whether it may wait, but for no time at all.
     pub(crate) fn would_expire_at_once(&self) -> bool {
         self.may_queue && self.within == Some(Duration::ZERO)
@@ -71,8 +80,57 @@ impl Request {
     }
 }
 
+/// A [`Request`] in 24 bytes, for whoever keeps many. The end of time stands for no limit and for no deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PackedRequest {
+    within: Instant,
+    before: Instant,
+    cost: u32,
+    may_queue: bool,
+}
+
+impl PackedRequest {
+    /// The request in full.
+    #[must_use]
+    pub fn unpack(&self) -> Request {
+        let some = |instant: Instant| (instant < Instant::FAR_FUTURE).then_some(instant);
+        let within = some(self.within).map(|within| within.saturating_since(Instant::EPOCH));
+        Request { cost: self.cost as usize, may_queue: self.may_queue, within, before: some(self.before) }
+    }
+
+    /// As [`Request::is_simple`].
+    #[inline]
+    #[must_use]
+    pub const fn is_simple(&self) -> bool {
+        self.cost == 1 && self.before.as_nanos() == Instant::FAR_FUTURE.as_nanos()
+    }
+}
+
 impl Default for Request {
     fn default() -> Self {
         Request::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packing_loses_nothing_but_the_end_of_time() {
+        let requests = [Request::new(), Request::new().now(), Request::new().cost(7).within(Duration::ZERO)];
+        for request in requests {
+            for request in [request, request.before(Instant::from_nanos(5)).within(Duration::from_nanos(9))] {
+                let packed = request.pack().unwrap();
+                assert_eq!(packed.unpack(), request);
+                assert_eq!(packed.is_simple(), request.is_simple());
+            }
+        }
+        let endless = Request::new().within(Duration::MAX).before(Instant::FAR_FUTURE);
+        assert_eq!(endless.pack().unwrap().unpack(), Request::new());
+        assert!(
+            size_of::<PackedRequest>() == 24
+                && (size_of::<usize>() == 4 || Request::new().cost(1 << 32).pack().is_none())
+        );
     }
 }

@@ -121,6 +121,13 @@ impl Word {
         Some((Word(self.0 + ONE_REJECTED), rejection))
     }
 
+    /// Whether nothing can succeed on it, so that it is as good as [`GATE`](Word::GATE).
+    #[inline]
+    #[must_use]
+    pub const fn is_inert(self) -> bool {
+        self.0 & (HELD | COMPLETE) == HELD
+    }
+
     /// Whether a call to the gate will probably need the time: it may be read before, so that the gate is asked once.
     ///
     /// For a [`release`](crate::Gate::release) or a [`cancel`](crate::Gate::cancel).

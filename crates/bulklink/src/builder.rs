@@ -20,12 +20,15 @@ pub struct Builder<R> {
     capacity_field: &'static str,
     waiting_room: usize,
     wait_limit: Option<Duration>,
+    measure_waits: bool,
 }
 
 impl<R: Runtime> Builder<R> {
     pub(crate) fn new(runtime: R, label: &str) -> Self {
         let capacity_field = "parallelism";
-        Builder { runtime, label: label.to_string(), capacity: None, capacity_field, waiting_room: 0, wait_limit: None }
+        let (capacity, waiting_room, wait_limit) = (None, 0, None);
+        let label = label.to_string();
+        Builder { runtime, label, capacity, capacity_field, waiting_room, wait_limit, measure_waits: true }
     }
 
     /// How many operations may run at once, from 1 to [`Limits::MAX`]. This or [`capacity`](Builder::capacity) must be set.
@@ -54,6 +57,14 @@ impl<R: Runtime> Builder<R> {
         self
     }
 
+    /// Whether waits are measured, as they are unless this says `false`. Measuring reads the clock once when a wait begins and
+    /// once when a slot is handed over. Without it, the clock is read only where a limit or a deadline needs it, and a wait that
+    /// has neither counts as zero long.
+    pub fn measure_waits(mut self, measured: bool) -> Self {
+        self.measure_waits = measured;
+        self
+    }
+
     /// Makes the bulkhead.
     ///
     /// # Errors
@@ -71,10 +82,12 @@ impl<R: Runtime> Builder<R> {
         let field = self.capacity_field;
         let capacity = self.capacity.ok_or_else(|| Invalid::new(field, "nothing", "or capacity must be set"))?;
         let limits = Limits { capacity, waiting_room: self.waiting_room, wait_limit: self.wait_limit };
-        Gate::with_instance(limits, next_instance()).map_err(|invalid| match invalid.field() {
+        let mut gate = Gate::with_instance(limits, next_instance()).map_err(|invalid| match invalid.field() {
             "capacity" => invalid.for_field(field),
             _ => invalid,
-        })
+        })?;
+        gate.measure_waits(self.measure_waits);
+        Ok(gate)
     }
 }
 

@@ -14,30 +14,39 @@ use crate::shared::Shared;
 const BATCH: usize = if cfg!(bulklink_loom) { 2 } else { 16 };
 
 pub(crate) struct Outputs {
-    wakes: [Option<Waker>; BATCH],
-    events: Vec<bulklink_core::Event>,
-    handlers: Handlers,
+    /// Mostly there is this one and nothing else.
+    wake: Option<Waker>,
+    wakes: Vec<Waker>,
+    news: Option<News>,
     /// Whether the gate has given all it had.
     pub(crate) complete: bool,
 }
 
+/// Events, and whom to tell.
+struct News {
+    events: Vec<bulklink_core::Event>,
+    handlers: Handlers,
+}
+
 impl Outputs {
     pub(crate) fn take(gate: &mut Gate<Waker>, handlers: &Handlers) -> Self {
-        let wakes = core::array::from_fn(|_| gate.poll_wake());
-        let events = core::iter::from_fn(|| gate.poll_event()).take(BATCH).collect();
-        Outputs { wakes, events, handlers: handlers.clone(), complete: !gate.has_output() }
+        let wake = gate.poll_wake();
+        let wakes = core::iter::from_fn(|| gate.poll_wake()).take(BATCH - 1).collect();
+        let events: Vec<_> = core::iter::from_fn(|| gate.poll_event()).take(BATCH).collect();
+        let news = (!events.is_empty()).then(|| News { events, handlers: handlers.clone() });
+        Outputs { wake, wakes, news, complete: !gate.has_output() }
     }
 
     pub(crate) fn deliver(self, shared: &Shared) {
-        for waker in self.wakes.into_iter().flatten() {
+        for waker in self.wake.into_iter().chain(self.wakes) {
             // Whoever woke this task is not to blame for its waker; the panic hook has reported it.
             contain(|| waker.wake());
         }
-        if !self.events.is_empty() {
-            tell(shared, self.events, &self.handlers);
+        if let Some(news) = self.news {
+            tell(shared, news.events, &news.handlers);
+            // The last to hold a handler that was removed meanwhile drops it here.
+            discard(news.handlers);
         }
-        // The last to hold a handler that was removed meanwhile drops it here.
-        discard(self.handlers);
     }
 }
 

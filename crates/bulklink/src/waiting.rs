@@ -8,94 +8,173 @@ use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
-use bulklink_core::{Grant, Instant, Request, Ticket};
+use bulklink_core::{Grant, Instant, PackedRequest, Request, Ticket};
+use pin_project_lite::pin_project;
 
-use crate::place::Place;
 use crate::shared::{Entered, Shared};
 use crate::slot::Hold;
-use crate::{OwnedSlot, Rejection, Slot, Timer};
+use crate::{OwnedSlot, Rejection, Slot, Timer, ticket};
 
-/// A wait for a slot, however its bulkhead is held.
+/// A wait for a slot, however its bulkhead is held. Kept small, as there is one for everyone who waits.
 pub(crate) struct Waiting<S: Deref<Target = Shared>, R: Timer> {
-    shared: S,
+    /// Gone when the wait is over.
+    shared: Option<S>,
     runtime: R,
-    state: State<S, R::Sleep>,
+    state: State<R::Sleep>,
 }
 
-enum State<S: Deref<Target = Shared>, T> {
-    Asking(Request),
-    Queued { place: Place<S>, alarm: Option<Alarm<T>> },
-    Done,
+enum State<T> {
+    Asking(PackedRequest),
+    /// Its cost is beyond every capacity.
+    AskingTooMuch(Box<Request>),
+    /// The timer is made when the wait begins, and boxed: most calls never wait, and it is as large as all the rest.
+    Queued {
+        ticket: Option<Ticket>,
+        alarm: Option<Pin<Box<Alarm<T>>>>,
+    },
+    Over,
 }
 
-/// The timer is made when the wait begins, and boxed: most calls never wait, and it is as large as all the rest.
-struct Alarm<T> {
-    deadline: Instant,
-    sleep: Option<Pin<Box<T>>>,
+pin_project! {
+    struct Alarm<T> {
+        deadline: Instant,
+        #[pin]
+        sleep: Option<T>,
+    }
 }
 
 /// Nothing in it is pinned but what is behind a box.
 impl<S: Deref<Target = Shared>, R: Timer> Unpin for Waiting<S, R> {}
 
-impl<S: Deref<Target = Shared> + Clone, R: Timer> Waiting<S, R> {
+impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
+    #[inline]
     pub(crate) fn new(shared: S, runtime: R, request: Request) -> Self {
-        Waiting { shared, runtime, state: State::Asking(request) }
+        let state = match request.pack() {
+            Some(packed) => State::Asking(packed),
+            None => State::AskingTooMuch(Box::new(request)),
+        };
+        Waiting { shared: Some(shared), runtime, state }
     }
 
+    #[inline]
     pub(crate) fn poll_hold(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
-        let held = ready!(self.poll_grant(context)).map(|grant| Hold::new(self.shared.clone(), grant));
+        match self.acquire() {
+            Some(grant) => Poll::Ready(Ok(self.hold(grant))),
+            None => self.poll_gate(context),
+        }
+    }
+
+    #[inline]
+    fn acquire(&self) -> Option<Grant> {
+        match &self.state {
+            State::Asking(request) => self.shared().acquire(request.is_simple()),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn shared(&self) -> &Shared {
+        self.shared.as_ref().expect("polled again after it had completed")
+    }
+
+    #[inline]
+    fn hold(&mut self, grant: Grant) -> Hold<S> {
+        Hold::new(self.shared.take().expect("not over"), grant)
+    }
+
+    #[inline(never)]
+    fn poll_gate(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
+        let settled = ready!(self.poll_grant(context));
+        let held = settled.map(|grant| self.hold(grant));
         // The timer goes here, which is foreign; the grant is safe by now.
-        self.state = State::Done;
+        self.shared = None;
+        self.state = State::Over;
         Poll::Ready(held)
     }
 
     fn poll_grant(&mut self, context: &mut Context<'_>) -> Poll<Result<Grant, Rejection>> {
-        match &mut self.state {
-            State::Asking(request) => match self.shared.enter(request, Some(context.waker()))? {
-                Entered::Granted(grant) => return Poll::Ready(Ok(grant)),
-                Entered::Queued(ticket, deadline) => self.queue(ticket, deadline),
-            },
-            State::Queued { place, .. } => {
-                if let Poll::Ready(settled) = place.poll(context.waker()) {
-                    return Poll::Ready(settled.map_err(|rejection| self.shared.rejected(rejection)));
-                }
+        let shared = self.shared();
+        let entered = match &self.state {
+            State::Asking(request) => shared.enter_gate(&request.unpack(), Some(context.waker()))?,
+            State::AskingTooMuch(request) => shared.enter_gate(request, Some(context.waker()))?,
+            State::Queued { .. } => return self.poll_queued(context),
+            State::Over => unreachable!("nothing is shared any more"),
+        };
+        match entered {
+            Entered::Granted(grant) => Poll::Ready(Ok(grant)),
+            Entered::Queued(ticket, deadline) => {
+                self.queue(ticket, deadline, context);
+                Poll::Pending
             }
-            State::Done => panic!("polled again after it had completed"),
         }
-        self.watch_the_clock(context)
     }
 
-    fn queue(&mut self, ticket: Ticket, deadline: Option<Instant>) {
-        let place = Place::new(self.shared.clone(), ticket);
-        self.state = State::Queued { place, alarm: deadline.map(|deadline| Alarm { deadline, sleep: None }) };
+    /// The ticket comes first: should no timer be made, it is given up with the future.
+    fn queue(&mut self, queued: Ticket, deadline: Option<Instant>, context: &mut Context<'_>) {
+        self.state = State::Queued { ticket: Some(queued), alarm: None };
+        let Some(deadline) = deadline else { return };
+        let mut made = Box::pin(Alarm { deadline, sleep: None });
+        made.as_mut().arm(&self.runtime, context);
+        if let State::Queued { alarm, .. } = &mut self.state {
+            *alarm = Some(made);
+        }
     }
 
-    /// Sees to it that the task is woken at the deadline. Who is late is for the clock to say: a timer may be held back.
-    fn watch_the_clock(&mut self, context: &mut Context<'_>) -> Poll<Result<Grant, Rejection>> {
-        let State::Queued { alarm: Some(alarm), .. } = &mut self.state else { return Poll::Pending };
-        let now = self.runtime.now();
-        if alarm.deadline <= now {
-            self.shared.advance(now);
-            return self.poll_grant(context);
+    /// Who is late is for the clock to say: a timer may be held back.
+    fn poll_queued(&mut self, context: &mut Context<'_>) -> Poll<Result<Grant, Rejection>> {
+        let (Some(shared), State::Queued { ticket, alarm }) = (&self.shared, &mut self.state) else {
+            unreachable!("in the queue")
+        };
+        let mut settled = ticket::poll(shared, ticket, context.waker());
+        if let (Poll::Pending, Some(alarm)) = (&settled, alarm) {
+            let now = self.runtime.now();
+            if alarm.deadline <= now {
+                shared.advance(now);
+                settled = ticket::poll(shared, ticket, context.waker());
+            } else {
+                alarm.as_mut().arm(&self.runtime, context);
+            }
         }
-        let sleep = alarm.sleep.get_or_insert_with(|| Box::pin(self.runtime.sleep_until(alarm.deadline)));
-        if sleep.as_mut().poll(context).is_ready() {
+        settled.map_err(|rejection| shared.rejected(rejection))
+    }
+}
+
+impl<T: Future<Output = ()>> Alarm<T> {
+    /// Sees to it that the task is woken at the deadline.
+    fn arm<R: Timer<Sleep = T>>(self: Pin<&mut Self>, runtime: &R, context: &mut Context<'_>) {
+        let mut this = self.project();
+        if this.sleep.is_none() {
+            this.sleep.set(Some(runtime.sleep_until(*this.deadline)));
+        }
+        let fired = this.sleep.as_mut().as_pin_mut().is_some_and(|sleep| sleep.poll(context).is_ready());
+        if fired {
             // Too early. Others get their turn before it is armed anew, or a timer that always is would spin here.
-            alarm.sleep = None;
+            this.sleep.set(None);
             context.waker().wake_by_ref();
         }
-        Poll::Pending
+    }
+}
+
+impl<S: Deref<Target = Shared>, R: Timer> Drop for Waiting<S, R> {
+    #[inline]
+    fn drop(&mut self) {
+        if let (Some(shared), State::Queued { ticket, .. }) = (&self.shared, &mut self.state) {
+            if let Some(ticket) = ticket.take() {
+                ticket::withdraw(shared, ticket);
+            }
+        }
     }
 }
 
 impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
     fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match self.state {
-            State::Asking(_) => "asking",
-            State::Queued { .. } => "queued",
-            State::Done => "done",
+        let state = match (&self.shared, &self.state) {
+            (None, _) => "done",
+            (_, State::Queued { .. }) => "queued",
+            _ => "asking",
         };
-        f.debug_struct(name).field("label", &self.shared.label).field("state", &state).finish_non_exhaustive()
+        let label = self.shared.as_ref().map(|shared| &shared.label);
+        f.debug_struct(name).field("label", &label).field("state", &state).finish_non_exhaustive()
     }
 }
 
@@ -110,6 +189,7 @@ impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
 pub struct SlotFuture<'a, R: Timer>(Waiting<&'a Shared, R>);
 
 impl<'a, R: Timer> SlotFuture<'a, R> {
+    #[inline]
     pub(crate) fn new(waiting: Waiting<&'a Shared, R>) -> Self {
         SlotFuture(waiting)
     }
@@ -118,6 +198,7 @@ impl<'a, R: Timer> SlotFuture<'a, R> {
 impl<'a, R: Timer> Future for SlotFuture<'a, R> {
     type Output = Result<Slot<'a>, Rejection>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.poll_hold(context).map_ok(Slot::new)
     }
@@ -140,6 +221,7 @@ impl<R: Timer> fmt::Debug for SlotFuture<'_, R> {
 pub struct OwnedSlotFuture<R: Timer>(Waiting<Arc<Shared>, R>);
 
 impl<R: Timer> OwnedSlotFuture<R> {
+    #[inline]
     pub(crate) fn new(waiting: Waiting<Arc<Shared>, R>) -> Self {
         OwnedSlotFuture(waiting)
     }
@@ -148,6 +230,7 @@ impl<R: Timer> OwnedSlotFuture<R> {
 impl<R: Timer> Future for OwnedSlotFuture<R> {
     type Output = Result<OwnedSlot, Rejection>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.poll_hold(context).map_ok(OwnedSlot::new)
     }

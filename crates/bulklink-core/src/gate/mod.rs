@@ -142,6 +142,12 @@ impl<W> Gate<W> {
         self.measures_waits = measured;
     }
 
+    /// Whether waits are [measured](Gate::measure_waits).
+    #[must_use]
+    pub fn measures_waits(&self) -> bool {
+        self.measures_waits
+    }
+
     fn free(&self) -> u32 {
         self.capacity.saturating_sub(self.in_use)
     }

@@ -117,6 +117,15 @@ fn it_turns_away_only_whom_the_gate_would() {
 }
 
 #[test]
+fn nothing_succeeds_on_an_inert_word() {
+    for f in all().into_iter().filter(|f| f.in_flight > 0 && word(*f).is_inert()) {
+        assert!(word(f).acquire().is_none() && word(f).release(&Grant::ONE).is_none());
+        assert!(word(f).turn_away(&Request::new().now(), 0).is_none());
+    }
+    assert!(Word::GATE.is_inert());
+}
+
+#[test]
 fn the_gate_is_asked_for_everything() {
     assert!(Word::GATE.acquire().is_none() && Word::GATE.release(&Grant::ONE).is_none());
     assert!(Word::GATE.turn_away(&Request::new().now(), 0).is_none());

@@ -23,7 +23,7 @@ fn a_newcomer_gets_the_slot_or_is_woken_for_it() {
 
 #[test]
 fn two_callers_share_one_slot_one_after_the_other() {
-    let queued = model(1, 1).explore(|bulkhead| {
+    let queued = model(1, 1).preemptions_if_fast(3).explore(|bulkhead| {
         let other = thread::spawn({
             let bulkhead = bulkhead.clone();
             move || block_on(bulkhead.execute(async {})).unwrap()
@@ -40,7 +40,7 @@ fn two_callers_share_one_slot_one_after_the_other() {
 #[test]
 fn three_callers_share_one_slot_one_after_the_other() {
     // Three tasks that park and wake are too many for the whole search: 3 preemptions come to 5000 executions, 5 to 264 000.
-    let queued = model(1, 2).preemptions(3).explore(|bulkhead| {
+    let queued = model(1, 2).preemptions(3).preemptions_if_fast(1).explore(|bulkhead| {
         let others = [(); 2].map(|()| {
             let bulkhead = bulkhead.clone();
             thread::spawn(move || block_on(bulkhead.execute(async {})).unwrap())

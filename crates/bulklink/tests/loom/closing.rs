@@ -135,7 +135,7 @@ fn the_end_comes_with_a_slot_that_nobody_takes() {
 
 #[test]
 fn the_end_comes_with_the_last_of_two_slots() {
-    model(2, 0).explore(|bulkhead| {
+    model(2, 0).preemptions_if_fast(1).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
         let first = thread::spawn(move || drop(one));
         let second = thread::spawn(move || drop(other));

@@ -58,7 +58,7 @@ fn one_who_begins_to_listen_during_a_hand_over_hears_all_of_it_or_nothing() {
 #[test]
 fn one_who_stops_listening_has_missed_nothing_in_between() {
     // What was taken to be told before that reaches it, also if it is told after.
-    let told = model(2, 0).explore(|bulkhead| {
+    let told = model(2, 0).preemptions_if_fast(3).explore(|bulkhead| {
         let recorder = Recorder::attached(bulkhead);
         let others = [(); 2].map(|()| pass_through_on_a_thread(bulkhead));
         assert!(recorder.detach(bulkhead));

@@ -10,6 +10,7 @@ mod call;
 mod closing;
 mod deadline;
 mod events;
+mod fast;
 mod handover;
 mod model;
 mod observed;

@@ -24,7 +24,7 @@ fn two_releases_serve_two_waiters() {
 
 #[test]
 fn two_releases_and_a_dropped_call_serve_the_two_that_stay() {
-    let withdrawn = model(2, 3).explore(|bulkhead| {
+    let withdrawn = model(2, 3).preemptions_if_fast(3).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
         let [first, second, third] = Call::line(bulkhead);
         let release = thread::spawn(move || drop(one));

@@ -67,7 +67,7 @@ fn a_rejection_is_announced_to_the_latest_waker_or_found_by_its_poll() {
 
 #[test]
 fn the_latest_waker_is_told_whichever_of_two_answers_comes_first() {
-    let outcomes = model(1, 1).explore(|bulkhead| {
+    let outcomes = model(1, 1).preemptions_if_fast(3).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut call = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));

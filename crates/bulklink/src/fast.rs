@@ -1,0 +1,114 @@
+//! The gate's word, shared: applied by compare-and-swap, and taken away by whoever works with the gate.
+
+use bulklink_core::{Grant, Rejection, Request, Word};
+
+pub(crate) use imp::FastPath;
+
+#[cfg(all(target_has_atomic = "64", not(bulklink_lock_only)))]
+mod imp {
+    #[cfg(not(bulklink_loom))]
+    use core::sync::atomic::{AtomicU64, Ordering};
+    #[cfg(bulklink_loom)]
+    use loom::sync::atomic::{AtomicU64, Ordering};
+
+    use super::{Grant, Rejection, Request, Word};
+
+    /// What can be decided without the lock.
+    #[derive(Debug)]
+    pub(crate) struct FastPath(AtomicU64);
+
+    impl FastPath {
+        pub(crate) fn new() -> Self {
+            FastPath(AtomicU64::new(Word::GATE.to_bits()))
+        }
+
+        /// A grant for a simple request, if one is on offer.
+        #[inline]
+        pub(crate) fn acquire(&self) -> Option<Grant> {
+            self.apply(Ordering::Acquire, Word::acquire)
+        }
+
+        /// Whether it was enough to say so here that an operation has ended.
+        #[inline]
+        pub(crate) fn release(&self, grant: &Grant) -> bool {
+            self.apply(Ordering::Release, |word| Some((word.release(grant)?, ()))).is_some()
+        }
+
+        /// A counted rejection of a simple request, if it is certain.
+        #[inline]
+        pub(crate) fn turn_away(&self, request: &Request, waiting_room: u32) -> Option<Rejection> {
+            self.apply(Ordering::Relaxed, |word| word.turn_away(request, waiting_room))
+        }
+
+        #[inline]
+        fn apply<T>(&self, order: Ordering, step: impl Fn(Word) -> Option<(Word, T)>) -> Option<T> {
+            let mut bits = self.0.load(Ordering::Relaxed);
+            loop {
+                let (after, result) = step(Word::from_bits(bits))?;
+                match self.0.compare_exchange_weak(bits, after.to_bits(), order, Ordering::Relaxed) {
+                    Ok(_) => return Some(result),
+                    Err(changed) => bits = changed,
+                }
+            }
+        }
+
+        /// How things stand. Only a hint, as it is out of date at once.
+        pub(crate) fn peek(&self) -> Word {
+            Word::from_bits(self.0.load(Ordering::Relaxed))
+        }
+
+        /// Takes the word away, to be folded into the gate. Under the lock only.
+        pub(crate) fn take(&self) -> Word {
+            let word = self.peek();
+            // Nothing succeeds on it, so nobody but the holder of the lock can change it.
+            if word.is_inert() {
+                return word;
+            }
+            Word::from_bits(self.0.swap(Word::GATE.to_bits(), Ordering::Acquire))
+        }
+
+        /// Puts the gate's word in place, after [`take`](FastPath::take). Under the lock only.
+        pub(crate) fn put(&self, word: Word) {
+            if self.peek() != word {
+                self.0.store(word.to_bits(), Ordering::Release);
+            }
+        }
+    }
+}
+
+/// Without atomics of 64 bits, the lock has to do.
+#[cfg(not(all(target_has_atomic = "64", not(bulklink_lock_only))))]
+mod imp {
+    use super::{Grant, Rejection, Request, Word};
+
+    #[derive(Debug)]
+    pub(crate) struct FastPath;
+
+    impl FastPath {
+        pub(crate) fn new() -> Self {
+            FastPath
+        }
+
+        pub(crate) fn acquire(&self) -> Option<Grant> {
+            None
+        }
+
+        pub(crate) fn release(&self, _grant: &Grant) -> bool {
+            false
+        }
+
+        pub(crate) fn turn_away(&self, _request: &Request, _waiting_room: u32) -> Option<Rejection> {
+            None
+        }
+
+        pub(crate) fn peek(&self) -> Word {
+            Word::GATE
+        }
+
+        pub(crate) fn take(&self) -> Word {
+            Word::GATE
+        }
+
+        pub(crate) fn put(&self, _word: Word) {}
+    }
+}

@@ -1,0 +1,270 @@
+//! The fast path: the word against the lock. Counts of one bit make every other step go to the gate.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bulklink::{EventKind, Reason, Request};
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread;
+
+use crate::call::Call;
+use crate::model::{Front, check_identities, model};
+use crate::recorder::Recorder;
+
+/// Runs this on a thread of its own.
+fn beside<T: 'static>(bulkhead: &Front, work: impl FnOnce(&Front) -> T + 'static) -> thread::JoinHandle<T> {
+    let bulkhead = bulkhead.clone();
+    thread::spawn(move || work(&bulkhead))
+}
+
+/// Lets the word offer this many slots, which have then been in use at once before.
+fn warm(bulkhead: &Front, slots: usize) {
+    drop((0..slots).map(|_| bulkhead.try_slot().unwrap()).collect::<Vec<_>>());
+}
+
+#[test]
+fn counts_that_overflow_lose_nothing() {
+    model(2, 0).explore(|bulkhead| {
+        warm(bulkhead, 2);
+        let other = beside(bulkhead, |bulkhead| {
+            drop(bulkhead.try_slot().unwrap());
+            drop(bulkhead.try_slot().unwrap());
+        });
+        drop(bulkhead.try_slot().unwrap());
+        other.join().unwrap();
+        let status = bulkhead.status();
+        assert_eq!((status.totals.admitted, status.totals.finished, status.totals.rejected()), (5, 5, 0));
+    });
+}
+
+#[test]
+fn rejections_that_overflow_lose_nothing() {
+    model(1, 0).explore(|bulkhead| {
+        let held = bulkhead.try_slot().unwrap();
+        let work = |bulkhead: &Front| {
+            for _ in 0..2 {
+                let rejection = bulkhead.try_slot().unwrap_err();
+                assert_eq!(rejection.reason(), Reason::Saturated);
+                assert_eq!((rejection.figures().in_flight(), rejection.figures().capacity()), (1, 1));
+            }
+        };
+        let other = beside(bulkhead, work);
+        work(bulkhead);
+        other.join().unwrap();
+        assert_eq!(bulkhead.status().totals.saturated, 4);
+        drop(held);
+    });
+}
+
+#[test]
+fn try_never_fails_though_there_is_room() {
+    model(2, 0).explore(|bulkhead| {
+        warm(bulkhead, 2);
+        let other = beside(bulkhead, |bulkhead| {
+            drop(bulkhead.try_slot().unwrap());
+            check_identities(&bulkhead.status());
+        });
+        drop(bulkhead.try_slot().unwrap());
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_status_in_between_is_of_one_moment() {
+    let seen = model(2, 0).explore(|bulkhead| {
+        warm(bulkhead, 2);
+        let other = beside(bulkhead, |bulkhead| drop(bulkhead.try_slot().unwrap()));
+        let status = bulkhead.status();
+        check_identities(&status);
+        other.join().unwrap();
+        (status.in_flight, status.totals.admitted)
+    });
+    assert_eq!(seen, BTreeSet::from([(0, 2), (1, 3), (0, 3)]));
+}
+
+#[test]
+fn a_new_peak_is_never_missed() {
+    let peaks = model(3, 0).preemptions(3).explore(|bulkhead| {
+        let held = bulkhead.try_slot().unwrap();
+        let other = beside(bulkhead, |bulkhead| drop(bulkhead.try_slot().unwrap()));
+        let mine = bulkhead.try_slot().unwrap();
+        // Taken as soon as it can have been three.
+        let overlap = bulkhead.status().in_flight;
+        drop(mine);
+        other.join().unwrap();
+        drop(held);
+        let peak = bulkhead.status().peak_in_flight;
+        assert!(peak >= overlap && peak >= 2);
+        peak
+    });
+    assert_eq!(peaks, BTreeSet::from([2, 3]));
+}
+
+#[test]
+fn one_slot_is_held_by_one_at_a_time_and_shows_what_the_one_before_did() {
+    model(1, 0).explore(|bulkhead| {
+        warm(bulkhead, 1);
+        let entries = Arc::new(AtomicUsize::new(0));
+        let work = {
+            let entries = Arc::clone(&entries);
+            move |bulkhead: &Front| {
+                let admitted = bulkhead.try_slot().ok().map(|_slot| {
+                    let before = entries.load(Ordering::Relaxed);
+                    entries.store(before + 1, Ordering::Relaxed);
+                });
+                usize::from(admitted.is_some())
+            }
+        };
+        let other = beside(bulkhead, work.clone());
+        let admitted = work(bulkhead) + other.join().unwrap();
+        assert_eq!(entries.load(Ordering::Relaxed), admitted);
+        assert_eq!(bulkhead.status().totals.saturated, 2 - admitted as u64);
+    });
+}
+
+#[test]
+fn shrinking_below_what_runs_stops_admissions_until_it_has_drained() {
+    model(2, 0).explore(|bulkhead| {
+        warm(bulkhead, 2);
+        let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
+        let release = thread::spawn(move || drop(one));
+        bulkhead.resize(1).unwrap();
+        assert!(bulkhead.try_slot().is_err(), "as one still runs");
+        release.join().unwrap();
+        assert!(bulkhead.try_slot().is_err());
+        drop(other);
+        drop(bulkhead.try_slot().unwrap());
+    });
+}
+
+#[test]
+fn nothing_is_admitted_on_a_capacity_that_is_gone() {
+    let most = model(2, 0).explore(|bulkhead| {
+        warm(bulkhead, 2);
+        let held = bulkhead.try_slot().unwrap();
+        let other = beside(bulkhead, |bulkhead| bulkhead.try_slot_owned().is_ok());
+        bulkhead.resize(1).unwrap();
+        let in_flight = bulkhead.status().in_flight;
+        let admitted = other.join().unwrap();
+        drop(held);
+        (admitted, in_flight)
+    });
+    // Admitted means before the resize, so that its slot may still be there after it; never after.
+    assert_eq!(most, BTreeSet::from([(false, 1), (true, 1), (true, 2)]));
+}
+
+#[test]
+fn closing_ends_what_the_word_offered() {
+    let admitted = model(1, 0).explore(|bulkhead| {
+        warm(bulkhead, 1);
+        let other = beside(bulkhead, |bulkhead| {
+            let slot = bulkhead.try_slot();
+            (slot.is_ok(), slot.err().map(|rejection| rejection.reason()))
+        });
+        bulkhead.close();
+        assert_eq!(bulkhead.try_slot().unwrap_err().reason(), Reason::Closed);
+        let (admitted, reason) = other.join().unwrap();
+        assert!(admitted || reason == Some(Reason::Closed));
+        let totals = bulkhead.status().totals;
+        assert_eq!((totals.admitted, totals.closed()), (1 + u64::from(admitted), 2 - u64::from(admitted)));
+        admitted
+    });
+    assert_eq!(admitted, BTreeSet::from([false, true]));
+}
+
+#[test]
+fn the_queue_takes_the_word_away_and_gives_it_back() {
+    model(1, 1).explore(|bulkhead| {
+        warm(bulkhead, 1);
+        let held = bulkhead.try_slot_owned().unwrap();
+        let release = thread::spawn(move || drop(held));
+        let mut call = Call::new(bulkhead);
+        match call.poll() {
+            std::task::Poll::Ready(slot) => drop(slot.unwrap()),
+            std::task::Poll::Pending => {
+                release.join().unwrap();
+                drop(call.granted());
+                drop(bulkhead.try_slot().unwrap());
+                return;
+            }
+        }
+        release.join().unwrap();
+        drop(bulkhead.try_slot().unwrap());
+    });
+}
+
+#[test]
+fn a_full_waiting_room_turns_away_without_the_lock_only_while_it_is_full() {
+    let outcomes = model(1, 1).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let first = Call::new(bulkhead).queued();
+        let leave = thread::spawn(move || drop(first));
+        let mut second = Call::new(bulkhead);
+        let rejected = match second.poll() {
+            std::task::Poll::Ready(answer) => {
+                let rejection = answer.unwrap_err();
+                assert_eq!((rejection.figures().waiting(), rejection.figures().in_use()), (1, 1));
+                true
+            }
+            std::task::Poll::Pending => false,
+        };
+        leave.join().unwrap();
+        drop(held);
+        if !rejected {
+            drop(second.granted());
+        }
+        let totals = bulkhead.status().totals;
+        assert_eq!((totals.saturated, totals.cancelled), (u64::from(rejected), 1));
+        rejected
+    });
+    assert_eq!(outcomes, BTreeSet::from([false, true]));
+}
+
+#[test]
+fn who_is_turned_away_is_told_to_an_observer_who_sees_it_counted() {
+    let told = model(1, 0).explore(|bulkhead| {
+        let held = bulkhead.try_slot().unwrap();
+        let other = beside(bulkhead, |bulkhead| assert!(bulkhead.try_slot().is_err()));
+        let recorder = Recorder::attached(bulkhead);
+        let counted_before = bulkhead.status().totals.saturated;
+        other.join().unwrap();
+        recorder.detach(bulkhead);
+        let told = recorder.kinds().iter().filter(|kind| **kind == EventKind::Saturated).count();
+        assert!(counted_before + told as u64 >= 1, "counted later, and not told");
+        assert_eq!(bulkhead.status().totals.saturated, 1);
+        drop(held);
+        told
+    });
+    assert_eq!(told, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn who_comes_and_goes_is_told_to_an_observer_who_comes_in_between() {
+    model(1, 0).explore(|bulkhead| {
+        warm(bulkhead, 1);
+        let other = beside(bulkhead, |bulkhead| drop(bulkhead.try_slot().unwrap()));
+        let recorder = Recorder::attached(bulkhead);
+        let before = bulkhead.status();
+        other.join().unwrap();
+        recorder.detach(bulkhead);
+        let after = bulkhead.status();
+        let count = |wanted| recorder.kinds().iter().filter(|kind| **kind == wanted).count() as u64;
+        assert!(count(EventKind::Admitted) >= after.totals.admitted - before.totals.admitted);
+        assert!(count(EventKind::Released) >= after.totals.finished - before.totals.finished);
+    });
+}
+
+#[test]
+fn a_heavy_request_holds_the_word_until_it_is_done() {
+    model(2, 0).explore(|bulkhead| {
+        warm(bulkhead, 2);
+        let other = beside(bulkhead, |bulkhead| {
+            let heavy = bulkhead.try_slot_with(Request::new().cost(2));
+            if heavy.is_ok() {
+                assert!(bulkhead.try_slot().is_err(), "both units are taken");
+            }
+        });
+        drop(bulkhead.try_slot());
+        other.join().unwrap();
+    });
+}
