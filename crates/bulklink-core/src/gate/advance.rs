@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::Gate;
-use crate::queue::{Key, Outcome, Waiting};
+use crate::queue::{Place, Waiting};
 use crate::{EventKind, Instant, Reason, Rejection};
 
 impl<W> Gate<W> {
@@ -40,11 +40,11 @@ impl<W> Gate<W> {
     /// Advances, and returns the instant that counts.
     pub(super) fn advance_to(&mut self, now: Instant) -> Instant {
         self.mark = if self.queue.len() > 0 { now.max(self.mark) } else { now };
-        while let Some(key) = self.queue.due(self.mark) {
-            self.expire(key);
+        while let Some(place) = self.queue.due(self.mark) {
+            self.expire(place);
         }
-        while let Some(key) = self.next_admissible() {
-            self.hand_over(key);
+        while let Some(place) = self.next_admissible() {
+            self.hand_over(place);
         }
         self.mark
     }
@@ -62,26 +62,28 @@ impl<W> Gate<W> {
         self.queue.next_deadline()
     }
 
-    fn next_admissible(&self) -> Option<Key> {
-        self.queue.head().filter(|(_, cost)| cost.get() <= self.free()).map(|(key, _)| key)
+    fn next_admissible(&self) -> Option<Place> {
+        let (place, first) = self.queue.first()?;
+        (first.cost.get() <= self.free()).then_some(place)
     }
 
-    fn expire(&mut self, key: Key) {
-        let Waiting { cost, since, deadline, waker } = self.queue.leave(key);
+    fn expire(&mut self, place: Place) {
+        let limit = self.queue.deadline(self.queue.waiting(place)).unwrap_or(self.mark);
+        let Waiting { cost, since, waker, .. } = self.queue.leave(place);
         let waited = self.mark.nanos_since(since);
         self.totals.expired += 1;
         self.note(EventKind::Expired, |event| event.queued().cost(cost.get() as usize).waited(waited));
-        self.turn_out(key, Reason::Expired, waited, deadline.nanos_since(since));
+        self.turn_out(place, Reason::Expired, waited, limit.nanos_since(since));
         self.wakes.extend(waker);
     }
 
-    fn hand_over(&mut self, key: Key) {
-        let Waiting { cost, since, waker, .. } = self.queue.leave(key);
-        let waited = self.mark.nanos_since(since);
+    fn hand_over(&mut self, place: Place) {
+        let Waiting { cost, since, .. } = *self.queue.waiting(place);
+        let waited_nanos = self.mark.nanos_since(since);
+        let waker = self.queue.grant(place, waited_nanos);
         self.take(cost.get());
-        self.count_wait(cost.get(), waited);
-        self.note(EventKind::Admitted, |event| event.queued().cost(cost.get() as usize).waited(waited));
-        self.queue.settle(key, Outcome::Granted { cost, waited_nanos: waited });
+        self.count_wait(cost.get(), waited_nanos);
+        self.note(EventKind::Admitted, |event| event.queued().cost(cost.get() as usize).waited(waited_nanos));
         self.wakes.extend(waker);
     }
 
@@ -93,8 +95,8 @@ impl<W> Gate<W> {
     }
 
     /// Leaves a rejection in the place of a request that has left the line.
-    pub(super) fn turn_out(&mut self, key: Key, reason: Reason, waited_nanos: u64, limit_nanos: u64) {
+    pub(super) fn turn_out(&mut self, place: Place, reason: Reason, waited_nanos: u64, limit_nanos: u64) {
         let rejection = Rejection { reason, figures: self.figures(), waited_nanos, limit_nanos };
-        self.queue.settle(key, Outcome::Rejected(rejection));
+        self.queue.reject(place, rejection);
     }
 }

@@ -3,7 +3,6 @@
 use core::num::NonZeroU32;
 
 use super::{Entry, Gate, Grant};
-use crate::queue::Waiting;
 use crate::{EventKind, Instant, Invalid, Reason, Rejection, Request, Ticket};
 
 /// What is to be done with a request whose deadline, if any, is still ahead.
@@ -104,7 +103,7 @@ impl<W> Gate<W> {
 
     fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant) -> Ticket {
         let deadline = request.deadline(now, self.wait_limit);
-        let ticket = self.queue.push(Waiting { cost, since: now, deadline, waker: None });
+        let ticket = self.queue.push(cost, now, deadline);
         self.totals.queued += 1;
         self.totals.queued_units = self.totals.queued_units.wrapping_add(cost.get().into());
         self.peaks.waiting = self.peaks.waiting.max(self.queue.len());

@@ -1,9 +1,7 @@
 //! The way of those who are in: parking, collecting, withdrawing, giving back. None of it takes the time.
 
-use core::num::NonZeroU32;
-
 use super::{Collected, Gate, Grant};
-use crate::queue::{Outcome, Removed, Standing, Waiting};
+use crate::queue::{Granted, Outcome, Standing, Waiting};
 use crate::{EventKind, Instant, Ticket};
 
 impl<W> Gate<W> {
@@ -31,17 +29,15 @@ impl<W> Gate<W> {
     /// The instant from which on a ticket that still waits is too late.
     #[must_use]
     pub fn deadline(&self, ticket: &Ticket) -> Option<Instant> {
-        self.queue.get(ticket).map(|waiting| waiting.deadline).filter(|&deadline| deadline < Instant::FAR_FUTURE)
+        self.queue.deadline(self.queue.get(ticket)?)
     }
 
     /// Redeems a ticket, or gives it back if it still waits.
     pub fn collect(&mut self, ticket: Ticket) -> Collected {
-        if self.is_waiting(&ticket) {
-            return Collected::Waiting(ticket);
-        }
         match self.queue.redeem(ticket) {
-            Outcome::Granted { cost, .. } => Collected::Granted(Grant { cost }),
-            Outcome::Rejected(rejection) => Collected::Rejected(rejection),
+            Ok(Outcome::Granted(granted)) => Collected::Granted(Grant { cost: granted.cost }),
+            Ok(Outcome::Rejected(rejection)) => Collected::Rejected(rejection),
+            Err(ticket) => Collected::Waiting(ticket),
         }
     }
 
@@ -59,14 +55,13 @@ impl<W> Gate<W> {
     ///
     /// Whoever observes and wants the wait in the event exact calls [`tell`](Gate::tell) first.
     pub fn cancel(&mut self, ticket: Ticket) -> Option<W> {
-        match self.queue.remove(ticket) {
-            Removed::Waiting(waiting) => self.withdraw(waiting),
-            Removed::Settled(Outcome::Granted { cost, waited_nanos }) => {
-                self.abandon(cost, waited_nanos);
-                None
-            }
-            Removed::Settled(Outcome::Rejected(_)) => None,
+        if let Some(waiting) = self.queue.withdraw(&ticket) {
+            return self.withdraw(waiting);
         }
+        if let Ok(Outcome::Granted(granted)) = self.queue.redeem(ticket) {
+            self.abandon(granted);
+        }
+        None
     }
 
     /// Whether to [cancel](Gate::cancel) this ticket would let others in, so that the time is wanted with it.
@@ -86,7 +81,8 @@ impl<W> Gate<W> {
         waiting.waker
     }
 
-    fn abandon(&mut self, cost: NonZeroU32, waited_nanos: u64) {
+    fn abandon(&mut self, granted: Granted) {
+        let Granted { cost, waited_nanos } = granted;
         self.give_back(cost.get());
         self.totals.abandoned += 1;
         self.totals.abandoned_units = self.totals.abandoned_units.wrapping_add(cost.get().into());
