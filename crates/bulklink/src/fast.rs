@@ -65,6 +65,7 @@ mod imp {
         }
 
         /// Takes the word away, to be folded into the gate. Under the lock only.
+        #[inline]
         pub(crate) fn take(&self) -> Word {
             let word = self.peek();
             // Nothing succeeds on it, so nobody but the holder of the lock can change it.
@@ -75,6 +76,7 @@ mod imp {
         }
 
         /// Puts the gate's word in place, after [`take`](FastPath::take). Under the lock only.
+        #[inline]
         pub(crate) fn put(&self, word: Word) {
             if self.peek() != word {
                 self.0.store(word.to_bits(), Ordering::Release);
@@ -116,10 +118,12 @@ mod imp {
             Word::GATE
         }
 
+        #[inline]
         pub(crate) fn take(&self) -> Word {
             Word::GATE
         }
 
+        #[inline]
         pub(crate) fn put(&self, _word: Word) {}
     }
 }

@@ -79,6 +79,7 @@ impl Shared {
 
     /// Gives the gate an input, and does all that follows from it before it returns. An input that lets others in brings the
     /// time along and advances. Whatever the answer displaced is the caller's to drop, outside the lock.
+    #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut State) -> T) -> T {
         let (answer, outputs) = self.look(|state| {
             let answer = input(state);
@@ -88,16 +89,16 @@ impl Shared {
         answer
     }
 
+    #[inline]
     fn deliver(&self, mut outputs: Option<Outputs>) {
         while let Some(batch) = outputs {
-            let complete = batch.complete;
-            batch.deliver(self);
-            outputs = if complete { None } else { self.look(State::outputs) };
+            outputs = if batch.deliver(self) { None } else { self.look(State::outputs) };
         }
     }
 
     /// Works with the gate, without doing anything that others would have to hear of. While it lasts, nothing happens without
     /// the lock.
+    #[inline]
     pub(crate) fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         self.state.with(|state| {
             state.gate.fold(self.fast.take());
@@ -170,14 +171,11 @@ impl Shared {
     fn ask(&self, request: &Request, now: Option<Instant>, waker: &mut Option<Waker>) -> Answer {
         self.input(|State { gate, .. }| {
             let entry = match now {
-                Some(now) => gate.enter(request, now).map(Some),
-                None => gate.enter_untimed(request),
+                Some(now) => gate.enter_parking(request, now, waker).map(Some),
+                None => gate.enter_untimed_parking(request, waker),
             };
             match entry {
                 Ok(Some(Entry::Queued(ticket))) => {
-                    if let Some(waker) = waker.take() {
-                        gate.park(&ticket, waker);
-                    }
                     let deadline = gate.deadline(&ticket);
                     Answer::Entry(Entry::Queued(ticket), deadline)
                 }
@@ -239,8 +237,9 @@ impl Shared {
 
 impl State {
     /// What an input left to be done outside the lock, a batch at a time.
+    #[inline]
     fn outputs(&mut self) -> Option<Outputs> {
         debug_assert!(!self.gate.wants_now(), "whoever lets others in advances");
-        self.gate.has_output().then(|| Outputs::take(&mut self.gate, &self.handlers))
+        Outputs::take(&mut self.gate, &self.handlers)
     }
 }

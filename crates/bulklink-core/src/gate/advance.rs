@@ -16,6 +16,7 @@ impl<W> Gate<W> {
     }
 
     /// Moves what can be moved without knowing the time; `false` if it is [needed](Gate::needs_now).
+    #[inline]
     pub fn advance_untimed(&mut self) -> bool {
         let possible = !self.needs_now();
         if possible && self.wants_now() {
@@ -26,6 +27,7 @@ impl<W> Gate<W> {
 
     /// Whether nothing can be moved without knowing the time: somebody waits, and that wait is measured or ends at some time.
     #[must_use]
+    #[inline]
     pub fn needs_now(&self) -> bool {
         self.queue.len() > 0 && (self.measures_waits || self.next_deadline().is_some())
     }
@@ -52,6 +54,7 @@ impl<W> Gate<W> {
     /// Whether slots could move if the time were known: somebody waits, and the head's units are free. Then
     /// [`advance`](Gate::advance) is owed.
     #[must_use]
+    #[inline]
     pub fn wants_now(&self) -> bool {
         self.next_admissible().is_some()
     }
@@ -62,6 +65,7 @@ impl<W> Gate<W> {
         self.queue.next_deadline()
     }
 
+    #[inline]
     fn next_admissible(&self) -> Option<Place> {
         let (place, first) = self.queue.first()?;
         (first.cost.get() <= self.free()).then_some(place)
@@ -77,6 +81,7 @@ impl<W> Gate<W> {
         self.wakes.extend(waker);
     }
 
+    #[inline]
     fn hand_over(&mut self, place: Place) {
         let Waiting { cost, since, .. } = *self.queue.waiting(place);
         let waited_nanos = self.mark.nanos_since(since);
@@ -87,6 +92,7 @@ impl<W> Gate<W> {
         self.wakes.extend(waker);
     }
 
+    #[inline]
     fn count_wait(&mut self, cost: u32, waited_nanos: u64) {
         self.totals.admitted_from_queue += 1;
         self.totals.admitted_from_queue_units = self.totals.admitted_from_queue_units.wrapping_add(cost.into());

@@ -24,6 +24,19 @@ impl<W> Gate<W> {
     ///
     /// If the cost is zero or more than the whole capacity. That is counted nowhere.
     pub fn enter_untimed(&mut self, request: &Request) -> Result<Option<Entry>, Invalid> {
+        self.enter_untimed_parking(request, &mut None)
+    }
+
+    /// As [`enter_untimed`](Gate::enter_untimed), and [parks](Gate::park) `waker` if that means to wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`enter_untimed`](Gate::enter_untimed).
+    pub fn enter_untimed_parking(
+        &mut self,
+        request: &Request,
+        waker: &mut Option<W>,
+    ) -> Result<Option<Entry>, Invalid> {
         if self.closed {
             return Ok(Some(self.turn_away_closed(request)));
         }
@@ -36,7 +49,7 @@ impl<W> Gate<W> {
             Verdict::Saturated => Some(self.turn_away_saturated(cost)),
             Verdict::Expired => Some(self.turn_away_expired(cost)),
             Verdict::Queue if self.would_time(request) => None,
-            Verdict::Queue => Some(Entry::Queued(self.join(request, cost, Instant::FAR_FUTURE))),
+            Verdict::Queue => Some(Entry::Queued(self.join(request, cost, Instant::FAR_FUTURE, waker.take()))),
         })
     }
 
@@ -48,6 +61,15 @@ impl<W> Gate<W> {
     ///
     /// If the cost is zero or more than the whole capacity. That is counted nowhere.
     pub fn enter(&mut self, request: &Request, now: Instant) -> Result<Entry, Invalid> {
+        self.enter_parking(request, now, &mut None)
+    }
+
+    /// As [`enter`](Gate::enter), and [parks](Gate::park) `waker` if that means to wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`enter`](Gate::enter).
+    pub fn enter_parking(&mut self, request: &Request, now: Instant, waker: &mut Option<W>) -> Result<Entry, Invalid> {
         if self.closed {
             return Ok(self.turn_away_closed(request));
         }
@@ -58,17 +80,19 @@ impl<W> Gate<W> {
         }
         Ok(match self.judge(request, cost) {
             Verdict::Admit => self.admit(cost),
-            Verdict::Queue => Entry::Queued(self.join(request, cost, now)),
+            Verdict::Queue => Entry::Queued(self.join(request, cost, now, waker.take())),
             Verdict::Saturated => self.turn_away_saturated(cost),
             Verdict::Expired => self.turn_away_expired(cost),
         })
     }
 
     /// Whether it matters when this one joins the queue.
+    #[inline]
     fn would_time(&self, request: &Request) -> bool {
         self.measures_waits || request.within.is_some() || self.wait_limit.is_some()
     }
 
+    #[inline]
     fn check_cost(&self, request: &Request) -> Result<NonZeroU32, Invalid> {
         match u32::try_from(request.cost).ok().and_then(NonZeroU32::new) {
             Some(cost) if cost.get() <= self.capacity => Ok(cost),
@@ -81,6 +105,7 @@ impl<W> Gate<W> {
         Invalid::new("cost", cost, format_args!("must be from 1 to the capacity, {}", self.capacity))
     }
 
+    #[inline]
     fn judge(&self, request: &Request, cost: NonZeroU32) -> Verdict {
         if self.queue.len() == 0 && cost.get() <= self.free() {
             Verdict::Admit
@@ -95,15 +120,17 @@ impl<W> Gate<W> {
         }
     }
 
+    #[inline]
     fn admit(&mut self, cost: NonZeroU32) -> Entry {
         self.take(cost.get());
         self.note(EventKind::Admitted, |event| event.cost(cost.get() as usize));
         Entry::Granted(Grant { cost })
     }
 
-    fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant) -> Ticket {
+    #[inline]
+    fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant, waker: Option<W>) -> Ticket {
         let deadline = request.deadline(now, self.wait_limit);
-        let ticket = self.queue.push(cost, now, deadline);
+        let ticket = self.queue.push(cost, now, deadline, waker);
         self.totals.queued += 1;
         self.totals.queued_units = self.totals.queued_units.wrapping_add(cost.get().into());
         self.peaks.waiting = self.peaks.waiting.max(self.queue.len());

@@ -7,6 +7,7 @@ use crate::{EventKind, Instant, Ticket};
 impl<W> Gate<W> {
     /// Leaves `waker` to be given out by [`poll_wake`](Gate::poll_wake) when the ticket is settled. Returns what it displaced,
     /// to be dropped outside the caller's lock; if the ticket is settled already, that is `waker` itself: collect it.
+    #[inline]
     pub fn park(&mut self, ticket: &Ticket, waker: W) -> Option<W> {
         match self.queue.get_mut(ticket) {
             Some(waiting) => waiting.waker.replace(waker),
@@ -22,6 +23,7 @@ impl<W> Gate<W> {
 
     /// The waker parked with a ticket that still waits.
     #[must_use]
+    #[inline]
     pub fn parked(&self, ticket: &Ticket) -> Option<&W> {
         self.queue.get(ticket)?.waker.as_ref()
     }
@@ -33,6 +35,7 @@ impl<W> Gate<W> {
     }
 
     /// Redeems a ticket, or gives it back if it still waits.
+    #[inline]
     pub fn collect(&mut self, ticket: Ticket) -> Collected {
         match self.queue.redeem(ticket) {
             Ok(Outcome::Granted(granted)) => Collected::Granted(Grant { cost: granted.cost }),
@@ -42,6 +45,7 @@ impl<W> Gate<W> {
     }
 
     /// Ends an operation: its units are free again. If somebody waits for them, [`wants_now`](Gate::wants_now) is now true.
+    #[inline]
     pub fn release(&mut self, grant: Grant) {
         let cost = grant.cost.get();
         self.give_back(cost);

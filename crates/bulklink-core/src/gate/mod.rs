@@ -148,12 +148,14 @@ impl<W> Gate<W> {
         self.measures_waits
     }
 
+    #[inline]
     fn free(&self) -> u32 {
         self.capacity.saturating_sub(self.in_use)
     }
 
     /// The occupancy at this moment.
     #[must_use]
+    #[inline]
     pub fn figures(&self) -> Figures {
         Figures {
             in_flight: self.in_flight,
@@ -165,6 +167,7 @@ impl<W> Gate<W> {
     }
 
     /// Records what `describe` makes of a bare event of this kind. Nothing is built while nobody observes.
+    #[inline]
     fn note(&mut self, kind: EventKind, describe: impl FnOnce(Event) -> Event) {
         if self.events.observed {
             let event = Event { is_closed: self.closed, ..Event::new(kind, self.figures()) };
@@ -173,6 +176,7 @@ impl<W> Gate<W> {
     }
 
     /// Takes the units for one operation and counts it as admitted.
+    #[inline]
     fn take(&mut self, cost: u32) {
         self.in_flight += 1;
         self.in_use += cost;
@@ -183,12 +187,14 @@ impl<W> Gate<W> {
     }
 
     /// Gives the units of one operation back.
+    #[inline]
     fn give_back(&mut self, cost: u32) {
         self.in_flight -= 1;
         self.in_use -= cost;
     }
 
     /// Tells those who wait for it that the gate is closed and empty, if it is.
+    #[inline]
     fn note_drained(&mut self) {
         if self.is_drained() {
             self.note(EventKind::Drained, |event| event);

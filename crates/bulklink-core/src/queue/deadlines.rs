@@ -43,6 +43,7 @@ impl Deadlines {
     }
 
     /// The one that comes first; of equal deadlines, that of whoever came first.
+    #[inline]
     pub(super) fn first(&self) -> Option<&Due> {
         let listed = self.in_order.first().map(|place| &self.entries[place]);
         match self.others.first().map(|place| &self.entries[place]) {

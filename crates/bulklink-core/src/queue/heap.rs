@@ -15,6 +15,7 @@ impl Heap {
         Heap { places: Vec::new() }
     }
 
+    #[inline]
     pub(super) fn first(&self) -> Option<Place> {
         self.places.first().copied()
     }

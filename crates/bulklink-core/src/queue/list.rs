@@ -26,6 +26,7 @@ impl List {
         List { first: None, last: None }
     }
 
+    #[inline]
     pub(super) fn first(&self) -> Option<Place> {
         self.first
     }
@@ -39,6 +40,7 @@ impl List {
     }
 
     /// Adds one that has been made with the [links of the last](List::links_of_last).
+    #[inline]
     pub(super) fn push_back<T: Linked>(&mut self, items: &mut Slab<T>, place: Place) {
         match self.last.replace(place) {
             Some(previous) => items[previous].links_mut().next = Some(place),
@@ -47,11 +49,13 @@ impl List {
     }
 
     /// The links of whoever is added next.
+    #[inline]
     pub(super) fn links_of_last(&self) -> Links {
         Links { previous: self.last, next: None }
     }
 
     /// Takes out one whose links were these.
+    #[inline]
     pub(super) fn remove<T: Linked>(&mut self, items: &mut Slab<T>, links: Links) {
         let Links { previous, next } = links;
         match previous {

@@ -64,6 +64,7 @@ impl<W> Queue<W> {
     }
 
     /// How many wait.
+    #[inline]
     pub(crate) fn len(&self) -> u32 {
         self.len
     }
@@ -74,12 +75,13 @@ impl<W> Queue<W> {
     }
 
     /// Puts a request at the end of the line. The far future is no deadline.
-    pub(crate) fn push(&mut self, cost: NonZeroU32, since: Instant, deadline: Instant) -> Ticket {
+    #[inline]
+    pub(crate) fn push(&mut self, cost: NonZeroU32, since: Instant, deadline: Instant, waker: Option<W>) -> Ticket {
         let stamp = self.stamp.next();
         self.stamp = stamp;
         self.len += 1;
         self.units += u64::from(cost.get());
-        let waiting = Waiting { cost, since, waker: None, links: self.line.links_of_last(), due: None };
+        let waiting = Waiting { cost, since, waker, links: self.line.links_of_last(), due: None };
         let place = self.nodes.insert(Node::Waiting(stamp, waiting));
         self.line.push_back(&mut self.nodes, place);
         if deadline < Instant::FAR_FUTURE {
@@ -90,21 +92,25 @@ impl<W> Queue<W> {
     }
 
     /// The first in line.
+    #[inline]
     pub(crate) fn first(&self) -> Option<(Place, &Waiting<W>)> {
         let place = self.line.first()?;
         Some((place, self.waiting(place)))
     }
 
+    #[inline]
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|due| due.at)
     }
 
     /// The first whose deadline has come: the earliest deadline, and among equal ones the first in line.
+    #[inline]
     pub(crate) fn due(&self, now: Instant) -> Option<Place> {
         self.deadlines.first().filter(|due| due.at <= now).map(|due| due.node)
     }
 
     /// One who waits.
+    #[inline]
     pub(crate) fn waiting(&self, place: Place) -> &Waiting<W> {
         self.nodes[place].waiting().expect(WAITS)
     }
@@ -127,6 +133,7 @@ impl<W> Queue<W> {
     }
 
     /// Takes a request out of the line and leaves its grant in its place. Returns its waker.
+    #[inline]
     pub(crate) fn grant(&mut self, place: Place, waited_nanos: u64) -> Option<W> {
         self.take_out(place, waited_nanos).waker
     }
@@ -136,6 +143,7 @@ impl<W> Queue<W> {
         self.take_out(place, 0)
     }
 
+    #[inline]
     fn take_out(&mut self, place: Place, waited_nanos: u64) -> Waiting<W> {
         let node = &mut self.nodes[place];
         let granted = Granted { cost: node.waiting().expect(WAITS).cost, waited_nanos };
@@ -150,6 +158,7 @@ impl<W> Queue<W> {
         *node = Node::Rejected(node.stamp(), rejection);
     }
 
+    #[inline]
     fn unlink(&mut self, waiting: &Waiting<W>) {
         self.line.remove(&mut self.nodes, waiting.links);
         if let Some(due) = waiting.due {
@@ -160,6 +169,7 @@ impl<W> Queue<W> {
     }
 
     /// The request of a ticket that still waits.
+    #[inline]
     pub(crate) fn get(&self, ticket: &Ticket) -> Option<&Waiting<W>> {
         self.node(ticket).waiting()
     }
@@ -188,6 +198,7 @@ impl<W> Queue<W> {
     }
 
     /// Gives up the place of a ticket that has been settled; hands one that still waits back.
+    #[inline]
     pub(crate) fn redeem(&mut self, ticket: Ticket) -> Result<Outcome, Ticket> {
         let outcome = match *self.node(&ticket) {
             Node::Waiting(..) => return Err(ticket),
@@ -198,6 +209,7 @@ impl<W> Queue<W> {
         Ok(outcome)
     }
 
+    #[inline]
     fn node(&self, ticket: &Ticket) -> &Node<W> {
         let node = &self.nodes[ticket.place()];
         check(ticket, node);

@@ -19,12 +19,14 @@ impl Ticket {
         Ticket(NonZeroU64::from(place.number()) | u64::from(stamp.0.get()) << 32)
     }
 
+    #[inline]
     pub(super) fn place(&self) -> Place {
         let [_, _, _, _, place @ ..] = self.0.get().to_be_bytes();
         Place::from_number(u32::from_be_bytes(place)).expect("never zero")
     }
 
     /// Whether it is the ticket of this arrival, and not of an earlier or a later one at the same place.
+    #[inline]
     pub(super) fn is_of(&self, stamp: Stamp) -> bool {
         self.0.get() >> 32 == u64::from(stamp.0.get())
     }
@@ -35,6 +37,7 @@ impl Ticket {
 pub(super) struct Stamp(pub(super) NonZeroU32);
 
 impl Stamp {
+    #[inline]
     pub(super) fn next(self) -> Self {
         Stamp(self.0.checked_add(1).unwrap_or(NonZeroU32::MIN))
     }
@@ -72,12 +75,14 @@ pub(crate) struct Granted {
 }
 
 impl<W> Node<W> {
+    #[inline]
     pub(super) fn stamp(&self) -> Stamp {
         match self {
             Node::Waiting(stamp, _) | Node::Granted(stamp, _) | Node::Rejected(stamp, _) => *stamp,
         }
     }
 
+    #[inline]
     pub(super) fn waiting(&self) -> Option<&Waiting<W>> {
         match self {
             Node::Waiting(_, waiting) => Some(waiting),
@@ -85,6 +90,7 @@ impl<W> Node<W> {
         }
     }
 
+    #[inline]
     pub(super) fn waiting_mut(&mut self) -> Option<&mut Waiting<W>> {
         match self {
             Node::Waiting(_, waiting) => Some(waiting),
@@ -94,10 +100,12 @@ impl<W> Node<W> {
 }
 
 impl<W> Linked for Node<W> {
+    #[inline]
     fn links(&self) -> Links {
         self.waiting().expect(IN_LINE).links
     }
 
+    #[inline]
     fn links_mut(&mut self) -> &mut Links {
         &mut self.waiting_mut().expect(IN_LINE).links
     }

@@ -20,6 +20,7 @@ impl Place {
         self.0
     }
 
+    #[inline]
     const fn split(self) -> (usize, usize) {
         let position = self.0.get() as usize - 1;
         (position / CHUNK, position % CHUNK)
@@ -43,6 +44,7 @@ impl<T> Slab<T> {
         Slab { chunks: Vec::new(), vacant: None }
     }
 
+    #[inline]
     pub(crate) fn insert(&mut self, item: T) -> Place {
         let place = match self.vacant {
             Some(place) => place,
@@ -56,6 +58,7 @@ impl<T> Slab<T> {
         place
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, place: Place) -> T {
         let next = self.vacant.replace(place);
         match core::mem::replace(self.cell(place), Cell::Vacant { next }) {
@@ -64,6 +67,7 @@ impl<T> Slab<T> {
         }
     }
 
+    #[inline]
     fn cell(&mut self, place: Place) -> &mut Cell<T> {
         let (chunk, offset) = place.split();
         &mut self.chunks[chunk][offset]
@@ -90,6 +94,7 @@ fn foreign() -> ! {
 impl<T> Index<Place> for Slab<T> {
     type Output = T;
 
+    #[inline]
     fn index(&self, place: Place) -> &T {
         let (chunk, offset) = place.split();
         match &self.chunks[chunk][offset] {
@@ -100,6 +105,7 @@ impl<T> Index<Place> for Slab<T> {
 }
 
 impl<T> IndexMut<Place> for Slab<T> {
+    #[inline]
     fn index_mut(&mut self, place: Place) -> &mut T {
         match self.cell(place) {
             Cell::Full(item) => item,
