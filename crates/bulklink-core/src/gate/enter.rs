@@ -41,7 +41,7 @@ impl<W> Gate<W> {
             return Ok(Some(self.turn_away_closed(request)));
         }
         let cost = self.check_cost(request)?;
-        if request.before.is_some() || !self.advance_untimed() {
+        if request.has_deadline() || !self.advance_untimed() {
             return Ok(None);
         }
         Ok(match self.judge(request, cost) {
@@ -75,7 +75,7 @@ impl<W> Gate<W> {
         }
         let cost = self.check_cost(request)?;
         let now = self.advance_to(now);
-        if request.before.is_some_and(|deadline| deadline <= now) {
+        if request.is_past(now) {
             return Ok(self.turn_away_expired(cost));
         }
         Ok(match self.judge(request, cost) {
@@ -89,7 +89,7 @@ impl<W> Gate<W> {
     /// Whether it matters when this one joins the queue.
     #[inline]
     fn would_time(&self, request: &Request) -> bool {
-        self.measures_waits || request.within.is_some() || self.wait_limit.is_some()
+        self.measures_waits || request.has_limit() || self.wait_limit.is_some()
     }
 
     #[inline]
