@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::Gate;
+use crate::invalid::Requirement;
 use crate::limits::check_capacity;
 use crate::queue::Waiting;
 use crate::{EventKind, Instant, Invalid, Reason, Watch};
@@ -48,11 +49,10 @@ impl<W> Gate<W> {
 
     fn check_queued_costs(&self, capacity: u32) -> Result<(), Invalid> {
         match self.queue.largest_cost() {
-            Some(cost) if cost > capacity => Err(Invalid::new(
-                "capacity",
-                capacity,
-                format_args!("must be at least {cost}, which a waiter asks for"),
-            )),
+            Some(cost) if cost > capacity => {
+                let requirement = Requirement::AtLeastTheCostOfAWaiter(cost);
+                Err(Invalid::number("capacity", capacity as usize, requirement))
+            }
             _ => Ok(()),
         }
     }

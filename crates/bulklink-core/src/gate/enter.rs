@@ -3,6 +3,7 @@
 use core::num::NonZeroU32;
 
 use super::{Entry, Gate, Grant};
+use crate::invalid::Requirement;
 use crate::queue::Waiting;
 use crate::{EventKind, Instant, Invalid, Reason, Rejection, Request, Ticket};
 
@@ -79,7 +80,7 @@ impl<W> Gate<W> {
 
     #[cold]
     fn invalid_cost(&self, cost: usize) -> Invalid {
-        Invalid::new("cost", cost, format_args!("must be from 1 to the capacity, {}", self.capacity))
+        Invalid::number("cost", cost, Requirement::UpToTheCapacity(self.capacity))
     }
 
     fn judge(&self, request: &Request, cost: NonZeroU32) -> Verdict {
