@@ -59,44 +59,35 @@ pub struct Event {
     pub previous_capacity: Option<usize>,
 }
 
-impl Event {
-    pub(crate) fn new(kind: EventKind, figures: Figures) -> Self {
+/// An event as it is recorded: what cannot be told from the rest, to be made an [`Event`] when it is pulled.
+#[derive(Debug)]
+pub(crate) struct Note {
+    pub(crate) kind: EventKind,
+    pub(crate) is_closed: bool,
+    pub(crate) figures: Figures,
+    /// The cost of the request or operation; for a resize, the capacity before.
+    pub(crate) units: usize,
+    /// How long a request that was in the queue had waited.
+    pub(crate) waited_nanos: Option<u64>,
+    /// Waiters let in by a resize.
+    pub(crate) admitted: u32,
+}
+
+impl Note {
+    fn event(self, number: u64) -> Event {
+        let Note { kind, is_closed, figures, units, waited_nanos, admitted } = self;
+        let has_cost = !matches!(kind, EventKind::Closed | EventKind::Drained | EventKind::Resized);
         Event {
-            number: 0,
+            number,
             kind,
             figures,
-            is_closed: false,
-            from_queue: false,
-            cost: None,
-            waited: None,
-            affected_waiters: 0,
-            previous_capacity: None,
+            is_closed,
+            from_queue: waited_nanos.is_some() || kind == EventKind::Queued,
+            cost: has_cost.then_some(units),
+            waited: waited_nanos.or((kind == EventKind::Expired).then_some(0)).map(Duration::from_nanos),
+            affected_waiters: if kind == EventKind::Closed { figures.waiting } else { admitted } as usize,
+            previous_capacity: (kind == EventKind::Resized).then_some(units),
         }
-    }
-
-    pub(crate) fn cost(mut self, cost: usize) -> Self {
-        self.cost = Some(cost);
-        self
-    }
-
-    pub(crate) fn queued(mut self) -> Self {
-        self.from_queue = true;
-        self
-    }
-
-    pub(crate) fn waited(mut self, nanos: u64) -> Self {
-        self.waited = Some(Duration::from_nanos(nanos));
-        self
-    }
-
-    pub(crate) fn affected(mut self, waiters: u32) -> Self {
-        self.affected_waiters = waiters as usize;
-        self
-    }
-
-    pub(crate) fn previous_capacity(mut self, units: usize) -> Self {
-        self.previous_capacity = Some(units);
-        self
     }
 }
 
@@ -104,18 +95,19 @@ impl Event {
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
     pub(crate) observed: bool,
-    recorded: u64,
-    pending: VecDeque<Event>,
+    pulled: u64,
+    pending: VecDeque<Note>,
 }
 
 impl EventLog {
-    pub(crate) fn record(&mut self, event: Event) {
-        self.recorded += 1;
-        self.pending.push_back(Event { number: self.recorded, ..event });
+    pub(crate) fn record(&mut self, note: Note) {
+        self.pending.push_back(note);
     }
 
     pub(crate) fn pop(&mut self) -> Option<Event> {
-        self.pending.pop_front()
+        let note = self.pending.pop_front()?;
+        self.pulled += 1;
+        Some(note.event(self.pulled))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -123,7 +115,7 @@ impl EventLog {
     }
 
     /// The pending event at `position`, for a figure known only after what follows from it.
-    pub(crate) fn get_mut(&mut self, position: usize) -> Option<&mut Event> {
+    pub(crate) fn get_mut(&mut self, position: usize) -> Option<&mut Note> {
         self.pending.get_mut(position)
     }
 }

@@ -70,7 +70,7 @@ impl<W> Gate<W> {
         let Waiting { cost, since, deadline, waker } = self.queue.leave(key);
         let waited = self.mark.nanos_since(since);
         self.totals.expired += 1;
-        self.note(EventKind::Expired, |event| event.queued().cost(cost.get() as usize).waited(waited));
+        self.note_settled(EventKind::Expired, cost, waited);
         self.turn_out(key, Reason::Expired, waited, deadline.nanos_since(since));
         self.wakes.extend(waker);
     }
@@ -80,7 +80,7 @@ impl<W> Gate<W> {
         let waited = self.mark.nanos_since(since);
         self.take(cost.get());
         self.count_wait(cost.get(), waited);
-        self.note(EventKind::Admitted, |event| event.queued().cost(cost.get() as usize).waited(waited));
+        self.note_settled(EventKind::Admitted, cost, waited);
         self.queue.settle(key, Outcome::Granted { cost, waited_nanos: waited });
         self.wakes.extend(waker);
     }

@@ -63,14 +63,14 @@ impl<W> Gate<W> {
             return Resized { previous, admitted: 0 };
         }
         let place = self.events.len();
-        self.note(EventKind::Resized, |event| event.previous_capacity(previous));
+        self.note(EventKind::Resized, previous);
         let waited = self.queue.len();
         self.advance_to(self.mark);
-        let admitted = (waited - self.queue.len()) as usize;
-        if let Some(event) = self.events.get_mut(place) {
-            event.affected_waiters = admitted;
+        let admitted = waited - self.queue.len();
+        if let Some(note) = self.events.get_mut(place) {
+            note.admitted = admitted;
         }
-        Resized { previous, admitted }
+        Resized { previous, admitted: admitted as usize }
     }
 
     /// Closes the gate at `now`: everyone who waits and everyone who comes is rejected; what runs goes on. Returns whether it
@@ -83,8 +83,7 @@ impl<W> Gate<W> {
         }
         self.advance_to(now);
         self.closed = true;
-        let waiting = self.queue.len();
-        self.note(EventKind::Closed, |event| event.affected(waiting));
+        self.note(EventKind::Closed, 0);
         self.turn_out_everyone();
         self.note_drained();
         true
@@ -95,7 +94,7 @@ impl<W> Gate<W> {
             let Waiting { since, waker, .. } = self.queue.leave(key);
             let waited = self.mark.nanos_since(since);
             self.totals.closed_while_waiting += 1;
-            self.note(EventKind::ClosedRejection, |event| event.queued().cost(cost.get() as usize).waited(waited));
+            self.note_settled(EventKind::ClosedRejection, cost, waited);
             self.turn_out(key, Reason::Closed, waited, 0);
             self.wakes.extend(waker);
         }

@@ -99,7 +99,7 @@ impl<W> Gate<W> {
 
     fn admit(&mut self, cost: NonZeroU32) -> Entry {
         self.take(cost.get());
-        self.note(EventKind::Admitted, |event| event.cost(cost.get() as usize));
+        self.note(EventKind::Admitted, cost.get() as usize);
         Entry::Granted(Grant { cost })
     }
 
@@ -110,25 +110,25 @@ impl<W> Gate<W> {
         self.totals.queued_units = self.totals.queued_units.wrapping_add(cost.get().into());
         self.peaks.waiting = self.peaks.waiting.max(self.queue.len());
         self.peaks.waiting_units = self.peaks.waiting_units.max(self.queue.units());
-        self.note(EventKind::Queued, |event| event.queued().cost(cost.get() as usize));
+        self.note(EventKind::Queued, cost.get() as usize);
         ticket
     }
 
     fn turn_away_closed(&mut self, request: &Request) -> Entry {
         self.totals.closed_before_queue += 1;
-        self.note(EventKind::ClosedRejection, |event| event.cost(request.cost));
+        self.note(EventKind::ClosedRejection, request.cost);
         self.turn_away(Reason::Closed)
     }
 
     fn turn_away_saturated(&mut self, cost: NonZeroU32) -> Entry {
         self.totals.saturated += 1;
-        self.note(EventKind::Saturated, |event| event.cost(cost.get() as usize));
+        self.note(EventKind::Saturated, cost.get() as usize);
         self.turn_away(Reason::Saturated)
     }
 
     fn turn_away_expired(&mut self, cost: NonZeroU32) -> Entry {
         self.totals.expired_before_queue += 1;
-        self.note(EventKind::Expired, |event| event.cost(cost.get() as usize).waited(0));
+        self.note(EventKind::Expired, cost.get() as usize);
         self.turn_away(Reason::Expired)
     }
 

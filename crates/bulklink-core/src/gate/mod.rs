@@ -13,10 +13,10 @@ use core::time::Duration;
 
 pub use control::{ResizeError, Resized};
 
-use crate::event::EventLog;
+use crate::event::{EventLog, Note};
 use crate::queue::Queue;
 use crate::watch::Watchers;
-use crate::{Event, EventKind, Figures, Instant, Invalid, Limits, Rejection, Ticket, Totals};
+use crate::{EventKind, Figures, Instant, Invalid, Limits, Rejection, Ticket, Totals};
 
 /// The admission state machine. `W` is whatever tells a waiter to look again: a waker in an async front, a thread handle, a
 /// number in a test.
@@ -164,12 +164,26 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Records what `describe` makes of a bare event of this kind. Nothing is built while nobody observes.
-    fn note(&mut self, kind: EventKind, describe: impl FnOnce(Event) -> Event) {
+    /// Records what happened, while somebody observes. `units` are the cost of the request or operation, or for a resize the
+    /// capacity before.
+    fn note(&mut self, kind: EventKind, units: usize) {
         if self.events.observed {
-            let event = Event { is_closed: self.closed, ..Event::new(kind, self.figures()) };
-            self.events.record(describe(event));
+            self.record(kind, units, None);
         }
+    }
+
+    /// Records what became of a request that was in the queue, while somebody observes.
+    fn note_settled(&mut self, kind: EventKind, cost: NonZeroU32, waited_nanos: u64) {
+        if self.events.observed {
+            self.record(kind, cost.get() as usize, Some(waited_nanos));
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record(&mut self, kind: EventKind, units: usize, waited_nanos: Option<u64>) {
+        let (is_closed, figures) = (self.closed, self.figures());
+        self.events.record(Note { kind, is_closed, figures, units, waited_nanos, admitted: 0 });
     }
 
     /// Takes the units for one operation and counts it as admitted.
@@ -191,7 +205,7 @@ impl<W> Gate<W> {
     /// Tells those who wait for it that the gate is closed and empty, if it is.
     fn note_drained(&mut self) {
         if self.is_drained() {
-            self.note(EventKind::Drained, |event| event);
+            self.note(EventKind::Drained, 0);
             self.wakes.extend(self.watchers.take_all());
         }
     }
