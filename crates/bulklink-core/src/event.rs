@@ -1,9 +1,9 @@
 //! What happened, in order, for those who observe.
 
-use alloc::collections::VecDeque;
 use core::time::Duration;
 
 use crate::Figures;
+use crate::fifo::Fifo;
 
 /// The kind of a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,30 +92,21 @@ impl Note {
 }
 
 /// The events not yet pulled. Empty unless somebody observes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct EventLog {
     pub(crate) observed: bool,
     pulled: u64,
-    pending: VecDeque<Note>,
+    pub(crate) pending: Fifo<Note>,
 }
 
 impl EventLog {
-    pub(crate) fn record(&mut self, note: Note) {
-        self.pending.push_back(note);
+    pub(crate) const fn new() -> Self {
+        EventLog { observed: false, pulled: 0, pending: Fifo::new() }
     }
 
     pub(crate) fn pop(&mut self) -> Option<Event> {
-        let note = self.pending.pop_front()?;
+        let note = self.pending.pop()?;
         self.pulled += 1;
         Some(note.event(self.pulled))
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.pending.len()
-    }
-
-    /// The pending event at `position`, for a figure known only after what follows from it.
-    pub(crate) fn get_mut(&mut self, position: usize) -> Option<&mut Note> {
-        self.pending.get_mut(position)
     }
 }

@@ -64,6 +64,7 @@
 extern crate alloc;
 
 mod event;
+mod fifo;
 mod gate;
 mod instant;
 mod interval;

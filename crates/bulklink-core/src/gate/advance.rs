@@ -72,7 +72,7 @@ impl<W> Gate<W> {
         self.totals.expired += 1;
         self.note_settled(EventKind::Expired, cost, waited);
         self.turn_out(key, Reason::Expired, waited, deadline.nanos_since(since));
-        self.wakes.extend(waker);
+        self.wake(waker);
     }
 
     fn hand_over(&mut self, key: Key) {
@@ -82,7 +82,7 @@ impl<W> Gate<W> {
         self.count_wait(cost.get(), waited);
         self.note_settled(EventKind::Admitted, cost, waited);
         self.queue.settle(key, Outcome::Granted { cost, waited_nanos: waited });
-        self.wakes.extend(waker);
+        self.wake(waker);
     }
 
     fn count_wait(&mut self, cost: u32, waited_nanos: u64) {

@@ -62,12 +62,12 @@ impl<W> Gate<W> {
         if previous == units as usize {
             return Resized { previous, admitted: 0 };
         }
-        let place = self.events.len();
+        let place = self.events.pending.incoming().len();
         self.note(EventKind::Resized, previous);
         let waited = self.queue.len();
         self.advance_to(self.mark);
         let admitted = waited - self.queue.len();
-        if let Some(note) = self.events.get_mut(place) {
+        if let Some(note) = self.events.pending.incoming().get_mut(place) {
             note.admitted = admitted;
         }
         Resized { previous, admitted: admitted as usize }
@@ -96,7 +96,7 @@ impl<W> Gate<W> {
             self.totals.closed_while_waiting += 1;
             self.note_settled(EventKind::ClosedRejection, cost, waited);
             self.turn_out(key, Reason::Closed, waited, 0);
-            self.wakes.extend(waker);
+            self.wake(waker);
         }
     }
 

@@ -7,13 +7,13 @@ mod leave;
 mod output;
 mod publish;
 
-use alloc::collections::VecDeque;
 use core::num::NonZeroU32;
 use core::time::Duration;
 
 pub use control::{ResizeError, Resized};
 
 use crate::event::{EventLog, Note};
+use crate::fifo::Fifo;
 use crate::queue::Queue;
 use crate::watch::Watchers;
 use crate::{EventKind, Figures, Instant, Invalid, Limits, Rejection, Ticket, Totals};
@@ -43,7 +43,7 @@ pub struct Gate<W> {
     mark: Instant,
     totals: Totals,
     peaks: Peaks,
-    wakes: VecDeque<W>,
+    wakes: Fifo<W>,
     watchers: Watchers<W>,
     events: EventLog,
 }
@@ -130,9 +130,9 @@ impl<W> Gate<W> {
             mark: Instant::EPOCH,
             totals: Totals::default(),
             peaks: Peaks::default(),
-            wakes: VecDeque::new(),
+            wakes: Fifo::new(),
             watchers: Watchers::new(),
-            events: EventLog::default(),
+            events: EventLog::new(),
         })
     }
 
@@ -183,7 +183,14 @@ impl<W> Gate<W> {
     #[inline(never)]
     fn record(&mut self, kind: EventKind, units: usize, waited_nanos: Option<u64>) {
         let (is_closed, figures) = (self.closed, self.figures());
-        self.events.record(Note { kind, is_closed, figures, units, waited_nanos, admitted: 0 });
+        self.events.pending.push(Note { kind, is_closed, figures, units, waited_nanos, admitted: 0 });
+    }
+
+    /// Gives the waker of a ticket that has been settled out, if there is one.
+    fn wake(&mut self, waker: Option<W>) {
+        if let Some(waker) = waker {
+            self.wakes.push(waker);
+        }
     }
 
     /// Takes the units for one operation and counts it as admitted.
@@ -206,7 +213,7 @@ impl<W> Gate<W> {
     fn note_drained(&mut self) {
         if self.is_drained() {
             self.note(EventKind::Drained, 0);
-            self.wakes.extend(self.watchers.take_all());
+            self.watchers.take_all().for_each(|waker| self.wakes.push(waker));
         }
     }
 }

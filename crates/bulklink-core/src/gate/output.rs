@@ -10,7 +10,7 @@ impl<W> Gate<W> {
     ///
     /// Everyone who calls an input owes calls of this until it gives nothing. To be woken outside the caller's lock.
     pub fn poll_wake(&mut self) -> Option<W> {
-        self.wakes.pop_front()
+        self.wakes.pop()
     }
 
     /// The next event, in the order in which things happened; `None` when there is no more.
@@ -23,7 +23,7 @@ impl<W> Gate<W> {
     /// Whether a call of [`poll_wake`](Gate::poll_wake) or [`poll_event`](Gate::poll_event) would give something.
     #[must_use]
     pub fn has_output(&self) -> bool {
-        !self.wakes.is_empty() || self.events.len() > 0
+        !self.wakes.is_empty() || !self.events.pending.is_empty()
     }
 
     /// Begins or ends recording events. They cost nothing while nobody observes. What was recorded stays to be pulled.
