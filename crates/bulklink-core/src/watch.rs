@@ -40,11 +40,12 @@ impl<W> Watchers<W> {
 
     pub(crate) fn remove(&mut self, watch: Watch) -> Option<W> {
         let position = self.position(&watch)?;
-        // Moves the later ones up: few ever watch, and a loop is less code than `Vec::remove` brings with it.
-        for later in position + 1..self.parked.len() {
-            self.parked.swap(later - 1, later);
+        let mut carried = self.parked.pop()?;
+        // Moves the later ones up: few ever watch, and a loop is less code than the `memmove` of `Vec::remove`.
+        for parked in self.parked[position..].iter_mut().rev() {
+            mem::swap(parked, &mut carried);
         }
-        self.parked.pop().map(|(_, waker)| waker)
+        Some(carried.1)
     }
 
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = W> + use<W> {
