@@ -49,14 +49,22 @@ pub struct Event {
     pub from_queue: bool,
     /// The cost of the request or operation, where it concerns one.
     pub cost: Option<usize>,
-    /// How long the request had waited, where it had; zero for one that expired before the queue.
-    ///
-    /// For [`Cancelled`](EventKind::Cancelled), counted up to the latest instant that the gate was told.
-    pub waited: Option<Duration>,
+    /// [`waited`](Event::waited) in nanoseconds.
+    pub waited_nanos: Option<u64>,
     /// Waiters let in by a resize, or turned away by a close.
     pub affected_waiters: usize,
     /// The capacity before, for [`Resized`](EventKind::Resized).
     pub previous_capacity: Option<usize>,
+}
+
+impl Event {
+    /// How long the request had waited, where it had; zero for one that expired before the queue.
+    ///
+    /// For [`Cancelled`](EventKind::Cancelled), counted up to the latest instant that the gate was told.
+    #[must_use]
+    pub fn waited(&self) -> Option<Duration> {
+        self.waited_nanos.map(Duration::from_nanos)
+    }
 }
 
 /// An event as it is recorded: what cannot be told from the rest, to be made an [`Event`] when it is pulled.
@@ -84,7 +92,7 @@ impl Note {
             is_closed,
             from_queue: waited_nanos.is_some() || kind == EventKind::Queued,
             cost: has_cost.then_some(units),
-            waited: waited_nanos.or((kind == EventKind::Expired).then_some(0)).map(Duration::from_nanos),
+            waited_nanos: waited_nanos.or((kind == EventKind::Expired).then_some(0)),
             affected_waiters: if kind == EventKind::Closed { figures.waiting } else { admitted } as usize,
             previous_capacity: (kind == EventKind::Resized).then_some(units),
         }

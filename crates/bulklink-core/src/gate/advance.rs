@@ -1,7 +1,5 @@
 //! The one place where slots move: expire the late, then admit from the head.
 
-use core::time::Duration;
-
 use super::Gate;
 use crate::queue::{Key, Outcome, Waiting};
 use crate::{EventKind, Instant, Reason, Rejection};
@@ -88,7 +86,7 @@ impl<W> Gate<W> {
     fn count_wait(&mut self, cost: u32, waited_nanos: u64) {
         self.totals.admitted_from_queue += 1;
         self.totals.admitted_from_queue_units = self.totals.admitted_from_queue_units.wrapping_add(cost.into());
-        self.totals.cumulative_wait = self.totals.cumulative_wait.saturating_add(Duration::from_nanos(waited_nanos));
+        self.totals.cumulative_wait_nanos += u128::from(waited_nanos);
         self.peaks.wait_nanos = self.peaks.wait_nanos.max(waited_nanos);
     }
 

@@ -1,7 +1,5 @@
 //! What is pulled out of the gate: wakers, events, snapshots.
 
-use core::time::Duration;
-
 use super::Gate;
 use crate::{Event, Limits, Snapshot, Totals};
 
@@ -62,7 +60,7 @@ impl<W> Gate<W> {
             peak_in_use: self.peaks.in_use as usize,
             peak_waiting: self.peaks.waiting as usize,
             peak_waiting_units: self.peaks.waiting_units,
-            longest_wait: Duration::from_nanos(self.peaks.wait_nanos),
+            longest_wait_nanos: self.peaks.wait_nanos,
             is_closed: self.closed,
             totals: self.totals(),
         }
