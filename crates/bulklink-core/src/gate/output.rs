@@ -68,11 +68,10 @@ impl<W> Gate<W> {
 
     /// Whoever was admitted has finished, unless it was abandoned or still runs.
     fn totals(&self) -> Totals {
-        let Totals { admitted, admitted_units, abandoned, abandoned_units, .. } = self.totals;
-        Totals {
-            finished: admitted.wrapping_sub(abandoned).wrapping_sub(self.in_flight.into()),
-            finished_units: admitted_units.wrapping_sub(abandoned_units).wrapping_sub(self.in_use.into()),
-            ..self.totals
-        }
+        let mut totals = self.totals;
+        totals.finished = totals.admitted.wrapping_sub(totals.abandoned).wrapping_sub(self.in_flight.into());
+        totals.finished_units =
+            totals.admitted_units.wrapping_sub(totals.abandoned_units).wrapping_sub(self.in_use.into());
+        totals
     }
 }
