@@ -7,12 +7,11 @@ use crate::invalid::Requirement;
 use crate::queue::Waiting;
 use crate::{EventKind, Instant, Invalid, Reason, Rejection, Request, Ticket};
 
-/// What is to be done with a request whose deadline, if any, is still ahead.
+/// What is to be done with a request.
 enum Verdict {
     Admit,
     Queue,
-    Saturated,
-    Expired,
+    TurnAway(Reason),
 }
 
 impl<W> Gate<W> {
@@ -27,19 +26,16 @@ impl<W> Gate<W> {
     /// If the cost is zero or more than the whole capacity. That is counted nowhere.
     pub fn enter_untimed(&mut self, request: &Request) -> Result<Option<Entry>, Invalid> {
         if self.closed {
-            return Ok(Some(self.turn_away_closed(request)));
+            return Ok(Some(self.turn_away(Reason::Closed, request.cost)));
         }
         let cost = self.check_cost(request)?;
         if request.before.is_some() || !self.advance_untimed() {
             return Ok(None);
         }
-        Ok(match self.judge(request, cost) {
-            Verdict::Admit => Some(self.admit(cost)),
-            Verdict::Saturated => Some(self.turn_away_saturated(cost)),
-            Verdict::Expired => Some(self.turn_away_expired(cost)),
-            Verdict::Queue if self.would_time(request) => None,
-            Verdict::Queue => Some(Entry::Queued(self.join(request, cost, Instant::FAR_FUTURE))),
-        })
+        match self.judge(request, cost) {
+            Verdict::Queue if self.would_time(request) => Ok(None),
+            verdict => Ok(Some(self.carry_out(verdict, request, cost, Instant::FAR_FUTURE))),
+        }
     }
 
     /// Decides on a request at `now`, after expiring the late and handing out what is free.
@@ -51,19 +47,13 @@ impl<W> Gate<W> {
     /// If the cost is zero or more than the whole capacity. That is counted nowhere.
     pub fn enter(&mut self, request: &Request, now: Instant) -> Result<Entry, Invalid> {
         if self.closed {
-            return Ok(self.turn_away_closed(request));
+            return Ok(self.turn_away(Reason::Closed, request.cost));
         }
         let cost = self.check_cost(request)?;
         let now = self.advance_to(now);
-        if request.before.is_some_and(|deadline| deadline <= now) {
-            return Ok(self.turn_away_expired(cost));
-        }
-        Ok(match self.judge(request, cost) {
-            Verdict::Admit => self.admit(cost),
-            Verdict::Queue => Entry::Queued(self.join(request, cost, now)),
-            Verdict::Saturated => self.turn_away_saturated(cost),
-            Verdict::Expired => self.turn_away_expired(cost),
-        })
+        let is_late = request.before.is_some_and(|deadline| deadline <= now);
+        let verdict = if is_late { Verdict::TurnAway(Reason::Expired) } else { self.judge(request, cost) };
+        Ok(self.carry_out(verdict, request, cost, now))
     }
 
     /// Whether it matters when this one joins the queue.
@@ -87,13 +77,21 @@ impl<W> Gate<W> {
         if self.queue.len() == 0 && cost.get() <= self.free() {
             Verdict::Admit
         } else if !request.may_queue {
-            Verdict::Saturated
+            Verdict::TurnAway(Reason::Saturated)
         } else if request.would_expire_at_once() {
-            Verdict::Expired
+            Verdict::TurnAway(Reason::Expired)
         } else if self.queue.len() >= self.waiting_room {
-            Verdict::Saturated
+            Verdict::TurnAway(Reason::Saturated)
         } else {
             Verdict::Queue
+        }
+    }
+
+    fn carry_out(&mut self, verdict: Verdict, request: &Request, cost: NonZeroU32, now: Instant) -> Entry {
+        match verdict {
+            Verdict::Admit => self.admit(cost),
+            Verdict::Queue => Entry::Queued(self.join(request, cost, now)),
+            Verdict::TurnAway(reason) => self.turn_away(reason, cost.get() as usize),
         }
     }
 
@@ -114,25 +112,14 @@ impl<W> Gate<W> {
         ticket
     }
 
-    fn turn_away_closed(&mut self, request: &Request) -> Entry {
-        self.totals.closed_before_queue += 1;
-        self.note(EventKind::ClosedRejection, request.cost);
-        self.turn_away(Reason::Closed)
-    }
-
-    fn turn_away_saturated(&mut self, cost: NonZeroU32) -> Entry {
-        self.totals.saturated += 1;
-        self.note(EventKind::Saturated, cost.get() as usize);
-        self.turn_away(Reason::Saturated)
-    }
-
-    fn turn_away_expired(&mut self, cost: NonZeroU32) -> Entry {
-        self.totals.expired_before_queue += 1;
-        self.note(EventKind::Expired, cost.get() as usize);
-        self.turn_away(Reason::Expired)
-    }
-
-    fn turn_away(&self, reason: Reason) -> Entry {
+    fn turn_away(&mut self, reason: Reason, cost: usize) -> Entry {
+        let (count, kind) = match reason {
+            Reason::Saturated => (&mut self.totals.saturated, EventKind::Saturated),
+            Reason::Expired => (&mut self.totals.expired_before_queue, EventKind::Expired),
+            Reason::Closed => (&mut self.totals.closed_before_queue, EventKind::ClosedRejection),
+        };
+        *count += 1;
+        self.note(kind, cost);
         Entry::Rejected(Rejection { reason, figures: self.figures(), waited_nanos: 0, limit_nanos: 0 })
     }
 }
