@@ -90,4 +90,4 @@ pub use request::{PackedRequest, Request};
 pub use snapshot::Snapshot;
 pub use totals::Totals;
 pub use watch::Watch;
-pub use word::Word;
+pub use word::{Refusal, Word};

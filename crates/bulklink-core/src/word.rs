@@ -42,23 +42,24 @@ const UNIT_BITS: u32 = 18;
 const COUNT_BITS: u32 = if cfg!(bulklink_loom) { 1 } else { 12 };
 
 const OFFERED: u32 = UNIT_BITS;
-/// In flight and offered make up the capacity; and if the gate keeps the word to itself, the waiting room is full.
+/// In flight and offered make up the capacity; and if the word is held, the waiting room is full.
 pub(crate) const COMPLETE: u64 = 1 << 36;
-const REJECTED: u32 = 37;
-const ADMITTED: u32 = 49;
 /// A hint that whoever comes will need the time.
-pub(crate) const TIMED: u64 = 1 << 61;
-pub(crate) const CLOSED: u64 = 1 << 62;
-/// Nothing is admitted or released without the gate.
+pub(crate) const TIMED: u64 = 1 << 37;
+pub(crate) const CLOSED: u64 = 1 << 38;
+const REJECTED: u32 = 39;
+const ADMITTED: u32 = 63 - COUNT_BITS;
+/// The gate keeps the word to itself: nothing is admitted or released. It is the highest bit, which an admission too many would
+/// set as well.
 pub(crate) const HELD: u64 = 1 << 63;
 
 const UNITS: u64 = (1 << UNIT_BITS) - 1;
 const COUNTS: u64 = (1 << COUNT_BITS) - 1;
 const ONE_OFFERED: u64 = 1 << OFFERED;
 const ONE_REJECTED: u64 = 1 << REJECTED;
+/// When this one of their bits is set, it is time to count them elsewhere.
+const MANY_REJECTED: u64 = 1 << (REJECTED + COUNT_BITS - 1);
 const ONE_ADMITTED: u64 = if cfg!(bulklink_no_statistics) { 0 } else { 1 << ADMITTED };
-/// Words from here on are held, or have counted as many admissions as they can.
-const FULL: u64 = COUNTS << ADMITTED;
 
 impl Word {
     /// The gate itself is the truth, and has to be asked for everything.
@@ -83,10 +84,11 @@ impl Word {
     #[inline]
     #[must_use]
     pub const fn acquire(self) -> Option<(Word, Grant)> {
-        if self.0 & (UNITS << OFFERED) == 0 || self.0 >= FULL {
+        let after = Word(self.0.wrapping_add(ONE_ADMITTED - ONE_OFFERED + 1));
+        if self.0 & (UNITS << OFFERED) == 0 || after.is_held() {
             return None;
         }
-        Some((Word(self.0 + ONE_ADMITTED - ONE_OFFERED + 1), Grant::ONE))
+        Some((after, Grant::ONE))
     }
 
     /// Ends an operation. Who published the word has seen to it that every live grant is of one unit.
@@ -99,26 +101,30 @@ impl Word {
         Some(Word(self.0 + ONE_OFFERED - 1))
     }
 
+    /// [Admits](Word::acquire) a simple request that may not wait, or [turns it away](Word::turn_away): the two as one step.
+    #[inline]
+    #[must_use]
+    pub fn decide(self, waiting_room: u32) -> Option<(Word, Result<Grant, Refusal>)> {
+        if self.0 & (COMPLETE | UNITS << OFFERED | MANY_REJECTED) == COMPLETE {
+            return Some((Word(self.0 + ONE_REJECTED), Err(Refusal { word: self, waiting_room })));
+        }
+        self.acquire().map(|(after, grant)| (after, Ok(grant)))
+    }
+
     /// Turns a [simple](Request::is_simple) request away, counted, where it is certain that the gate would; `waiting_room` is
     /// the gate's.
     #[inline]
     #[must_use]
-    pub fn turn_away(self, request: &Request, waiting_room: u32) -> Option<(Word, Rejection)> {
-        if self.0 & COMPLETE == 0 || self.rejected() == COUNTS {
+    pub fn turn_away(self, request: &Request, waiting_room: u32) -> Option<(Word, Refusal)> {
+        if self.0 & (COMPLETE | MANY_REJECTED) != COMPLETE {
             return None;
         }
-        let (reason, waiting) = match self.0 & (HELD | CLOSED) {
-            0 if self.offered() > 0 || request.may_queue && waiting_room > 0 => return None,
-            0 => (Reason::Saturated, 0),
-            HELD => (Reason::Saturated, waiting_room),
-            _ => (Reason::Closed, 0),
+        let is_certain = match self.0 & (HELD | CLOSED) {
+            0 => self.offered() == 0 && (!request.may_queue || waiting_room == 0 && !request.would_expire_at_once()),
+            HELD => !request.would_expire_at_once(),
+            _ => true,
         };
-        if reason == Reason::Saturated && request.would_expire_at_once() {
-            return None;
-        }
-        let rejection =
-            Rejection { reason, figures: self.figures(waiting, waiting_room), waited_nanos: 0, limit_nanos: 0 };
-        Some((Word(self.0 + ONE_REJECTED), rejection))
+        is_certain.then_some((Word(self.0 + ONE_REJECTED), Refusal { word: self, waiting_room }))
     }
 
     /// Whether nothing can succeed on it, so that it is as good as [`GATE`](Word::GATE).
@@ -156,11 +162,6 @@ impl Word {
         if is_set { Word(self.0 | flag) } else { self }
     }
 
-    fn figures(self, waiting: u32, waiting_room: u32) -> Figures {
-        let in_flight = self.in_flight();
-        Figures { in_flight, in_use: in_flight, waiting, capacity: in_flight + self.offered(), waiting_room }
-    }
-
     pub(crate) const fn is_held(self) -> bool {
         self.0 & HELD != 0
     }
@@ -183,6 +184,29 @@ impl Word {
 
     pub(crate) const fn admitted(self) -> u64 {
         self.0 >> ADMITTED & COUNTS
+    }
+}
+
+/// What somebody is told who was [turned away](Word::turn_away) by a word, in as little as it takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Refusal {
+    word: Word,
+    waiting_room: u32,
+}
+
+impl Refusal {
+    /// The same spelled out.
+    #[must_use]
+    pub fn rejection(&self) -> Rejection {
+        let Refusal { word, waiting_room } = *self;
+        let (in_flight, capacity) = (word.in_flight(), word.in_flight() + word.offered());
+        let (reason, waiting) = match (word.is_closed(), word.is_held()) {
+            (true, _) => (Reason::Closed, 0),
+            (false, true) => (Reason::Saturated, waiting_room),
+            (false, false) => (Reason::Saturated, 0),
+        };
+        let figures = Figures { in_flight, in_use: in_flight, waiting, capacity, waiting_room };
+        Rejection { reason, figures, waited_nanos: 0, limit_nanos: 0 }
     }
 }
 

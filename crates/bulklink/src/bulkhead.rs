@@ -5,6 +5,8 @@ use core::fmt;
 use core::future::Future;
 use core::ops::Deref;
 
+use bulklink_core::Request as CoreRequest;
+
 use crate::execute::{Execute, ExecuteFallible};
 use crate::shared::Shared;
 use crate::slot::Hold;
@@ -85,6 +87,7 @@ impl<R: Runtime> Bulkhead<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "acquire")]
+    #[inline]
     pub fn slot(&self) -> SlotFuture<'_, R> {
         self.slot_with(Request::new())
     }
@@ -112,6 +115,7 @@ impl<R: Runtime> Bulkhead<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias("acquire_many", "slot_within", "slot_before"))]
+    #[inline]
     pub fn slot_with(&self, request: Request<R::Instant>) -> SlotFuture<'_, R> {
         SlotFuture::new(self.wait(request))
     }
@@ -134,8 +138,9 @@ impl<R: Runtime> Bulkhead<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias("try_acquire", "slot_now"))]
+    #[inline]
     pub fn try_slot(&self) -> Result<Slot<'_>, Rejection> {
-        self.try_slot_with(Request::new())
+        self.try_borrow(const { &CoreRequest::new() })
     }
 
     /// As [`try_slot`](Bulkhead::try_slot), with a cost of its own.
@@ -145,9 +150,9 @@ impl<R: Runtime> Bulkhead<R> {
     /// As [`try_slot`](Bulkhead::try_slot); besides, if the deadline is past, or if the cost is zero or more than the whole
     /// capacity.
     #[doc(alias = "try_acquire_many")]
+    #[inline]
     pub fn try_slot_with(&self, request: Request<R::Instant>) -> Result<Slot<'_>, Rejection> {
-        let shared = &*self.handle.shared;
-        Ok(Slot::new(Hold::new(shared, shared.try_enter(&request.on(&self.runtime))?)))
+        self.try_borrow(&request.on(&self.runtime))
     }
 
     /// As [`slot`](Bulkhead::slot), for a slot that borrows nothing.
@@ -172,6 +177,7 @@ impl<R: Runtime> Bulkhead<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "acquire_owned")]
+    #[inline]
     pub fn slot_owned(&self) -> OwnedSlotFuture<R> {
         self.slot_owned_with(Request::new())
     }
@@ -182,6 +188,7 @@ impl<R: Runtime> Bulkhead<R> {
     ///
     /// As [`slot_with`](Bulkhead::slot_with).
     #[doc(alias = "acquire_many_owned")]
+    #[inline]
     pub fn slot_owned_with(&self, request: Request<R::Instant>) -> OwnedSlotFuture<R> {
         let (shared, request) = (Arc::clone(&self.handle.shared), request.on(&self.runtime));
         OwnedSlotFuture::new(Waiting::new(shared, self.runtime.clone(), request))
@@ -193,8 +200,9 @@ impl<R: Runtime> Bulkhead<R> {
     ///
     /// As [`try_slot`](Bulkhead::try_slot).
     #[doc(alias = "try_acquire_owned")]
+    #[inline]
     pub fn try_slot_owned(&self) -> Result<OwnedSlot, Rejection> {
-        self.try_slot_owned_with(Request::new())
+        self.try_own(const { &CoreRequest::new() })
     }
 
     /// As [`try_slot_with`](Bulkhead::try_slot_with), for a slot that borrows nothing.
@@ -203,10 +211,9 @@ impl<R: Runtime> Bulkhead<R> {
     ///
     /// As [`try_slot_with`](Bulkhead::try_slot_with).
     #[doc(alias = "try_acquire_many_owned")]
+    #[inline]
     pub fn try_slot_owned_with(&self, request: Request<R::Instant>) -> Result<OwnedSlot, Rejection> {
-        let shared = &self.handle.shared;
-        let grant = shared.try_enter(&request.on(&self.runtime))?;
-        Ok(OwnedSlot::new(Hold::new(Arc::clone(shared), grant)))
+        self.try_own(&request.on(&self.runtime))
     }
 
     /// Runs `operation` in a slot, waiting for that if need be. The slot is given back when the operation ends, however it
@@ -246,6 +253,7 @@ impl<R: Runtime> Bulkhead<R> {
     /// # })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn execute<F: Future>(
         &self,
         operation: F,
@@ -259,6 +267,7 @@ impl<R: Runtime> Bulkhead<R> {
     ///
     /// As [`slot_with`](Bulkhead::slot_with). The operation has then not begun.
     #[doc(alias("execute_within", "execute_before"))]
+    #[inline]
     pub fn execute_with<F: Future>(
         &self,
         request: Request<R::Instant>,
@@ -273,6 +282,7 @@ impl<R: Runtime> Bulkhead<R> {
     ///
     /// If there is no room when the future is first polled, or if the bulkhead is closed. The operation has then not begun.
     #[doc(alias = "execute_now")]
+    #[inline]
     pub fn try_execute<F: Future>(
         &self,
         operation: F,
@@ -332,6 +342,19 @@ impl<R: Runtime> Bulkhead<R> {
         Wrapped::new(function, self.clone())
     }
 
+    #[inline]
+    fn try_borrow(&self, request: &CoreRequest) -> Result<Slot<'_>, Rejection> {
+        let shared = &*self.handle.shared;
+        shared.try_enter(request, |grant| Slot::new(Hold::new(shared, grant)))
+    }
+
+    #[inline]
+    fn try_own(&self, request: &CoreRequest) -> Result<OwnedSlot, Rejection> {
+        let shared = &self.handle.shared;
+        shared.try_enter(request, |grant| OwnedSlot::new(Hold::new(Arc::clone(shared), grant)))
+    }
+
+    #[inline]
     fn wait(&self, request: Request<<R as Clock>::Instant>) -> Waiting<&Shared, R> {
         Waiting::new(&*self.handle.shared, self.runtime.clone(), request.on(&self.runtime))
     }

@@ -29,6 +29,7 @@ pin_project! {
 }
 
 impl<S: Deref<Target = Shared>, R: Timer, F> Execute<S, R, F> {
+    #[inline]
     pub(crate) fn new(waiting: Waiting<S, R>, operation: F) -> Self {
         Execute { operation: Some(operation), hold: None, waiting }
     }
@@ -37,6 +38,7 @@ impl<S: Deref<Target = Shared>, R: Timer, F> Execute<S, R, F> {
 impl<S: Deref<Target = Shared> + Clone, R: Timer, F: Future> Future for Execute<S, R, F> {
     type Output = Result<F::Output, Rejection>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         if this.hold.is_none() {
@@ -67,6 +69,7 @@ impl<E> ExecuteFallible<E> {
 impl<T, E, X: Future<Output = Result<Result<T, E>, Rejection>>> Future for ExecuteFallible<X> {
     type Output = Result<T, Failure<E>>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let outcome = ready!(self.project().execute.poll(context));
         Poll::Ready(match outcome {

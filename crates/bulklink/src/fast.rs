@@ -1,6 +1,6 @@
 //! The gate's word, shared: applied by compare-and-swap, and taken away by whoever works with the gate.
 
-use bulklink_core::{Grant, Rejection, Request, Word};
+use bulklink_core::{Grant, Refusal, Request, Word};
 
 pub(crate) use imp::FastPath;
 
@@ -11,7 +11,7 @@ mod imp {
     #[cfg(bulklink_loom)]
     use loom::sync::atomic::{AtomicU64, Ordering};
 
-    use super::{Grant, Rejection, Request, Word};
+    use super::{Grant, Refusal, Request, Word};
 
     /// What can be decided without the lock.
     #[derive(Debug)]
@@ -28,6 +28,12 @@ mod imp {
             self.apply(Ordering::Acquire, Word::acquire)
         }
 
+        /// What becomes of a simple request that may not wait, if that is certain.
+        #[inline]
+        pub(crate) fn decide(&self, waiting_room: u32) -> Option<Result<Grant, Refusal>> {
+            self.apply(Ordering::Acquire, |word| word.decide(waiting_room))
+        }
+
         /// Whether it was enough to say so here that an operation has ended.
         #[inline]
         pub(crate) fn release(&self, grant: &Grant) -> bool {
@@ -36,7 +42,7 @@ mod imp {
 
         /// A counted rejection of a simple request, if it is certain.
         #[inline]
-        pub(crate) fn turn_away(&self, request: &Request, waiting_room: u32) -> Option<Rejection> {
+        pub(crate) fn turn_away(&self, request: &Request, waiting_room: u32) -> Option<Refusal> {
             self.apply(Ordering::Relaxed, |word| word.turn_away(request, waiting_room))
         }
 
@@ -53,11 +59,13 @@ mod imp {
         }
 
         /// How things stand. Only a hint, as it is out of date at once.
+        #[inline]
         pub(crate) fn peek(&self) -> Word {
             Word::from_bits(self.0.load(Ordering::Relaxed))
         }
 
         /// Takes the word away, to be folded into the gate. Under the lock only.
+        #[inline]
         pub(crate) fn take(&self) -> Word {
             let word = self.peek();
             // Nothing succeeds on it, so nobody but the holder of the lock can change it.
@@ -68,6 +76,7 @@ mod imp {
         }
 
         /// Puts the gate's word in place, after [`take`](FastPath::take). Under the lock only.
+        #[inline]
         pub(crate) fn put(&self, word: Word) {
             if self.peek() != word {
                 self.0.store(word.to_bits(), Ordering::Release);
@@ -79,7 +88,7 @@ mod imp {
 /// Without atomics of 64 bits, the lock has to do.
 #[cfg(not(all(target_has_atomic = "64", not(bulklink_lock_only))))]
 mod imp {
-    use super::{Grant, Rejection, Request, Word};
+    use super::{Grant, Refusal, Request, Word};
 
     #[derive(Debug)]
     pub(crate) struct FastPath;
@@ -93,11 +102,15 @@ mod imp {
             None
         }
 
+        pub(crate) fn decide(&self, _waiting_room: u32) -> Option<Result<Grant, Refusal>> {
+            None
+        }
+
         pub(crate) fn release(&self, _grant: &Grant) -> bool {
             false
         }
 
-        pub(crate) fn turn_away(&self, _request: &Request, _waiting_room: u32) -> Option<Rejection> {
+        pub(crate) fn turn_away(&self, _request: &Request, _waiting_room: u32) -> Option<Refusal> {
             None
         }
 
@@ -105,10 +118,12 @@ mod imp {
             Word::GATE
         }
 
+        #[inline]
         pub(crate) fn take(&self) -> Word {
             Word::GATE
         }
 
+        #[inline]
         pub(crate) fn put(&self, _word: Word) {}
     }
 }

@@ -1,5 +1,6 @@
 //! What an input leaves to be done outside the lock: wakers to wake, events to tell. The one place that wakes.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::Waker;
@@ -16,38 +17,63 @@ const BATCH: usize = if cfg!(bulklink_loom) { 2 } else { 16 };
 pub(crate) struct Outputs {
     /// Mostly there is this one and nothing else.
     wake: Option<Waker>,
-    wakes: Vec<Waker>,
-    news: Option<News>,
-    /// Whether the gate has given all it had.
-    pub(crate) complete: bool,
+    more: Option<Box<More>>,
 }
 
-/// Events, and whom to tell.
-struct News {
+/// What rarely comes.
+struct More {
+    wakes: Vec<Waker>,
     events: Vec<bulklink_core::Event>,
+    /// Whom to tell of these.
     handlers: Handlers,
+    /// Whether the gate has given all it had.
+    complete: bool,
 }
 
 impl Outputs {
-    pub(crate) fn take(gate: &mut Gate<Waker>, handlers: &Handlers) -> Self {
+    /// What the gate gives, or a batch of it.
+    #[inline]
+    pub(crate) fn take(gate: &mut Gate<Waker>, handlers: &Handlers) -> Option<Self> {
+        if !gate.has_output() {
+            return None;
+        }
         let wake = gate.poll_wake();
-        let wakes = core::iter::from_fn(|| gate.poll_wake()).take(BATCH - 1).collect();
-        let events: Vec<_> = core::iter::from_fn(|| gate.poll_event()).take(BATCH).collect();
-        let news = (!events.is_empty()).then(|| News { events, handlers: handlers.clone() });
-        Outputs { wake, wakes, news, complete: !gate.has_output() }
+        let more = gate.has_output().then(|| Box::new(More::take(gate, handlers)));
+        Some(Outputs { wake, more })
     }
 
-    pub(crate) fn deliver(self, shared: &Shared) {
-        for waker in self.wake.into_iter().chain(self.wakes) {
-            // Whoever woke this task is not to blame for its waker; the panic hook has reported it.
-            contain(|| waker.wake());
+    /// Returns whether there is nothing left to be taken.
+    pub(crate) fn deliver(self, shared: &Shared) -> bool {
+        if let Some(waker) = self.wake {
+            wake(waker);
         }
-        if let Some(news) = self.news {
-            tell(shared, news.events, &news.handlers);
-            // The last to hold a handler that was removed meanwhile drops it here.
-            discard(news.handlers);
-        }
+        self.more.is_none_or(|more| more.deliver(shared))
     }
+}
+
+impl More {
+    #[cold]
+    fn take(gate: &mut Gate<Waker>, handlers: &Handlers) -> Self {
+        let wakes = core::iter::from_fn(|| gate.poll_wake()).take(BATCH - 1).collect();
+        let events = core::iter::from_fn(|| gate.poll_event()).take(BATCH).collect();
+        More { wakes, events, handlers: handlers.clone(), complete: !gate.has_output() }
+    }
+
+    #[cold]
+    fn deliver(self, shared: &Shared) -> bool {
+        self.wakes.into_iter().for_each(wake);
+        if !self.events.is_empty() {
+            tell(shared, self.events, &self.handlers);
+        }
+        // The last to hold a handler that was removed meanwhile drops it here.
+        discard(self.handlers);
+        self.complete
+    }
+}
+
+/// Whoever woke this task is not to blame for its waker; the panic hook has reported it.
+fn wake(waker: Waker) {
+    contain(|| waker.wake());
 }
 
 fn tell(shared: &Shared, events: Vec<bulklink_core::Event>, handlers: &Handlers) {

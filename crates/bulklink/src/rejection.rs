@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
-use bulklink_core::{Figures, Invalid};
+use bulklink_core::{Figures, Invalid, Refusal};
 
 /// Why a call was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,39 +24,52 @@ pub enum Reason {
 ///
 /// It says why, by which bulkhead, with which figures and after how long. It is not a timeout of the dependency, and no
 /// `io::Error`: a retry layer that looks for those leaves it alone.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Rejection {
     label: Arc<str>,
-    figures: Figures,
     cause: Cause,
 }
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 enum Cause {
+    Refused(Refusal),
     Rejected(bulklink_core::Rejection),
-    Invalid(Invalid),
+    /// Shared, as that is less code wherever a rejection is dropped.
+    Invalid(Arc<(Invalid, Figures)>),
 }
 
 impl Rejection {
+    #[inline]
+    pub(crate) fn refused(label: Arc<str>, refusal: Refusal) -> Self {
+        Rejection { label, cause: Cause::Refused(refusal) }
+    }
+
     pub(crate) fn rejected(label: Arc<str>, rejection: bulklink_core::Rejection) -> Self {
-        Rejection { label, figures: rejection.figures(), cause: Cause::Rejected(rejection) }
+        Rejection { label, cause: Cause::Rejected(rejection) }
     }
 
     pub(crate) fn invalid(label: Arc<str>, figures: Figures, invalid: Invalid) -> Self {
-        Rejection { label, figures, cause: Cause::Invalid(invalid) }
+        Rejection { label, cause: Cause::Invalid(Arc::new((invalid, figures))) }
+    }
+
+    /// What the gate said; nothing where the request was impossible.
+    fn by_gate(&self) -> Option<bulklink_core::Rejection> {
+        match &self.cause {
+            Cause::Refused(refusal) => Some(refusal.rejection()),
+            Cause::Rejected(rejection) => Some(*rejection),
+            Cause::Invalid(_) => None,
+        }
     }
 
     /// Why.
     #[must_use]
     pub fn reason(&self) -> Reason {
-        match &self.cause {
-            Cause::Rejected(rejection) => match rejection.reason() {
-                bulklink_core::Reason::Saturated => Reason::Saturated,
-                bulklink_core::Reason::Expired => Reason::Expired,
-                _ => Reason::Closed,
-            },
-            Cause::Invalid(_) => Reason::InvalidCost,
+        match self.by_gate().map(|rejection| rejection.reason()) {
+            Some(bulklink_core::Reason::Saturated) => Reason::Saturated,
+            Some(bulklink_core::Reason::Expired) => Reason::Expired,
+            Some(_) => Reason::Closed,
+            None => Reason::InvalidCost,
         }
     }
 
@@ -69,45 +82,55 @@ impl Rejection {
     /// The bulkhead's occupancy at that moment.
     #[must_use]
     pub fn figures(&self) -> Figures {
-        self.figures
+        match &self.cause {
+            Cause::Refused(refusal) => refusal.rejection().figures(),
+            Cause::Rejected(rejection) => rejection.figures(),
+            Cause::Invalid(invalid) => invalid.1,
+        }
     }
 
     /// How long the call had waited; zero if it never queued.
     #[must_use]
     pub fn waited(&self) -> Duration {
-        match &self.cause {
-            Cause::Rejected(rejection) => rejection.waited(),
-            Cause::Invalid(_) => Duration::ZERO,
-        }
+        self.by_gate().map_or(Duration::ZERO, |rejection| rejection.waited())
     }
 
     /// How long it could have waited, where the reason is [`Expired`](Reason::Expired): the least of the bulkhead's limit, its
     /// own and what its deadline left. Zero if that deadline was past when it came.
     #[must_use]
     pub fn limit(&self) -> Option<Duration> {
-        match &self.cause {
-            Cause::Rejected(rejection) => rejection.limit(),
-            Cause::Invalid(_) => None,
-        }
+        self.by_gate()?.limit()
     }
 
     /// The refused field and value, where the reason is [`InvalidCost`](Reason::InvalidCost).
     #[must_use]
     pub fn as_invalid(&self) -> Option<&Invalid> {
         match &self.cause {
-            Cause::Rejected(_) => None,
-            Cause::Invalid(invalid) => Some(invalid),
+            Cause::Invalid(invalid) => Some(&invalid.0),
+            _ => None,
         }
     }
 }
 
+/// By what it says, not by how it came about.
+impl PartialEq for Rejection {
+    fn eq(&self, other: &Rejection) -> bool {
+        self.label == other.label
+            && self.by_gate() == other.by_gate()
+            && self.figures() == other.figures()
+            && self.as_invalid() == other.as_invalid()
+    }
+}
+
+impl Eq for Rejection {}
+
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (label, figures) = (&self.label, self.figures);
-        match &self.cause {
-            Cause::Invalid(invalid) => return write!(f, "bulkhead {label}: {invalid}"),
-            Cause::Rejected(_) => write!(f, "bulkhead {label}: {}", self.reason())?,
+        let (label, figures) = (&self.label, self.figures());
+        if let Some(invalid) = self.as_invalid() {
+            return write!(f, "bulkhead {label}: {invalid}");
         }
+        write!(f, "bulkhead {label}: {}", self.reason())?;
         match self.limit() {
             Some(Duration::ZERO) => f.write_str(", as it had no time to wait")?,
             Some(limit) => write!(f, " after {:?} of {limit:?}", self.waited())?,
@@ -135,7 +158,7 @@ impl fmt::Debug for Rejection {
         f.debug_struct("Rejection")
             .field("label", &self.label)
             .field("reason", &self.reason())
-            .field("figures", &self.figures)
+            .field("figures", &self.figures())
             .field("waited", &self.waited())
             .field("limit", &self.limit())
             .field("invalid", &self.as_invalid())

@@ -69,6 +69,7 @@ impl<I: Copy> Request<I> {
     }
 
     /// The request in the gate's time.
+    #[inline]
     pub(crate) fn on<C: Clock<Instant = I>>(self, clock: &C) -> bulklink_core::Request {
         match self.before {
             Some(deadline) => self.inner.before(clock.instant(deadline)),

@@ -79,6 +79,7 @@ impl Shared {
 
     /// Gives the gate an input, and does all that follows from it before it returns. An input that lets others in brings the
     /// time along and advances. Whatever the answer displaced is the caller's to drop, outside the lock.
+    #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut State) -> T) -> T {
         let (answer, outputs) = self.look(|state| {
             let answer = input(state);
@@ -88,16 +89,16 @@ impl Shared {
         answer
     }
 
+    #[inline]
     fn deliver(&self, mut outputs: Option<Outputs>) {
         while let Some(batch) = outputs {
-            let complete = batch.complete;
-            batch.deliver(self);
-            outputs = if complete { None } else { self.look(State::outputs) };
+            outputs = if batch.deliver(self) { None } else { self.look(State::outputs) };
         }
     }
 
     /// Works with the gate, without doing anything that others would have to hear of. While it lasts, nothing happens without
     /// the lock.
+    #[inline]
     pub(crate) fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         self.state.with(|state| {
             state.gate.fold(self.fast.take());
@@ -107,40 +108,52 @@ impl Shared {
         })
     }
 
-    /// Asks for admission without waiting.
-    #[inline]
-    pub(crate) fn try_enter(&self, request: &Request) -> Result<Grant, Rejection> {
-        match self.enter(&request.now(), None)? {
+    /// Asks for admission without waiting. Small enough to go into the caller's code.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the compiler judges by what the cold path weighs")]
+    pub(crate) fn try_enter<T>(&self, request: &Request, make: impl FnOnce(Grant) -> T) -> Result<T, Rejection> {
+        let decided = if request.is_simple() { self.fast.decide(self.waiting_room) } else { None };
+        match decided {
+            Some(Ok(grant)) => Ok(make(grant)),
+            Some(Err(refusal)) => Err(Rejection::refused(Arc::clone(&self.label), refusal)),
+            None => self.try_enter_gate(request).map(make),
+        }
+    }
+
+    #[inline(never)]
+    fn try_enter_gate(&self, request: &Request) -> Result<Grant, Rejection> {
+        let request = request.now();
+        if request.is_simple() {
+            if let Some(refusal) = self.fast.turn_away(&request, self.waiting_room) {
+                return Err(Rejection::refused(Arc::clone(&self.label), refusal));
+            }
+        }
+        match self.enter_gate(&request, None)? {
             Entered::Granted(grant) => Ok(grant),
             Entered::Queued(..) => unreachable!("a request that may not wait"),
         }
     }
 
-    /// Asks for admission; if that means to wait, `waker` is told when the wait is over.
+    /// A grant for a simple request, if it takes no more than a look.
     #[inline]
-    pub(crate) fn enter(&self, request: &Request, waker: Option<&Waker>) -> Result<Entered, Rejection> {
-        match self.acquire(request.is_simple()) {
-            Some(grant) => Ok(Entered::Granted(grant)),
-            None => self.enter_gate(request, waker),
-        }
+    pub(crate) fn acquire(&self) -> Option<Grant> {
+        self.fast.acquire()
     }
 
-    /// A grant for a request that is simple, if it takes no more than a look.
-    #[inline]
-    pub(crate) fn acquire(&self, is_simple: bool) -> Option<Grant> {
-        if is_simple { self.fast.acquire() } else { None }
+    /// Asks for admission, where that takes more than a look; if it means to wait, `waker` is told when the wait is over.
+    pub(crate) fn enter(&self, request: &Request, waker: &Waker) -> Result<Entered, Rejection> {
+        if request.is_simple() {
+            if let Some(refusal) = self.fast.turn_away(request, self.waiting_room) {
+                return Err(Rejection::refused(Arc::clone(&self.label), refusal));
+            }
+        }
+        self.enter_gate(request, Some(waker))
     }
 
     #[inline(never)]
-    pub(crate) fn enter_gate(&self, request: &Request, waker: Option<&Waker>) -> Result<Entered, Rejection> {
-        if request.is_simple() {
-            if let Some(rejection) = self.fast.turn_away(request, self.waiting_room) {
-                return Err(self.rejected(rejection));
-            }
-        }
-        let word = self.fast.peek();
+    fn enter_gate(&self, request: &Request, waker: Option<&Waker>) -> Result<Entered, Rejection> {
         let mut waker = waker.cloned();
-        let now = word.wants_now_for(request, self.times_waits).then(|| self.now());
+        let now = self.fast.peek().wants_now_for(request, self.times_waits).then(|| self.now());
         let mut answer = self.ask(request, now, &mut waker);
         if let Answer::NeedsNow = answer {
             answer = self.ask(request, Some(self.now()), &mut waker);
@@ -158,14 +171,11 @@ impl Shared {
     fn ask(&self, request: &Request, now: Option<Instant>, waker: &mut Option<Waker>) -> Answer {
         self.input(|State { gate, .. }| {
             let entry = match now {
-                Some(now) => gate.enter(request, now).map(Some),
-                None => gate.enter_untimed(request),
+                Some(now) => gate.enter_parking(request, now, waker).map(Some),
+                None => gate.enter_untimed_parking(request, waker),
             };
             match entry {
                 Ok(Some(Entry::Queued(ticket))) => {
-                    if let Some(waker) = waker.take() {
-                        gate.park(&ticket, waker);
-                    }
                     let deadline = gate.deadline(&ticket);
                     Answer::Entry(Entry::Queued(ticket), deadline)
                 }
@@ -227,8 +237,9 @@ impl Shared {
 
 impl State {
     /// What an input left to be done outside the lock, a batch at a time.
+    #[inline]
     fn outputs(&mut self) -> Option<Outputs> {
         debug_assert!(!self.gate.wants_now(), "whoever lets others in advances");
-        self.gate.has_output().then(|| Outputs::take(&mut self.gate, &self.handlers))
+        Outputs::take(&mut self.gate, &self.handlers)
     }
 }

@@ -16,6 +16,7 @@ pub(crate) struct Hold<S: Deref<Target = Shared>> {
 }
 
 impl<S: Deref<Target = Shared>> Hold<S> {
+    #[inline]
     pub(crate) fn new(shared: S, grant: Grant) -> Self {
         Hold { shared, grant: Some(grant) }
     }
@@ -30,6 +31,7 @@ impl<S: Deref<Target = Shared>> Hold<S> {
 }
 
 impl<S: Deref<Target = Shared>> Drop for Hold<S> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(grant) = self.grant.take() {
             self.shared.release(grant);
@@ -45,6 +47,7 @@ impl<S: Deref<Target = Shared>> Drop for Hold<S> {
 pub struct Slot<'a>(Hold<&'a Shared>);
 
 impl<'a> Slot<'a> {
+    #[inline]
     pub(crate) fn new(hold: Hold<&'a Shared>) -> Self {
         Slot(hold)
     }
@@ -70,6 +73,7 @@ impl fmt::Debug for Slot<'_> {
 pub struct OwnedSlot(Hold<Arc<Shared>>);
 
 impl OwnedSlot {
+    #[inline]
     pub(crate) fn new(hold: Hold<Arc<Shared>>) -> Self {
         OwnedSlot(hold)
     }

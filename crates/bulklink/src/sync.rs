@@ -13,6 +13,7 @@ mod imp {
             super::Lock(Mutex::new(value))
         }
 
+        #[inline]
         pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
             work(&mut self.0.lock().expect("no panic under the lock"))
         }
@@ -29,6 +30,7 @@ mod imp {
             super::Lock(Mutex::new(value))
         }
 
+        #[inline]
         pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
             work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
         }
@@ -46,6 +48,7 @@ mod imp {
             super::Lock(Mutex::new(RefCell::new(value)))
         }
 
+        #[inline]
         pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
             critical_section::with(|section| work(&mut self.0.borrow_ref_mut(section)))
         }

@@ -25,8 +25,11 @@ pub(crate) fn poll(shared: &Shared, ticket: &mut Option<Ticket>, waker: &Waker) 
 }
 
 fn look(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, waker: &Waker) -> Look {
-    let stale = |ticket| gate.is_waiting(ticket) && !gate.parked(ticket).is_some_and(|parked| parked.will_wake(waker));
-    if ticket.as_ref().is_some_and(stale) { Look::Stale } else { Look::Seen(redeem(gate, ticket)) }
+    let poll = redeem(gate, ticket);
+    match ticket {
+        Some(ticket) if !gate.parked(ticket).is_some_and(|parked| parked.will_wake(waker)) => Look::Stale,
+        _ => Look::Seen(poll),
+    }
 }
 
 fn redeem_or_park(shared: &Shared, ticket: &mut Option<Ticket>, waker: Waker) -> Poll<Result<Grant, Rejection>> {

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
+use core::mem;
 use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -17,10 +18,14 @@ use crate::{OwnedSlot, Rejection, Slot, Timer, ticket};
 
 /// A wait for a slot, however its bulkhead is held. Kept small, as there is one for everyone who waits.
 pub(crate) struct Waiting<S: Deref<Target = Shared>, R: Timer> {
-    /// Gone when the wait is over.
-    shared: Option<S>,
     runtime: R,
-    state: State<R::Sleep>,
+    /// Gone when the wait is over.
+    live: Option<Live<S, R::Sleep>>,
+}
+
+struct Live<S, T> {
+    shared: S,
+    state: State<T>,
 }
 
 enum State<T> {
@@ -32,7 +37,6 @@ enum State<T> {
         ticket: Option<Ticket>,
         alarm: Option<Pin<Box<Alarm<T>>>>,
     },
-    Over,
 }
 
 pin_project! {
@@ -53,90 +57,85 @@ impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
             Some(packed) => State::Asking(packed),
             None => State::AskingTooMuch(Box::new(request)),
         };
-        Waiting { shared: Some(shared), runtime, state }
+        Waiting { runtime, live: Some(Live { shared, state }) }
     }
 
-    #[inline]
+    /// All that most calls ever do: small enough to go into the caller's code.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the compiler judges by what the cold path weighs")]
     pub(crate) fn poll_hold(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
-        match self.acquire() {
-            Some(grant) => Poll::Ready(Ok(self.hold(grant))),
-            None => self.poll_gate(context),
-        }
-    }
-
-    #[inline]
-    fn acquire(&self) -> Option<Grant> {
-        match &self.state {
-            State::Asking(request) => self.shared().acquire(request.is_simple()),
+        let granted = match &self.live {
+            Some(Live { shared, state: State::Asking(request) }) if request.is_simple() => shared.acquire(),
             _ => None,
-        }
+        };
+        let Some(grant) = granted else { return self.poll_gate(context) };
+        let Live { shared, state } = self.live.take().expect("just seen");
+        // Nothing in it needs to be dropped, but the compiler does not see that.
+        mem::forget(state);
+        Poll::Ready(Ok(Hold::new(shared, grant)))
     }
 
-    #[inline]
-    fn shared(&self) -> &Shared {
-        self.shared.as_ref().expect("polled again after it had completed")
-    }
-
-    #[inline]
-    fn hold(&mut self, grant: Grant) -> Hold<S> {
-        Hold::new(self.shared.take().expect("not over"), grant)
-    }
-
-    #[inline(never)]
+    #[cold]
     fn poll_gate(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
         let settled = ready!(self.poll_grant(context));
-        let held = settled.map(|grant| self.hold(grant));
+        let Live { shared, state } = self.live.take().expect("polled just now");
+        let held = settled.map(|grant| Hold::new(shared, grant));
         // The timer goes here, which is foreign; the grant is safe by now.
-        self.shared = None;
-        self.state = State::Over;
+        drop(state);
         Poll::Ready(held)
     }
 
     fn poll_grant(&mut self, context: &mut Context<'_>) -> Poll<Result<Grant, Rejection>> {
-        let shared = self.shared();
-        let entered = match &self.state {
-            State::Asking(request) => shared.enter_gate(&request.unpack(), Some(context.waker()))?,
-            State::AskingTooMuch(request) => shared.enter_gate(request, Some(context.waker()))?,
-            State::Queued { .. } => return self.poll_queued(context),
-            State::Over => unreachable!("nothing is shared any more"),
+        let Live { shared, state } = self.live.as_mut().expect("polled again after it had completed");
+        let entered = match state {
+            State::Asking(request) => shared.enter(&request.unpack(), context.waker())?,
+            State::AskingTooMuch(request) => shared.enter(request, context.waker())?,
+            State::Queued { ticket, alarm } => return poll_queued(shared, ticket, alarm, &self.runtime, context),
         };
-        match entered {
-            Entered::Granted(grant) => Poll::Ready(Ok(grant)),
-            Entered::Queued(ticket, deadline) => {
-                self.queue(ticket, deadline, context);
-                Poll::Pending
-            }
-        }
-    }
-
-    /// The ticket comes first: should no timer be made, it is given up with the future.
-    fn queue(&mut self, queued: Ticket, deadline: Option<Instant>, context: &mut Context<'_>) {
-        self.state = State::Queued { ticket: Some(queued), alarm: None };
-        let Some(deadline) = deadline else { return };
-        let mut made = Box::pin(Alarm { deadline, sleep: None });
-        made.as_mut().arm(&self.runtime, context);
-        if let State::Queued { alarm, .. } = &mut self.state {
+        let (ticket, deadline) = match entered {
+            Entered::Granted(grant) => return Poll::Ready(Ok(grant)),
+            Entered::Queued(ticket, deadline) => (ticket, deadline),
+        };
+        // The ticket comes first: should no timer be made, it is given up with the future.
+        *state = State::Queued { ticket: Some(ticket), alarm: None };
+        if let (Some(deadline), State::Queued { alarm, .. }) = (deadline, state) {
+            let mut made = Box::pin(Alarm { deadline, sleep: None });
+            made.as_mut().arm(&self.runtime, context);
             *alarm = Some(made);
         }
+        Poll::Pending
     }
 
-    /// Who is late is for the clock to say: a timer may be held back.
-    fn poll_queued(&mut self, context: &mut Context<'_>) -> Poll<Result<Grant, Rejection>> {
-        let (Some(shared), State::Queued { ticket, alarm }) = (&self.shared, &mut self.state) else {
-            unreachable!("in the queue")
-        };
-        let mut settled = ticket::poll(shared, ticket, context.waker());
-        if let (Poll::Pending, Some(alarm)) = (&settled, alarm) {
-            let now = self.runtime.now();
-            if alarm.deadline <= now {
-                shared.advance(now);
-                settled = ticket::poll(shared, ticket, context.waker());
-            } else {
-                alarm.as_mut().arm(&self.runtime, context);
+    /// Gives the place in the queue up, if there is one.
+    #[cold]
+    fn withdraw(&mut self) {
+        if let Some(Live { shared, state: State::Queued { ticket, .. } }) = &mut self.live {
+            if let Some(ticket) = ticket.take() {
+                ticket::withdraw(shared, ticket);
             }
         }
-        settled.map_err(|rejection| shared.rejected(rejection))
     }
+}
+
+/// Who is late is for the clock to say: a timer may be held back.
+fn poll_queued<R: Timer>(
+    shared: &Shared,
+    ticket: &mut Option<Ticket>,
+    alarm: &mut Option<Pin<Box<Alarm<R::Sleep>>>>,
+    runtime: &R,
+    context: &mut Context<'_>,
+) -> Poll<Result<Grant, Rejection>> {
+    let mut settled = ticket::poll(shared, ticket, context.waker());
+    if let (Poll::Pending, Some(alarm)) = (&settled, alarm) {
+        let now = runtime.now();
+        if alarm.deadline <= now {
+            shared.advance(now);
+            settled = ticket::poll(shared, ticket, context.waker());
+        } else {
+            alarm.as_mut().arm(runtime, context);
+        }
+    }
+    settled.map_err(|rejection| shared.rejected(rejection))
 }
 
 impl<T: Future<Output = ()>> Alarm<T> {
@@ -158,22 +157,20 @@ impl<T: Future<Output = ()>> Alarm<T> {
 impl<S: Deref<Target = Shared>, R: Timer> Drop for Waiting<S, R> {
     #[inline]
     fn drop(&mut self) {
-        if let (Some(shared), State::Queued { ticket, .. }) = (&self.shared, &mut self.state) {
-            if let Some(ticket) = ticket.take() {
-                ticket::withdraw(shared, ticket);
-            }
+        if self.live.is_some() {
+            self.withdraw();
         }
     }
 }
 
 impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
     fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match (&self.shared, &self.state) {
-            (None, _) => "done",
-            (_, State::Queued { .. }) => "queued",
-            _ => "asking",
+        let state = match &self.live {
+            None => "done",
+            Some(Live { state: State::Queued { .. }, .. }) => "queued",
+            Some(_) => "asking",
         };
-        let label = self.shared.as_ref().map(|shared| &shared.label);
+        let label = self.live.as_ref().map(|live| &live.shared.label);
         f.debug_struct(name).field("label", &label).field("state", &state).finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 //! The one place where slots move: expire the late, then admit from the head.
 
 use super::Gate;
-use crate::queue::{Key, Outcome, Waiting};
+use crate::queue::{Place, Waiting};
 use crate::{EventKind, Instant, Reason, Rejection};
 
 impl<W> Gate<W> {
@@ -14,6 +14,7 @@ impl<W> Gate<W> {
     }
 
     /// Moves what can be moved without knowing the time; `false` if it is [needed](Gate::needs_now).
+    #[inline]
     pub fn advance_untimed(&mut self) -> bool {
         let possible = !self.needs_now();
         if possible && self.wants_now() {
@@ -24,6 +25,7 @@ impl<W> Gate<W> {
 
     /// Whether nothing can be moved without knowing the time: somebody waits, and that wait is measured or ends at some time.
     #[must_use]
+    #[inline]
     pub fn needs_now(&self) -> bool {
         self.queue.len() > 0 && (self.measures_waits || self.next_deadline().is_some())
     }
@@ -38,11 +40,11 @@ impl<W> Gate<W> {
     /// Advances, and returns the instant that counts.
     pub(super) fn advance_to(&mut self, now: Instant) -> Instant {
         self.mark = if self.queue.len() > 0 { now.max(self.mark) } else { now };
-        while let Some(key) = self.queue.due(self.mark) {
-            self.expire(key);
+        while let Some(place) = self.queue.due(self.mark) {
+            self.expire(place);
         }
-        while let Some(key) = self.next_admissible() {
-            self.hand_over(key);
+        while let Some(place) = self.next_admissible() {
+            self.hand_over(place);
         }
         self.mark
     }
@@ -50,6 +52,7 @@ impl<W> Gate<W> {
     /// Whether slots could move if the time were known: somebody waits, and the head's units are free. Then
     /// [`advance`](Gate::advance) is owed.
     #[must_use]
+    #[inline]
     pub fn wants_now(&self) -> bool {
         self.next_admissible().is_some()
     }
@@ -60,29 +63,34 @@ impl<W> Gate<W> {
         self.queue.next_deadline()
     }
 
-    fn next_admissible(&self) -> Option<Key> {
-        self.queue.head().filter(|(_, cost)| cost.get() <= self.free()).map(|(key, _)| key)
+    #[inline]
+    fn next_admissible(&self) -> Option<Place> {
+        let (place, first) = self.queue.first()?;
+        (first.cost.get() <= self.free()).then_some(place)
     }
 
-    fn expire(&mut self, key: Key) {
-        let Waiting { cost, since, deadline, waker } = self.queue.leave(key);
+    fn expire(&mut self, place: Place) {
+        let limit = self.queue.deadline(self.queue.waiting(place)).unwrap_or(self.mark);
+        let Waiting { cost, since, waker, .. } = self.queue.leave(place);
         let waited = self.mark.nanos_since(since);
         self.totals.expired += 1;
         self.note_settled(EventKind::Expired, cost, waited);
-        self.turn_out(key, Reason::Expired, waited, deadline.nanos_since(since));
+        self.turn_out(place, Reason::Expired, waited, limit.nanos_since(since));
         self.wake(waker);
     }
 
-    fn hand_over(&mut self, key: Key) {
-        let Waiting { cost, since, waker, .. } = self.queue.leave(key);
-        let waited = self.mark.nanos_since(since);
+    #[inline]
+    fn hand_over(&mut self, place: Place) {
+        let Waiting { cost, since, .. } = *self.queue.waiting(place);
+        let waited_nanos = self.mark.nanos_since(since);
+        let waker = self.queue.grant(place, waited_nanos);
         self.take(cost.get());
-        self.count_wait(cost.get(), waited);
-        self.note_settled(EventKind::Admitted, cost, waited);
-        self.queue.settle(key, Outcome::Granted { cost, waited_nanos: waited });
+        self.count_wait(cost.get(), waited_nanos);
+        self.note_settled(EventKind::Admitted, cost, waited_nanos);
         self.wake(waker);
     }
 
+    #[inline]
     fn count_wait(&mut self, cost: u32, waited_nanos: u64) {
         self.totals.admitted_from_queue += 1;
         self.totals.admitted_from_queue_units = self.totals.admitted_from_queue_units.wrapping_add(cost.into());
@@ -91,8 +99,8 @@ impl<W> Gate<W> {
     }
 
     /// Leaves a rejection in the place of a request that has left the line.
-    pub(super) fn turn_out(&mut self, key: Key, reason: Reason, waited_nanos: u64, limit_nanos: u64) {
+    pub(super) fn turn_out(&mut self, place: Place, reason: Reason, waited_nanos: u64, limit_nanos: u64) {
         let rejection = Rejection { reason, figures: self.figures(), waited_nanos, limit_nanos };
-        self.queue.settle(key, Outcome::Rejected(rejection));
+        self.queue.reject(place, rejection);
     }
 }

@@ -90,12 +90,12 @@ impl<W> Gate<W> {
     }
 
     fn turn_out_everyone(&mut self) {
-        while let Some((key, cost)) = self.queue.head() {
-            let Waiting { since, waker, .. } = self.queue.leave(key);
+        while let Some((place, _)) = self.queue.first() {
+            let Waiting { cost, since, waker, .. } = self.queue.leave(place);
             let waited = self.mark.nanos_since(since);
             self.totals.closed_while_waiting += 1;
             self.note_settled(EventKind::ClosedRejection, cost, waited);
-            self.turn_out(key, Reason::Closed, waited, 0);
+            self.turn_out(place, Reason::Closed, waited, 0);
             self.wake(waker);
         }
     }

@@ -4,7 +4,6 @@ use core::num::NonZeroU32;
 
 use super::{Entry, Gate, Grant};
 use crate::invalid::Requirement;
-use crate::queue::Waiting;
 use crate::{EventKind, Instant, Invalid, Reason, Rejection, Request, Ticket};
 
 /// What is to be done with a request.
@@ -25,6 +24,19 @@ impl<W> Gate<W> {
     ///
     /// If the cost is zero or more than the whole capacity. That is counted nowhere.
     pub fn enter_untimed(&mut self, request: &Request) -> Result<Option<Entry>, Invalid> {
+        self.enter_untimed_parking(request, &mut None)
+    }
+
+    /// As [`enter_untimed`](Gate::enter_untimed), and [parks](Gate::park) `waker` if that means to wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`enter_untimed`](Gate::enter_untimed).
+    pub fn enter_untimed_parking(
+        &mut self,
+        request: &Request,
+        waker: &mut Option<W>,
+    ) -> Result<Option<Entry>, Invalid> {
         if self.closed {
             return Ok(Some(self.turn_away(Reason::Closed, request.cost)));
         }
@@ -34,7 +46,7 @@ impl<W> Gate<W> {
         }
         match self.judge(request, cost) {
             Verdict::Queue if self.would_time(request) => Ok(None),
-            verdict => Ok(Some(self.carry_out(verdict, request, cost, Instant::FAR_FUTURE))),
+            verdict => Ok(Some(self.carry_out(verdict, request, cost, Instant::FAR_FUTURE, waker))),
         }
     }
 
@@ -46,6 +58,15 @@ impl<W> Gate<W> {
     ///
     /// If the cost is zero or more than the whole capacity. That is counted nowhere.
     pub fn enter(&mut self, request: &Request, now: Instant) -> Result<Entry, Invalid> {
+        self.enter_parking(request, now, &mut None)
+    }
+
+    /// As [`enter`](Gate::enter), and [parks](Gate::park) `waker` if that means to wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`enter`](Gate::enter).
+    pub fn enter_parking(&mut self, request: &Request, now: Instant, waker: &mut Option<W>) -> Result<Entry, Invalid> {
         if self.closed {
             return Ok(self.turn_away(Reason::Closed, request.cost));
         }
@@ -53,14 +74,16 @@ impl<W> Gate<W> {
         let now = self.advance_to(now);
         let is_late = request.before.is_some_and(|deadline| deadline <= now);
         let verdict = if is_late { Verdict::TurnAway(Reason::Expired) } else { self.judge(request, cost) };
-        Ok(self.carry_out(verdict, request, cost, now))
+        Ok(self.carry_out(verdict, request, cost, now, waker))
     }
 
     /// Whether it matters when this one joins the queue.
+    #[inline]
     fn would_time(&self, request: &Request) -> bool {
         self.measures_waits || request.within.is_some() || self.wait_limit.is_some()
     }
 
+    #[inline]
     fn check_cost(&self, request: &Request) -> Result<NonZeroU32, Invalid> {
         match u32::try_from(request.cost).ok().and_then(NonZeroU32::new) {
             Some(cost) if cost.get() <= self.capacity => Ok(cost),
@@ -73,6 +96,7 @@ impl<W> Gate<W> {
         Invalid::number("cost", cost, Requirement::UpToTheCapacity(self.capacity))
     }
 
+    #[inline]
     fn judge(&self, request: &Request, cost: NonZeroU32) -> Verdict {
         if self.queue.len() == 0 && cost.get() <= self.free() {
             Verdict::Admit
@@ -87,23 +111,32 @@ impl<W> Gate<W> {
         }
     }
 
-    fn carry_out(&mut self, verdict: Verdict, request: &Request, cost: NonZeroU32, now: Instant) -> Entry {
+    fn carry_out(
+        &mut self,
+        verdict: Verdict,
+        request: &Request,
+        cost: NonZeroU32,
+        now: Instant,
+        waker: &mut Option<W>,
+    ) -> Entry {
         match verdict {
             Verdict::Admit => self.admit(cost),
-            Verdict::Queue => Entry::Queued(self.join(request, cost, now)),
+            Verdict::Queue => Entry::Queued(self.join(request, cost, now, waker.take())),
             Verdict::TurnAway(reason) => self.turn_away(reason, cost.get() as usize),
         }
     }
 
+    #[inline]
     fn admit(&mut self, cost: NonZeroU32) -> Entry {
         self.take(cost.get());
         self.note(EventKind::Admitted, cost.get() as usize);
         Entry::Granted(Grant { cost })
     }
 
-    fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant) -> Ticket {
+    #[inline]
+    fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant, waker: Option<W>) -> Ticket {
         let deadline = request.deadline(now, self.wait_limit);
-        let ticket = self.queue.push(Waiting { cost, since: now, deadline, waker: None });
+        let ticket = self.queue.push(cost, now, deadline, waker);
         self.totals.queued += 1;
         self.totals.queued_units = self.totals.queued_units.wrapping_add(cost.get().into());
         self.peaks.waiting = self.peaks.waiting.max(self.queue.len());

@@ -1,14 +1,13 @@
 //! The way of those who are in: parking, collecting, withdrawing, giving back. None of it takes the time.
 
-use core::num::NonZeroU32;
-
 use super::{Collected, Gate, Grant};
-use crate::queue::{Outcome, Removed, Standing, Waiting};
+use crate::queue::{Granted, Outcome, Standing, Waiting};
 use crate::{EventKind, Instant, Ticket};
 
 impl<W> Gate<W> {
     /// Leaves `waker` to be given out by [`poll_wake`](Gate::poll_wake) when the ticket is settled. Returns what it displaced,
     /// to be dropped outside the caller's lock; if the ticket is settled already, that is `waker` itself: collect it.
+    #[inline]
     pub fn park(&mut self, ticket: &Ticket, waker: W) -> Option<W> {
         match self.queue.get_mut(ticket) {
             Some(waiting) => waiting.waker.replace(waker),
@@ -24,6 +23,7 @@ impl<W> Gate<W> {
 
     /// The waker parked with a ticket that still waits.
     #[must_use]
+    #[inline]
     pub fn parked(&self, ticket: &Ticket) -> Option<&W> {
         self.queue.get(ticket)?.waker.as_ref()
     }
@@ -31,21 +31,21 @@ impl<W> Gate<W> {
     /// The instant from which on a ticket that still waits is too late.
     #[must_use]
     pub fn deadline(&self, ticket: &Ticket) -> Option<Instant> {
-        self.queue.get(ticket).map(|waiting| waiting.deadline).filter(|&deadline| deadline < Instant::FAR_FUTURE)
+        self.queue.deadline(self.queue.get(ticket)?)
     }
 
     /// Redeems a ticket, or gives it back if it still waits.
+    #[inline]
     pub fn collect(&mut self, ticket: Ticket) -> Collected {
-        if self.is_waiting(&ticket) {
-            return Collected::Waiting(ticket);
-        }
         match self.queue.redeem(ticket) {
-            Outcome::Granted { cost, .. } => Collected::Granted(Grant { cost }),
-            Outcome::Rejected(rejection) => Collected::Rejected(rejection),
+            Ok(Outcome::Granted(granted)) => Collected::Granted(Grant { cost: granted.cost }),
+            Ok(Outcome::Rejected(rejection)) => Collected::Rejected(rejection),
+            Err(ticket) => Collected::Waiting(ticket),
         }
     }
 
     /// Ends an operation: its units are free again. If somebody waits for them, [`wants_now`](Gate::wants_now) is now true.
+    #[inline]
     pub fn release(&mut self, grant: Grant) {
         let cost = grant.cost.get();
         self.give_back(cost);
@@ -59,14 +59,13 @@ impl<W> Gate<W> {
     ///
     /// Whoever observes and wants the wait in the event exact calls [`tell`](Gate::tell) first.
     pub fn cancel(&mut self, ticket: Ticket) -> Option<W> {
-        match self.queue.remove(ticket) {
-            Removed::Waiting(waiting) => self.withdraw(waiting),
-            Removed::Settled(Outcome::Granted { cost, waited_nanos }) => {
-                self.abandon(cost, waited_nanos);
-                None
-            }
-            Removed::Settled(Outcome::Rejected(_)) => None,
+        if let Some(waiting) = self.queue.withdraw(&ticket) {
+            return self.withdraw(waiting);
         }
+        if let Ok(Outcome::Granted(granted)) = self.queue.redeem(ticket) {
+            self.abandon(granted);
+        }
+        None
     }
 
     /// Whether to [cancel](Gate::cancel) this ticket would let others in, so that the time is wanted with it.
@@ -86,7 +85,8 @@ impl<W> Gate<W> {
         waiting.waker
     }
 
-    fn abandon(&mut self, cost: NonZeroU32, waited_nanos: u64) {
+    fn abandon(&mut self, granted: Granted) {
+        let Granted { cost, waited_nanos } = granted;
         self.give_back(cost.get());
         self.totals.abandoned += 1;
         self.totals.abandoned_units = self.totals.abandoned_units.wrapping_add(cost.get().into());

@@ -148,12 +148,14 @@ impl<W> Gate<W> {
         self.measures_waits
     }
 
+    #[inline]
     fn free(&self) -> u32 {
         self.capacity.saturating_sub(self.in_use)
     }
 
     /// The occupancy at this moment.
     #[must_use]
+    #[inline]
     pub fn figures(&self) -> Figures {
         Figures {
             in_flight: self.in_flight,
@@ -166,6 +168,7 @@ impl<W> Gate<W> {
 
     /// Records what happened, while somebody observes. `units` are the cost of the request or operation, or for a resize the
     /// capacity before.
+    #[inline]
     fn note(&mut self, kind: EventKind, units: usize) {
         if self.events.observed {
             self.record(kind, units, None);
@@ -173,6 +176,7 @@ impl<W> Gate<W> {
     }
 
     /// Records what became of a request that was in the queue, while somebody observes.
+    #[inline]
     fn note_settled(&mut self, kind: EventKind, cost: NonZeroU32, waited_nanos: u64) {
         if self.events.observed {
             self.record(kind, cost.get() as usize, Some(waited_nanos));
@@ -187,6 +191,7 @@ impl<W> Gate<W> {
     }
 
     /// Gives the waker of a ticket that has been settled out, if there is one.
+    #[inline]
     fn wake(&mut self, waker: Option<W>) {
         if let Some(waker) = waker {
             self.wakes.push(waker);
@@ -194,6 +199,7 @@ impl<W> Gate<W> {
     }
 
     /// Takes the units for one operation and counts it as admitted.
+    #[inline]
     fn take(&mut self, cost: u32) {
         self.in_flight += 1;
         self.in_use += cost;
@@ -204,12 +210,14 @@ impl<W> Gate<W> {
     }
 
     /// Gives the units of one operation back.
+    #[inline]
     fn give_back(&mut self, cost: u32) {
         self.in_flight -= 1;
         self.in_use -= cost;
     }
 
     /// Tells those who wait for it that the gate is closed and empty, if it is.
+    #[inline]
     fn note_drained(&mut self) {
         if self.is_drained() {
             self.note(EventKind::Drained, 0);

@@ -7,6 +7,7 @@ impl<W> Gate<W> {
     /// The next waker to be woken, in the order in which tickets were settled; `None` when there is no more.
     ///
     /// Everyone who calls an input owes calls of this until it gives nothing. To be woken outside the caller's lock.
+    #[inline]
     pub fn poll_wake(&mut self) -> Option<W> {
         self.wakes.pop()
     }
@@ -20,6 +21,7 @@ impl<W> Gate<W> {
 
     /// Whether a call of [`poll_wake`](Gate::poll_wake) or [`poll_event`](Gate::poll_event) would give something.
     #[must_use]
+    #[inline]
     pub fn has_output(&self) -> bool {
         !self.wakes.is_empty() || !self.events.pending.is_empty()
     }

@@ -12,6 +12,7 @@ impl<W> Gate<W> {
     /// than [`Word::MAX_CAPACITY`] are in use; and no more of them than have been in use at once before, so that the gate sees
     /// every new peak.
     #[must_use]
+    #[inline]
     pub fn publish(&self) -> Word {
         if !self.fits_a_word() {
             return Word::GATE.with(TIMED, self.needs_now());
@@ -29,6 +30,7 @@ impl<W> Gate<W> {
         Word::of(self.in_flight, most - self.in_flight).with(COMPLETE, most == self.capacity)
     }
 
+    #[inline]
     fn fits_a_word(&self) -> bool {
         let is_plain = self.in_use == self.in_flight && self.in_use <= self.capacity;
         is_plain && self.capacity as usize <= Word::MAX_CAPACITY && !self.events.observed
@@ -40,6 +42,7 @@ impl<W> Gate<W> {
     }
 
     /// Takes back a word that this gate has [published](Gate::publish), with all that was counted in it.
+    #[inline]
     pub fn fold(&mut self, word: Word) {
         if word.is_closed() {
             self.totals.closed_before_queue += word.rejected();

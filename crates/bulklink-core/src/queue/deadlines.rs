@@ -1,53 +1,102 @@
 //! Who is late first: a list for deadlines that come in order, a heap for the others.
 
-use super::heap::{Heap, is_earlier};
-use super::list::{Chain, List};
-use super::node::Node;
+use super::heap::Heap;
+use super::list::{Linked, Links, List};
+use super::node::Stamp;
 use super::slab::{Place, Slab};
 use crate::Instant;
 
 /// With one limit for all, deadlines come in the order in which they end, and the list does it all in O(1).
 #[derive(Debug)]
 pub(super) struct Deadlines {
+    entries: Slab<Due>,
     in_order: List,
     others: Heap,
 }
 
+/// When somebody is late.
+#[derive(Debug)]
+pub(super) struct Due {
+    pub(super) at: Instant,
+    pub(super) node: Place,
+    pub(super) stamp: Stamp,
+    pub(super) standing: Standing,
+}
+
+#[derive(Debug)]
+pub(super) enum Standing {
+    Listed(Links),
+    /// At this position.
+    Heaped(u32),
+}
+
+impl Due {
+    /// Whether this one comes first; of equal deadlines, that of whoever came first.
+    pub(super) fn is_before(&self, other: &Due) -> bool {
+        self.at < other.at || (self.at == other.at && self.stamp.is_before(other.stamp))
+    }
+}
+
 impl Deadlines {
     pub(super) const fn new() -> Self {
-        Deadlines { in_order: List::new(Chain::Deadlines), others: Heap::new() }
+        Deadlines { entries: Slab::new(), in_order: List::new(), others: Heap::new() }
     }
 
-    /// The one whose deadline comes first; of equal deadlines, whoever came first.
-    pub(super) fn first<W>(&self, nodes: &Slab<Node<W>>) -> Option<Place> {
-        match (self.in_order.first(), self.others.first()) {
-            (Some(listed), Some(heaped)) if is_earlier(nodes, heaped, listed) => Some(heaped),
-            (listed, heaped) => listed.or(heaped),
+    /// The one that comes first; of equal deadlines, that of whoever came first.
+    #[inline]
+    pub(super) fn first(&self) -> Option<&Due> {
+        let listed = self.in_order.first().map(|place| &self.entries[place]);
+        match self.others.first().map(|place| &self.entries[place]) {
+            Some(heaped) if listed.is_none_or(|listed| heaped.is_before(listed)) => Some(heaped),
+            _ => listed,
         }
     }
 
-    pub(super) fn add<W>(&mut self, nodes: &mut Slab<Node<W>>, place: Place) {
-        let deadline = nodes[place].deadline();
-        if deadline == Instant::FAR_FUTURE {
-            return;
-        }
-        if self.in_order.last().is_none_or(|last| nodes[last].deadline() <= deadline) {
-            self.in_order.push_back(nodes, place);
+    pub(super) fn add(&mut self, at: Instant, node: Place, stamp: Stamp) -> Place {
+        if self.in_order.last().is_none_or(|last| self.entries[last].at <= at) {
+            let standing = Standing::Listed(self.in_order.links_of_last());
+            let place = self.entries.insert(Due { at, node, stamp, standing });
+            self.in_order.push_back(&mut self.entries, place);
+            place
         } else {
-            self.others.push(nodes, place);
+            let place = self.entries.insert(Due { at, node, stamp, standing: Standing::Heaped(0) });
+            self.others.push(&mut self.entries, place);
+            place
         }
+    }
+
+    pub(super) fn remove(&mut self, place: Place) -> Instant {
+        let due = self.entries.remove(place);
+        match due.standing {
+            Standing::Listed(links) => self.in_order.remove(&mut self.entries, links),
+            Standing::Heaped(position) => self.others.remove(&mut self.entries, position as usize),
+        }
+        due.at
+    }
+
+    /// That of one who has an entry.
+    pub(super) fn at(&self, place: Place) -> Instant {
+        self.entries[place].at
     }
 
     #[cfg(test)]
-    pub(super) fn assert_sound<W>(&self, nodes: &Slab<Node<W>>) {
-        self.others.assert_sound(nodes);
+    pub(super) fn assert_sound(&self) {
+        self.others.assert_sound(&self.entries);
+    }
+}
+
+impl Linked for Due {
+    fn links(&self) -> Links {
+        match self.standing {
+            Standing::Listed(links) => links,
+            Standing::Heaped(_) => unreachable!("not in the list"),
+        }
     }
 
-    pub(super) fn remove<W>(&mut self, nodes: &mut Slab<Node<W>>, place: Place) {
-        match nodes[place].heap_position {
-            Some(position) => self.others.remove(nodes, position as usize),
-            None if nodes[place].deadline() < Instant::FAR_FUTURE => self.in_order.remove(nodes, place),
-            None => {}
+    fn links_mut(&mut self) -> &mut Links {
+        match &mut self.standing {
+            Standing::Listed(links) => links,
+            Standing::Heaped(_) => unreachable!("not in the list"),
         }
     }
 }

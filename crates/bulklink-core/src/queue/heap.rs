@@ -1,8 +1,8 @@
-//! A binary heap of deadlines in which every node knows its position, so that any can be taken out in O(log n).
+//! A binary heap of deadlines in which every entry knows its position, so that any can be taken out in O(log n).
 
 use alloc::vec::Vec;
 
-use super::node::Node;
+use super::deadlines::{Due, Standing};
 use super::slab::{Place, Slab};
 
 #[derive(Debug)]
@@ -15,86 +15,84 @@ impl Heap {
         Heap { places: Vec::new() }
     }
 
+    #[inline]
     pub(super) fn first(&self) -> Option<Place> {
         self.places.first().copied()
     }
 
-    pub(super) fn push<W>(&mut self, nodes: &mut Slab<Node<W>>, place: Place) {
+    pub(super) fn push(&mut self, entries: &mut Slab<Due>, place: Place) {
         self.places.push(place);
         let last = self.places.len() - 1;
-        self.put(nodes, last, place);
-        self.rise(nodes, last);
+        self.put(entries, last, place);
+        self.rise(entries, last);
     }
 
     /// Takes out whatever is at `position`: the last one fills the gap and finds its level from there.
-    pub(super) fn remove<W>(&mut self, nodes: &mut Slab<Node<W>>, position: usize) {
+    pub(super) fn remove(&mut self, entries: &mut Slab<Due>, position: usize) {
         self.places.swap_remove(position);
         if let Some(&moved) = self.places.get(position) {
-            self.put(nodes, position, moved);
-            let level = self.rise(nodes, position);
-            self.sink(nodes, level);
+            self.put(entries, position, moved);
+            let level = self.rise(entries, position);
+            self.sink(entries, level);
         }
     }
 
     /// Moves the one at `position` up to its level, and returns that.
-    fn rise<W>(&mut self, nodes: &mut Slab<Node<W>>, mut position: usize) -> usize {
+    fn rise(&mut self, entries: &mut Slab<Due>, mut position: usize) -> usize {
         while position > 0 {
             let parent = (position - 1) / 2;
-            if !is_earlier(nodes, self.places[position], self.places[parent]) {
+            if !entries[self.places[position]].is_before(&entries[self.places[parent]]) {
                 break;
             }
-            self.swap(nodes, position, parent);
+            self.swap(entries, position, parent);
             position = parent;
         }
         position
     }
 
-    fn sink<W>(&mut self, nodes: &mut Slab<Node<W>>, mut position: usize) {
-        while let Some(child) = self.earlier_child(nodes, position) {
-            if !is_earlier(nodes, self.places[child], self.places[position]) {
+    fn sink(&mut self, entries: &mut Slab<Due>, mut position: usize) {
+        while let Some(child) = self.earlier_child(entries, position) {
+            if !entries[self.places[child]].is_before(&entries[self.places[position]]) {
                 break;
             }
-            self.swap(nodes, position, child);
+            self.swap(entries, position, child);
             position = child;
         }
     }
 
-    fn earlier_child<W>(&self, nodes: &Slab<Node<W>>, position: usize) -> Option<usize> {
+    fn earlier_child(&self, entries: &Slab<Due>, position: usize) -> Option<usize> {
         let (left, right) = (2 * position + 1, 2 * position + 2);
         match (self.places.get(left), self.places.get(right)) {
-            (Some(&a), Some(&b)) if is_earlier(nodes, b, a) => Some(right),
+            (Some(&a), Some(&b)) if entries[b].is_before(&entries[a]) => Some(right),
             (Some(_), _) => Some(left),
             (None, _) => None,
         }
     }
 
-    fn swap<W>(&mut self, nodes: &mut Slab<Node<W>>, one: usize, other: usize) {
+    fn swap(&mut self, entries: &mut Slab<Due>, one: usize, other: usize) {
         self.places.swap(one, other);
-        self.put(nodes, one, self.places[one]);
-        self.put(nodes, other, self.places[other]);
+        self.put(entries, one, self.places[one]);
+        self.put(entries, other, self.places[other]);
     }
 
     #[cfg(test)]
-    pub(super) fn assert_sound<W>(&self, nodes: &Slab<Node<W>>) {
+    pub(super) fn assert_sound(&self, entries: &Slab<Due>) {
         for (position, &place) in self.places.iter().enumerate() {
-            assert_eq!(nodes[place].heap_position, u32::try_from(position).ok());
-            assert!(position == 0 || !is_earlier(nodes, place, self.places[(position - 1) / 2]), "not a heap");
+            assert!(matches!(entries[place].standing, Standing::Heaped(known) if known as usize == position));
+            assert!(
+                position == 0 || !entries[place].is_before(&entries[self.places[(position - 1) / 2]]),
+                "not a heap"
+            );
         }
     }
 
-    fn put<W>(&self, nodes: &mut Slab<Node<W>>, position: usize, place: Place) {
+    fn put(&self, entries: &mut Slab<Due>, position: usize, place: Place) {
         debug_assert_eq!(self.places[position], place);
         #[expect(
             clippy::cast_possible_truncation,
             reason = "no more positions than places, which are numbered in 32 bits"
         )]
         let position = position as u32;
-        nodes[place].heap_position = Some(position);
+        entries[place].standing = Standing::Heaped(position);
     }
-}
-
-/// Whether the deadline of `one` comes first; of equal deadlines, that of whoever came first.
-pub(super) fn is_earlier<W>(nodes: &Slab<Node<W>>, one: Place, other: Place) -> bool {
-    let (one, other) = (&nodes[one], &nodes[other]);
-    one.deadline() < other.deadline() || (one.deadline() == other.deadline() && one.came_before(other))
 }

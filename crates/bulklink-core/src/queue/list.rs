@@ -1,29 +1,32 @@
-//! Doubly linked lists through the nodes of a slab.
+//! Doubly linked lists through the items of a slab.
 
-use super::node::{Links, Node};
 use super::slab::{Place, Slab};
 
-/// Which list of a node's two: each has links of its own there.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Chain {
-    /// Everyone who waits, in the order of arrival.
-    Line,
-    /// Those whose deadlines came in order.
-    Deadlines,
+/// The neighbours in a list.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Links {
+    previous: Option<Place>,
+    next: Option<Place>,
+}
+
+/// What can be in a list.
+pub(super) trait Linked {
+    fn links(&self) -> Links;
+    fn links_mut(&mut self) -> &mut Links;
 }
 
 #[derive(Debug)]
 pub(super) struct List {
-    chain: Chain,
     first: Option<Place>,
     last: Option<Place>,
 }
 
 impl List {
-    pub(super) const fn new(chain: Chain) -> Self {
-        List { chain, first: None, last: None }
+    pub(super) const fn new() -> Self {
+        List { first: None, last: None }
     }
 
+    #[inline]
     pub(super) fn first(&self) -> Option<Place> {
         self.first
     }
@@ -32,27 +35,35 @@ impl List {
         self.last
     }
 
-    pub(super) fn next<W>(&self, nodes: &Slab<Node<W>>, place: Place) -> Option<Place> {
-        nodes[place].links[self.chain as usize].next
+    pub(super) fn iter<'a, T: Linked>(&self, items: &'a Slab<T>) -> impl Iterator<Item = &'a T> + use<'a, T> {
+        core::iter::successors(self.first, |&place| items[place].links().next).map(|place| &items[place])
     }
 
-    pub(super) fn push_back<W>(&mut self, nodes: &mut Slab<Node<W>>, place: Place) {
-        let previous = self.last.replace(place);
-        nodes[place].links[self.chain as usize] = Links { previous, next: None };
-        match previous {
-            Some(previous) => nodes[previous].links[self.chain as usize].next = Some(place),
+    /// Adds one that has been made with the [links of the last](List::links_of_last).
+    #[inline]
+    pub(super) fn push_back<T: Linked>(&mut self, items: &mut Slab<T>, place: Place) {
+        match self.last.replace(place) {
+            Some(previous) => items[previous].links_mut().next = Some(place),
             None => self.first = Some(place),
         }
     }
 
-    pub(super) fn remove<W>(&mut self, nodes: &mut Slab<Node<W>>, place: Place) {
-        let Links { previous, next } = nodes[place].links[self.chain as usize];
+    /// The links of whoever is added next.
+    #[inline]
+    pub(super) fn links_of_last(&self) -> Links {
+        Links { previous: self.last, next: None }
+    }
+
+    /// Takes out one whose links were these.
+    #[inline]
+    pub(super) fn remove<T: Linked>(&mut self, items: &mut Slab<T>, links: Links) {
+        let Links { previous, next } = links;
         match previous {
-            Some(previous) => nodes[previous].links[self.chain as usize].next = next,
+            Some(previous) => items[previous].links_mut().next = next,
             None => self.first = next,
         }
         match next {
-            Some(next) => nodes[next].links[self.chain as usize].previous = previous,
+            Some(next) => items[next].links_mut().previous = previous,
             None => self.last = previous,
         }
     }

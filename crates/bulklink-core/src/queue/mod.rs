@@ -12,14 +12,15 @@ use core::mem;
 use core::num::NonZeroU32;
 
 use deadlines::Deadlines;
-use list::{Chain, List};
-use node::{Node, State};
-use slab::{Place, Slab};
+use list::List;
+use node::{Node, Stamp};
+use slab::Slab;
 
 pub use node::Ticket;
-pub(crate) use node::{Key, Outcome, Waiting};
+pub(crate) use node::{Granted, Waiting};
+pub(crate) use slab::Place;
 
-use crate::Instant;
+use crate::{Instant, Rejection};
 
 /// First come, first served. Everything here takes O(1), or O(log n) where a deadline ends before one that came earlier;
 /// but for [`largest_cost`](Queue::largest_cost).
@@ -31,14 +32,7 @@ pub(crate) struct Queue<W> {
     len: u32,
     units: u64,
     /// That of the latest arrival.
-    stamp: NonZeroU32,
-}
-
-/// What a ticket stood for when it was given up.
-#[derive(Debug)]
-pub(crate) enum Removed<W> {
-    Waiting(Waiting<W>),
-    Settled(Outcome),
+    stamp: Stamp,
 }
 
 /// Where a ticket stands.
@@ -50,19 +44,27 @@ pub(crate) enum Standing {
     Rejected,
 }
 
+/// What became of a ticket.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Granted(Granted),
+    Rejected(Rejection),
+}
+
 impl<W> Queue<W> {
     pub(crate) const fn new() -> Self {
         Queue {
             nodes: Slab::new(),
-            line: List::new(Chain::Line),
+            line: List::new(),
             deadlines: Deadlines::new(),
             len: 0,
             units: 0,
-            stamp: NonZeroU32::MAX,
+            stamp: Stamp(NonZeroU32::MAX),
         }
     }
 
     /// How many wait.
+    #[inline]
     pub(crate) fn len(&self) -> u32 {
         self.len
     }
@@ -72,34 +74,54 @@ impl<W> Queue<W> {
         self.units
     }
 
-    pub(crate) fn push(&mut self, waiting: Waiting<W>) -> Ticket {
-        self.stamp = self.stamp.checked_add(1).unwrap_or(NonZeroU32::MIN);
+    /// Puts a request at the end of the line. The far future is no deadline.
+    #[inline]
+    pub(crate) fn push(&mut self, cost: NonZeroU32, since: Instant, deadline: Instant, waker: Option<W>) -> Ticket {
+        let stamp = self.stamp.next();
+        self.stamp = stamp;
         self.len += 1;
-        self.units += u64::from(waiting.cost.get());
-        let place = self.nodes.insert(Node::new(self.stamp, waiting));
+        self.units += u64::from(cost.get());
+        let waiting = Waiting { cost, since, waker, links: self.line.links_of_last(), due: None };
+        let place = self.nodes.insert(Node::Waiting(stamp, waiting));
         self.line.push_back(&mut self.nodes, place);
-        self.deadlines.add(&mut self.nodes, place);
-        Ticket::new(Key { place, stamp: self.stamp })
+        if deadline < Instant::FAR_FUTURE {
+            let due = self.deadlines.add(deadline, place, stamp);
+            self.waiting_mut(place).due = Some(due);
+        }
+        Ticket::new(place, stamp)
     }
 
-    /// The first in line and its cost.
-    pub(crate) fn head(&self) -> Option<(Key, NonZeroU32)> {
+    /// The first in line.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<(Place, &Waiting<W>)> {
         let place = self.line.first()?;
-        Some((self.key(place), self.nodes[place].waiting()?.cost))
+        Some((place, self.waiting(place)))
     }
 
+    #[inline]
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.deadlines.first(&self.nodes).map(|place| self.nodes[place].deadline())
+        self.deadlines.first().map(|due| due.at)
     }
 
     /// The first whose deadline has come: the earliest deadline, and among equal ones the first in line.
-    pub(crate) fn due(&self, now: Instant) -> Option<Key> {
-        let place = self.deadlines.first(&self.nodes)?;
-        (self.nodes[place].deadline() <= now).then(|| self.key(place))
+    #[inline]
+    pub(crate) fn due(&self, now: Instant) -> Option<Place> {
+        self.deadlines.first().filter(|due| due.at <= now).map(|due| due.node)
     }
 
-    fn key(&self, place: Place) -> Key {
-        Key { place, stamp: self.nodes[place].stamp }
+    /// One who waits.
+    #[inline]
+    pub(crate) fn waiting(&self, place: Place) -> &Waiting<W> {
+        self.nodes[place].waiting().expect(WAITS)
+    }
+
+    fn waiting_mut(&mut self, place: Place) -> &mut Waiting<W> {
+        self.nodes[place].waiting_mut().expect(WAITS)
+    }
+
+    /// The deadline of one who waits, if there is one.
+    pub(crate) fn deadline(&self, waiting: &Waiting<W>) -> Option<Instant> {
+        waiting.due.map(|due| self.deadlines.at(due))
     }
 
     /// The most units that anyone waits for. Looks at everyone, unless all wait for one.
@@ -107,72 +129,96 @@ impl<W> Queue<W> {
         if self.units == u64::from(self.len) {
             return (self.len > 0).then_some(1);
         }
-        let places = core::iter::successors(self.line.first(), |&place| self.line.next(&self.nodes, place));
-        places.filter_map(|place| self.nodes[place].waiting()).map(|waiting| waiting.cost.get()).max()
+        self.line.iter(&self.nodes).filter_map(|node| node.waiting()).map(|waiting| waiting.cost.get()).max()
     }
 
-    /// Takes a request out of the line. Its place is kept for the outcome, which must follow.
-    pub(crate) fn leave(&mut self, key: Key) -> Waiting<W> {
-        let place = key.place;
-        self.line.remove(&mut self.nodes, place);
-        self.deadlines.remove(&mut self.nodes, place);
-        let State::Waiting(waiting) = mem::replace(&mut self.nodes[place].state, State::Leaving) else {
-            unreachable!("only those in line leave it");
-        };
-        self.len -= 1;
-        self.units -= u64::from(waiting.cost.get());
+    /// Takes a request out of the line and leaves its grant in its place. Returns its waker.
+    #[inline]
+    pub(crate) fn grant(&mut self, place: Place, waited_nanos: u64) -> Option<W> {
+        self.take_out(place, waited_nanos).waker
+    }
+
+    /// Takes a request out of the line. Its place is kept for the [rejection](Queue::reject), which must follow.
+    pub(crate) fn leave(&mut self, place: Place) -> Waiting<W> {
+        self.take_out(place, 0)
+    }
+
+    #[inline]
+    fn take_out(&mut self, place: Place, waited_nanos: u64) -> Waiting<W> {
+        let node = &mut self.nodes[place];
+        let granted = Granted { cost: node.waiting().expect(WAITS).cost, waited_nanos };
+        let granted = Node::Granted(node.stamp(), granted);
+        let Node::Waiting(_, waiting) = mem::replace(node, granted) else { unreachable!("{WAITS}") };
+        self.unlink(&waiting);
         waiting
     }
 
-    pub(crate) fn settle(&mut self, key: Key, outcome: Outcome) {
-        self.nodes[key.place].state = State::Settled(outcome);
+    pub(crate) fn reject(&mut self, place: Place, rejection: Rejection) {
+        let node = &mut self.nodes[place];
+        *node = Node::Rejected(node.stamp(), rejection);
     }
 
+    #[inline]
+    fn unlink(&mut self, waiting: &Waiting<W>) {
+        self.line.remove(&mut self.nodes, waiting.links);
+        if let Some(due) = waiting.due {
+            self.deadlines.remove(due);
+        }
+        self.len -= 1;
+        self.units -= u64::from(waiting.cost.get());
+    }
+
+    /// The request of a ticket that still waits.
+    #[inline]
     pub(crate) fn get(&self, ticket: &Ticket) -> Option<&Waiting<W>> {
-        self.nodes[self.own(ticket).place].waiting()
+        self.node(ticket).waiting()
     }
 
     pub(crate) fn get_mut(&mut self, ticket: &Ticket) -> Option<&mut Waiting<W>> {
-        let key = self.own(ticket);
-        match &mut self.nodes[key.place].state {
-            State::Waiting(waiting) => Some(waiting),
-            _ => None,
-        }
+        let node = &mut self.nodes[ticket.place()];
+        check(ticket, node);
+        node.waiting_mut()
     }
 
     pub(crate) fn standing(&self, ticket: &Ticket) -> Standing {
-        let place = self.own(ticket).place;
-        match &self.nodes[place].state {
-            State::Settled(Outcome::Granted { .. }) => Standing::Granted,
-            State::Settled(Outcome::Rejected(_)) | State::Leaving => Standing::Rejected,
-            State::Waiting(_) if self.line.first() == Some(place) => Standing::First,
-            State::Waiting(_) => Standing::Behind,
+        match self.node(ticket) {
+            Node::Waiting(..) if self.line.first() == Some(ticket.place()) => Standing::First,
+            Node::Waiting(..) => Standing::Behind,
+            Node::Granted(..) => Standing::Granted,
+            Node::Rejected(..) => Standing::Rejected,
         }
     }
 
-    /// Gives up the place of a ticket that still waits, or says what became of it.
-    pub(crate) fn remove(&mut self, ticket: Ticket) -> Removed<W> {
-        let key = self.own(&ticket);
-        if self.nodes[key.place].waiting().is_some() {
-            let waiting = self.leave(key);
-            self.nodes.remove(key.place);
-            return Removed::Waiting(waiting);
-        }
-        Removed::Settled(self.redeem(ticket))
+    /// Gives up the place of a ticket that still waits.
+    pub(crate) fn withdraw(&mut self, ticket: &Ticket) -> Option<Waiting<W>> {
+        self.get(ticket)?;
+        let Node::Waiting(_, waiting) = self.nodes.remove(ticket.place()) else { unreachable!("{WAITS}") };
+        self.unlink(&waiting);
+        Some(waiting)
     }
 
-    /// Gives up the place of a ticket that has been settled.
-    pub(crate) fn redeem(&mut self, ticket: Ticket) -> Outcome {
-        let key = self.own(&ticket);
-        match self.nodes.remove(key.place).state {
-            State::Settled(outcome) => outcome,
-            _ => unreachable!("looked at before"),
-        }
+    /// Gives up the place of a ticket that has been settled; hands one that still waits back.
+    #[inline]
+    pub(crate) fn redeem(&mut self, ticket: Ticket) -> Result<Outcome, Ticket> {
+        let outcome = match *self.node(&ticket) {
+            Node::Waiting(..) => return Err(ticket),
+            Node::Granted(_, granted) => Outcome::Granted(granted),
+            Node::Rejected(_, rejection) => Outcome::Rejected(rejection),
+        };
+        self.nodes.remove(ticket.place());
+        Ok(outcome)
     }
 
-    fn own(&self, ticket: &Ticket) -> Key {
-        let key = ticket.key();
-        assert!(self.nodes[key.place].stamp == key.stamp, "a ticket of another gate");
-        key
+    #[inline]
+    fn node(&self, ticket: &Ticket) -> &Node<W> {
+        let node = &self.nodes[ticket.place()];
+        check(ticket, node);
+        node
     }
 }
+
+fn check<W>(ticket: &Ticket, node: &Node<W>) {
+    assert!(ticket.is_of(node.stamp()), "a ticket of another gate");
+}
+
+const WAITS: &str = "only those who wait are in line";

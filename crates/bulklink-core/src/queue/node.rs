@@ -1,7 +1,8 @@
-//! One ticket's node: its links, and what is known of it.
+//! One ticket's node: a request that waits, or what became of it.
 
 use core::num::{NonZeroU32, NonZeroU64};
 
+use super::list::{Linked, Links};
 use super::slab::Place;
 use crate::{Instant, Rejection};
 
@@ -14,23 +15,37 @@ use crate::{Instant, Rejection};
 pub struct Ticket(NonZeroU64);
 
 impl Ticket {
-    pub(super) fn new(key: Key) -> Self {
-        Ticket(NonZeroU64::from(key.place.number()) | u64::from(key.stamp.get()) << 32)
+    pub(super) fn new(place: Place, stamp: Stamp) -> Self {
+        Ticket(NonZeroU64::from(place.number()) | u64::from(stamp.0.get()) << 32)
     }
 
-    pub(super) fn key(&self) -> Key {
+    #[inline]
+    pub(super) fn place(&self) -> Place {
         let [_, _, _, _, place @ ..] = self.0.get().to_be_bytes();
-        let [stamp @ .., _, _, _, _] = self.0.get().to_be_bytes();
-        let place = Place::from_number(u32::from_be_bytes(place)).expect("never zero");
-        Key { place, stamp: NonZeroU32::new(u32::from_be_bytes(stamp)).expect("never zero") }
+        Place::from_number(u32::from_be_bytes(place)).expect("never zero")
+    }
+
+    /// Whether it is the ticket of this arrival, and not of an earlier or a later one at the same place.
+    #[inline]
+    pub(super) fn is_of(&self, stamp: Stamp) -> bool {
+        self.0.get() >> 32 == u64::from(stamp.0.get())
     }
 }
 
-/// Names a node. The stamp counts arrivals, so it tells a node from earlier ones in the same place, and who came first.
+/// Counts arrivals, and wraps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    pub(super) place: Place,
-    pub(super) stamp: NonZeroU32,
+pub(super) struct Stamp(pub(super) NonZeroU32);
+
+impl Stamp {
+    #[inline]
+    pub(super) fn next(self) -> Self {
+        Stamp(self.0.checked_add(1).unwrap_or(NonZeroU32::MIN))
+    }
+
+    /// Whether this one came first, if no more than 2³¹ came between the two.
+    pub(super) fn is_before(self, other: Stamp) -> bool {
+        self.0.get().wrapping_sub(other.0.get()) > u32::MAX / 2
+    }
 }
 
 /// A request that waits.
@@ -38,62 +53,70 @@ pub(crate) struct Key {
 pub(crate) struct Waiting<W> {
     pub(crate) cost: NonZeroU32,
     pub(crate) since: Instant,
-    /// The far future stands for none.
-    pub(crate) deadline: Instant,
     pub(crate) waker: Option<W>,
+    pub(super) links: Links,
+    /// Its entry among the deadlines, if it has one.
+    pub(super) due: Option<Place>,
 }
 
-/// What became of a request that waited.
+/// 48 bytes with a waker of two words: a queue may hold a million. The stamp is in each case, as it fills a gap there.
 #[derive(Debug)]
-pub(crate) enum Outcome {
-    Granted { cost: NonZeroU32, waited_nanos: u64 },
-    Rejected(Rejection),
+pub(super) enum Node<W> {
+    Waiting(Stamp, Waiting<W>),
+    Granted(Stamp, Granted),
+    Rejected(Stamp, Rejection),
 }
 
-#[derive(Debug)]
-pub(crate) enum State<W> {
-    Waiting(Waiting<W>),
-    /// Out of the line, and the outcome about to follow.
-    Leaving,
-    Settled(Outcome),
-}
-
-/// The neighbours in one list.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Links {
-    pub(super) previous: Option<Place>,
-    pub(super) next: Option<Place>,
-}
-
-#[derive(Debug)]
-pub(super) struct Node<W> {
-    pub(super) stamp: NonZeroU32,
-    /// One for each [`Chain`](super::list::Chain).
-    pub(super) links: [Links; 2],
-    /// Where the heap of deadlines has it, if it has.
-    pub(super) heap_position: Option<u32>,
-    pub(super) state: State<W>,
+/// What became of one that was let in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Granted {
+    pub(crate) cost: NonZeroU32,
+    pub(crate) waited_nanos: u64,
 }
 
 impl<W> Node<W> {
-    pub(super) fn new(stamp: NonZeroU32, waiting: Waiting<W>) -> Self {
-        Node { stamp, links: [Links::default(); 2], heap_position: None, state: State::Waiting(waiting) }
+    #[inline]
+    pub(super) fn stamp(&self) -> Stamp {
+        match self {
+            Node::Waiting(stamp, _) | Node::Granted(stamp, _) | Node::Rejected(stamp, _) => *stamp,
+        }
     }
 
+    #[inline]
     pub(super) fn waiting(&self) -> Option<&Waiting<W>> {
-        match &self.state {
-            State::Waiting(waiting) => Some(waiting),
+        match self {
+            Node::Waiting(_, waiting) => Some(waiting),
             _ => None,
         }
     }
 
-    /// The far future for one that waits without a deadline or does not wait.
-    pub(super) fn deadline(&self) -> Instant {
-        self.waiting().map_or(Instant::FAR_FUTURE, |waiting| waiting.deadline)
+    #[inline]
+    pub(super) fn waiting_mut(&mut self) -> Option<&mut Waiting<W>> {
+        match self {
+            Node::Waiting(_, waiting) => Some(waiting),
+            _ => None,
+        }
+    }
+}
+
+impl<W> Linked for Node<W> {
+    #[inline]
+    fn links(&self) -> Links {
+        self.waiting().expect(IN_LINE).links
     }
 
-    /// Whether it joined the queue before the other. Stamps wrap, so this holds for up to 2³¹ arrivals between the two.
-    pub(super) fn came_before(&self, other: &Node<W>) -> bool {
-        self.stamp.get().wrapping_sub(other.stamp.get()) > u32::MAX / 2
+    #[inline]
+    fn links_mut(&mut self) -> &mut Links {
+        &mut self.waiting_mut().expect(IN_LINE).links
+    }
+}
+
+const IN_LINE: &str = "only those who wait are in line";
+
+#[cfg(all(test, target_pointer_width = "64"))]
+mod tests {
+    #[test]
+    fn a_node_is_48_bytes() {
+        assert_eq!(size_of::<super::Node<core::task::Waker>>(), 48);
     }
 }

@@ -1,13 +1,13 @@
-//! Storage for nodes in chunks that never move: growing copies nothing, and freed places are used again.
+//! Storage in chunks that never move: growing copies nothing, and freed places are used again.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 use core::ops::{Index, IndexMut};
 
-const CHUNK: u32 = 64;
+const CHUNK: usize = 64;
 
-/// Where a node lies: its position counted from 1, so that an `Option` of it takes no more room.
+/// Where something lies: its position counted from 1, so that an `Option` of it takes no more room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(NonZeroU32);
 
@@ -20,9 +20,10 @@ impl Place {
         self.0
     }
 
+    #[inline]
     const fn split(self) -> (usize, usize) {
-        let position = self.0.get() - 1;
-        ((position / CHUNK) as usize, (position % CHUNK) as usize)
+        let position = self.0.get() as usize - 1;
+        (position / CHUNK, position % CHUNK)
     }
 }
 
@@ -34,7 +35,7 @@ enum Cell<T> {
 
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    chunks: Vec<Box<[Cell<T>]>>,
+    chunks: Vec<Box<[Cell<T>; CHUNK]>>,
     vacant: Option<Place>,
 }
 
@@ -43,26 +44,30 @@ impl<T> Slab<T> {
         Slab { chunks: Vec::new(), vacant: None }
     }
 
-    pub(crate) fn insert(&mut self, node: T) -> Place {
+    #[inline]
+    pub(crate) fn insert(&mut self, item: T) -> Place {
         let place = match self.vacant {
             Some(place) => place,
             None => self.grow(),
         };
-        let Cell::Vacant { next } = core::mem::replace(self.cell(place), Cell::Full(node)) else {
-            unreachable!("the list of vacant cells holds vacant cells");
-        };
-        self.vacant = next;
+        let cell = self.cell(place);
+        if let Cell::Vacant { next } = *cell {
+            *cell = Cell::Full(item);
+            self.vacant = next;
+        }
         place
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, place: Place) -> T {
         let next = self.vacant.replace(place);
         match core::mem::replace(self.cell(place), Cell::Vacant { next }) {
-            Cell::Full(node) => node,
-            Cell::Vacant { .. } => panic!("{}", FOREIGN),
+            Cell::Full(item) => item,
+            Cell::Vacant { .. } => foreign(),
         }
     }
 
+    #[inline]
     fn cell(&mut self, place: Place) -> &mut Cell<T> {
         let (chunk, offset) = place.split();
         &mut self.chunks[chunk][offset]
@@ -71,33 +76,40 @@ impl<T> Slab<T> {
     /// Adds a chunk of vacant cells, linked in order, and returns the first.
     #[cold]
     fn grow(&mut self) -> Place {
-        let first = u32::try_from(self.chunks.len() * CHUNK as usize + 1).expect("memory ends before the numbers do");
-        let last = first + CHUNK - 1;
-        let cell = |number| Cell::Vacant { next: Place::from_number(number + 1).filter(|_| number < last) };
-        self.chunks.push((first..=last).map(cell).collect());
-        Place::from_number(first).expect("counted from 1")
+        let before = self.chunks.len() * CHUNK;
+        let number = |offset| u32::try_from(before + offset).expect("memory ends before the numbers do");
+        let vacant = |offset| Cell::Vacant { next: Place::from_number(number(offset)) };
+        let last = Cell::Vacant { next: None };
+        let cells: Box<[Cell<T>]> = (2..=CHUNK).map(vacant).chain([last]).collect();
+        self.chunks.extend(cells.try_into());
+        Place::from_number(number(1)).expect("counted from 1")
     }
 }
 
-const FOREIGN: &str = "a ticket of another gate";
+#[cold]
+fn foreign() -> ! {
+    panic!("a ticket of another gate")
+}
 
 impl<T> Index<Place> for Slab<T> {
     type Output = T;
 
+    #[inline]
     fn index(&self, place: Place) -> &T {
         let (chunk, offset) = place.split();
         match &self.chunks[chunk][offset] {
-            Cell::Full(node) => node,
-            Cell::Vacant { .. } => panic!("{}", FOREIGN),
+            Cell::Full(item) => item,
+            Cell::Vacant { .. } => foreign(),
         }
     }
 }
 
 impl<T> IndexMut<Place> for Slab<T> {
+    #[inline]
     fn index_mut(&mut self, place: Place) -> &mut T {
         match self.cell(place) {
-            Cell::Full(node) => node,
-            Cell::Vacant { .. } => panic!("{}", FOREIGN),
+            Cell::Full(item) => item,
+            Cell::Vacant { .. } => foreign(),
         }
     }
 }
@@ -107,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_reused_and_nodes_stay_where_they_are() {
+    fn places_are_reused_and_items_stay_where_they_are() {
         let mut slab = Slab::new();
         let places: Vec<Place> = (0..256).map(|n| slab.insert(n)).collect();
         assert_eq!(slab.chunks.len(), 4, "no cell is lost");

@@ -32,12 +32,12 @@ fn check(queue: &Queue<u64>, expected: &[Expected]) {
     assert_eq!(queue.len() as usize, expected.len());
     assert_eq!(queue.units(), expected.iter().map(|e| u64::from(e.cost.get())).sum::<u64>());
     assert_eq!(queue.largest_cost(), expected.iter().map(|e| e.cost.get()).max());
-    assert_eq!(queue.head().map(|(key, _)| key), expected.first().map(|e| e.ticket.key()));
+    assert_eq!(queue.first().map(|(place, _)| place), expected.first().map(|e| e.ticket.place()));
     let timed = expected.iter().filter(|e| e.deadline < Instant::FAR_FUTURE);
     let first = timed.min_by_key(|e| (e.deadline, e.id));
     assert_eq!(queue.next_deadline(), first.map(|e| e.deadline));
-    assert_eq!(queue.due(Instant::FAR_FUTURE), first.map(|e| e.ticket.key()));
-    queue.deadlines.assert_sound(&queue.nodes);
+    assert_eq!(queue.due(Instant::FAR_FUTURE), first.map(|e| e.ticket.place()));
+    queue.deadlines.assert_sound();
 }
 
 fn deadline(dice: &mut Dice, id: u64) -> Instant {
@@ -54,14 +54,14 @@ fn agrees_with_a_sorted_list() {
     let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
     let mut queue: Queue<u64> = Queue::new();
     // Begins just before the stamps wrap.
-    queue.stamp = NonZeroU32::new(u32::MAX - 1000).expect("not zero");
+    queue.stamp = Stamp(NonZeroU32::new(u32::MAX - 1000).expect("not zero"));
     let mut expected: Vec<Expected> = Vec::new();
     for id in 0..20_000 {
         // Grows for a while, then shrinks, so that long and empty queues both occur.
         if dice.roll(100) < if id % 4000 < 2000 { 65 } else { 35 } {
             let cost = NonZeroU32::new([1, 1, 2, 3][dice.below(4)]).expect("not zero");
             let deadline = deadline(&mut dice, id);
-            let ticket = queue.push(Waiting { cost, since: Instant::EPOCH, deadline, waker: Some(id) });
+            let ticket = queue.push(cost, Instant::EPOCH, deadline, Some(id));
             expected.push(Expected { id, cost, deadline, ticket });
         } else if !expected.is_empty() {
             let chosen = expected.remove(dice.below(expected.len()));
@@ -74,14 +74,13 @@ fn agrees_with_a_sorted_list() {
 /// By cancelling, or by being settled and collected.
 fn leave(queue: &mut Queue<u64>, chosen: Expected, settle: bool) {
     if settle {
-        let key = chosen.ticket.key();
-        assert_eq!(queue.leave(key).waker, Some(chosen.id));
-        queue.settle(key, Outcome::Granted { cost: chosen.cost, waited_nanos: chosen.id });
+        assert_eq!(queue.grant(chosen.ticket.place(), chosen.id), Some(chosen.id));
         assert!(queue.get(&chosen.ticket).is_none());
-        assert!(
-            matches!(queue.redeem(chosen.ticket), Outcome::Granted { waited_nanos, .. } if waited_nanos == chosen.id)
-        );
+        let outcome = queue.redeem(chosen.ticket).expect("settled");
+        let Outcome::Granted(granted) = outcome else { panic!("{outcome:?}") };
+        assert_eq!((granted.cost, granted.waited_nanos), (chosen.cost, chosen.id));
     } else {
-        assert!(matches!(queue.remove(chosen.ticket), Removed::Waiting(waiting) if waiting.waker == Some(chosen.id)));
+        let ticket = queue.redeem(chosen.ticket).expect_err("it waits");
+        assert_eq!(queue.withdraw(&ticket).expect("it waits").waker, Some(chosen.id));
     }
 }

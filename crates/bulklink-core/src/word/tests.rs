@@ -56,9 +56,10 @@ fn all() -> Vec<Fields> {
             }
         }
     }
-    // Nothing is timed or closed that is not held; and who holds on to free units has closed.
+    // Nothing is timed or closed that is not held; who holds on to free units has closed; and nobody is admitted meanwhile.
     all.retain(|f| f.held || !f.timed && !f.closed);
     all.retain(|f| f.closed || !f.held || f.offered == 0);
+    all.retain(|f| !f.held || f.admitted == 0);
     all
 }
 
@@ -101,8 +102,8 @@ fn it_turns_away_only_whom_the_gate_would() {
                 (false, false) => (f.offered == 0 && (instant || waiting_room == 0)).then_some(Reason::Saturated),
             };
             let hurried = request.within.is_some();
-            let certain = f.complete && f.rejected < COUNTS && (f.closed || !hurried);
-            let turned_away = word(f).turn_away(request, waiting_room);
+            let certain = f.complete && f.rejected <= COUNTS / 2 && (f.closed || !hurried);
+            let turned_away = word(f).turn_away(request, waiting_room).map(|(after, it)| (after, it.rejection()));
             let seen = turned_away.map(|(after, rejection)| (fields(after), rejection.reason()));
             let after = Fields { rejected: f.rejected + 1, ..f };
             assert_eq!(seen, reason.filter(|_| certain).map(|reason| (after, reason)), "{f:?} {request:?}");
@@ -117,10 +118,20 @@ fn it_turns_away_only_whom_the_gate_would() {
 }
 
 #[test]
+fn who_will_not_wait_is_decided_on_as_by_the_two_steps() {
+    for f in all().into_iter().filter(|f| !f.closed || f.offered == 0) {
+        let acquired = word(f).acquire().map(|(after, _)| (after, None));
+        let turned_away = word(f).turn_away(&Request::new().now(), 7).map(|(after, it)| (after, Some(it.rejection())));
+        let decided = word(f).decide(7).map(|(after, it)| (after, it.err().map(|it| it.rejection())));
+        assert_eq!(decided, acquired.or(turned_away), "{f:?}");
+    }
+}
+
+#[test]
 fn nothing_succeeds_on_an_inert_word() {
     for f in all().into_iter().filter(|f| f.in_flight > 0 && word(*f).is_inert()) {
         assert!(word(f).acquire().is_none() && word(f).release(&Grant::ONE).is_none());
-        assert!(word(f).turn_away(&Request::new().now(), 0).is_none());
+        assert!(word(f).turn_away(&Request::new().now(), 0).is_none() && word(f).decide(0).is_none());
     }
     assert!(Word::GATE.is_inert());
 }
