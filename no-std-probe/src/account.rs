@@ -20,7 +20,7 @@ pub(crate) fn check(who: &str, snapshot: &Snapshot) {
     assert_eq!((totals.saturated, totals.expired), (1, 1), "{who}: saturated and expired");
     assert_eq!((totals.closed_while_waiting, totals.rejected()), (1, 3), "{who}: closed, and all rejected");
     assert_eq!((totals.finished, totals.abandoned, totals.cancelled), (2, 0, 0), "{who}: ended");
-    assert_eq!((totals.average_wait(), snapshot.longest_wait), (Some(WAIT), WAIT), "{who}: waits");
+    assert_eq!((totals.average_wait(), snapshot.longest_wait()), (Some(WAIT), WAIT), "{who}: waits");
     assert_eq!((snapshot.in_flight, snapshot.in_use, snapshot.waiting), (0, 0, 0), "{who}: occupancy");
     assert_eq!((snapshot.peak_in_flight, snapshot.peak_waiting), (1, 1), "{who}: peaks");
     assert!(snapshot.is_drained(), "{who}: closed and drained");

@@ -1,9 +1,9 @@
 //! What happened, in order, for those who observe.
 
-use alloc::collections::VecDeque;
 use core::time::Duration;
 
 use crate::Figures;
+use crate::fifo::Fifo;
 
 /// The kind of a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,10 +49,8 @@ pub struct Event {
     pub from_queue: bool,
     /// The cost of the request or operation, where it concerns one.
     pub cost: Option<usize>,
-    /// How long the request had waited, where it had; zero for one that expired before the queue.
-    ///
-    /// For [`Cancelled`](EventKind::Cancelled), counted up to the latest instant that the gate was told.
-    pub waited: Option<Duration>,
+    /// [`waited`](Event::waited) in nanoseconds.
+    pub waited_nanos: Option<u64>,
     /// Waiters let in by a resize, or turned away by a close.
     pub affected_waiters: usize,
     /// The capacity before, for [`Resized`](EventKind::Resized).
@@ -60,70 +58,63 @@ pub struct Event {
 }
 
 impl Event {
-    pub(crate) fn new(kind: EventKind, figures: Figures) -> Self {
+    /// How long the request had waited, where it had; zero for one that expired before the queue.
+    ///
+    /// For [`Cancelled`](EventKind::Cancelled), counted up to the latest instant that the gate was told.
+    #[must_use]
+    pub fn waited(&self) -> Option<Duration> {
+        self.waited_nanos.map(Duration::from_nanos)
+    }
+}
+
+/// An event as it is recorded: what cannot be told from the rest, to be made an [`Event`] when it is pulled.
+#[derive(Debug)]
+pub(crate) struct Note {
+    pub(crate) kind: EventKind,
+    pub(crate) is_closed: bool,
+    pub(crate) figures: Figures,
+    /// The cost of the request or operation; for a resize, the capacity before.
+    pub(crate) units: usize,
+    /// How long a request that was in the queue had waited.
+    pub(crate) waited_nanos: Option<u64>,
+    /// Waiters let in by a resize.
+    pub(crate) admitted: u32,
+}
+
+impl Note {
+    fn event(self, number: u64) -> Event {
+        let Note { kind, is_closed, figures, units, waited_nanos, admitted } = self;
+        let has_cost = !matches!(kind, EventKind::Closed | EventKind::Drained | EventKind::Resized);
         Event {
-            number: 0,
+            number,
             kind,
             figures,
-            is_closed: false,
-            from_queue: false,
-            cost: None,
-            waited: None,
-            affected_waiters: 0,
-            previous_capacity: None,
+            is_closed,
+            from_queue: waited_nanos.is_some() || kind == EventKind::Queued,
+            cost: has_cost.then_some(units),
+            waited_nanos: waited_nanos.or((kind == EventKind::Expired).then_some(0)),
+            affected_waiters: if kind == EventKind::Closed { figures.waiting } else { admitted } as usize,
+            previous_capacity: (kind == EventKind::Resized).then_some(units),
         }
-    }
-
-    pub(crate) fn cost(mut self, cost: usize) -> Self {
-        self.cost = Some(cost);
-        self
-    }
-
-    pub(crate) fn queued(mut self) -> Self {
-        self.from_queue = true;
-        self
-    }
-
-    pub(crate) fn waited(mut self, nanos: u64) -> Self {
-        self.waited = Some(Duration::from_nanos(nanos));
-        self
-    }
-
-    pub(crate) fn affected(mut self, waiters: u32) -> Self {
-        self.affected_waiters = waiters as usize;
-        self
-    }
-
-    pub(crate) fn previous_capacity(mut self, units: usize) -> Self {
-        self.previous_capacity = Some(units);
-        self
     }
 }
 
 /// The events not yet pulled. Empty unless somebody observes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct EventLog {
     pub(crate) observed: bool,
-    recorded: u64,
-    pending: VecDeque<Event>,
+    pulled: u64,
+    pub(crate) pending: Fifo<Note>,
 }
 
 impl EventLog {
-    pub(crate) fn record(&mut self, event: Event) {
-        self.recorded += 1;
-        self.pending.push_back(Event { number: self.recorded, ..event });
+    pub(crate) const fn new() -> Self {
+        EventLog { observed: false, pulled: 0, pending: Fifo::new() }
     }
 
     pub(crate) fn pop(&mut self) -> Option<Event> {
-        self.pending.pop_front()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.pending.len()
-    }
-
-    /// The pending event at `position`, for a figure known only after what follows from it.
-    pub(crate) fn get_mut(&mut self, position: usize) -> Option<&mut Event> {
-        self.pending.get_mut(position)
+        let note = self.pending.pop()?;
+        self.pulled += 1;
+        Some(note.event(self.pulled))
     }
 }

@@ -64,6 +64,7 @@
 extern crate alloc;
 
 mod event;
+mod fifo;
 mod gate;
 mod instant;
 mod interval;
@@ -78,7 +79,7 @@ mod watch;
 mod word;
 
 pub use event::{Event, EventKind};
-pub use gate::{Collected, Entry, Gate, Grant, ResizeError, Resized};
+pub use gate::{Collected, Decision, Entry, Gate, Grant, ResizeError, Resized};
 pub use instant::Instant;
 pub use interval::{Interval, IntervalError};
 pub use invalid::Invalid;

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::Invalid;
+use crate::invalid::{Requirement, Value};
 
 /// The limits of a gate: how much may run at once, how many may wait, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ impl Limits {
     /// The capacity and the waiting room, if all three limits are in range.
     pub(crate) fn check(&self) -> Result<(u32, u32), Invalid> {
         if self.wait_limit == Some(Duration::ZERO) {
-            return Err(Invalid::new("wait_limit", "0s", "must be longer than zero"));
+            return Err(Invalid::found("wait_limit", Value::Text("0s"), Requirement::LongerThanZero));
         }
         Ok((check_capacity(self.capacity)?, narrow("waiting_room", self.waiting_room)?))
     }
@@ -30,11 +31,11 @@ impl Limits {
 
 pub(crate) fn check_capacity(capacity: usize) -> Result<u32, Invalid> {
     match narrow("capacity", capacity)? {
-        0 => Err(Invalid::new("capacity", 0, "must be at least 1")),
+        0 => Err(Invalid::number("capacity", 0, Requirement::AtLeast(1))),
         units => Ok(units),
     }
 }
 
 fn narrow(field: &'static str, value: usize) -> Result<u32, Invalid> {
-    u32::try_from(value).map_err(|_| Invalid::new(field, value, format_args!("must be at most {}", Limits::MAX)))
+    u32::try_from(value).map_err(|_| Invalid::number(field, value, Requirement::AtMost(u32::MAX)))
 }

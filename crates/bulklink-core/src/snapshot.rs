@@ -30,8 +30,8 @@ pub struct Snapshot {
     pub peak_waiting: usize,
     /// The most units that were ever waited for at once.
     pub peak_waiting_units: u64,
-    /// The longest that any admitted waiter waited.
-    pub longest_wait: Duration,
+    /// [`longest_wait`](Snapshot::longest_wait) in nanoseconds.
+    pub longest_wait_nanos: u64,
     /// Whether the gate is closed.
     pub is_closed: bool,
     /// Everything counted since the gate was made.
@@ -39,6 +39,12 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// The longest that any admitted waiter waited.
+    #[must_use]
+    pub const fn longest_wait(&self) -> Duration {
+        Duration::from_nanos(self.longest_wait_nanos)
+    }
+
     /// Units free: none while over capacity.
     #[must_use]
     pub const fn free(&self) -> usize {

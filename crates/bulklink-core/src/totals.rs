@@ -16,15 +16,15 @@ macro_rules! totals {
         #[non_exhaustive]
         pub struct Totals {
             $($(#[$doc])* pub $name: u64,)*
-            /// Time that admitted waiters spent waiting, summed.
-            pub cumulative_wait: Duration,
+            /// [`cumulative_wait`](Totals::cumulative_wait) in nanoseconds.
+            pub cumulative_wait_nanos: u128,
         }
 
         impl Totals {
             pub(crate) fn since(&self, earlier: &Totals) -> Totals {
                 Totals {
                     $($name: self.$name.wrapping_sub(earlier.$name),)*
-                    cumulative_wait: self.cumulative_wait.saturating_sub(earlier.cumulative_wait),
+                    cumulative_wait_nanos: self.cumulative_wait_nanos.saturating_sub(earlier.cumulative_wait_nanos),
                 }
             }
         }
@@ -94,11 +94,36 @@ impl Totals {
             .wrapping_add(self.closed_while_waiting)
     }
 
+    /// Time that admitted waiters spent waiting, summed.
+    #[must_use]
+    pub fn cumulative_wait(&self) -> Duration {
+        const SECOND: u128 = 1_000_000_000;
+        let (seconds, nanos) = (self.cumulative_wait_nanos / SECOND, self.cumulative_wait_nanos % SECOND);
+        match (u64::try_from(seconds), u32::try_from(nanos)) {
+            (Ok(seconds), Ok(nanos)) => Duration::new(seconds, nanos),
+            _ => Duration::MAX,
+        }
+    }
+
     /// The mean wait of those admitted from the queue; `None` if there were none.
     #[must_use]
     pub fn average_wait(&self) -> Option<Duration> {
-        let nanos = self.cumulative_wait.as_nanos().checked_div(u128::from(self.admitted_from_queue))?;
+        let nanos = self.cumulative_wait_nanos.checked_div(u128::from(self.admitted_from_queue))?;
         // No single wait passes 64 bits of nanoseconds, so no mean of waits does.
         Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_summed_past_64_bits_of_nanoseconds() {
+        let years = Duration::from_secs(600 * 365 * 24 * 3600) + Duration::from_nanos(7);
+        assert!(u64::try_from(years.as_nanos()).is_err());
+        let waited = |cumulative_wait_nanos| Totals { cumulative_wait_nanos, ..Totals::default() }.cumulative_wait();
+        assert_eq!(waited(years.as_nanos()), years);
+        assert_eq!(waited(u128::MAX), Duration::MAX);
     }
 }

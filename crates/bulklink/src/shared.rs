@@ -6,7 +6,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::Waker;
 
-use bulklink_core::{Entry, Figures, Gate, Grant, Instant, Invalid, Request, Ticket};
+use bulklink_core::{Decision, Figures, Gate, Grant, Instant, Invalid, Request, Ticket};
 
 use crate::Rejection;
 use crate::event::Handlers;
@@ -43,12 +43,11 @@ pub(crate) enum Entered {
     Queued(Ticket, Option<Instant>),
 }
 
-/// A gate's answer, or the reason why there is none.
-enum Answer {
-    Entry(Entry, Option<Instant>),
-    NeedsNow,
+/// What there is to say to one who was turned away.
+enum Refused {
+    Rejected(bulklink_core::Rejection),
     /// An impossible request, with the figures at that moment.
-    Impossible(Figures, Invalid),
+    Impossible(Invalid, Figures),
 }
 
 impl Shared {
@@ -158,40 +157,56 @@ impl Shared {
 
     #[inline(never)]
     fn enter_gate(&self, request: &Request, waker: Option<&Waker>) -> Result<Entered, Rejection> {
-        let mut waker = waker.cloned();
         let now = self.fast.peek().wants_now_for(request, self.times_waits).then(|| self.now());
-        let mut answer = self.ask(request, now, &mut waker);
-        if let Answer::NeedsNow = answer {
-            answer = self.ask(request, Some(self.now()), &mut waker);
+        let (mut waker, mut refused) = (waker.cloned(), None);
+        let mut answer = self.ask(request, now, &mut waker, &mut refused);
+        if let (Decision::NeedsNow, _) = answer {
+            answer = self.ask(request, Some(self.now()), &mut waker, &mut refused);
         }
-        discard(waker);
-        match answer {
-            Answer::Entry(Entry::Granted(grant), _) => Ok(Entered::Granted(grant)),
-            Answer::Entry(Entry::Queued(ticket), deadline) => Ok(Entered::Queued(ticket, deadline)),
-            Answer::Entry(Entry::Rejected(rejection), _) => Err(self.rejected(rejection)),
-            Answer::Impossible(figures, invalid) => Err(Rejection::invalid(Arc::clone(&self.label), figures, invalid)),
-            Answer::NeedsNow => unreachable!("it was told"),
+        if waker.is_some() {
+            discard(waker);
+        }
+        match (answer, refused) {
+            ((Decision::Granted(grant), _), _) => Ok(Entered::Granted(grant)),
+            ((Decision::Queued(ticket), deadline), _) => Ok(Entered::Queued(ticket, deadline)),
+            (_, Some(refused)) => Err(self.refused(refused)),
+            (_, None) => unreachable!("it was told the time"),
         }
     }
 
-    fn ask(&self, request: &Request, now: Option<Instant>, waker: &mut Option<Waker>) -> Answer {
+    /// The gate's answer; in the queue, with the instant from which on it is too late. Large things take another way out.
+    #[inline]
+    fn ask(
+        &self,
+        request: &Request,
+        now: Option<Instant>,
+        waker: &mut Option<Waker>,
+        refused: &mut Option<Refused>,
+    ) -> (Decision, Option<Instant>) {
         self.input(|State { gate, .. }| {
-            let entry = match now {
-                Some(now) => gate.enter_parking(request, now, waker).map(Some),
-                None => gate.enter_untimed_parking(request, waker),
-            };
-            match entry {
-                Ok(Some(Entry::Queued(ticket))) => {
-                    let deadline = gate.deadline(&ticket);
-                    Answer::Entry(Entry::Queued(ticket), deadline)
+            let decision = gate.decide(request, now, waker);
+            let mut deadline = None;
+            match &decision {
+                Decision::Queued(ticket) => deadline = gate.deadline(ticket),
+                Decision::Rejected(reason) => *refused = Some(Refused::Rejected(gate.rejection(*reason))),
+                Decision::Impossible => {
+                    *refused = Some(Refused::Impossible(gate.impossible(request), gate.figures()));
                 }
-                Ok(Some(entry)) => Answer::Entry(entry, None),
-                Ok(None) => Answer::NeedsNow,
-                Err(invalid) => Answer::Impossible(gate.figures(), invalid),
+                Decision::Granted(_) | Decision::NeedsNow => {}
             }
+            (decision, deadline)
         })
     }
 
+    #[cold]
+    fn refused(&self, refused: Refused) -> Rejection {
+        match refused {
+            Refused::Rejected(rejection) => self.rejected(rejection),
+            Refused::Impossible(invalid, figures) => Rejection::invalid(Arc::clone(&self.label), figures, invalid),
+        }
+    }
+
+    #[cold]
     pub(crate) fn rejected(&self, rejection: bulklink_core::Rejection) -> Rejection {
         Rejection::rejected(Arc::clone(&self.label), rejection)
     }

@@ -14,7 +14,8 @@ use pin_project_lite::pin_project;
 
 use crate::shared::{Entered, Shared};
 use crate::slot::Hold;
-use crate::{OwnedSlot, Rejection, Slot, Timer, ticket};
+use crate::ticket::{self, Standing};
+use crate::{OwnedSlot, Rejection, Slot, Timer};
 
 /// A wait for a slot, however its bulkhead is held. Kept small, as there is one for everyone who waits.
 pub(crate) struct Waiting<S: Deref<Target = Shared>, R: Timer> {
@@ -125,17 +126,22 @@ fn poll_queued<R: Timer>(
     runtime: &R,
     context: &mut Context<'_>,
 ) -> Poll<Result<Grant, Rejection>> {
-    let mut settled = ticket::poll(shared, ticket, context.waker());
-    if let (Poll::Pending, Some(alarm)) = (&settled, alarm) {
+    let mut rejection = None;
+    let mut standing = ticket::poll(shared, ticket, context.waker(), &mut rejection);
+    if let (Standing::Waiting, Some(alarm)) = (&standing, alarm) {
         let now = runtime.now();
         if alarm.deadline <= now {
             shared.advance(now);
-            settled = ticket::poll(shared, ticket, context.waker());
+            standing = ticket::poll(shared, ticket, context.waker(), &mut rejection);
         } else {
             alarm.as_mut().arm(runtime, context);
         }
     }
-    settled.map_err(|rejection| shared.rejected(rejection))
+    match (standing, rejection) {
+        (Standing::Granted(grant), _) => Poll::Ready(Ok(grant)),
+        (_, Some(rejection)) => Poll::Ready(Err(shared.rejected(rejection))),
+        _ => Poll::Pending,
+    }
 }
 
 impl<T: Future<Output = ()>> Alarm<T> {

@@ -1,16 +1,20 @@
-//! Every input and output of the gate.
+//! Every input and output of the gate, and of the word that stands for it.
 
 #![no_std]
 #![no_main]
 
-use bulklink_core::{Gate, Grant};
+use bulklink_core::{Gate, Grant, Word};
 use size_probe::Waiter;
 
 size_probe::keep!(
     Gate::<Waiter>::new,
     Gate::<Waiter>::with_instance,
+    Gate::<Waiter>::measure_waits,
+    Gate::<Waiter>::measures_waits,
     Gate::<Waiter>::enter_untimed,
+    Gate::<Waiter>::enter_untimed_parking,
     Gate::<Waiter>::enter,
+    Gate::<Waiter>::enter_parking,
     Gate::<Waiter>::park,
     Gate::<Waiter>::is_waiting,
     Gate::<Waiter>::parked,
@@ -18,6 +22,7 @@ size_probe::keep!(
     Gate::<Waiter>::collect,
     Gate::<Waiter>::release,
     Gate::<Waiter>::cancel,
+    Gate::<Waiter>::is_in_the_way,
     Gate::<Waiter>::resize,
     Gate::<Waiter>::close,
     Gate::<Waiter>::is_closed,
@@ -27,6 +32,8 @@ size_probe::keep!(
     Gate::<Waiter>::watched,
     Gate::<Waiter>::unwatch,
     Gate::<Waiter>::advance,
+    Gate::<Waiter>::advance_untimed,
+    Gate::<Waiter>::needs_now,
     Gate::<Waiter>::tell,
     Gate::<Waiter>::wants_now,
     Gate::<Waiter>::next_deadline,
@@ -38,6 +45,16 @@ size_probe::keep!(
     Gate::<Waiter>::limits,
     Gate::<Waiter>::figures,
     Gate::<Waiter>::snapshot,
+    Gate::<Waiter>::publish,
+    Gate::<Waiter>::fold,
     Grant::cost,
+    Word::from_bits,
+    Word::to_bits,
+    Word::acquire,
+    Word::release,
+    Word::turn_away,
+    Word::is_inert,
+    Word::wants_now,
+    Word::wants_now_for,
     drop::<Gate<Waiter>>,
 );

@@ -7,7 +7,7 @@ use core::fmt::Display;
 use core::time::Duration;
 
 use bulklink_core::{
-    Figures, Instant, Interval, IntervalError, Invalid, Rejection, Request, ResizeError, Snapshot, Totals,
+    Event, Figures, Instant, Interval, IntervalError, Invalid, Rejection, Request, ResizeError, Snapshot, Totals,
 };
 
 size_probe::keep!(
@@ -15,6 +15,7 @@ size_probe::keep!(
     <IntervalError as Display>::fmt,
     <Invalid as Display>::fmt,
     <ResizeError as Display>::fmt,
+    Event::waited,
     Figures::capacity,
     Figures::in_flight,
     Figures::in_use,
@@ -45,10 +46,12 @@ size_probe::keep!(
     Snapshot::is_over_capacity,
     Snapshot::is_saturated,
     Snapshot::queue_utilization,
+    Snapshot::longest_wait,
     Snapshot::since,
     Snapshot::utilization,
     Totals::average_wait,
     Totals::closed,
+    Totals::cumulative_wait,
     Totals::direct_admitted,
     Totals::rejected,
     Totals::settled_waiting,

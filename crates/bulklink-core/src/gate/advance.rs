@@ -1,7 +1,5 @@
 //! The one place where slots move: expire the late, then admit from the head.
 
-use core::time::Duration;
-
 use super::Gate;
 use crate::queue::{Place, Waiting};
 use crate::{EventKind, Instant, Reason, Rejection};
@@ -29,7 +27,7 @@ impl<W> Gate<W> {
     #[must_use]
     #[inline]
     pub fn needs_now(&self) -> bool {
-        self.queue.len() > 0 && (self.measures_waits || self.next_deadline().is_some())
+        self.queue.len() > 0 && (self.measures_waits || self.queue.has_deadlines())
     }
 
     /// Takes note of the time and moves nothing, for the wait in the event of a [`cancel`](Gate::cancel).
@@ -42,13 +40,19 @@ impl<W> Gate<W> {
     /// Advances, and returns the instant that counts.
     pub(super) fn advance_to(&mut self, now: Instant) -> Instant {
         self.mark = if self.queue.len() > 0 { now.max(self.mark) } else { now };
-        while let Some(place) = self.queue.due(self.mark) {
-            self.expire(place);
+        if self.queue.has_deadlines() {
+            self.expire_the_late();
         }
         while let Some(place) = self.next_admissible() {
             self.hand_over(place);
         }
         self.mark
+    }
+
+    fn expire_the_late(&mut self) {
+        while let Some(place) = self.queue.due(self.mark) {
+            self.expire(place);
+        }
     }
 
     /// Whether slots could move if the time were known: somebody waits, and the head's units are free. Then
@@ -76,9 +80,9 @@ impl<W> Gate<W> {
         let Waiting { cost, since, waker, .. } = self.queue.leave(place);
         let waited = self.mark.nanos_since(since);
         self.totals.expired += 1;
-        self.note(EventKind::Expired, |event| event.queued().cost(cost.get() as usize).waited(waited));
+        self.note_settled(EventKind::Expired, cost, waited);
         self.turn_out(place, Reason::Expired, waited, limit.nanos_since(since));
-        self.wakes.extend(waker);
+        self.wake(waker);
     }
 
     #[inline]
@@ -88,15 +92,15 @@ impl<W> Gate<W> {
         let waker = self.queue.grant(place, waited_nanos);
         self.take(cost.get());
         self.count_wait(cost.get(), waited_nanos);
-        self.note(EventKind::Admitted, |event| event.queued().cost(cost.get() as usize).waited(waited_nanos));
-        self.wakes.extend(waker);
+        self.note_settled(EventKind::Admitted, cost, waited_nanos);
+        self.wake(waker);
     }
 
     #[inline]
     fn count_wait(&mut self, cost: u32, waited_nanos: u64) {
         self.totals.admitted_from_queue += 1;
         self.totals.admitted_from_queue_units = self.totals.admitted_from_queue_units.wrapping_add(cost.into());
-        self.totals.cumulative_wait = self.totals.cumulative_wait.saturating_add(Duration::from_nanos(waited_nanos));
+        self.totals.cumulative_wait_nanos += u128::from(waited_nanos);
         self.peaks.wait_nanos = self.peaks.wait_nanos.max(waited_nanos);
     }
 

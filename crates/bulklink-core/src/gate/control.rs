@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::Gate;
+use crate::invalid::Requirement;
 use crate::limits::check_capacity;
 use crate::queue::Waiting;
 use crate::{EventKind, Instant, Invalid, Reason, Watch};
@@ -48,11 +49,10 @@ impl<W> Gate<W> {
 
     fn check_queued_costs(&self, capacity: u32) -> Result<(), Invalid> {
         match self.queue.largest_cost() {
-            Some(cost) if cost > capacity => Err(Invalid::new(
-                "capacity",
-                capacity,
-                format_args!("must be at least {cost}, which a waiter asks for"),
-            )),
+            Some(cost) if cost > capacity => {
+                let requirement = Requirement::AtLeastTheCostOfAWaiter(cost);
+                Err(Invalid::number("capacity", capacity as usize, requirement))
+            }
             _ => Ok(()),
         }
     }
@@ -62,15 +62,15 @@ impl<W> Gate<W> {
         if previous == units as usize {
             return Resized { previous, admitted: 0 };
         }
-        let place = self.events.len();
-        self.note(EventKind::Resized, |event| event.previous_capacity(previous));
+        let place = self.events.pending.incoming().len();
+        self.note(EventKind::Resized, previous);
         let waited = self.queue.len();
         self.advance_to(self.mark);
-        let admitted = (waited - self.queue.len()) as usize;
-        if let Some(event) = self.events.get_mut(place) {
-            event.affected_waiters = admitted;
+        let admitted = waited - self.queue.len();
+        if let Some(note) = self.events.pending.incoming().get_mut(place) {
+            note.admitted = admitted;
         }
-        Resized { previous, admitted }
+        Resized { previous, admitted: admitted as usize }
     }
 
     /// Closes the gate at `now`: everyone who waits and everyone who comes is rejected; what runs goes on. Returns whether it
@@ -83,8 +83,7 @@ impl<W> Gate<W> {
         }
         self.advance_to(now);
         self.closed = true;
-        let waiting = self.queue.len();
-        self.note(EventKind::Closed, |event| event.affected(waiting));
+        self.note(EventKind::Closed, 0);
         self.turn_out_everyone();
         self.note_drained();
         true
@@ -95,9 +94,9 @@ impl<W> Gate<W> {
             let Waiting { cost, since, waker, .. } = self.queue.leave(place);
             let waited = self.mark.nanos_since(since);
             self.totals.closed_while_waiting += 1;
-            self.note(EventKind::ClosedRejection, |event| event.queued().cost(cost.get() as usize).waited(waited));
+            self.note_settled(EventKind::ClosedRejection, cost, waited);
             self.turn_out(place, Reason::Closed, waited, 0);
-            self.wakes.extend(waker);
+            self.wake(waker);
         }
     }
 

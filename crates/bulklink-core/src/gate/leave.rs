@@ -49,7 +49,7 @@ impl<W> Gate<W> {
     pub fn release(&mut self, grant: Grant) {
         let cost = grant.cost.get();
         self.give_back(cost);
-        self.note(EventKind::Released, |event| event.cost(cost as usize));
+        self.note(EventKind::Released, cost as usize);
         self.note_drained();
     }
 
@@ -81,7 +81,7 @@ impl<W> Gate<W> {
     fn withdraw(&mut self, waiting: Waiting<W>) -> Option<W> {
         self.totals.cancelled += 1;
         let waited = self.mark.nanos_since(waiting.since);
-        self.note(EventKind::Cancelled, |event| event.queued().cost(waiting.cost.get() as usize).waited(waited));
+        self.note_settled(EventKind::Cancelled, waiting.cost, waited);
         waiting.waker
     }
 
@@ -90,7 +90,7 @@ impl<W> Gate<W> {
         self.give_back(cost.get());
         self.totals.abandoned += 1;
         self.totals.abandoned_units = self.totals.abandoned_units.wrapping_add(cost.get().into());
-        self.note(EventKind::Abandoned, |event| event.queued().cost(cost.get() as usize).waited(waited_nanos));
+        self.note_settled(EventKind::Abandoned, cost, waited_nanos);
         self.note_drained();
     }
 }

@@ -7,16 +7,17 @@ mod leave;
 mod output;
 mod publish;
 
-use alloc::collections::VecDeque;
 use core::num::NonZeroU32;
 use core::time::Duration;
 
 pub use control::{ResizeError, Resized};
+pub use enter::Decision;
 
-use crate::event::EventLog;
+use crate::event::{EventLog, Note};
+use crate::fifo::Fifo;
 use crate::queue::Queue;
 use crate::watch::Watchers;
-use crate::{Event, EventKind, Figures, Instant, Invalid, Limits, Rejection, Ticket, Totals};
+use crate::{EventKind, Figures, Instant, Invalid, Limits, Rejection, Ticket, Totals};
 
 /// The admission state machine. `W` is whatever tells a waiter to look again: a waker in an async front, a thread handle, a
 /// number in a test.
@@ -43,7 +44,7 @@ pub struct Gate<W> {
     mark: Instant,
     totals: Totals,
     peaks: Peaks,
-    wakes: VecDeque<W>,
+    wakes: Fifo<W>,
     watchers: Watchers<W>,
     events: EventLog,
 }
@@ -130,9 +131,9 @@ impl<W> Gate<W> {
             mark: Instant::EPOCH,
             totals: Totals::default(),
             peaks: Peaks::default(),
-            wakes: VecDeque::new(),
+            wakes: Fifo::new(),
             watchers: Watchers::new(),
-            events: EventLog::default(),
+            events: EventLog::new(),
         })
     }
 
@@ -166,12 +167,35 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Records what `describe` makes of a bare event of this kind. Nothing is built while nobody observes.
+    /// Records what happened, while somebody observes. `units` are the cost of the request or operation, or for a resize the
+    /// capacity before.
     #[inline]
-    fn note(&mut self, kind: EventKind, describe: impl FnOnce(Event) -> Event) {
+    fn note(&mut self, kind: EventKind, units: usize) {
         if self.events.observed {
-            let event = Event { is_closed: self.closed, ..Event::new(kind, self.figures()) };
-            self.events.record(describe(event));
+            self.record(kind, units, None);
+        }
+    }
+
+    /// Records what became of a request that was in the queue, while somebody observes.
+    #[inline]
+    fn note_settled(&mut self, kind: EventKind, cost: NonZeroU32, waited_nanos: u64) {
+        if self.events.observed {
+            self.record(kind, cost.get() as usize, Some(waited_nanos));
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record(&mut self, kind: EventKind, units: usize, waited_nanos: Option<u64>) {
+        let (is_closed, figures) = (self.closed, self.figures());
+        self.events.pending.push(Note { kind, is_closed, figures, units, waited_nanos, admitted: 0 });
+    }
+
+    /// Gives the waker of a ticket that has been settled out, if there is one.
+    #[inline]
+    fn wake(&mut self, waker: Option<W>) {
+        if let Some(waker) = waker {
+            self.wakes.push(waker);
         }
     }
 
@@ -197,8 +221,8 @@ impl<W> Gate<W> {
     #[inline]
     fn note_drained(&mut self) {
         if self.is_drained() {
-            self.note(EventKind::Drained, |event| event);
-            self.wakes.extend(self.watchers.take_all());
+            self.note(EventKind::Drained, 0);
+            self.watchers.take_all().for_each(|waker| self.wakes.push(waker));
         }
     }
 }

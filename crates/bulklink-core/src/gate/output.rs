@@ -1,7 +1,5 @@
 //! What is pulled out of the gate: wakers, events, snapshots.
 
-use core::time::Duration;
-
 use super::Gate;
 use crate::{Event, Limits, Snapshot, Totals};
 
@@ -11,7 +9,7 @@ impl<W> Gate<W> {
     /// Everyone who calls an input owes calls of this until it gives nothing. To be woken outside the caller's lock.
     #[inline]
     pub fn poll_wake(&mut self) -> Option<W> {
-        self.wakes.pop_front()
+        self.wakes.pop()
     }
 
     /// The next event, in the order in which things happened; `None` when there is no more.
@@ -25,7 +23,7 @@ impl<W> Gate<W> {
     #[must_use]
     #[inline]
     pub fn has_output(&self) -> bool {
-        !self.wakes.is_empty() || self.events.len() > 0
+        !self.wakes.is_empty() || !self.events.pending.is_empty()
     }
 
     /// Begins or ends recording events. They cost nothing while nobody observes. What was recorded stays to be pulled.
@@ -64,7 +62,7 @@ impl<W> Gate<W> {
             peak_in_use: self.peaks.in_use as usize,
             peak_waiting: self.peaks.waiting as usize,
             peak_waiting_units: self.peaks.waiting_units,
-            longest_wait: Duration::from_nanos(self.peaks.wait_nanos),
+            longest_wait_nanos: self.peaks.wait_nanos,
             is_closed: self.closed,
             totals: self.totals(),
         }
@@ -72,11 +70,10 @@ impl<W> Gate<W> {
 
     /// Whoever was admitted has finished, unless it was abandoned or still runs.
     fn totals(&self) -> Totals {
-        let Totals { admitted, admitted_units, abandoned, abandoned_units, .. } = self.totals;
-        Totals {
-            finished: admitted.wrapping_sub(abandoned).wrapping_sub(self.in_flight.into()),
-            finished_units: admitted_units.wrapping_sub(abandoned_units).wrapping_sub(self.in_use.into()),
-            ..self.totals
-        }
+        let mut totals = self.totals;
+        totals.finished = totals.admitted.wrapping_sub(totals.abandoned).wrapping_sub(self.in_flight.into());
+        totals.finished_units =
+            totals.admitted_units.wrapping_sub(totals.abandoned_units).wrapping_sub(self.in_use.into());
+        totals
     }
 }

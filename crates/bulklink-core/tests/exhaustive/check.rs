@@ -1,7 +1,5 @@
 //! What must hold after every input, whatever the script.
 
-use std::time::Duration;
-
 use bulklink_core::{Event, EventKind, Snapshot};
 
 use crate::model::Past;
@@ -47,7 +45,7 @@ impl World {
         assert_eq!(snapshot.peak_in_use, model.peak(|past| past.in_use));
         assert_eq!(snapshot.peak_waiting, model.peak(|past| past.waiting));
         assert_eq!(snapshot.peak_waiting_units, model.peak(|past| past.waiting_units) as u64);
-        assert_eq!(snapshot.longest_wait, Duration::from_nanos(model.longest_wait()));
+        assert_eq!(snapshot.longest_wait_nanos, model.longest_wait());
         assert_eq!(self.gate.next_deadline().map(bulklink_core::Instant::as_nanos), model.next_deadline());
     }
 
@@ -63,7 +61,7 @@ fn check_event(event: &Event, past: &Past) {
         kind: event.kind,
         cost: event.cost,
         from_queue: event.from_queue,
-        waited: event.waited.map(|waited| u64::try_from(waited.as_nanos()).expect("small worlds")),
+        waited: event.waited_nanos,
         affected: event.affected_waiters,
         previous_capacity: event.previous_capacity,
         in_flight: event.figures.in_flight(),

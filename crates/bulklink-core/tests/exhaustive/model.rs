@@ -1,7 +1,5 @@
 //! The reference model: what a gate must do, written to be read. It keeps its whole history and counts in it.
 
-use std::time::Duration;
-
 use bulklink_core::{EventKind, Totals};
 
 /// One instant and one unit of time in the searched worlds is a nanosecond.
@@ -290,7 +288,7 @@ fn count(totals: &mut Totals, past: &Past) {
             totals.admitted_units += units;
             totals.admitted_from_queue += u64::from(from_queue);
             totals.admitted_from_queue_units += if from_queue { units } else { 0 };
-            totals.cumulative_wait += Duration::from_nanos(past.waited.unwrap_or(0));
+            totals.cumulative_wait_nanos += u128::from(past.waited.unwrap_or(0));
         }
         (EventKind::Abandoned, _) => {
             totals.abandoned += 1;

@@ -7,7 +7,7 @@ use bulklink::{Bulkhead, Invalid, Limits, Reason, Request, ResizeError};
 use crate::{builder, bulkhead, executor};
 
 fn assert_names(invalid: &Invalid, field: &str, value: &str) {
-    assert_eq!((invalid.field(), invalid.value()), (field, value));
+    assert_eq!((invalid.field(), invalid.value().to_string().as_str()), (field, value));
     let text = invalid.to_string();
     assert!(text.contains(field) && text.ends_with(&format!("got {value}")), "{text}");
 }

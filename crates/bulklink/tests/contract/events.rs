@@ -55,7 +55,7 @@ fn a_withdrawal_tells_how_long_it_had_waited() {
     let waiting = call(&mut executor, &bulkhead);
     let waits = Arc::new(Mutex::new(vec![]));
     let log = Arc::clone(&waits);
-    let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push((event.kind, event.waited)));
+    let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push((event.kind, event.waited())));
     bulkhead.add_event_handler(&handler);
     executor.advance(ms(30));
     waiting.cancel();

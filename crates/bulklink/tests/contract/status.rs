@@ -22,7 +22,7 @@ fn intervals_are_differences() {
     let totals = interval.totals;
     assert_eq!((totals.admitted, totals.admitted_from_queue, totals.queued, totals.finished), (1, 1, 1, 1));
     assert_eq!(totals.average_wait(), Some(ms(40)));
-    assert_eq!(later.longest_wait, ms(40));
+    assert_eq!(later.longest_wait(), ms(40));
     assert_eq!(later.totals.direct_admitted(), 1);
 }
 
