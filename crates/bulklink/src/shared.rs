@@ -37,10 +37,13 @@ pub(crate) struct State {
     pub(crate) handlers: Handlers,
 }
 
-/// What became of a request that was not turned away; in the queue, with the instant from which on it is too late.
+/// What became of a request.
 pub(crate) enum Entered {
     Granted(Grant),
+    /// In the queue, with the instant from which on it is too late.
     Queued(Ticket, Option<Instant>),
+    /// Turned away. Rejections are large and rare, and take a way of their own, so that the others need not be as large.
+    Rejected,
 }
 
 /// What there is to say to one who was turned away.
@@ -80,9 +83,11 @@ impl Shared {
     /// time along and advances. Whatever the answer displaced is the caller's to drop, outside the lock.
     #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut State) -> T) -> T {
-        let (answer, outputs) = self.look(|state| {
+        let mut outputs = None;
+        let answer = self.look(|state| {
             let answer = input(state);
-            (answer, state.outputs())
+            outputs = state.outputs();
+            answer
         });
         self.deliver(outputs);
         answer
@@ -133,9 +138,11 @@ impl Shared {
                 return Err(Rejection::refused(Arc::clone(&self.label), refusal));
             }
         }
-        match self.enter_gate(&request, None)? {
-            Entered::Granted(grant) => Ok(grant),
-            Entered::Queued(..) => unreachable!("a request that may not wait"),
+        let mut rejection = None;
+        match (self.enter_gate(&request, None, &mut rejection), rejection) {
+            (Entered::Granted(grant), _) => Ok(grant),
+            (_, Some(rejection)) => Err(rejection),
+            (_, None) => unreachable!("a request that may not wait"),
         }
     }
 
@@ -146,56 +153,50 @@ impl Shared {
     }
 
     /// Asks for admission, where that takes more than a look; if it means to wait, `waker` is told when the wait is over.
-    pub(crate) fn enter(&self, request: &Request, waker: &Waker) -> Result<Entered, Rejection> {
+    #[inline]
+    pub(crate) fn enter(&self, request: &Request, waker: &Waker, rejection: &mut Option<Rejection>) -> Entered {
         if request.is_simple() {
             if let Some(refusal) = self.fast.turn_away(request, self.waiting_room) {
-                return Err(Rejection::refused(Arc::clone(&self.label), refusal));
+                *rejection = Some(Rejection::refused(Arc::clone(&self.label), refusal));
+                return Entered::Rejected;
             }
         }
-        self.enter_gate(request, Some(waker))
+        self.enter_gate(request, Some(waker), rejection)
     }
 
-    #[inline(never)]
-    fn enter_gate(&self, request: &Request, waker: Option<&Waker>) -> Result<Entered, Rejection> {
+    fn enter_gate(&self, request: &Request, waker: Option<&Waker>, rejection: &mut Option<Rejection>) -> Entered {
         let now = self.fast.peek().wants_now_for(request, self.times_waits).then(|| self.now());
-        let (mut waker, mut refused) = (waker.cloned(), None);
-        let mut answer = self.ask(request, now, &mut waker, &mut refused);
-        if let (Decision::NeedsNow, _) = answer {
-            answer = self.ask(request, Some(self.now()), &mut waker, &mut refused);
-        }
+        let mut waker = waker.cloned();
+        let (mut deadline, mut refused) = (None, None);
+        let mut ask = |now| {
+            self.input(|State { gate, .. }| {
+                let decision = gate.decide(request, now, &mut waker);
+                match &decision {
+                    Decision::Queued(ticket) => deadline = gate.deadline(ticket),
+                    Decision::Rejected(reason) => refused = Some(Refused::Rejected(gate.rejection(*reason))),
+                    Decision::Impossible => {
+                        refused = Some(Refused::Impossible(gate.impossible(request), gate.figures()));
+                    }
+                    Decision::Granted(_) | Decision::NeedsNow => {}
+                }
+                decision
+            })
+        };
+        let decision = match ask(now) {
+            Decision::NeedsNow => ask(Some(self.now())),
+            decision => decision,
+        };
         if waker.is_some() {
             discard(waker);
         }
-        match (answer, refused) {
-            ((Decision::Granted(grant), _), _) => Ok(Entered::Granted(grant)),
-            ((Decision::Queued(ticket), deadline), _) => Ok(Entered::Queued(ticket, deadline)),
-            (_, Some(refused)) => Err(self.refused(refused)),
-            (_, None) => unreachable!("it was told the time"),
-        }
-    }
-
-    /// The gate's answer; in the queue, with the instant from which on it is too late. Large things take another way out.
-    #[inline]
-    fn ask(
-        &self,
-        request: &Request,
-        now: Option<Instant>,
-        waker: &mut Option<Waker>,
-        refused: &mut Option<Refused>,
-    ) -> (Decision, Option<Instant>) {
-        self.input(|State { gate, .. }| {
-            let decision = gate.decide(request, now, waker);
-            let mut deadline = None;
-            match &decision {
-                Decision::Queued(ticket) => deadline = gate.deadline(ticket),
-                Decision::Rejected(reason) => *refused = Some(Refused::Rejected(gate.rejection(*reason))),
-                Decision::Impossible => {
-                    *refused = Some(Refused::Impossible(gate.impossible(request), gate.figures()));
-                }
-                Decision::Granted(_) | Decision::NeedsNow => {}
+        match decision {
+            Decision::Granted(grant) => Entered::Granted(grant),
+            Decision::Queued(ticket) => Entered::Queued(ticket, deadline),
+            _ => {
+                *rejection = refused.map(|refused| self.refused(refused));
+                Entered::Rejected
             }
-            (decision, deadline)
-        })
+        }
     }
 
     #[cold]
