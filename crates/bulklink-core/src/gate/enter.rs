@@ -86,7 +86,7 @@ impl<W> Gate<W> {
         } else if now.is_none() && self.would_time(request) {
             Decision::NeedsNow
         } else {
-            self.join(request, cost, now.unwrap_or(Instant::FAR_FUTURE), waker.take())
+            self.join(request, cost, now, waker.take())
         }
     }
 
@@ -121,9 +121,15 @@ impl<W> Gate<W> {
     }
 
     #[inline]
-    fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant, waker: Option<W>) -> Decision {
+    fn join(&mut self, request: &Request, cost: NonZeroU32, now: Option<Instant>, waker: Option<W>) -> Decision {
+        if self.queue.len() == 0 {
+            self.mark = now.unwrap_or(Instant::EPOCH);
+        }
+        let now = now.unwrap_or(Instant::FAR_FUTURE);
         let deadline = request.deadline(now, self.wait_limit);
-        let ticket = self.queue.push(cost, now, deadline, waker);
+        let is_timed = self.measures_waits || deadline < Instant::FAR_FUTURE;
+        let since = if is_timed { now } else { Instant::FAR_FUTURE };
+        let ticket = self.queue.push(cost, since, deadline, waker);
         self.totals.queued += 1;
         self.totals.queued_units = self.totals.queued_units.wrapping_add(cost.get().into());
         self.peaks.waiting = self.peaks.waiting.max(self.queue.len());
