@@ -71,12 +71,7 @@ pub fn on_threads<T>(threads: usize, operations: usize, meter: Meter<'_>, call: 
 }
 
 /// With one permit in all and `waiting` in the queue: release, which grants to the head; poll it; queue again behind the rest.
-pub fn cycle<F: Future<Output: Answer>>(
-    waiting: usize,
-    operations: usize,
-    meter: Meter<'_>,
-    acquire: impl Fn() -> F,
-) {
+pub fn cycle<F: Future<Output: Answer>>(waiting: usize, operations: usize, meter: Meter<'_>, acquire: impl Fn() -> F) {
     let mut held = Some(now(acquire()).permit());
     let mut line: Vec<_> = (0..waiting).map(|_| Box::pin(acquire())).collect();
     line.iter_mut().for_each(|waiter| pending(waiter.as_mut()));

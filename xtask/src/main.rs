@@ -1,5 +1,6 @@
 //! `cargo xtask`: everything this project builds, checks and proves, a subcommand each.
 
+mod bench;
 mod ci;
 mod lint;
 mod msrv;
@@ -50,6 +51,8 @@ enum Task {
     NoStd(Skips),
     /// Check the published crates with the oldest Rust they promise to support
     Msrv(Skips),
+    /// Measure everything side by side with the peers: a table, plots, JSON; needs valgrind, and installs it where it may
+    Bench(bench::Options),
     /// Run everything: lint, test, no-std, msrv, the isolation example
     Ci(Skips),
 }
@@ -81,6 +84,7 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Tidy => tidy::tidy(),
         Task::NoStd(skips) => step::run_all(no_std::STEPS, skips.no_skip),
         Task::Msrv(skips) => step::run_all(msrv::STEPS, skips.no_skip),
+        Task::Bench(options) => bench::bench(&options),
         Task::Ci(skips) => step::run_all(&ci::steps(), skips.no_skip),
     }
 }

@@ -7,7 +7,8 @@ use crate::work::cycle;
 
 pub(crate) fn goal() -> Goal {
     let lengths = [10, 1_000, 100_000, 1_000_000].map(hand_off).into();
-    let row = Row::new("one hand-off with 10 … 1,000,000 waiting: the most", "our own, the least", Figure::Spread(lengths));
+    let row =
+        Row::new("one hand-off with 10 … 1,000,000 waiting: the most", "our own, the least", Figure::Spread(lengths));
     Goal { id: "flat", rows: vec![row.at_most(1.10)] }
 }
 

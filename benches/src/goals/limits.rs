@@ -22,7 +22,8 @@ const SHORT: Duration = Duration::from_millis(500);
 pub(crate) fn goal() -> Goal {
     let rows = vec![
         Row::time("queue with a wait limit", "tokio timeout(acquire)", queue(), queue_tokio()).at_most(0.85),
-        Row::time("100,000 waiters expire: processor time", "tokio timeout(acquire)", late(), late_tokio()).at_most(0.95),
+        Row::time("100,000 waiters expire: processor time", "tokio timeout(acquire)", late(), late_tokio())
+            .at_most(0.95),
     ];
     Goal { id: "limits", rows }
 }

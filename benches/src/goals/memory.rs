@@ -71,9 +71,9 @@ fn read_waiters(heap: &StatsAlloc<System>, waiters: usize) -> Vec<(String, f64)>
         ("tokio acquire", cost(heap, waiters, || semaphore.acquire())),
         ("tokio timeout(acquire)", cost(heap, waiters, || timeout(LONG, semaphore.acquire()))),
     ];
-    let readings = costs.into_iter().flat_map(|(who, (bytes, allocations))| {
-        [(who, "bytes", bytes), (who, "allocations", allocations)]
-    });
+    let readings = costs
+        .into_iter()
+        .flat_map(|(who, (bytes, allocations))| [(who, "bytes", bytes), (who, "allocations", allocations)]);
     readings.map(|(who, what, value)| (format!("{who}, {waiters} waiting: {what}"), value)).collect()
 }
 

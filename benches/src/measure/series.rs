@@ -54,7 +54,12 @@ const WAITERS: Plan = Plan {
 };
 
 const THREADS: Plan = Plan {
-    labels: ["threads", "Acquire and release, nobody waits, by threads", "threads", "nanoseconds an operation and thread"],
+    labels: [
+        "threads",
+        "Acquire and release, nobody waits, by threads",
+        "threads",
+        "nanoseconds an operation and thread",
+    ],
     xs: &[1, 2, 4, 8],
     operations: 50_000,
     contenders: &[

@@ -10,8 +10,13 @@ use plotters::prelude::*;
 use crate::measure::series::{Chart, Line};
 
 const SIZE: (u32, u32) = (900, 560);
-const COLORS: [RGBColor; 5] =
-    [RGBColor(0, 90, 160), RGBColor(210, 80, 30), RGBColor(60, 140, 60), RGBColor(130, 80, 160), RGBColor(110, 110, 110)];
+const COLORS: [RGBColor; 5] = [
+    RGBColor(0, 90, 160),
+    RGBColor(210, 80, 30),
+    RGBColor(60, 140, 60),
+    RGBColor(130, 80, 160),
+    RGBColor(110, 110, 110),
+];
 
 /// Draws `waiters.svg` and its like into a folder, from the readings of another.
 ///
@@ -43,7 +48,11 @@ fn draw_chart(chart: &Chart, path: &Path) -> Result<()> {
             .label(&line.contender)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], color.stroke_width(2)));
     }
-    plot.configure_series_labels().position(SeriesLabelPosition::UpperLeft).border_style(BLACK).background_style(WHITE).draw()?;
+    plot.configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .border_style(BLACK)
+        .background_style(WHITE)
+        .draw()?;
     area.present()?;
     Ok(())
 }
@@ -64,7 +73,8 @@ mod tests {
 
     #[test]
     fn a_plot_names_its_axes_and_contenders() {
-        let line = |contender: &str, cost| Line { contender: contender.into(), points: vec![(1.0, cost), (1e6, 2.0 * cost)] };
+        let line =
+            |contender: &str, cost| Line { contender: contender.into(), points: vec![(1.0, cost), (1e6, 2.0 * cost)] };
         let lines = vec![line("ours", 10.0), line("theirs", 300.0)];
         let labels = ["plot", "A title", "waiting", "nanoseconds"].map(str::to_owned);
         let [name, title, x, y] = labels.clone();

@@ -18,8 +18,10 @@ pub fn table(verdicts: &[Verdict]) -> String {
 }
 
 fn markdown(verdicts: &[&Verdict]) -> String {
-    let rows: Vec<_> = [HEAD.map(str::to_owned)].into_iter().chain(verdicts.iter().map(|verdict| cells(verdict))).collect();
-    let widths: [usize; 7] = std::array::from_fn(|column| rows.iter().map(|row| width(&row[column])).max().unwrap_or(0));
+    let rows: Vec<_> =
+        [HEAD.map(str::to_owned)].into_iter().chain(verdicts.iter().map(|verdict| cells(verdict))).collect();
+    let widths: [usize; 7] =
+        std::array::from_fn(|column| rows.iter().map(|row| width(&row[column])).max().unwrap_or(0));
     let mut lines: Vec<_> = rows.iter().map(|row| line(row, &widths)).collect();
     lines.insert(1, format!("|{}", widths.map(|width| format!("{}|", "-".repeat(width + 2))).concat()));
     lines.join("\n") + "\n"

@@ -43,14 +43,7 @@ pub fn judge(goals: &[Goal], readings: &Readings) -> Vec<Verdict> {
 
 fn judge_row(goal: &'static str, row: &Row, readings: &Readings) -> Verdict {
     let figures = figures(&row.figure, readings);
-    Verdict {
-        goal,
-        what: row.what.clone(),
-        peer: row.peer,
-        figures,
-        limit: row.limit,
-        is_exact: row.figure.is_exact(),
-    }
+    Verdict { goal, what: row.what.clone(), peer: row.peer, figures, limit: row.limit, is_exact: row.figure.is_exact() }
 }
 
 impl Verdict {
@@ -144,7 +137,8 @@ pub(super) mod tests {
     }
 
     fn readings() -> Readings {
-        let named = |pairs: &[(&str, f64)]| Ok(pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
+        let named =
+            |pairs: &[(&str, f64)]| Ok(pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
         let time = Comparison { ours: "a".into(), peer: "b".into(), ours_ns: 10.0, peer_ns: 40.0, ratio: 0.2 };
         Readings {
             time: Ok(vec![time]),

@@ -1,7 +1,7 @@
 //! Debian's build of an old compiler, unpacked into the target folder: nothing is installed.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 use anyhow::{Context, Result};
 
@@ -11,7 +11,7 @@ use crate::workspace;
 
 /// The compiler, from an earlier run or fetched now; nothing where there is no apt or Debian has dropped the version.
 pub(crate) fn unpacked(version: &str) -> Option<Compiler> {
-    let folder = workspace::root().join(workspace::target_dir("msrv-toolchain"));
+    let folder = workspace::target_path("msrv-toolchain");
     compiler_in(&folder, version).or_else(|| {
         let fetched = may_fetch().then(|| fetch(&folder, version))?;
         fetched.inspect_err(|error| eprintln!("Debian's Rust {version} can't be had: {error:#}")).ok()?;
@@ -20,7 +20,7 @@ pub(crate) fn unpacked(version: &str) -> Option<Compiler> {
 }
 
 fn may_fetch() -> bool {
-    env::var_os("BULKLINK_NO_INSTALL").is_none() && ask(&mut command("apt-get", &["--version"])).is_some()
+    workspace::may_install() && ask(&mut command("apt-get", &["--version"])).is_some()
 }
 
 fn compiler_in(folder: &Path, version: &str) -> Option<Compiler> {
