@@ -35,6 +35,8 @@ pub enum Figure {
     Spread(Vec<Scene>),
     /// Instructions of our own operation, in the usual build and in one without statistics.
     Builds(Scene),
+    /// Instructions of our own operation that are spent in functions whose names hold one of these words.
+    Within(Scene, &'static [&'static str]),
     /// Bytes or allocations: two readings of the memory program, by name, and their unit.
     Memory(String, String, &'static str),
     /// Time of our operation in a row that is timed anyway, and a reading of the Python script.

@@ -74,15 +74,17 @@ pub fn on_threads<T>(threads: usize, operations: usize, meter: Meter<'_>, call: 
 pub fn cycle<F: Future<Output: Answer>>(waiting: usize, operations: usize, meter: Meter<'_>, acquire: impl Fn() -> F) {
     let mut held = Some(now(acquire()).permit());
     let mut line: Vec<_> = (0..waiting).map(|_| Box::pin(acquire())).collect();
-    line.iter_mut().for_each(|waiter| pending(waiter.as_mut()));
-    let mut head = 0;
+    for waiter in &mut line {
+        pending(waiter.as_mut());
+    }
+    let mut next = 0;
     meter(&mut || {
         for _ in 0..operations {
             drop(held.take());
-            held = Some(ready(line[head].as_mut()).permit());
-            line[head].set(acquire());
-            pending(line[head].as_mut());
-            head = if head + 1 == waiting { 0 } else { head + 1 };
+            held = Some(ready(line[next].as_mut()).permit());
+            line[next].set(acquire());
+            pending(line[next].as_mut());
+            next = if next + 1 == waiting { 0 } else { next + 1 };
         }
     });
     drop(line);
@@ -113,13 +115,17 @@ pub fn enqueue<F: Future>(operations: usize, meter: Meter<'_>, acquire: impl Fn(
     meter(&mut || {
         for place in places.by_ref().take(operations) {
             place.set(Some(acquire()));
-            pending(place.as_mut().as_pin_mut().expect("just set"));
+            place.as_mut().as_pin_mut().into_iter().for_each(pending);
         }
     });
 }
 
 /// Tasks on one thread of tokio's, each of which acquires, yields while it holds, and releases, over and over. The operations
 /// are shared out among them.
+///
+/// # Panics
+///
+/// If a task does.
 pub fn tasks<F>(tasks: usize, operations: usize, meter: Meter<'_>, acquire: impl Fn() -> F + Copy + Send + 'static)
 where
     F: Future<Output: Answer<Permit: Send>> + Send + 'static,

@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::goal::{Figure, Goal, Limit, Row};
+use crate::measure::float;
 use crate::peers::{bulkhead, limited, tokio_runtime};
 use crate::work::{now, poll};
 
@@ -78,7 +79,6 @@ fn read_waiters(heap: &StatsAlloc<System>, waiters: usize) -> Vec<(String, f64)>
 }
 
 /// Bytes and allocations a waiter: its future, wherever that lies, and what waiting puts on the heap.
-#[allow(clippy::cast_precision_loss)]
 fn cost<F: Future>(heap: &StatsAlloc<System>, waiters: usize, acquire: impl Fn() -> F) -> (f64, f64) {
     let mut line: Vec<_> = (0..waiters).map(|_| Box::pin(acquire())).collect();
     let region = Region::new(heap);
@@ -86,13 +86,12 @@ fn cost<F: Future>(heap: &StatsAlloc<System>, waiters: usize, acquire: impl Fn()
         assert!(poll(waiter.as_mut()).is_pending(), "has a place, though there should be no room");
     }
     let change = region.change();
-    let live = change.bytes_allocated as f64 - change.bytes_deallocated as f64;
-    let count = waiters as f64;
-    let allocations = (change.allocations + change.reallocations) as f64;
-    (size_of::<F>() as f64 + live / count, allocations / count)
+    let kept = float(change.bytes_allocated as u128) - float(change.bytes_deallocated as u128);
+    let count = float(waiters as u128);
+    let allocations = float((change.allocations + change.reallocations) as u128);
+    (float(size_of::<F>() as u128) + kept / count, allocations / count)
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn read_slots() -> [(String, f64); 4] {
     let sizes = [
         ("slot", size_of::<Slot<'_>>()),
@@ -100,5 +99,5 @@ fn read_slots() -> [(String, f64); 4] {
         ("owned slot", size_of::<OwnedSlot>()),
         ("tokio owned permit", size_of::<OwnedSemaphorePermit>()),
     ];
-    sizes.map(|(name, size)| (name.to_owned(), size as f64))
+    sizes.map(|(name, size)| (name.to_owned(), float(size as u128)))
 }

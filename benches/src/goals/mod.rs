@@ -54,7 +54,7 @@ pub fn counted() -> Vec<Scene> {
 fn counted_in(figure: Figure) -> Vec<Scene> {
     match figure {
         Figure::Instructions(ours, peer) => vec![ours, peer],
-        Figure::Builds(scene) => vec![scene],
+        Figure::Builds(scene) | Figure::Within(scene, _) => vec![scene],
         Figure::Spread(scenes) => scenes,
         _ => Vec::new(),
     }
@@ -70,6 +70,7 @@ pub fn timed() -> Vec<(Scene, Scene)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scene::Pace;
 
     /// What the issue asks for, and how many limits each goal has.
     const PROMISED: [(&str, usize); 15] = [
@@ -85,7 +86,7 @@ mod tests {
         ("cancel", 2),
         ("limits", 2),
         ("flat", 1),
-        ("observe", 1),
+        ("observe", 2),
         ("python", 2),
         ("embedded", 2),
     ];
@@ -99,10 +100,10 @@ mod tests {
 
     #[test]
     fn every_scene_can_be_performed() {
-        let heavy = |scene: &&Scene| !scene.name.contains("000");
+        let quick = |scene: &&Scene| !scene.name.contains("000") && !matches!(scene.pace, Pace::Once(_));
         let timed = timed().into_iter().flat_map(|(ours, peer)| [ours, peer]);
         let scenes: Vec<_> = counted().into_iter().chain(timed).collect();
-        for scene in scenes.iter().filter(heavy) {
+        for scene in scenes.iter().filter(quick) {
             let mut performed = 0;
             scene.perform(scene.operations(10), &mut |work| {
                 work();

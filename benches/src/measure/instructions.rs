@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use walkdir::WalkDir;
 
+use super::float;
 use crate::goals;
 use crate::scene::Scene;
 
@@ -31,26 +32,81 @@ pub fn callgrind(work: &mut dyn FnMut()) {
     work();
 }
 
-/// Instructions an operation, by scene, from the summaries in the folder that gungraun was given.
+/// What callgrind counted, an operation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// All instructions.
+    pub all: f64,
+    /// Those of each function of ours by itself, without what it calls.
+    pub within: BTreeMap<String, f64>,
+}
+
+impl Counts {
+    /// Instructions in functions of ours whose names hold one of the words.
+    #[must_use]
+    pub fn within(&self, words: &[&str]) -> f64 {
+        let holds = |name: &str| words.iter().any(|word| name.to_lowercase().contains(word));
+        self.within.iter().filter(|(name, _)| holds(name)).map(|(_, count)| count).sum()
+    }
+}
+
+/// Instructions an operation, by scene, from what is in the folder that gungraun was given.
 ///
 /// # Errors
 ///
 /// If a summary isn't what it should be.
-#[allow(clippy::cast_precision_loss)]
-pub fn read(home: &Path) -> Result<BTreeMap<String, f64>> {
+pub fn read(home: &Path) -> Result<BTreeMap<String, Counts>> {
     let scenes = goals::counted();
     let mut counts = BTreeMap::new();
     for entry in WalkDir::new(home) {
         let entry = entry?;
         if entry.file_name() == "summary.json" {
-            let text = fs::read_to_string(entry.path())?;
-            let (place, instructions) = parse(&text).with_context(|| format!("in {}", entry.path().display()))?;
-            let scene = scenes.get(place).with_context(|| format!("there is no scene {place}"))?;
-            counts.insert(scene.name.clone(), instructions as f64 / scene.operations(OPERATIONS) as f64);
+            let read = read_scene(&scenes, entry.path());
+            counts.extend([read.with_context(|| format!("in {}", entry.path().display()))?]);
         }
     }
     ensure!(!counts.is_empty(), "no summaries below {}", home.display());
     Ok(counts)
+}
+
+/// A scene's name and counts, from its summary and from callgrind's own file beside it.
+fn read_scene(scenes: &[Scene], summary: &Path) -> Result<(String, Counts)> {
+    let (place, instructions) = parse(&fs::read_to_string(summary)?)?;
+    let scene = scenes.get(place).with_context(|| format!("there is no scene {place}"))?;
+    let operations = float(scene.operations(OPERATIONS) as u128);
+    let out = summary.with_file_name(format!("callgrind.scene.{ID}{place}.out"));
+    let out = fs::read_to_string(&out).with_context(|| format!("cannot read {}", out.display()))?;
+    let within = functions(&out).into_iter().map(|(name, count)| (name, float(count.into()) / operations)).collect();
+    Ok((scene.name.clone(), Counts { all: float(instructions.into()) / operations, within }))
+}
+
+/// Instructions of our own functions, by name. In callgrind's format, a line of numbers is a cost of the function above it, but
+/// for that behind a `calls=`, which is what was called.
+fn functions(out: &str) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    let (mut function, mut called) = ("", false);
+    for line in out.lines() {
+        match (line.strip_prefix("fn="), cost(line)) {
+            (Some(name), _) => function = name,
+            (None, Some(cost)) if is_ours(function) && !called => {
+                *counts.entry(function.to_owned()).or_default() += cost;
+            }
+            _ => {}
+        }
+        called = line.starts_with("calls=");
+    }
+    counts
+}
+
+/// The second number of a line that has two.
+fn cost(line: &str) -> Option<u64> {
+    let (position, cost) = line.split_once(' ')?;
+    position.trim_start_matches('+').parse::<i64>().ok()?;
+    cost.trim().parse().ok()
+}
+
+fn is_ours(function: &str) -> bool {
+    function.contains("bulklink") && !function.contains("bulklink_benches")
 }
 
 /// The scene's place in the list, and the instructions of all its operations.
@@ -87,6 +143,18 @@ mod tests {
         ] {
             assert_eq!(parse(&text).unwrap_err().to_string(), error);
         }
+    }
+
+    #[test]
+    fn a_function_is_charged_with_what_it_does_itself_and_the_words_pick_it() {
+        let out = "events: Ir\nsummary: 9\n\nfn=bulklink::outputs::Outputs::take\n0 3000\ncfn=bulklink::b\ncalls=2 0 \n0 5000\n+1 1000\n\n\
+                   fn=bulklink::b\n0 5000\n\nfn=main\n0 7\n";
+        let counts = functions(out);
+        let expected = [("bulklink::b", 5_000), ("bulklink::outputs::Outputs::take", 4_000)];
+        assert_eq!(counts, expected.map(|(name, count)| (name.to_owned(), count)).into());
+        let within = counts.into_iter().map(|(name, count)| (name, float(count.into()))).collect();
+        let counts = Counts { all: 9_000.0, within };
+        assert_eq!((counts.within(&["outputs", "event"]), counts.within(&["event"])), (4_000.0, 0.0));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
+use super::float;
 use super::time::{median, nanoseconds};
 use crate::goals::{contended, flat, hand_off};
 use crate::scene::Scene;
@@ -37,14 +38,14 @@ type Contender = (&'static str, fn(usize) -> Scene);
 struct Plan {
     labels: [&'static str; 4],
     xs: &'static [usize],
-    operations: usize,
+    operations: fn(usize) -> usize,
     contenders: &'static [Contender],
 }
 
 const WAITERS: Plan = Plan {
     labels: ["waiters", "One hand-off, by how many wait", "waiting", "nanoseconds a hand-off"],
     xs: &[1, 10, 100, 1_000, 10_000, 100_000, 1_000_000],
-    operations: 10_000,
+    operations: |_| 10_000,
     contenders: &[
         ("Bulklink", flat::hand_off),
         ("tokio", tokio_cycle),
@@ -61,7 +62,7 @@ const THREADS: Plan = Plan {
         "nanoseconds an operation and thread",
     ],
     xs: &[1, 2, 4, 8],
-    operations: 50_000,
+    operations: |_| 50_000,
     contenders: &[
         ("Bulklink", contended::slot),
         ("tokio", contended::acquire),
@@ -73,7 +74,7 @@ const THREADS: Plan = Plan {
 const TASKS: Plan = Plan {
     labels: ["tasks", "Tasks that share ten permits, by their number", "tasks", "nanoseconds an acquisition"],
     xs: &[10, 100, 1_000, 10_000],
-    operations: hand_off::OPERATIONS,
+    operations: |tasks| hand_off::OPERATIONS.max(20 * tasks),
     contenders: &[
         ("Bulklink", hand_off::slot),
         ("tokio", hand_off::acquire),
@@ -85,7 +86,7 @@ const TASKS: Plan = Plan {
 /// Measures all series. The longest queue is left out of a quick run.
 #[must_use]
 pub fn measure(quick: bool) -> Vec<Chart> {
-    let (rounds, most) = if quick { (3, 100_000) } else { (9, usize::MAX) };
+    let (rounds, most) = if quick { (7, 100_000) } else { (15, usize::MAX) };
     [WAITERS, THREADS, TASKS].iter().map(|plan| chart(plan, rounds, most)).collect()
 }
 
@@ -95,7 +96,7 @@ fn chart(plan: &Plan, rounds: usize, most: usize) -> Chart {
     let mut lines: Vec<_> = plan.contenders.iter().map(|(name, _)| line(name)).collect();
     for at in xs {
         let costs = costs(plan, at, rounds);
-        lines.iter_mut().zip(costs).for_each(|(line, cost)| line.points.push((position(at), cost)));
+        lines.iter_mut().zip(costs).for_each(|(line, cost)| line.points.push((float(at as u128), cost)));
     }
     Chart { name, title, x, y, lines }
 }
@@ -104,17 +105,12 @@ fn line(contender: &str) -> Line {
     Line { contender: contender.to_owned(), points: Vec::new() }
 }
 
-#[allow(clippy::cast_precision_loss)]
-fn position(at: usize) -> f64 {
-    at as f64
-}
-
 /// Each contender's at one place, in rounds that go around.
 fn costs(plan: &Plan, at: usize, rounds: usize) -> Vec<f64> {
     let scenes: Vec<_> = plan.contenders.iter().map(|(_, scene)| scene(at)).collect();
     let mut times = vec![Vec::new(); scenes.len()];
     for _ in 0..rounds {
-        let round = scenes.iter().map(|scene| nanoseconds(scene, plan.operations));
+        let round = scenes.iter().map(|scene| nanoseconds(scene, (plan.operations)(at)));
         times.iter_mut().zip(round).for_each(|(times, time)| times.push(time));
     }
     times.into_iter().map(|times| median(times.into_iter())).collect()
@@ -147,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_chart_has_every_contender_at_every_place_up_to_the_most() {
-        let chart = chart(&Plan { operations: 100, ..WAITERS }, 1, 10);
+        let chart = chart(&Plan { operations: |_| 100, ..WAITERS }, 1, 10);
         assert_eq!(chart.lines.len(), WAITERS.contenders.len());
         for line in chart.lines {
             let xs: Vec<_> = line.points.iter().map(|(x, _)| *x).collect();

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use cpu_time::ProcessTime;
 use serde::{Deserialize, Serialize};
 
+use super::float;
 use crate::scene::{Clock, Pace, Scene};
 
 /// How hard to try.
@@ -20,10 +21,10 @@ pub struct Effort {
 
 impl Effort {
     /// For figures to be kept.
-    pub const FULL: Effort = Effort { rounds: 51, slow_rounds: 11, least: Duration::from_millis(5) };
+    pub const FULL: Effort = Effort { rounds: 51, slow_rounds: 11, least: Duration::from_millis(10) };
 
     /// For a first look.
-    pub const QUICK: Effort = Effort { rounds: 15, slow_rounds: 5, least: Duration::from_millis(2) };
+    pub const QUICK: Effort = Effort { rounds: 15, slow_rounds: 5, least: Duration::from_millis(5) };
 }
 
 /// What came out of one pair.
@@ -96,10 +97,9 @@ fn calibrate(scene: &Scene, least: Duration) -> usize {
 }
 
 /// The time of one operation.
-#[allow(clippy::cast_precision_loss)]
 #[must_use]
 pub fn nanoseconds(scene: &Scene, operations: usize) -> f64 {
-    elapsed(scene, operations).as_nanos() as f64 / operations as f64
+    float(elapsed(scene, operations).as_nanos()) / float(operations as u128)
 }
 
 /// The time of so many operations, after as many to warm up where that can be.

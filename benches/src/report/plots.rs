@@ -42,7 +42,14 @@ fn draw_chart(chart: &Chart, path: &Path) -> Result<()> {
         .x_label_area_size(48)
         .y_label_area_size(72)
         .build_cartesian_2d((x.0..x.1 * 1.1).log_scale(), (y.0 / 1.5..y.1 * 1.5).log_scale())?;
-    plot.configure_mesh().x_desc(&chart.x).y_desc(&chart.y).x_label_formatter(&tick).y_label_formatter(&tick).draw()?;
+    plot.configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .label_style(("sans-serif", 14))
+        .x_desc(&chart.x)
+        .y_desc(&chart.y)
+        .x_label_formatter(&tick)
+        .y_label_formatter(&tick)
+        .draw()?;
     for (line, color) in chart.lines.iter().zip(COLORS) {
         plot.draw_series(LineSeries::new(line.points.iter().copied(), color.stroke_width(2)).point_size(3))?
             .label(&line.contender)

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 
-use crate::measure::instructions;
+use crate::measure::instructions::{self, Counts};
 use crate::measure::time::Comparison;
 
 /// Readings by their name.
@@ -22,9 +22,9 @@ pub struct Readings {
     /// Of pairs, in nanoseconds.
     pub time: Source<Vec<Comparison>>,
     /// Instructions of one operation, by scene.
-    pub instructions: Source<Named>,
+    pub instructions: Source<BTreeMap<String, Counts>>,
     /// The same without statistics.
-    pub without_statistics: Source<Named>,
+    pub without_statistics: Source<BTreeMap<String, Counts>>,
     /// Bytes and allocations.
     pub memory: Source<Named>,
     /// Nanoseconds of one operation of the Python library.
@@ -61,7 +61,7 @@ fn json<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Source<T>> {
     serde_json::from_str(&text).map(Ok).with_context(|| format!("{} is not what it should be", path.display()))
 }
 
-fn counts(folder: &Path, name: &str) -> Result<Source<Named>> {
+fn counts(folder: &Path, name: &str) -> Result<Source<BTreeMap<String, Counts>>> {
     let home = folder.join(name);
     if home.is_dir() { instructions::read(&home).map(Ok) } else { Ok(Err(missing(folder, name))) }
 }

@@ -10,11 +10,11 @@ const HEAD: [&str; 7] = ["goal", "what", "ours", "peer", "ratio", "limit", "verd
 pub fn table(verdicts: &[Verdict]) -> String {
     let (goals, information): (Vec<_>, Vec<_>) = verdicts.iter().partition(|verdict| verdict.limit.is_some());
     let holding = goals.iter().filter(|verdict| verdict.holds()).count();
-    let mut text = format!("{}\n{holding} of {} rows hold.\n", markdown(&goals), goals.len());
-    if !information.is_empty() {
-        text += &format!("\nFor information:\n\n{}", markdown(&information));
+    let goals = format!("{}\n{holding} of {} rows hold.\n", markdown(&goals), goals.len());
+    match information.as_slice() {
+        [] => goals,
+        information => format!("{goals}\nFor information:\n\n{}", markdown(information)),
     }
-    text
 }
 
 fn markdown(verdicts: &[&Verdict]) -> String {
@@ -105,7 +105,7 @@ For information:
 |------|------|---------|----------|-------|-------|---------|
 | g    | w    | 1.00 ns | 4.00 (p) | 0.25  |       |         |
 ";
-        let squeezed = |text: &str| text.replace(' ', "").replace('-', "");
+        let squeezed = |text: &str| text.replace([' ', '-'], "");
         assert_eq!(squeezed(&text), squeezed(expected));
         let goals: Vec<_> = text.lines().take(5).map(width).collect();
         assert!(goals.iter().all(|line| *line == goals[0]), "{text}");

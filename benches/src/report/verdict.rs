@@ -1,7 +1,10 @@
 //! The rows with their figures, and whether they hold. A figure that is missing does not.
 
+use std::collections::BTreeMap;
+
 use super::readings::{Named, Readings, Source};
 use crate::goal::{Figure, Goal, Limit, Row};
+use crate::measure::instructions::Counts;
 use crate::scene::Scene;
 
 /// A row that was judged.
@@ -63,13 +66,16 @@ fn figures(figure: &Figure, readings: &Readings) -> Result<Figures, String> {
     match figure {
         Figure::Time(ours, peer) => timed(ours, peer, readings),
         Figure::Instructions(ours, peer) => {
-            let counts = available(&readings.instructions)?;
-            Ok(Figures::of(named(counts, &ours.name)?, named(counts, &peer.name)?, "instructions"))
+            let counts = &readings.instructions;
+            Ok(Figures::of(counted(counts, ours)?.all, counted(counts, peer)?.all, "instructions"))
         }
-        Figure::Spread(scenes) => spread(scenes, available(&readings.instructions)?),
+        Figure::Spread(scenes) => spread(scenes, &readings.instructions),
         Figure::Builds(scene) => {
-            let with = named(available(&readings.instructions)?, &scene.name)?;
-            Ok(Figures::of(with, named(available(&readings.without_statistics)?, &scene.name)?, "instructions"))
+            let (with, without) = (&readings.instructions, &readings.without_statistics);
+            Ok(Figures::of(counted(with, scene)?.all, counted(without, scene)?.all, "instructions"))
+        }
+        Figure::Within(scene, words) => {
+            Ok(Figures::alone(counted(&readings.instructions, scene)?.within(words), "instructions"))
         }
         Figure::Memory(ours, peer, unit) => {
             let memory = available(&readings.memory)?;
@@ -78,10 +84,7 @@ fn figures(figure: &Figure, readings: &Readings) -> Result<Figures, String> {
         Figure::Python(ours, peer) => {
             Ok(Figures::of(our_time(ours, readings)?, named(available(&readings.python)?, peer)?, "ns"))
         }
-        Figure::Embedded(name, unit) => {
-            let ours = named(available(&readings.embedded)?, name)?;
-            Ok(Figures { ours, peer: None, ratio: None, unit })
-        }
+        Figure::Embedded(name, unit) => Ok(Figures::alone(named(available(&readings.embedded)?, name)?, unit)),
         Figure::Unmeasured(why) => Err((*why).to_owned()),
     }
 }
@@ -92,6 +95,10 @@ impl Figures {
         let ratio = (peer != 0.0).then(|| ours / peer);
         Figures { ours, peer: Some(peer), ratio, unit }
     }
+
+    fn alone(ours: f64, unit: &'static str) -> Self {
+        Figures { ours, peer: None, ratio: None, unit }
+    }
 }
 
 fn available<T>(source: &Source<T>) -> Result<&T, String> {
@@ -100,6 +107,10 @@ fn available<T>(source: &Source<T>) -> Result<&T, String> {
 
 fn named(readings: &Named, name: &str) -> Result<f64, String> {
     readings.get(name).copied().ok_or_else(|| format!("no reading of `{name}`"))
+}
+
+fn counted<'a>(counts: &'a Source<BTreeMap<String, Counts>>, scene: &Scene) -> Result<&'a Counts, String> {
+    available(counts)?.get(&scene.name).ok_or_else(|| format!("no count of `{}`", scene.name))
 }
 
 fn timed(ours: &Scene, peer: &Scene, readings: &Readings) -> Result<Figures, String> {
@@ -115,8 +126,8 @@ fn our_time(ours: &str, readings: &Readings) -> Result<f64, String> {
     found.map(|pair| pair.ours_ns).ok_or_else(|| format!("no time of `{ours}`"))
 }
 
-fn spread(scenes: &[Scene], counts: &Named) -> Result<Figures, String> {
-    let counts = scenes.iter().map(|scene| named(counts, &scene.name)).collect::<Result<Vec<_>, _>>()?;
+fn spread(scenes: &[Scene], counts: &Source<BTreeMap<String, Counts>>) -> Result<Figures, String> {
+    let counts = scenes.iter().map(|scene| Ok(counted(counts, scene)?.all)).collect::<Result<Vec<_>, String>>()?;
     let most = counts.iter().copied().fold(f64::MIN, f64::max);
     let least = counts.iter().copied().fold(f64::MAX, f64::min);
     Ok(Figures::of(most, least, "instructions"))
@@ -139,11 +150,18 @@ pub(super) mod tests {
     fn readings() -> Readings {
         let named =
             |pairs: &[(&str, f64)]| Ok(pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
+        let counts = |pairs: &[(&str, f64)]| {
+            let within = BTreeMap::from([("bulklink::event".to_owned(), 3.0), ("bulklink::other".to_owned(), 4.0)]);
+            Ok(pairs
+                .iter()
+                .map(|(name, all)| ((*name).to_owned(), Counts { all: *all, within: within.clone() }))
+                .collect())
+        };
         let time = Comparison { ours: "a".into(), peer: "b".into(), ours_ns: 10.0, peer_ns: 40.0, ratio: 0.2 };
         Readings {
             time: Ok(vec![time]),
-            instructions: named(&[("a", 50.0), ("b", 100.0), ("c", 40.0)]),
-            without_statistics: named(&[("a", 45.0)]),
+            instructions: counts(&[("a", 50.0), ("b", 100.0), ("c", 40.0)]),
+            without_statistics: counts(&[("a", 45.0)]),
             memory: named(&[("m", 1.0), ("none", 0.0)]),
             python: named(&[("p", 20_000.0)]),
             embedded: Err("no compiler".into()),
@@ -163,6 +181,7 @@ pub(super) mod tests {
             (Figure::Instructions(a(), b()), (50.0, Some(100.0), Some(0.5))),
             (Figure::Spread(vec![a(), b(), scene("c")]), (100.0, Some(40.0), Some(2.5))),
             (Figure::Builds(a()), (50.0, Some(45.0), Some(50.0 / 45.0))),
+            (Figure::Within(a(), &["event"]), (3.0, None, None)),
             (Figure::Memory("m".into(), "none".into(), "bytes"), (1.0, Some(0.0), None)),
             (Figure::Python("a", "p"), (10.0, Some(20_000.0), Some(0.000_5))),
         ];
@@ -176,7 +195,7 @@ pub(super) mod tests {
         for (figure, why) in [
             (Figure::Embedded("text", "bytes"), "no compiler"),
             (Figure::Unmeasured("not yet"), "not yet"),
-            (Figure::Instructions(scene("a"), scene("z")), "no reading of `z`"),
+            (Figure::Instructions(scene("a"), scene("z")), "no count of `z`"),
             (Figure::Time(scene("b"), scene("a")), "no time of `b` and `a`"),
         ] {
             let row = Row::new("w", "p", figure).at_most(1e9);
