@@ -13,19 +13,23 @@ use crate::peers::{Answer, tokio_runtime};
 use crate::scene::Meter;
 
 /// Polls once, without an executor.
+#[inline]
 pub fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// The output of a future that needs not wait.
+/// The output of a future that needs not wait. It is made where it is pinned, as an `await` does it: futures are large enough for
+/// a move to show.
 ///
 /// # Panics
 ///
 /// If it waits.
-pub fn now<F: Future>(future: F) -> F::Output {
-    ready(pin!(future))
+#[inline]
+pub fn now<F: Future>(make: impl FnOnce() -> F) -> F::Output {
+    ready(pin!(make()))
 }
 
+#[inline]
 fn ready<F: Future>(future: Pin<&mut F>) -> F::Output {
     match poll(future) {
         Poll::Ready(output) => output,
@@ -48,7 +52,7 @@ pub fn repeat<T>(operations: usize, meter: Meter<'_>, call: impl Fn() -> T) {
 
 /// Acquire and release, while nobody waits.
 pub fn take<F: Future<Output: Answer>>(operations: usize, meter: Meter<'_>, acquire: impl Fn() -> F) {
-    repeat(operations, meter, || now(acquire()).permit());
+    repeat(operations, meter, || now(&acquire).permit());
 }
 
 /// [`repeat`] on several threads at once. Each does all operations.
@@ -72,7 +76,7 @@ pub fn on_threads<T>(threads: usize, operations: usize, meter: Meter<'_>, call: 
 
 /// With one permit in all and `waiting` in the queue: release, which grants to the head; poll it; queue again behind the rest.
 pub fn cycle<F: Future<Output: Answer>>(waiting: usize, operations: usize, meter: Meter<'_>, acquire: impl Fn() -> F) {
-    let mut held = Some(now(acquire()).permit());
+    let mut held = Some(now(&acquire).permit());
     let mut line: Vec<_> = (0..waiting).map(|_| Box::pin(acquire())).collect();
     for waiter in &mut line {
         pending(waiter.as_mut());
@@ -97,7 +101,7 @@ pub fn cancel<F: Future<Output: Answer>>(
     meter: Meter<'_>,
     acquire: impl Fn() -> F,
 ) {
-    let held = now(acquire()).permit();
+    let held = now(&acquire).permit();
     let mut line: Vec<_> = (0..waiting).map(|_| Box::pin(Some(acquire()))).collect();
     line.iter_mut().filter_map(|waiter| waiter.as_mut().as_pin_mut()).for_each(pending);
     let mut victims = line[first..].iter_mut();

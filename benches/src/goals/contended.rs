@@ -20,28 +20,28 @@ pub(crate) fn goal() -> Goal {
 pub(crate) fn slot(threads: usize) -> Scene {
     Scene::new("contended/slot", move |operations, meter| {
         let bulkhead = bulkhead(CAPACITY);
-        on_threads(threads, operations, meter, || now(bulkhead.slot()).permit());
+        on_threads(threads, operations, meter, || now(|| bulkhead.slot()).permit());
     })
 }
 
 pub(crate) fn acquire(threads: usize) -> Scene {
     Scene::new("contended/tokio acquire", move |operations, meter| {
         let semaphore = Semaphore::new(CAPACITY);
-        on_threads(threads, operations, meter, || now(semaphore.acquire()).permit());
+        on_threads(threads, operations, meter, || now(|| semaphore.acquire()).permit());
     })
 }
 
 pub(crate) fn async_lock(threads: usize) -> Scene {
     Scene::new("contended/async-lock acquire", move |operations, meter| {
         let semaphore = async_lock::Semaphore::new(CAPACITY);
-        on_threads(threads, operations, meter, || now(semaphore.acquire()).permit());
+        on_threads(threads, operations, meter, || now(|| semaphore.acquire()).permit());
     })
 }
 
 pub(crate) fn asyncband(threads: usize) -> Scene {
     Scene::new("contended/asyncband acquire", move |operations, meter| {
         let semaphore = asyncband::semaphore::Semaphore::new(CAPACITY);
-        on_threads(threads, operations, meter, || now(semaphore.acquire(1)).permit());
+        on_threads(threads, operations, meter, || now(|| semaphore.acquire(1)).permit());
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::ready;
+use std::hint::black_box;
 use std::time::Duration;
 
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
@@ -29,7 +30,7 @@ const WHAT: &str = "execute(ready future)";
 fn ours() -> Scene {
     Scene::new("execute/execute", |operations, meter| {
         let bulkhead = bulkhead(CAPACITY);
-        repeat(operations, meter, || now(bulkhead.execute(ready(7))).expect("admitted"));
+        repeat(operations, meter, || now(|| bulkhead.execute(ready(7))).expect("admitted"));
     })
 }
 
@@ -47,7 +48,7 @@ fn async_bulkhead() -> Scene {
         let _entered = runtime.enter();
         let builder = async_bulkhead::Bulkhead::builder().max_concurrent_calls(CAPACITY);
         let bulkhead = builder.max_wait_duration(Duration::from_secs(10)).build().expect("these are valid limits");
-        repeat(operations, meter, || now(bulkhead.limit(ready(7))).expect("admitted"));
+        repeat(operations, meter, || now(|| bulkhead.limit(ready(7))).expect("admitted"));
     })
 }
 
@@ -67,8 +68,8 @@ fn answer(request: u32) -> std::future::Ready<Result<u32, Infallible>> {
 fn call<S: Service<u32>>(mut service: S, operations: usize, meter: Meter<'_>) {
     meter(&mut || {
         for _ in 0..operations {
-            let called = async { service.ready().await?.call(7).await };
-            drop(std::hint::black_box(now(called)));
+            let service = &mut service;
+            let _ = black_box(now(move || async move { service.ready().await?.call(7).await }));
         }
     });
 }

@@ -1,6 +1,9 @@
 //! *limits*: waits that may end by the clock: how they begin, and what it costs when very many end at once.
 
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
@@ -49,7 +52,7 @@ fn queue_tokio() -> Scene {
 fn late() -> Scene {
     let scene = Scene::new("limits/expire slot", |operations, meter| {
         let bulkhead: &'static _ = Box::leak(Box::new(limited(1, SHORT)));
-        let _held = now(bulkhead.slot()).expect("there is room for one");
+        let _held = now(|| bulkhead.slot()).expect("there is room for one");
         expire(operations, meter, || async { bulkhead.slot().await.is_err() });
     });
     scene.pace(Pace::Once(LATE)).cpu()
@@ -71,11 +74,7 @@ where
 {
     let runtime = tokio_runtime();
     let start = Instant::now();
-    let mut waiting: Vec<JoinHandle<bool>> = runtime.block_on(async {
-        let waiting = (0..tasks).map(|_| tokio::spawn(wait())).collect();
-        yield_now().await;
-        waiting
-    });
+    let mut waiting = runtime.block_on(queued(tasks, wait));
     assert!(start.elapsed() < SHORT, "too slow: some were late before all were queued");
     meter(&mut || {
         runtime.block_on(async {
@@ -84,4 +83,21 @@ where
             }
         });
     });
+}
+
+/// The tasks, once each has been polled.
+async fn queued<F>(tasks: usize, wait: impl Fn() -> F) -> Vec<JoinHandle<bool>>
+where
+    F: Future<Output = bool> + Send + 'static,
+{
+    let begun = Arc::new(AtomicUsize::new(0));
+    let task = |begun: Arc<AtomicUsize>, wait: F| async move {
+        begun.fetch_add(1, Relaxed);
+        wait.await
+    };
+    let waiting = (0..tasks).map(|_| tokio::spawn(task(Arc::clone(&begun), wait()))).collect();
+    while begun.load(Relaxed) < tasks {
+        yield_now().await;
+    }
+    waiting
 }

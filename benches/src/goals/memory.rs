@@ -65,7 +65,7 @@ pub fn read(heap: &'static StatsAlloc<System>) -> BTreeMap<String, f64> {
 
 fn read_waiters(heap: &StatsAlloc<System>, waiters: usize) -> Vec<(String, f64)> {
     let (ours, with_limit, semaphore) = (bulkhead(1), limited(1, LONG), Semaphore::new(1));
-    let _held = (now(ours.slot()), now(with_limit.slot()), now(semaphore.acquire()));
+    let _held = (now(|| ours.slot()), now(|| with_limit.slot()), now(|| semaphore.acquire()));
     let costs = [
         ("slot", cost(heap, waiters, || ours.slot())),
         ("slot with a limit", cost(heap, waiters, || with_limit.slot())),
