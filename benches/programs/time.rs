@@ -14,7 +14,7 @@ use serde::Serialize;
 struct Options {
     /// Where to leave `time.json` and `series.json`
     folder: PathBuf,
-    /// Fewer and shorter rounds
+    /// Fewer rounds
     #[arg(long)]
     quick: bool,
 }

@@ -21,6 +21,8 @@ pub struct Scene {
 pub enum Pace {
     /// As many as make a round long enough.
     Any,
+    /// The same, but longer: threads neither begin nor end all at once.
+    Long,
     /// So many, because the scene is made of them.
     Fixed(usize),
     /// So many, and only once: there is nothing left to do it again.
@@ -61,7 +63,7 @@ impl Scene {
     #[must_use]
     pub fn operations(&self, any: usize) -> usize {
         match self.pace {
-            Pace::Any => any,
+            Pace::Any | Pace::Long => any,
             Pace::Fixed(operations) | Pace::Once(operations) => operations,
         }
     }

@@ -21,7 +21,7 @@ use crate::workspace;
 /// What `cargo xtask bench` takes.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Fewer and shorter rounds: less than three minutes, once all is built
+    /// Fewer rounds: less than three minutes, once all is built
     #[arg(long)]
     quick: bool,
     /// Write the goals' figures and verdicts there
@@ -99,7 +99,7 @@ fn about(options: &Options) -> String {
     let how = match options {
         Options { gate: true, .. } => "Instructions and bytes only",
         Options { quick: true, .. } => {
-            "Quick run (fewer and shorter rounds, plots without the longest queue; instructions and bytes as ever)"
+            "Quick run (fewer rounds, plots without the longest queue; instructions and bytes as ever)"
         }
         _ => "Full run",
     };

@@ -5,7 +5,7 @@ use tokio::sync::Semaphore;
 use super::uncontended::CAPACITY;
 use crate::goal::{Goal, Row};
 use crate::peers::{Answer, bulkhead};
-use crate::scene::Scene;
+use crate::scene::{Meter, Pace, Scene};
 use crate::work::{now, on_threads};
 
 pub(crate) fn goal() -> Goal {
@@ -17,43 +17,47 @@ pub(crate) fn goal() -> Goal {
     Goal { id: "contended", rows }
 }
 
+fn scene(name: &str, body: impl Fn(usize, Meter<'_>) + 'static) -> Scene {
+    Scene::new(format!("contended/{name}"), body).pace(Pace::Long)
+}
+
 pub(crate) fn slot(threads: usize) -> Scene {
-    Scene::new("contended/slot", move |operations, meter| {
+    scene("slot", move |operations, meter| {
         let bulkhead = bulkhead(CAPACITY);
         on_threads(threads, operations, meter, || now(|| bulkhead.slot()).permit());
     })
 }
 
 pub(crate) fn acquire(threads: usize) -> Scene {
-    Scene::new("contended/tokio acquire", move |operations, meter| {
+    scene("tokio acquire", move |operations, meter| {
         let semaphore = Semaphore::new(CAPACITY);
         on_threads(threads, operations, meter, || now(|| semaphore.acquire()).permit());
     })
 }
 
 pub(crate) fn async_lock(threads: usize) -> Scene {
-    Scene::new("contended/async-lock acquire", move |operations, meter| {
+    scene("async-lock acquire", move |operations, meter| {
         let semaphore = async_lock::Semaphore::new(CAPACITY);
         on_threads(threads, operations, meter, || now(|| semaphore.acquire()).permit());
     })
 }
 
 pub(crate) fn asyncband(threads: usize) -> Scene {
-    Scene::new("contended/asyncband acquire", move |operations, meter| {
+    scene("asyncband acquire", move |operations, meter| {
         let semaphore = asyncband::semaphore::Semaphore::new(CAPACITY);
         on_threads(threads, operations, meter, || now(|| semaphore.acquire(1)).permit());
     })
 }
 
 fn try_slot() -> Scene {
-    Scene::new("contended/try_slot", |operations, meter| {
+    scene("try_slot", |operations, meter| {
         let bulkhead = bulkhead(CAPACITY);
         on_threads(2, operations, meter, || bulkhead.try_slot().permit());
     })
 }
 
 fn try_acquire() -> Scene {
-    Scene::new("contended/tokio try_acquire", |operations, meter| {
+    scene("tokio try_acquire", |operations, meter| {
         let semaphore = Semaphore::new(CAPACITY);
         on_threads(2, operations, meter, || semaphore.try_acquire().permit());
     })

@@ -76,11 +76,15 @@ fn read_scene(scenes: &[Scene], summary: &Path) -> Result<(String, Counts)> {
     let operations = float(scene.operations(OPERATIONS) as u128);
     let out = summary.with_file_name(format!("callgrind.scene.{ID}{place}.out"));
     let out = fs::read_to_string(&out).with_context(|| format!("cannot read {}", out.display()))?;
-    let within = functions(&out).into_iter().map(|(name, count)| (name, float(count.into()) / operations)).collect();
+    let within = functions(&out);
+    let sum: u64 = within.values().sum();
+    ensure!(sum == instructions, "the functions have {sum} instructions in all, and the summary {instructions}");
+    let ours = within.into_iter().filter(|(name, _)| is_ours(name));
+    let within = ours.map(|(name, count)| (name, float(count.into()) / operations)).collect();
     Ok((scene.name.clone(), Counts { all: float(instructions.into()) / operations, within }))
 }
 
-/// Instructions of our own functions, by name. In callgrind's format, a line of numbers is a cost of the function above it, but
+/// Instructions of each function by itself, by name. In callgrind's format, a line of numbers is a cost of the function above it, but
 /// for that behind a `calls=`, which is what was called.
 fn functions(out: &str) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
@@ -88,7 +92,7 @@ fn functions(out: &str) -> BTreeMap<String, u64> {
     for line in out.lines() {
         match (line.strip_prefix("fn="), cost(line)) {
             (Some(name), _) => function = name,
-            (None, Some(cost)) if is_ours(function) && !called => {
+            (None, Some(cost)) if !called => {
                 *counts.entry(function.to_owned()).or_default() += cost;
             }
             _ => {}
@@ -116,7 +120,9 @@ fn parse(summary: &str) -> Result<(usize, u64)> {
     let place = id.strip_prefix(ID).and_then(|place| place.parse().ok());
     let place = place.with_context(|| format!("id is `{id}`, not `{ID}` and a number"))?;
     let instructions = summary.pointer("/profiles/0/data/total/metrics/Ir/values/new").and_then(Value::as_u64);
-    Ok((place, instructions.context("the summary has no new Ir")?))
+    let instructions = instructions.context("the summary has no new Ir")?;
+    ensure!(instructions > 0, "nothing was counted: callgrind found no function to begin with");
+    Ok((place, instructions))
 }
 
 #[cfg(test)]
@@ -138,6 +144,10 @@ mod tests {
         let ir = r#"{"Ir": {"values": {"new": 1}}}"#;
         for (text, error) in [
             (summary("other_1", ir), "id is `other_1`, not `scenes_` and a number"),
+            (
+                summary("scenes_1", r#"{"Ir": {"values": {"new": 0}}}"#),
+                "nothing was counted: callgrind found no function to begin with",
+            ),
             (summary("scenes_1", r#"{"Ir": {"values": {"old": 1}}}"#), "the summary has no new Ir"),
             ("{}".to_owned(), "the summary has no id"),
         ] {
@@ -150,11 +160,20 @@ mod tests {
         let out = "events: Ir\nsummary: 9\n\nfn=bulklink::outputs::Outputs::take\n0 3000\ncfn=bulklink::b\ncalls=2 0 \n0 5000\n+1 1000\n\n\
                    fn=bulklink::b\n0 5000\n\nfn=main\n0 7\n";
         let counts = functions(out);
-        let expected = [("bulklink::b", 5_000), ("bulklink::outputs::Outputs::take", 4_000)];
+        let expected = [("bulklink::b", 5_000), ("bulklink::outputs::Outputs::take", 4_000), ("main", 7)];
         assert_eq!(counts, expected.map(|(name, count)| (name.to_owned(), count)).into());
         let within = counts.into_iter().map(|(name, count)| (name, float(count.into()))).collect();
         let counts = Counts { all: 9_000.0, within };
         assert_eq!((counts.within(&["outputs", "event"]), counts.within(&["event"])), (4_000.0, 0.0));
+    }
+
+    #[test]
+    fn neither_peers_nor_the_benches_themselves_are_ours() {
+        assert!(is_ours("<bulklink::slot::Hold<S> as core::ops::drop::Drop>::drop"));
+        assert!(
+            !is_ours("tokio::sync::semaphore::Semaphore::acquire")
+                && !is_ours("bulklink_benches::goals::observe::goal")
+        );
     }
 
     #[test]

@@ -20,11 +20,11 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// For figures to be kept.
-    pub const FULL: Effort = Effort { rounds: 51, slow_rounds: 11, least: Duration::from_millis(10) };
+    /// For figures to be kept. Many short rounds, because what else the machine does comes and goes.
+    pub const FULL: Effort = Effort { rounds: 101, slow_rounds: 11, least: Duration::from_millis(2) };
 
     /// For a first look.
-    pub const QUICK: Effort = Effort { rounds: 15, slow_rounds: 5, least: Duration::from_millis(5) };
+    pub const QUICK: Effort = Effort { rounds: 31, slow_rounds: 5, least: Duration::from_millis(2) };
 }
 
 /// What came out of one pair.
@@ -88,7 +88,11 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
 
 /// How many operations make a round long enough.
 fn calibrate(scene: &Scene, least: Duration) -> usize {
-    let Pace::Any = scene.pace else { return scene.operations(0) };
+    let least = match scene.pace {
+        Pace::Any => least,
+        Pace::Long => 5 * least,
+        Pace::Fixed(operations) | Pace::Once(operations) => return operations,
+    };
     let mut operations = 64;
     while elapsed(scene, operations) < least {
         operations *= 2;
