@@ -39,6 +39,7 @@ fn draw_chart(chart: &Chart, path: &Path) -> Result<()> {
     let mut plot = ChartBuilder::on(&area)
         .caption(&chart.title, ("sans-serif", 22))
         .margin(16)
+        .margin_right(40)
         .x_label_area_size(48)
         .y_label_area_size(72)
         .build_cartesian_2d((x.0..x.1 * 1.1).log_scale(), (y.0 / 1.5..y.1 * 1.5).log_scale())?;
