@@ -45,6 +45,10 @@ impl Instant {
         Instant(self.0.saturating_add(nanos(by)))
     }
 
+    pub(crate) const fn saturating_add_nanos(self, nanos: u64) -> Self {
+        Instant(self.0.saturating_add(nanos))
+    }
+
     /// This instant moved back by `by`, at most to [`EPOCH`](Instant::EPOCH).
     #[must_use]
     pub fn saturating_sub(self, by: Duration) -> Self {
@@ -61,8 +65,11 @@ impl Add<Duration> for Instant {
     }
 }
 
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+/// The nanoseconds of a duration, at most what 64 bits hold.
+#[inline]
+pub(crate) const fn nanos(duration: Duration) -> u64 {
+    let whole = duration.as_secs().saturating_mul(1_000_000_000);
+    whole.saturating_add(duration.subsec_nanos() as u64)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::Instant;
+use crate::instant::nanos;
 
 /// One request for admission: its cost, whether it may wait, and until when.
 ///
@@ -13,15 +14,17 @@ use crate::Instant;
 pub struct Request {
     pub(crate) cost: usize,
     pub(crate) may_queue: bool,
-    pub(crate) within: Option<Duration>,
-    pub(crate) before: Option<Instant>,
+    /// The most that 64 bits hold stands for no limit.
+    within_nanos: u64,
+    /// The far future stands for no deadline.
+    before: Instant,
 }
 
 impl Request {
     /// A request for one unit that waits as long as the gate lets it.
     #[must_use]
     pub const fn new() -> Self {
-        Request { cost: 1, may_queue: true, within: None, before: None }
+        Request { cost: 1, may_queue: true, within_nanos: u64::MAX, before: Instant::FAR_FUTURE }
     }
 
     /// Asks for `units` of capacity, at least 1 and at most all there is.
@@ -41,14 +44,14 @@ impl Request {
     /// Waits at most `limit`, and never longer than the gate's own limit. A limit of zero means admitted at once or expired.
     #[must_use]
     pub const fn within(mut self, limit: Duration) -> Self {
-        self.within = Some(limit);
+        self.within_nanos = nanos(limit);
         self
     }
 
     /// Is admitted only before `deadline`. If that is past already, the request expires at once, room or no room.
     #[must_use]
     pub const fn before(mut self, deadline: Instant) -> Self {
-        self.before = Some(deadline);
+        self.before = deadline;
         self
     }
 
@@ -56,34 +59,46 @@ impl Request {
     #[inline]
     #[must_use]
     pub const fn is_simple(&self) -> bool {
-        self.cost == 1 && self.before.is_none()
+        self.cost == 1 && !self.has_deadline()
+    }
+
+    pub(crate) const fn has_deadline(&self) -> bool {
+        self.before.as_nanos() < Instant::FAR_FUTURE.as_nanos()
+    }
+
+    pub(crate) const fn has_limit(&self) -> bool {
+        self.within_nanos < u64::MAX
+    }
+
+    pub(crate) fn is_past(&self, now: Instant) -> bool {
+        self.has_deadline() && self.before <= now
     }
 
     /// The same in less room; `None` if the cost is more than any gate can have.
     #[inline]
     #[must_use]
     pub fn pack(&self) -> Option<PackedRequest> {
-        let within = self.within.map_or(Instant::FAR_FUTURE, |within| Instant::EPOCH.saturating_add(within));
-        let before = self.before.unwrap_or(Instant::FAR_FUTURE);
-        Some(PackedRequest { within, before, cost: u32::try_from(self.cost).ok()?, may_queue: self.may_queue })
+        let Request { cost, may_queue, within_nanos, before } = *self;
+        Some(PackedRequest { within_nanos, before, cost: u32::try_from(cost).ok()?, may_queue })
     }
 
     /// Whether it may wait, but for no time at all.
-    pub(crate) fn would_expire_at_once(&self) -> bool {
-        self.may_queue && self.within == Some(Duration::ZERO)
+    pub(crate) const fn would_expire_at_once(&self) -> bool {
+        self.may_queue && self.within_nanos == 0
     }
 
     /// The instant from which on it is too late, for a wait that begins `now`; the far future for never.
+    #[inline]
     pub(crate) fn deadline(&self, now: Instant, wait_limit: Option<Duration>) -> Instant {
-        let limit = [self.within, wait_limit].into_iter().flatten().min().unwrap_or(Duration::MAX);
-        now.saturating_add(limit).min(self.before.unwrap_or(Instant::FAR_FUTURE))
+        let limit = wait_limit.map_or(u64::MAX, nanos).min(self.within_nanos);
+        now.saturating_add_nanos(limit).min(self.before)
     }
 }
 
-/// A [`Request`] in 24 bytes, for whoever keeps many. The end of time stands for no limit and for no deadline.
+/// A [`Request`] in 24 bytes, for whoever keeps many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PackedRequest {
-    within: Instant,
+    within_nanos: u64,
     before: Instant,
     cost: u32,
     may_queue: bool,
@@ -91,11 +106,11 @@ pub struct PackedRequest {
 
 impl PackedRequest {
     /// The request in full.
+    #[inline]
     #[must_use]
-    pub fn unpack(&self) -> Request {
-        let some = |instant: Instant| (instant < Instant::FAR_FUTURE).then_some(instant);
-        let within = some(self.within).map(|within| within.saturating_since(Instant::EPOCH));
-        Request { cost: self.cost as usize, may_queue: self.may_queue, within, before: some(self.before) }
+    pub const fn unpack(&self) -> Request {
+        let PackedRequest { within_nanos, before, cost, may_queue } = *self;
+        Request { cost: cost as usize, may_queue, within_nanos, before }
     }
 
     /// As [`Request::is_simple`].
@@ -117,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packing_loses_nothing_but_the_end_of_time() {
+    fn packing_loses_nothing() {
         let requests = [Request::new(), Request::new().now(), Request::new().cost(7).within(Duration::ZERO)];
         for request in requests {
             for request in [request, request.before(Instant::from_nanos(5)).within(Duration::from_nanos(9))] {
@@ -126,8 +141,11 @@ mod tests {
                 assert_eq!(packed.is_simple(), request.is_simple());
             }
         }
-        let endless = Request::new().within(Duration::MAX).before(Instant::FAR_FUTURE);
-        assert_eq!(endless.pack().unwrap().unpack(), Request::new());
+        assert_eq!(
+            Request::new().within(Duration::MAX).before(Instant::FAR_FUTURE),
+            Request::new(),
+            "no end is no limit"
+        );
         assert!(
             size_of::<PackedRequest>() == 24
                 && (size_of::<usize>() == 4 || Request::new().cost(1 << 32).pack().is_none())

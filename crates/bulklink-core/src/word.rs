@@ -149,9 +149,7 @@ impl Word {
     #[must_use]
     pub fn wants_now_for(self, request: &Request, timed: bool) -> bool {
         let crowded = self.0 & (HELD | COMPLETE) == COMPLETE && self.offered() == 0;
-        self.wants_now()
-            || request.before.is_some()
-            || crowded && request.may_queue && (timed || request.within.is_some())
+        self.wants_now() || request.has_deadline() || crowded && request.may_queue && (timed || request.has_limit())
     }
 
     pub(crate) const fn of(in_flight: u32, offered: u32) -> Self {

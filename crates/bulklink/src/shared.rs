@@ -108,6 +108,12 @@ impl Shared {
         })
     }
 
+    /// Works with a ticket alone. That touches none of the figures, so they may go on changing without the lock.
+    #[inline]
+    pub(crate) fn with_ticket<T>(&self, work: impl FnOnce(&mut Gate<Waker>) -> T) -> T {
+        self.state.with(|state| work(&mut state.gate))
+    }
+
     /// Asks for admission without waiting. Small enough to go into the caller's code.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the compiler judges by what the cold path weighs")]

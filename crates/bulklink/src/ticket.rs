@@ -17,7 +17,7 @@ enum Look {
 
 /// Takes the ticket and redeems it, or leaves it there and sees to it that `waker` is woken when that can be done.
 pub(crate) fn poll(shared: &Shared, ticket: &mut Option<Ticket>, waker: &Waker) -> Poll<Result<Grant, Rejection>> {
-    match shared.look(|State { gate, .. }| look(gate, ticket, waker)) {
+    match shared.with_ticket(|gate| look(gate, ticket, waker)) {
         Look::Seen(poll) => poll,
         // A clone is foreign code, and happens outside the lock. The ticket may be settled by then.
         Look::Stale => redeem_or_park(shared, ticket, waker.clone()),
@@ -33,7 +33,7 @@ fn look(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, waker: &Waker) -> L
 }
 
 fn redeem_or_park(shared: &Shared, ticket: &mut Option<Ticket>, waker: Waker) -> Poll<Result<Grant, Rejection>> {
-    let (poll, displaced) = shared.look(|State { gate, .. }| {
+    let (poll, displaced) = shared.with_ticket(|gate| {
         let poll = redeem(gate, ticket);
         let displaced = match ticket {
             Some(ticket) => gate.park(ticket, waker),

@@ -41,7 +41,7 @@ impl<W> Gate<W> {
             return Ok(Some(self.turn_away(Reason::Closed, request.cost)));
         }
         let cost = self.check_cost(request)?;
-        if request.before.is_some() || !self.advance_untimed() {
+        if request.has_deadline() || !self.advance_untimed() {
             return Ok(None);
         }
         match self.judge(request, cost) {
@@ -72,15 +72,14 @@ impl<W> Gate<W> {
         }
         let cost = self.check_cost(request)?;
         let now = self.advance_to(now);
-        let is_late = request.before.is_some_and(|deadline| deadline <= now);
-        let verdict = if is_late { Verdict::TurnAway(Reason::Expired) } else { self.judge(request, cost) };
+        let verdict = if request.is_past(now) { Verdict::TurnAway(Reason::Expired) } else { self.judge(request, cost) };
         Ok(self.carry_out(verdict, request, cost, now, waker))
     }
 
     /// Whether it matters when this one joins the queue.
     #[inline]
     fn would_time(&self, request: &Request) -> bool {
-        self.measures_waits || request.within.is_some() || self.wait_limit.is_some()
+        self.measures_waits || request.has_limit() || self.wait_limit.is_some()
     }
 
     #[inline]

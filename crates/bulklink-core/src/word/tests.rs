@@ -101,7 +101,7 @@ fn it_turns_away_only_whom_the_gate_would() {
                 (false, true) => Some(Reason::Saturated),
                 (false, false) => (f.offered == 0 && (instant || waiting_room == 0)).then_some(Reason::Saturated),
             };
-            let hurried = request.within.is_some();
+            let hurried = request.has_limit();
             let certain = f.complete && f.rejected <= COUNTS / 2 && (f.closed || !hurried);
             let turned_away = word(f).turn_away(request, waiting_room).map(|(after, it)| (after, it.rejection()));
             let seen = turned_away.map(|(after, rejection)| (fields(after), rejection.reason()));
