@@ -3,7 +3,7 @@
 #![no_std]
 #![no_main]
 
-use bulklink_core::{Gate, Grant, Word};
+use bulklink_core::{Gate, Grant, Refusal, Word};
 use size_probe::Waiter;
 
 size_probe::keep!(
@@ -52,7 +52,9 @@ size_probe::keep!(
     Word::to_bits,
     Word::acquire,
     Word::release,
+    Word::decide,
     Word::turn_away,
+    Refusal::rejection,
     Word::is_inert,
     Word::wants_now,
     Word::wants_now_for,

@@ -5,7 +5,6 @@ use core::fmt;
 use super::Gate;
 use crate::invalid::Requirement;
 use crate::limits::check_capacity;
-use crate::queue::Waiting;
 use crate::{EventKind, Instant, Invalid, Reason, Watch};
 
 /// What a resize did.
@@ -91,12 +90,8 @@ impl<W> Gate<W> {
 
     fn turn_out_everyone(&mut self) {
         while let Some((place, _)) = self.queue.first() {
-            let Waiting { cost, since, waker, .. } = self.queue.leave(place);
-            let waited = self.mark.nanos_since(since);
             self.totals.closed_while_waiting += 1;
-            self.note_settled(EventKind::ClosedRejection, cost, waited);
-            self.turn_out(place, Reason::Closed, waited, 0);
-            self.wake(waker);
+            self.turn_out(place, Reason::Closed, EventKind::ClosedRejection);
         }
     }
 
