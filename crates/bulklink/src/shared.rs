@@ -83,20 +83,26 @@ impl Shared {
     /// time along and advances. Whatever the answer displaced is the caller's to drop, outside the lock.
     #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut State) -> T) -> T {
-        let mut outputs = None;
+        let mut outputs = Outputs::default();
         let answer = self.look(|state| {
             let answer = input(state);
-            outputs = state.outputs();
+            state.give(&mut outputs);
             answer
         });
-        self.deliver(outputs);
+        if !outputs.deliver(self) {
+            self.deliver_the_rest();
+        }
         answer
     }
 
-    #[inline]
-    fn deliver(&self, mut outputs: Option<Outputs>) {
-        while let Some(batch) = outputs {
-            outputs = if batch.deliver(self) { None } else { self.look(State::outputs) };
+    #[cold]
+    fn deliver_the_rest(&self) {
+        loop {
+            let mut outputs = Outputs::default();
+            self.look(|state| state.give(&mut outputs));
+            if outputs.deliver(self) {
+                break;
+            }
         }
     }
 
@@ -258,10 +264,10 @@ impl Shared {
 }
 
 impl State {
-    /// What an input left to be done outside the lock, a batch at a time.
+    /// Gives out what an input left to be done outside the lock, a batch at a time.
     #[inline]
-    fn outputs(&mut self) -> Option<Outputs> {
+    fn give(&mut self, outputs: &mut Outputs) {
         debug_assert!(!self.gate.wants_now(), "whoever lets others in advances");
-        Outputs::take(&mut self.gate, &self.handlers)
+        outputs.take(&mut self.gate, &self.handlers);
     }
 }

@@ -80,13 +80,14 @@ impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
         let mut rejection = None;
         let grant = ready!(self.poll_gate(context, &mut rejection));
         let Live { shared, state } = self.live.take().expect("polled just now");
-        let held = match (grant, rejection) {
-            (Some(grant), _) => Ok(Hold::new(shared, grant)),
-            (None, rejection) => Err(rejection.expect("not granted")),
-        };
-        // The timer goes here, which is foreign; the grant is safe by now.
+        // The rest of the wait is dropped last: a timer is foreign, and the grant is safe by then.
+        if let Some(grant) = grant {
+            let hold = Hold::new(shared, grant);
+            drop(state);
+            return Poll::Ready(Ok(hold));
+        }
         drop(state);
-        Poll::Ready(held)
+        Poll::Ready(Err(rejection.expect("not granted")))
     }
 
     /// A grant, or none where there is a rejection. Those are large and rare, and take a way of their own.

@@ -30,7 +30,11 @@ impl<W> Gate<W> {
 
     /// The instant from which on a ticket that still waits is too late.
     #[must_use]
+    #[inline]
     pub fn deadline(&self, ticket: &Ticket) -> Option<Instant> {
+        if !self.queue.has_deadlines() {
+            return None;
+        }
         self.queue.deadline(self.queue.get(ticket)?)
     }
 
