@@ -104,9 +104,9 @@ impl Word {
     /// [Admits](Word::acquire) a simple request that may not wait, or [turns it away](Word::turn_away): the two as one step.
     #[inline]
     #[must_use]
-    pub fn decide(self, waiting_room: u32) -> Option<(Word, Result<Grant, Refusal>)> {
+    pub fn decide(self) -> Option<(Word, Result<Grant, Refusal>)> {
         if self.0 & (COMPLETE | UNITS << OFFERED | MANY_REJECTED) == COMPLETE {
-            return Some((Word(self.0 + ONE_REJECTED), Err(Refusal { word: self, waiting_room })));
+            return Some((Word(self.0 + ONE_REJECTED), Err(Refusal(self))));
         }
         self.acquire().map(|(after, grant)| (after, Ok(grant)))
     }
@@ -124,7 +124,7 @@ impl Word {
             HELD => !request.would_expire_at_once(),
             _ => true,
         };
-        is_certain.then_some((Word(self.0 + ONE_REJECTED), Refusal { word: self, waiting_room }))
+        is_certain.then_some((Word(self.0 + ONE_REJECTED), Refusal(self)))
     }
 
     /// Whether nothing can succeed on it, so that it is as good as [`GATE`](Word::GATE).
@@ -187,16 +187,13 @@ impl Word {
 
 /// What somebody is told who was [turned away](Word::turn_away) by a word, in as little as it takes.
 #[derive(Clone, Copy, Debug)]
-pub struct Refusal {
-    word: Word,
-    waiting_room: u32,
-}
+pub struct Refusal(Word);
 
 impl Refusal {
-    /// The same spelled out.
+    /// The same spelled out; `waiting_room` is the gate's.
     #[must_use]
-    pub fn rejection(&self) -> Rejection {
-        let Refusal { word, waiting_room } = *self;
+    pub fn rejection(&self, waiting_room: u32) -> Rejection {
+        let Refusal(word) = *self;
         let (in_flight, capacity) = (word.in_flight(), word.in_flight() + word.offered());
         let (reason, waiting) = match (word.is_closed(), word.is_held()) {
             (true, _) => (Reason::Closed, 0),

@@ -81,7 +81,7 @@ fn wake(waker: Waker) {
 fn tell(shared: &Shared, events: Vec<bulklink_core::Event>, handlers: &Handlers) {
     let at = shared.now();
     for event in events {
-        let event = Event { label: Arc::clone(&shared.label), at, event };
+        let event = Event { label: Arc::clone(shared.label()), at, event };
         for handler in handlers.iter() {
             call(shared, handler, &event);
         }

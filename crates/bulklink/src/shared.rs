@@ -13,15 +13,15 @@ use crate::event::Handlers;
 use crate::fast::FastPath;
 use crate::foreign::discard;
 use crate::outputs::Outputs;
+use crate::rejection::Identity;
 use crate::sync::Lock;
 
 pub struct Shared {
     fast: FastPath,
     state: Lock<State>,
-    pub(crate) label: Arc<str>,
+    identity: Arc<Identity>,
     /// By which name the user set the capacity.
     pub(crate) capacity_field: &'static str,
-    waiting_room: u32,
     /// Whether the gate needs the time of everyone who waits.
     times_waits: bool,
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
@@ -60,12 +60,11 @@ impl Shared {
         capacity_field: &'static str,
         clock: impl Fn() -> Instant + Send + Sync + 'static,
     ) -> Self {
-        let waiting_room = gate.figures().waiting_room();
+        let waiting_room = u32::try_from(gate.figures().waiting_room()).expect("the gate has checked it");
         let shared = Shared {
             fast: FastPath::new(),
-            label,
+            identity: Arc::new(Identity { label, waiting_room }),
             capacity_field,
-            waiting_room: u32::try_from(waiting_room).expect("the gate has checked it"),
             times_waits: gate.measures_waits() || gate.limits().wait_limit.is_some(),
             state: Lock::new(State { gate, handlers: Handlers::default() }),
             clock: Box::new(clock),
@@ -73,6 +72,11 @@ impl Shared {
         };
         shared.look(|_| ());
         shared
+    }
+
+    /// The bulkhead's name.
+    pub(crate) fn label(&self) -> &Arc<str> {
+        &self.identity.label
     }
 
     pub(crate) fn now(&self) -> Instant {
@@ -111,7 +115,9 @@ impl Shared {
     #[inline]
     pub(crate) fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         self.state.with(|state| {
-            state.gate.fold(self.fast.take());
+            if let Some(word) = self.fast.take() {
+                state.gate.fold(word);
+            }
             let answer = look(state);
             self.fast.put(state.gate.publish());
             answer
@@ -128,10 +134,10 @@ impl Shared {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the compiler judges by what the cold path weighs")]
     pub(crate) fn try_enter<T>(&self, request: &Request, make: impl FnOnce(Grant) -> T) -> Result<T, Rejection> {
-        let decided = if request.is_simple() { self.fast.decide(self.waiting_room) } else { None };
+        let decided = if request.is_simple() { self.fast.decide() } else { None };
         match decided {
             Some(Ok(grant)) => Ok(make(grant)),
-            Some(Err(refusal)) => Err(Rejection::refused(Arc::clone(&self.label), refusal)),
+            Some(Err(refusal)) => Err(Rejection::refused(Arc::clone(&self.identity), refusal)),
             None => self.try_enter_gate(request).map(make),
         }
     }
@@ -140,8 +146,8 @@ impl Shared {
     fn try_enter_gate(&self, request: &Request) -> Result<Grant, Rejection> {
         let request = request.now();
         if request.is_simple() {
-            if let Some(refusal) = self.fast.turn_away(&request, self.waiting_room) {
-                return Err(Rejection::refused(Arc::clone(&self.label), refusal));
+            if let Some(refusal) = self.fast.turn_away(&request, self.identity.waiting_room) {
+                return Err(Rejection::refused(Arc::clone(&self.identity), refusal));
             }
         }
         let mut rejection = None;
@@ -162,8 +168,8 @@ impl Shared {
     #[inline]
     pub(crate) fn enter(&self, request: &Request, waker: &Waker, rejection: &mut Option<Rejection>) -> Entered {
         if request.is_simple() {
-            if let Some(refusal) = self.fast.turn_away(request, self.waiting_room) {
-                *rejection = Some(Rejection::refused(Arc::clone(&self.label), refusal));
+            if let Some(refusal) = self.fast.turn_away(request, self.identity.waiting_room) {
+                *rejection = Some(Rejection::refused(Arc::clone(&self.identity), refusal));
                 return Entered::Rejected;
             }
         }
@@ -209,13 +215,13 @@ impl Shared {
     fn refused(&self, refused: Refused) -> Rejection {
         match refused {
             Refused::Rejected(rejection) => self.rejected(rejection),
-            Refused::Impossible(invalid, figures) => Rejection::invalid(Arc::clone(&self.label), figures, invalid),
+            Refused::Impossible(invalid, figures) => Rejection::invalid(Arc::clone(&self.identity), figures, invalid),
         }
     }
 
     #[cold]
     pub(crate) fn rejected(&self, rejection: bulklink_core::Rejection) -> Rejection {
-        Rejection::rejected(Arc::clone(&self.label), rejection)
+        Rejection::rejected(Arc::clone(&self.identity), rejection)
     }
 
     #[inline]

@@ -190,7 +190,7 @@ impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
             Some(Live { state: State::Queued { .. }, .. }) => "queued",
             Some(_) => "asking",
         };
-        let label = self.live.as_ref().map(|live| &live.shared.label);
+        let label = self.live.as_ref().map(|live| live.shared.label());
         f.debug_struct(name).field("label", &label).field("state", &state).finish_non_exhaustive()
     }
 }
@@ -215,7 +215,8 @@ impl<'a, R: Timer> SlotFuture<'a, R> {
 impl<'a, R: Timer> Future for SlotFuture<'a, R> {
     type Output = Result<Slot<'a>, Rejection>;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as `poll_hold`")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.poll_hold(context).map_ok(Slot::new)
     }
@@ -247,7 +248,8 @@ impl<R: Timer> OwnedSlotFuture<R> {
 impl<R: Timer> Future for OwnedSlotFuture<R> {
     type Output = Result<OwnedSlot, Rejection>;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as `poll_hold`")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.poll_hold(context).map_ok(OwnedSlot::new)
     }

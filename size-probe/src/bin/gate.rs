@@ -22,7 +22,7 @@ size_probe::keep!(
     Gate::<Waiter>::collect,
     Gate::<Waiter>::release,
     Gate::<Waiter>::cancel,
-    Gate::<Waiter>::is_in_the_way,
+    Gate::<Waiter>::cancel_untimed,
     Gate::<Waiter>::resize,
     Gate::<Waiter>::close,
     Gate::<Waiter>::is_closed,

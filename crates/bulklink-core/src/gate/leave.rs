@@ -72,14 +72,26 @@ impl<W> Gate<W> {
         None
     }
 
-    /// Whether to [cancel](Gate::cancel) this ticket would let others in, so that the time is wanted with it.
-    #[must_use]
-    pub fn is_in_the_way(&self, ticket: &Ticket) -> bool {
-        match self.queue.standing(ticket) {
+    /// [Cancels](Gate::cancel) a ticket if the time makes no difference to that: it lets nobody else in, or nobody else's time
+    /// counts. Whoever it does let in is let in.
+    ///
+    /// # Errors
+    ///
+    /// The ticket, where the time is needed: call [`tell`](Gate::tell), `cancel` and [`advance`](Gate::advance).
+    pub fn cancel_untimed(&mut self, ticket: Ticket) -> Result<Option<W>, Ticket> {
+        let is_in_the_way = match self.queue.standing(&ticket) {
             Standing::First => self.free() > 0,
             Standing::Granted => self.queue.len() > 0,
             Standing::Behind | Standing::Rejected => false,
+        };
+        if self.events.observed || is_in_the_way && self.needs_now() {
+            return Err(ticket);
         }
+        let displaced = self.cancel(ticket);
+        if is_in_the_way {
+            self.advance_untimed();
+        }
+        Ok(displaced)
     }
 
     fn withdraw(&mut self, waiting: Waiting<W>) -> Option<W> {
