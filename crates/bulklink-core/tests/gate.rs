@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bulklink_core::{
     Collected, Entry, Figures, Gate, Grant, Instant, Interval, IntervalError, Invalid, Limits, Reason, Rejection,
-    Request, Snapshot, Ticket,
+    Request, Snapshot, Ticket, Word,
 };
 
 type TestGate = Gate<&'static str>;
@@ -109,6 +109,22 @@ fn an_empty_queue_forgets_the_time() {
     gate.cancel(earlier);
     let later = ticket(&mut gate, &within(10), 5);
     assert_eq!(gate.deadline(&later), Some(at(15)));
+}
+
+#[test]
+fn a_word_holds_no_more_than_it_has_bits_for() {
+    let most = Word::MAX_CAPACITY;
+    let mut gate = gate(most, 0);
+    let grants: Vec<_> = (0..most).map(|_| grant(&mut gate, 0)).collect();
+    let full = gate.publish();
+    assert!(full.acquire().is_none());
+    let word = grants.iter().fold(full, |word, grant| word.release(grant).expect("nobody waits"));
+    let (word, last) = word.acquire().expect("all are free");
+    gate.fold(word);
+    assert_eq!((gate.figures().in_flight(), gate.snapshot().peak_in_flight), (1, most));
+    gate.resize(most + 1, at(0)).expect("open");
+    assert_eq!(gate.publish(), Word::GATE);
+    gate.release(last);
 }
 
 #[test]
