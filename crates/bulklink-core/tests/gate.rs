@@ -111,6 +111,50 @@ fn an_empty_queue_forgets_the_time() {
     assert_eq!(gate.deadline(&later), Some(at(15)));
 }
 
+/// Queues a request where no wait is measured, without telling the time.
+fn untimed(gate: &mut TestGate) -> Ticket {
+    match gate.enter_untimed(&Request::new()) {
+        Ok(Some(Entry::Queued(ticket))) => ticket,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn granted(gate: &mut TestGate, ticket: Ticket) -> Grant {
+    match gate.collect(ticket) {
+        Collected::Granted(grant) => grant,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_wait_that_nobody_measures_lets_an_empty_queue_forget_the_time() {
+    let mut gate = gate(1, 2);
+    gate.measure_waits(false);
+    let _running = grant(&mut gate, 1_000_000);
+    let earlier = ticket(&mut gate, &within(10), 1_000_000);
+    gate.cancel(earlier);
+    let _patient = untimed(&mut gate);
+    let later = ticket(&mut gate, &within(10), 5);
+    assert_eq!(gate.deadline(&later), Some(at(15)));
+}
+
+#[test]
+fn a_wait_that_nobody_measures_counts_as_zero_long_whoever_stands_before_it() {
+    let mut gate = gate(1, 2);
+    gate.measure_waits(false);
+    let running = grant(&mut gate, 0);
+    let limited = ticket(&mut gate, &within(100), 0);
+    let patient = ticket(&mut gate, &Request::new(), 0);
+    gate.release(running);
+    gate.advance(at(10));
+    let running = granted(&mut gate, limited);
+    gate.release(running);
+    assert!(gate.advance_untimed());
+    let _running = granted(&mut gate, patient);
+    let snapshot = gate.snapshot();
+    assert_eq!(snapshot.totals.cumulative_wait, Duration::from_nanos(10), "of the one with a limit");
+}
+
 #[test]
 fn a_word_holds_no_more_than_it_has_bits_for() {
     let most = Word::MAX_CAPACITY;
