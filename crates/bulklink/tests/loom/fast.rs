@@ -324,3 +324,22 @@ fn the_lock_and_the_word_show_each_other_what_was_done() {
         assert_eq!(entries.load(Ordering::Relaxed), admitted);
     });
 }
+
+#[test]
+fn who_finds_it_closed_sees_what_was_done_before() {
+    let closed = model(1, 0).explore(|bulkhead| {
+        let done = Arc::new(AtomicUsize::new(0));
+        let other = beside(bulkhead, {
+            let done = Arc::clone(&done);
+            move |bulkhead| {
+                let closed = bulkhead.try_slot().is_err();
+                assert!(!closed || done.load(Ordering::Relaxed) == 1);
+                closed
+            }
+        });
+        done.store(1, Ordering::Relaxed);
+        bulkhead.close();
+        other.join().unwrap()
+    });
+    assert_eq!(closed, BTreeSet::from([false, true]));
+}
