@@ -1,14 +1,14 @@
-//! What takes no lock: shown by holding it.
+//! What takes no lock, and what reads the clock before it: shown by holding the lock.
 
 use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 
-use crate::testing::FakeClock;
-use crate::{Bulkhead, Reason, Rejection};
+use crate::testing::{FakeClock, FakeSleep};
+use crate::{Bulkhead, Clock, Instant, OwnedSlot, Reason, Rejection, Request, Timer};
 
 type Front = Bulkhead<FakeClock>;
 type Outcome = Result<(), Reason>;
@@ -95,4 +95,66 @@ fn who_comes_after_the_end_takes_no_lock() {
 #[test]
 fn a_status_takes_the_lock() {
     assert!(while_locked(&front(0), Duration::from_millis(10), |front| front.status()).is_none());
+}
+
+/// A clock that reports when it is read.
+#[derive(Clone)]
+struct Reporting(FakeClock, Sender<()>);
+
+impl Clock for Reporting {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        self.1.send(()).ok();
+        self.0.now()
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Timer for Reporting {
+    type Sleep = FakeSleep;
+
+    fn sleep_until(&self, deadline: Instant) -> FakeSleep {
+        self.0.sleep_until(deadline)
+    }
+}
+
+/// How often the clock is read by who comes while all is taken, and by who then gives back what it waits for: before they
+/// have the lock, and in all.
+fn readings(measured: bool, limit: Option<Duration>, request: Request<Instant>) -> [(usize, usize); 2] {
+    let (send, reports) = mpsc::channel();
+    let builder = Bulkhead::builder_on(Reporting(FakeClock::new(), send), "test").capacity(1).waiting_room(1);
+    let builder = builder.measure_waits(measured);
+    let front = limit.into_iter().fold(builder, |builder, limit| builder.wait_limit(limit)).build().expect("valid");
+    let lock = &front.handle().shared.state;
+    let running: OwnedSlot = front.try_slot_owned().expect("free");
+    let mut waiting = std::boxed::Box::pin(front.slot_owned_with(request));
+    let (early, thread) = lock.with(|_| {
+        let thread = thread::spawn(move || {
+            assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            waiting
+        });
+        (usize::from(reports.recv_timeout(LONG).is_ok()), thread)
+    });
+    let _waiting = thread.join().expect("no panic");
+    let came = (early, early + reports.try_iter().count());
+    let (early, thread) = lock.with(|_| {
+        let thread = thread::spawn(move || drop(running));
+        (usize::from(reports.recv_timeout(LONG).is_ok()), thread)
+    });
+    thread.join().expect("no panic");
+    [came, (early, early + reports.try_iter().count())]
+}
+
+/// So that the lock is taken once.
+#[test]
+fn who_will_need_the_time_reads_it_before_the_lock() {
+    let some = Duration::from_millis(10);
+    assert_eq!(readings(true, None, Request::new()), [(1, 1); 2]);
+    assert_eq!(readings(false, Some(some), Request::new()), [(1, 1); 2]);
+    assert_eq!(readings(false, None, Request::new().within(some)), [(1, 1); 2]);
+    assert_eq!(readings(false, None, Request::new().before(FakeClock::new().now() + some)), [(1, 1); 2]);
 }
