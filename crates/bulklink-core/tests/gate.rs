@@ -156,6 +156,27 @@ fn a_wait_that_nobody_measures_counts_as_zero_long_whoever_stands_before_it() {
 }
 
 #[test]
+fn only_the_head_beside_free_units_and_one_who_holds_a_slot_are_in_the_way_of_others() {
+    let mut gate = gate(3, 9);
+    let running = [grant(&mut gate, 0), grant(&mut gate, 0)];
+    let head = ticket(&mut gate, &Request::new().cost(3), 0);
+    let behind = ticket(&mut gate, &Request::new(), 0);
+    assert!(gate.is_in_the_way(&head), "the one behind would fit in");
+    assert!(!gate.is_in_the_way(&behind));
+    gate.cancel(head);
+    gate.advance(at(0));
+    let next = ticket(&mut gate, &within(10), 0);
+    assert!(gate.is_in_the_way(&behind), "its slot is for the next");
+    assert!(!gate.is_in_the_way(&next), "nothing is free");
+    gate.advance(at(10));
+    assert!(!gate.is_in_the_way(&next), "it has been turned away");
+    assert!(!gate.is_in_the_way(&behind), "nobody waits for its slot");
+    for grant in running {
+        gate.release(grant);
+    }
+}
+
+#[test]
 fn a_word_holds_no_more_than_it_has_bits_for() {
     let most = Word::MAX_CAPACITY;
     let mut gate = gate(most, 0);
