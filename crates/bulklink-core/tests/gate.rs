@@ -127,6 +127,20 @@ fn granted(gate: &mut TestGate, ticket: Ticket) -> Grant {
 }
 
 #[test]
+fn a_wait_that_ends_some_time_takes_the_time_though_nobody_measures_it() {
+    let limits = Limits { capacity: 1, waiting_room: 1, wait_limit: Some(Duration::from_nanos(10)) };
+    let mut limited = TestGate::new(limits).expect("valid");
+    for (gate, request) in [(&mut gate(1, 1), within(10)), (&mut limited, Request::new())] {
+        gate.measure_waits(false);
+        let _running = grant(gate, 0);
+        assert_eq!(gate.enter_untimed(&request), Ok(None));
+        let ticket = ticket(gate, &request, 5);
+        assert_eq!(gate.deadline(&ticket), Some(at(15)));
+        assert!(gate.needs_now() && !gate.advance_untimed());
+    }
+}
+
+#[test]
 fn a_wait_that_nobody_measures_lets_an_empty_queue_forget_the_time() {
     let mut gate = gate(1, 2);
     gate.measure_waits(false);
