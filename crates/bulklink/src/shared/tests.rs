@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::testing::{FakeClock, FakeSleep};
-use crate::{Bulkhead, Clock, Instant, OwnedSlot, Reason, Rejection, Request, Timer};
+use crate::{Builder, Bulkhead, Clock, Instant, OwnedSlot, Reason, Rejection, Request, Timer};
 
 type Front = Bulkhead<FakeClock>;
 type Outcome = Result<(), Reason>;
@@ -127,8 +127,8 @@ impl Timer for Reporting {
 fn readings(measured: bool, limit: Option<Duration>, request: Request<Instant>) -> [(usize, usize); 2] {
     let (send, reports) = mpsc::channel();
     let builder = Bulkhead::builder_on(Reporting(FakeClock::new(), send), "test").capacity(1).waiting_room(1);
-    let builder = builder.measure_waits(measured);
-    let front = limit.into_iter().fold(builder, |builder, limit| builder.wait_limit(limit)).build().expect("valid");
+    let builder = limit.into_iter().fold(builder.measure_waits(measured), Builder::wait_limit);
+    let front = builder.build().expect("valid");
     let lock = &front.handle().shared.state;
     let running: OwnedSlot = front.try_slot_owned().expect("free");
     let mut waiting = std::boxed::Box::pin(front.slot_owned_with(request));
