@@ -1,5 +1,8 @@
 //! What all clones of a bulkhead share: the gate in its lock, and the cycle that every input goes through.
 
+#[cfg(all(test, feature = "std", target_has_atomic = "64", not(any(bulklink_loom, bulklink_lock_only))))]
+mod tests;
+
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::panic::{RefUnwindSafe, UnwindSafe};
