@@ -166,28 +166,31 @@ fn a_wait_that_nobody_measures_counts_as_zero_long_whoever_stands_before_it() {
     assert!(gate.advance_untimed());
     let _running = granted(&mut gate, patient);
     let snapshot = gate.snapshot();
-    assert_eq!(snapshot.totals.cumulative_wait, Duration::from_nanos(10), "of the one with a limit");
+    assert_eq!(snapshot.totals.cumulative_wait(), Duration::from_nanos(10), "of the one with a limit");
 }
 
 #[test]
-fn only_the_head_beside_free_units_and_one_who_holds_a_slot_are_in_the_way_of_others() {
+fn only_the_head_beside_free_units_and_one_who_holds_a_slot_cannot_be_cancelled_without_the_time() {
     let mut gate = gate(3, 9);
     let running = [grant(&mut gate, 0), grant(&mut gate, 0)];
     let head = ticket(&mut gate, &Request::new().cost(3), 0);
     let behind = ticket(&mut gate, &Request::new(), 0);
-    assert!(gate.is_in_the_way(&head), "the one behind would fit in");
-    assert!(!gate.is_in_the_way(&behind));
+    let another = ticket(&mut gate, &Request::new(), 0);
+    assert_eq!(gate.cancel_untimed(another), Ok(None), "it stands behind");
+    let head = gate.cancel_untimed(head).expect_err("the one behind would fit in");
     gate.cancel(head);
     gate.advance(at(0));
     let next = ticket(&mut gate, &within(10), 0);
-    assert!(gate.is_in_the_way(&behind), "its slot is for the next");
-    assert!(!gate.is_in_the_way(&next), "nothing is free");
+    let last = ticket(&mut gate, &Request::new().before(at(10)), 0);
+    let behind = gate.cancel_untimed(behind).expect_err("its slot is for the next");
+    assert_eq!(gate.cancel_untimed(next), Ok(None), "nothing is free");
     gate.advance(at(10));
-    assert!(!gate.is_in_the_way(&next), "it has been turned away");
-    assert!(!gate.is_in_the_way(&behind), "nobody waits for its slot");
+    assert_eq!(gate.cancel_untimed(last), Ok(None), "it has been turned away");
+    assert_eq!(gate.cancel_untimed(behind), Ok(None), "nobody waits for its slot");
     for grant in running {
         gate.release(grant);
     }
+    assert!(!gate.wants_now() && gate.figures().in_use() == 0);
 }
 
 #[test]

@@ -43,7 +43,7 @@ mod imp {
         /// A counted rejection of a simple request, if it is certain.
         #[inline]
         pub(crate) fn turn_away(&self, request: &Request, waiting_room: u32) -> Option<Refusal> {
-            self.apply(Ordering::Relaxed, |word| word.turn_away(request, waiting_room))
+            self.apply(Ordering::Acquire, |word| word.turn_away(request, waiting_room))
         }
 
         #[inline]

@@ -87,7 +87,7 @@ fn redeem(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, rejection: &mut O
 /// waited, and to others whom it stood in the way of.
 pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
     let cancelled = shared.input(|State { gate, .. }| gate.cancel_untimed(ticket));
-    let _displaced = cancelled.unwrap_or_else(|ticket| {
+    let displaced = cancelled.unwrap_or_else(|ticket| {
         let now = shared.now();
         shared.input(|State { gate, .. }| {
             gate.tell(now);
@@ -96,4 +96,5 @@ pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
             displaced
         })
     });
+    discard(displaced);
 }

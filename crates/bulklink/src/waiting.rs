@@ -106,12 +106,11 @@ impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
             Entered::Rejected => return Poll::Ready(None),
             Entered::Queued(ticket, deadline) => (ticket, deadline),
         };
-        // The ticket comes first: should no timer be made, it is given up with the future.
-        *state = State::Queued { ticket: Some(ticket), alarm: None };
-        if let (Some(deadline), State::Queued { alarm, .. }) = (deadline, state) {
-            let mut made = Box::pin(Alarm { deadline, sleep: None });
-            made.as_mut().arm(&self.runtime, context);
-            *alarm = Some(made);
+        // Ticket and deadline are kept first: should no timer be made, the next poll makes it, or the future gives all up.
+        let alarm = deadline.map(|deadline| Box::pin(Alarm { deadline, sleep: None }));
+        *state = State::Queued { ticket: Some(ticket), alarm };
+        if let State::Queued { alarm: Some(alarm), .. } = state {
+            alarm.as_mut().arm(&self.runtime, context);
         }
         Poll::Pending
     }
