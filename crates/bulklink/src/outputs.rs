@@ -35,11 +35,9 @@ impl Outputs {
     /// Takes what the gate gives, or a batch of it.
     #[inline]
     pub(crate) fn take(&mut self, gate: &mut Gate<Waker>, handlers: &Handlers) {
+        self.wake = gate.poll_wake();
         if gate.has_output() {
-            self.wake = gate.poll_wake();
-            if gate.has_output() {
-                self.more = Some(Box::new(More::take(gate, handlers)));
-            }
+            self.more = Some(Box::new(More::take(gate, handlers)));
         }
     }
 

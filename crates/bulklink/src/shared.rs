@@ -277,6 +277,8 @@ impl State {
     #[inline]
     fn give(&mut self, outputs: &mut Outputs) {
         debug_assert!(!self.gate.wants_now(), "whoever lets others in advances");
-        outputs.take(&mut self.gate, &self.handlers);
+        if self.gate.has_output() {
+            outputs.take(&mut self.gate, &self.handlers);
+        }
     }
 }
