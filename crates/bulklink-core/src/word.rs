@@ -59,6 +59,8 @@ const ONE_OFFERED: u64 = 1 << OFFERED;
 const ONE_REJECTED: u64 = 1 << REJECTED;
 /// When this one of their bits is set, it is time to count them elsewhere.
 const MANY_REJECTED: u64 = 1 << (REJECTED + COUNT_BITS - 1);
+/// One more in flight and one less on offer, counted; but for a build that shows what counting costs.
+const ADMISSION: u64 = ONE_ADMITTED.wrapping_sub(ONE_OFFERED).wrapping_add(1);
 const ONE_ADMITTED: u64 = if cfg!(bulklink_no_statistics) { 0 } else { 1 << ADMITTED };
 
 impl Word {
@@ -84,7 +86,7 @@ impl Word {
     #[inline]
     #[must_use]
     pub const fn acquire(self) -> Option<(Word, Grant)> {
-        let after = Word(self.0.wrapping_add(ONE_ADMITTED - ONE_OFFERED + 1));
+        let after = Word(self.0.wrapping_add(ADMISSION));
         if self.0 & (UNITS << OFFERED) == 0 || after.is_held() {
             return None;
         }
