@@ -14,6 +14,7 @@ use crate::scene::Meter;
 
 /// Polls once, without an executor. As an `await` does it, in the code of the caller.
 #[inline(always)]
+#[expect(clippy::inline_always, reason = "what is measured is the code of the caller")]
 pub fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
@@ -25,11 +26,13 @@ pub fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 ///
 /// If it waits.
 #[inline(always)]
+#[expect(clippy::inline_always, reason = "what is measured is the code of the caller")]
 pub fn now<F: Future>(make: impl FnOnce() -> F) -> F::Output {
     ready(pin!(make()))
 }
 
 #[inline(always)]
+#[expect(clippy::inline_always, reason = "what is measured is the code of the caller")]
 fn ready<F: Future>(future: Pin<&mut F>) -> F::Output {
     match poll(future) {
         Poll::Ready(output) => output,

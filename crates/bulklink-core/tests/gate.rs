@@ -244,6 +244,25 @@ fn parking_gives_back_what_it_displaces() {
 }
 
 #[test]
+fn whoever_has_a_deadline_is_roused_and_stays_in_line() {
+    let mut gate = gate(1, 3);
+    let running = grant(&mut gate, 0);
+    let requests = [within(9), Request::new(), within(5)];
+    let [late, patient, later] = requests.map(|request| ticket(&mut gate, &request, 0));
+    for (ticket, waker) in [(&late, "late"), (&patient, "patient"), (&later, "later")] {
+        assert_eq!(gate.park(ticket, waker), None);
+    }
+    gate.rouse();
+    assert_eq!([gate.poll_wake(), gate.poll_wake(), gate.poll_wake()], [Some("late"), Some("later"), None]);
+    assert_eq!((gate.parked(&late), gate.parked(&patient)), (None, Some(&"patient")));
+    assert_eq!((gate.figures().waiting(), gate.next_deadline()), (3, Some(at(5))));
+    assert_eq!(gate.park(&late, "anew"), None);
+    gate.release(running);
+    gate.advance(at(1));
+    assert_eq!(gate.poll_wake(), Some("anew"), "still the first");
+}
+
+#[test]
 fn watches_are_woken_in_order_when_the_last_operation_has_ended() {
     let mut gate = gate(2, 0);
     let (first, second) = (grant(&mut gate, 0), grant(&mut gate, 0));

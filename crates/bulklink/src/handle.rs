@@ -148,7 +148,7 @@ impl Handle {
 
     /// A list that is replaced is dropped outside the lock.
     fn change_handlers(&self, change: impl FnOnce(&Handlers) -> Option<Handlers>) -> bool {
-        let replaced = self.shared.input(|State { gate, handlers }| {
+        let replaced = self.shared.input(|State { gate, handlers, .. }| {
             let changed = change(handlers)?;
             gate.observe(!changed.is_empty());
             Some(core::mem::replace(handlers, changed))

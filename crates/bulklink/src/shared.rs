@@ -4,7 +4,7 @@
 mod tests;
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::Waker;
@@ -12,6 +12,7 @@ use core::task::Waker;
 use bulklink_core::{Decision, Figures, Gate, Grant, Instant, Invalid, Request, Ticket};
 
 use crate::Rejection;
+use crate::driver::Drivers;
 use crate::event::Handlers;
 use crate::fast::FastPath;
 use crate::foreign::discard;
@@ -22,11 +23,14 @@ use crate::sync::Lock;
 pub struct Shared {
     fast: FastPath,
     state: Lock<State>,
+    /// For drivers, which hold no bulkhead alive.
+    pub(crate) this: Weak<Shared>,
     identity: Arc<Identity>,
     /// By which name the user set the capacity.
     pub(crate) capacity_field: &'static str,
     /// Whether the gate needs the time of everyone who waits.
     times_waits: bool,
+    limits_waits: bool,
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
     handler_panics: AtomicUsize,
 }
@@ -38,15 +42,23 @@ impl RefUnwindSafe for Shared {}
 pub(crate) struct State {
     pub(crate) gate: Gate<Waker>,
     pub(crate) handlers: Handlers,
+    pub(crate) drivers: Drivers,
 }
 
 /// What became of a request.
 pub(crate) enum Entered {
     Granted(Grant),
-    /// In the queue, with the instant from which on it is too late.
-    Queued(Ticket, Option<Instant>),
+    Queued(Ticket, Due),
     /// Turned away. Rejections are large and rare, and take a way of their own, so that the others need not be as large.
     Rejected,
+}
+
+/// When a wait is too late.
+pub(crate) enum Due {
+    Never,
+    At(Instant),
+    /// At an instant at which a driver comes by on this runtime.
+    Driven(u64),
 }
 
 /// What there is to say to one who was turned away.
@@ -62,17 +74,20 @@ impl Shared {
         label: Arc<str>,
         capacity_field: &'static str,
         clock: impl Fn() -> Instant + Send + Sync + 'static,
-    ) -> Self {
+    ) -> Arc<Self> {
+        let limits_waits = gate.limits().wait_limit.is_some();
         let waiting_room = u32::try_from(gate.figures().waiting_room()).expect("the gate has checked it");
-        let shared = Shared {
+        let shared = Arc::new_cyclic(|this| Shared {
             fast: FastPath::new(),
             identity: Arc::new(Identity { label, waiting_room }),
             capacity_field,
-            times_waits: gate.measures_waits() || gate.limits().wait_limit.is_some(),
-            state: Lock::new(State { gate, handlers: Handlers::default() }),
+            times_waits: gate.measures_waits() || limits_waits,
+            limits_waits,
+            state: Lock::new(State { gate, handlers: Handlers::default(), drivers: Drivers::default() }),
+            this: this.clone(),
             clock: Box::new(clock),
             handler_panics: AtomicUsize::new(0),
-        };
+        });
         shared.look(|_| ());
         shared
     }
@@ -154,7 +169,7 @@ impl Shared {
             }
         }
         let mut rejection = None;
-        match (self.enter_gate(&request, None, &mut rejection), rejection) {
+        match (self.enter_gate(&request, None, None, &mut rejection), rejection) {
             (Entered::Granted(grant), _) => Ok(grant),
             (_, Some(rejection)) => Err(rejection),
             (_, None) => unreachable!("a request that may not wait"),
@@ -168,26 +183,40 @@ impl Shared {
     }
 
     /// Asks for admission, where that takes more than a look; if it means to wait, `waker` is told when the wait is over.
+    /// One that can be too late is a wait on the runtime that `home` names.
     #[inline]
-    pub(crate) fn enter(&self, request: &Request, waker: &Waker, rejection: &mut Option<Rejection>) -> Entered {
+    pub(crate) fn enter(
+        &self,
+        request: &Request,
+        waker: &Waker,
+        home: impl FnOnce() -> Option<u64>,
+        rejection: &mut Option<Rejection>,
+    ) -> Entered {
         if request.is_simple() {
             if let Some(refusal) = self.fast.turn_away(request, self.identity.waiting_room) {
                 *rejection = Some(Rejection::refused(Arc::clone(&self.identity), refusal));
                 return Entered::Rejected;
             }
         }
-        self.enter_gate(request, Some(waker), rejection)
+        let home = if request.may_be_late(self.limits_waits) { home() } else { None };
+        self.enter_gate(request, Some(waker), home, rejection)
     }
 
-    fn enter_gate(&self, request: &Request, waker: Option<&Waker>, rejection: &mut Option<Rejection>) -> Entered {
+    fn enter_gate(
+        &self,
+        request: &Request,
+        waker: Option<&Waker>,
+        home: Option<u64>,
+        rejection: &mut Option<Rejection>,
+    ) -> Entered {
         let now = self.fast.peek().wants_now_for(request, self.times_waits).then(|| self.now());
         let mut waker = waker.cloned();
-        let (mut deadline, mut refused) = (None, None);
+        let (mut due, mut refused) = (Due::Never, None);
         let mut ask = |now| {
-            self.input(|State { gate, .. }| {
+            self.input(|State { gate, drivers, .. }| {
                 let decision = gate.decide(request, now, &mut waker);
                 match &decision {
-                    Decision::Queued(ticket) => deadline = gate.deadline(ticket),
+                    Decision::Queued(ticket) => due = drivers.due(home, gate.deadline(ticket)),
                     Decision::Rejected(reason) => refused = Some(Refused::Rejected(gate.rejection(*reason))),
                     Decision::Impossible => {
                         refused = Some(Refused::Impossible(gate.impossible(request), gate.figures()));
@@ -206,7 +235,7 @@ impl Shared {
         }
         match decision {
             Decision::Granted(grant) => Entered::Granted(grant),
-            Decision::Queued(ticket) => Entered::Queued(ticket, deadline),
+            Decision::Queued(ticket) => Entered::Queued(ticket, due),
             _ => {
                 *rejection = refused.map(|refused| self.refused(refused));
                 Entered::Rejected

@@ -40,6 +40,7 @@ size_probe::keep!(
     Gate::<Waiter>::next_deadline,
     Gate::<Waiter>::poll_wake,
     Gate::<Waiter>::poll_event,
+    Gate::<Waiter>::rouse,
     Gate::<Waiter>::has_output,
     Gate::<Waiter>::observe,
     Gate::<Waiter>::is_observed,

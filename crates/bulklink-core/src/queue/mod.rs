@@ -136,6 +136,18 @@ impl<W> Queue<W> {
         self.line.iter(&self.nodes).filter_map(|node| node.waiting()).map(|waiting| waiting.cost.get()).max()
     }
 
+    /// Takes the wakers of all who wait with a deadline, in the order of the line.
+    pub(crate) fn take_wakers_of_due(&mut self, mut take: impl FnMut(W)) {
+        let mut next = self.line.first();
+        while let Some(place) = next {
+            let waiting = self.waiting_mut(place);
+            if waiting.due.is_some() {
+                waiting.waker.take().map(&mut take);
+            }
+            next = waiting.links.next();
+        }
+    }
+
     /// Takes a request out of the line and leaves its grant in its place. Returns its waker.
     #[inline]
     pub(crate) fn grant(&mut self, place: Place, waited_nanos: u64) -> Option<W> {

@@ -7,6 +7,7 @@ mod cancelling;
 mod clock;
 mod closing;
 mod deadlines;
+mod driver;
 mod events;
 mod faults;
 mod resizing;

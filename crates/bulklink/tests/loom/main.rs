@@ -9,6 +9,7 @@ mod arrival;
 mod call;
 mod closing;
 mod deadline;
+mod driver;
 mod events;
 mod fast;
 mod handover;
