@@ -3,7 +3,7 @@
 use core::num::NonZeroU32;
 
 use super::{Entry, Gate, Grant};
-use crate::invalid::Requirement;
+use crate::invalid::Found;
 use crate::{EventKind, Instant, Invalid, Reason, Rejection, Request, Ticket};
 
 /// What is to be done with a request.
@@ -92,7 +92,7 @@ impl<W> Gate<W> {
 
     #[cold]
     fn invalid_cost(&self, cost: usize) -> Invalid {
-        Invalid::number("cost", cost, Requirement::UpToTheCapacity(self.capacity))
+        Found::CostOutOfRange { cost, capacity: self.capacity }.into()
     }
 
     #[inline]
