@@ -17,14 +17,17 @@ impl<T> Fifo<T> {
         Fifo { incoming: Vec::new(), outgoing: Vec::new() }
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.incoming.is_empty() && self.outgoing.is_empty()
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, item: T) {
         self.incoming.push(item);
     }
 
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         if self.outgoing.is_empty() {
             mem::swap(&mut self.incoming, &mut self.outgoing);

@@ -79,7 +79,7 @@ mod watch;
 mod word;
 
 pub use event::{Event, EventKind};
-pub use gate::{Collected, Entry, Gate, Grant, ResizeError, Resized};
+pub use gate::{Collected, Decision, Entry, Gate, Grant, ResizeError, Resized};
 pub use instant::Instant;
 pub use interval::{Interval, IntervalError};
 pub use invalid::Invalid;

@@ -6,7 +6,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::Waker;
 
-use bulklink_core::{Entry, Figures, Gate, Grant, Instant, Invalid, Request, Ticket};
+use bulklink_core::{Decision, Figures, Gate, Grant, Instant, Invalid, Request, Ticket};
 
 use crate::Rejection;
 use crate::event::Handlers;
@@ -37,18 +37,20 @@ pub(crate) struct State {
     pub(crate) handlers: Handlers,
 }
 
-/// What became of a request that was not turned away; in the queue, with the instant from which on it is too late.
+/// What became of a request.
 pub(crate) enum Entered {
     Granted(Grant),
+    /// In the queue, with the instant from which on it is too late.
     Queued(Ticket, Option<Instant>),
+    /// Turned away. Rejections are large and rare, and take a way of their own, so that the others need not be as large.
+    Rejected,
 }
 
-/// A gate's answer, or the reason why there is none.
-enum Answer {
-    Entry(Entry, Option<Instant>),
-    NeedsNow,
+/// What there is to say to one who was turned away.
+enum Refused {
+    Rejected(bulklink_core::Rejection),
     /// An impossible request, with the figures at that moment.
-    Impossible(Figures, Invalid),
+    Impossible(Invalid, Figures),
 }
 
 impl Shared {
@@ -81,9 +83,11 @@ impl Shared {
     /// time along and advances. Whatever the answer displaced is the caller's to drop, outside the lock.
     #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut State) -> T) -> T {
-        let (answer, outputs) = self.look(|state| {
+        let mut outputs = None;
+        let answer = self.look(|state| {
             let answer = input(state);
-            (answer, state.outputs())
+            outputs = state.outputs();
+            answer
         });
         self.deliver(outputs);
         answer
@@ -134,9 +138,11 @@ impl Shared {
                 return Err(Rejection::refused(Arc::clone(&self.label), refusal));
             }
         }
-        match self.enter_gate(&request, None)? {
-            Entered::Granted(grant) => Ok(grant),
-            Entered::Queued(..) => unreachable!("a request that may not wait"),
+        let mut rejection = None;
+        match (self.enter_gate(&request, None, &mut rejection), rejection) {
+            (Entered::Granted(grant), _) => Ok(grant),
+            (_, Some(rejection)) => Err(rejection),
+            (_, None) => unreachable!("a request that may not wait"),
         }
     }
 
@@ -147,51 +153,61 @@ impl Shared {
     }
 
     /// Asks for admission, where that takes more than a look; if it means to wait, `waker` is told when the wait is over.
-    pub(crate) fn enter(&self, request: &Request, waker: &Waker) -> Result<Entered, Rejection> {
+    #[inline]
+    pub(crate) fn enter(&self, request: &Request, waker: &Waker, rejection: &mut Option<Rejection>) -> Entered {
         if request.is_simple() {
             if let Some(refusal) = self.fast.turn_away(request, self.waiting_room) {
-                return Err(Rejection::refused(Arc::clone(&self.label), refusal));
+                *rejection = Some(Rejection::refused(Arc::clone(&self.label), refusal));
+                return Entered::Rejected;
             }
         }
-        self.enter_gate(request, Some(waker))
+        self.enter_gate(request, Some(waker), rejection)
     }
 
-    #[inline(never)]
-    fn enter_gate(&self, request: &Request, waker: Option<&Waker>) -> Result<Entered, Rejection> {
-        let mut waker = waker.cloned();
+    fn enter_gate(&self, request: &Request, waker: Option<&Waker>, rejection: &mut Option<Rejection>) -> Entered {
         let now = self.fast.peek().wants_now_for(request, self.times_waits).then(|| self.now());
-        let mut answer = self.ask(request, now, &mut waker);
-        if let Answer::NeedsNow = answer {
-            answer = self.ask(request, Some(self.now()), &mut waker);
-        }
-        discard(waker);
-        match answer {
-            Answer::Entry(Entry::Granted(grant), _) => Ok(Entered::Granted(grant)),
-            Answer::Entry(Entry::Queued(ticket), deadline) => Ok(Entered::Queued(ticket, deadline)),
-            Answer::Entry(Entry::Rejected(rejection), _) => Err(self.rejected(rejection)),
-            Answer::Impossible(figures, invalid) => Err(Rejection::invalid(Arc::clone(&self.label), figures, invalid)),
-            Answer::NeedsNow => unreachable!("it was told"),
-        }
-    }
-
-    fn ask(&self, request: &Request, now: Option<Instant>, waker: &mut Option<Waker>) -> Answer {
-        self.input(|State { gate, .. }| {
-            let entry = match now {
-                Some(now) => gate.enter_parking(request, now, waker).map(Some),
-                None => gate.enter_untimed_parking(request, waker),
-            };
-            match entry {
-                Ok(Some(Entry::Queued(ticket))) => {
-                    let deadline = gate.deadline(&ticket);
-                    Answer::Entry(Entry::Queued(ticket), deadline)
+        let mut waker = waker.cloned();
+        let (mut deadline, mut refused) = (None, None);
+        let mut ask = |now| {
+            self.input(|State { gate, .. }| {
+                let decision = gate.decide(request, now, &mut waker);
+                match &decision {
+                    Decision::Queued(ticket) => deadline = gate.deadline(ticket),
+                    Decision::Rejected(reason) => refused = Some(Refused::Rejected(gate.rejection(*reason))),
+                    Decision::Impossible => {
+                        refused = Some(Refused::Impossible(gate.impossible(request), gate.figures()));
+                    }
+                    Decision::Granted(_) | Decision::NeedsNow => {}
                 }
-                Ok(Some(entry)) => Answer::Entry(entry, None),
-                Ok(None) => Answer::NeedsNow,
-                Err(invalid) => Answer::Impossible(gate.figures(), invalid),
+                decision
+            })
+        };
+        let decision = match ask(now) {
+            Decision::NeedsNow => ask(Some(self.now())),
+            decision => decision,
+        };
+        if waker.is_some() {
+            discard(waker);
+        }
+        match decision {
+            Decision::Granted(grant) => Entered::Granted(grant),
+            Decision::Queued(ticket) => Entered::Queued(ticket, deadline),
+            _ => {
+                *rejection = refused.map(|refused| self.refused(refused));
+                Entered::Rejected
             }
-        })
+        }
     }
 
+    #[cold]
+    fn refused(&self, refused: Refused) -> Rejection {
+        match refused {
+            Refused::Rejected(rejection) => self.rejected(rejection),
+            Refused::Impossible(invalid, figures) => Rejection::invalid(Arc::clone(&self.label), figures, invalid),
+        }
+    }
+
+    #[cold]
     pub(crate) fn rejected(&self, rejection: bulklink_core::Rejection) -> Rejection {
         Rejection::rejected(Arc::clone(&self.label), rejection)
     }

@@ -1,57 +1,84 @@
 //! Looking after a ticket: redeeming it, leaving a waker with it, giving it up.
 
-use core::task::{Poll, Waker};
+use core::task::Waker;
 
 use bulklink_core::{Collected, Gate, Grant, Rejection, Ticket};
 
 use crate::foreign::discard;
 use crate::shared::{Shared, State};
 
-/// What a look at a ticket shows.
-enum Look {
-    /// Redeemed, or still waiting with the right waker.
-    Seen(Poll<Result<Grant, Rejection>>),
-    /// It waits, and would wake another task than this.
+/// How a ticket stands.
+pub(crate) enum Standing {
+    /// Redeemed for this.
+    Granted(Grant),
+    /// Redeemed for a rejection, which is too large to come this way.
+    Rejected,
+    /// In the queue, and the task will be woken.
+    Waiting,
+    /// In the queue, and another task would be woken.
     Stale,
 }
 
 /// Takes the ticket and redeems it, or leaves it there and sees to it that `waker` is woken when that can be done.
-pub(crate) fn poll(shared: &Shared, ticket: &mut Option<Ticket>, waker: &Waker) -> Poll<Result<Grant, Rejection>> {
-    match shared.with_ticket(|gate| look(gate, ticket, waker)) {
-        Look::Seen(poll) => poll,
+#[inline]
+pub(crate) fn poll(
+    shared: &Shared,
+    ticket: &mut Option<Ticket>,
+    waker: &Waker,
+    rejection: &mut Option<Rejection>,
+) -> Standing {
+    match shared.with_ticket(|gate| look(gate, ticket, waker, rejection)) {
         // A clone is foreign code, and happens outside the lock. The ticket may be settled by then.
-        Look::Stale => redeem_or_park(shared, ticket, waker.clone()),
+        Standing::Stale => redeem_or_park(shared, ticket, waker.clone(), rejection),
+        standing => standing,
     }
 }
 
-fn look(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, waker: &Waker) -> Look {
-    let poll = redeem(gate, ticket);
-    match ticket {
-        Some(ticket) if !gate.parked(ticket).is_some_and(|parked| parked.will_wake(waker)) => Look::Stale,
-        _ => Look::Seen(poll),
+#[inline]
+fn look(
+    gate: &mut Gate<Waker>,
+    ticket: &mut Option<Ticket>,
+    waker: &Waker,
+    rejection: &mut Option<Rejection>,
+) -> Standing {
+    match (redeem(gate, ticket, rejection), ticket) {
+        (Standing::Waiting, Some(ticket)) if !gate.parked(ticket).is_some_and(|parked| parked.will_wake(waker)) => {
+            Standing::Stale
+        }
+        (standing, _) => standing,
     }
 }
 
-fn redeem_or_park(shared: &Shared, ticket: &mut Option<Ticket>, waker: Waker) -> Poll<Result<Grant, Rejection>> {
-    let (poll, displaced) = shared.with_ticket(|gate| {
-        let poll = redeem(gate, ticket);
+#[cold]
+fn redeem_or_park(
+    shared: &Shared,
+    ticket: &mut Option<Ticket>,
+    waker: Waker,
+    rejection: &mut Option<Rejection>,
+) -> Standing {
+    let (standing, displaced) = shared.with_ticket(|gate| {
+        let standing = redeem(gate, ticket, rejection);
         let displaced = match ticket {
             Some(ticket) => gate.park(ticket, waker),
             None => Some(waker),
         };
-        (poll, displaced)
+        (standing, displaced)
     });
     discard(displaced);
-    poll
+    standing
 }
 
-fn redeem(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>) -> Poll<Result<Grant, Rejection>> {
+#[inline]
+fn redeem(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, rejection: &mut Option<Rejection>) -> Standing {
     match gate.collect(ticket.take().expect("a ticket is redeemed once")) {
-        Collected::Granted(grant) => Poll::Ready(Ok(grant)),
-        Collected::Rejected(rejection) => Poll::Ready(Err(rejection)),
+        Collected::Granted(grant) => Standing::Granted(grant),
+        Collected::Rejected(found) => {
+            *rejection = Some(found);
+            Standing::Rejected
+        }
         Collected::Waiting(waiting) => {
             *ticket = Some(waiting);
-            Poll::Pending
+            Standing::Waiting
         }
     }
 }

@@ -14,7 +14,8 @@ use pin_project_lite::pin_project;
 
 use crate::shared::{Entered, Shared};
 use crate::slot::Hold;
-use crate::{OwnedSlot, Rejection, Slot, Timer, ticket};
+use crate::ticket::{self, Standing};
+use crate::{OwnedSlot, Rejection, Slot, Timer};
 
 /// A wait for a slot, however its bulkhead is held. Kept small, as there is one for everyone who waits.
 pub(crate) struct Waiting<S: Deref<Target = Shared>, R: Timer> {
@@ -68,32 +69,40 @@ impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
             Some(Live { shared, state: State::Asking(request) }) if request.is_simple() => shared.acquire(),
             _ => None,
         };
-        let Some(grant) = granted else { return self.poll_gate(context) };
+        let Some(grant) = granted else { return self.poll_slow(context) };
         let Live { shared, state } = self.live.take().expect("just seen");
         // Nothing in it needs to be dropped, but the compiler does not see that.
         mem::forget(state);
         Poll::Ready(Ok(Hold::new(shared, grant)))
     }
 
-    #[cold]
-    fn poll_gate(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
-        let settled = ready!(self.poll_grant(context));
+    fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
+        let mut rejection = None;
+        let grant = ready!(self.poll_gate(context, &mut rejection));
         let Live { shared, state } = self.live.take().expect("polled just now");
-        let held = settled.map(|grant| Hold::new(shared, grant));
+        let held = match (grant, rejection) {
+            (Some(grant), _) => Ok(Hold::new(shared, grant)),
+            (None, rejection) => Err(rejection.expect("not granted")),
+        };
         // The timer goes here, which is foreign; the grant is safe by now.
         drop(state);
         Poll::Ready(held)
     }
 
-    fn poll_grant(&mut self, context: &mut Context<'_>) -> Poll<Result<Grant, Rejection>> {
+    /// A grant, or none where there is a rejection. Those are large and rare, and take a way of their own.
+    #[inline(never)]
+    fn poll_gate(&mut self, context: &mut Context<'_>, rejection: &mut Option<Rejection>) -> Poll<Option<Grant>> {
         let Live { shared, state } = self.live.as_mut().expect("polled again after it had completed");
         let entered = match state {
-            State::Asking(request) => shared.enter(&request.unpack(), context.waker())?,
-            State::AskingTooMuch(request) => shared.enter(request, context.waker())?,
-            State::Queued { ticket, alarm } => return poll_queued(shared, ticket, alarm, &self.runtime, context),
+            State::Asking(request) => shared.enter(&request.unpack(), context.waker(), rejection),
+            State::AskingTooMuch(request) => shared.enter(request, context.waker(), rejection),
+            State::Queued { ticket, alarm } => {
+                return poll_queued(shared, ticket, alarm, &self.runtime, context, rejection);
+            }
         };
         let (ticket, deadline) = match entered {
-            Entered::Granted(grant) => return Poll::Ready(Ok(grant)),
+            Entered::Granted(grant) => return Poll::Ready(Some(grant)),
+            Entered::Rejected => return Poll::Ready(None),
             Entered::Queued(ticket, deadline) => (ticket, deadline),
         };
         // The ticket comes first: should no timer be made, it is given up with the future.
@@ -118,24 +127,34 @@ impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
 }
 
 /// Who is late is for the clock to say: a timer may be held back.
+#[inline]
 fn poll_queued<R: Timer>(
     shared: &Shared,
     ticket: &mut Option<Ticket>,
     alarm: &mut Option<Pin<Box<Alarm<R::Sleep>>>>,
     runtime: &R,
     context: &mut Context<'_>,
-) -> Poll<Result<Grant, Rejection>> {
-    let mut settled = ticket::poll(shared, ticket, context.waker());
-    if let (Poll::Pending, Some(alarm)) = (&settled, alarm) {
+    rejection: &mut Option<Rejection>,
+) -> Poll<Option<Grant>> {
+    let mut found = None;
+    let mut standing = ticket::poll(shared, ticket, context.waker(), &mut found);
+    if let (Standing::Waiting, Some(alarm)) = (&standing, alarm) {
         let now = runtime.now();
         if alarm.deadline <= now {
             shared.advance(now);
-            settled = ticket::poll(shared, ticket, context.waker());
+            standing = ticket::poll(shared, ticket, context.waker(), &mut found);
         } else {
             alarm.as_mut().arm(runtime, context);
         }
     }
-    settled.map_err(|rejection| shared.rejected(rejection))
+    match standing {
+        Standing::Granted(grant) => Poll::Ready(Some(grant)),
+        Standing::Rejected => {
+            *rejection = found.map(|found| shared.rejected(found));
+            Poll::Ready(None)
+        }
+        Standing::Waiting | Standing::Stale => Poll::Pending,
+    }
 }
 
 impl<T: Future<Output = ()>> Alarm<T> {

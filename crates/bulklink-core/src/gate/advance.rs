@@ -27,7 +27,7 @@ impl<W> Gate<W> {
     #[must_use]
     #[inline]
     pub fn needs_now(&self) -> bool {
-        self.queue.len() > 0 && (self.measures_waits || self.next_deadline().is_some())
+        self.queue.len() > 0 && (self.measures_waits || self.queue.has_deadlines())
     }
 
     /// Takes note of the time and moves nothing, for the wait in the event of a [`cancel`](Gate::cancel).
@@ -40,13 +40,19 @@ impl<W> Gate<W> {
     /// Advances, and returns the instant that counts.
     pub(super) fn advance_to(&mut self, now: Instant) -> Instant {
         self.mark = if self.queue.len() > 0 { now.max(self.mark) } else { now };
-        while let Some(place) = self.queue.due(self.mark) {
-            self.expire(place);
+        if self.queue.has_deadlines() {
+            self.expire_the_late();
         }
         while let Some(place) = self.next_admissible() {
             self.hand_over(place);
         }
         self.mark
+    }
+
+    fn expire_the_late(&mut self) {
+        while let Some(place) = self.queue.due(self.mark) {
+            self.expire(place);
+        }
     }
 
     /// Whether slots could move if the time were known: somebody waits, and the head's units are free. Then

@@ -6,11 +6,20 @@ use super::{Entry, Gate, Grant};
 use crate::invalid::Found;
 use crate::{EventKind, Instant, Invalid, Reason, Rejection, Request, Ticket};
 
-/// What is to be done with a request.
-enum Verdict {
-    Admit,
-    Queue,
-    TurnAway(Reason),
+/// What was decided on a request, in as little as it takes.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a grant or a ticket that is forgotten keeps its units or its place"]
+pub enum Decision {
+    /// Admitted, as [`Entry::Granted`].
+    Granted(Grant),
+    /// In the queue, as [`Entry::Queued`].
+    Queued(Ticket),
+    /// Turned away, as [`Entry::Rejected`]; [`Gate::rejection`] has the rest, until the next input.
+    Rejected(Reason),
+    /// The answer depends on the time. Nothing has changed.
+    NeedsNow,
+    /// The cost is zero or more than the whole capacity, and counted nowhere; [`Gate::impossible`] has the rest.
+    Impossible,
 }
 
 impl<W> Gate<W> {
@@ -24,30 +33,8 @@ impl<W> Gate<W> {
     ///
     /// If the cost is zero or more than the whole capacity. That is counted nowhere.
     pub fn enter_untimed(&mut self, request: &Request) -> Result<Option<Entry>, Invalid> {
-        self.enter_untimed_parking(request, &mut None)
-    }
-
-    /// As [`enter_untimed`](Gate::enter_untimed), and [parks](Gate::park) `waker` if that means to wait.
-    ///
-    /// # Errors
-    ///
-    /// As [`enter_untimed`](Gate::enter_untimed).
-    pub fn enter_untimed_parking(
-        &mut self,
-        request: &Request,
-        waker: &mut Option<W>,
-    ) -> Result<Option<Entry>, Invalid> {
-        if self.closed {
-            return Ok(Some(self.turn_away(Reason::Closed, request.cost)));
-        }
-        let cost = self.check_cost(request)?;
-        if request.has_deadline() || !self.advance_untimed() {
-            return Ok(None);
-        }
-        match self.judge(request, cost) {
-            Verdict::Queue if self.would_time(request) => Ok(None),
-            verdict => Ok(Some(self.carry_out(verdict, request, cost, Instant::FAR_FUTURE, waker))),
-        }
+        let decision = self.decide(request, None, &mut None);
+        self.spell_out(decision, request)
     }
 
     /// Decides on a request at `now`, after expiring the late and handing out what is free.
@@ -58,22 +45,61 @@ impl<W> Gate<W> {
     ///
     /// If the cost is zero or more than the whole capacity. That is counted nowhere.
     pub fn enter(&mut self, request: &Request, now: Instant) -> Result<Entry, Invalid> {
-        self.enter_parking(request, now, &mut None)
+        let decision = self.decide(request, Some(now), &mut None);
+        let Some(entry) = self.spell_out(decision, request)? else { unreachable!("the time is known") };
+        Ok(entry)
     }
 
-    /// As [`enter`](Gate::enter), and [parks](Gate::park) `waker` if that means to wait.
-    ///
-    /// # Errors
-    ///
-    /// As [`enter`](Gate::enter).
-    pub fn enter_parking(&mut self, request: &Request, now: Instant, waker: &mut Option<W>) -> Result<Entry, Invalid> {
+    fn spell_out(&self, decision: Decision, request: &Request) -> Result<Option<Entry>, Invalid> {
+        Ok(Some(match decision {
+            Decision::Granted(grant) => Entry::Granted(grant),
+            Decision::Queued(ticket) => Entry::Queued(ticket),
+            Decision::Rejected(reason) => Entry::Rejected(self.rejection(reason)),
+            Decision::NeedsNow => return Ok(None),
+            Decision::Impossible => return Err(self.impossible(request)),
+        }))
+    }
+
+    /// As [`enter`](Gate::enter), or as [`enter_untimed`](Gate::enter_untimed) without `now`, for whoever is in a hurry. Besides,
+    /// if the request has to wait, `waker` is [parked](Gate::park).
+    pub fn decide(&mut self, request: &Request, now: Option<Instant>, waker: &mut Option<W>) -> Decision {
         if self.closed {
-            return Ok(self.turn_away(Reason::Closed, request.cost));
+            return self.turn_away(Reason::Closed, request.cost);
         }
-        let cost = self.check_cost(request)?;
-        let now = self.advance_to(now);
-        let verdict = if request.is_past(now) { Verdict::TurnAway(Reason::Expired) } else { self.judge(request, cost) };
-        Ok(self.carry_out(verdict, request, cost, now, waker))
+        let Some(cost) = self.check_cost(request) else { return Decision::Impossible };
+        let now = match now {
+            Some(now) => Some(self.advance_to(now)),
+            None if request.has_deadline() || !self.advance_untimed() => return Decision::NeedsNow,
+            None => None,
+        };
+        if now.is_some_and(|now| request.is_past(now)) {
+            return self.turn_away(Reason::Expired, request.cost);
+        }
+        if self.queue.len() == 0 && cost.get() <= self.free() {
+            self.admit(cost)
+        } else if !request.may_queue {
+            self.turn_away(Reason::Saturated, request.cost)
+        } else if request.would_expire_at_once() {
+            self.turn_away(Reason::Expired, request.cost)
+        } else if self.queue.len() >= self.waiting_room {
+            self.turn_away(Reason::Saturated, request.cost)
+        } else if now.is_none() && self.would_time(request) {
+            Decision::NeedsNow
+        } else {
+            self.join(request, cost, now.unwrap_or(Instant::FAR_FUTURE), waker.take())
+        }
+    }
+
+    /// What a request is told that was turned away just now.
+    #[must_use]
+    pub fn rejection(&self, reason: Reason) -> Rejection {
+        Rejection { reason, figures: self.figures(), waited_nanos: 0, limit_nanos: 0 }
+    }
+
+    /// What is wrong with a request of impossible cost.
+    #[must_use]
+    pub fn impossible(&self, request: &Request) -> Invalid {
+        Found::CostOutOfRange { cost: request.cost, capacity: self.capacity }.into()
     }
 
     /// Whether it matters when this one joins the queue.
@@ -83,57 +109,19 @@ impl<W> Gate<W> {
     }
 
     #[inline]
-    fn check_cost(&self, request: &Request) -> Result<NonZeroU32, Invalid> {
-        match u32::try_from(request.cost).ok().and_then(NonZeroU32::new) {
-            Some(cost) if cost.get() <= self.capacity => Ok(cost),
-            _ => Err(self.invalid_cost(request.cost)),
-        }
-    }
-
-    #[cold]
-    fn invalid_cost(&self, cost: usize) -> Invalid {
-        Found::CostOutOfRange { cost, capacity: self.capacity }.into()
+    fn check_cost(&self, request: &Request) -> Option<NonZeroU32> {
+        u32::try_from(request.cost).ok().and_then(NonZeroU32::new).filter(|cost| cost.get() <= self.capacity)
     }
 
     #[inline]
-    fn judge(&self, request: &Request, cost: NonZeroU32) -> Verdict {
-        if self.queue.len() == 0 && cost.get() <= self.free() {
-            Verdict::Admit
-        } else if !request.may_queue {
-            Verdict::TurnAway(Reason::Saturated)
-        } else if request.would_expire_at_once() {
-            Verdict::TurnAway(Reason::Expired)
-        } else if self.queue.len() >= self.waiting_room {
-            Verdict::TurnAway(Reason::Saturated)
-        } else {
-            Verdict::Queue
-        }
-    }
-
-    fn carry_out(
-        &mut self,
-        verdict: Verdict,
-        request: &Request,
-        cost: NonZeroU32,
-        now: Instant,
-        waker: &mut Option<W>,
-    ) -> Entry {
-        match verdict {
-            Verdict::Admit => self.admit(cost),
-            Verdict::Queue => Entry::Queued(self.join(request, cost, now, waker.take())),
-            Verdict::TurnAway(reason) => self.turn_away(reason, cost.get() as usize),
-        }
-    }
-
-    #[inline]
-    fn admit(&mut self, cost: NonZeroU32) -> Entry {
+    fn admit(&mut self, cost: NonZeroU32) -> Decision {
         self.take(cost.get());
         self.note(EventKind::Admitted, cost.get() as usize);
-        Entry::Granted(Grant { cost })
+        Decision::Granted(Grant { cost })
     }
 
     #[inline]
-    fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant, waker: Option<W>) -> Ticket {
+    fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant, waker: Option<W>) -> Decision {
         let deadline = request.deadline(now, self.wait_limit);
         let ticket = self.queue.push(cost, now, deadline, waker);
         self.totals.queued += 1;
@@ -141,10 +129,10 @@ impl<W> Gate<W> {
         self.peaks.waiting = self.peaks.waiting.max(self.queue.len());
         self.peaks.waiting_units = self.peaks.waiting_units.max(self.queue.units());
         self.note(EventKind::Queued, cost.get() as usize);
-        ticket
+        Decision::Queued(ticket)
     }
 
-    fn turn_away(&mut self, reason: Reason, cost: usize) -> Entry {
+    fn turn_away(&mut self, reason: Reason, cost: usize) -> Decision {
         let (count, kind) = match reason {
             Reason::Saturated => (&mut self.totals.saturated, EventKind::Saturated),
             Reason::Expired => (&mut self.totals.expired_before_queue, EventKind::Expired),
@@ -152,6 +140,6 @@ impl<W> Gate<W> {
         };
         *count += 1;
         self.note(kind, cost);
-        Entry::Rejected(Rejection { reason, figures: self.figures(), waited_nanos: 0, limit_nanos: 0 })
+        Decision::Rejected(reason)
     }
 }

@@ -11,6 +11,7 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 
 pub use control::{ResizeError, Resized};
+pub use enter::Decision;
 
 use crate::event::{EventLog, Note};
 use crate::fifo::Fifo;

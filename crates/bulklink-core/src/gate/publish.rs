@@ -38,7 +38,7 @@ impl<W> Gate<W> {
 
     /// Whether whoever comes is turned away, whatever the time. With a deadline in the queue, its end could make room.
     fn is_full_for_good(&self) -> bool {
-        self.queue.len() == self.waiting_room && self.free() == 0 && self.next_deadline().is_none()
+        self.queue.len() == self.waiting_room && self.free() == 0 && !self.queue.has_deadlines()
     }
 
     /// Takes back a word that this gate has [published](Gate::publish), with all that was counted in it.

@@ -42,8 +42,12 @@ impl Deadlines {
         Deadlines { entries: Slab::new(), in_order: List::new(), others: Heap::new() }
     }
 
-    /// The one that comes first; of equal deadlines, that of whoever came first.
     #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.in_order.first().is_none() && self.others.first().is_none()
+    }
+
+    /// The one that comes first; of equal deadlines, that of whoever came first.
     pub(super) fn first(&self) -> Option<&Due> {
         let listed = self.in_order.first().map(|place| &self.entries[place]);
         match self.others.first().map(|place| &self.entries[place]) {

@@ -99,6 +99,10 @@ impl<W> Queue<W> {
     }
 
     #[inline]
+    pub(crate) fn has_deadlines(&self) -> bool {
+        !self.deadlines.is_empty()
+    }
+
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|due| due.at)
     }
