@@ -12,8 +12,8 @@ use tokio::task::yield_now;
 use crate::peers::{Answer, tokio_runtime};
 use crate::scene::Meter;
 
-/// Polls once, without an executor.
-#[inline]
+/// Polls once, without an executor. As an `await` does it, in the code of the caller.
+#[inline(always)]
 pub fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
@@ -24,12 +24,12 @@ pub fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 /// # Panics
 ///
 /// If it waits.
-#[inline]
+#[inline(always)]
 pub fn now<F: Future>(make: impl FnOnce() -> F) -> F::Output {
     ready(pin!(make()))
 }
 
-#[inline]
+#[inline(always)]
 fn ready<F: Future>(future: Pin<&mut F>) -> F::Output {
     match poll(future) {
         Poll::Ready(output) => output,

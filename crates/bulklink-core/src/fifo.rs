@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 /// Pushes grow at one end and never move what is there but to a larger block; what comes out is turned round when the other
-/// stack has run out. (Mostly there is one alone, which needs no turning.) It takes less code than a ring, and no `memmove`.
+/// stack has run out. Each item is moved once, and it takes less code than a ring.
 #[derive(Debug)]
 pub(crate) struct Fifo<T> {
     incoming: Vec<T>,
@@ -30,18 +30,13 @@ impl<T> Fifo<T> {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         if self.outgoing.is_empty() {
-            if self.incoming.len() <= 1 {
+            if self.incoming.len() < 2 {
                 return self.incoming.pop();
             }
-            self.turn();
+            mem::swap(&mut self.incoming, &mut self.outgoing);
+            self.outgoing.reverse();
         }
         self.outgoing.pop()
-    }
-
-    #[inline(never)]
-    fn turn(&mut self) {
-        mem::swap(&mut self.incoming, &mut self.outgoing);
-        self.outgoing.reverse();
     }
 
     /// Those that came since the last were turned round, in order. While nothing is popped, each keeps its position.

@@ -38,7 +38,8 @@ impl<S: Deref<Target = Shared>, R: Timer, F> Execute<S, R, F> {
 impl<S: Deref<Target = Shared> + Clone, R: Timer, F: Future> Future for Execute<S, R, F> {
     type Output = Result<F::Output, Rejection>;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as `Waiting::poll_hold`")]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         if this.hold.is_none() {

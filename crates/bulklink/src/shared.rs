@@ -1,5 +1,8 @@
 //! What all clones of a bulkhead share: the gate in its lock, and the cycle that every input goes through.
 
+#[cfg(all(test, feature = "std", target_has_atomic = "64", not(any(bulklink_loom, bulklink_lock_only))))]
+mod tests;
+
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -13,15 +16,15 @@ use crate::event::Handlers;
 use crate::fast::FastPath;
 use crate::foreign::discard;
 use crate::outputs::Outputs;
+use crate::rejection::Identity;
 use crate::sync::Lock;
 
 pub struct Shared {
     fast: FastPath,
     state: Lock<State>,
-    pub(crate) label: Arc<str>,
+    identity: Arc<Identity>,
     /// By which name the user set the capacity.
     pub(crate) capacity_field: &'static str,
-    waiting_room: u32,
     /// Whether the gate needs the time of everyone who waits.
     times_waits: bool,
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
@@ -60,12 +63,11 @@ impl Shared {
         capacity_field: &'static str,
         clock: impl Fn() -> Instant + Send + Sync + 'static,
     ) -> Self {
-        let waiting_room = gate.figures().waiting_room();
+        let waiting_room = u32::try_from(gate.figures().waiting_room()).expect("the gate has checked it");
         let shared = Shared {
             fast: FastPath::new(),
-            label,
+            identity: Arc::new(Identity { label, waiting_room }),
             capacity_field,
-            waiting_room: u32::try_from(waiting_room).expect("the gate has checked it"),
             times_waits: gate.measures_waits() || gate.limits().wait_limit.is_some(),
             state: Lock::new(State { gate, handlers: Handlers::default() }),
             clock: Box::new(clock),
@@ -73,6 +75,11 @@ impl Shared {
         };
         shared.look(|_| ());
         shared
+    }
+
+    /// The bulkhead's name.
+    pub(crate) fn label(&self) -> &Arc<str> {
+        &self.identity.label
     }
 
     pub(crate) fn now(&self) -> Instant {
@@ -83,20 +90,26 @@ impl Shared {
     /// time along and advances. Whatever the answer displaced is the caller's to drop, outside the lock.
     #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut State) -> T) -> T {
-        let mut outputs = None;
+        let mut outputs = Outputs::default();
         let answer = self.look(|state| {
             let answer = input(state);
-            outputs = state.outputs();
+            state.give(&mut outputs);
             answer
         });
-        self.deliver(outputs);
+        if !outputs.deliver(self) {
+            self.deliver_the_rest();
+        }
         answer
     }
 
-    #[inline]
-    fn deliver(&self, mut outputs: Option<Outputs>) {
-        while let Some(batch) = outputs {
-            outputs = if batch.deliver(self) { None } else { self.look(State::outputs) };
+    #[cold]
+    fn deliver_the_rest(&self) {
+        loop {
+            let mut outputs = Outputs::default();
+            self.look(|state| state.give(&mut outputs));
+            if outputs.deliver(self) {
+                break;
+            }
         }
     }
 
@@ -105,7 +118,9 @@ impl Shared {
     #[inline]
     pub(crate) fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         self.state.with(|state| {
-            state.gate.fold(self.fast.take());
+            if let Some(word) = self.fast.take() {
+                state.gate.fold(word);
+            }
             let answer = look(state);
             self.fast.put(state.gate.publish());
             answer
@@ -122,10 +137,10 @@ impl Shared {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the compiler judges by what the cold path weighs")]
     pub(crate) fn try_enter<T>(&self, request: &Request, make: impl FnOnce(Grant) -> T) -> Result<T, Rejection> {
-        let decided = if request.is_simple() { self.fast.decide(self.waiting_room) } else { None };
+        let decided = if request.is_simple() { self.fast.decide() } else { None };
         match decided {
             Some(Ok(grant)) => Ok(make(grant)),
-            Some(Err(refusal)) => Err(Rejection::refused(Arc::clone(&self.label), refusal)),
+            Some(Err(refusal)) => Err(Rejection::refused(Arc::clone(&self.identity), refusal)),
             None => self.try_enter_gate(request).map(make),
         }
     }
@@ -134,8 +149,8 @@ impl Shared {
     fn try_enter_gate(&self, request: &Request) -> Result<Grant, Rejection> {
         let request = request.now();
         if request.is_simple() {
-            if let Some(refusal) = self.fast.turn_away(&request, self.waiting_room) {
-                return Err(Rejection::refused(Arc::clone(&self.label), refusal));
+            if let Some(refusal) = self.fast.turn_away(&request, self.identity.waiting_room) {
+                return Err(Rejection::refused(Arc::clone(&self.identity), refusal));
             }
         }
         let mut rejection = None;
@@ -156,8 +171,8 @@ impl Shared {
     #[inline]
     pub(crate) fn enter(&self, request: &Request, waker: &Waker, rejection: &mut Option<Rejection>) -> Entered {
         if request.is_simple() {
-            if let Some(refusal) = self.fast.turn_away(request, self.waiting_room) {
-                *rejection = Some(Rejection::refused(Arc::clone(&self.label), refusal));
+            if let Some(refusal) = self.fast.turn_away(request, self.identity.waiting_room) {
+                *rejection = Some(Rejection::refused(Arc::clone(&self.identity), refusal));
                 return Entered::Rejected;
             }
         }
@@ -203,13 +218,13 @@ impl Shared {
     fn refused(&self, refused: Refused) -> Rejection {
         match refused {
             Refused::Rejected(rejection) => self.rejected(rejection),
-            Refused::Impossible(invalid, figures) => Rejection::invalid(Arc::clone(&self.label), figures, invalid),
+            Refused::Impossible(invalid, figures) => Rejection::invalid(Arc::clone(&self.identity), figures, invalid),
         }
     }
 
     #[cold]
     pub(crate) fn rejected(&self, rejection: bulklink_core::Rejection) -> Rejection {
-        Rejection::rejected(Arc::clone(&self.label), rejection)
+        Rejection::rejected(Arc::clone(&self.identity), rejection)
     }
 
     #[inline]
@@ -258,10 +273,12 @@ impl Shared {
 }
 
 impl State {
-    /// What an input left to be done outside the lock, a batch at a time.
+    /// Gives out what an input left to be done outside the lock, a batch at a time.
     #[inline]
-    fn outputs(&mut self) -> Option<Outputs> {
+    fn give(&mut self, outputs: &mut Outputs) {
         debug_assert!(!self.gate.wants_now(), "whoever lets others in advances");
-        Outputs::take(&mut self.gate, &self.handlers)
+        if self.gate.has_output() {
+            outputs.take(&mut self.gate, &self.handlers);
+        }
     }
 }

@@ -86,15 +86,8 @@ fn redeem(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, rejection: &mut O
 /// Gives the ticket up in whatever state it is. The time matters only to an observer, who is told how long this one had
 /// waited, and to others whom it stood in the way of.
 pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
-    let cancelled = shared.input(|State { gate, .. }| {
-        if gate.is_observed() || gate.needs_now() && gate.is_in_the_way(&ticket) {
-            return Err(ticket);
-        }
-        let displaced = gate.cancel(ticket);
-        gate.advance_untimed();
-        Ok(displaced)
-    });
-    let _displaced = cancelled.unwrap_or_else(|ticket| {
+    let cancelled = shared.input(|State { gate, .. }| gate.cancel_untimed(ticket));
+    let displaced = cancelled.unwrap_or_else(|ticket| {
         let now = shared.now();
         shared.input(|State { gate, .. }| {
             gate.tell(now);
@@ -103,4 +96,5 @@ pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
             displaced
         })
     });
+    discard(displaced);
 }

@@ -80,13 +80,14 @@ impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
         let mut rejection = None;
         let grant = ready!(self.poll_gate(context, &mut rejection));
         let Live { shared, state } = self.live.take().expect("polled just now");
-        let held = match (grant, rejection) {
-            (Some(grant), _) => Ok(Hold::new(shared, grant)),
-            (None, rejection) => Err(rejection.expect("not granted")),
-        };
-        // The timer goes here, which is foreign; the grant is safe by now.
+        // The rest of the wait is dropped last: a timer is foreign, and the grant is safe by then.
+        if let Some(grant) = grant {
+            let hold = Hold::new(shared, grant);
+            drop(state);
+            return Poll::Ready(Ok(hold));
+        }
         drop(state);
-        Poll::Ready(held)
+        Poll::Ready(Err(rejection.expect("not granted")))
     }
 
     /// A grant, or none where there is a rejection. Those are large and rare, and take a way of their own.
@@ -105,12 +106,11 @@ impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
             Entered::Rejected => return Poll::Ready(None),
             Entered::Queued(ticket, deadline) => (ticket, deadline),
         };
-        // The ticket comes first: should no timer be made, it is given up with the future.
-        *state = State::Queued { ticket: Some(ticket), alarm: None };
-        if let (Some(deadline), State::Queued { alarm, .. }) = (deadline, state) {
-            let mut made = Box::pin(Alarm { deadline, sleep: None });
-            made.as_mut().arm(&self.runtime, context);
-            *alarm = Some(made);
+        // Ticket and deadline are kept first: should no timer be made, the next poll makes it, or the future gives all up.
+        let alarm = deadline.map(|deadline| Box::pin(Alarm { deadline, sleep: None }));
+        *state = State::Queued { ticket: Some(ticket), alarm };
+        if let State::Queued { alarm: Some(alarm), .. } = state {
+            alarm.as_mut().arm(&self.runtime, context);
         }
         Poll::Pending
     }
@@ -189,7 +189,7 @@ impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
             Some(Live { state: State::Queued { .. }, .. }) => "queued",
             Some(_) => "asking",
         };
-        let label = self.live.as_ref().map(|live| &live.shared.label);
+        let label = self.live.as_ref().map(|live| live.shared.label());
         f.debug_struct(name).field("label", &label).field("state", &state).finish_non_exhaustive()
     }
 }
@@ -214,7 +214,8 @@ impl<'a, R: Timer> SlotFuture<'a, R> {
 impl<'a, R: Timer> Future for SlotFuture<'a, R> {
     type Output = Result<Slot<'a>, Rejection>;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as `poll_hold`")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.poll_hold(context).map_ok(Slot::new)
     }
@@ -246,7 +247,8 @@ impl<R: Timer> OwnedSlotFuture<R> {
 impl<R: Timer> Future for OwnedSlotFuture<R> {
     type Output = Result<OwnedSlot, Rejection>;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as `poll_hold`")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.poll_hold(context).map_ok(OwnedSlot::new)
     }

@@ -16,6 +16,9 @@ impl<W> Gate<W> {
     /// Moves what can be moved without knowing the time; `false` if it is [needed](Gate::needs_now).
     #[inline]
     pub fn advance_untimed(&mut self) -> bool {
+        if self.queue.len() == 0 {
+            self.mark = Instant::EPOCH;
+        }
         let possible = !self.needs_now();
         if possible && self.wants_now() {
             self.advance_to(self.mark);

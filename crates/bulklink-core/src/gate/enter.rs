@@ -123,7 +123,9 @@ impl<W> Gate<W> {
     #[inline]
     fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant, waker: Option<W>) -> Decision {
         let deadline = request.deadline(now, self.wait_limit);
-        let ticket = self.queue.push(cost, now, deadline, waker);
+        let is_measured = self.measures_waits || deadline < Instant::FAR_FUTURE;
+        let since = if is_measured { now } else { Instant::FAR_FUTURE };
+        let ticket = self.queue.push(cost, since, deadline, waker);
         self.totals.queued += 1;
         self.totals.queued_units = self.totals.queued_units.wrapping_add(cost.get().into());
         self.peaks.waiting = self.peaks.waiting.max(self.queue.len());

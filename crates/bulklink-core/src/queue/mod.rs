@@ -184,6 +184,7 @@ impl<W> Queue<W> {
         node.waiting_mut()
     }
 
+    #[inline]
     pub(crate) fn standing(&self, ticket: &Ticket) -> Standing {
         match self.node(ticket) {
             Node::Waiting(..) if self.line.first() == Some(ticket.place()) => Standing::First,
@@ -193,12 +194,12 @@ impl<W> Queue<W> {
         }
     }
 
-    /// Gives up the place of a ticket that still waits.
-    pub(crate) fn withdraw(&mut self, ticket: &Ticket) -> Option<Waiting<W>> {
-        self.get(ticket)?;
+    /// Gives up the place of a ticket that still waits, which is not to be asked of any other.
+    #[inline]
+    pub(crate) fn withdraw(&mut self, ticket: Ticket) -> Waiting<W> {
         let Node::Waiting(_, waiting) = self.nodes.remove(ticket.place()) else { unreachable!("{WAITS}") };
         self.unlink(&waiting);
-        Some(waiting)
+        waiting
     }
 
     /// Gives up the place of a ticket that has been settled; hands one that still waits back.

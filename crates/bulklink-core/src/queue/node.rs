@@ -21,8 +21,9 @@ impl Ticket {
 
     #[inline]
     pub(super) fn place(&self) -> Place {
-        let [_, _, _, _, place @ ..] = self.0.get().to_be_bytes();
-        Place::from_number(u32::from_be_bytes(place)).expect("never zero")
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half is the place")]
+        let number = self.0.get() as u32;
+        Place::from_number(number).expect("never zero")
     }
 
     /// Whether it is the ticket of this arrival, and not of an earlier or a later one at the same place.

@@ -17,4 +17,5 @@ mod observed;
 mod queue;
 mod recorder;
 mod resize;
+mod unmeasured;
 mod wakers;
