@@ -18,9 +18,14 @@ impl<W> Gate<W> {
     pub fn advance_untimed(&mut self) -> bool {
         if self.queue.len() == 0 {
             self.mark = Instant::EPOCH;
+            return true;
         }
+        self.advance_waiting_untimed()
+    }
+
+    fn advance_waiting_untimed(&mut self) -> bool {
         let possible = !self.needs_now();
-        if possible && self.wants_now() {
+        if possible {
             self.advance_to(self.mark);
         }
         possible

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::Gate;
-use crate::invalid::Requirement;
+use crate::invalid::Found;
 use crate::limits::check_capacity;
 use crate::{EventKind, Instant, Invalid, Reason, Watch};
 
@@ -48,10 +48,7 @@ impl<W> Gate<W> {
 
     fn check_queued_costs(&self, capacity: u32) -> Result<(), Invalid> {
         match self.queue.largest_cost() {
-            Some(cost) if cost > capacity => {
-                let requirement = Requirement::AtLeastTheCostOfAWaiter(cost);
-                Err(Invalid::number("capacity", capacity as usize, requirement))
-            }
+            Some(cost) if cost > capacity => Err(Found::CapacityBelowWaiter { capacity, cost }.into()),
             _ => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 use core::num::NonZeroU32;
 
 use super::{Entry, Gate, Grant};
-use crate::invalid::Requirement;
+use crate::invalid::Found;
 use crate::{EventKind, Instant, Invalid, Reason, Rejection, Request, Ticket};
 
 /// What was decided on a request, in as little as it takes.
@@ -99,7 +99,7 @@ impl<W> Gate<W> {
     /// What is wrong with a request of impossible cost.
     #[must_use]
     pub fn impossible(&self, request: &Request) -> Invalid {
-        Invalid::number("cost", request.cost, Requirement::UpToTheCapacity(self.capacity))
+        Found::CostOutOfRange { cost: request.cost, capacity: self.capacity }.into()
     }
 
     /// Whether it matters when this one joins the queue.
