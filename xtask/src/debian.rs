@@ -1,7 +1,7 @@
 //! Debian's compilers, unpacked into the target folder: nothing is installed.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 use anyhow::{Context, Result};
 
@@ -22,7 +22,7 @@ pub(crate) struct Wanted<'a> {
 
 /// The compiler, from an earlier run or fetched now; nothing where there is no apt or Debian doesn't have it.
 pub(crate) fn unpacked(wanted: &Wanted<'_>) -> Option<Compiler> {
-    let folder = workspace::root().join(workspace::target_dir(wanted.folder));
+    let folder = workspace::target_path(wanted.folder);
     let there = || compiler_in(&folder).filter(wanted.will_do);
     there().or_else(|| {
         let fetched = may_fetch().then(|| fetch(&folder, wanted))?;
@@ -32,7 +32,7 @@ pub(crate) fn unpacked(wanted: &Wanted<'_>) -> Option<Compiler> {
 }
 
 fn may_fetch() -> bool {
-    env::var_os("BULKLINK_NO_INSTALL").is_none() && ask(&mut command("apt-get", &["--version"])).is_some()
+    workspace::may_install() && ask(&mut command("apt-get", &["--version"])).is_some()
 }
 
 fn compiler_in(folder: &Path) -> Option<Compiler> {

@@ -1,6 +1,7 @@
 //! `cargo xtask`: everything this project builds, checks and proves, a subcommand each.
 
 mod bare;
+mod bench;
 mod ci;
 mod compiler;
 mod debian;
@@ -56,6 +57,8 @@ enum Task {
     Size(Skips),
     /// Check the published crates with the oldest Rust they promise to support
     Msrv(Skips),
+    /// Measure everything side by side with the peers: a table, plots, JSON; needs valgrind, and installs it where it may
+    Bench(bench::Options),
     /// Run everything: lint, test, no-std, msrv, the isolation example
     Ci(Skips),
 }
@@ -88,6 +91,7 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::NoStd(skips) => step::run_all(no_std::STEPS, skips.no_skip),
         Task::Size(skips) => step::run_all(size::STEPS, skips.no_skip),
         Task::Msrv(skips) => step::run_all(msrv::STEPS, skips.no_skip),
+        Task::Bench(options) => bench::bench(&options),
         Task::Ci(skips) => step::run_all(&ci::steps(), skips.no_skip),
     }
 }

@@ -1,6 +1,6 @@
 //! No standard library: a probe that runs without it, and checks for the host and for bare metal.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
 use crate::bare::{self, Toolchain};
 use crate::run::{cargo, run, run_and_read};
@@ -46,6 +46,16 @@ fn bare_metal() -> Result<Outcome> {
         }
     }
     Ok(outcome(&absent))
+}
+
+/// How many of the bare-metal builds fail; an error where one cannot be tried.
+pub(crate) fn failed_builds() -> Result<usize> {
+    let mut failed = 0;
+    for (target, checks) in BARE_METAL {
+        let Some(toolchain) = Toolchain::find(target) else { bail!("{}", bare::absent(&[target])) };
+        failed += checks.iter().filter(|check| run(&mut toolchain.cargo(check, target, "bare")).is_err()).count();
+    }
+    Ok(failed)
 }
 
 fn outcome(absent: &[&str]) -> Outcome {

@@ -17,6 +17,19 @@ pub(crate) fn target_dir(name: &str) -> String {
     target.join(name).to_string_lossy().into_owned()
 }
 
+/// [`target_dir`] as an absolute path, for what does not run in the root.
+pub(crate) fn target_path(name: &str) -> PathBuf {
+    root().join(target_dir(name))
+}
+
+/// Keeps all commands from fetching anything.
+pub(crate) const NO_INSTALL: &str = "BULKLINK_NO_INSTALL";
+
+/// Whether what is missing may be fetched.
+pub(crate) fn may_install() -> bool {
+    env::var_os(NO_INSTALL).is_none()
+}
+
 /// A manifest, by its path from the root.
 pub(crate) fn manifest(path: impl AsRef<Path>) -> Result<Table> {
     let path = root().join(path);

@@ -30,6 +30,9 @@ impl<T> Fifo<T> {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         if self.outgoing.is_empty() {
+            if self.incoming.len() < 2 {
+                return self.incoming.pop();
+            }
             mem::swap(&mut self.incoming, &mut self.outgoing);
             self.outgoing.reverse();
         }

@@ -4,32 +4,28 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use core::fmt;
 
+use crate::Limits;
+
 /// A value that was refused. It names the field and the value, and nothing was changed or counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid(Cause);
 
-/// What the gate itself refuses is kept as it was found and put into words where it is read: that takes no memory, and none of
-/// the code that formats numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Cause {
-    Found { field: &'static str, value: Value, requirement: Requirement },
+    Found(Found),
     Told(Box<Told>),
 }
 
+/// What the gate itself refuses, put into words only where it is read: to find it takes no memory, and none of the code that
+/// formats numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
-    Number(usize),
-    Text(&'static str),
-}
-
-/// What the gate asks of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Requirement {
-    LongerThanZero,
-    AtLeast(u32),
-    AtMost(u32),
-    AtLeastTheCostOfAWaiter(u32),
-    UpToTheCapacity(u32),
+pub(crate) enum Found {
+    NoWaitLimit,
+    NoCapacity,
+    CapacityTooLarge(usize),
+    WaitingRoomTooLarge(usize),
+    CapacityBelowWaiter { capacity: u32, cost: u32 },
+    CostOutOfRange { cost: usize, capacity: u32 },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,44 +45,35 @@ impl Invalid {
         Invalid(Cause::Told(Box::new(Told { owner: None, field, value, requirement })))
     }
 
-    pub(crate) const fn found(field: &'static str, value: Value, requirement: Requirement) -> Self {
-        Invalid(Cause::Found { field, value, requirement })
-    }
-
-    pub(crate) const fn number(field: &'static str, value: usize, requirement: Requirement) -> Self {
-        Invalid::found(field, Value::Number(value), requirement)
-    }
-
     /// The same refusal under the name that the caller knows the field by.
     #[must_use]
-    pub fn for_field(mut self, name: &'static str) -> Self {
-        match &mut self.0 {
-            Cause::Found { field, .. } => *field = name,
-            Cause::Told(told) => told.field = name,
-        }
-        self
+    pub fn for_field(self, field: &'static str) -> Self {
+        Invalid(Cause::Told(Box::new(Told { field, ..self.told() })))
     }
 
     /// The same refusal, with whose field it is at the head of its text.
     #[must_use]
     pub fn of(self, owner: impl fmt::Display) -> Self {
-        let owner = Some(owner.to_string());
-        Invalid(Cause::Told(match self.0 {
-            Cause::Found { field, value, requirement } => {
-                Box::new(Told { owner, field, value: value.to_string(), requirement: requirement.to_string() })
-            }
-            Cause::Told(mut told) => {
-                told.owner = owner;
-                told
-            }
-        }))
+        Invalid(Cause::Told(Box::new(Told { owner: Some(owner.to_string()), ..self.told() })))
+    }
+
+    fn told(self) -> Told {
+        match self.0 {
+            Cause::Found(found) => Told {
+                owner: None,
+                field: found.field(),
+                value: found.value().to_string(),
+                requirement: found.to_string(),
+            },
+            Cause::Told(told) => *told,
+        }
     }
 
     /// The name of the field.
     #[must_use]
     pub fn field(&self) -> &'static str {
         match &self.0 {
-            Cause::Found { field, .. } => field,
+            Cause::Found(found) => found.field(),
             Cause::Told(told) => told.field,
         }
     }
@@ -95,8 +82,48 @@ impl Invalid {
     #[must_use]
     pub fn value(&self) -> &dyn fmt::Display {
         match &self.0 {
-            Cause::Found { value, .. } => value,
+            Cause::Found(found) => found.value(),
             Cause::Told(told) => &told.value,
+        }
+    }
+}
+
+impl From<Found> for Invalid {
+    fn from(found: Found) -> Self {
+        Invalid(Cause::Found(found))
+    }
+}
+
+impl Found {
+    fn field(&self) -> &'static str {
+        match self {
+            Found::NoWaitLimit => "wait_limit",
+            Found::NoCapacity | Found::CapacityTooLarge(_) | Found::CapacityBelowWaiter { .. } => "capacity",
+            Found::WaitingRoomTooLarge(_) => "waiting_room",
+            Found::CostOutOfRange { .. } => "cost",
+        }
+    }
+
+    fn value(&self) -> &dyn fmt::Display {
+        match self {
+            Found::NoWaitLimit => &"0s",
+            Found::NoCapacity => &0,
+            Found::CapacityTooLarge(value) | Found::WaitingRoomTooLarge(value) => value,
+            Found::CapacityBelowWaiter { capacity, .. } => capacity,
+            Found::CostOutOfRange { cost, .. } => cost,
+        }
+    }
+}
+
+/// What the field would have to satisfy.
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Found::NoWaitLimit => f.write_str("must be longer than zero"),
+            Found::NoCapacity => f.write_str("must be at least 1"),
+            Found::CapacityTooLarge(_) | Found::WaitingRoomTooLarge(_) => write!(f, "must be at most {}", Limits::MAX),
+            Found::CapacityBelowWaiter { cost, .. } => write!(f, "must be at least {cost}, which a waiter asks for"),
+            Found::CostOutOfRange { capacity, .. } => write!(f, "must be from 1 to the capacity, {capacity}"),
         }
     }
 }
@@ -104,7 +131,7 @@ impl Invalid {
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Cause::Found { field, value, requirement } => write!(f, "{field} {requirement}, got {value}"),
+            Cause::Found(found) => write!(f, "{} {found}, got {}", found.field(), found.value()),
             Cause::Told(told) => told.fmt(f),
         }
     }
@@ -120,29 +147,6 @@ impl fmt::Display for Told {
     }
 }
 
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Number(number) => number.fmt(f),
-            Value::Text(text) => f.write_str(text),
-        }
-    }
-}
-
-impl fmt::Display for Requirement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Requirement::LongerThanZero => f.write_str("must be longer than zero"),
-            Requirement::AtLeast(least) => write!(f, "must be at least {least}"),
-            Requirement::AtMost(most) => write!(f, "must be at most {most}"),
-            Requirement::AtLeastTheCostOfAWaiter(cost) => {
-                write!(f, "must be at least {cost}, which a waiter asks for")
-            }
-            Requirement::UpToTheCapacity(capacity) => write!(f, "must be from 1 to the capacity, {capacity}"),
-        }
-    }
-}
-
 impl core::error::Error for Invalid {}
 
 #[cfg(test)]
@@ -153,24 +157,26 @@ mod tests {
 
     #[test]
     fn what_is_found_reads_as_what_is_told() {
-        for (value, shown, requirement, worded) in [
-            (Value::Text("0s"), "0s", Requirement::LongerThanZero, "must be longer than zero"),
-            (Value::Number(0), "0", Requirement::AtLeast(1), "must be at least 1"),
-            (Value::Number(8), "8", Requirement::AtMost(7), "must be at most 7"),
+        for (found, text) in [
+            (Found::NoWaitLimit, "wait_limit must be longer than zero, got 0s"),
+            (Found::NoCapacity, "capacity must be at least 1, got 0"),
+            (Found::CapacityTooLarge(1 << 31), "capacity must be at most 4294967295, got 2147483648"),
+            (Found::WaitingRoomTooLarge(1 << 31), "waiting_room must be at most 4294967295, got 2147483648"),
             (
-                Value::Number(2),
-                "2",
-                Requirement::AtLeastTheCostOfAWaiter(3),
-                "must be at least 3, which a waiter asks for",
+                Found::CapacityBelowWaiter { capacity: 2, cost: 3 },
+                "capacity must be at least 3, which a waiter asks for, got 2",
             ),
-            (Value::Number(9), "9", Requirement::UpToTheCapacity(5), "must be from 1 to the capacity, 5"),
+            (Found::CostOutOfRange { cost: 9, capacity: 5 }, "cost must be from 1 to the capacity, 5, got 9"),
         ] {
-            let (found, told) = (Invalid::found("a", value, requirement), Invalid::new("a", shown, worded));
-            assert_eq!(found.to_string(), told.to_string());
-            let [found, told] = [found, told].map(|invalid| invalid.for_field("b").of("c"));
-            assert_eq!(found, told);
-            assert_eq!((found.field(), found.value().to_string().as_str()), ("b", shown));
-            assert_eq!(found.to_string(), ["c: b ", worded, ", got ", shown].concat());
+            let found = Invalid::from(found);
+            assert_eq!(found.to_string(), text);
+            assert!(text.starts_with(found.field()) && text.ends_with(&found.value().to_string()));
+            let named = found.clone().for_field("parallelism");
+            assert_eq!(named.to_string(), text.replacen(found.field(), "parallelism", 1));
+            assert_eq!((named.field(), named.value().to_string()), ("parallelism", found.value().to_string()));
+            let owned = named.of("bulkhead a");
+            assert_eq!(owned.to_string(), ["bulkhead a: ", &text.replacen(found.field(), "parallelism", 1)].concat());
+            assert_eq!(owned.field(), "parallelism");
         }
     }
 

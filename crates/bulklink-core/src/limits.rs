@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::Invalid;
-use crate::invalid::{Requirement, Value};
+use crate::invalid::Found;
 
 /// The limits of a gate: how much may run at once, how many may wait, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,19 +23,16 @@ impl Limits {
     /// The capacity and the waiting room, if all three limits are in range.
     pub(crate) fn check(&self) -> Result<(u32, u32), Invalid> {
         if self.wait_limit == Some(Duration::ZERO) {
-            return Err(Invalid::found("wait_limit", Value::Text("0s"), Requirement::LongerThanZero));
+            return Err(Found::NoWaitLimit.into());
         }
-        Ok((check_capacity(self.capacity)?, narrow("waiting_room", self.waiting_room)?))
+        let waiting_room = u32::try_from(self.waiting_room);
+        Ok((check_capacity(self.capacity)?, waiting_room.map_err(|_| Found::WaitingRoomTooLarge(self.waiting_room))?))
     }
 }
 
 pub(crate) fn check_capacity(capacity: usize) -> Result<u32, Invalid> {
-    match narrow("capacity", capacity)? {
-        0 => Err(Invalid::number("capacity", 0, Requirement::AtLeast(1))),
+    match u32::try_from(capacity).map_err(|_| Found::CapacityTooLarge(capacity))? {
+        0 => Err(Found::NoCapacity.into()),
         units => Ok(units),
     }
-}
-
-fn narrow(field: &'static str, value: usize) -> Result<u32, Invalid> {
-    u32::try_from(value).map_err(|_| Invalid::number(field, value, Requirement::AtMost(u32::MAX)))
 }

@@ -62,6 +62,13 @@ impl Request {
         self.cost == 1 && !self.has_deadline()
     }
 
+    /// Whether it may come to wait, and not for as long as it takes. `limited` says whether the gate has a limit for all.
+    #[inline]
+    #[must_use]
+    pub const fn may_be_late(&self, limited: bool) -> bool {
+        (limited || self.has_limit() || self.has_deadline()) && self.may_queue
+    }
+
     pub(crate) const fn has_deadline(&self) -> bool {
         self.before.as_nanos() < Instant::FAR_FUTURE.as_nanos()
     }

@@ -59,6 +59,8 @@ const ONE_OFFERED: u64 = 1 << OFFERED;
 const ONE_REJECTED: u64 = 1 << REJECTED;
 /// When this one of their bits is set, it is time to count them elsewhere.
 const MANY_REJECTED: u64 = 1 << (REJECTED + COUNT_BITS - 1);
+/// One more in flight and one less on offer, counted; but for a build that shows what counting costs.
+const ADMISSION: u64 = ONE_ADMITTED.wrapping_sub(ONE_OFFERED).wrapping_add(1);
 const ONE_ADMITTED: u64 = if cfg!(bulklink_no_statistics) { 0 } else { 1 << ADMITTED };
 
 impl Word {
@@ -84,7 +86,7 @@ impl Word {
     #[inline]
     #[must_use]
     pub const fn acquire(self) -> Option<(Word, Grant)> {
-        let after = Word(self.0.wrapping_add(ONE_ADMITTED - ONE_OFFERED + 1));
+        let after = Word(self.0.wrapping_add(ADMISSION));
         if self.0 & (UNITS << OFFERED) == 0 || after.is_held() {
             return None;
         }
@@ -104,9 +106,9 @@ impl Word {
     /// [Admits](Word::acquire) a simple request that may not wait, or [turns it away](Word::turn_away): the two as one step.
     #[inline]
     #[must_use]
-    pub fn decide(self, waiting_room: u32) -> Option<(Word, Result<Grant, Refusal>)> {
+    pub fn decide(self) -> Option<(Word, Result<Grant, Refusal>)> {
         if self.0 & (COMPLETE | UNITS << OFFERED | MANY_REJECTED) == COMPLETE {
-            return Some((Word(self.0 + ONE_REJECTED), Err(Refusal { word: self, waiting_room })));
+            return Some((Word(self.0 + ONE_REJECTED), Err(Refusal(self))));
         }
         self.acquire().map(|(after, grant)| (after, Ok(grant)))
     }
@@ -124,7 +126,7 @@ impl Word {
             HELD => !request.would_expire_at_once(),
             _ => true,
         };
-        is_certain.then_some((Word(self.0 + ONE_REJECTED), Refusal { word: self, waiting_room }))
+        is_certain.then_some((Word(self.0 + ONE_REJECTED), Refusal(self)))
     }
 
     /// Whether nothing can succeed on it, so that it is as good as [`GATE`](Word::GATE).
@@ -187,16 +189,13 @@ impl Word {
 
 /// What somebody is told who was [turned away](Word::turn_away) by a word, in as little as it takes.
 #[derive(Clone, Copy, Debug)]
-pub struct Refusal {
-    word: Word,
-    waiting_room: u32,
-}
+pub struct Refusal(Word);
 
 impl Refusal {
-    /// The same spelled out.
+    /// The same spelled out; `waiting_room` is the gate's.
     #[must_use]
-    pub fn rejection(&self) -> Rejection {
-        let Refusal { word, waiting_room } = *self;
+    pub fn rejection(&self, waiting_room: u32) -> Rejection {
+        let Refusal(word) = *self;
         let (in_flight, capacity) = (word.in_flight(), word.in_flight() + word.offered());
         let (reason, waiting) = match (word.is_closed(), word.is_held()) {
             (true, _) => (Reason::Closed, 0),

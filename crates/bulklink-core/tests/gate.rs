@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bulklink_core::{
     Collected, Entry, Figures, Gate, Grant, Instant, Interval, IntervalError, Invalid, Limits, Reason, Rejection,
-    Request, Snapshot, Ticket,
+    Request, Snapshot, Ticket, Word,
 };
 
 type TestGate = Gate<&'static str>;
@@ -111,6 +111,104 @@ fn an_empty_queue_forgets_the_time() {
     assert_eq!(gate.deadline(&later), Some(at(15)));
 }
 
+/// Queues a request where no wait is measured, without telling the time.
+fn untimed(gate: &mut TestGate) -> Ticket {
+    match gate.enter_untimed(&Request::new()) {
+        Ok(Some(Entry::Queued(ticket))) => ticket,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn granted(gate: &mut TestGate, ticket: Ticket) -> Grant {
+    match gate.collect(ticket) {
+        Collected::Granted(grant) => grant,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_wait_that_ends_some_time_takes_the_time_though_nobody_measures_it() {
+    let limits = Limits { capacity: 1, waiting_room: 1, wait_limit: Some(Duration::from_nanos(10)) };
+    let mut limited = TestGate::new(limits).expect("valid");
+    for (gate, request) in [(&mut gate(1, 1), within(10)), (&mut limited, Request::new())] {
+        gate.measure_waits(false);
+        let _running = grant(gate, 0);
+        assert_eq!(gate.enter_untimed(&request), Ok(None));
+        let ticket = ticket(gate, &request, 5);
+        assert_eq!(gate.deadline(&ticket), Some(at(15)));
+        assert!(gate.needs_now() && !gate.advance_untimed());
+    }
+}
+
+#[test]
+fn a_wait_that_nobody_measures_lets_an_empty_queue_forget_the_time() {
+    let mut gate = gate(1, 2);
+    gate.measure_waits(false);
+    let _running = grant(&mut gate, 1_000_000);
+    let earlier = ticket(&mut gate, &within(10), 1_000_000);
+    gate.cancel(earlier);
+    let _patient = untimed(&mut gate);
+    let later = ticket(&mut gate, &within(10), 5);
+    assert_eq!(gate.deadline(&later), Some(at(15)));
+}
+
+#[test]
+fn a_wait_that_nobody_measures_counts_as_zero_long_whoever_stands_before_it() {
+    let mut gate = gate(1, 2);
+    gate.measure_waits(false);
+    let running = grant(&mut gate, 0);
+    let limited = ticket(&mut gate, &within(100), 0);
+    let patient = ticket(&mut gate, &Request::new(), 0);
+    gate.release(running);
+    gate.advance(at(10));
+    let running = granted(&mut gate, limited);
+    gate.release(running);
+    assert!(gate.advance_untimed());
+    let _running = granted(&mut gate, patient);
+    let snapshot = gate.snapshot();
+    assert_eq!(snapshot.totals.cumulative_wait(), Duration::from_nanos(10), "of the one with a limit");
+}
+
+#[test]
+fn only_the_head_beside_free_units_and_one_who_holds_a_slot_cannot_be_cancelled_without_the_time() {
+    let mut gate = gate(3, 9);
+    let running = [grant(&mut gate, 0), grant(&mut gate, 0)];
+    let head = ticket(&mut gate, &Request::new().cost(3), 0);
+    let behind = ticket(&mut gate, &Request::new(), 0);
+    let another = ticket(&mut gate, &Request::new(), 0);
+    assert_eq!(gate.cancel_untimed(another), Ok(None), "it stands behind");
+    let head = gate.cancel_untimed(head).expect_err("the one behind would fit in");
+    gate.cancel(head);
+    gate.advance(at(0));
+    let next = ticket(&mut gate, &within(10), 0);
+    let last = ticket(&mut gate, &Request::new().before(at(10)), 0);
+    let behind = gate.cancel_untimed(behind).expect_err("its slot is for the next");
+    assert_eq!(gate.cancel_untimed(next), Ok(None), "nothing is free");
+    gate.advance(at(10));
+    assert_eq!(gate.cancel_untimed(last), Ok(None), "it has been turned away");
+    assert_eq!(gate.cancel_untimed(behind), Ok(None), "nobody waits for its slot");
+    for grant in running {
+        gate.release(grant);
+    }
+    assert!(!gate.wants_now() && gate.figures().in_use() == 0);
+}
+
+#[test]
+fn a_word_holds_no_more_than_it_has_bits_for() {
+    let most = Word::MAX_CAPACITY;
+    let mut gate = gate(most, 0);
+    let grants: Vec<_> = (0..most).map(|_| grant(&mut gate, 0)).collect();
+    let full = gate.publish();
+    assert!(full.acquire().is_none());
+    let word = grants.iter().fold(full, |word, grant| word.release(grant).expect("nobody waits"));
+    let (word, last) = word.acquire().expect("all are free");
+    gate.fold(word);
+    assert_eq!((gate.figures().in_flight(), gate.snapshot().peak_in_flight), (1, most));
+    gate.resize(most + 1, at(0)).expect("open");
+    assert_eq!(gate.publish(), Word::GATE);
+    gate.release(last);
+}
+
 #[test]
 fn an_impossible_cost_moves_nobody() {
     let mut gate = gate(1, 1);
@@ -143,6 +241,25 @@ fn parking_gives_back_what_it_displaces() {
     gate.advance(at(1));
     assert_eq!((gate.poll_wake(), gate.poll_wake()), (Some("second"), None));
     assert_eq!(gate.park(&waiting, "too late"), Some("too late"), "it is settled: collect it");
+}
+
+#[test]
+fn whoever_has_a_deadline_is_roused_and_stays_in_line() {
+    let mut gate = gate(1, 3);
+    let running = grant(&mut gate, 0);
+    let requests = [within(9), Request::new(), within(5)];
+    let [late, patient, later] = requests.map(|request| ticket(&mut gate, &request, 0));
+    for (ticket, waker) in [(&late, "late"), (&patient, "patient"), (&later, "later")] {
+        assert_eq!(gate.park(ticket, waker), None);
+    }
+    gate.rouse();
+    assert_eq!([gate.poll_wake(), gate.poll_wake(), gate.poll_wake()], [Some("late"), Some("later"), None]);
+    assert_eq!((gate.parked(&late), gate.parked(&patient)), (None, Some(&"patient")));
+    assert_eq!((gate.figures().waiting(), gate.next_deadline()), (3, Some(at(5))));
+    assert_eq!(gate.park(&late, "anew"), None);
+    gate.release(running);
+    gate.advance(at(1));
+    assert_eq!(gate.poll_wake(), Some("anew"), "still the first");
 }
 
 #[test]

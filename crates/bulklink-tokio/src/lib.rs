@@ -47,10 +47,18 @@
 //! # }
 //! ```
 //!
+//! # The task in the background
+//!
+//! While calls wait with a limit, a bulkhead has one task on each runtime that they wait on, and it shows in the runtime's
+//! metrics. It expires whoever is late there, event handlers included. It holds no bulkhead alive, and ends with it, or when the
+//! time that its timer was set to has come and nobody waits with a limit. Under paused time, that timer is one of those to which
+//! tokio moves the clock.
+//!
 //! # Panics
 //!
-//! A call that has to wait with a limit makes a timer, and tokio panics if that happens outside of a runtime or on one built
-//! without time. The call has then lost its place in the queue, and no slot. Calls without a limit work on any executor.
+//! A call that has to wait with a limit needs a timer, and tokio panics if that is made outside of a runtime or on one built
+//! without time, or on one that is gone while the call still waits. The call has then lost its place in the queue, and no slot.
+//! Calls without a limit work on any executor.
 
 #![forbid(unsafe_code)]
 
@@ -60,6 +68,7 @@
 struct Readme;
 
 mod clock;
+mod home;
 mod sleep;
 
 use std::future::Future;

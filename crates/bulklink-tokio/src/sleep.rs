@@ -4,12 +4,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bulklink::{Instant, Timer};
+use bulklink::{Home, Instant, Timer};
 use pin_project_lite::pin_project;
-use tokio::runtime::{Handle, Id};
+use tokio::runtime::Id;
 use tokio::time::Sleep;
 
 use crate::Tokio;
+use crate::home::{current, home};
 
 impl Timer for Tokio {
     type Sleep = TokioSleep;
@@ -18,10 +19,10 @@ impl Timer for Tokio {
         let sleep = tokio::time::sleep_until(self.to_tokio(deadline));
         TokioSleep { home: current(), deadline, sleep }
     }
-}
 
-fn current() -> Option<Id> {
-    Handle::try_current().ok().map(|handle| handle.id())
+    fn home(&self) -> Option<Home<Self>> {
+        home()
+    }
 }
 
 pin_project! {

@@ -42,8 +42,8 @@ impl<R: Runtime> Bulkhead<R> {
         Builder::new(runtime, label)
     }
 
-    pub(crate) fn new(shared: Shared, runtime: R) -> Self {
-        Bulkhead { handle: Handle { shared: Arc::new(shared) }, runtime }
+    pub(crate) fn new(shared: Arc<Shared>, runtime: R) -> Self {
+        Bulkhead { handle: Handle { shared }, runtime }
     }
 
     /// The bulkhead without its runtime.

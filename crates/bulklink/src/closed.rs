@@ -58,7 +58,7 @@ impl Future for Closed<'_> {
 
 impl fmt::Debug for Closed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Closed").field("label", &self.shared.label).finish_non_exhaustive()
+        f.debug_struct("Closed").field("label", self.shared.label()).finish_non_exhaustive()
     }
 }
 

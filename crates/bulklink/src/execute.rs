@@ -11,7 +11,7 @@ use pin_project_lite::pin_project;
 use crate::shared::Shared;
 use crate::slot::Hold;
 use crate::waiting::Waiting;
-use crate::{Rejection, Timer};
+use crate::{Rejection, Runtime, Timer};
 
 pin_project! {
     /// Waits for a slot, then runs the operation in it. The operation is stored once, in place, and it is gone before its
@@ -35,10 +35,11 @@ impl<S: Deref<Target = Shared>, R: Timer, F> Execute<S, R, F> {
     }
 }
 
-impl<S: Deref<Target = Shared> + Clone, R: Timer, F: Future> Future for Execute<S, R, F> {
+impl<S: Deref<Target = Shared> + Clone, R: Runtime, F: Future> Future for Execute<S, R, F> {
     type Output = Result<F::Output, Rejection>;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as `Waiting::poll_hold`")]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         if this.hold.is_none() {

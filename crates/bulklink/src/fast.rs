@@ -30,8 +30,8 @@ mod imp {
 
         /// What becomes of a simple request that may not wait, if that is certain.
         #[inline]
-        pub(crate) fn decide(&self, waiting_room: u32) -> Option<Result<Grant, Refusal>> {
-            self.apply(Ordering::Acquire, |word| word.decide(waiting_room))
+        pub(crate) fn decide(&self) -> Option<Result<Grant, Refusal>> {
+            self.apply(Ordering::Acquire, Word::decide)
         }
 
         /// Whether it was enough to say so here that an operation has ended.
@@ -43,7 +43,7 @@ mod imp {
         /// A counted rejection of a simple request, if it is certain.
         #[inline]
         pub(crate) fn turn_away(&self, request: &Request, waiting_room: u32) -> Option<Refusal> {
-            self.apply(Ordering::Relaxed, |word| word.turn_away(request, waiting_room))
+            self.apply(Ordering::Acquire, |word| word.turn_away(request, waiting_room))
         }
 
         #[inline]
@@ -64,15 +64,12 @@ mod imp {
             Word::from_bits(self.0.load(Ordering::Relaxed))
         }
 
-        /// Takes the word away, to be folded into the gate. Under the lock only.
+        /// Takes the word away, to be folded into the gate, if anything can have happened to it. Under the lock only.
         #[inline]
-        pub(crate) fn take(&self) -> Word {
-            let word = self.peek();
-            // Nothing succeeds on it, so nobody but the holder of the lock can change it.
-            if word.is_inert() {
-                return word;
-            }
-            Word::from_bits(self.0.swap(Word::GATE.to_bits(), Ordering::Acquire))
+        pub(crate) fn take(&self) -> Option<Word> {
+            // Where nothing succeeds, nobody but the holder of the lock can change it.
+            let is_live = !self.peek().is_inert();
+            is_live.then(|| Word::from_bits(self.0.swap(Word::GATE.to_bits(), Ordering::Acquire)))
         }
 
         /// Puts the gate's word in place, after [`take`](FastPath::take). Under the lock only.
@@ -102,7 +99,7 @@ mod imp {
             None
         }
 
-        pub(crate) fn decide(&self, _waiting_room: u32) -> Option<Result<Grant, Refusal>> {
+        pub(crate) fn decide(&self) -> Option<Result<Grant, Refusal>> {
             None
         }
 
@@ -119,8 +116,8 @@ mod imp {
         }
 
         #[inline]
-        pub(crate) fn take(&self) -> Word {
-            Word::GATE
+        pub(crate) fn take(&self) -> Option<Word> {
+            None
         }
 
         #[inline]

@@ -20,7 +20,7 @@ impl Handle {
     /// The bulkhead's name.
     #[must_use]
     pub fn label(&self) -> &str {
-        &self.shared.label
+        self.shared.label()
     }
 
     /// All figures at this moment. They belong together, and every status has a larger number than the one before.
@@ -37,7 +37,7 @@ impl Handle {
     #[must_use]
     pub fn status(&self) -> Status {
         let snapshot = self.shared.look(|state| state.gate.snapshot());
-        Status { label: Arc::clone(&self.shared.label), snapshot }
+        Status { label: Arc::clone(self.shared.label()), snapshot }
     }
 
     /// Changes the parallelism, or the capacity in units.
@@ -148,7 +148,7 @@ impl Handle {
 
     /// A list that is replaced is dropped outside the lock.
     fn change_handlers(&self, change: impl FnOnce(&Handlers) -> Option<Handlers>) -> bool {
-        let replaced = self.shared.input(|State { gate, handlers }| {
+        let replaced = self.shared.input(|State { gate, handlers, .. }| {
             let changed = change(handlers)?;
             gate.observe(!changed.is_empty());
             Some(core::mem::replace(handlers, changed))

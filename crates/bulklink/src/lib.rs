@@ -44,6 +44,12 @@
 //! Every future here may be dropped in any state: it loses its place in the queue, and never a slot. A slot that was handed to
 //! it and not yet taken goes to the next in line, and is counted as abandoned.
 //!
+//! # Timers
+//!
+//! On a runtime that can run tasks in the background ([`Timer::home`]), all calls that wait with a limit or a deadline share one
+//! timer in a [`Driver`] there. It expires them also where they are not polled, and holds no bulkhead alive. Elsewhere each has a
+//! timer of its own. A call without either has none, and who is late is always for the clock to say.
+//!
 //! # Without std
 //!
 //! With the feature `critical-section` instead of `std`, the crate builds without the standard library and takes its lock from
@@ -63,9 +69,11 @@ extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+mod alarm;
 mod builder;
 mod bulkhead;
 mod closed;
+mod driver;
 mod event;
 mod execute;
 mod fast;
@@ -92,6 +100,7 @@ pub use bulklink_core::{
 pub use builder::Builder;
 pub use bulkhead::Bulkhead;
 pub use closed::Closed;
+pub use driver::{Driver, Home};
 pub use event::{Event, EventHandler};
 pub use execute::Failure;
 pub use handle::Handle;

@@ -14,6 +14,7 @@ use crate::shared::Shared;
 /// How much is taken in one go, so that nobody holds the lock for long. Two under loom, where each step multiplies the search.
 const BATCH: usize = if cfg!(bulklink_loom) { 2 } else { 16 };
 
+#[derive(Default)]
 pub(crate) struct Outputs {
     /// Mostly there is this one and nothing else.
     wake: Option<Waker>,
@@ -31,18 +32,17 @@ struct More {
 }
 
 impl Outputs {
-    /// What the gate gives, or a batch of it.
+    /// Takes what the gate gives, or a batch of it.
     #[inline]
-    pub(crate) fn take(gate: &mut Gate<Waker>, handlers: &Handlers) -> Option<Self> {
-        if !gate.has_output() {
-            return None;
+    pub(crate) fn take(&mut self, gate: &mut Gate<Waker>, handlers: &Handlers) {
+        self.wake = gate.poll_wake();
+        if gate.has_output() {
+            self.more = Some(Box::new(More::take(gate, handlers)));
         }
-        let wake = gate.poll_wake();
-        let more = gate.has_output().then(|| Box::new(More::take(gate, handlers)));
-        Some(Outputs { wake, more })
     }
 
     /// Returns whether there is nothing left to be taken.
+    #[inline]
     pub(crate) fn deliver(self, shared: &Shared) -> bool {
         if let Some(waker) = self.wake {
             wake(waker);
@@ -79,7 +79,7 @@ fn wake(waker: Waker) {
 fn tell(shared: &Shared, events: Vec<bulklink_core::Event>, handlers: &Handlers) {
     let at = shared.now();
     for event in events {
-        let event = Event { label: Arc::clone(&shared.label), at, event };
+        let event = Event { label: Arc::clone(shared.label()), at, event };
         for handler in handlers.iter() {
             call(shared, handler, &event);
         }

@@ -27,8 +27,15 @@ pub enum Reason {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Rejection {
-    label: Arc<str>,
+    by: Arc<Identity>,
     cause: Cause,
+}
+
+/// What a bulkhead is called, and what else never changes. Rejections share it, as they are to be made in no time.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(crate) label: Arc<str>,
+    pub(crate) waiting_room: u32,
 }
 
 #[derive(Clone)]
@@ -41,22 +48,22 @@ enum Cause {
 
 impl Rejection {
     #[inline]
-    pub(crate) fn refused(label: Arc<str>, refusal: Refusal) -> Self {
-        Rejection { label, cause: Cause::Refused(refusal) }
+    pub(crate) fn refused(by: Arc<Identity>, refusal: Refusal) -> Self {
+        Rejection { by, cause: Cause::Refused(refusal) }
     }
 
-    pub(crate) fn rejected(label: Arc<str>, rejection: bulklink_core::Rejection) -> Self {
-        Rejection { label, cause: Cause::Rejected(rejection) }
+    pub(crate) fn rejected(by: Arc<Identity>, rejection: bulklink_core::Rejection) -> Self {
+        Rejection { by, cause: Cause::Rejected(rejection) }
     }
 
-    pub(crate) fn invalid(label: Arc<str>, figures: Figures, invalid: Invalid) -> Self {
-        Rejection { label, cause: Cause::Invalid(Arc::new((invalid, figures))) }
+    pub(crate) fn invalid(by: Arc<Identity>, figures: Figures, invalid: Invalid) -> Self {
+        Rejection { by, cause: Cause::Invalid(Arc::new((invalid, figures))) }
     }
 
     /// What the gate said; nothing where the request was impossible.
     fn by_gate(&self) -> Option<bulklink_core::Rejection> {
         match &self.cause {
-            Cause::Refused(refusal) => Some(refusal.rejection()),
+            Cause::Refused(refusal) => Some(refusal.rejection(self.by.waiting_room)),
             Cause::Rejected(rejection) => Some(*rejection),
             Cause::Invalid(_) => None,
         }
@@ -76,14 +83,14 @@ impl Rejection {
     /// The name of the bulkhead.
     #[must_use]
     pub fn label(&self) -> &str {
-        &self.label
+        &self.by.label
     }
 
     /// The bulkhead's occupancy at that moment.
     #[must_use]
     pub fn figures(&self) -> Figures {
         match &self.cause {
-            Cause::Refused(refusal) => refusal.rejection().figures(),
+            Cause::Refused(refusal) => refusal.rejection(self.by.waiting_room).figures(),
             Cause::Rejected(rejection) => rejection.figures(),
             Cause::Invalid(invalid) => invalid.1,
         }
@@ -115,7 +122,7 @@ impl Rejection {
 /// By what it says, not by how it came about.
 impl PartialEq for Rejection {
     fn eq(&self, other: &Rejection) -> bool {
-        self.label == other.label
+        self.label() == other.label()
             && self.by_gate() == other.by_gate()
             && self.figures() == other.figures()
             && self.as_invalid() == other.as_invalid()
@@ -126,7 +133,7 @@ impl Eq for Rejection {}
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (label, figures) = (&self.label, self.figures());
+        let (label, figures) = (self.label(), self.figures());
         if let Some(invalid) = self.as_invalid() {
             return write!(f, "bulkhead {label}: {invalid}");
         }
@@ -156,7 +163,7 @@ impl fmt::Display for Reason {
 impl fmt::Debug for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rejection")
-            .field("label", &self.label)
+            .field("label", &self.label())
             .field("reason", &self.reason())
             .field("figures", &self.figures())
             .field("waited", &self.waited())

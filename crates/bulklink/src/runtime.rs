@@ -4,6 +4,8 @@ use core::future::Future;
 
 use bulklink_core::Instant;
 
+use crate::Home;
+
 /// A monotonic clock.
 ///
 /// A bulkhead reads it only where time matters: in calls that wait, in those with a deadline, in all calls and releases while
@@ -30,8 +32,22 @@ pub trait Timer: Clock {
     /// waits.
     ///
     /// One that completes early is armed anew: the clock decides who is late, not the timer. At most one lives for each call
-    /// that waits with a deadline.
+    /// that waits with a deadline, or for each [`home`](Timer::home) of theirs; then later ones are made by the driver there.
     fn sleep_until(&self, deadline: Instant) -> Self::Sleep;
+
+    /// The runtime that the call runs on, if it can run tasks in the background. A bulkhead then has one [`Driver`](crate::Driver)
+    /// there, with one timer, instead of a timer for each call that waits with a deadline. `None` unless overridden.
+    ///
+    /// That runtime must be the one whose timers [`sleep_until`](Timer::sleep_until) gives out on this thread. Asked, outside of
+    /// all locks, when a call with a deadline may come to wait, and when it is polled and still waits; so it should be cheap. A
+    /// runtime that drops a driver before its end, as one that ends itself does, need not tell: those who relied on it are woken.
+    /// One that keeps a driver must run it soon after it is woken, whatever the task that woke it does next.
+    fn home(&self) -> Option<Home<Self>>
+    where
+        Self: Runtime,
+    {
+        None
+    }
 }
 
 /// Everything that [`Bulkhead`](crate::Bulkhead) asks of its runtime. Implemented for whatever can lend it.
@@ -41,7 +57,8 @@ pub trait Runtime: Timer + Clone + Send + Sync + 'static {}
 
 impl<R: Timer + Clone + Send + Sync + 'static> Runtime for R {}
 
-/// A way to run a task in the background, for companions that need one. Bulkheads themselves spawn nothing.
+/// A way to run a task in the background, for companions that need one. What bulkheads themselves run there is a
+/// [`Driver`](crate::Driver), through [`Timer::home`].
 pub trait Spawn {
     /// Runs the future to its end, detached.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static);

@@ -1,7 +1,10 @@
 //! What all clones of a bulkhead share: the gate in its lock, and the cycle that every input goes through.
 
+#[cfg(all(test, feature = "std", target_has_atomic = "64", not(any(bulklink_loom, bulklink_lock_only))))]
+mod tests;
+
 use alloc::boxed::Box;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::Waker;
@@ -9,21 +12,25 @@ use core::task::Waker;
 use bulklink_core::{Decision, Figures, Gate, Grant, Instant, Invalid, Request, Ticket};
 
 use crate::Rejection;
+use crate::driver::Drivers;
 use crate::event::Handlers;
 use crate::fast::FastPath;
 use crate::foreign::discard;
 use crate::outputs::Outputs;
+use crate::rejection::Identity;
 use crate::sync::Lock;
 
 pub struct Shared {
     fast: FastPath,
     state: Lock<State>,
-    pub(crate) label: Arc<str>,
+    /// For drivers, which hold no bulkhead alive.
+    pub(crate) this: Weak<Shared>,
+    identity: Arc<Identity>,
     /// By which name the user set the capacity.
     pub(crate) capacity_field: &'static str,
-    waiting_room: u32,
     /// Whether the gate needs the time of everyone who waits.
     times_waits: bool,
+    limits_waits: bool,
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
     handler_panics: AtomicUsize,
 }
@@ -35,15 +42,23 @@ impl RefUnwindSafe for Shared {}
 pub(crate) struct State {
     pub(crate) gate: Gate<Waker>,
     pub(crate) handlers: Handlers,
+    pub(crate) drivers: Drivers,
 }
 
 /// What became of a request.
 pub(crate) enum Entered {
     Granted(Grant),
-    /// In the queue, with the instant from which on it is too late.
-    Queued(Ticket, Option<Instant>),
+    Queued(Ticket, Due),
     /// Turned away. Rejections are large and rare, and take a way of their own, so that the others need not be as large.
     Rejected,
+}
+
+/// When a wait is too late.
+pub(crate) enum Due {
+    Never,
+    At(Instant),
+    /// At an instant at which a driver comes by on this runtime.
+    Driven(u64),
 }
 
 /// What there is to say to one who was turned away.
@@ -59,20 +74,27 @@ impl Shared {
         label: Arc<str>,
         capacity_field: &'static str,
         clock: impl Fn() -> Instant + Send + Sync + 'static,
-    ) -> Self {
-        let waiting_room = gate.figures().waiting_room();
-        let shared = Shared {
+    ) -> Arc<Self> {
+        let limits_waits = gate.limits().wait_limit.is_some();
+        let waiting_room = u32::try_from(gate.figures().waiting_room()).expect("the gate has checked it");
+        let shared = Arc::new_cyclic(|this| Shared {
             fast: FastPath::new(),
-            label,
+            identity: Arc::new(Identity { label, waiting_room }),
             capacity_field,
-            waiting_room: u32::try_from(waiting_room).expect("the gate has checked it"),
-            times_waits: gate.measures_waits() || gate.limits().wait_limit.is_some(),
-            state: Lock::new(State { gate, handlers: Handlers::default() }),
+            times_waits: gate.measures_waits() || limits_waits,
+            limits_waits,
+            state: Lock::new(State { gate, handlers: Handlers::default(), drivers: Drivers::default() }),
+            this: this.clone(),
             clock: Box::new(clock),
             handler_panics: AtomicUsize::new(0),
-        };
+        });
         shared.look(|_| ());
         shared
+    }
+
+    /// The bulkhead's name.
+    pub(crate) fn label(&self) -> &Arc<str> {
+        &self.identity.label
     }
 
     pub(crate) fn now(&self) -> Instant {
@@ -83,20 +105,26 @@ impl Shared {
     /// time along and advances. Whatever the answer displaced is the caller's to drop, outside the lock.
     #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut State) -> T) -> T {
-        let mut outputs = None;
+        let mut outputs = Outputs::default();
         let answer = self.look(|state| {
             let answer = input(state);
-            outputs = state.outputs();
+            state.give(&mut outputs);
             answer
         });
-        self.deliver(outputs);
+        if !outputs.deliver(self) {
+            self.deliver_the_rest();
+        }
         answer
     }
 
-    #[inline]
-    fn deliver(&self, mut outputs: Option<Outputs>) {
-        while let Some(batch) = outputs {
-            outputs = if batch.deliver(self) { None } else { self.look(State::outputs) };
+    #[cold]
+    fn deliver_the_rest(&self) {
+        loop {
+            let mut outputs = Outputs::default();
+            self.look(|state| state.give(&mut outputs));
+            if outputs.deliver(self) {
+                break;
+            }
         }
     }
 
@@ -105,7 +133,9 @@ impl Shared {
     #[inline]
     pub(crate) fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         self.state.with(|state| {
-            state.gate.fold(self.fast.take());
+            if let Some(word) = self.fast.take() {
+                state.gate.fold(word);
+            }
             let answer = look(state);
             self.fast.put(state.gate.publish());
             answer
@@ -122,10 +152,10 @@ impl Shared {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the compiler judges by what the cold path weighs")]
     pub(crate) fn try_enter<T>(&self, request: &Request, make: impl FnOnce(Grant) -> T) -> Result<T, Rejection> {
-        let decided = if request.is_simple() { self.fast.decide(self.waiting_room) } else { None };
+        let decided = if request.is_simple() { self.fast.decide() } else { None };
         match decided {
             Some(Ok(grant)) => Ok(make(grant)),
-            Some(Err(refusal)) => Err(Rejection::refused(Arc::clone(&self.label), refusal)),
+            Some(Err(refusal)) => Err(Rejection::refused(Arc::clone(&self.identity), refusal)),
             None => self.try_enter_gate(request).map(make),
         }
     }
@@ -134,12 +164,12 @@ impl Shared {
     fn try_enter_gate(&self, request: &Request) -> Result<Grant, Rejection> {
         let request = request.now();
         if request.is_simple() {
-            if let Some(refusal) = self.fast.turn_away(&request, self.waiting_room) {
-                return Err(Rejection::refused(Arc::clone(&self.label), refusal));
+            if let Some(refusal) = self.fast.turn_away(&request, self.identity.waiting_room) {
+                return Err(Rejection::refused(Arc::clone(&self.identity), refusal));
             }
         }
         let mut rejection = None;
-        match (self.enter_gate(&request, None, &mut rejection), rejection) {
+        match (self.enter_gate(&request, None, None, &mut rejection), rejection) {
             (Entered::Granted(grant), _) => Ok(grant),
             (_, Some(rejection)) => Err(rejection),
             (_, None) => unreachable!("a request that may not wait"),
@@ -153,26 +183,40 @@ impl Shared {
     }
 
     /// Asks for admission, where that takes more than a look; if it means to wait, `waker` is told when the wait is over.
+    /// One that can be too late is a wait on the runtime that `home` names.
     #[inline]
-    pub(crate) fn enter(&self, request: &Request, waker: &Waker, rejection: &mut Option<Rejection>) -> Entered {
+    pub(crate) fn enter(
+        &self,
+        request: &Request,
+        waker: &Waker,
+        home: impl FnOnce() -> Option<u64>,
+        rejection: &mut Option<Rejection>,
+    ) -> Entered {
         if request.is_simple() {
-            if let Some(refusal) = self.fast.turn_away(request, self.waiting_room) {
-                *rejection = Some(Rejection::refused(Arc::clone(&self.label), refusal));
+            if let Some(refusal) = self.fast.turn_away(request, self.identity.waiting_room) {
+                *rejection = Some(Rejection::refused(Arc::clone(&self.identity), refusal));
                 return Entered::Rejected;
             }
         }
-        self.enter_gate(request, Some(waker), rejection)
+        let home = if request.may_be_late(self.limits_waits) { home() } else { None };
+        self.enter_gate(request, Some(waker), home, rejection)
     }
 
-    fn enter_gate(&self, request: &Request, waker: Option<&Waker>, rejection: &mut Option<Rejection>) -> Entered {
+    fn enter_gate(
+        &self,
+        request: &Request,
+        waker: Option<&Waker>,
+        home: Option<u64>,
+        rejection: &mut Option<Rejection>,
+    ) -> Entered {
         let now = self.fast.peek().wants_now_for(request, self.times_waits).then(|| self.now());
         let mut waker = waker.cloned();
-        let (mut deadline, mut refused) = (None, None);
+        let (mut due, mut refused) = (Due::Never, None);
         let mut ask = |now| {
-            self.input(|State { gate, .. }| {
+            self.input(|State { gate, drivers, .. }| {
                 let decision = gate.decide(request, now, &mut waker);
                 match &decision {
-                    Decision::Queued(ticket) => deadline = gate.deadline(ticket),
+                    Decision::Queued(ticket) => due = drivers.due(home, gate.deadline(ticket)),
                     Decision::Rejected(reason) => refused = Some(Refused::Rejected(gate.rejection(*reason))),
                     Decision::Impossible => {
                         refused = Some(Refused::Impossible(gate.impossible(request), gate.figures()));
@@ -191,7 +235,7 @@ impl Shared {
         }
         match decision {
             Decision::Granted(grant) => Entered::Granted(grant),
-            Decision::Queued(ticket) => Entered::Queued(ticket, deadline),
+            Decision::Queued(ticket) => Entered::Queued(ticket, due),
             _ => {
                 *rejection = refused.map(|refused| self.refused(refused));
                 Entered::Rejected
@@ -203,13 +247,13 @@ impl Shared {
     fn refused(&self, refused: Refused) -> Rejection {
         match refused {
             Refused::Rejected(rejection) => self.rejected(rejection),
-            Refused::Impossible(invalid, figures) => Rejection::invalid(Arc::clone(&self.label), figures, invalid),
+            Refused::Impossible(invalid, figures) => Rejection::invalid(Arc::clone(&self.identity), figures, invalid),
         }
     }
 
     #[cold]
     pub(crate) fn rejected(&self, rejection: bulklink_core::Rejection) -> Rejection {
-        Rejection::rejected(Arc::clone(&self.label), rejection)
+        Rejection::rejected(Arc::clone(&self.identity), rejection)
     }
 
     #[inline]
@@ -258,10 +302,12 @@ impl Shared {
 }
 
 impl State {
-    /// What an input left to be done outside the lock, a batch at a time.
+    /// Gives out what an input left to be done outside the lock, a batch at a time.
     #[inline]
-    fn outputs(&mut self) -> Option<Outputs> {
+    fn give(&mut self, outputs: &mut Outputs) {
         debug_assert!(!self.gate.wants_now(), "whoever lets others in advances");
-        Outputs::take(&mut self.gate, &self.handlers)
+        if self.gate.has_output() {
+            outputs.take(&mut self.gate, &self.handlers);
+        }
     }
 }

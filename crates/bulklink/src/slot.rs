@@ -26,7 +26,7 @@ impl<S: Deref<Target = Shared>> Hold<S> {
     }
 
     fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct(name).field("label", &self.shared.label).field("cost", &self.cost()).finish()
+        f.debug_struct(name).field("label", self.shared.label()).field("cost", &self.cost()).finish()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::task::Waker;
 
-use bulklink_core::{Collected, Gate, Grant, Rejection, Ticket};
+use bulklink_core::{Collected, Gate, Grant, Instant, Rejection, Ticket};
 
 use crate::foreign::discard;
 use crate::shared::{Shared, State};
@@ -15,33 +15,33 @@ pub(crate) enum Standing {
     Rejected,
     /// In the queue, and the task will be woken.
     Waiting,
+    /// The same, after it was woken though nothing was settled.
+    Roused,
     /// In the queue, and another task would be woken.
     Stale,
 }
 
+/// What else there is to say of it.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) rejection: Option<Rejection>,
+    /// Of one in the queue.
+    pub(crate) deadline: Option<Instant>,
+}
+
 /// Takes the ticket and redeems it, or leaves it there and sees to it that `waker` is woken when that can be done.
 #[inline]
-pub(crate) fn poll(
-    shared: &Shared,
-    ticket: &mut Option<Ticket>,
-    waker: &Waker,
-    rejection: &mut Option<Rejection>,
-) -> Standing {
-    match shared.with_ticket(|gate| look(gate, ticket, waker, rejection)) {
+pub(crate) fn poll(shared: &Shared, ticket: &mut Option<Ticket>, waker: &Waker, found: &mut Found) -> Standing {
+    match shared.with_ticket(|gate| look(gate, ticket, waker, found)) {
         // A clone is foreign code, and happens outside the lock. The ticket may be settled by then.
-        Standing::Stale => redeem_or_park(shared, ticket, waker.clone(), rejection),
+        Standing::Stale => redeem_or_park(shared, ticket, waker.clone(), found),
         standing => standing,
     }
 }
 
 #[inline]
-fn look(
-    gate: &mut Gate<Waker>,
-    ticket: &mut Option<Ticket>,
-    waker: &Waker,
-    rejection: &mut Option<Rejection>,
-) -> Standing {
-    match (redeem(gate, ticket, rejection), ticket) {
+fn look(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, waker: &Waker, found: &mut Found) -> Standing {
+    match (redeem(gate, ticket, found), ticket) {
         (Standing::Waiting, Some(ticket)) if !gate.parked(ticket).is_some_and(|parked| parked.will_wake(waker)) => {
             Standing::Stale
         }
@@ -50,33 +50,29 @@ fn look(
 }
 
 #[cold]
-fn redeem_or_park(
-    shared: &Shared,
-    ticket: &mut Option<Ticket>,
-    waker: Waker,
-    rejection: &mut Option<Rejection>,
-) -> Standing {
+fn redeem_or_park(shared: &Shared, ticket: &mut Option<Ticket>, waker: Waker, found: &mut Found) -> Standing {
     let (standing, displaced) = shared.with_ticket(|gate| {
-        let standing = redeem(gate, ticket, rejection);
-        let displaced = match ticket {
-            Some(ticket) => gate.park(ticket, waker),
-            None => Some(waker),
-        };
-        (standing, displaced)
+        let standing = redeem(gate, ticket, found);
+        let Some(ticket) = ticket else { return (standing, Some(waker)) };
+        match gate.park(ticket, waker) {
+            None => (Standing::Roused, None),
+            displaced => (standing, displaced),
+        }
     });
     discard(displaced);
     standing
 }
 
 #[inline]
-fn redeem(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, rejection: &mut Option<Rejection>) -> Standing {
+fn redeem(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, found: &mut Found) -> Standing {
     match gate.collect(ticket.take().expect("a ticket is redeemed once")) {
         Collected::Granted(grant) => Standing::Granted(grant),
-        Collected::Rejected(found) => {
-            *rejection = Some(found);
+        Collected::Rejected(rejection) => {
+            found.rejection = Some(rejection);
             Standing::Rejected
         }
         Collected::Waiting(waiting) => {
+            found.deadline = gate.deadline(&waiting);
             *ticket = Some(waiting);
             Standing::Waiting
         }
@@ -86,15 +82,8 @@ fn redeem(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, rejection: &mut O
 /// Gives the ticket up in whatever state it is. The time matters only to an observer, who is told how long this one had
 /// waited, and to others whom it stood in the way of.
 pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
-    let cancelled = shared.input(|State { gate, .. }| {
-        if gate.is_observed() || gate.needs_now() && gate.is_in_the_way(&ticket) {
-            return Err(ticket);
-        }
-        let displaced = gate.cancel(ticket);
-        gate.advance_untimed();
-        Ok(displaced)
-    });
-    let _displaced = cancelled.unwrap_or_else(|ticket| {
+    let cancelled = shared.input(|State { gate, .. }| gate.cancel_untimed(ticket));
+    let displaced = cancelled.unwrap_or_else(|ticket| {
         let now = shared.now();
         shared.input(|State { gate, .. }| {
             gate.tell(now);
@@ -103,4 +92,5 @@ pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
             displaced
         })
     });
+    discard(displaced);
 }

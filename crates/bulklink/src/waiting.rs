@@ -10,12 +10,12 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
 use bulklink_core::{Grant, Instant, PackedRequest, Request, Ticket};
-use pin_project_lite::pin_project;
 
-use crate::shared::{Entered, Shared};
+use crate::alarm::Alarm;
+use crate::shared::{Due, Entered, Shared};
 use crate::slot::Hold;
-use crate::ticket::{self, Standing};
-use crate::{OwnedSlot, Rejection, Slot, Timer};
+use crate::ticket::{self, Found, Standing};
+use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
 
 /// A wait for a slot, however its bulkhead is held. Kept small, as there is one for everyone who waits.
 pub(crate) struct Waiting<S: Deref<Target = Shared>, R: Timer> {
@@ -33,25 +33,22 @@ enum State<T> {
     Asking(PackedRequest),
     /// Its cost is beyond every capacity.
     AskingTooMuch(Box<Request>),
-    /// The timer is made when the wait begins, and boxed: most calls never wait, and it is as large as all the rest.
+    /// With a timer of its own, if it has a deadline.
     Queued {
         ticket: Option<Ticket>,
-        alarm: Option<Pin<Box<Alarm<T>>>>,
+        alarm: Option<Alarm<T>>,
     },
-}
-
-pin_project! {
-    struct Alarm<T> {
-        deadline: Instant,
-        #[pin]
-        sleep: Option<T>,
-    }
+    /// The driver of this runtime comes by at its deadline.
+    Driven {
+        ticket: Option<Ticket>,
+        home: u64,
+    },
 }
 
 /// Nothing in it is pinned but what is behind a box.
 impl<S: Deref<Target = Shared>, R: Timer> Unpin for Waiting<S, R> {}
 
-impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
+impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
     #[inline]
     pub(crate) fn new(shared: S, runtime: R, request: Request) -> Self {
         let state = match request.pack() {
@@ -80,45 +77,59 @@ impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
         let mut rejection = None;
         let grant = ready!(self.poll_gate(context, &mut rejection));
         let Live { shared, state } = self.live.take().expect("polled just now");
-        let held = match (grant, rejection) {
-            (Some(grant), _) => Ok(Hold::new(shared, grant)),
-            (None, rejection) => Err(rejection.expect("not granted")),
-        };
-        // The timer goes here, which is foreign; the grant is safe by now.
+        // The rest of the wait is dropped last: a timer is foreign, and the grant is safe by then.
+        if let Some(grant) = grant {
+            let hold = Hold::new(shared, grant);
+            drop(state);
+            return Poll::Ready(Ok(hold));
+        }
         drop(state);
-        Poll::Ready(held)
+        Poll::Ready(Err(rejection.expect("not granted")))
     }
 
     /// A grant, or none where there is a rejection. Those are large and rare, and take a way of their own.
     #[inline(never)]
     fn poll_gate(&mut self, context: &mut Context<'_>, rejection: &mut Option<Rejection>) -> Poll<Option<Grant>> {
-        let Live { shared, state } = self.live.as_mut().expect("polled again after it had completed");
+        let Waiting { runtime, live } = self;
+        let Live { shared, state } = live.as_mut().expect("polled again after it had completed");
+        let home = || runtime.home().map(|home| home.id());
         let entered = match state {
-            State::Asking(request) => shared.enter(&request.unpack(), context.waker(), rejection),
-            State::AskingTooMuch(request) => shared.enter(request, context.waker(), rejection),
-            State::Queued { ticket, alarm } => {
-                return poll_queued(shared, ticket, alarm, &self.runtime, context, rejection);
+            State::Asking(request) => shared.enter(&request.unpack(), context.waker(), home, rejection),
+            State::AskingTooMuch(request) => shared.enter(request, context.waker(), home, rejection),
+            State::Queued { ticket, .. } | State::Driven { ticket, .. } => {
+                let mut found = Found::default();
+                let standing = ticket::poll(shared, ticket, context.waker(), &mut found);
+                if let (Standing::Waiting | Standing::Roused, Some(deadline)) = (&standing, found.deadline) {
+                    let is_roused = matches!(standing, Standing::Roused);
+                    return state.wait_on(deadline, is_roused, shared, runtime, context, rejection);
+                }
+                return answer(shared, standing, found, rejection);
             }
         };
-        let (ticket, deadline) = match entered {
+        let (ticket, due) = match entered {
             Entered::Granted(grant) => return Poll::Ready(Some(grant)),
             Entered::Rejected => return Poll::Ready(None),
-            Entered::Queued(ticket, deadline) => (ticket, deadline),
+            Entered::Queued(ticket, due) => (Some(ticket), due),
         };
-        // The ticket comes first: should no timer be made, it is given up with the future.
-        *state = State::Queued { ticket: Some(ticket), alarm: None };
-        if let (Some(deadline), State::Queued { alarm, .. }) = (deadline, state) {
-            let mut made = Box::pin(Alarm { deadline, sleep: None });
-            made.as_mut().arm(&self.runtime, context);
-            *alarm = Some(made);
+        // The ticket comes first: should no timer be made, the next poll makes it, or the future gives it up.
+        *state = match due {
+            Due::Driven(home) => State::Driven { ticket, home },
+            Due::Never | Due::At(_) => State::Queued { ticket, alarm: None },
+        };
+        if let Due::At(deadline) = due {
+            state.watch_the_clock(deadline, shared, runtime, context);
         }
         Poll::Pending
     }
+}
 
+impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
     /// Gives the place in the queue up, if there is one.
     #[cold]
     fn withdraw(&mut self) {
-        if let Some(Live { shared, state: State::Queued { ticket, .. } }) = &mut self.live {
+        if let Some(Live { shared, state: State::Queued { ticket, .. } | State::Driven { ticket, .. } }) =
+            &mut self.live
+        {
             if let Some(ticket) = ticket.take() {
                 ticket::withdraw(shared, ticket);
             }
@@ -126,49 +137,75 @@ impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
     }
 }
 
-/// Who is late is for the clock to say: a timer may be held back.
 #[inline]
-fn poll_queued<R: Timer>(
-    shared: &Shared,
-    ticket: &mut Option<Ticket>,
-    alarm: &mut Option<Pin<Box<Alarm<R::Sleep>>>>,
-    runtime: &R,
-    context: &mut Context<'_>,
-    rejection: &mut Option<Rejection>,
-) -> Poll<Option<Grant>> {
-    let mut found = None;
-    let mut standing = ticket::poll(shared, ticket, context.waker(), &mut found);
-    if let (Standing::Waiting, Some(alarm)) = (&standing, alarm) {
-        let now = runtime.now();
-        if alarm.deadline <= now {
-            shared.advance(now);
-            standing = ticket::poll(shared, ticket, context.waker(), &mut found);
-        } else {
-            alarm.as_mut().arm(runtime, context);
-        }
-    }
+fn answer(shared: &Shared, standing: Standing, found: Found, rejection: &mut Option<Rejection>) -> Poll<Option<Grant>> {
     match standing {
         Standing::Granted(grant) => Poll::Ready(Some(grant)),
         Standing::Rejected => {
-            *rejection = found.map(|found| shared.rejected(found));
+            *rejection = found.rejection.map(|found| shared.rejected(found));
             Poll::Ready(None)
         }
-        Standing::Waiting | Standing::Stale => Poll::Pending,
+        Standing::Waiting | Standing::Roused | Standing::Stale => Poll::Pending,
     }
 }
 
-impl<T: Future<Output = ()>> Alarm<T> {
-    /// Sees to it that the task is woken at the deadline.
-    fn arm<R: Timer<Sleep = T>>(self: Pin<&mut Self>, runtime: &R, context: &mut Context<'_>) {
-        let mut this = self.project();
-        if this.sleep.is_none() {
-            this.sleep.set(Some(runtime.sleep_until(*this.deadline)));
+impl<T: Future<Output = ()>> State<T> {
+    /// Who is late is for the clock to say: a timer may be held back.
+    #[cold]
+    fn wait_on<R: Runtime<Sleep = T>>(
+        &mut self,
+        deadline: Instant,
+        is_roused: bool,
+        shared: &Shared,
+        runtime: &R,
+        context: &mut Context<'_>,
+        rejection: &mut Option<Rejection>,
+    ) -> Poll<Option<Grant>> {
+        let now = runtime.now();
+        if deadline <= now {
+            shared.advance(now);
+            return self.collect(shared, context, rejection);
         }
-        let fired = this.sleep.as_mut().as_pin_mut().is_some_and(|sleep| sleep.poll(context).is_ready());
-        if fired {
-            // Too early. Others get their turn before it is armed anew, or a timer that always is would spin here.
-            this.sleep.set(None);
-            context.waker().wake_by_ref();
+        self.leave_driver(is_roused, runtime);
+        self.watch_the_clock(deadline, shared, runtime, context);
+        Poll::Pending
+    }
+
+    /// Takes the answer that is there once its time is up.
+    fn collect(
+        &mut self,
+        shared: &Shared,
+        context: &Context<'_>,
+        rejection: &mut Option<Rejection>,
+    ) -> Poll<Option<Grant>> {
+        let (State::Queued { ticket, .. } | State::Driven { ticket, .. }) = self else { unreachable!("it waits") };
+        let mut found = Found::default();
+        let standing = ticket::poll(shared, ticket, context.waker(), &mut found);
+        answer(shared, standing, found, rejection)
+    }
+
+    /// A driver that rouses is gone, and one on another runtime than this may never run again. Outside of a runtime there is
+    /// none that would be better.
+    fn leave_driver<R: Runtime>(&mut self, is_roused: bool, runtime: &R) {
+        let State::Driven { ticket, home } = self else { return };
+        if is_roused || runtime.home().is_some_and(|here| here.id() != *home) {
+            *self = State::Queued { ticket: ticket.take(), alarm: None };
+        }
+    }
+
+    /// Sees to it that the task is woken at the deadline. Where a driver was refused, none is asked for again.
+    fn watch_the_clock<R: Runtime<Sleep = T>>(
+        &mut self,
+        deadline: Instant,
+        shared: &Shared,
+        runtime: &R,
+        context: &mut Context<'_>,
+    ) {
+        let State::Queued { ticket, alarm } = self else { return };
+        let home = if alarm.is_none() { runtime.home() } else { None };
+        match home.and_then(|home| shared.drive(runtime, home, deadline)) {
+            Some(home) => *self = State::Driven { ticket: ticket.take(), home },
+            None => alarm.get_or_insert_with(Alarm::unset).arm(deadline, runtime, context),
         }
     }
 }
@@ -186,10 +223,10 @@ impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
     fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.live {
             None => "done",
-            Some(Live { state: State::Queued { .. }, .. }) => "queued",
+            Some(Live { state: State::Queued { .. } | State::Driven { .. }, .. }) => "queued",
             Some(_) => "asking",
         };
-        let label = self.live.as_ref().map(|live| &live.shared.label);
+        let label = self.live.as_ref().map(|live| live.shared.label());
         f.debug_struct(name).field("label", &label).field("state", &state).finish_non_exhaustive()
     }
 }
@@ -211,10 +248,11 @@ impl<'a, R: Timer> SlotFuture<'a, R> {
     }
 }
 
-impl<'a, R: Timer> Future for SlotFuture<'a, R> {
+impl<'a, R: Runtime> Future for SlotFuture<'a, R> {
     type Output = Result<Slot<'a>, Rejection>;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as `poll_hold`")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.poll_hold(context).map_ok(Slot::new)
     }
@@ -243,10 +281,11 @@ impl<R: Timer> OwnedSlotFuture<R> {
     }
 }
 
-impl<R: Timer> Future for OwnedSlotFuture<R> {
+impl<R: Runtime> Future for OwnedSlotFuture<R> {
     type Output = Result<OwnedSlot, Rejection>;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as `poll_hold`")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.poll_hold(context).map_ok(OwnedSlot::new)
     }

@@ -3,7 +3,7 @@
 #![no_std]
 #![no_main]
 
-use bulklink_core::{Gate, Grant, Word};
+use bulklink_core::{Gate, Grant, Refusal, Word};
 use size_probe::Waiter;
 
 size_probe::keep!(
@@ -12,9 +12,10 @@ size_probe::keep!(
     Gate::<Waiter>::measure_waits,
     Gate::<Waiter>::measures_waits,
     Gate::<Waiter>::enter_untimed,
-    Gate::<Waiter>::enter_untimed_parking,
     Gate::<Waiter>::enter,
-    Gate::<Waiter>::enter_parking,
+    Gate::<Waiter>::decide,
+    Gate::<Waiter>::rejection,
+    Gate::<Waiter>::impossible,
     Gate::<Waiter>::park,
     Gate::<Waiter>::is_waiting,
     Gate::<Waiter>::parked,
@@ -22,7 +23,7 @@ size_probe::keep!(
     Gate::<Waiter>::collect,
     Gate::<Waiter>::release,
     Gate::<Waiter>::cancel,
-    Gate::<Waiter>::is_in_the_way,
+    Gate::<Waiter>::cancel_untimed,
     Gate::<Waiter>::resize,
     Gate::<Waiter>::close,
     Gate::<Waiter>::is_closed,
@@ -39,6 +40,7 @@ size_probe::keep!(
     Gate::<Waiter>::next_deadline,
     Gate::<Waiter>::poll_wake,
     Gate::<Waiter>::poll_event,
+    Gate::<Waiter>::rouse,
     Gate::<Waiter>::has_output,
     Gate::<Waiter>::observe,
     Gate::<Waiter>::is_observed,
@@ -52,7 +54,9 @@ size_probe::keep!(
     Word::to_bits,
     Word::acquire,
     Word::release,
+    Word::decide,
     Word::turn_away,
+    Refusal::rejection,
     Word::is_inert,
     Word::wants_now,
     Word::wants_now_for,

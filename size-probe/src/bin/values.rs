@@ -37,6 +37,7 @@ size_probe::keep!(
     Rejection::waited,
     Request::before,
     Request::cost,
+    Request::may_be_late,
     Request::new,
     Request::now,
     Request::within,

@@ -16,8 +16,16 @@ impl<W> Gate<W> {
     /// Moves what can be moved without knowing the time; `false` if it is [needed](Gate::needs_now).
     #[inline]
     pub fn advance_untimed(&mut self) -> bool {
+        if self.queue.len() == 0 {
+            self.mark = Instant::EPOCH;
+            return true;
+        }
+        self.advance_waiting_untimed()
+    }
+
+    fn advance_waiting_untimed(&mut self) -> bool {
         let possible = !self.needs_now();
-        if possible && self.wants_now() {
+        if possible {
             self.advance_to(self.mark);
         }
         possible
@@ -76,13 +84,8 @@ impl<W> Gate<W> {
     }
 
     fn expire(&mut self, place: Place) {
-        let limit = self.queue.deadline(self.queue.waiting(place)).unwrap_or(self.mark);
-        let Waiting { cost, since, waker, .. } = self.queue.leave(place);
-        let waited = self.mark.nanos_since(since);
         self.totals.expired += 1;
-        self.note_settled(EventKind::Expired, cost, waited);
-        self.turn_out(place, Reason::Expired, waited, limit.nanos_since(since));
-        self.wake(waker);
+        self.turn_out(place, Reason::Expired, EventKind::Expired);
     }
 
     #[inline]
@@ -104,9 +107,15 @@ impl<W> Gate<W> {
         self.peaks.wait_nanos = self.peaks.wait_nanos.max(waited_nanos);
     }
 
-    /// Leaves a rejection in the place of a request that has left the line.
-    pub(super) fn turn_out(&mut self, place: Place, reason: Reason, waited_nanos: u64, limit_nanos: u64) {
+    /// Takes a request out of the line and leaves a rejection in its place.
+    #[inline(never)]
+    pub(super) fn turn_out(&mut self, place: Place, reason: Reason, kind: EventKind) {
+        let deadline = self.queue.deadline(self.queue.waiting(place)).unwrap_or(self.mark);
+        let Waiting { cost, since, waker, .. } = self.queue.leave(place);
+        let (waited_nanos, limit_nanos) = (self.mark.nanos_since(since), deadline.nanos_since(since));
+        self.note_settled(kind, cost, waited_nanos);
         let rejection = Rejection { reason, figures: self.figures(), waited_nanos, limit_nanos };
         self.queue.reject(place, rejection);
+        self.wake(waker);
     }
 }

@@ -3,9 +3,8 @@
 use core::fmt;
 
 use super::Gate;
-use crate::invalid::Requirement;
+use crate::invalid::Found;
 use crate::limits::check_capacity;
-use crate::queue::Waiting;
 use crate::{EventKind, Instant, Invalid, Reason, Watch};
 
 /// What a resize did.
@@ -49,10 +48,7 @@ impl<W> Gate<W> {
 
     fn check_queued_costs(&self, capacity: u32) -> Result<(), Invalid> {
         match self.queue.largest_cost() {
-            Some(cost) if cost > capacity => {
-                let requirement = Requirement::AtLeastTheCostOfAWaiter(cost);
-                Err(Invalid::number("capacity", capacity as usize, requirement))
-            }
+            Some(cost) if cost > capacity => Err(Found::CapacityBelowWaiter { capacity, cost }.into()),
             _ => Ok(()),
         }
     }
@@ -91,12 +87,8 @@ impl<W> Gate<W> {
 
     fn turn_out_everyone(&mut self) {
         while let Some((place, _)) = self.queue.first() {
-            let Waiting { cost, since, waker, .. } = self.queue.leave(place);
-            let waited = self.mark.nanos_since(since);
             self.totals.closed_while_waiting += 1;
-            self.note_settled(EventKind::ClosedRejection, cost, waited);
-            self.turn_out(place, Reason::Closed, waited, 0);
-            self.wake(waker);
+            self.turn_out(place, Reason::Closed, EventKind::ClosedRejection);
         }
     }
 

@@ -3,7 +3,7 @@
 use core::num::NonZeroU32;
 
 use super::{Entry, Gate, Grant};
-use crate::invalid::Requirement;
+use crate::invalid::Found;
 use crate::{EventKind, Instant, Invalid, Reason, Rejection, Request, Ticket};
 
 /// What was decided on a request, in as little as it takes.
@@ -99,7 +99,7 @@ impl<W> Gate<W> {
     /// What is wrong with a request of impossible cost.
     #[must_use]
     pub fn impossible(&self, request: &Request) -> Invalid {
-        Invalid::number("cost", request.cost, Requirement::UpToTheCapacity(self.capacity))
+        Found::CostOutOfRange { cost: request.cost, capacity: self.capacity }.into()
     }
 
     /// Whether it matters when this one joins the queue.
@@ -127,8 +127,8 @@ impl<W> Gate<W> {
         }
         let now = now.unwrap_or(Instant::FAR_FUTURE);
         let deadline = request.deadline(now, self.wait_limit);
-        let is_timed = self.measures_waits || deadline < Instant::FAR_FUTURE;
-        let since = if is_timed { now } else { Instant::FAR_FUTURE };
+        let is_measured = self.measures_waits || deadline < Instant::FAR_FUTURE;
+        let since = if is_measured { now } else { Instant::FAR_FUTURE };
         let ticket = self.queue.push(cost, since, deadline, waker);
         self.totals.queued += 1;
         self.totals.queued_units = self.totals.queued_units.wrapping_add(cost.get().into());

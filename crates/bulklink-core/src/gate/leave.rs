@@ -30,7 +30,11 @@ impl<W> Gate<W> {
 
     /// The instant from which on a ticket that still waits is too late.
     #[must_use]
+    #[inline]
     pub fn deadline(&self, ticket: &Ticket) -> Option<Instant> {
+        if !self.queue.has_deadlines() {
+            return None;
+        }
         self.queue.deadline(self.queue.get(ticket)?)
     }
 
@@ -59,30 +63,57 @@ impl<W> Gate<W> {
     ///
     /// Whoever observes and wants the wait in the event exact calls [`tell`](Gate::tell) first.
     pub fn cancel(&mut self, ticket: Ticket) -> Option<W> {
-        if let Some(waiting) = self.queue.withdraw(&ticket) {
-            return self.withdraw(waiting);
-        }
-        if let Ok(Outcome::Granted(granted)) = self.queue.redeem(ticket) {
-            self.abandon(granted);
-        }
-        None
+        let standing = self.queue.standing(&ticket);
+        self.cancel_standing(ticket, standing)
     }
 
-    /// Whether to [cancel](Gate::cancel) this ticket would let others in, so that the time is wanted with it.
-    #[must_use]
-    pub fn is_in_the_way(&self, ticket: &Ticket) -> bool {
-        match self.queue.standing(ticket) {
+    #[inline]
+    fn cancel_standing(&mut self, ticket: Ticket, standing: Standing) -> Option<W> {
+        match standing {
+            Standing::First | Standing::Behind => self.withdraw(ticket),
+            Standing::Granted | Standing::Rejected => {
+                self.give_up(ticket);
+                None
+            }
+        }
+    }
+
+    /// [Cancels](Gate::cancel) a ticket if the time makes no difference to that: it lets nobody else in, or nobody else's time
+    /// counts. Whoever it does let in is let in.
+    ///
+    /// # Errors
+    ///
+    /// The ticket, where the time is needed: call [`tell`](Gate::tell), `cancel` and [`advance`](Gate::advance).
+    #[inline]
+    pub fn cancel_untimed(&mut self, ticket: Ticket) -> Result<Option<W>, Ticket> {
+        let standing = self.queue.standing(&ticket);
+        let is_in_the_way = match standing {
             Standing::First => self.free() > 0,
             Standing::Granted => self.queue.len() > 0,
             Standing::Behind | Standing::Rejected => false,
+        };
+        if self.events.observed || is_in_the_way && self.needs_now() {
+            return Err(ticket);
         }
+        let displaced = self.cancel_standing(ticket, standing);
+        if is_in_the_way {
+            self.advance_untimed();
+        }
+        Ok(displaced)
     }
 
-    fn withdraw(&mut self, waiting: Waiting<W>) -> Option<W> {
+    #[inline]
+    fn withdraw(&mut self, ticket: Ticket) -> Option<W> {
+        let Waiting { cost, since, waker, .. } = self.queue.withdraw(ticket);
         self.totals.cancelled += 1;
-        let waited = self.mark.nanos_since(waiting.since);
-        self.note_settled(EventKind::Cancelled, waiting.cost, waited);
-        waiting.waker
+        self.note_settled(EventKind::Cancelled, cost, self.mark.nanos_since(since));
+        waker
+    }
+
+    fn give_up(&mut self, ticket: Ticket) {
+        if let Ok(Outcome::Granted(granted)) = self.queue.redeem(ticket) {
+            self.abandon(granted);
+        }
     }
 
     fn abandon(&mut self, granted: Granted) {

@@ -221,8 +221,14 @@ impl<W> Gate<W> {
     #[inline]
     fn note_drained(&mut self) {
         if self.is_drained() {
-            self.note(EventKind::Drained, 0);
-            self.watchers.take_all().for_each(|waker| self.wakes.push(waker));
+            self.tell_watchers();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_watchers(&mut self) {
+        self.note(EventKind::Drained, 0);
+        self.watchers.take_all().for_each(|waker| self.wakes.push(waker));
     }
 }

@@ -12,6 +12,12 @@ impl<W> Gate<W> {
         self.wakes.pop()
     }
 
+    /// Has everyone who waits with a deadline look again, though nothing was decided: their wakers are given out, and are to be
+    /// [parked](Gate::park) anew. For whoever relied on something else to [advance](Gate::advance) in time, if that is gone.
+    pub fn rouse(&mut self) {
+        self.queue.take_wakers_of_due(|waker| self.wakes.push(waker));
+    }
+
     /// The next event, in the order in which things happened; `None` when there is no more.
     ///
     /// While the gate is observed, everyone who calls an input owes calls of this until it gives nothing.

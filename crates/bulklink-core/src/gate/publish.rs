@@ -14,31 +14,35 @@ impl<W> Gate<W> {
     #[must_use]
     #[inline]
     pub fn publish(&self) -> Word {
+        if self.queue.len() > 0 {
+            return self.publish_held().with(TIMED, self.needs_now());
+        }
         if !self.fits_a_word() {
-            return Word::GATE.with(TIMED, self.needs_now());
+            return Word::GATE;
         }
         if self.closed {
             return Word::of(self.in_flight, self.free()).with(COMPLETE, true).with(CLOSED, true).with(HELD, true);
         }
-        if self.queue.len() > 0 {
-            return Word::of(self.in_flight, 0)
-                .with(COMPLETE, self.is_full_for_good())
-                .with(TIMED, self.needs_now())
-                .with(HELD, true);
-        }
         let most = self.capacity.min(self.peaks.in_flight);
         Word::of(self.in_flight, most - self.in_flight).with(COMPLETE, most == self.capacity)
+    }
+
+    /// While somebody waits, all that a word can do is turn others away; and only where the time makes no difference: with a
+    /// deadline in the queue, its end could make room.
+    #[inline]
+    fn publish_held(&self) -> Word {
+        let is_full = self.queue.len() == self.waiting_room && self.free() == 0 && !self.queue.has_deadlines();
+        if is_full && self.fits_a_word() {
+            Word::of(self.in_flight, 0).with(COMPLETE, true).with(HELD, true)
+        } else {
+            Word::GATE
+        }
     }
 
     #[inline]
     fn fits_a_word(&self) -> bool {
         let is_plain = self.in_use == self.in_flight && self.in_use <= self.capacity;
         is_plain && self.capacity as usize <= Word::MAX_CAPACITY && !self.events.observed
-    }
-
-    /// Whether whoever comes is turned away, whatever the time. With a deadline in the queue, its end could make room.
-    fn is_full_for_good(&self) -> bool {
-        self.queue.len() == self.waiting_room && self.free() == 0 && !self.queue.has_deadlines()
     }
 
     /// Takes back a word that this gate has [published](Gate::publish), with all that was counted in it.

@@ -57,16 +57,15 @@ impl Deadlines {
     }
 
     pub(super) fn add(&mut self, at: Instant, node: Place, stamp: Stamp) -> Place {
-        if self.in_order.last().is_none_or(|last| self.entries[last].at <= at) {
-            let standing = Standing::Listed(self.in_order.links_of_last());
-            let place = self.entries.insert(Due { at, node, stamp, standing });
+        let is_last = self.in_order.last().is_none_or(|last| self.entries[last].at <= at);
+        let standing = if is_last { Standing::Listed(self.in_order.links_of_last()) } else { Standing::Heaped(0) };
+        let place = self.entries.insert(Due { at, node, stamp, standing });
+        if is_last {
             self.in_order.push_back(&mut self.entries, place);
-            place
         } else {
-            let place = self.entries.insert(Due { at, node, stamp, standing: Standing::Heaped(0) });
             self.others.push(&mut self.entries, place);
-            place
         }
+        place
     }
 
     pub(super) fn remove(&mut self, place: Place) -> Instant {

@@ -9,6 +9,12 @@ pub(super) struct Links {
     next: Option<Place>,
 }
 
+impl Links {
+    pub(super) fn next(self) -> Option<Place> {
+        self.next
+    }
+}
+
 /// What can be in a list.
 pub(super) trait Linked {
     fn links(&self) -> Links;

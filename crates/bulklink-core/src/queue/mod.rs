@@ -136,6 +136,18 @@ impl<W> Queue<W> {
         self.line.iter(&self.nodes).filter_map(|node| node.waiting()).map(|waiting| waiting.cost.get()).max()
     }
 
+    /// Takes the wakers of all who wait with a deadline, in the order of the line.
+    pub(crate) fn take_wakers_of_due(&mut self, mut take: impl FnMut(W)) {
+        let mut next = self.line.first();
+        while let Some(place) = next {
+            let waiting = self.waiting_mut(place);
+            if waiting.due.is_some() {
+                waiting.waker.take().map(&mut take);
+            }
+            next = waiting.links.next();
+        }
+    }
+
     /// Takes a request out of the line and leaves its grant in its place. Returns its waker.
     #[inline]
     pub(crate) fn grant(&mut self, place: Place, waited_nanos: u64) -> Option<W> {
@@ -184,6 +196,7 @@ impl<W> Queue<W> {
         node.waiting_mut()
     }
 
+    #[inline]
     pub(crate) fn standing(&self, ticket: &Ticket) -> Standing {
         match self.node(ticket) {
             Node::Waiting(..) if self.line.first() == Some(ticket.place()) => Standing::First,
@@ -193,12 +206,12 @@ impl<W> Queue<W> {
         }
     }
 
-    /// Gives up the place of a ticket that still waits.
-    pub(crate) fn withdraw(&mut self, ticket: &Ticket) -> Option<Waiting<W>> {
-        self.get(ticket)?;
+    /// Gives up the place of a ticket that still waits, which is not to be asked of any other.
+    #[inline]
+    pub(crate) fn withdraw(&mut self, ticket: Ticket) -> Waiting<W> {
         let Node::Waiting(_, waiting) = self.nodes.remove(ticket.place()) else { unreachable!("{WAITS}") };
         self.unlink(&waiting);
-        Some(waiting)
+        waiting
     }
 
     /// Gives up the place of a ticket that has been settled; hands one that still waits back.

@@ -94,7 +94,7 @@ fn foreign() -> ! {
 impl<T> Index<Place> for Slab<T> {
     type Output = T;
 
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
     fn index(&self, place: Place) -> &T {
         let (chunk, offset) = place.split();
         match &self.chunks[chunk][offset] {
@@ -105,7 +105,7 @@ impl<T> Index<Place> for Slab<T> {
 }
 
 impl<T> IndexMut<Place> for Slab<T> {
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
     fn index_mut(&mut self, place: Place) -> &mut T {
         match self.cell(place) {
             Cell::Full(item) => item,

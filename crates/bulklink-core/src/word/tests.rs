@@ -103,7 +103,8 @@ fn it_turns_away_only_whom_the_gate_would() {
             };
             let hurried = request.has_limit();
             let certain = f.complete && f.rejected <= COUNTS / 2 && (f.closed || !hurried);
-            let turned_away = word(f).turn_away(request, waiting_room).map(|(after, it)| (after, it.rejection()));
+            let turned_away =
+                word(f).turn_away(request, waiting_room).map(|(after, it)| (after, it.rejection(waiting_room)));
             let seen = turned_away.map(|(after, rejection)| (fields(after), rejection.reason()));
             let after = Fields { rejected: f.rejected + 1, ..f };
             assert_eq!(seen, reason.filter(|_| certain).map(|reason| (after, reason)), "{f:?} {request:?}");
@@ -121,8 +122,8 @@ fn it_turns_away_only_whom_the_gate_would() {
 fn who_will_not_wait_is_decided_on_as_by_the_two_steps() {
     for f in all().into_iter().filter(|f| !f.closed || f.offered == 0) {
         let acquired = word(f).acquire().map(|(after, _)| (after, None));
-        let turned_away = word(f).turn_away(&Request::new().now(), 7).map(|(after, it)| (after, Some(it.rejection())));
-        let decided = word(f).decide(7).map(|(after, it)| (after, it.err().map(|it| it.rejection())));
+        let turned_away = word(f).turn_away(&Request::new().now(), 7).map(|(after, it)| (after, Some(it.rejection(7))));
+        let decided = word(f).decide().map(|(after, it)| (after, it.err().map(|it| it.rejection(7))));
         assert_eq!(decided, acquired.or(turned_away), "{f:?}");
     }
 }
@@ -131,7 +132,7 @@ fn who_will_not_wait_is_decided_on_as_by_the_two_steps() {
 fn nothing_succeeds_on_an_inert_word() {
     for f in all().into_iter().filter(|f| f.in_flight > 0 && word(*f).is_inert()) {
         assert!(word(f).acquire().is_none() && word(f).release(&Grant::ONE).is_none());
-        assert!(word(f).turn_away(&Request::new().now(), 0).is_none() && word(f).decide(0).is_none());
+        assert!(word(f).turn_away(&Request::new().now(), 0).is_none() && word(f).decide().is_none());
     }
     assert!(Word::GATE.is_inert());
 }

@@ -211,8 +211,9 @@ impl World {
         let before = self.word.filter(|_| request.is_simple())?;
         let room = u32::try_from(self.model.waiting_room).expect("small worlds");
         let admitted = before.acquire().map(|(after, grant)| (after, Entry::Granted(grant)));
-        let turned_away =
-            || before.turn_away(request, room).map(|(after, refusal)| (after, Entry::Rejected(refusal.rejection())));
+        let turned_away = || {
+            before.turn_away(request, room).map(|(after, refusal)| (after, Entry::Rejected(refusal.rejection(room))))
+        };
         let (after, entry) = admitted.or_else(turned_away)?;
         self.word = Some(after);
         Some(entry)

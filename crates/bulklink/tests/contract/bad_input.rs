@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bulklink::{Bulkhead, Invalid, Limits, Reason, Request, ResizeError};
+use bulklink::{Bulkhead, Instant, Invalid, Limits, Reason, Request, ResizeError};
 
 use crate::{builder, bulkhead, executor};
 
@@ -75,6 +75,20 @@ fn an_impossible_cost_comes_before_a_deadline_and_after_closed() {
     bulkhead.close();
     assert_eq!(bulkhead.try_slot_with(past).expect_err("closed").reason(), Reason::Closed);
     assert_eq!(bulkhead.status().totals.closed_before_queue, 1);
+}
+
+/// Where a plain request is turned away at a glance.
+#[test]
+fn an_impossible_cost_and_a_deadline_that_is_past_come_before_no_room() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let _running = bulkhead.try_slot().expect("free");
+    let reason = |request| bulkhead.try_slot_with(request).expect_err("full").reason();
+    assert_eq!([0, 2].map(|cost| reason(Request::new().cost(cost))), [Reason::InvalidCost; 2]);
+    assert_eq!(reason(Request::new().before(Instant::EPOCH)), Reason::Expired);
+    assert_eq!(reason(Request::new()), Reason::Saturated);
+    let totals = bulkhead.status().totals;
+    assert_eq!((totals.rejected(), totals.saturated, totals.expired_before_queue), (2, 1, 1));
 }
 
 #[test]

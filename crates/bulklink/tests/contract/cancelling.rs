@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use bulklink::Totals;
 
@@ -103,4 +103,26 @@ fn the_operation_is_dropped_before_its_slot_is_given_back() {
         task.cancel();
         assert_eq!(bulkhead.status().in_flight, 0);
     }
+}
+
+#[test]
+fn polled_again_after_the_end_it_panics_and_takes_nothing() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let mut context = Context::from_waker(Waker::noop());
+    let mut at_once = Box::pin(bulkhead.slot());
+    let Poll::Ready(Ok(running)) = at_once.as_mut().poll(&mut context) else { panic!("free") };
+    let mut queued = Box::pin(bulkhead.slot());
+    assert!(queued.as_mut().poll(&mut context).is_pending());
+    let mut rejected = Box::pin(bulkhead.slot());
+    assert!(matches!(rejected.as_mut().poll(&mut context), Poll::Ready(Err(_))));
+    drop(running);
+    assert!(matches!(queued.as_mut().poll(&mut context), Poll::Ready(Ok(_))));
+    for mut over in [at_once, queued, rejected] {
+        let again = catch_unwind(AssertUnwindSafe(|| over.as_mut().poll(&mut context).is_ready()));
+        let message = again.expect_err("it has completed").downcast::<String>().expect("a message");
+        assert_eq!(*message, "polled again after it had completed");
+    }
+    let totals = bulkhead.status().totals;
+    assert_eq!((totals.admitted, totals.finished, totals.rejected()), (2, 2, 1));
 }

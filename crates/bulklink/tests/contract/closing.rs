@@ -2,7 +2,7 @@
 
 use bulklink::{Reason, ResizeError};
 
-use crate::{bulkhead, call, executor, reason, slot};
+use crate::{builder, bulkhead, call, executor, reason, slot};
 
 #[test]
 fn closing_rejects_waiters_and_newcomers_and_lets_work_go_on() {
@@ -21,6 +21,20 @@ fn closing_rejects_waiters_and_newcomers_and_lets_work_go_on() {
     assert!(!bulkhead.status().is_drained());
     drop(running);
     assert!(bulkhead.status().is_drained());
+}
+
+#[test]
+fn a_rejection_after_the_end_has_the_figures_of_its_moment() {
+    let executor = executor();
+    let bulkhead = builder(&executor).capacity(4).waiting_room(2).build().expect("valid");
+    let mut running = vec![bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
+    bulkhead.close();
+    for in_use in [2, 1, 0] {
+        let figures = bulkhead.try_slot().expect_err("closed").figures();
+        assert_eq!((figures.in_flight(), figures.in_use(), figures.capacity()), (in_use, in_use, 4));
+        assert_eq!((figures.waiting(), figures.waiting_room()), (0, 2));
+        running.pop();
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -232,5 +233,47 @@ fn an_old_reading_of_another_thread_hands_no_slot_to_one_who_was_late() {
     runtime.1.lock().expect("no panic").push_back(while_released);
     drop(running);
     let Poll::Ready(Err(rejection)) = waiting.as_mut().poll(&mut context) else { panic!("the slot came too late") };
+    assert_eq!(rejection.reason(), Reason::Expired);
+}
+
+/// A runtime that cannot make a timer at first, as a task may be polled before its runtime is there.
+#[derive(Clone, Default)]
+struct Reluctant(FakeClock, Arc<AtomicUsize>);
+
+impl Clock for Reluctant {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Timer for Reluctant {
+    type Sleep = bulklink::testing::FakeSleep;
+
+    fn sleep_until(&self, deadline: Instant) -> Self::Sleep {
+        assert!(self.1.fetch_add(1, SeqCst) > 0, "no runtime, on purpose");
+        self.0.sleep_until(deadline)
+    }
+}
+
+#[test]
+fn a_timer_that_could_not_be_made_is_made_by_the_next_poll() {
+    let runtime = Reluctant::default();
+    let bulkhead = Bulkhead::builder_on(runtime.clone(), "test").parallelism(1).waiting_room(1).wait_limit(ms(10));
+    let bulkhead = bulkhead.build().expect("valid");
+    let _running = bulkhead.try_slot().expect("free");
+    let mut waiting = pin!(bulkhead.slot());
+    let mut context = Context::from_waker(Waker::noop());
+    let refused = catch_unwind(AssertUnwindSafe(|| waiting.as_mut().poll(&mut context).is_ready()));
+    assert!(refused.is_err() && bulkhead.status().waiting == 1, "the place is kept");
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    assert_eq!(runtime.0.next_timer(), Some(runtime.now() + ms(10)), "it will be woken");
+    runtime.0.advance(ms(10));
+    let Poll::Ready(Err(rejection)) = waiting.as_mut().poll(&mut context) else { panic!("it is late") };
     assert_eq!(rejection.reason(), Reason::Expired);
 }

@@ -4,8 +4,10 @@
 mod admission;
 mod bad_input;
 mod cancelling;
+mod clock;
 mod closing;
 mod deadlines;
+mod driver;
 mod events;
 mod faults;
 mod resizing;

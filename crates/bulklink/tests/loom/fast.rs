@@ -268,3 +268,78 @@ fn a_heavy_request_holds_the_word_until_it_is_done() {
         other.join().unwrap();
     });
 }
+
+#[test]
+fn nobody_passes_one_who_waits_by_the_word() {
+    model(1, 1).explore(|bulkhead| {
+        warm(bulkhead, 1);
+        let held = bulkhead.try_slot_owned().unwrap();
+        let call = Call::new(bulkhead).queued();
+        let pass = beside(bulkhead, |bulkhead| bulkhead.try_slot().is_ok());
+        drop(held);
+        assert!(!pass.join().unwrap(), "the slot is that of the one who waits");
+        drop(call.granted());
+        drop(bulkhead.try_slot().unwrap());
+    });
+}
+
+#[test]
+fn a_call_that_leaves_while_a_slot_is_given_back_leaves_it_to_the_word() {
+    let withdrawn = model(1, 1).explore(|bulkhead| {
+        warm(bulkhead, 1);
+        let held = bulkhead.try_slot_owned().unwrap();
+        let call = Call::new(bulkhead).queued();
+        let leave = thread::spawn(move || drop(call));
+        drop(held);
+        leave.join().unwrap();
+        drop(bulkhead.try_slot().unwrap());
+        let totals = bulkhead.status().totals;
+        assert_eq!((totals.admitted, totals.finished), (3 + totals.abandoned, 3));
+        (totals.cancelled, totals.abandoned)
+    });
+    assert_eq!(withdrawn, BTreeSet::from([(0, 1), (1, 0)]));
+}
+
+/// The large one comes and goes by the lock, the small one by the word, and they exclude each other.
+#[test]
+fn the_lock_and_the_word_show_each_other_what_was_done() {
+    model(2, 0).explore(|bulkhead| {
+        warm(bulkhead, 2);
+        let entries = Arc::new(AtomicUsize::new(0));
+        let work = {
+            let entries = Arc::clone(&entries);
+            move |bulkhead: &Front, request| {
+                let admitted = bulkhead.try_slot_with(request).ok().map(|_slot| {
+                    let before = entries.load(Ordering::Relaxed);
+                    entries.store(before + 1, Ordering::Relaxed);
+                });
+                usize::from(admitted.is_some())
+            }
+        };
+        let other = beside(bulkhead, {
+            let work = work.clone();
+            move |bulkhead| work(bulkhead, Request::new().cost(2))
+        });
+        let admitted = work(bulkhead, Request::new()) + other.join().unwrap();
+        assert_eq!(entries.load(Ordering::Relaxed), admitted);
+    });
+}
+
+#[test]
+fn who_finds_it_closed_sees_what_was_done_before() {
+    let closed = model(1, 0).explore(|bulkhead| {
+        let done = Arc::new(AtomicUsize::new(0));
+        let other = beside(bulkhead, {
+            let done = Arc::clone(&done);
+            move |bulkhead| {
+                let closed = bulkhead.try_slot().is_err();
+                assert!(!closed || done.load(Ordering::Relaxed) == 1);
+                closed
+            }
+        });
+        done.store(1, Ordering::Relaxed);
+        bulkhead.close();
+        other.join().unwrap()
+    });
+    assert_eq!(closed, BTreeSet::from([false, true]));
+}

@@ -50,15 +50,22 @@ impl Timer for ByHand {
 pub(crate) struct Model {
     parallelism: usize,
     waiting_room: usize,
+    measures_waits: bool,
     preemptions: Option<usize>,
 }
 
 /// A model of a bulkhead with these limits.
 pub(crate) fn model(parallelism: usize, waiting_room: usize) -> Model {
-    Model { parallelism, waiting_room, preemptions: None }
+    Model { parallelism, waiting_room, measures_waits: true, preemptions: None }
 }
 
 impl Model {
+    /// Of a bulkhead that measures no waits.
+    pub(crate) fn unmeasured(mut self) -> Self {
+        self.measures_waits = false;
+        self
+    }
+
     /// Leaves out executions in which threads are interrupted more often than this, for models too large to be searched whole.
     pub(crate) fn preemptions(mut self, most: usize) -> Self {
         self.preemptions = Some(most);
@@ -86,7 +93,7 @@ impl Model {
     where
         O: Ord + Debug + Send + 'static,
     {
-        let (parallelism, waiting_room) = (self.parallelism, self.waiting_room);
+        let (parallelism, waiting_room, measured) = (self.parallelism, self.waiting_room, self.measures_waits);
         let outcomes = Arc::new(Mutex::new(BTreeSet::new()));
         let executions = Arc::new(AtomicUsize::new(0));
         let mut builder = Builder::new();
@@ -96,7 +103,8 @@ impl Model {
             move || {
                 let clock = ByHand::new();
                 let builder = Bulkhead::builder_on(clock.clone(), "loom").parallelism(parallelism);
-                let bulkhead = builder.waiting_room(waiting_room).build().expect("sound limits");
+                let builder = builder.waiting_room(waiting_room).measure_waits(measured);
+                let bulkhead = builder.build().expect("sound limits");
                 let outcome = scenario(&bulkhead, &clock);
                 check_settled(&bulkhead);
                 outcomes.lock().unwrap().insert(outcome);

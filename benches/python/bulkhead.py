@@ -1,0 +1,46 @@
+"""Times the Python bulklink as the Rust scenes time ours: nanoseconds an operation, as JSON."""
+
+import asyncio
+import json
+import statistics
+import time
+
+from bulklink import AsyncBulkhead
+
+ROUNDS = 7
+UNCONTENDED = 20_000
+TASKS = 1_000
+EACH = 20
+
+
+async def uncontended() -> float:
+    """A slot is taken and given back, while nobody waits."""
+    bulkhead = AsyncBulkhead(label="bench", parallelism=10, waiting_room=TASKS)
+    start = time.perf_counter_ns()
+    for _ in range(UNCONTENDED):
+        async with bulkhead.slot():
+            pass
+    return (time.perf_counter_ns() - start) / UNCONTENDED
+
+
+async def hand_off() -> float:
+    """Tasks share ten slots: each acquires, yields while it holds, and releases, over and over."""
+    bulkhead = AsyncBulkhead(label="bench", parallelism=10, waiting_room=TASKS)
+
+    async def task() -> None:
+        for _ in range(EACH):
+            async with bulkhead.slot():
+                await asyncio.sleep(0)
+
+    start = time.perf_counter_ns()
+    await asyncio.gather(*(task() for _ in range(TASKS)))
+    return (time.perf_counter_ns() - start) / (TASKS * EACH)
+
+
+def median(scene) -> float:
+    """The middle of all rounds, after one to warm up."""
+    times = [asyncio.run(scene()) for _ in range(ROUNDS + 1)]
+    return statistics.median(times[1:])
+
+
+print(json.dumps({"uncontended": median(uncontended), "hand-off": median(hand_off)}))

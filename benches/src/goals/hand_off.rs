@@ -1,0 +1,89 @@
+//! *hand-off*: a thousand tasks on one thread of tokio's share ten permits. Each acquires, yields while it holds, and releases,
+//! over and over. What the tasks cost by themselves is in both figures.
+
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use crate::goal::{Goal, Row};
+use crate::peers::{bulkhead, limited};
+use crate::scene::{Meter, Pace, Scene};
+use crate::work::tasks;
+
+/// At once.
+const LIMIT: usize = 10;
+/// Together, all tasks do so many.
+pub(crate) const OPERATIONS: usize = 20_000;
+/// Longer than anyone waits here.
+const LONG: Duration = Duration::from_secs(10);
+
+pub(crate) fn goal() -> Goal {
+    let (exact, limit) = ("1,000 tasks, limit 10: exact waits", "1,000 tasks, limit 10: with a wait limit");
+    let rows = vec![
+        Row::time(exact, "tokio acquire", slot(1_000), acquire(1_000)).at_most(1.25),
+        Row::time(limit, "tokio timeout(acquire)", with_limit(), with_timeout()).at_most(0.90),
+        Row::time(exact, "async-lock", slot(1_000), async_lock(1_000)),
+        Row::time(exact, "asyncband", slot(1_000), asyncband(1_000)),
+        Row::time(exact, "throttle-net", slot(1_000), throttle_net(1_000)),
+    ];
+    Goal { id: "hand-off", rows }
+}
+
+fn scene(name: &str, body: impl Fn(usize, Meter<'_>) + 'static) -> Scene {
+    Scene::new(format!("hand-off/{name}"), body).pace(Pace::Fixed(OPERATIONS))
+}
+
+/// Tasks own what they use. A few kilobytes a round are not worth a reference count in what is measured.
+fn leak<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
+pub(crate) fn slot(number: usize) -> Scene {
+    scene("slot", move |operations, meter| {
+        let bulkhead = leak(bulkhead(LIMIT));
+        tasks(number, operations, meter, || bulkhead.slot());
+    })
+}
+
+pub(crate) fn acquire(number: usize) -> Scene {
+    scene("tokio acquire", move |operations, meter| {
+        let semaphore = leak(Semaphore::new(LIMIT));
+        tasks(number, operations, meter, || semaphore.acquire());
+    })
+}
+
+fn with_limit() -> Scene {
+    scene("slot with a wait limit", |operations, meter| {
+        let bulkhead = leak(limited(LIMIT, LONG));
+        tasks(1_000, operations, meter, || bulkhead.slot());
+    })
+}
+
+fn with_timeout() -> Scene {
+    scene("tokio timeout(acquire)", |operations, meter| {
+        let semaphore = leak(Semaphore::new(LIMIT));
+        tasks(1_000, operations, meter, || timeout(LONG, semaphore.acquire()));
+    })
+}
+
+pub(crate) fn async_lock(number: usize) -> Scene {
+    scene("async-lock acquire", move |operations, meter| {
+        let semaphore = leak(async_lock::Semaphore::new(LIMIT));
+        tasks(number, operations, meter, || semaphore.acquire());
+    })
+}
+
+pub(crate) fn asyncband(number: usize) -> Scene {
+    scene("asyncband acquire", move |operations, meter| {
+        let semaphore = leak(asyncband::semaphore::Semaphore::new(LIMIT));
+        tasks(number, operations, meter, || semaphore.acquire(1));
+    })
+}
+
+fn throttle_net(number: usize) -> Scene {
+    scene("throttle-net acquire", move |operations, meter| {
+        let bulkhead = leak(throttle_net::Bulkhead::new(10));
+        tasks(number, operations, meter, || bulkhead.acquire());
+    })
+}

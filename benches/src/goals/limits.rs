@@ -1,0 +1,103 @@
+//! *limits*: waits that may end by the clock: how they begin, and what it costs when very many end at once.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, yield_now};
+use tokio::time::timeout;
+
+use crate::goal::{Goal, Row};
+use crate::peers::{limited, tokio_runtime};
+use crate::scene::{Meter, Pace, Scene};
+use crate::work::{enqueue, now};
+
+const WAITERS: usize = 10_000;
+const LATE: usize = 100_000;
+/// Longer than anyone waits here.
+const LONG: Duration = Duration::from_secs(10);
+/// Longer than it takes to queue all who are to be late.
+const SHORT: Duration = Duration::from_secs(1);
+
+pub(crate) fn goal() -> Goal {
+    let rows = vec![
+        Row::time("queue with a wait limit", "tokio timeout(acquire)", queue(), queue_tokio()).at_most(0.85),
+        Row::time("100,000 waiters expire: processor time", "tokio timeout(acquire)", late(), late_tokio())
+            .at_most(0.95),
+    ];
+    Goal { id: "limits", rows }
+}
+
+fn queue() -> Scene {
+    let scene = Scene::new("limits/queue slot", |operations, meter| {
+        let bulkhead = limited(1, LONG);
+        let _held = bulkhead.try_slot().expect("there is room for one");
+        enqueue(operations, meter, || bulkhead.slot());
+    });
+    scene.pace(Pace::Fixed(WAITERS))
+}
+
+fn queue_tokio() -> Scene {
+    let scene = Scene::new("limits/queue tokio timeout(acquire)", |operations, meter| {
+        let semaphore = Semaphore::new(1);
+        let _held = semaphore.try_acquire().expect("there is room for one");
+        enqueue(operations, meter, || timeout(LONG, semaphore.acquire()));
+    });
+    scene.pace(Pace::Fixed(WAITERS))
+}
+
+fn late() -> Scene {
+    let scene = Scene::new("limits/expire slot", |operations, meter| {
+        let bulkhead: &'static _ = Box::leak(Box::new(limited(1, SHORT)));
+        let _held = now(|| bulkhead.slot()).expect("there is room for one");
+        expire(operations, meter, || async { bulkhead.slot().await.is_err() });
+    });
+    scene.pace(Pace::Once(LATE)).cpu()
+}
+
+fn late_tokio() -> Scene {
+    let scene = Scene::new("limits/expire tokio timeout(acquire)", |operations, meter| {
+        let semaphore: &'static _ = Box::leak(Box::new(Semaphore::new(1)));
+        let _held = semaphore.try_acquire().expect("there is room for one");
+        expire(operations, meter, || async { timeout(SHORT, semaphore.acquire()).await.is_err() });
+    });
+    scene.pace(Pace::Once(LATE)).cpu()
+}
+
+/// Tasks that all wait until they are late, as they then say. They are queued before the meter begins, and all are late within.
+fn expire<F>(tasks: usize, meter: Meter<'_>, wait: impl Fn() -> F)
+where
+    F: Future<Output = bool> + Send + 'static,
+{
+    let runtime = tokio_runtime();
+    let start = Instant::now();
+    let mut waiting = runtime.block_on(queued(tasks, wait));
+    assert!(start.elapsed() < SHORT, "too slow: some were late before all were queued");
+    meter(&mut || {
+        runtime.block_on(async {
+            for task in waiting.drain(..) {
+                assert!(task.await.expect("no task panics"), "there is no room");
+            }
+        });
+    });
+}
+
+/// The tasks, once each has been polled.
+async fn queued<F>(tasks: usize, wait: impl Fn() -> F) -> Vec<JoinHandle<bool>>
+where
+    F: Future<Output = bool> + Send + 'static,
+{
+    let begun = Arc::new(AtomicUsize::new(0));
+    let task = |begun: Arc<AtomicUsize>, wait: F| async move {
+        begun.fetch_add(1, Relaxed);
+        wait.await
+    };
+    let waiting = (0..tasks).map(|_| tokio::spawn(task(Arc::clone(&begun), wait()))).collect();
+    while begun.load(Relaxed) < tasks {
+        yield_now().await;
+    }
+    waiting
+}

@@ -1,0 +1,13 @@
+//! *python*: the library of the same name and behaviour, on asyncio; `benches/python` has the script.
+
+use crate::goal::{Figure, Goal, Row};
+
+pub(crate) fn goal() -> Goal {
+    let rows = vec![
+        Row::new("slot + drop", PEER, Figure::Python("uncontended/slot", "uncontended")).at_most(1.0 / 1_000.0),
+        Row::new("1,000 tasks, limit 10", PEER, Figure::Python("hand-off/slot", "hand-off")).at_most(1.0 / 80.0),
+    ];
+    Goal { id: "python", rows }
+}
+
+const PEER: &str = "Python bulklink 0.6.0";

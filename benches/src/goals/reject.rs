@@ -1,0 +1,33 @@
+//! *reject*: a counted rejection, with label and figures, built and dropped; the peer's is a bare word.
+
+use tokio::sync::Semaphore;
+
+use crate::goal::{Goal, Row};
+use crate::peers::bulkhead;
+use crate::scene::Scene;
+use crate::work::repeat;
+
+pub(crate) fn goal() -> Goal {
+    let what = "try_slot rejected";
+    let rows = vec![
+        Row::instructions(what, "tokio try_acquire failing", rejected(), refused()).at_most(2.0),
+        Row::time(what, "tokio try_acquire failing", rejected(), refused()),
+    ];
+    Goal { id: "reject", rows }
+}
+
+fn rejected() -> Scene {
+    Scene::new("reject/try_slot", |operations, meter| {
+        let bulkhead = bulkhead(1);
+        let _held = bulkhead.try_slot().expect("there is room for one");
+        repeat(operations, meter, || bulkhead.try_slot().expect_err("there is no room"));
+    })
+}
+
+fn refused() -> Scene {
+    Scene::new("reject/tokio try_acquire", |operations, meter| {
+        let semaphore = Semaphore::new(1);
+        let _held = semaphore.try_acquire().expect("there is room for one");
+        repeat(operations, meter, || semaphore.try_acquire().expect_err("there is no room"));
+    })
+}

@@ -1,0 +1,188 @@
+//! Instructions of one operation, by callgrind: counted in [`callgrind`], read back from what gungraun leaves.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use walkdir::WalkDir;
+
+use super::float;
+use crate::goals;
+use crate::scene::Scene;
+
+/// So many that what surrounds them is a rounding error.
+const OPERATIONS: usize = 1_000;
+
+/// What gungraun calls the scenes, before their place in the list.
+const ID: &str = "scenes_";
+
+/// Performs a scene: once to warm up where that can be, and once to be counted.
+pub fn count(scene: &Scene) {
+    scene.perform(scene.operations(OPERATIONS), &mut |work| {
+        work();
+        callgrind(work);
+    });
+}
+
+/// Callgrind counts from entering here to leaving: no set-up, no clean-up. It goes by the name.
+#[inline(never)]
+pub fn callgrind(work: &mut dyn FnMut()) {
+    work();
+}
+
+/// What callgrind counted, an operation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// All instructions.
+    pub all: f64,
+    /// Those of each function of ours by itself, without what it calls.
+    pub within: BTreeMap<String, f64>,
+}
+
+impl Counts {
+    /// Instructions in functions of ours whose names hold one of the words.
+    #[must_use]
+    pub fn within(&self, words: &[&str]) -> f64 {
+        let holds = |name: &str| words.iter().any(|word| name.to_lowercase().contains(word));
+        self.within.iter().filter(|(name, _)| holds(name)).map(|(_, count)| count).sum()
+    }
+}
+
+/// Instructions an operation, by scene, from what is in the folder that gungraun was given.
+///
+/// # Errors
+///
+/// If a summary isn't what it should be.
+pub fn read(home: &Path) -> Result<BTreeMap<String, Counts>> {
+    let scenes = goals::counted();
+    let mut counts = BTreeMap::new();
+    for entry in WalkDir::new(home) {
+        let entry = entry?;
+        if entry.file_name() == "summary.json" {
+            let read = read_scene(&scenes, entry.path());
+            counts.extend([read.with_context(|| format!("in {}", entry.path().display()))?]);
+        }
+    }
+    ensure!(!counts.is_empty(), "no summaries below {}", home.display());
+    Ok(counts)
+}
+
+/// A scene's name and counts, from its summary and from callgrind's own file beside it.
+fn read_scene(scenes: &[Scene], summary: &Path) -> Result<(String, Counts)> {
+    let (place, instructions) = parse(&fs::read_to_string(summary)?)?;
+    let scene = scenes.get(place).with_context(|| format!("there is no scene {place}"))?;
+    let operations = float(scene.operations(OPERATIONS) as u128);
+    let out = summary.with_file_name(format!("callgrind.scene.{ID}{place}.out"));
+    let out = fs::read_to_string(&out).with_context(|| format!("cannot read {}", out.display()))?;
+    let within = functions(&out);
+    let sum: u64 = within.values().sum();
+    ensure!(sum == instructions, "the functions have {sum} instructions in all, and the summary {instructions}");
+    let ours = within.into_iter().filter(|(name, _)| is_ours(name));
+    let within = ours.map(|(name, count)| (name, float(count.into()) / operations)).collect();
+    Ok((scene.name.clone(), Counts { all: float(instructions.into()) / operations, within }))
+}
+
+/// Instructions of each function by itself, by name. In callgrind's format, a line of numbers is a cost of the function above it, but
+/// for that behind a `calls=`, which is what was called.
+fn functions(out: &str) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    let (mut function, mut called) = ("", false);
+    for line in out.lines() {
+        match (line.strip_prefix("fn="), cost(line)) {
+            (Some(name), _) => function = name,
+            (None, Some(cost)) if !called => {
+                *counts.entry(function.to_owned()).or_default() += cost;
+            }
+            _ => {}
+        }
+        called = line.starts_with("calls=");
+    }
+    counts
+}
+
+/// The second number of a line that has two.
+fn cost(line: &str) -> Option<u64> {
+    let (position, cost) = line.split_once(' ')?;
+    position.trim_start_matches('+').parse::<i64>().ok()?;
+    cost.trim().parse().ok()
+}
+
+fn is_ours(function: &str) -> bool {
+    function.contains("bulklink") && !function.contains("bulklink_benches")
+}
+
+/// The scene's place in the list, and the instructions of all its operations.
+fn parse(summary: &str) -> Result<(usize, u64)> {
+    let summary: Value = serde_json::from_str(summary)?;
+    let id = summary["id"].as_str().context("the summary has no id")?;
+    let place = id.strip_prefix(ID).and_then(|place| place.parse().ok());
+    let place = place.with_context(|| format!("id is `{id}`, not `{ID}` and a number"))?;
+    let instructions = summary.pointer("/profiles/0/data/total/metrics/Ir/values/new").and_then(Value::as_u64);
+    let instructions = instructions.context("the summary has no new Ir")?;
+    ensure!(instructions > 0, "nothing was counted: callgrind found no function to begin with");
+    Ok((place, instructions))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(id: &str, metrics: &str) -> String {
+        format!(r#"{{"id": "{id}", "profiles": [{{"data": {{"parts": [], "total": {{"metrics": {metrics}}}}}}}]}}"#)
+    }
+
+    #[test]
+    fn a_summary_says_which_scene_and_how_many() {
+        let text = summary("scenes_12", r#"{"Ir": {"values": {"new": 96820}}}"#);
+        assert_eq!(parse(&text).unwrap(), (12, 96_820));
+    }
+
+    #[test]
+    fn a_summary_of_another_kind_is_an_error_that_names_what_is_amiss() {
+        let ir = r#"{"Ir": {"values": {"new": 1}}}"#;
+        for (text, error) in [
+            (summary("other_1", ir), "id is `other_1`, not `scenes_` and a number"),
+            (
+                summary("scenes_1", r#"{"Ir": {"values": {"new": 0}}}"#),
+                "nothing was counted: callgrind found no function to begin with",
+            ),
+            (summary("scenes_1", r#"{"Ir": {"values": {"old": 1}}}"#), "the summary has no new Ir"),
+            ("{}".to_owned(), "the summary has no id"),
+        ] {
+            assert_eq!(parse(&text).unwrap_err().to_string(), error);
+        }
+    }
+
+    #[test]
+    fn a_function_is_charged_with_what_it_does_itself_and_the_words_pick_it() {
+        let out = "events: Ir\nsummary: 9\n\nfn=bulklink::outputs::Outputs::take\n0 3000\ncfn=bulklink::b\ncalls=2 0 \n0 5000\n+1 1000\n\n\
+                   fn=bulklink::b\n0 5000\n\nfn=main\n0 7\n";
+        let counts = functions(out);
+        let expected = [("bulklink::b", 5_000), ("bulklink::outputs::Outputs::take", 4_000), ("main", 7)];
+        assert_eq!(counts, expected.map(|(name, count)| (name.to_owned(), count)).into());
+        let within = counts.into_iter().map(|(name, count)| (name, float(count.into()))).collect();
+        let counts = Counts { all: 9_000.0, within };
+        assert_eq!((counts.within(&["outputs", "event"]), counts.within(&["event"])), (4_000.0, 0.0));
+    }
+
+    #[test]
+    fn neither_peers_nor_the_benches_themselves_are_ours() {
+        assert!(is_ours("<bulklink::slot::Hold<S> as core::ops::drop::Drop>::drop"));
+        assert!(
+            !is_ours("tokio::sync::semaphore::Semaphore::acquire")
+                && !is_ours("bulklink_benches::goals::observe::goal")
+        );
+    }
+
+    #[test]
+    fn a_scene_is_warmed_up_and_then_counted_once() {
+        let scene = Scene::new("any", |_, meter| {
+            let mut runs = 0;
+            meter(&mut || runs += 1);
+            assert_eq!(runs, 2);
+        });
+        count(&scene);
+    }
+}

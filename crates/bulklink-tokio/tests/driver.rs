@@ -1,0 +1,281 @@
+//! The task in the background that expires those who wait: what may stop it, and whom that must not hold up.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::mpsc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bulklink_tokio::{Bulkhead, OwnedSlot, Reason, Rejection, Request};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::yield_now;
+use tokio::time::{Instant, timeout};
+
+const LIMIT: Duration = Duration::from_millis(20);
+const HOUR: Duration = Duration::from_secs(3600);
+/// Nobody waits that long unless the test fails.
+const LONG: Duration = Duration::from_secs(10);
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().expect("a runtime")
+}
+
+/// A bulkhead whose only slot is taken for good.
+fn taken() -> Bulkhead {
+    let bulkhead = Bulkhead::builder("taken").parallelism(1).waiting_room(9).wait_limit(LIMIT).build().expect("valid");
+    std::mem::forget(bulkhead.try_slot());
+    bulkhead
+}
+
+/// The same, without a limit of its own.
+fn patient() -> Bulkhead {
+    let bulkhead = Bulkhead::builder("patient").parallelism(1).waiting_room(99).build().expect("valid");
+    std::mem::forget(bulkhead.try_slot());
+    bulkhead
+}
+
+type Call = Pin<Box<dyn Future<Output = Result<OwnedSlot, Rejection>> + Send>>;
+
+fn call(bulkhead: &Bulkhead, limit: Duration) -> Call {
+    Box::pin(bulkhead.slot_owned_with(Request::new().within(limit)))
+}
+
+/// A call that is polled once on this runtime, from nowhere.
+fn queued(bulkhead: &Bulkhead, limit: Duration) -> Call {
+    let mut call = call(bulkhead, limit);
+    assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    call
+}
+
+fn queued_on(runtime: &Runtime, bulkhead: &Bulkhead) -> Call {
+    let _entered = runtime.enter();
+    queued(bulkhead, LIMIT)
+}
+
+/// Lets tasks run until so many wait.
+async fn waiting(bulkhead: &Bulkhead, calls: usize) {
+    while bulkhead.status().waiting < calls {
+        yield_now().await;
+    }
+}
+
+/// Sees a call run out of time, and says how long that took.
+async fn expires(call: impl Future<Output = Result<OwnedSlot, Rejection>>) -> Duration {
+    let begun = Instant::now();
+    let answer = timeout(LONG, call).await.expect("nothing holds it up");
+    assert_eq!(answer.expect_err("the slot is taken").reason(), Reason::Expired);
+    assert!(begun.elapsed() < LONG, "only the test's own timeout saw that it was late");
+    begun.elapsed()
+}
+
+fn tasks() -> usize {
+    Handle::current().metrics().num_alive_tasks()
+}
+
+/// Timers of tokio are exact to a millisecond.
+fn is_about(waited: Duration, limit: Duration) -> bool {
+    waited >= limit && waited <= limit + Duration::from_millis(2)
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_who_wait_share_one_task() {
+    let bulkhead = taken();
+    let calls: Vec<_> = (0..5).map(|_| tokio::spawn(expires(call(&bulkhead, LIMIT)))).collect();
+    yield_now().await;
+    assert_eq!((tasks(), bulkhead.status().waiting), (6, 5));
+    for call in calls {
+        assert!(is_about(call.await.expect("no panic"), LIMIT));
+    }
+}
+
+/// Who waits takes no more room than this, and allocates nothing for the wait.
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn the_future_is_small() {
+    let bulkhead = taken();
+    assert_eq!((size_of_val(&bulkhead.slot()), size_of_val(&bulkhead.slot_owned())), (32, 32));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_is_held_and_never_polled_again_stalls_nobody() {
+    let bulkhead = taken();
+    let _first = queued(&bulkhead, LIMIT / 2);
+    let _nearer = queued(&bulkhead, LIMIT / 4);
+    yield_now().await;
+    let _nearest = queued(&bulkhead, LIMIT / 8);
+    assert!(is_about(expires(call(&bulkhead, LIMIT)).await, LIMIT));
+    assert_eq!(bulkhead.status().totals.expired, 4);
+}
+
+#[test]
+fn a_runtime_that_is_dropped_stalls_nobody_on_another() {
+    let (bulkhead, first, second) = (taken(), runtime(), runtime());
+    drop(first.spawn(expires(call(&bulkhead, LIMIT))));
+    first.block_on(waiting(&bulkhead, 1));
+    let call = second.spawn(expires(call(&bulkhead, LIMIT)));
+    second.block_on(waiting(&bulkhead, 2));
+    drop(first);
+    second.block_on(call).expect("no panic");
+}
+
+#[test]
+fn a_runtime_that_nobody_runs_stalls_nobody_on_another() {
+    let (bulkhead, idle, driven) = (taken(), runtime(), runtime());
+    let _held = queued_on(&idle, &bulkhead);
+    driven.block_on(expires(call(&bulkhead, LIMIT)));
+    // Its own driver is still there, and does its work when it gets to run.
+    idle.block_on(async {
+        expires(call(&bulkhead, LIMIT)).await;
+        yield_now().await;
+        assert_eq!(tasks(), 0);
+    });
+}
+
+#[test]
+fn a_call_that_moves_to_another_runtime_is_expired_there() {
+    let (bulkhead, idle, driven) = (taken(), runtime(), runtime());
+    let moved = queued_on(&idle, &bulkhead);
+    driven.block_on(expires(moved));
+    let moved = queued_on(&driven, &bulkhead);
+    drop(driven);
+    idle.block_on(expires(moved));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nearer_deadline_brings_it_forward_before_it_runs_and_after() {
+    for settled in [false, true] {
+        let bulkhead = patient();
+        let _far = queued(&bulkhead, HOUR);
+        if settled {
+            yield_now().await;
+        }
+        assert!(is_about(expires(call(&bulkhead, LIMIT)).await, LIMIT), "settled: {settled}");
+        assert_eq!(bulkhead.status().waiting, 1);
+    }
+}
+
+/// On many threads a driver is armed while deadlines nearer than its own arrive.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nearer_deadlines_from_all_sides_are_kept() {
+    for _ in 0..50 {
+        let bulkhead = patient();
+        let calls: Vec<_> = (1..=8).map(|far| tokio::spawn(expires(call(&bulkhead, HOUR / 8 * (9 - far))))).collect();
+        let near: Vec<_> = (0..8).map(|_| tokio::spawn(expires(call(&bulkhead, Duration::from_millis(2))))).collect();
+        for call in near {
+            call.await.expect("in time");
+        }
+        calls.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+}
+
+/// A task that has just been woken, or made, may not run before the one that did it lets go of its thread.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_that_blocks_its_thread_stalls_nobody() {
+    for woken in [false, true] {
+        let bulkhead = patient();
+        let held = woken.then(|| queued(&bulkhead, HOUR));
+        if woken {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let (ended, end) = mpsc::channel::<()>();
+        let (blocks, blocked) = tokio::sync::oneshot::channel();
+        let blocking = tokio::spawn({
+            let bulkhead = bulkhead.clone();
+            async move {
+                let _held = queued(&bulkhead, LIMIT);
+                blocks.send(()).expect("the test goes on");
+                end.recv_timeout(LONG).is_ok()
+            }
+        });
+        blocked.await.expect("it blocks");
+        tokio::spawn(expires(call(&bulkhead, LIMIT))).await.expect("no panic");
+        ended.send(()).ok();
+        assert!(blocking.await.expect("no panic"), "held up until the thread was free, woken: {woken}");
+        drop(held);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_ends_with_its_bulkhead() {
+    for settled in [false, true] {
+        let bulkhead = patient();
+        let far = queued(&bulkhead, HOUR);
+        if settled {
+            yield_now().await;
+        }
+        assert_eq!(tasks(), 1);
+        drop((far, bulkhead));
+        let begun = Instant::now();
+        yield_now().await;
+        assert_eq!((tasks(), begun.elapsed()), (0, Duration::ZERO), "settled: {settled}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_ends_when_its_time_has_come_and_nobody_waits() {
+    let bulkhead = patient();
+    drop(queued(&bulkhead, LIMIT));
+    tokio::time::sleep(LIMIT / 2).await;
+    assert_eq!(tasks(), 1, "somebody else may come");
+    tokio::time::sleep(LIMIT).await;
+    assert_eq!(tasks(), 0);
+    assert!(is_about(expires(call(&bulkhead, LIMIT)).await, LIMIT));
+}
+
+/// Every call panics itself: none counts on a driver that never came to be.
+#[test]
+fn a_runtime_without_time_panics_in_the_call_and_nothing_is_lost() {
+    let bulkhead = taken();
+    let timeless = Builder::new_current_thread().build().expect("a runtime");
+    for _ in 0..2 {
+        let waited = timeless.block_on(async {
+            let waited = catch_unwind(AssertUnwindSafe(|| drop(queued(&bulkhead, LIMIT))));
+            yield_now().await;
+            assert_eq!(tasks(), 0);
+            waited
+        });
+        assert!(waited.is_err(), "tokio has no timer to give");
+        assert_eq!(bulkhead.status().waiting, 0);
+    }
+    runtime().block_on(expires(call(&bulkhead, LIMIT)));
+}
+
+#[test]
+fn outside_of_a_runtime_the_call_panics_though_there_is_a_driver_elsewhere() {
+    let (bulkhead, elsewhere) = (taken(), runtime());
+    let held = queued_on(&elsewhere, &bulkhead);
+    for _ in 0..2 {
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(queued(&bulkhead, LIMIT)))).is_err());
+        assert_eq!(bulkhead.status().waiting, 1);
+    }
+    elsewhere.block_on(expires(held));
+}
+
+/// Tokio says so to whoever polls a timer, so whoever counts on a driver must be polled.
+#[test]
+fn a_call_that_outlives_its_runtime_on_another_thread_is_not_forgotten() {
+    let bulkhead = patient();
+    let ending = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+    let outlives = std::thread::spawn({
+        let (handle, call) = (ending.handle().clone(), call(&bulkhead, HOUR));
+        move || handle.block_on(call)
+    });
+    ending.block_on(waiting(&bulkhead, 1));
+    drop(ending);
+    assert!(outlives.join().is_err(), "its runtime is gone");
+    assert_eq!(bulkhead.status().waiting, 0);
+}
+
+/// It spawns nothing any more. Tokio says so itself to whoever polls a timer.
+#[test]
+fn on_a_runtime_that_shuts_down_nobody_waits_for_ever() {
+    let bulkhead = taken();
+    let ending = runtime();
+    let handle = ending.handle().clone();
+    drop(ending);
+    let _entered = handle.enter();
+    let mut late = pin!(call(&bulkhead, LIMIT));
+    let polled = catch_unwind(AssertUnwindSafe(|| late.as_mut().poll(&mut Context::from_waker(Waker::noop()))));
+    assert!(!matches!(polled, Ok(Poll::Pending)), "it hangs");
+}

@@ -1,0 +1,160 @@
+//! What takes no lock, and what reads the clock before it: shown by holding the lock.
+
+use core::future::Future;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+use std::time::Duration;
+
+use crate::testing::{FakeClock, FakeSleep};
+use crate::{Builder, Bulkhead, Clock, Instant, OwnedSlot, Reason, Rejection, Request, Timer};
+
+type Front = Bulkhead<FakeClock>;
+type Outcome = Result<(), Reason>;
+
+/// Waited for in full only by a test that fails.
+const LONG: Duration = Duration::from_secs(10);
+
+fn front(waiting_room: usize) -> Front {
+    Bulkhead::builder_on(FakeClock::new(), "test").capacity(1).waiting_room(waiting_room).build().expect("valid")
+}
+
+/// What a thread comes to while this one holds the lock; `None` if it comes to nothing for so long.
+fn while_locked<T: Send + 'static>(
+    front: &Front,
+    patience: Duration,
+    work: impl FnOnce(&Front) -> T + Send + 'static,
+) -> Option<T> {
+    let (send, answer) = mpsc::channel();
+    let worker = front.clone();
+    let (early, thread) = front.handle().shared.state.with(|_| {
+        let thread = thread::spawn(move || drop(send.send(work(&worker))));
+        (answer.recv_timeout(patience).ok(), thread)
+    });
+    thread.join().expect("no panic");
+    early
+}
+
+fn outcome<T>(answer: Result<T, Rejection>) -> Outcome {
+    answer.map(drop).map_err(|rejection| rejection.reason())
+}
+
+fn try_once(front: &Front) -> Outcome {
+    outcome(front.try_slot())
+}
+
+fn poll_once(front: &Front) -> Outcome {
+    match pin!(front.slot()).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => outcome(answer),
+        Poll::Pending => panic!("it has to wait"),
+    }
+}
+
+#[test]
+fn who_is_admitted_and_leaves_takes_no_lock() {
+    let front = front(1);
+    drop(front.try_slot());
+    assert_eq!(while_locked(&front, LONG, try_once), Some(Ok(())));
+    assert_eq!(while_locked(&front, LONG, poll_once), Some(Ok(())));
+    assert_eq!(front.status().totals.finished, 3);
+}
+
+#[test]
+fn who_finds_no_room_takes_no_lock() {
+    let front = front(0);
+    let _running = front.try_slot().expect("free");
+    assert_eq!(while_locked(&front, LONG, try_once), Some(Err(Reason::Saturated)));
+    assert_eq!(while_locked(&front, LONG, poll_once), Some(Err(Reason::Saturated)));
+    assert_eq!(front.status().totals.saturated, 2);
+}
+
+#[test]
+fn who_finds_no_room_to_wait_takes_no_lock() {
+    let front = front(1);
+    let _running = front.try_slot().expect("free");
+    assert_eq!(while_locked(&front, LONG, try_once), Some(Err(Reason::Saturated)));
+    let mut waiting = pin!(front.slot());
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert_eq!(while_locked(&front, LONG, try_once), Some(Err(Reason::Saturated)));
+    assert_eq!(while_locked(&front, LONG, poll_once), Some(Err(Reason::Saturated)));
+    assert_eq!(front.status().totals.saturated, 3);
+}
+
+#[test]
+fn who_comes_after_the_end_takes_no_lock() {
+    let front = front(1);
+    let _running = front.try_slot().expect("free");
+    front.close();
+    assert_eq!(while_locked(&front, LONG, try_once), Some(Err(Reason::Closed)));
+    assert_eq!(while_locked(&front, LONG, poll_once), Some(Err(Reason::Closed)));
+    assert_eq!(front.status().totals.closed_before_queue, 2);
+}
+
+/// Else what these tests hold would not be the lock.
+#[test]
+fn a_status_takes_the_lock() {
+    assert!(while_locked(&front(0), Duration::from_millis(10), |front| front.status()).is_none());
+}
+
+/// A clock that reports when it is read.
+#[derive(Clone)]
+struct Reporting(FakeClock, Sender<()>);
+
+impl Clock for Reporting {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        self.1.send(()).ok();
+        self.0.now()
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Timer for Reporting {
+    type Sleep = FakeSleep;
+
+    fn sleep_until(&self, deadline: Instant) -> FakeSleep {
+        self.0.sleep_until(deadline)
+    }
+}
+
+/// How often the clock is read by who comes while all is taken, and by who then gives back what it waits for: before they
+/// have the lock, and in all.
+fn readings(measured: bool, limit: Option<Duration>, request: Request<Instant>) -> [(usize, usize); 2] {
+    let (send, reports) = mpsc::channel();
+    let builder = Bulkhead::builder_on(Reporting(FakeClock::new(), send), "test").capacity(1).waiting_room(1);
+    let builder = limit.into_iter().fold(builder.measure_waits(measured), Builder::wait_limit);
+    let front = builder.build().expect("valid");
+    let lock = &front.handle().shared.state;
+    let running: OwnedSlot = front.try_slot_owned().expect("free");
+    let mut waiting = std::boxed::Box::pin(front.slot_owned_with(request));
+    let (early, thread) = lock.with(|_| {
+        let thread = thread::spawn(move || {
+            assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            waiting
+        });
+        (usize::from(reports.recv_timeout(LONG).is_ok()), thread)
+    });
+    let _waiting = thread.join().expect("no panic");
+    let came = (early, early + reports.try_iter().count());
+    let (early, thread) = lock.with(|_| {
+        let thread = thread::spawn(move || drop(running));
+        (usize::from(reports.recv_timeout(LONG).is_ok()), thread)
+    });
+    thread.join().expect("no panic");
+    [came, (early, early + reports.try_iter().count())]
+}
+
+/// So that the lock is taken once.
+#[test]
+fn who_will_need_the_time_reads_it_before_the_lock() {
+    let some = Duration::from_millis(10);
+    assert_eq!(readings(true, None, Request::new()), [(1, 1); 2]);
+    assert_eq!(readings(false, Some(some), Request::new()), [(1, 1); 2]);
+    assert_eq!(readings(false, None, Request::new().within(some)), [(1, 1); 2]);
+    assert_eq!(readings(false, None, Request::new().before(FakeClock::new().now() + some)), [(1, 1); 2]);
+}

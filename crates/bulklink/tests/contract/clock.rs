@@ -1,0 +1,183 @@
+//! When the clock is read: by those who wait, by deadlines, and by releases while somebody waits. And waits nobody measures.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use bulklink::testing::{Executor, FakeClock, FakeSleep};
+use bulklink::{Builder, Bulkhead, Clock, Instant, OwnedSlot, Reason, Rejection, Request, Timer};
+
+use crate::ms;
+
+/// A fake clock that counts how often it is read.
+#[derive(Clone, Default)]
+struct Counted(FakeClock, Arc<AtomicUsize>);
+
+impl Counted {
+    /// How often it was read while this ran.
+    fn reads<T>(&self, work: impl FnOnce() -> T) -> (usize, T) {
+        let before = self.1.load(SeqCst);
+        let result = work();
+        (self.1.load(SeqCst) - before, result)
+    }
+}
+
+impl Clock for Counted {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        self.1.fetch_add(1, SeqCst);
+        self.0.now()
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Timer for Counted {
+    type Sleep = FakeSleep;
+
+    fn sleep_until(&self, deadline: Instant) -> FakeSleep {
+        self.0.sleep_until(deadline)
+    }
+}
+
+type Front = Bulkhead<Counted>;
+type Call = bulklink::testing::Task<Result<OwnedSlot, Rejection>>;
+
+fn setting() -> (Counted, Executor, Builder<Counted>) {
+    let clock = Counted::default();
+    let builder = Bulkhead::builder_on(clock.clone(), "test").capacity(2).waiting_room(2);
+    (clock.clone(), Executor::new(clock.0), builder)
+}
+
+/// A call that waits, polled once.
+fn call(executor: &mut Executor, bulkhead: &Front, request: Request<Instant>) -> Call {
+    let call = executor.spawn(bulkhead.slot_owned_with(request));
+    executor.run_until_idle();
+    call
+}
+
+fn slot(call: &Call) -> OwnedSlot {
+    call.output().expect("the call has ended").expect("it was admitted")
+}
+
+#[test]
+fn nobody_reads_it_while_nobody_waits() {
+    let (clock, mut executor, builder) = setting();
+    let bulkhead = builder.wait_limit(ms(10)).build().expect("valid");
+    let (reads, ()) = clock.reads(|| {
+        for _ in 0..3 {
+            let heavy = bulkhead.try_slot_with(Request::new().cost(2)).expect("free");
+            assert!(bulkhead.try_slot().is_err());
+            drop(heavy);
+            let both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
+            assert!(bulkhead.try_slot().is_err());
+            drop(both);
+            drop(slot(&call(&mut executor, &bulkhead, Request::new().within(ms(5)))));
+        }
+        drop(bulkhead.status());
+    });
+    assert_eq!(reads, 0);
+}
+
+#[test]
+fn it_is_read_once_by_who_waits_by_who_comes_meanwhile_and_by_a_release() {
+    let (clock, mut executor, builder) = setting();
+    let bulkhead = builder.build().expect("valid");
+    let both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
+    let (reads, waiting) = clock.reads(|| call(&mut executor, &bulkhead, Request::new()));
+    assert_eq!(reads, 1, "to queue");
+    assert_eq!(clock.reads(|| bulkhead.try_slot().expect_err("full")).0, 1, "to be turned away while somebody waits");
+    let [first, second] = both;
+    assert_eq!(clock.reads(|| drop(first)).0, 1, "to hand a slot over");
+    assert_eq!(clock.reads(|| drop(second)).0, 0, "to give one back for which nobody waits");
+    assert_eq!(clock.reads(|| executor.run_until_idle()).0, 0, "to take it");
+    drop(slot(&waiting));
+}
+
+#[test]
+fn it_is_read_once_for_a_deadline() {
+    let (clock, _executor, builder) = setting();
+    let bulkhead = builder.build().expect("valid");
+    let request = Request::new().before(clock.0.now() + ms(5));
+    assert_eq!(clock.reads(|| drop(bulkhead.try_slot_with(request).expect("in time"))).0, 1);
+}
+
+#[test]
+fn it_is_read_by_a_withdrawal_only_where_somebody_else_may_gain() {
+    let (clock, mut executor, builder) = setting();
+    let bulkhead = builder.build().expect("valid");
+    let light = bulkhead.try_slot().expect("free");
+    let heavy = call(&mut executor, &bulkhead, Request::new().cost(2));
+    let behind = call(&mut executor, &bulkhead, Request::new().cost(2));
+    assert_eq!(clock.reads(|| behind.cancel()).0, 0, "from behind");
+    assert_eq!(clock.reads(|| heavy.cancel()).0, 1, "from the head, beside a free unit");
+    let other = bulkhead.try_slot().expect("free");
+    let only = call(&mut executor, &bulkhead, Request::new());
+    assert_eq!(clock.reads(|| only.cancel()).0, 0, "from the head, where nothing is free");
+    let granted = call(&mut executor, &bulkhead, Request::new());
+    let next = call(&mut executor, &bulkhead, Request::new());
+    drop(light);
+    assert_eq!(clock.reads(|| granted.cancel()).0, 1, "with a slot for the next");
+    executor.run_until_idle();
+    drop(slot(&next));
+    let last = call(&mut executor, &bulkhead, Request::new().cost(2));
+    drop(other);
+    assert_eq!(clock.reads(|| last.cancel()).0, 0, "with a slot for nobody");
+    assert_eq!(bulkhead.status().totals.cancelled + bulkhead.status().totals.abandoned, 5);
+}
+
+/// Where no wait is measured, nobody needs the time to wait, to hand over, or to leave.
+#[test]
+fn it_is_not_read_by_waits_that_nobody_measures_and_that_have_no_end() {
+    let (clock, mut executor, builder) = setting();
+    let bulkhead = builder.measure_waits(false).build().expect("valid");
+    let (reads, ()) = clock.reads(|| {
+        let both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
+        let calls = [(); 2].map(|()| call(&mut executor, &bulkhead, Request::new()));
+        assert!(bulkhead.try_slot().is_err() && bulkhead.status().waiting == 2);
+        drop(both);
+        executor.run_until_idle();
+        let running = calls.map(|call| slot(&call));
+        let heavy = call(&mut executor, &bulkhead, Request::new().cost(2));
+        let light = call(&mut executor, &bulkhead, Request::new());
+        let [one, other] = running;
+        drop(one);
+        heavy.cancel();
+        executor.run_until_idle();
+        drop((slot(&light), other));
+    });
+    assert_eq!(reads, 0);
+    let totals = bulkhead.status().totals;
+    assert_eq!((totals.admitted, totals.admitted_from_queue, totals.cancelled), (5, 3, 1));
+    assert_eq!(totals.cumulative_wait(), Duration::ZERO);
+}
+
+#[test]
+fn a_limit_is_kept_where_no_wait_is_measured() {
+    let (clock, mut executor, builder) = setting();
+    let bulkhead = builder.measure_waits(false).build().expect("valid");
+    let _both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
+    let patient = call(&mut executor, &bulkhead, Request::new());
+    let (reads, limited) = clock.reads(|| call(&mut executor, &bulkhead, Request::new().within(ms(10))));
+    assert_eq!(reads, 1, "to queue with a limit");
+    executor.advance(ms(10));
+    let rejection = limited.output().expect("it is time").expect_err("too late");
+    assert_eq!((rejection.reason(), rejection.waited()), (Reason::Expired, ms(10)));
+    assert!(!patient.is_finished());
+}
+
+#[test]
+fn the_bulkheads_limit_is_kept_where_no_wait_is_measured() {
+    let (clock, mut executor, builder) = setting();
+    let bulkhead = builder.measure_waits(false).wait_limit(ms(10)).build().expect("valid");
+    let both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
+    let (reads, late) = clock.reads(|| call(&mut executor, &bulkhead, Request::new()));
+    assert_eq!(reads, 1, "to queue");
+    clock.0.advance(ms(10));
+    assert_eq!(clock.reads(|| drop(both)).0, 1, "to give one back that somebody waited for, and one for nobody");
+    executor.run_until_idle();
+    assert_eq!(late.output().expect("it is time").expect_err("too late").reason(), Reason::Expired);
+}

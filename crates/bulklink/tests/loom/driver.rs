@@ -1,0 +1,244 @@
+//! The driver settles when to come by again, while others come, go, and count on it.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bulklink::{Bulkhead, Clock, Driver, Home, Instant, OwnedSlotFuture, Request, Timer};
+use loom::thread;
+
+use crate::call::Bell;
+
+const FAR: u64 = 20;
+const NEAR: u64 = 10;
+
+/// A runtime that shows the timers that live, and keeps the drivers it is asked to run. Loom has a hand in the clock.
+#[derive(Clone)]
+struct Background {
+    now: Arc<loom::sync::Mutex<u64>>,
+    timers: Arc<Mutex<Vec<u64>>>,
+    spawned: Arc<Mutex<Vec<Driver<Background>>>>,
+}
+
+/// A timer that is seen while it lives, and never completes.
+struct Armed(u64, Arc<Mutex<Vec<u64>>>);
+
+impl Future for Armed {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+}
+
+impl Drop for Armed {
+    fn drop(&mut self) {
+        self.1.lock().unwrap().retain(|&due| due != self.0);
+    }
+}
+
+impl Clock for Background {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos(*self.now.lock().unwrap())
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Timer for Background {
+    type Sleep = Armed;
+
+    fn sleep_until(&self, deadline: Instant) -> Armed {
+        self.timers.lock().unwrap().push(deadline.as_nanos());
+        Armed(deadline.as_nanos(), Arc::clone(&self.timers))
+    }
+
+    fn home(&self) -> Option<Home<Self>> {
+        Some(Home::new(1, |runtime, driver| runtime.spawned.lock().unwrap().push(driver)))
+    }
+}
+
+impl Background {
+    fn new() -> Self {
+        let now = Arc::new(loom::sync::Mutex::new(0));
+        Background { now, timers: Arc::default(), spawned: Arc::default() }
+    }
+
+    /// A bulkhead whose only slot is taken for good.
+    fn taken(&self) -> Bulkhead<Self> {
+        let bulkhead = Bulkhead::builder_on(self.clone(), "loom").parallelism(1).waiting_room(3).build().unwrap();
+        std::mem::forget(bulkhead.try_slot());
+        bulkhead
+    }
+
+    /// The only driver that has been spawned since the last time.
+    fn driver(&self) -> Task {
+        let mut spawned = std::mem::take(&mut *self.spawned.lock().unwrap());
+        assert_eq!(spawned.len(), 1, "one driver, and no more");
+        Task { driver: spawned.pop(), bell: Bell::default(), seen: 0 }
+    }
+
+    fn set(&self, now: u64) {
+        *self.now.lock().unwrap() = now;
+    }
+
+    fn timers(&self) -> Vec<u64> {
+        self.timers.lock().unwrap().clone()
+    }
+}
+
+/// A driver that runs when it is woken.
+struct Task {
+    driver: Option<Driver<Background>>,
+    bell: Bell,
+    seen: usize,
+}
+
+impl Task {
+    /// Polls it once. What has ended is dropped.
+    fn poll(&mut self) {
+        if self.driver.as_mut().is_some_and(|driver| self.bell.poll(driver).is_ready()) {
+            self.driver = None;
+        }
+    }
+
+    /// Polls it for as long as it has been woken.
+    fn settle(&mut self) {
+        while self.driver.is_some() && self.seen < self.bell.rings() {
+            self.seen = self.bell.rings();
+            self.poll();
+        }
+    }
+}
+
+type Call = OwnedSlotFuture<Background>;
+
+fn queued(bulkhead: &Bulkhead<Background>, limit: u64) -> Call {
+    let mut call = bulkhead.slot_owned_with(Request::new().within(Duration::from_nanos(limit)));
+    assert!(Pin::new(&mut call).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    call
+}
+
+/// Runs a scene in every order, and returns all that it came to.
+fn explore<O: Ord + Send + 'static>(scene: impl Fn(Background) -> O + Send + Sync + 'static) -> BTreeSet<O> {
+    let outcomes = Arc::new(Mutex::new(BTreeSet::new()));
+    loom::model({
+        let outcomes = Arc::clone(&outcomes);
+        move || {
+            outcomes.lock().unwrap().insert(scene(Background::new()));
+        }
+    });
+    std::mem::take(&mut *outcomes.lock().unwrap())
+}
+
+#[test]
+fn a_nearer_deadline_comes_while_it_is_being_armed() {
+    let rings = explore(|background| {
+        let bulkhead = background.taken();
+        let _far = queued(&bulkhead, FAR);
+        let mut task = background.driver();
+        let polled = thread::spawn(move || {
+            task.poll();
+            task
+        });
+        let _near = queued(&bulkhead, NEAR);
+        let mut task = polled.join().unwrap();
+        let rings = task.bell.rings();
+        task.settle();
+        assert_eq!(background.timers(), [NEAR]);
+        rings
+    });
+    assert_eq!(rings, BTreeSet::from([0, 1]), "seen, or woken for it");
+}
+
+#[test]
+fn two_who_come_first_have_one_driver_that_is_early_enough() {
+    explore(|background| {
+        let bulkhead = background.taken();
+        let other = thread::spawn({
+            let bulkhead = bulkhead.clone();
+            move || queued(&bulkhead, NEAR)
+        });
+        let _far = queued(&bulkhead, FAR);
+        let _near = other.join().unwrap();
+        let mut task = background.driver();
+        task.poll();
+        task.settle();
+        assert_eq!(background.timers(), [NEAR]);
+    });
+}
+
+#[test]
+fn somebody_comes_as_it_ends() {
+    let ended = explore(|background| {
+        let bulkhead = background.taken();
+        drop(queued(&bulkhead, NEAR));
+        let mut task = background.driver();
+        background.set(NEAR);
+        let polled = thread::spawn(move || {
+            task.poll();
+            task
+        });
+        let _late = queued(&bulkhead, NEAR);
+        let mut task = polled.join().unwrap();
+        let ended = task.driver.is_none();
+        if ended {
+            task = background.driver();
+            task.poll();
+        }
+        task.settle();
+        assert_eq!(background.timers(), [NEAR + NEAR]);
+        ended
+    });
+    assert_eq!(ended, BTreeSet::from([false, true]));
+}
+
+#[test]
+fn its_bulkhead_goes_while_it_is_polled() {
+    let rings = explore(|background| {
+        let bulkhead = background.taken();
+        let call = queued(&bulkhead, FAR);
+        let mut task = background.driver();
+        // Loom does not see who holds the bulkhead last: a lock that both take lets it try either.
+        let polled = thread::spawn({
+            let background = background.clone();
+            move || {
+                background.set(1);
+                task.poll();
+                task
+            }
+        });
+        background.set(1);
+        drop((call, bulkhead));
+        let mut task = polled.join().unwrap();
+        let rings = task.bell.rings();
+        task.settle();
+        assert!(task.driver.is_none(), "it does not wait for its time to come");
+        rings
+    });
+    assert_eq!(rings, BTreeSet::from([0, 1]), "gone already, or woken for it");
+}
+
+#[test]
+fn its_runtime_goes_while_somebody_comes() {
+    explore(|background| {
+        let bulkhead = background.taken();
+        let _first = queued(&bulkhead, FAR);
+        let task = background.driver();
+        let gone = thread::spawn(move || drop(task));
+        let mut second = queued(&bulkhead, FAR);
+        gone.join().unwrap();
+        // On the runtime that it moves to.
+        assert!(Pin::new(&mut second).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        let mut task = background.driver();
+        task.poll();
+        assert_eq!(background.timers(), [FAR]);
+    });
+}

@@ -1,0 +1,46 @@
+//! Instructions under callgrind, in the usual build and in one without statistics.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::available_parallelism;
+
+use anyhow::{Result, ensure};
+use toml::Value;
+
+use super::readings::Readings;
+use super::{PACKAGE, valgrind};
+use crate::run::{cargo, flags, run};
+use crate::workspace::{self, value_at};
+
+/// What drops all statistics from the fast path, to see what they cost. Nobody else should use it.
+const WITHOUT: &str = "bulklink_no_statistics";
+
+/// The one scene that the other build is needed for: the first of them all, as a test in the benches sees to.
+const UNCONTENDED: &str = "*::scenes_0";
+
+pub(super) fn measure(readings: &Readings) -> Result<()> {
+    readings.attempt("instructions", || count(&mut cargo(&[]), &readings.path("instructions"), "*"))?;
+    readings.attempt("without-statistics", || {
+        ensure!(can_do_without(), "there is no build without statistics: no cfg `{WITHOUT}` in Cargo.toml");
+        let mut cargo = cargo(&[]);
+        cargo.env("CARGO_TARGET_DIR", workspace::target_path("without-statistics"));
+        cargo.env("RUSTFLAGS", flags("RUSTFLAGS", &format!("--cfg {WITHOUT}")));
+        count(&mut cargo, &readings.path("without-statistics"), UNCONTENDED)
+    })
+}
+
+fn count(cargo: &mut Command, home: &Path, scenes: &str) -> Result<()> {
+    valgrind::ensure_valgrind()?;
+    let runner = valgrind::runner()?;
+    cargo.args(["bench", "-p", PACKAGE, "--bench", "instructions", "--", scenes, "--save-summary=json", "--home"]);
+    cargo.arg(home).arg(format!("--parallel={}", available_parallelism().map_or(1, usize::from)));
+    // What it prints is in the summaries, which the report reads.
+    run(cargo.env("GUNGRAUN_RUNNER", runner).stdout(Stdio::null()))
+}
+
+/// Without the cfg both builds would be the same, and the statistics would seem to cost nothing.
+fn can_do_without() -> bool {
+    let Ok(manifest) = workspace::manifest("Cargo.toml") else { return false };
+    let known = value_at(&manifest, &["workspace", "lints", "rust", "unexpected_cfgs", "check-cfg"]);
+    known.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).any(|cfg| cfg.contains(WITHOUT))
+}
