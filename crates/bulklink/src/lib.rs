@@ -50,6 +50,11 @@
 //! timer in a [`Driver`] there. It expires them also where they are not polled, and holds no bulkhead alive. Elsewhere each has a
 //! timer of its own. A call without either has none, and who is late is always for the clock to say.
 //!
+//! # The clock
+//!
+//! It is the runtime's. With the feature `tsc`, `Tsc` wraps a runtime and measures by the processor's counter instead, which costs
+//! less to read. Without measured waits ([`Builder::measure_waits`]), only limits and deadlines need a clock.
+//!
 //! # Without std
 //!
 //! With the feature `critical-section` instead of `std`, the crate builds without the standard library and takes its lock from
@@ -90,6 +95,8 @@ mod status;
 mod sync;
 pub mod testing;
 mod ticket;
+#[cfg(feature = "tsc")]
+mod tsc;
 mod waiting;
 mod wrap;
 
@@ -109,5 +116,7 @@ pub use request::Request;
 pub use runtime::{Clock, Runtime, Spawn, Timer};
 pub use slot::{OwnedSlot, Slot};
 pub use status::Status;
+#[cfg(feature = "tsc")]
+pub use tsc::Tsc;
 pub use waiting::{OwnedSlotFuture, SlotFuture};
 pub use wrap::Wrapped;
