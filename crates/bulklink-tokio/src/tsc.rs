@@ -1,0 +1,42 @@
+//! Bulkheads on tokio that measure by the processor's counter: the same types as in the root, for who has many calls waiting.
+//!
+//! ```
+//! use bulklink_tokio::Request;
+//! use bulklink_tokio::tsc::Bulkhead;
+//! use std::time::Duration;
+//! use tokio::time::Instant;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let payments = Bulkhead::builder("payments")
+//!     .parallelism(10)
+//!     .waiting_room(50)
+//!     .wait_limit(Duration::from_secs(2))
+//!     .build()?;
+//!
+//! let deadline = Instant::now() + Duration::from_millis(250);
+//! let receipt = payments.execute_with(Request::new().before(deadline), async { "paid" }).await?;
+//! # assert_eq!(receipt, "paid");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`bulklink::Tsc`] says how exact that is, and where it works. Time that tokio pauses or advances does not move it: tests of
+//! limits are for the bulkheads in the root.
+
+use crate::Tokio;
+
+/// [`Tokio`], with the processor's counter for a clock.
+pub type Tsc = bulklink::Tsc<Tokio>;
+
+/// A [`bulklink::Bulkhead`] on [`Tsc`].
+pub type Bulkhead = bulklink::Bulkhead<Tsc>;
+
+/// A [`bulklink::SlotFuture`] on [`Tsc`].
+pub type SlotFuture<'a> = bulklink::SlotFuture<'a, Tsc>;
+
+/// A [`bulklink::OwnedSlotFuture`] on [`Tsc`].
+pub type OwnedSlotFuture = bulklink::OwnedSlotFuture<Tsc>;
+
+/// A [`bulklink::Wrapped`] function on [`Tsc`].
+pub type Wrapped<F> = bulklink::Wrapped<F, Tsc>;
