@@ -11,6 +11,7 @@ use crate::workspace;
 /// What `cargo xtask test` runs.
 pub(crate) const STEPS: &[Step] = &[
     Step { name: "tests", run: || tests().map(|()| Outcome::Passed) },
+    Step { name: "tsc", run: || tsc().map(|()| Outcome::Passed) },
     Step { name: "lock-only", run: || lock_only().map(|()| Outcome::Passed) },
     Step { name: "conformance", run: || conformance(None).map(|()| Outcome::Passed) },
     Step { name: "loom", run: || loom().map(|()| Outcome::Passed) },
@@ -18,6 +19,19 @@ pub(crate) const STEPS: &[Step] = &[
 
 fn tests() -> Result<()> {
     run(&mut cargo(&["test", "--workspace"]))
+}
+
+/// The front and its adapter once more with the counter for a clock, on which nothing else depends.
+fn tsc() -> Result<()> {
+    run(&mut cargo(&[
+        "test",
+        "-p",
+        "bulklink",
+        "-p",
+        "bulklink-tokio",
+        "--features",
+        "bulklink/tsc,bulklink-tokio/tsc",
+    ]))
 }
 
 /// Every script of inputs up to a depth, against the reference model.
