@@ -70,6 +70,8 @@ struct Readme;
 mod clock;
 mod home;
 mod sleep;
+#[cfg(feature = "tsc")]
+mod tsc;
 
 use std::future::Future;
 
@@ -79,6 +81,8 @@ pub use bulklink::{
     Totals,
 };
 pub use sleep::TokioSleep;
+#[cfg(feature = "tsc")]
+pub use tsc::TokioTsc;
 
 /// A [`bulklink::Bulkhead`] on tokio.
 pub type Bulkhead = bulklink::Bulkhead<Tokio>;

@@ -90,6 +90,8 @@ mod status;
 mod sync;
 pub mod testing;
 mod ticket;
+#[cfg(feature = "tsc")]
+mod tsc;
 mod waiting;
 mod wrap;
 
@@ -109,5 +111,7 @@ pub use request::Request;
 pub use runtime::{Clock, Runtime, Spawn, Timer};
 pub use slot::{OwnedSlot, Slot};
 pub use status::Status;
+#[cfg(feature = "tsc")]
+pub use tsc::Tsc;
 pub use waiting::{OwnedSlotFuture, SlotFuture};
 pub use wrap::Wrapped;
