@@ -340,3 +340,42 @@ fn intervals_are_differences_of_waits_too() {
     assert_eq!(first.since(&second), Err(IntervalError::Reversed { earlier: 3, later: 2 }));
     assert!((start.queue_utilization(), self::gate(1, 0).snapshot().queue_utilization()) == (0.0, 0.0));
 }
+
+fn unmeasured(capacity: usize, waiting_room: usize) -> TestGate {
+    let mut gate = gate(capacity, waiting_room);
+    gate.measure_waits(false);
+    gate
+}
+
+fn queued_untimed(gate: &mut TestGate) -> Ticket {
+    match gate.enter_untimed(&Request::new()) {
+        Ok(Some(Entry::Queued(ticket))) => ticket,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_wait_that_is_not_measured_is_zero_long_whatever_the_gate_is_told() {
+    let mut gate = unmeasured(1, 2);
+    let running = grant(&mut gate, 100);
+    let hurried = ticket(&mut gate, &within(50), 110);
+    let patient = ticket(&mut gate, &Request::new(), 120);
+    gate.advance(at(160));
+    assert_eq!(rejected(&mut gate, hurried).waited(), Duration::from_nanos(50));
+    gate.release(running);
+    gate.advance(at(200));
+    assert!(matches!(gate.collect(patient), Collected::Granted(_)));
+    assert_eq!((gate.snapshot().longest_wait_nanos, gate.snapshot().totals.cumulative_wait_nanos), (0, 0));
+}
+
+#[test]
+fn who_waits_untimed_keeps_no_time_of_an_earlier_queue() {
+    let mut gate = unmeasured(1, 2);
+    let running = grant(&mut gate, 1_000);
+    let before = ticket(&mut gate, &within(5), 1_000);
+    assert_eq!(gate.cancel(before), None);
+    let _patient = queued_untimed(&mut gate);
+    let hurried = ticket(&mut gate, &within(5), 10);
+    assert_eq!(gate.deadline(&hurried), Some(at(15)), "the clock of another runtime is behind");
+    gate.release(running);
+}

@@ -56,6 +56,7 @@ pub struct Model {
     pub capacity: usize,
     pub waiting_room: usize,
     pub wait_limit: Option<Time>,
+    pub measures_waits: bool,
     pub closed: bool,
     /// Who runs, with the cost: those who took their slot and those who were handed one.
     pub running: Vec<(Id, usize)>,
@@ -68,11 +69,12 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn new(capacity: usize, waiting_room: usize, wait_limit: Option<Time>) -> Self {
+    pub fn new(capacity: usize, waiting_room: usize, wait_limit: Option<Time>, measures_waits: bool) -> Self {
         Model {
             capacity,
             waiting_room,
             wait_limit,
+            measures_waits,
             closed: false,
             running: vec![],
             line: vec![],
@@ -144,7 +146,7 @@ impl Model {
             let waiter = self.line.remove(place);
             self.past_of(EventKind::Expired, &waiter, now);
             let limit = late - waiter.since;
-            self.settle(&waiter, Answer::Expired { waited: now - waiter.since, limit });
+            self.settle(&waiter, Answer::Expired { waited: self.waited(&waiter, now), limit });
         }
         while self.head_fits() {
             let head = self.line.remove(0);
@@ -156,8 +158,13 @@ impl Model {
     }
 
     fn settle(&mut self, waiter: &Waiter, answer: Answer) {
-        self.settled.push((waiter.id, answer, self.latest - waiter.since));
+        self.settled.push((waiter.id, answer, self.waited(waiter, self.latest)));
         self.woken.push(waiter.id);
+    }
+
+    /// How long it has waited, as far as that is measured: where nobody wants to know, only if it can end by time.
+    fn waited(&self, waiter: &Waiter, now: Time) -> Time {
+        if self.measures_waits || waiter.deadline.is_some() { now - waiter.since } else { 0 }
     }
 
     pub fn collect(&mut self, id: Id) -> Answer {
@@ -225,7 +232,7 @@ impl Model {
         while !self.line.is_empty() {
             let head = self.line.remove(0);
             self.past_of(EventKind::ClosedRejection, &head, now);
-            self.settle(&head, Answer::Closed { waited: now - head.since });
+            self.settle(&head, Answer::Closed { waited: self.waited(&head, now) });
         }
         self.note_drained();
     }
@@ -237,8 +244,9 @@ impl Model {
     }
 
     fn past_of(&mut self, kind: EventKind, waiter: &Waiter, now: Time) {
+        let waited = self.waited(waiter, now);
         self.past(kind, |past| {
-            (past.cost, past.from_queue, past.waited) = (Some(waiter.cost), true, Some(now - waiter.since));
+            (past.cost, past.from_queue, past.waited) = (Some(waiter.cost), true, Some(waited));
         });
     }
 

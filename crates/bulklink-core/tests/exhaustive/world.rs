@@ -28,9 +28,9 @@ pub enum Input {
 /// How a world begins.
 #[derive(Clone, Debug)]
 pub struct Start {
-    pub capacity: usize,
-    pub waiting_room: usize,
-    pub wait_limit: Option<Time>,
+    /// Capacity, waiting room and wait limit.
+    pub limits: (usize, usize, Option<Time>),
+    pub measures_waits: bool,
     pub observed: bool,
     /// Whether inputs go through a published word wherever that can decide.
     pub through_word: bool,
@@ -52,14 +52,12 @@ pub struct World {
 
 impl World {
     pub fn new(start: &Start) -> Self {
-        let limits = Limits {
-            capacity: start.capacity,
-            waiting_room: start.waiting_room,
-            wait_limit: start.wait_limit.map(Duration::from_nanos),
-        };
+        let (capacity, waiting_room, wait_limit) = start.limits;
+        let limits = Limits { capacity, waiting_room, wait_limit: wait_limit.map(Duration::from_nanos) };
         let mut gate = Gate::new(limits).expect("the worlds are valid");
         gate.observe(start.observed);
-        let model = Model::new(start.capacity, start.waiting_room, start.wait_limit);
+        gate.measure_waits(start.measures_waits);
+        let model = Model::new(capacity, waiting_room, wait_limit, start.measures_waits);
         let published = start.through_word.then(|| gate.publish());
         let mut world = World {
             gate,
@@ -96,8 +94,9 @@ impl World {
         if !self.model.closed {
             options.push(Input::Close);
         }
-        // Whoever is turned away by a word has not told the gate the time, so it doesn't know that it runs back.
-        if self.word.is_none() {
+        // Whoever is turned away by a word has not told the gate the time, nor has who waits and is not measured: it doesn't
+        // know that it runs back.
+        if self.word.is_none() && self.model.measures_waits {
             options.push(Input::TickBack);
         }
         options
