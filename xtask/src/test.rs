@@ -11,6 +11,7 @@ use crate::workspace;
 /// What `cargo xtask test` runs.
 pub(crate) const STEPS: &[Step] = &[
     Step { name: "tests", run: || tests().map(|()| Outcome::Passed) },
+    Step { name: "features", run: || features().map(|()| Outcome::Passed) },
     Step { name: "lock-only", run: || lock_only().map(|()| Outcome::Passed) },
     Step { name: "conformance", run: || conformance(None).map(|()| Outcome::Passed) },
     Step { name: "loom", run: || loom().map(|()| Outcome::Passed) },
@@ -44,6 +45,11 @@ pub(crate) fn loom() -> Result<()> {
     let search = ["test", "-p", "bulklink", "--test", "loom", "--profile", "proof"];
     with_flags(&search, "loom", "--cfg bulklink_loom")?;
     with_flags(&search, "loom-lock-only", "--cfg bulklink_loom --cfg bulklink_lock_only")
+}
+
+/// What is off by default.
+fn features() -> Result<()> {
+    run(&mut cargo(&["test", "-p", "bulklink", "-p", "bulklink-tokio", "--features", "bulklink-tokio/tsc"]))
 }
 
 /// The tests of the front as it is where there are no atomics of 64 bits.
