@@ -86,7 +86,7 @@ impl<W> Gate<W> {
         } else if now.is_none() && self.would_time(request) {
             Decision::NeedsNow
         } else {
-            self.join(request, cost, now, waker.take())
+            self.join(request, cost, now.unwrap_or(Instant::FAR_FUTURE), waker.take())
         }
     }
 
@@ -121,11 +121,7 @@ impl<W> Gate<W> {
     }
 
     #[inline]
-    fn join(&mut self, request: &Request, cost: NonZeroU32, now: Option<Instant>, waker: Option<W>) -> Decision {
-        if self.queue.len() == 0 {
-            self.mark = now.unwrap_or(Instant::EPOCH);
-        }
-        let now = now.unwrap_or(Instant::FAR_FUTURE);
+    fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant, waker: Option<W>) -> Decision {
         let deadline = request.deadline(now, self.wait_limit);
         let is_measured = self.measures_waits || deadline < Instant::FAR_FUTURE;
         let since = if is_measured { now } else { Instant::FAR_FUTURE };
