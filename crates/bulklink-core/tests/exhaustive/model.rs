@@ -244,9 +244,9 @@ impl Model {
     }
 
     fn past_of(&mut self, kind: EventKind, waiter: &Waiter, now: Time) {
-        let waited = self.waited(waiter, now);
+        let wait = self.waited(waiter, now);
         self.past(kind, |past| {
-            (past.cost, past.from_queue, past.waited) = (Some(waiter.cost), true, Some(waited));
+            (past.cost, past.from_queue, past.waited) = (Some(waiter.cost), true, Some(wait));
         });
     }
 
