@@ -40,10 +40,8 @@ pub(crate) struct Options {
 }
 
 /// The part of it that comes out the same every time.
-pub(crate) const GATE: Step = Step {
-    name: "bench gate",
-    run: || bench(&Options { gate: true, ..Options::default() }).map(|()| Outcome::Passed),
-};
+pub(crate) const GATE: Step =
+    Step { name: "bench gate", run: || bench(&Options { gate: true, ..Options::default() }).map(|()| Outcome::Passed) };
 
 const PACKAGE: &str = "bulklink-benches";
 

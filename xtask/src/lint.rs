@@ -18,6 +18,9 @@ pub(crate) const STEPS: &[Step] = &[
 /// The probes are workspaces of their own, and would be left out. Each has a target folder too.
 const PROBES: &[(&str, &str)] = &[("no-std-probe/Cargo.toml", "no-std"), ("size-probe/Cargo.toml", "size")];
 
+/// What is off by default, and documented all the same.
+const TSC: &str = "--features=bulklink/tsc,bulklink-tokio/tsc";
+
 fn fmt() -> Result<()> {
     run(&mut cargo(&["fmt", "--all", "--check"]))?;
     PROBES.iter().try_for_each(|(manifest, _)| run(&mut cargo(&["fmt", "--check", "--manifest-path", manifest])))
@@ -25,6 +28,18 @@ fn fmt() -> Result<()> {
 
 fn clippy() -> Result<()> {
     run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    run(&mut cargo(&[
+        "clippy",
+        "-p",
+        "bulklink-tokio",
+        "-p",
+        "bulklink",
+        "--all-targets",
+        TSC,
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
     PROBES.iter().try_for_each(|(manifest, folder)| {
         let target = workspace::target_dir(folder);
         run(&mut cargo(&["clippy", "--manifest-path", manifest, "--target-dir", &target, "--", "-D", "warnings"]))
@@ -32,6 +47,6 @@ fn clippy() -> Result<()> {
 }
 
 fn docs() -> Result<()> {
-    let mut docs = cargo(&["doc", "--workspace", "--no-deps"]);
+    let mut docs = cargo(&["doc", "--workspace", "--no-deps", TSC]);
     run(docs.env("RUSTDOCFLAGS", flags("RUSTDOCFLAGS", "-D warnings")))
 }

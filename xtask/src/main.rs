@@ -32,7 +32,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all tests: unit, integration and doc tests, the exhaustive search, features that are off by default, the front by its
+    /// Run all tests: unit, integration and doc tests, the exhaustive search, the feature tsc, the front by its
     /// lock alone, the conformance replay, loom
     Test,
     /// Try every script of inputs up to a depth against the reference model of the core

@@ -23,8 +23,10 @@ fn msrv() -> Result<Outcome> {
     let target = workspace::target_dir("msrv");
     for name in under_the_promise()? {
         // The library alone, so that dev-dependencies may need a newer compiler.
-        let mut check = cargo(&["check", "-p", &name, "--lib", "--target-dir", &target]);
-        run(compiler.apply(&mut check))?;
+        for features in [&[][..], &["--all-features"]] {
+            let mut check = cargo(&["check", "-p", &name, "--lib", "--target-dir", &target]);
+            run(compiler.apply(check.args(features)))?;
+        }
     }
     Ok(Outcome::Passed)
 }

@@ -45,7 +45,7 @@ fn unmeasured_waits() -> Scene {
 
 fn tsc() -> Scene {
     Scene::new("wait-cycle/TSC", |operations, meter| {
-        let builder = bulklink::Bulkhead::<bulklink_tokio::TokioTsc>::builder("bench");
+        let builder = bulklink_tokio::tsc::Bulkhead::builder("bench");
         let bulkhead = builder.parallelism(1).waiting_room(2).build().expect("these are valid limits");
         cycle(1, operations, meter, || bulkhead.slot());
     })

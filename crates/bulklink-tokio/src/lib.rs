@@ -25,6 +25,9 @@
 //! The clock is `tokio::time::Instant`, so a test that pauses or advances tokio's time moves the bulkhead's too. A bulkhead
 //! belongs to no runtime: one in a `static` outlives the runtime that used it and works on the next, whatever their clocks say.
 //!
+//! With the feature `tsc` there is a second kind of bulkhead, in the module `tsc`, whose clock costs less to read and knows nothing
+//! of paused time.
+//!
 //! Only a runtime knows of paused time: a slot that is dropped on a thread outside of it is dropped in real time.
 //!
 //! # Testing a service
@@ -71,7 +74,7 @@ mod clock;
 mod home;
 mod sleep;
 #[cfg(feature = "tsc")]
-mod tsc;
+pub mod tsc;
 
 use std::future::Future;
 
@@ -82,7 +85,7 @@ pub use bulklink::{
 };
 pub use sleep::TokioSleep;
 #[cfg(feature = "tsc")]
-pub use tsc::TokioTsc;
+pub use tsc::Tsc;
 
 /// A [`bulklink::Bulkhead`] on tokio.
 pub type Bulkhead = bulklink::Bulkhead<Tokio>;

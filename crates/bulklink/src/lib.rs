@@ -50,6 +50,11 @@
 //! timer in a [`Driver`] there. It expires them also where they are not polled, and holds no bulkhead alive. Elsewhere each has a
 //! timer of its own. A call without either has none, and who is late is always for the clock to say.
 //!
+//! # The clock
+//!
+//! It is the runtime's. With the feature `tsc`, `Tsc` wraps a runtime and measures by the processor's counter instead, which costs
+//! less to read. Without measured waits ([`Builder::measure_waits`]), only limits and deadlines need a clock.
+//!
 //! # Without std
 //!
 //! With the feature `critical-section` instead of `std`, the crate builds without the standard library and takes its lock from

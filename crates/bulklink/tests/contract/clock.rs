@@ -1,11 +1,13 @@
 //! When the clock is read: by those who wait, by deadlines, and by releases while somebody waits. And waits nobody measures.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock, FakeSleep};
-use bulklink::{Builder, Bulkhead, Clock, Instant, OwnedSlot, Reason, Rejection, Request, Timer};
+use bulklink::{
+    Builder, Bulkhead, Clock, EventHandler, EventKind, Instant, OwnedSlot, Reason, Rejection, Request, Timer,
+};
 
 use crate::ms;
 
@@ -180,4 +182,87 @@ fn the_bulkheads_limit_is_kept_where_no_wait_is_measured() {
     assert_eq!(clock.reads(|| drop(both)).0, 1, "to give one back that somebody waited for, and one for nobody");
     executor.run_until_idle();
     assert_eq!(late.output().expect("it is time").expect_err("too late").reason(), Reason::Expired);
+}
+
+/// Who has a deadline is measured even so, and nobody else, whoever stands before or behind them.
+#[test]
+fn of_those_who_wait_together_only_who_has_a_deadline_is_measured_where_no_wait_is() {
+    let (clock, mut executor, builder) = setting();
+    let bulkhead = builder.waiting_room(3).measure_waits(false).build().expect("valid");
+    let [one, other] = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
+    let before = call(&mut executor, &bulkhead, Request::new());
+    let limited = call(&mut executor, &bulkhead, Request::new().before(clock.0.now() + ms(20)));
+    let behind = call(&mut executor, &bulkhead, Request::new());
+    clock.0.advance(ms(10));
+    drop((one, other));
+    executor.run_until_idle();
+    assert_eq!(bulkhead.status().totals.cumulative_wait(), ms(10), "of the one with a deadline");
+    clock.0.advance(ms(30));
+    let (reads, ()) = clock.reads(|| drop((slot(&before), slot(&limited))));
+    executor.run_until_idle();
+    drop(slot(&behind));
+    assert_eq!(reads, 0, "whoever had a deadline has left");
+    let status = bulkhead.status();
+    assert_eq!((status.totals.cumulative_wait(), status.longest_wait()), (ms(10), ms(10)));
+}
+
+#[test]
+fn a_slot_that_is_late_goes_to_the_patient_where_no_wait_is_measured() {
+    let (clock, mut executor, builder) = setting();
+    let bulkhead = builder.measure_waits(false).build().expect("valid");
+    let [one, _other] = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
+    let limited = call(&mut executor, &bulkhead, Request::new().before(clock.0.now() + ms(20)));
+    let patient = call(&mut executor, &bulkhead, Request::new());
+    clock.0.advance(ms(20));
+    drop(one);
+    executor.run_until_idle();
+    assert_eq!(limited.output().expect("it is time").expect_err("too late").reason(), Reason::Expired);
+    drop(slot(&patient));
+}
+
+#[test]
+fn who_observes_is_told_of_waits_that_nobody_measures_as_zero_long() {
+    let (clock, mut executor, builder) = setting();
+    let bulkhead = builder.measure_waits(false).build().expect("valid");
+    let [one, _other] = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
+    let seen = Arc::new(Mutex::new(vec![]));
+    let log = Arc::clone(&seen);
+    let handler: EventHandler =
+        Arc::new(move |event| log.lock().expect("no panic").push((event.kind, event.waited(), event.at)));
+    bulkhead.add_event_handler(&handler);
+    let begun = clock.0.now();
+    let waiting = [(); 2].map(|()| call(&mut executor, &bulkhead, Request::new()));
+    clock.0.advance(ms(10));
+    let [granted, cancelled] = waiting;
+    cancelled.cancel();
+    drop(one);
+    executor.run_until_idle();
+    drop(slot(&granted));
+    let (zero, later) = (Some(Duration::ZERO), begun + ms(10));
+    let expected = [
+        (EventKind::Queued, None, begun),
+        (EventKind::Queued, None, begun),
+        (EventKind::Cancelled, zero, later),
+        (EventKind::Released, None, later),
+        (EventKind::Admitted, zero, later),
+        (EventKind::Released, None, later),
+    ];
+    assert_eq!(*seen.lock().expect("no panic"), expected);
+}
+
+#[test]
+fn waits_are_measured_unless_somebody_says_otherwise() {
+    for (says, waited) in [(None, ms(10)), (Some(true), ms(10)), (Some(false), Duration::ZERO)] {
+        let (clock, mut executor, builder) = setting();
+        let builder = builder.parallelism(1);
+        let builder = if let Some(measured) = says { builder.measure_waits(measured) } else { builder };
+        let bulkhead = builder.build().expect("valid");
+        let running = bulkhead.try_slot().expect("free");
+        let waiting = call(&mut executor, &bulkhead, Request::new());
+        clock.0.advance(ms(10));
+        drop(running);
+        executor.run_until_idle();
+        drop(slot(&waiting));
+        assert_eq!(bulkhead.status().longest_wait(), waited, "{says:?}");
+    }
 }

@@ -12,6 +12,8 @@ mod events;
 mod faults;
 mod resizing;
 mod status;
+#[cfg(feature = "tsc")]
+mod tsc;
 mod types;
 mod wakers;
 mod weights;
