@@ -32,7 +32,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all tests: unit, integration and doc tests, the exhaustive search, the conformance replay, loom
+    /// Run all tests: unit, integration and doc tests, the exhaustive search, the feature tsc, the front by its
+    /// lock alone, the conformance replay, loom
     Test,
     /// Try every script of inputs up to a depth against the reference model of the core
     Exhaustive {
@@ -45,7 +46,8 @@ enum Task {
         /// The folder of recordings [default: the one in the repository]
         dir: Option<PathBuf>,
     },
-    /// Let loom run small scenes of the front in every order, or up to a stated number of preemptions
+    /// Let loom run small scenes of the front in every order, or up to a stated number of preemptions; with the fast path and by
+    /// the lock alone
     Loom,
     /// Check format, clippy, docs and tidy; a warning fails
     Lint,
@@ -59,7 +61,7 @@ enum Task {
     Msrv(Skips),
     /// Measure everything side by side with the peers: a table, plots, JSON; needs valgrind, and installs it where it may
     Bench(bench::Options),
-    /// Run everything: lint, test, no-std, msrv, the isolation example
+    /// Run everything: lint, test, no-std, msrv, the isolation example, the gate of bench
     Ci(Skips),
 }
 

@@ -3,7 +3,7 @@
 
 use tokio::sync::Semaphore;
 
-use crate::goal::{Figure, Goal, Row};
+use crate::goal::{Goal, Row};
 use crate::peers::bulkhead;
 use crate::scene::Scene;
 use crate::work::cycle;
@@ -12,17 +12,13 @@ pub(crate) fn goal() -> Goal {
     let rows = vec![
         row("no clock", unmeasured_waits()).at_most(0.60),
         row("TSC", tsc()).at_most(0.80),
-        row("std clock", Some(std_clock())).at_most(1.25),
+        row("std clock", std_clock()).at_most(1.25),
     ];
     Goal { id: "wait-cycle", rows }
 }
 
-fn row(clock: &str, ours: Option<Scene>) -> Row {
-    let figure = match ours {
-        Some(ours) => Figure::Time(ours, acquire()),
-        None => Figure::Unmeasured("the library cannot do it yet"),
-    };
-    Row::new(format!("release, grant, poll, queue again: {clock}"), "tokio acquire", figure)
+fn row(clock: &str, ours: Scene) -> Row {
+    Row::time(format!("release, grant, poll, queue again: {clock}"), "tokio acquire", ours, acquire())
 }
 
 fn std_clock() -> Scene {
@@ -39,32 +35,18 @@ fn acquire() -> Scene {
     })
 }
 
-#[cfg(feature = "pending")]
-fn unmeasured_waits() -> Option<Scene> {
-    let scene = Scene::new("wait-cycle/no clock", |operations, meter| {
+fn unmeasured_waits() -> Scene {
+    Scene::new("wait-cycle/no clock", |operations, meter| {
         let builder = bulklink_tokio::Bulkhead::builder("bench").parallelism(1).waiting_room(2);
         let bulkhead = builder.measure_waits(false).build().expect("these are valid limits");
         cycle(1, operations, meter, || bulkhead.slot());
-    });
-    Some(scene)
+    })
 }
 
-#[cfg(feature = "pending")]
-fn tsc() -> Option<Scene> {
-    let scene = Scene::new("wait-cycle/TSC", |operations, meter| {
-        let builder = bulklink::Bulkhead::<bulklink::Tsc<bulklink_tokio::Tokio>>::builder("bench");
+fn tsc() -> Scene {
+    Scene::new("wait-cycle/TSC", |operations, meter| {
+        let builder = bulklink_tokio::tsc::Bulkhead::builder("bench");
         let bulkhead = builder.parallelism(1).waiting_room(2).build().expect("these are valid limits");
         cycle(1, operations, meter, || bulkhead.slot());
-    });
-    Some(scene)
-}
-
-#[cfg(not(feature = "pending"))]
-fn unmeasured_waits() -> Option<Scene> {
-    None
-}
-
-#[cfg(not(feature = "pending"))]
-fn tsc() -> Option<Scene> {
-    None
+    })
 }

@@ -6,13 +6,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 
-use bulklink::{Driver, Home};
+use bulklink::{Driver, Home, Runtime};
 use tokio::runtime::{Handle, Id, RuntimeFlavor};
 
-use crate::Tokio;
+use crate::TokioSleep;
 
 /// The runtime of this thread, if it is in one.
-pub(crate) fn home() -> Option<Home<Tokio>> {
+pub(crate) fn home<R: Runtime<Sleep = TokioSleep>>() -> Option<Home<R>> {
     current().map(|id| Home::new(number(id), |_, driver| spawn(driver)))
 }
 
@@ -20,14 +20,14 @@ pub(crate) fn current() -> Option<Id> {
     Handle::try_current().ok().map(|handle| handle.id())
 }
 
-fn spawn(driver: Driver<Tokio>) {
+fn spawn<R: Runtime<Sleep = TokioSleep>>(driver: Driver<R>) {
     drop(tokio::spawn(apart(driver)));
     make_way();
 }
 
 /// Tokio's threads keep the task that they woke last to themselves, until the task that woke it lets go of the thread. A driver
 /// must not be stuck behind one that blocks: whenever it is woken, another is right after it, and takes that place.
-async fn apart(driver: Driver<Tokio>) {
+async fn apart<R: Runtime<Sleep = TokioSleep>>(driver: Driver<R>) {
     let mut driver = pin!(driver);
     let polled = poll_fn(|context| {
         let waker = Waker::from(Arc::new(Apart(context.waker().clone())));

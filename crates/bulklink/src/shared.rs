@@ -256,17 +256,16 @@ impl Shared {
         Rejection::rejected(Arc::clone(&self.identity), rejection)
     }
 
+    /// Whether the word takes the grant back. It is worth nothing then.
     #[inline]
-    pub(crate) fn release(&self, grant: Grant) {
-        if !self.fast.release(&grant) {
-            self.release_to_gate(grant);
-        }
+    pub(crate) fn release_at_once(&self, grant: &Grant) -> bool {
+        self.fast.release(grant)
     }
 
     /// While somebody waits, the clock is read first, and slot and time reach the gate together: no older reading of another
     /// thread can hand the slot to one whose deadline had passed when it was freed.
     #[inline(never)]
-    fn release_to_gate(&self, grant: Grant) {
+    pub(crate) fn release(&self, grant: Grant) {
         let now = self.fast.peek().wants_now().then(|| self.now());
         if let Some(grant) = self.try_release(grant, now) {
             self.try_release(grant, Some(self.now()));

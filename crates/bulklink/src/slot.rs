@@ -21,6 +21,13 @@ impl<S: Deref<Target = Shared>> Hold<S> {
         Hold { shared, grant: Some(grant) }
     }
 
+    #[cold]
+    fn release(&mut self) {
+        if let Some(grant) = self.grant.take() {
+            self.shared.release(grant);
+        }
+    }
+
     fn cost(&self) -> usize {
         self.grant.as_ref().map_or(0, Grant::cost)
     }
@@ -33,8 +40,10 @@ impl<S: Deref<Target = Shared>> Hold<S> {
 impl<S: Deref<Target = Shared>> Drop for Hold<S> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(grant) = self.grant.take() {
-            self.shared.release(grant);
+        if let Some(grant) = &self.grant {
+            if !self.shared.release_at_once(grant) {
+                self.release();
+            }
         }
     }
 }

@@ -13,7 +13,8 @@ use crate::{Clock, Spawn, Timer};
 ///
 /// Its clock is the time stamp counter of the processor, read by the crate [`quanta`] without asking the operating system. That
 /// takes about 10 ns where [`std::time::Instant`] takes 25, and is what a bulkhead measures by: waits, limits, deadlines, and the
-/// time of events. Timers are `R`'s, and tasks too if `R` has them to give. Deadlines are written in `R`'s instants as before.
+/// time of events. Timers are `R`'s, one for each call that waits with a deadline (there is no [`home`](Timer::home) here), and tasks
+/// too if `R` has them to give. Deadlines are written in `R`'s instants as before.
 ///
 /// ```
 /// use bulklink::testing::{Executor, FakeClock};

@@ -30,6 +30,8 @@ struct Live<S, T> {
 }
 
 enum State<T> {
+    /// As most do.
+    AskingPlainly,
     Asking(PackedRequest),
     /// Its cost is beyond every capacity.
     AskingTooMuch(Box<Request>),
@@ -52,6 +54,7 @@ impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
     #[inline]
     pub(crate) fn new(shared: S, runtime: R, request: Request) -> Self {
         let state = match request.pack() {
+            Some(_) if request == Request::new() => State::AskingPlainly,
             Some(packed) => State::Asking(packed),
             None => State::AskingTooMuch(Box::new(request)),
         };
@@ -63,6 +66,7 @@ impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
     #[expect(clippy::inline_always, reason = "the compiler judges by what the cold path weighs")]
     pub(crate) fn poll_hold(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
         let granted = match &self.live {
+            Some(Live { shared, state: State::AskingPlainly }) => shared.acquire(),
             Some(Live { shared, state: State::Asking(request) }) if request.is_simple() => shared.acquire(),
             _ => None,
         };
@@ -94,6 +98,7 @@ impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
         let Live { shared, state } = live.as_mut().expect("polled again after it had completed");
         let home = || runtime.home().map(|home| home.id());
         let entered = match state {
+            State::AskingPlainly => shared.enter(const { &Request::new() }, context.waker(), home, rejection),
             State::Asking(request) => shared.enter(&request.unpack(), context.waker(), home, rejection),
             State::AskingTooMuch(request) => shared.enter(request, context.waker(), home, rejection),
             State::Queued { ticket, .. } | State::Driven { ticket, .. } => {

@@ -45,7 +45,7 @@ fn a_deadline_of_the_other_clock_is_kept() {
     let mut waiting = pin!(bulkhead.slot_with(Request::new().before(clock.now() + HOUR / 2)));
     assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     let timer = clock.next_timer().expect("a deadline").saturating_since(clock.now());
-    assert!(timer <= HOUR / 2 && timer > HOUR / 3, "{timer:?}");
+    assert!(timer <= HOUR / 2 && timer + HOUR / 60 > HOUR / 2, "{timer:?}");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_timer_is_the_runtimes_and_rings_in_the_time_that_is_left() {
     let mut sleep = pin!(tsc.sleep_until(tsc.now() + HOUR));
     assert!(sleep.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     let left = clock.next_timer().expect("it sleeps").saturating_since(clock.now());
-    assert!(left <= HOUR && left > HOUR / 2, "{left:?}");
+    assert!(left <= HOUR && left + HOUR / 60 > HOUR, "{left:?}");
 }
 
 #[test]
