@@ -27,7 +27,8 @@ struct Options {
     /// Put the table between the markers of this document
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Look only at what comes out the same every time, and exit with 1 if any of it misses its limit
+    /// Look only at what comes out the same every time, and exit with 1 if any of it misses its limit, or misses it by more than
+    /// before
     #[arg(long)]
     gate: bool,
 }

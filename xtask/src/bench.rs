@@ -34,7 +34,7 @@ pub(crate) struct Options {
     /// Put the table between the markers of this document
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Look at instructions and bytes only, never at time, and exit with 1 if one misses its limit
+    /// Look at instructions and bytes only, never at time, and exit with 1 if one misses its limit, or misses it by more than before
     #[arg(long)]
     gate: bool,
 }

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use crate::scene::Pace;
 
-    /// What the issue asks for, and how many limits each goal has.
+    /// What is promised, and how many limits each goal has.
     const PROMISED: [(&str, usize); 15] = [
         ("uncontended", 3),
         ("uncontended-try", 2),

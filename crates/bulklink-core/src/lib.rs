@@ -25,8 +25,10 @@
 //! # Who needs the time
 //!
 //! Nobody, while nobody waits: [`enter_untimed`](Gate::enter_untimed) decides alone wherever time cannot matter. As soon as
-//! anyone waits, what judges room or hands slots on takes `now`, and first expires the late.
+//! anyone waits whose wait is measured or can end ([`needs_now`](Gate::needs_now)), what judges room or hands slots on takes `now`,
+//! and first expires the late; else [`advance_untimed`](Gate::advance_untimed) and [`cancel_untimed`](Gate::cancel_untimed) do.
 //! [`release`](Gate::release), [`collect`](Gate::collect) and [`cancel`](Gate::cancel) never take it.
+//! [`decide`](Gate::decide) is both ways of entering in one, and parks the waker.
 //!
 //! # One account
 //!

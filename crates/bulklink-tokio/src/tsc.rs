@@ -21,6 +21,8 @@
 //! # }
 //! ```
 //!
+//! They have no task in the background: each call that waits with a limit has a timer of its own.
+//!
 //! [`bulklink::Tsc`] says how exact that is, and where it works. Time that tokio pauses or advances does not move it: tests of
 //! limits are for the bulkheads in the root.
 

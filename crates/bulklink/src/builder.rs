@@ -57,9 +57,9 @@ impl<R: Runtime> Builder<R> {
         self
     }
 
-    /// Whether waits are measured, as they are unless this says `false`. Measuring reads the clock once when a wait begins and
-    /// once when a slot is handed over. Without it, the clock is read only where a limit or a deadline needs it, and a wait that
-    /// has neither counts as zero long.
+    /// Whether waits are measured, as they are unless this says `false`. Measuring reads the clock when a wait begins, when a slot
+    /// is handed over, and when others ask meanwhile. Without it, the clock is read only where a limit or a deadline needs it, in
+    /// resize and close, and for events; a wait that has neither limit nor deadline counts as zero long.
     pub fn measure_waits(mut self, measured: bool) -> Self {
         self.measure_waits = measured;
         self

@@ -8,8 +8,8 @@ use crate::Home;
 
 /// A monotonic clock.
 ///
-/// A bulkhead reads it only where time matters: in calls that wait, in those with a deadline, in all calls and releases while
-/// somebody waits, in resize and close, and for events. It must neither panic nor call back into a bulkhead.
+/// A bulkhead reads it only where time matters: in calls that wait, in those with a deadline, in calls and releases while
+/// somebody waits whose wait is measured or limited, in resize and close, and for events. It must neither panic nor call back into a bulkhead.
 pub trait Clock {
     /// How users of this clock write a point in time, as in [`Request::before`](crate::Request::before).
     type Instant: Copy;

@@ -38,7 +38,7 @@ use crate::{Clock, Spawn, Timer};
 /// # Accuracy
 ///
 /// - The counter is measured against the system's clock once, when the first of these runtimes is made. That takes a millisecond,
-///   at most 200, and the rate it finds is some ten millionths off: a limit of a minute may end two milliseconds early or late.
+///   at most 200, and the rate it finds is a few tens of millionths off: a limit of a minute may end two milliseconds early or late.
 /// - Two threads may read it out of order by about a microsecond, as a processor runs ahead. A bulkhead bears that: while
 ///   somebody waits, its time never runs back.
 /// - A deadline is converted by its distance from the present on both clocks, when the call is made.
@@ -46,9 +46,8 @@ use crate::{Clock, Spawn, Timer};
 ///
 /// # Where there is no counter to rely on
 ///
-/// It is used on Linux where the kernel keeps its own time by it, on one system with the 64-bit processors of ARM, whose counter
-/// is one for all cores, and nowhere else: a counter may differ from core to core, and only the kernel knows. Everywhere else
-/// this reads [`std::time::Instant`].
+/// It is used on Linux where the kernel keeps its own time by it, and on other systems where the processor is a 64-bit ARM, whose
+/// counter is one for all cores. Elsewhere a counter may differ from core to core, and this reads [`std::time::Instant`].
 ///
 /// # Tests
 ///
