@@ -257,13 +257,21 @@ fn outside_of_a_runtime_the_call_panics_though_there_is_a_driver_elsewhere() {
 fn a_call_that_outlives_its_runtime_on_another_thread_is_not_forgotten() {
     let bulkhead = patient();
     let ending = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+    let (send, outcome) = mpsc::channel();
     let outlives = std::thread::spawn({
         let (handle, call) = (ending.handle().clone(), call(&bulkhead, HOUR));
-        move || handle.block_on(call)
+        move || send.send(catch_unwind(AssertUnwindSafe(|| handle.block_on(call))).is_err())
     });
-    ending.block_on(waiting(&bulkhead, 1));
+    // Until it relies on the driver.
+    ending.block_on(async {
+        while tasks() == 0 {
+            yield_now().await;
+        }
+        tokio::time::sleep(LIMIT).await;
+    });
     drop(ending);
-    assert!(outlives.join().is_err(), "its runtime is gone");
+    assert_eq!(outcome.recv_timeout(LONG), Ok(true), "its runtime is gone");
+    outlives.join().expect("contained").expect("the test goes on");
     assert_eq!(bulkhead.status().waiting, 0);
 }
 
