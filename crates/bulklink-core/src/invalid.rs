@@ -7,10 +7,10 @@ use core::fmt;
 use crate::Limits;
 
 /// A value that was refused. It names the field and the value, and nothing was changed or counted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Invalid(Cause);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Cause {
     Found(Found),
     Told(Box<Told>),
@@ -128,6 +128,15 @@ impl fmt::Display for Found {
     }
 }
 
+/// By what it says, whoever found it.
+impl PartialEq for Invalid {
+    fn eq(&self, other: &Invalid) -> bool {
+        self.clone().told() == other.clone().told()
+    }
+}
+
+impl Eq for Invalid {}
+
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -154,6 +163,14 @@ mod tests {
     use alloc::string::ToString;
 
     use super::*;
+
+    #[test]
+    fn what_is_found_equals_what_is_told() {
+        let told = Invalid::new("capacity", 0, "must be at least 1");
+        assert_eq!(Invalid::from(Found::NoCapacity), told);
+        assert_ne!(Invalid::from(Found::NoWaitLimit), told);
+        assert_ne!(told.clone().of("payments"), told);
+    }
 
     #[test]
     fn what_is_found_reads_as_what_is_told() {

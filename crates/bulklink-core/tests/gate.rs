@@ -340,3 +340,17 @@ fn intervals_are_differences_of_waits_too() {
     assert_eq!(first.since(&second), Err(IntervalError::Reversed { earlier: 3, later: 2 }));
     assert!((start.queue_utilization(), self::gate(1, 0).snapshot().queue_utilization()) == (0.0, 0.0));
 }
+
+#[test]
+fn those_turned_out_by_a_close_are_told_the_same_whatever_their_limits() {
+    let rejections = [10, 20].map(|limit| {
+        let mut gate = gate(1, 1);
+        let running = grant(&mut gate, 0);
+        let waiting = ticket(&mut gate, &within(limit), 0);
+        gate.close(at(5));
+        gate.release(running);
+        let Collected::Rejected(rejection) = gate.collect(waiting) else { panic!("it was turned out") };
+        rejection
+    });
+    assert_eq!(rejections[0], rejections[1]);
+}

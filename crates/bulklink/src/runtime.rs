@@ -39,7 +39,7 @@ pub trait Timer: Clock {
     /// there, with one timer, instead of a timer for each call that waits with a deadline. `None` unless overridden.
     ///
     /// That runtime must be the one whose timers [`sleep_until`](Timer::sleep_until) gives out on this thread. Asked, outside of
-    /// all locks, when a call with a deadline may come to wait, and when it is polled and still waits; so it should be cheap. A
+    /// all locks, when a call with a deadline may come to wait, and when it is polled and still waits; so it should be cheap, and must not panic. A
     /// runtime that drops a driver before its end, as one that ends itself does, need not tell: those who relied on it are woken.
     /// One that keeps a driver must run it soon after it is woken, whatever the task that woke it does next.
     fn home(&self) -> Option<Home<Self>>

@@ -112,7 +112,8 @@ impl<W> Gate<W> {
     pub(super) fn turn_out(&mut self, place: Place, reason: Reason, kind: EventKind) {
         let deadline = self.queue.deadline(self.queue.waiting(place)).unwrap_or(self.mark);
         let Waiting { cost, since, waker, .. } = self.queue.leave(place);
-        let (waited_nanos, limit_nanos) = (self.mark.nanos_since(since), deadline.nanos_since(since));
+        let waited_nanos = self.mark.nanos_since(since);
+        let limit_nanos = if reason == Reason::Expired { deadline.nanos_since(since) } else { 0 };
         self.note_settled(kind, cost, waited_nanos);
         let rejection = Rejection { reason, figures: self.figures(), waited_nanos, limit_nanos };
         self.queue.reject(place, rejection);
