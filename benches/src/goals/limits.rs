@@ -24,9 +24,9 @@ const SHORT: Duration = Duration::from_secs(1);
 
 pub(crate) fn goal() -> Goal {
     let rows = vec![
-        Row::time("queue with a wait limit", "tokio timeout(acquire)", queue(), queue_tokio()).at_most(0.85),
+        Row::time("queue with a wait limit", "tokio timeout(acquire)", queue(), queue_tokio()).at_most(0.60),
         Row::time("100,000 waiters expire: processor time", "tokio timeout(acquire)", late(), late_tokio())
-            .at_most(0.95),
+            .at_most(0.90),
     ];
     Goal { id: "limits", rows }
 }
