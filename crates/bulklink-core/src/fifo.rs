@@ -10,25 +10,29 @@ pub(crate) struct Fifo<T> {
     incoming: Vec<T>,
     /// The first is last.
     outgoing: Vec<T>,
+    /// Of both: whether there is anything is asked at every turn.
+    len: usize,
 }
 
 impl<T> Fifo<T> {
     pub(crate) const fn new() -> Self {
-        Fifo { incoming: Vec::new(), outgoing: Vec::new() }
+        Fifo { incoming: Vec::new(), outgoing: Vec::new(), len: 0 }
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.incoming.is_empty() && self.outgoing.is_empty()
+        self.len == 0
     }
 
     #[inline]
     pub(crate) fn push(&mut self, item: T) {
+        self.len += 1;
         self.incoming.push(item);
     }
 
-    #[inline]
+    #[inline(never)]
     pub(crate) fn pop(&mut self) -> Option<T> {
+        self.len = self.len.saturating_sub(1);
         if self.outgoing.is_empty() {
             if self.incoming.len() < 2 {
                 return self.incoming.pop();

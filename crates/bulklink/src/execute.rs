@@ -23,15 +23,20 @@ pin_project! {
     {
         #[pin]
         operation: Option<F>,
-        hold: Option<Hold<S>>,
-        waiting: Waiting<S, R>,
+        stage: Stage<S, R>,
     }
+}
+
+enum Stage<S: Deref<Target = Shared>, R: Timer> {
+    Waiting(Waiting<S, R>),
+    Running(Hold<S>),
+    Over,
 }
 
 impl<S: Deref<Target = Shared>, R: Timer, F> Execute<S, R, F> {
     #[inline]
     pub(crate) fn new(waiting: Waiting<S, R>, operation: F) -> Self {
-        Execute { operation: Some(operation), hold: None, waiting }
+        Execute { operation: Some(operation), stage: Stage::Waiting(waiting) }
     }
 }
 
@@ -42,13 +47,13 @@ impl<S: Deref<Target = Shared> + Clone, R: Runtime, F: Future> Future for Execut
     #[expect(clippy::inline_always, reason = "as `Waiting::poll_hold`")]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        if this.hold.is_none() {
-            *this.hold = Some(ready!(this.waiting.poll_hold(context))?);
+        if let Stage::Waiting(waiting) = this.stage {
+            *this.stage = Stage::Running(ready!(waiting.poll_hold(context))?);
         }
         let operation = this.operation.as_mut().as_pin_mut().expect("not polled again after it had completed");
         let output = ready!(operation.poll(context));
         this.operation.set(None);
-        *this.hold = None;
+        *this.stage = Stage::Over;
         Poll::Ready(Ok(output))
     }
 }

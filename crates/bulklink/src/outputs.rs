@@ -34,11 +34,13 @@ struct More {
 impl Outputs {
     /// Takes what the gate gives, or a batch of it.
     #[inline]
-    pub(crate) fn take(&mut self, gate: &mut Gate<Waker>, handlers: &Handlers) {
-        self.wake = gate.poll_wake();
-        if gate.has_output() {
-            self.more = Some(Box::new(More::take(gate, handlers)));
+    pub(crate) fn take(gate: &mut Gate<Waker>, handlers: &Handlers) -> Self {
+        if !gate.has_output() {
+            return Outputs::default();
         }
+        let wake = gate.poll_wake();
+        let more = gate.has_output().then(|| More::take(gate, handlers));
+        Outputs { wake, more }
     }
 
     /// Returns whether there is nothing left to be taken.
@@ -53,10 +55,10 @@ impl Outputs {
 
 impl More {
     #[cold]
-    fn take(gate: &mut Gate<Waker>, handlers: &Handlers) -> Self {
+    fn take(gate: &mut Gate<Waker>, handlers: &Handlers) -> Box<Self> {
         let wakes = core::iter::from_fn(|| gate.poll_wake()).take(BATCH - 1).collect();
         let events = core::iter::from_fn(|| gate.poll_event()).take(BATCH).collect();
-        More { wakes, events, handlers: handlers.clone(), complete: !gate.has_output() }
+        Box::new(More { wakes, events, handlers: handlers.clone(), complete: !gate.has_output() })
     }
 
     #[cold]

@@ -105,11 +105,9 @@ impl Shared {
     /// time along and advances. Whatever the answer displaced is the caller's to drop, outside the lock.
     #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut State) -> T) -> T {
-        let mut outputs = Outputs::default();
-        let answer = self.look(|state| {
+        let (answer, outputs) = self.look(|state| {
             let answer = input(state);
-            state.give(&mut outputs);
-            answer
+            (answer, state.give())
         });
         if !outputs.deliver(self) {
             self.deliver_the_rest();
@@ -120,9 +118,7 @@ impl Shared {
     #[cold]
     fn deliver_the_rest(&self) {
         loop {
-            let mut outputs = Outputs::default();
-            self.look(|state| state.give(&mut outputs));
-            if outputs.deliver(self) {
+            if self.look(State::give).deliver(self) {
                 break;
             }
         }
@@ -303,10 +299,8 @@ impl Shared {
 impl State {
     /// Gives out what an input left to be done outside the lock, a batch at a time.
     #[inline]
-    fn give(&mut self, outputs: &mut Outputs) {
+    fn give(&mut self) -> Outputs {
         debug_assert!(!self.gate.wants_now(), "whoever lets others in advances");
-        if self.gate.has_output() {
-            outputs.take(&mut self.gate, &self.handlers);
-        }
+        Outputs::take(&mut self.gate, &self.handlers)
     }
 }

@@ -82,15 +82,20 @@ fn redeem(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, found: &mut Found
 /// Gives the ticket up in whatever state it is. The time matters only to an observer, who is told how long this one had
 /// waited, and to others whom it stood in the way of.
 pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
-    let cancelled = shared.input(|State { gate, .. }| gate.cancel_untimed(ticket));
-    let displaced = cancelled.unwrap_or_else(|ticket| {
-        let now = shared.now();
-        shared.input(|State { gate, .. }| {
-            gate.tell(now);
-            let displaced = gate.cancel(ticket);
-            gate.advance(now);
-            displaced
-        })
+    match shared.input(|State { gate, .. }| gate.cancel_untimed(ticket)) {
+        Ok(displaced) => discard(displaced),
+        Err(ticket) => withdraw_now(shared, ticket),
+    }
+}
+
+#[cold]
+fn withdraw_now(shared: &Shared, ticket: Ticket) {
+    let now = shared.now();
+    let displaced = shared.input(|State { gate, .. }| {
+        gate.tell(now);
+        let displaced = gate.cancel(ticket);
+        gate.advance(now);
+        displaced
     });
     discard(displaced);
 }

@@ -128,17 +128,17 @@ impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
     }
 }
 
-impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
-    /// Gives the place in the queue up, if there is one.
+impl<S: Deref<Target = Shared>, T> Live<S, T> {
+    /// Gives the place in the queue up, if there is one. The timer goes after it: it is foreign.
     #[cold]
-    fn withdraw(&mut self) {
-        if let Some(Live { shared, state: State::Queued { ticket, .. } | State::Driven { ticket, .. } }) =
-            &mut self.live
-        {
+    #[inline(never)]
+    fn end(live: &mut Option<Self>) {
+        if let Some(Live { shared, state: State::Queued { ticket, .. } | State::Driven { ticket, .. } }) = live {
             if let Some(ticket) = ticket.take() {
                 ticket::withdraw(shared, ticket);
             }
         }
+        *live = None;
     }
 }
 
@@ -219,7 +219,9 @@ impl<S: Deref<Target = Shared>, R: Timer> Drop for Waiting<S, R> {
     #[inline]
     fn drop(&mut self) {
         if self.live.is_some() {
-            self.withdraw();
+            Live::end(&mut self.live);
+            // It is gone already. Here the compiler sees so too, and leaves out what would drop it.
+            mem::forget(self.live.take());
         }
     }
 }

@@ -110,8 +110,10 @@ impl<W> Gate<W> {
     /// Takes a request out of the line and leaves a rejection in its place.
     #[inline(never)]
     pub(super) fn turn_out(&mut self, place: Place, reason: Reason, kind: EventKind) {
-        let deadline = self.queue.deadline(self.queue.waiting(place)).unwrap_or(self.mark);
-        let Waiting { cost, since, waker, .. } = self.queue.leave(place);
+        let waiting = self.queue.waiting(place);
+        let Waiting { cost, since, .. } = *waiting;
+        let deadline = self.queue.deadline(waiting).unwrap_or(self.mark);
+        let waker = self.queue.leave(place);
         let waited_nanos = self.mark.nanos_since(since);
         let limit_nanos = if reason == Reason::Expired { deadline.nanos_since(since) } else { 0 };
         self.note_settled(kind, cost, waited_nanos);

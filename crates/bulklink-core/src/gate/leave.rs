@@ -1,7 +1,7 @@
 //! The way of those who are in: parking, collecting, withdrawing, giving back. None of it takes the time.
 
 use super::{Collected, Gate, Grant};
-use crate::queue::{Granted, Outcome, Standing, Waiting};
+use crate::queue::{Granted, Outcome, Standing};
 use crate::{EventKind, Instant, Ticket};
 
 impl<W> Gate<W> {
@@ -104,7 +104,7 @@ impl<W> Gate<W> {
 
     #[inline]
     fn withdraw(&mut self, ticket: Ticket) -> Option<W> {
-        let Waiting { cost, since, waker, .. } = self.queue.withdraw(ticket);
+        let (cost, since, waker) = self.queue.withdraw(ticket);
         self.totals.cancelled += 1;
         self.note_settled(EventKind::Cancelled, cost, self.mark.nanos_since(since));
         waker

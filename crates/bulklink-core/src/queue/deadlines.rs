@@ -23,7 +23,7 @@ pub(super) struct Due {
     pub(super) standing: Standing,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Standing {
     Listed(Links),
     /// At this position.
@@ -68,13 +68,11 @@ impl Deadlines {
         place
     }
 
-    pub(super) fn remove(&mut self, place: Place) -> Instant {
-        let due = self.entries.remove(place);
-        match due.standing {
+    pub(super) fn remove(&mut self, place: Place) {
+        match self.entries.vacate(place, |due| due.standing) {
             Standing::Listed(links) => self.in_order.remove(&mut self.entries, links),
             Standing::Heaped(position) => self.others.remove(&mut self.entries, position as usize),
         }
-        due.at
     }
 
     /// That of one who has an entry.

@@ -8,11 +8,10 @@ mod slab;
 #[cfg(test)]
 mod tests;
 
-use core::mem;
 use core::num::NonZeroU32;
 
 use deadlines::Deadlines;
-use list::List;
+use list::{Links, List};
 use node::{Node, Stamp};
 use slab::Slab;
 
@@ -151,22 +150,26 @@ impl<W> Queue<W> {
     /// Takes a request out of the line and leaves its grant in its place. Returns its waker.
     #[inline]
     pub(crate) fn grant(&mut self, place: Place, waited_nanos: u64) -> Option<W> {
-        self.take_out(place, waited_nanos).waker
+        self.take_out(place, waited_nanos)
     }
 
-    /// Takes a request out of the line. Its place is kept for the [rejection](Queue::reject), which must follow.
-    pub(crate) fn leave(&mut self, place: Place) -> Waiting<W> {
+    /// Takes a request out of the line. Its place is kept for the [rejection](Queue::reject), which must follow. Returns its
+    /// waker.
+    pub(crate) fn leave(&mut self, place: Place) -> Option<W> {
         self.take_out(place, 0)
     }
 
+    /// The node is changed where it lies: moving it out and reading parts of the copy stalls the processor.
     #[inline]
-    fn take_out(&mut self, place: Place, waited_nanos: u64) -> Waiting<W> {
+    fn take_out(&mut self, place: Place, waited_nanos: u64) -> Option<W> {
         let node = &mut self.nodes[place];
-        let granted = Granted { cost: node.waiting().expect(WAITS).cost, waited_nanos };
-        let granted = Node::Granted(node.stamp(), granted);
-        let Node::Waiting(_, waiting) = mem::replace(node, granted) else { unreachable!("{WAITS}") };
-        self.unlink(&waiting);
-        waiting
+        let stamp = node.stamp();
+        let waiting = node.waiting_mut().expect(WAITS);
+        let Waiting { cost, links, due, .. } = *waiting;
+        let waker = waiting.waker.take();
+        *node = Node::Granted(stamp, Granted { cost, waited_nanos });
+        self.unlink(cost, links, due);
+        waker
     }
 
     pub(crate) fn reject(&mut self, place: Place, rejection: Rejection) {
@@ -175,13 +178,13 @@ impl<W> Queue<W> {
     }
 
     #[inline]
-    fn unlink(&mut self, waiting: &Waiting<W>) {
-        self.line.remove(&mut self.nodes, waiting.links);
-        if let Some(due) = waiting.due {
+    fn unlink(&mut self, cost: NonZeroU32, links: Links, due: Option<Place>) {
+        self.line.remove(&mut self.nodes, links);
+        if let Some(due) = due {
             self.deadlines.remove(due);
         }
         self.len -= 1;
-        self.units -= u64::from(waiting.cost.get());
+        self.units -= u64::from(cost.get());
     }
 
     /// The request of a ticket that still waits.
@@ -208,10 +211,14 @@ impl<W> Queue<W> {
 
     /// Gives up the place of a ticket that still waits, which is not to be asked of any other.
     #[inline]
-    pub(crate) fn withdraw(&mut self, ticket: Ticket) -> Waiting<W> {
-        let Node::Waiting(_, waiting) = self.nodes.remove(ticket.place()) else { unreachable!("{WAITS}") };
-        self.unlink(&waiting);
-        waiting
+    pub(crate) fn withdraw(&mut self, ticket: Ticket) -> (NonZeroU32, Instant, Option<W>) {
+        let (cost, since, links, due, waker) = self.nodes.vacate(ticket.place(), |node| {
+            let waiting = node.waiting_mut().expect(WAITS);
+            let Waiting { cost, since, links, due, .. } = *waiting;
+            (cost, since, links, due, waiting.waker.take())
+        });
+        self.unlink(cost, links, due);
+        (cost, since, waker)
     }
 
     /// Gives up the place of a ticket that has been settled; hands one that still waits back.
@@ -222,7 +229,7 @@ impl<W> Queue<W> {
             Node::Granted(_, granted) => Outcome::Granted(granted),
             Node::Rejected(_, rejection) => Outcome::Rejected(rejection),
         };
-        self.nodes.remove(ticket.place());
+        self.nodes.vacate(ticket.place(), |_| ());
         Ok(outcome)
     }
 

@@ -1,6 +1,6 @@
 //! One ticket's node: a request that waits, or what became of it.
 
-use core::num::{NonZeroU32, NonZeroU64};
+use core::num::NonZeroU32;
 
 use super::list::{Linked, Links};
 use super::slab::Place;
@@ -12,24 +12,26 @@ use crate::{Instant, Rejection};
 /// A ticket means something only to the gate that issued it.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a forgotten ticket keeps its place, and the slot once that is handed to it"]
-pub struct Ticket(NonZeroU64);
+pub struct Ticket {
+    place: Place,
+    /// Tells it from an earlier or a later one at the same place.
+    stamp: Stamp,
+}
 
 impl Ticket {
     pub(super) fn new(place: Place, stamp: Stamp) -> Self {
-        Ticket(NonZeroU64::from(place.number()) | u64::from(stamp.0.get()) << 32)
+        Ticket { place, stamp }
     }
 
     #[inline]
     pub(super) fn place(&self) -> Place {
-        #[expect(clippy::cast_possible_truncation, reason = "the lower half is the place")]
-        let number = self.0.get() as u32;
-        Place::from_number(number).expect("never zero")
+        self.place
     }
 
-    /// Whether it is the ticket of this arrival, and not of an earlier or a later one at the same place.
+    /// Whether it is the ticket of this arrival.
     #[inline]
     pub(super) fn is_of(&self, stamp: Stamp) -> bool {
-        self.0.get() >> 32 == u64::from(stamp.0.get())
+        self.stamp == stamp
     }
 }
 
@@ -117,7 +119,8 @@ const IN_LINE: &str = "only those who wait are in line";
 #[cfg(all(test, target_pointer_width = "64"))]
 mod tests {
     #[test]
-    fn a_node_is_48_bytes() {
+    fn a_node_is_48_bytes_and_a_ticket_8() {
         assert_eq!(size_of::<super::Node<&'static str>>(), 48);
+        assert_eq!(size_of::<Option<super::Ticket>>(), 8);
     }
 }

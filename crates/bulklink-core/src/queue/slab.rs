@@ -16,10 +16,6 @@ impl Place {
         NonZeroU32::new(number).map(Place)
     }
 
-    pub(crate) const fn number(self) -> NonZeroU32 {
-        self.0
-    }
-
     #[inline]
     const fn split(self) -> (usize, usize) {
         let position = self.0.get() as usize - 1;
@@ -58,13 +54,15 @@ impl<T> Slab<T> {
         place
     }
 
+    /// Gives the place up. `take` takes what is wanted of the item; to move all of it out would cost more.
     #[inline]
-    pub(crate) fn remove(&mut self, place: Place) -> T {
-        let next = self.vacant.replace(place);
-        match core::mem::replace(self.cell(place), Cell::Vacant { next }) {
-            Cell::Full(item) => item,
-            Cell::Vacant { .. } => foreign(),
-        }
+    pub(crate) fn vacate<R>(&mut self, place: Place, take: impl FnOnce(&mut T) -> R) -> R {
+        let (chunk, offset) = place.split();
+        let cell = &mut self.chunks[chunk][offset];
+        let Cell::Full(item) = cell else { foreign() };
+        let taken = take(item);
+        *cell = Cell::Vacant { next: self.vacant.replace(place) };
+        taken
     }
 
     #[inline]
@@ -125,7 +123,7 @@ mod tests {
         assert_eq!(slab.chunks.len(), 4, "no cell is lost");
         let address = &raw const slab[places[70]];
         for n in (0..200).filter(|n| n % 3 == 0) {
-            assert_eq!(slab.remove(places[n]), n);
+            assert_eq!(slab.vacate(places[n], |item| *item), n);
         }
         let chunks = slab.chunks.len();
         for n in 0..67 {

@@ -81,6 +81,7 @@ fn leave(queue: &mut Queue<u64>, chosen: Expected, settle: bool) {
         assert_eq!((granted.cost, granted.waited_nanos), (chosen.cost, chosen.id));
     } else {
         let ticket = queue.redeem(chosen.ticket).expect_err("it waits");
-        assert_eq!(queue.withdraw(ticket).waker, Some(chosen.id));
+        let (cost, _, waker) = queue.withdraw(ticket);
+        assert_eq!((cost, waker), (chosen.cost, Some(chosen.id)));
     }
 }
