@@ -177,8 +177,8 @@ mod tests {
         for (found, text) in [
             (Found::NoWaitLimit, "wait_limit must be longer than zero, got 0s"),
             (Found::NoCapacity, "capacity must be at least 1, got 0"),
-            (Found::CapacityTooLarge(1 << 31), "capacity must be at most 4294967295, got 2147483648"),
-            (Found::WaitingRoomTooLarge(1 << 31), "waiting_room must be at most 4294967295, got 2147483648"),
+            (Found::CapacityTooLarge(1 << 31), "capacity must be at most 2147483647, got 2147483648"),
+            (Found::WaitingRoomTooLarge(1 << 31), "waiting_room must be at most 2147483647, got 2147483648"),
             (
                 Found::CapacityBelowWaiter { capacity: 2, cost: 3 },
                 "capacity must be at least 3, which a waiter asks for, got 2",

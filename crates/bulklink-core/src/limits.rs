@@ -17,22 +17,26 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The largest capacity and the largest waiting room: what 32 bits hold.
-    pub const MAX: usize = u32::MAX as usize;
+    /// The largest capacity and the largest waiting room: what 31 bits hold.
+    pub const MAX: usize = i32::MAX as usize;
 
     /// The capacity and the waiting room, if all three limits are in range.
     pub(crate) fn check(&self) -> Result<(u32, u32), Invalid> {
         if self.wait_limit == Some(Duration::ZERO) {
             return Err(Found::NoWaitLimit.into());
         }
-        let waiting_room = u32::try_from(self.waiting_room);
-        Ok((check_capacity(self.capacity)?, waiting_room.map_err(|_| Found::WaitingRoomTooLarge(self.waiting_room))?))
+        let waiting_room = in_range(self.waiting_room).ok_or(Found::WaitingRoomTooLarge(self.waiting_room));
+        Ok((check_capacity(self.capacity)?, waiting_room?))
     }
 }
 
 pub(crate) fn check_capacity(capacity: usize) -> Result<u32, Invalid> {
-    match u32::try_from(capacity).map_err(|_| Found::CapacityTooLarge(capacity))? {
+    match in_range(capacity).ok_or(Found::CapacityTooLarge(capacity))? {
         0 => Err(Found::NoCapacity.into()),
         units => Ok(units),
     }
+}
+
+fn in_range(limit: usize) -> Option<u32> {
+    u32::try_from(limit).ok().filter(|_| limit <= Limits::MAX)
 }

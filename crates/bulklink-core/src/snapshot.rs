@@ -97,7 +97,7 @@ impl Snapshot {
     }
 }
 
-/// Both fit 32 bits by [`Limits::MAX`], so the division is exact to the last place of an `f64`.
+/// Both fit 31 bits by [`Limits::MAX`], so the division is exact to the last place of an `f64`.
 #[expect(clippy::cast_precision_loss)]
 fn ratio(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }

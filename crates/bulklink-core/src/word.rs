@@ -11,8 +11,9 @@ use crate::{Figures, Reason, Rejection, Request};
 /// A gate's figures in 64 bits, while they fit and nobody waits.
 ///
 /// [`Gate::publish`](crate::Gate::publish) makes one, [`Gate::fold`](crate::Gate::fold) takes it back. In between, whoever
-/// shares it admits, releases and turns away with the pure functions here, applied by compare-and-swap: what they return
-/// replaces the word that they were called on, or they have not happened. Where one returns `None`, the gate has to decide.
+/// shares it admits and turns away with the pure functions here, applied by compare-and-swap: what they return replaces the
+/// word that they were called on, or they have not happened. Where one returns `None`, the gate has to decide. What ends is
+/// [added](Word::RELEASE).
 ///
 /// A word is the truth until it is folded. Whoever works with the gate puts [`Word::GATE`] in its place first, on which nothing
 /// succeeds.
@@ -27,7 +28,8 @@ use crate::{Figures, Reason, Rejection, Request};
 /// let word = gate.publish();
 /// let (word, grant) = word.acquire().expect("a unit is offered");
 /// assert!(word.acquire().is_none(), "a new peak is for the gate to note");
-/// let word = word.release(&grant).expect("nobody waits for it");
+/// assert!(word.has_released(&grant), "nobody waits for it");
+/// let word = Word::from_bits(word.to_bits() + Word::RELEASE);
 ///
 /// gate.fold(word);
 /// assert_eq!(gate.snapshot().totals.admitted, 2);
@@ -90,17 +92,19 @@ impl Word {
         if self.0 & (UNITS << OFFERED) == 0 || after.is_held() {
             return None;
         }
-        Some((after, Grant::ONE))
+        Some((after, Grant::BY_WORD))
     }
 
-    /// Ends an operation. Who published the word has seen to it that every live grant is of one unit.
+    /// What the end of an operation adds to the bits of whatever word it meets: that takes no look at it first.
+    pub const RELEASE: u64 = ONE_OFFERED - 1;
+
+    /// Whether adding [`RELEASE`](Word::RELEASE) to this word has ended the operation; who published it has seen to it that every
+    /// live grant is of one unit. If not, the gate has to be told, and the word is none the worse: what a held one says of units
+    /// is read by those only who are turned away, and to them the operation has ended.
     #[inline]
     #[must_use]
-    pub const fn release(self, _grant: &Grant) -> Option<Word> {
-        if self.0 & HELD != 0 {
-            return None;
-        }
-        Some(Word(self.0 + ONE_OFFERED - 1))
+    pub const fn has_released(self, _grant: &Grant) -> bool {
+        !self.is_held()
     }
 
     /// [Admits](Word::acquire) a simple request that may not wait, or [turns it away](Word::turn_away): the two as one step.
@@ -196,11 +200,12 @@ impl Refusal {
     #[must_use]
     pub fn rejection(&self, waiting_room: u32) -> Rejection {
         let Refusal(word) = *self;
-        let (in_flight, capacity) = (word.in_flight(), word.in_flight() + word.offered());
-        let (reason, waiting) = match (word.is_closed(), word.is_held()) {
-            (true, _) => (Reason::Closed, 0),
-            (false, true) => (Reason::Saturated, waiting_room),
-            (false, false) => (Reason::Saturated, 0),
+        let capacity = word.in_flight() + word.offered();
+        // Where others wait, what is given back is theirs.
+        let (reason, in_flight, waiting) = match (word.is_closed(), word.is_held()) {
+            (true, _) => (Reason::Closed, word.in_flight(), 0),
+            (false, true) => (Reason::Saturated, capacity, waiting_room),
+            (false, false) => (Reason::Saturated, word.in_flight(), 0),
         };
         let figures = Figures { in_flight, in_use: in_flight, waiting, capacity, waiting_room };
         Rejection { reason, figures, waited_nanos: 0, limit_nanos: 0 }

@@ -262,7 +262,11 @@ impl Shared {
     /// thread can hand the slot to one whose deadline had passed when it was freed.
     #[inline(never)]
     pub(crate) fn release(&self, grant: Grant) {
-        let now = self.fast.peek().wants_now().then(|| self.now());
+        let word = self.fast.peek();
+        if word.has_released(&grant) && self.fast.release(&grant) {
+            return;
+        }
+        let now = word.wants_now().then(|| self.now());
         if let Some(grant) = self.try_release(grant, now) {
             self.try_release(grant, Some(self.now()));
         }

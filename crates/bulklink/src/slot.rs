@@ -41,7 +41,7 @@ impl<S: Deref<Target = Shared>> Drop for Hold<S> {
     #[inline]
     fn drop(&mut self) {
         if let Some(grant) = &self.grant {
-            if !self.shared.release_at_once(grant) {
+            if !(grant.is_by_word() && self.shared.release_at_once(grant)) {
                 self.release();
             }
         }

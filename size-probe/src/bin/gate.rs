@@ -53,7 +53,7 @@ size_probe::keep!(
     Word::from_bits,
     Word::to_bits,
     Word::acquire,
-    Word::release,
+    Word::has_released,
     Word::decide,
     Word::turn_away,
     Refusal::rejection,

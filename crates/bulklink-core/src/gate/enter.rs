@@ -117,7 +117,7 @@ impl<W> Gate<W> {
     fn admit(&mut self, cost: NonZeroU32) -> Decision {
         self.take(cost.get());
         self.note(EventKind::Admitted, cost.get() as usize);
-        Decision::Granted(Grant { cost })
+        Decision::Granted(Grant::by_gate(cost))
     }
 
     #[inline]

@@ -42,7 +42,7 @@ impl<W> Gate<W> {
     #[inline]
     pub fn collect(&mut self, ticket: Ticket) -> Collected {
         match self.queue.redeem(ticket) {
-            Ok(Outcome::Granted(granted)) => Collected::Granted(Grant { cost: granted.cost }),
+            Ok(Outcome::Granted(granted)) => Collected::Granted(Grant::by_gate(granted.cost)),
             Ok(Outcome::Rejected(rejection)) => Collected::Rejected(rejection),
             Err(ticket) => Collected::Waiting(ticket),
         }
@@ -51,7 +51,7 @@ impl<W> Gate<W> {
     /// Ends an operation: its units are free again. If somebody waits for them, [`wants_now`](Gate::wants_now) is now true.
     #[inline]
     pub fn release(&mut self, grant: Grant) {
-        let cost = grant.cost.get();
+        let cost = grant.units();
         self.give_back(cost);
         self.note(EventKind::Released, cost as usize);
         self.note_drained();

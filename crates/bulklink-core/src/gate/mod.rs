@@ -86,17 +86,36 @@ pub enum Collected {
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a forgotten grant keeps its units for good"]
 pub struct Grant {
-    cost: NonZeroU32,
+    /// Twice its cost, and one more if it took asking the gate. So it takes a register, and an `Option` of it no more.
+    code: NonZeroU32,
 }
 
 impl Grant {
     /// For one unit, which [`Word::acquire`](crate::Word::acquire) has taken.
-    pub(crate) const ONE: Grant = Grant { cost: NonZeroU32::MIN };
+    pub(crate) const BY_WORD: Grant = Grant { code: NonZeroU32::new(2).unwrap() };
+
+    /// [`Limits::MAX`] leaves room for twice the cost.
+    #[inline]
+    fn by_gate(cost: NonZeroU32) -> Grant {
+        Grant { code: NonZeroU32::MIN | cost.get() << 1 }
+    }
+
+    #[inline]
+    const fn units(&self) -> u32 {
+        self.code.get() >> 1
+    }
 
     /// The units that it holds.
     #[must_use]
     pub const fn cost(&self) -> usize {
-        self.cost.get() as usize
+        self.units() as usize
+    }
+
+    /// Whether a [`Word`](crate::Word) gave it, which then will probably take it back.
+    #[must_use]
+    #[inline]
+    pub const fn is_by_word(&self) -> bool {
+        self.code.get() & 1 == 0
     }
 }
 

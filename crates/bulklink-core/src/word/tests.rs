@@ -82,11 +82,42 @@ fn it_admits_where_it_offers_and_changes_nothing_else() {
     }
 }
 
+/// As many operations end, one after the other.
+fn release(word: Word, operations: u64) -> Word {
+    Word(word.0.wrapping_add(Word::RELEASE.wrapping_mul(operations)))
+}
+
 #[test]
-fn it_releases_unless_held_and_changes_nothing_else() {
+fn it_releases_and_changes_nothing_else() {
     for f in all().into_iter().filter(|f| f.in_flight > 0) {
         let after = Fields { in_flight: f.in_flight - 1, offered: f.offered + 1, ..f };
-        assert_eq!(word(f).release(&Grant::ONE).map(fields), (!f.held).then_some(after), "{f:?}");
+        assert_eq!(fields(release(word(f), 1)), after, "{f:?}");
+        assert_eq!(word(f).has_released(&Grant::BY_WORD), !f.held, "{f:?}");
+    }
+}
+
+#[test]
+fn a_held_word_is_none_the_worse_for_any_number_of_releases() {
+    let asks = [Request::new(), Request::new().now()];
+    for f in all().into_iter().filter(|f| f.held && (f.complete || f.in_flight + f.offered == 0)) {
+        // One that says nothing of units may meet more releases than it says are in flight.
+        let most = if f.complete { f.in_flight } else { UNITS };
+        for releases in [0, 1, 2, UNITS / 2, UNITS].into_iter().filter(|&releases| releases <= most) {
+            let worn = release(word(f), releases);
+            let flags_and_counts = |word: Word| Fields { in_flight: 0, offered: 0, ..fields(word) };
+            assert_eq!(flags_and_counts(worn), flags_and_counts(word(f)), "{f:?} after {releases}");
+            assert!(worn.acquire().is_none() && !worn.has_released(&Grant::BY_WORD));
+            for (ask, room) in asks.iter().flat_map(|ask| [(ask, 0), (ask, 7)]) {
+                let [after, before] =
+                    [worn, word(f)].map(|word| word.turn_away(ask, room).map(|(_, it)| it.rejection(room)));
+                assert_eq!(after.is_some(), before.is_some(), "{f:?} after {releases}");
+                let (Some(after), Some(before)) = (after, before) else { continue };
+                let ended = if f.closed { releases } else { 0 };
+                assert_eq!(after.figures().in_flight() as u64, before.figures().in_flight() as u64 - ended);
+                assert_eq!(after.figures().capacity(), before.figures().capacity());
+                assert_eq!(after.reason(), before.reason());
+            }
+        }
     }
 }
 
@@ -131,7 +162,7 @@ fn who_will_not_wait_is_decided_on_as_by_the_two_steps() {
 #[test]
 fn nothing_succeeds_on_an_inert_word() {
     for f in all().into_iter().filter(|f| f.in_flight > 0 && word(*f).is_inert()) {
-        assert!(word(f).acquire().is_none() && word(f).release(&Grant::ONE).is_none());
+        assert!(word(f).acquire().is_none() && !word(f).has_released(&Grant::BY_WORD));
         assert!(word(f).turn_away(&Request::new().now(), 0).is_none() && word(f).decide().is_none());
     }
     assert!(Word::GATE.is_inert());
@@ -139,7 +170,7 @@ fn nothing_succeeds_on_an_inert_word() {
 
 #[test]
 fn the_gate_is_asked_for_everything() {
-    assert!(Word::GATE.acquire().is_none() && Word::GATE.release(&Grant::ONE).is_none());
+    assert!(Word::GATE.acquire().is_none() && !Word::GATE.has_released(&Grant::BY_WORD));
     assert!(Word::GATE.turn_away(&Request::new().now(), 0).is_none());
 }
 

@@ -234,14 +234,19 @@ impl World {
 
     fn release(&mut self, id: Id) {
         let grant = self.grants.remove(&id).expect("a live grant");
-        if let Some(after) = self.word.and_then(|word| word.release(&grant)) {
-            self.word = Some(after);
-        } else {
+        if !self.release_by_word(&grant) {
             self.fold();
             self.gate.release(grant);
             self.publish();
         }
         self.model.release(id);
+    }
+
+    /// What it adds to a held word stays there until that is folded.
+    fn release_by_word(&mut self, grant: &Grant) -> bool {
+        let Some(before) = self.word else { return false };
+        self.word = Some(Word::from_bits(before.to_bits() + Word::RELEASE));
+        before.has_released(grant)
     }
 
     fn collect(&mut self, id: Id) {
