@@ -39,7 +39,7 @@ impl Outputs {
             return Outputs::default();
         }
         let wake = gate.poll_wake();
-        let more = gate.has_output().then(|| More::take(gate, handlers));
+        let more = gate.has_output().then(|| Box::new(More::take(gate, handlers)));
         Outputs { wake, more }
     }
 
@@ -55,10 +55,10 @@ impl Outputs {
 
 impl More {
     #[cold]
-    fn take(gate: &mut Gate<Waker>, handlers: &Handlers) -> Box<Self> {
+    fn take(gate: &mut Gate<Waker>, handlers: &Handlers) -> Self {
         let wakes = core::iter::from_fn(|| gate.poll_wake()).take(BATCH - 1).collect();
         let events = core::iter::from_fn(|| gate.poll_event()).take(BATCH).collect();
-        Box::new(More { wakes, events, handlers: handlers.clone(), complete: !gate.has_output() })
+        More { wakes, events, handlers: handlers.clone(), complete: !gate.has_output() }
     }
 
     #[cold]

@@ -45,16 +45,29 @@ pub(crate) struct State {
     pub(crate) drivers: Drivers,
 }
 
-/// What became of a request.
+/// What became of a request, in two registers: what else there is to say stands in [`Aside`].
 pub(crate) enum Entered {
     Granted(Grant),
-    Queued(Ticket, Due),
-    /// Turned away. Rejections are large and rare, and take a way of their own, so that the others need not be as large.
+    Queued,
     Rejected,
+    /// It is to be given in again, with the time.
+    NeedsNow,
+}
+
+/// What goes with the answer to a request.
+#[derive(Default)]
+pub(crate) struct Aside {
+    /// Of one in the queue.
+    pub(crate) ticket: Option<Ticket>,
+    pub(crate) due: Due,
+    /// Of one that was turned away.
+    pub(crate) rejection: Option<Rejection>,
 }
 
 /// When a wait is too late.
+#[derive(Default)]
 pub(crate) enum Due {
+    #[default]
     Never,
     At(Instant),
     /// At an instant at which a driver comes by on this runtime.
@@ -164,8 +177,8 @@ impl Shared {
                 return Err(Rejection::refused(Arc::clone(&self.identity), refusal));
             }
         }
-        let mut rejection = None;
-        match (self.enter_gate(&request, None, None, &mut rejection), rejection) {
+        let mut aside = Aside::default();
+        match (self.enter_gate(&request, None, None, &mut aside), aside.rejection) {
             (Entered::Granted(grant), _) => Ok(grant),
             (_, Some(rejection)) => Err(rejection),
             (_, None) => unreachable!("a request that may not wait"),
@@ -186,57 +199,52 @@ impl Shared {
         request: &Request,
         waker: &Waker,
         home: impl FnOnce() -> Option<u64>,
-        rejection: &mut Option<Rejection>,
+        aside: &mut Aside,
     ) -> Entered {
         if request.is_simple() {
             if let Some(refusal) = self.fast.turn_away(request, self.identity.waiting_room) {
-                *rejection = Some(Rejection::refused(Arc::clone(&self.identity), refusal));
+                aside.rejection = Some(Rejection::refused(Arc::clone(&self.identity), refusal));
                 return Entered::Rejected;
             }
         }
         let home = if request.may_be_late(self.limits_waits) { home() } else { None };
-        self.enter_gate(request, Some(waker), home, rejection)
+        self.enter_gate(request, Some(waker), home, aside)
     }
 
-    fn enter_gate(
-        &self,
-        request: &Request,
-        waker: Option<&Waker>,
-        home: Option<u64>,
-        rejection: &mut Option<Rejection>,
-    ) -> Entered {
+    fn enter_gate(&self, request: &Request, waker: Option<&Waker>, home: Option<u64>, aside: &mut Aside) -> Entered {
         let now = self.fast.peek().wants_now_for(request, self.times_waits).then(|| self.now());
         let mut waker = waker.cloned();
-        let (mut due, mut refused) = (Due::Never, None);
+        let mut refused = None;
         let mut ask = |now| {
-            self.input(|State { gate, drivers, .. }| {
-                let decision = gate.decide(request, now, &mut waker);
-                match &decision {
-                    Decision::Queued(ticket) => due = drivers.due(home, gate.deadline(ticket)),
-                    Decision::Rejected(reason) => refused = Some(Refused::Rejected(gate.rejection(*reason))),
-                    Decision::Impossible => {
-                        refused = Some(Refused::Impossible(gate.impossible(request), gate.figures()));
-                    }
-                    Decision::Granted(_) | Decision::NeedsNow => {}
+            self.input(|State { gate, drivers, .. }| match gate.decide(request, now, &mut waker) {
+                Decision::Granted(grant) => Entered::Granted(grant),
+                Decision::Queued(ticket) => {
+                    aside.due = drivers.due(home, gate.deadline(&ticket));
+                    aside.ticket = Some(ticket);
+                    Entered::Queued
                 }
-                decision
+                Decision::Rejected(reason) => {
+                    refused = Some(Refused::Rejected(gate.rejection(reason)));
+                    Entered::Rejected
+                }
+                Decision::Impossible => {
+                    refused = Some(Refused::Impossible(gate.impossible(request), gate.figures()));
+                    Entered::Rejected
+                }
+                Decision::NeedsNow => Entered::NeedsNow,
             })
         };
-        let decision = match ask(now) {
-            Decision::NeedsNow => ask(Some(self.now())),
-            decision => decision,
+        let entered = match ask(now) {
+            Entered::NeedsNow => ask(Some(self.now())),
+            entered => entered,
         };
         if waker.is_some() {
             discard(waker);
         }
-        match decision {
-            Decision::Granted(grant) => Entered::Granted(grant),
-            Decision::Queued(ticket) => Entered::Queued(ticket, due),
-            _ => {
-                *rejection = refused.map(|refused| self.refused(refused));
-                Entered::Rejected
-            }
+        if let Some(refused) = refused {
+            aside.rejection = Some(self.refused(refused));
         }
+        entered
     }
 
     #[cold]

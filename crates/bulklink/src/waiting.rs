@@ -12,7 +12,7 @@ use core::task::{Context, Poll, ready};
 use bulklink_core::{Grant, Instant, PackedRequest, Request, Ticket};
 
 use crate::alarm::Alarm;
-use crate::shared::{Due, Entered, Shared};
+use crate::shared::{Aside, Due, Entered, Shared};
 use crate::slot::Hold;
 use crate::ticket::{self, Found, Standing};
 use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
@@ -78,8 +78,8 @@ impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
     }
 
     fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
-        let mut rejection = None;
-        let grant = ready!(self.poll_gate(context, &mut rejection));
+        let mut aside = Aside::default();
+        let grant = ready!(self.poll_gate(context, &mut aside));
         let Live { shared, state } = self.live.take().expect("polled just now");
         // The rest of the wait is dropped last: a timer is foreign, and the grant is safe by then.
         if let Some(grant) = grant {
@@ -88,40 +88,37 @@ impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
             return Poll::Ready(Ok(hold));
         }
         drop(state);
-        Poll::Ready(Err(rejection.expect("not granted")))
+        Poll::Ready(Err(aside.rejection.expect("not granted")))
     }
 
     /// A grant, or none where there is a rejection. Those are large and rare, and take a way of their own.
     #[inline(never)]
-    fn poll_gate(&mut self, context: &mut Context<'_>, rejection: &mut Option<Rejection>) -> Poll<Option<Grant>> {
+    fn poll_gate(&mut self, context: &mut Context<'_>, aside: &mut Aside) -> Poll<Option<Grant>> {
         let Waiting { runtime, live } = self;
         let Live { shared, state } = live.as_mut().expect("polled again after it had completed");
-        let home = || runtime.home().map(|home| home.id());
-        let entered = match state {
-            State::AskingPlainly => shared.enter(const { &Request::new() }, context.waker(), home, rejection),
-            State::Asking(request) => shared.enter(&request.unpack(), context.waker(), home, rejection),
-            State::AskingTooMuch(request) => shared.enter(request, context.waker(), home, rejection),
-            State::Queued { ticket, .. } | State::Driven { ticket, .. } => {
-                let mut found = Found::default();
-                let standing = ticket::poll(shared, ticket, context.waker(), &mut found);
-                if let (Standing::Waiting | Standing::Roused, Some(deadline)) = (&standing, found.deadline) {
-                    let is_roused = matches!(standing, Standing::Roused);
-                    return state.wait_on(deadline, is_roused, shared, runtime, context, rejection);
-                }
-                return answer(shared, standing, found, rejection);
+        let unpacked;
+        let request = match state {
+            State::AskingPlainly => const { &Request::new() },
+            State::Asking(request) => {
+                unpacked = request.unpack();
+                &unpacked
             }
+            State::AskingTooMuch(request) => request,
+            State::Queued { .. } | State::Driven { .. } => return state.poll_ticket(shared, runtime, context, aside),
         };
-        let (ticket, due) = match entered {
+        let home = || runtime.home().map(|home| home.id());
+        match shared.enter(request, context.waker(), home, aside) {
             Entered::Granted(grant) => return Poll::Ready(Some(grant)),
-            Entered::Rejected => return Poll::Ready(None),
-            Entered::Queued(ticket, due) => (Some(ticket), due),
-        };
+            Entered::Queued => {}
+            Entered::Rejected | Entered::NeedsNow => return Poll::Ready(None),
+        }
+        let ticket = aside.ticket.take();
         // The ticket comes first: should no timer be made, the next poll makes it, or the future gives it up.
-        *state = match due {
+        *state = match aside.due {
             Due::Driven(home) => State::Driven { ticket, home },
             Due::Never | Due::At(_) => State::Queued { ticket, alarm: None },
         };
-        if let Due::At(deadline) = due {
+        if let Due::At(deadline) = aside.due {
             state.watch_the_clock(deadline, shared, runtime, context);
         }
         Poll::Pending
@@ -142,19 +139,32 @@ impl<S: Deref<Target = Shared>, T> Live<S, T> {
     }
 }
 
-#[inline]
-fn answer(shared: &Shared, standing: Standing, found: Found, rejection: &mut Option<Rejection>) -> Poll<Option<Grant>> {
-    match standing {
-        Standing::Granted(grant) => Poll::Ready(Some(grant)),
-        Standing::Rejected => {
-            *rejection = found.rejection.map(|found| shared.rejected(found));
-            Poll::Ready(None)
-        }
-        Standing::Waiting | Standing::Roused | Standing::Stale => Poll::Pending,
-    }
-}
-
 impl<T: Future<Output = ()>> State<T> {
+    #[inline]
+    fn poll_ticket<R: Runtime<Sleep = T>>(
+        &mut self,
+        shared: &Shared,
+        runtime: &R,
+        context: &mut Context<'_>,
+        aside: &mut Aside,
+    ) -> Poll<Option<Grant>> {
+        let mut found = Found::default();
+        let standing = self.look(shared, context, &mut found);
+        match (&standing, found.deadline) {
+            (Standing::Waiting | Standing::Roused, Some(deadline)) => {
+                let is_roused = matches!(standing, Standing::Roused);
+                self.wait_on(deadline, is_roused, shared, runtime, context, aside)
+            }
+            _ => answer(shared, standing, found, aside),
+        }
+    }
+
+    #[inline]
+    fn look(&mut self, shared: &Shared, context: &Context<'_>, found: &mut Found) -> Standing {
+        let (State::Queued { ticket, .. } | State::Driven { ticket, .. }) = self else { unreachable!("it waits") };
+        ticket::poll(shared, ticket, context.waker(), found)
+    }
+
     /// Who is late is for the clock to say: a timer may be held back.
     #[cold]
     fn wait_on<R: Runtime<Sleep = T>>(
@@ -164,29 +174,18 @@ impl<T: Future<Output = ()>> State<T> {
         shared: &Shared,
         runtime: &R,
         context: &mut Context<'_>,
-        rejection: &mut Option<Rejection>,
+        aside: &mut Aside,
     ) -> Poll<Option<Grant>> {
         let now = runtime.now();
         if deadline <= now {
             shared.advance(now);
-            return self.collect(shared, context, rejection);
+            let mut found = Found::default();
+            let standing = self.look(shared, context, &mut found);
+            return answer(shared, standing, found, aside);
         }
         self.leave_driver(is_roused, runtime);
         self.watch_the_clock(deadline, shared, runtime, context);
         Poll::Pending
-    }
-
-    /// Takes the answer that is there once its time is up.
-    fn collect(
-        &mut self,
-        shared: &Shared,
-        context: &Context<'_>,
-        rejection: &mut Option<Rejection>,
-    ) -> Poll<Option<Grant>> {
-        let (State::Queued { ticket, .. } | State::Driven { ticket, .. }) = self else { unreachable!("it waits") };
-        let mut found = Found::default();
-        let standing = ticket::poll(shared, ticket, context.waker(), &mut found);
-        answer(shared, standing, found, rejection)
     }
 
     /// A driver that rouses is gone, and one on another runtime than this may never run again. Outside of a runtime there is
@@ -212,6 +211,18 @@ impl<T: Future<Output = ()>> State<T> {
             Some(home) => *self = State::Driven { ticket: ticket.take(), home },
             None => alarm.get_or_insert_with(Alarm::unset).arm(deadline, runtime, context),
         }
+    }
+}
+
+#[inline]
+fn answer(shared: &Shared, standing: Standing, found: Found, aside: &mut Aside) -> Poll<Option<Grant>> {
+    match standing {
+        Standing::Granted(grant) => Poll::Ready(Some(grant)),
+        Standing::Rejected => {
+            aside.rejection = found.rejection.map(|found| shared.rejected(found));
+            Poll::Ready(None)
+        }
+        Standing::Waiting | Standing::Roused | Standing::Stale => Poll::Pending,
     }
 }
 
