@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::{Interval, IntervalError, Limits, Totals};
+use crate::{CapacityReport, Interval, IntervalError, Limits, Totals};
 
 /// A consistent picture of a gate at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +94,23 @@ impl Snapshot {
     /// If the two are of different gates, the wrong way round, or of different waiting rooms.
     pub fn since(&self, earlier: &Snapshot) -> Result<Interval, IntervalError> {
         Interval::between(earlier, self)
+    }
+
+    /// What these figures say about capacity: what is full, what is configured oddly, and what has happened too often.
+    ///
+    /// ```
+    /// use bulklink_core::{FindingCode, Gate, Limits, Severity};
+    ///
+    /// let mut gate: Gate<()> = Gate::new(Limits { capacity: 8, waiting_room: 50, wait_limit: None })?;
+    /// let report = gate.snapshot().capacity_report();
+    /// assert_eq!(report.severity(), Severity::Notice);
+    /// assert_eq!(report.findings[0].code, FindingCode::UnboundedQueueWait);
+    /// assert_eq!(report.to_string(), "notice: up to 50 may wait, for any length of time");
+    /// # Ok::<(), bulklink_core::Invalid>(())
+    /// ```
+    #[must_use]
+    pub fn capacity_report(&self) -> CapacityReport {
+        CapacityReport::of(self)
     }
 }
 

@@ -79,9 +79,9 @@ pub mod tsc;
 use std::future::Future;
 
 pub use bulklink::{
-    Builder, Clock, Closed, Event, EventHandler, EventKind, Failure, Figures, Handle, Instant, Interval, IntervalError,
-    Invalid, Limits, OwnedSlot, Reason, Rejection, ResizeError, Resized, Runtime, Slot, Snapshot, Spawn, Status, Timer,
-    Totals,
+    Builder, CapacityReport, Clock, Closed, Event, EventHandler, EventKind, Failure, Figures, Finding, FindingCode,
+    Handle, Instant, Interval, IntervalError, Invalid, Limits, OwnedSlot, Reason, Rejection, ResizeError, Resized,
+    Runtime, Severity, Slot, Snapshot, Spawn, Status, Timer, Totals,
 };
 pub use sleep::TokioSleep;
 #[cfg(feature = "tsc")]

@@ -77,6 +77,7 @@ extern crate std;
 mod alarm;
 mod builder;
 mod bulkhead;
+mod capacity_report;
 mod closed;
 mod driver;
 mod event;
@@ -101,11 +102,13 @@ mod waiting;
 mod wrap;
 
 pub use bulklink_core::{
-    EventKind, Figures, Instant, Interval, IntervalError, Invalid, Limits, ResizeError, Resized, Snapshot, Totals,
+    EventKind, Figures, Finding, FindingCode, Instant, Interval, IntervalError, Invalid, Limits, ResizeError, Resized,
+    Severity, Snapshot, Totals,
 };
 
 pub use builder::Builder;
 pub use bulkhead::Bulkhead;
+pub use capacity_report::CapacityReport;
 pub use closed::Closed;
 pub use driver::{Driver, Home};
 pub use event::{Event, EventHandler};

@@ -4,6 +4,7 @@
 mod admission;
 mod bad_input;
 mod cancelling;
+mod capacity_report;
 mod clock;
 mod closing;
 mod deadlines;

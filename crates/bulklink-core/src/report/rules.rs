@@ -1,0 +1,168 @@
+//! When something is worth a finding: a function for each code.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::share::Share;
+use super::{CapacityReport, Finding, FindingCode, Severity, shares};
+use crate::Snapshot;
+
+use FindingCode::{
+    ActiveWorkAboveCapacity, ClosedWithActiveWork, ElevatedExpirationRate, ElevatedRejectionRate, ExecutionFull,
+    FrequentQueueing, LargeWaitingRoom, UnboundedQueueWait, WaitTimeNearLimit, WaitingRoomFull,
+    WaitingRoomNearCapacity,
+};
+use Severity::{Critical, Notice, Warning};
+
+/// In the order of the codes.
+const RULES: [fn(&Snapshot) -> Option<Finding>; 11] = [
+    closed_with_active_work,
+    active_work_above_capacity,
+    execution_full,
+    waiting_room_near_capacity,
+    waiting_room_full,
+    unbounded_queue_wait,
+    large_waiting_room,
+    frequent_queueing,
+    elevated_rejection_rate,
+    elevated_expiration_rate,
+    wait_time_near_limit,
+];
+
+/// All that there is to find.
+pub(super) fn apply(snapshot: &Snapshot) -> Vec<Finding> {
+    RULES.iter().filter_map(|rule| rule(snapshot)).collect()
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "it ends every rule")]
+fn found(code: FindingCode, severity: Severity, message: String) -> Option<Finding> {
+    Some(Finding { code, severity, message })
+}
+
+fn closed_with_active_work(snapshot: &Snapshot) -> Option<Finding> {
+    if !snapshot.is_closed || snapshot.is_drained() {
+        return None;
+    }
+    found(ClosedWithActiveWork, Notice, format!("closed with {} in flight", snapshot.in_flight))
+}
+
+fn active_work_above_capacity(snapshot: &Snapshot) -> Option<Finding> {
+    if snapshot.is_closed || !snapshot.is_over_capacity() {
+        return None;
+    }
+    let (excess, capacity) = (snapshot.capacity_excess(), snapshot.limits.capacity);
+    let severity = if snapshot.waiting > 0 { Warning } else { Notice };
+    found(ActiveWorkAboveCapacity, severity, format!("{excess} in use beyond the capacity of {capacity}"))
+}
+
+/// Of two findings on one state, the graver says it: see the rules before and after.
+fn execution_full(snapshot: &Snapshot) -> Option<Finding> {
+    if !admits_nobody(snapshot) || snapshot.is_over_capacity() || is_waiting_room_full(snapshot) {
+        return None;
+    }
+    let has_victims = snapshot.waiting > 0 || snapshot.limits.waiting_room == 0;
+    let severity = if has_victims { Warning } else { Notice };
+    found(ExecutionFull, severity, fullness(snapshot))
+}
+
+fn waiting_room_near_capacity(snapshot: &Snapshot) -> Option<Finding> {
+    let taken = shares::queue_utilization(snapshot)?;
+    if !admits_nobody(snapshot)
+        || is_waiting_room_full(snapshot)
+        || !taken.is_at_least(CapacityReport::NEARLY_FULL_PERCENT)
+    {
+        return None;
+    }
+    let message = format!("{} of {} places in the waiting room taken ({} %)", taken.part, taken.whole, taken.percent());
+    found(WaitingRoomNearCapacity, Warning, message)
+}
+
+fn waiting_room_full(snapshot: &Snapshot) -> Option<Finding> {
+    if !admits_nobody(snapshot) || !is_waiting_room_full(snapshot) {
+        return None;
+    }
+    let message = format!("{}, and all {} places to wait taken", fullness(snapshot), snapshot.limits.waiting_room);
+    found(WaitingRoomFull, Critical, message)
+}
+
+fn unbounded_queue_wait(snapshot: &Snapshot) -> Option<Finding> {
+    if snapshot.limits.waiting_room == 0 || snapshot.limits.wait_limit.is_some() {
+        return None;
+    }
+    let room = snapshot.limits.waiting_room;
+    found(UnboundedQueueWait, Notice, format!("up to {room} may wait, for any length of time"))
+}
+
+/// Where operations cost more than one unit, even fewer run at once than there are units.
+fn large_waiting_room(snapshot: &Snapshot) -> Option<Finding> {
+    let (room, capacity) = (snapshot.limits.waiting_room, snapshot.limits.capacity);
+    let many = capacity.saturating_mul(CapacityReport::LARGE_WAITING_ROOM_PER_UNIT);
+    if room < CapacityReport::LARGE_WAITING_ROOM || room < many {
+        return None;
+    }
+    found(LargeWaitingRoom, Notice, format!("up to {room} may wait for a capacity of {capacity}"))
+}
+
+fn frequent_queueing(snapshot: &Snapshot) -> Option<Finding> {
+    let queued = shares::queueing(snapshot)?;
+    if !queued.is_at_least(CapacityReport::FREQUENT_QUEUEING_PERCENT) {
+        return None;
+    }
+    found(FrequentQueueing, Notice, format!("{} had to queue", of(queued, "requests")))
+}
+
+fn elevated_rejection_rate(snapshot: &Snapshot) -> Option<Finding> {
+    let rejected = shares::rejection(snapshot)?;
+    let (warning, critical) = (CapacityReport::REJECTION_WARNING_PERCENT, CapacityReport::REJECTION_CRITICAL_PERCENT);
+    let severity = graded(rejected, warning, critical)?;
+    found(ElevatedRejectionRate, severity, format!("{} found no room or expired", of(rejected, "requests")))
+}
+
+fn elevated_expiration_rate(snapshot: &Snapshot) -> Option<Finding> {
+    let expired = shares::expiration(snapshot)?;
+    let (warning, critical) = (CapacityReport::EXPIRATION_WARNING_PERCENT, CapacityReport::EXPIRATION_CRITICAL_PERCENT);
+    let severity = graded(expired, warning, critical)?;
+    found(ElevatedExpirationRate, severity, format!("{} expired there", of(expired, "requests in the queue")))
+}
+
+fn wait_time_near_limit(snapshot: &Snapshot) -> Option<Finding> {
+    let (average, longest) = (shares::average_wait(snapshot)?, shares::longest_wait(snapshot)?);
+    if !average.is_at_least(CapacityReport::AVERAGE_WAIT_PERCENT)
+        && !longest.is_at_least(CapacityReport::LONGEST_WAIT_PERCENT)
+    {
+        return None;
+    }
+    let (limit, longest) = (snapshot.limits.wait_limit?, snapshot.longest_wait());
+    let average = snapshot.totals.average_wait()?;
+    let message = format!("waits of {average:?} on average and {longest:?} at most, with a limit of {limit:?}");
+    found(WaitTimeNearLimit, Warning, message)
+}
+
+/// Whether a request of one unit would have to wait: also where the head of the queue is too large for what is free.
+fn admits_nobody(snapshot: &Snapshot) -> bool {
+    !snapshot.is_closed && (snapshot.is_saturated() || snapshot.waiting > 0)
+}
+
+fn is_waiting_room_full(snapshot: &Snapshot) -> bool {
+    snapshot.limits.waiting_room > 0 && snapshot.waiting >= snapshot.limits.waiting_room
+}
+
+fn fullness(snapshot: &Snapshot) -> String {
+    let (in_use, capacity) = (snapshot.in_use, snapshot.limits.capacity);
+    match snapshot.free() {
+        0 => format!("{in_use} of {capacity} in use"),
+        free => format!("{in_use} of {capacity} in use, too few left ({free}) for who is first in line"),
+    }
+}
+
+fn of(share: Share, whom: &str) -> String {
+    format!("{} of {} {whom} ({} %)", share.part, share.whole, share.percent())
+}
+
+fn graded(share: Share, warning: u32, critical: u32) -> Option<Severity> {
+    if share.is_at_least(critical) {
+        return Some(Critical);
+    }
+    share.is_at_least(warning).then_some(Warning)
+}

@@ -1,0 +1,54 @@
+//! A part of a whole, compared without rounding.
+
+/// `part` of `whole`, which is not zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Share {
+    pub(super) part: u128,
+    pub(super) whole: u128,
+}
+
+impl Share {
+    /// `None` if the whole is nothing.
+    pub(super) fn of(part: u128, whole: u128) -> Option<Self> {
+        (whole > 0).then_some(Share { part, whole })
+    }
+
+    /// Whether the part is this many hundredths of the whole, or more. By multiplication, so that exactly 80 % are at least 80 %.
+    ///
+    /// Where 128 bits do not hold a product, as with a limit of `Duration::MAX`, it is taken for the largest that they do.
+    pub(super) fn is_at_least(self, percent: u32) -> bool {
+        self.part.saturating_mul(100) >= self.whole.saturating_mul(percent.into())
+    }
+
+    /// In hundredths, rounded down: so none is shown that it has not reached.
+    pub(super) fn percent(self) -> u128 {
+        self.part.saturating_mul(100) / self.whole
+    }
+
+    /// For people and plots; nothing is decided by it.
+    #[expect(clippy::cast_precision_loss)]
+    pub(super) fn ratio(self) -> f64 {
+        self.part as f64 / self.whole as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threshold_is_met_exactly() {
+        let share = |part| Share::of(part, 30).expect("a whole");
+        assert_eq!([23, 24, 25].map(|part| share(part).is_at_least(80)), [false, true, true]);
+        assert_eq!([23, 24, 25].map(|part| share(part).percent()), [76, 80, 83]);
+        assert!(share(30).is_at_least(100) && Share::of(1, 1).is_some());
+        assert_eq!(Share::of(1, 0), None);
+    }
+
+    #[test]
+    fn figures_beyond_all_bounds_reach_no_threshold_by_wrapping() {
+        let share = |part, whole| Share::of(part, whole).expect("a whole");
+        assert!(!share(1 << 121, 1 << 122).is_at_least(75), "a half");
+        assert!(share(1 << 127, 1 << 64).is_at_least(75));
+    }
+}

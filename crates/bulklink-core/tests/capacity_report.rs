@@ -1,0 +1,359 @@
+//! Every finding just below, at and above its threshold, and below its smallest sample.
+
+use std::time::Duration;
+
+use bulklink_core::{CapacityReport, Entry, FindingCode, Gate, Instant, Limits, Request, Severity, Snapshot, Totals};
+
+use FindingCode::{
+    ActiveWorkAboveCapacity, ClosedWithActiveWork, ElevatedExpirationRate, ElevatedRejectionRate, ExecutionFull,
+    FrequentQueueing, LargeWaitingRoom, UnboundedQueueWait, WaitTimeNearLimit, WaitingRoomFull,
+    WaitingRoomNearCapacity,
+};
+use Severity::{Critical, Notice, Ok as Fine, Warning};
+
+const LIMIT: Duration = Duration::from_secs(1);
+
+/// Idle and untried, with a wait limit of a second.
+fn snapshot(capacity: usize, waiting_room: usize) -> Snapshot {
+    let limits = Limits { capacity, waiting_room, wait_limit: Some(LIMIT) };
+    Gate::<()>::new(limits).expect("valid").snapshot()
+}
+
+/// With so many operations of one unit running, and so many waiting.
+fn busy(capacity: usize, waiting_room: usize, in_flight: usize, waiting: usize) -> Snapshot {
+    let mut snapshot = snapshot(capacity, waiting_room);
+    (snapshot.in_flight, snapshot.in_use, snapshot.waiting) = (in_flight, in_flight, waiting);
+    snapshot
+}
+
+/// Idle, with a history.
+fn tried(history: impl FnOnce(&mut Totals)) -> Snapshot {
+    let mut snapshot = snapshot(4, 10);
+    history(&mut snapshot.totals);
+    snapshot
+}
+
+fn codes(snapshot: &Snapshot) -> Vec<(FindingCode, Severity)> {
+    snapshot.capacity_report().findings.iter().map(|finding| (finding.code, finding.severity)).collect()
+}
+
+fn severity_of(code: FindingCode, snapshot: &Snapshot) -> Option<Severity> {
+    snapshot.capacity_report().finding(code).map(|finding| finding.severity)
+}
+
+fn message(code: FindingCode, snapshot: &Snapshot) -> String {
+    snapshot.capacity_report().finding(code).expect("found").message.clone()
+}
+
+/// Either no ratio, or this one.
+#[track_caller]
+fn assert_ratio(ratio: Option<f64>, expected: Option<f64>) {
+    match (ratio, expected) {
+        (Some(ratio), Some(expected)) => assert!((ratio - expected).abs() < 1e-12, "{ratio}, not {expected}"),
+        (ratio, expected) => assert_eq!(ratio, expected),
+    }
+}
+
+#[test]
+fn the_names_of_codes_and_severities_never_change() {
+    let codes = [
+        (ClosedWithActiveWork, "closed_with_active_work"),
+        (ActiveWorkAboveCapacity, "active_work_above_capacity"),
+        (ExecutionFull, "execution_full"),
+        (WaitingRoomNearCapacity, "waiting_room_near_capacity"),
+        (WaitingRoomFull, "waiting_room_full"),
+        (UnboundedQueueWait, "unbounded_queue_wait"),
+        (LargeWaitingRoom, "large_waiting_room"),
+        (FrequentQueueing, "frequent_queueing"),
+        (ElevatedRejectionRate, "elevated_rejection_rate"),
+        (ElevatedExpirationRate, "elevated_expiration_rate"),
+        (WaitTimeNearLimit, "wait_time_near_limit"),
+    ];
+    for (code, name) in codes {
+        assert_eq!((code.as_str(), code.to_string().as_str()), (name, name));
+        assert!(!code.recommendation().is_empty());
+    }
+    let severities = [(Fine, "ok"), (Notice, "notice"), (Warning, "warning"), (Critical, "critical")];
+    for (severity, name) in severities {
+        assert_eq!((severity.as_str(), severity.to_string().as_str()), (name, name));
+    }
+    assert!(severities.is_sorted());
+}
+
+#[test]
+fn an_idle_gate_has_nothing_to_report() {
+    let report = snapshot(4, 10).capacity_report();
+    assert_eq!((report.findings.len(), report.severity(), report.requires_attention()), (0, Fine, false));
+    assert_eq!(report.to_string(), "ok: 0 of 4 in use, 0 of 10 waiting");
+    assert_ratio(report.utilization(), Some(0.0));
+    assert_ratio(report.queue_utilization(), Some(0.0));
+    for ratio in [report.queueing_rate(), report.rejection_rate(), report.expiration_rate()] {
+        assert_eq!(ratio, None);
+    }
+    assert_eq!((report.average_wait_ratio(), report.longest_wait_ratio()), (None, None));
+}
+
+#[test]
+fn closed_with_active_work() {
+    let closed = |in_flight| {
+        let mut snapshot = busy(4, 10, in_flight, 0);
+        snapshot.is_closed = true;
+        snapshot
+    };
+    assert_eq!(codes(&closed(0)), []);
+    assert_eq!(closed(0).capacity_report().to_string(), "ok: closed and drained");
+    assert_eq!(codes(&closed(1)), [(ClosedWithActiveWork, Notice)]);
+    assert_eq!(codes(&busy(4, 10, 1, 0)), []);
+    assert_eq!(message(ClosedWithActiveWork, &closed(3)), "closed with 3 in flight");
+    assert_eq!(closed(3).capacity_report().to_string(), "notice: closed with 3 in flight");
+    let mut crowded = closed(6);
+    for waiting in [8, 10] {
+        crowded.waiting = waiting;
+        assert_eq!(codes(&crowded), [(ClosedWithActiveWork, Notice)], "no pressure on what is closed");
+    }
+}
+
+#[test]
+fn execution_full() {
+    assert_eq!(codes(&busy(4, 10, 3, 0)), []);
+    assert_eq!(codes(&busy(4, 10, 4, 0)), [(ExecutionFull, Notice)]);
+    assert_eq!(codes(&busy(4, 10, 4, 1)), [(ExecutionFull, Warning)]);
+    assert_eq!(codes(&busy(4, 0, 3, 0)), []);
+    assert_eq!(codes(&busy(4, 0, 4, 0)), [(ExecutionFull, Warning)], "nobody may wait");
+    assert_eq!(message(ExecutionFull, &busy(4, 10, 4, 1)), "4 of 4 in use");
+}
+
+#[test]
+fn active_work_above_capacity() {
+    assert_eq!(severity_of(ActiveWorkAboveCapacity, &busy(4, 10, 4, 1)), None);
+    assert_eq!(codes(&busy(4, 10, 5, 0)), [(ActiveWorkAboveCapacity, Notice)]);
+    assert_eq!(codes(&busy(4, 10, 5, 1)), [(ActiveWorkAboveCapacity, Warning)]);
+    assert_eq!(message(ActiveWorkAboveCapacity, &busy(4, 10, 6, 1)), "2 in use beyond the capacity of 4");
+}
+
+#[test]
+fn waiting_room_near_capacity() {
+    assert_eq!(codes(&busy(4, 10, 4, 7)), [(ExecutionFull, Warning)]);
+    assert_eq!(codes(&busy(4, 10, 4, 8)), [(ExecutionFull, Warning), (WaitingRoomNearCapacity, Warning)]);
+    assert_eq!(codes(&busy(4, 10, 4, 9)), [(ExecutionFull, Warning), (WaitingRoomNearCapacity, Warning)]);
+    assert_eq!(codes(&busy(4, 10, 5, 8)), [(ActiveWorkAboveCapacity, Warning), (WaitingRoomNearCapacity, Warning)]);
+    assert_eq!(severity_of(WaitingRoomNearCapacity, &busy(4, 50, 4, 39)), None, "78 %");
+    assert_eq!(severity_of(WaitingRoomNearCapacity, &busy(4, 1000, 4, 799)), None, "79.9 %");
+    let full = busy(4, 10, 4, 8);
+    assert_eq!(message(WaitingRoomNearCapacity, &full), "8 of 10 places in the waiting room taken (80 %)");
+    assert_ratio(full.capacity_report().queue_utilization(), Some(0.8));
+}
+
+#[test]
+fn waiting_room_full() {
+    assert_eq!(severity_of(WaitingRoomFull, &busy(4, 10, 4, 9)), None);
+    assert_eq!(codes(&busy(4, 10, 4, 10)), [(WaitingRoomFull, Critical)]);
+    assert_eq!(codes(&busy(4, 10, 4, 11)), [(WaitingRoomFull, Critical)]);
+    assert_eq!(codes(&busy(4, 10, 5, 10)), [(ActiveWorkAboveCapacity, Warning), (WaitingRoomFull, Critical)]);
+    assert_eq!(severity_of(WaitingRoomFull, &busy(4, 0, 4, 0)), None, "there is none to be full");
+    assert_eq!(message(WaitingRoomFull, &busy(4, 10, 4, 10)), "4 of 4 in use, and all 10 places to wait taken");
+}
+
+#[test]
+fn unbounded_queue_wait() {
+    let unlimited = |waiting_room| {
+        let mut snapshot = snapshot(4, waiting_room);
+        snapshot.limits.wait_limit = None;
+        snapshot
+    };
+    assert_eq!(codes(&unlimited(0)), []);
+    assert_eq!(codes(&unlimited(1)), [(UnboundedQueueWait, Notice)]);
+    assert_eq!(codes(&snapshot(4, 1)), []);
+    assert_eq!(message(UnboundedQueueWait, &unlimited(7)), "up to 7 may wait, for any length of time");
+}
+
+#[test]
+fn large_waiting_room() {
+    let found = |capacity, room| severity_of(LargeWaitingRoom, &snapshot(capacity, room));
+    assert_eq!([99, 100, 101].map(|room| found(1, room)), [None, Some(Notice), Some(Notice)]);
+    assert_eq!([199, 200, 201].map(|room| found(10, room)), [None, Some(Notice), Some(Notice)]);
+    assert_eq!([(5, 100), (6, 100)].map(|(capacity, room)| found(capacity, room)), [Some(Notice), None]);
+    assert_eq!(found(Limits::MAX, Limits::MAX), None, "no overflow");
+    assert_eq!(message(LargeWaitingRoom, &snapshot(5, 100)), "up to 100 may wait for a capacity of 5");
+}
+
+#[test]
+fn frequent_queueing() {
+    let queued = |direct, queued, saturated| {
+        tried(|totals| {
+            (totals.admitted, totals.admitted_from_queue) = (direct + queued, queued);
+            (totals.queued, totals.saturated) = (queued, saturated);
+        })
+    };
+    let found = |snapshot| severity_of(FrequentQueueing, &snapshot);
+    assert_eq!([9, 10, 11].map(|many| found(queued(20 - many, many, 0))), [None, Some(Notice), Some(Notice)]);
+    assert_eq!(found(queued(501, 499, 0)), None, "49.9 %");
+    assert_eq!(found(queued(0, 19, 0)), None, "too few to tell");
+    assert_eq!(
+        [found(queued(0, 10, 10)), found(queued(0, 9, 11))],
+        [Some(Notice), None],
+        "those without room came too"
+    );
+    assert_eq!(message(FrequentQueueing, &queued(9, 11, 2)), "11 of 22 requests (50 %) had to queue");
+    assert_ratio(queued(15, 5, 0).capacity_report().queueing_rate(), Some(0.25));
+    assert_ratio(queued(14, 5, 0).capacity_report().queueing_rate(), None);
+}
+
+#[test]
+fn elevated_rejection_rate() {
+    let rejected = |admitted, saturated, expired| {
+        tried(|totals| {
+            (totals.admitted, totals.saturated, totals.expired, totals.queued) = (admitted, saturated, expired, 1000);
+        })
+    };
+    let found =
+        |admitted, saturated, expired| severity_of(ElevatedRejectionRate, &rejected(admitted, saturated, expired));
+    assert_eq!([found(96, 2, 2), found(95, 2, 3), found(94, 3, 3)], [None, Some(Warning), Some(Warning)]);
+    assert_eq!(
+        [found(81, 10, 9), found(80, 10, 10), found(79, 21, 0)],
+        [Some(Warning), Some(Critical), Some(Critical)]
+    );
+    assert_eq!([found(0, 19, 0), found(0, 20, 0)], [None, Some(Critical)], "too few to tell");
+    let text = "8 of 100 requests (8 %) found no room or expired";
+    assert_eq!(message(ElevatedRejectionRate, &rejected(92, 5, 3)), text);
+    assert_ratio(rejected(15, 3, 2).capacity_report().rejection_rate(), Some(0.25));
+    assert_ratio(rejected(14, 3, 2).capacity_report().rejection_rate(), None);
+}
+
+#[test]
+fn who_came_too_late_says_nothing_about_capacity() {
+    let late =
+        tried(|totals| (totals.closed_before_queue, totals.expired_before_queue, totals.cancelled) = (99, 99, 99));
+    assert_eq!(codes(&late), []);
+}
+
+#[test]
+fn elevated_expiration_rate() {
+    let expired = |queued, expired| tried(|totals| (totals.queued, totals.expired) = (queued, expired));
+    let found = |queued, many| severity_of(ElevatedExpirationRate, &expired(queued, many));
+    assert_eq!([9, 10, 11].map(|many| found(100, many)), [None, Some(Warning), Some(Warning)]);
+    assert_eq!([29, 30, 31].map(|many| found(100, many)), [Some(Warning), Some(Critical), Some(Critical)]);
+    assert_eq!([(9, 9), (10, 1), (11, 1)].map(|(queued, many)| found(queued, many)), [None, Some(Warning), None]);
+    let text = "3 of 12 requests in the queue (25 %) expired there";
+    assert_eq!(message(ElevatedExpirationRate, &expired(12, 3)), text);
+    assert_ratio(expired(10, 1).capacity_report().expiration_rate(), Some(0.1));
+    assert_ratio(expired(9, 1).capacity_report().expiration_rate(), None);
+}
+
+/// So many admitted from the queue, who waited so long in all and at most, in nanoseconds.
+fn waited(waits: u64, in_all: u128, at_most: u64) -> Snapshot {
+    let mut snapshot = tried(|totals| {
+        (totals.admitted, totals.queued, totals.admitted_from_queue) = (1000, waits, waits);
+        totals.cumulative_wait_nanos = in_all;
+    });
+    snapshot.longest_wait_nanos = at_most;
+    snapshot
+}
+
+#[test]
+fn wait_time_near_limit() {
+    let found = |waits, in_all, at_most| severity_of(WaitTimeNearLimit, &waited(waits, in_all, at_most));
+    let mean = 3_750_000_000;
+    assert_eq!([mean - 1, mean, mean + 1].map(|in_all| found(5, in_all, 0)), [None, Some(Warning), Some(Warning)]);
+    let most = 950_000_000;
+    assert_eq!([most - 1, most, most + 1].map(|at_most| found(5, 0, at_most)), [None, Some(Warning), Some(Warning)]);
+    assert_eq!([found(4, mean, most), found(5, mean, most)], [None, Some(Warning)], "too few to tell");
+    let text = "waits of 800ms on average and 990ms at most, with a limit of 1s";
+    assert_eq!(message(WaitTimeNearLimit, &waited(5, 4_000_000_000, 990_000_000)), text);
+    let report = waited(5, 2_500_000_000, 750_000_000).capacity_report();
+    assert_ratio(report.average_wait_ratio(), Some(0.5));
+    assert_ratio(report.longest_wait_ratio(), Some(0.75));
+    let report = waited(4, 2_500_000_000, 750_000_000).capacity_report();
+    assert_eq!((report.average_wait_ratio(), report.longest_wait_ratio()), (None, None));
+}
+
+#[test]
+fn waits_without_a_limit_are_near_none() {
+    let mut unlimited = waited(1000, u128::MAX, u64::MAX);
+    unlimited.limits.wait_limit = None;
+    assert_eq!(severity_of(WaitTimeNearLimit, &unlimited), None);
+    assert_eq!(unlimited.capacity_report().longest_wait_ratio(), None);
+}
+
+#[test]
+fn figures_beyond_all_bounds_neither_overflow_nor_mislead() {
+    let mut long = waited(u64::MAX, u64::MAX.into(), 1);
+    long.limits.wait_limit = Some(Duration::MAX);
+    assert_eq!(severity_of(WaitTimeNearLimit, &long), None);
+    let worn =
+        tried(|totals| (totals.admitted, totals.saturated, totals.expired, totals.queued) = (u64::MAX, 0, 1, u64::MAX));
+    assert_eq!(codes(&worn), [(FrequentQueueing, Notice)]);
+    let worn = tried(|totals| (totals.admitted, totals.queued, totals.saturated) = (u64::MAX, 20, 1));
+    assert_eq!(codes(&worn), [], "20 of more than 64 bits hold");
+    let mut impossible = busy(4, 10, 4, 4);
+    (impossible.limits.capacity, impossible.limits.wait_limit) = (0, Some(Duration::ZERO));
+    impossible.totals.admitted_from_queue = 99;
+    assert_eq!(impossible.capacity_report().utilization(), None);
+    assert_eq!(codes(&impossible), [(ActiveWorkAboveCapacity, Warning)]);
+    let mut vast = snapshot(1, Limits::MAX);
+    vast.limits.capacity = 1 << (usize::BITS - 2);
+    assert_eq!(codes(&vast), []);
+}
+
+#[test]
+fn the_worst_finding_gives_the_severity_and_heads_the_summary() {
+    let mut snapshot = busy(4, 100, 4, 100);
+    (snapshot.totals.queued, snapshot.totals.expired, snapshot.totals.admitted) = (100, 10, 400);
+    let report = snapshot.capacity_report();
+    let found = [(WaitingRoomFull, Critical), (LargeWaitingRoom, Notice), (ElevatedExpirationRate, Warning)];
+    assert_eq!(codes(&snapshot), found);
+    assert_eq!((report.severity(), report.requires_attention()), (Critical, true));
+    assert_eq!(report.to_string(), "critical: 4 of 4 in use, and all 100 places to wait taken; 2 more findings");
+    let worst = report.finding(WaitingRoomFull).expect("found");
+    assert_eq!(worst.to_string(), "critical: waiting_room_full: 4 of 4 in use, and all 100 places to wait taken");
+    assert_eq!(worst.recommendation(), WaitingRoomFull.recommendation());
+    (snapshot.is_closed, snapshot.waiting) = (true, 0);
+    let text = "warning: closed; 10 of 100 requests in the queue (10 %) expired there; 2 more findings";
+    assert_eq!(snapshot.capacity_report().to_string(), text);
+    assert_eq!(busy(4, 10, 4, 8).capacity_report().to_string(), "warning: 4 of 4 in use; 1 more finding");
+    assert!(!busy(4, 10, 4, 0).capacity_report().requires_attention(), "a notice");
+    assert!(busy(4, 10, 4, 1).capacity_report().requires_attention(), "a warning");
+}
+
+/// A real gate of this capacity, whose operations cost as much as said: those that run, and then those that wait.
+fn weighted(capacity: usize, waiting_room: usize, running: &[usize], waiting: &[usize]) -> Snapshot {
+    let limits = Limits { capacity, waiting_room, wait_limit: Some(LIMIT) };
+    let mut gate: Gate<()> = Gate::new(limits).expect("valid");
+    let mut enter = |cost: usize| gate.enter(&Request::new().cost(cost), Instant::EPOCH).expect("a cost that fits");
+    assert!(running.iter().all(|&cost| matches!(enter(cost), Entry::Granted(_))));
+    assert!(waiting.iter().all(|&cost| matches!(enter(cost), Entry::Queued(_))));
+    gate.snapshot()
+}
+
+#[test]
+fn capacity_is_in_units_and_the_waiting_room_in_operations() {
+    assert_eq!(codes(&weighted(10, 5, &[4, 5], &[])), []);
+    assert_eq!(codes(&weighted(10, 5, &[4, 6], &[])), [(ExecutionFull, Notice)]);
+    let report = weighted(10, 5, &[4, 5], &[]).capacity_report();
+    assert_ratio(report.utilization(), Some(0.9));
+    let near = weighted(10, 5, &[4, 6], &[9, 9, 9, 9]);
+    assert_eq!(codes(&near), [(ExecutionFull, Warning), (WaitingRoomNearCapacity, Warning)]);
+    assert_ratio(near.capacity_report().queue_utilization(), Some(0.8));
+}
+
+/// Something is free, and nobody can have it.
+#[test]
+fn a_head_that_is_too_large_for_what_is_free_fills_it() {
+    let blocked = weighted(10, 2, &[8], &[3]);
+    assert!(!blocked.is_saturated());
+    assert_eq!(codes(&blocked), [(ExecutionFull, Warning)]);
+    let text = "8 of 10 in use, too few left (2) for who is first in line";
+    assert_eq!(message(ExecutionFull, &blocked), text);
+    assert_eq!(codes(&weighted(10, 2, &[8], &[3, 1])), [(WaitingRoomFull, Critical)]);
+    let near = [(ExecutionFull, Warning), (WaitingRoomNearCapacity, Warning)];
+    assert_eq!(codes(&weighted(10, 5, &[8], &[3, 1, 1, 1])), near);
+}
+
+#[test]
+fn rates_are_of_operations_whatever_they_cost() {
+    let mut snapshot = weighted(1000, 5, &[900], &[]);
+    (snapshot.totals.admitted, snapshot.totals.saturated) = (19, 1);
+    assert_eq!(severity_of(ElevatedRejectionRate, &snapshot), Some(Warning));
+    assert_eq!(snapshot.capacity_report(), snapshot.capacity_report(), "a pure function");
+    assert_eq!(CapacityReport::MIN_DECISIONS, 20);
+}
