@@ -17,11 +17,27 @@ pub struct Closed<'a> {
     watch: Option<Watch>,
 }
 
-impl<'a> Closed<'a> {
-    pub(crate) fn new(shared: &'a Shared) -> Self {
-        Closed { shared, watch: None }
+impl Shared {
+    pub(crate) fn closed(&self) -> Closed<'_> {
+        Closed { shared: self, watch: None }
     }
 
+    /// Wakes `waker` when the bulkhead has closed and drained, for whoever never gives up waiting: at once, if it has.
+    pub(crate) fn when_drained(&self, waker: Waker) {
+        let drained = self.look(|State { gate, .. }| {
+            if gate.is_drained() {
+                return Some(waker);
+            }
+            let _kept_to_the_end = gate.watch(waker);
+            None
+        });
+        if let Some(waker) = drained {
+            waker.wake();
+        }
+    }
+}
+
+impl Closed<'_> {
     /// Whether the waker that is left is one that wakes this task.
     fn is_watched_by(&self, waker: &Waker) -> bool {
         let Some(watch) = &self.watch else { return false };

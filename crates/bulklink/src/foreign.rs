@@ -17,6 +17,13 @@ pub(crate) fn contain(foreign: impl FnOnce()) -> bool {
     true
 }
 
+/// What foreign code comes to, if it does not panic.
+pub(crate) fn attempt<T>(foreign: impl FnOnce() -> T) -> Option<T> {
+    let mut answer = None;
+    contain(|| answer = Some(foreign()));
+    answer
+}
+
 /// Drops what is foreign while something is held that must not get lost.
 pub(crate) fn discard<T>(foreign: T) {
     contain(|| drop(foreign));

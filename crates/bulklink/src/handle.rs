@@ -89,7 +89,7 @@ impl Handle {
     /// Dropping the future changes nothing.
     #[doc(alias = "wait_closed")]
     pub fn closed(&self) -> Closed<'_> {
-        Closed::new(&self.shared)
+        self.shared.closed()
     }
 
     /// Closes the bulkhead at once, and completes when the last operation has ended.

@@ -11,6 +11,7 @@ mod deadlines;
 mod driver;
 mod events;
 mod faults;
+mod registry;
 mod resizing;
 mod status;
 #[cfg(feature = "tsc")]

@@ -3,7 +3,10 @@
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use bulklink::testing::FakeClock;
-use bulklink::{Bulkhead, Closed, Event, Handle, OwnedSlot, OwnedSlotFuture, Rejection, Slot, SlotFuture, Status};
+use bulklink::{
+    Bulkhead, CapacityReport, Closed, CollectiveError, Event, Handle, OwnedSlot, OwnedSlotFuture, RegisterError,
+    Registry, Rejection, Slot, SlotFuture, Status,
+};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 assert_impl_all!(Bulkhead<FakeClock>: Clone, Send, Sync, Unpin);
@@ -16,6 +19,10 @@ assert_impl_all!(Closed<'static>: Send, Sync, Unpin);
 assert_impl_all!(Rejection: std::error::Error, Send, Sync, Clone);
 assert_impl_all!(Status: Send, Sync, Clone);
 assert_impl_all!(Event: Send, Sync, Clone);
+assert_impl_all!(CapacityReport: Send, Sync, Clone, std::fmt::Display);
+assert_impl_all!(Registry: Clone, Default, Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
+assert_impl_all!(RegisterError: std::error::Error, Send, Sync, Clone);
+assert_impl_all!(CollectiveError: std::error::Error, Send, Sync, Clone);
 assert_not_impl_any!(Slot<'static>: Clone);
 assert_not_impl_any!(OwnedSlot: Clone);
 
@@ -31,4 +38,8 @@ fn an_executing_future_is_spawnable() {
     let bulkhead = Bulkhead::builder_on(FakeClock::new(), "test").parallelism(1).build().expect("valid");
     spawnable(&bulkhead.execute(async { 1 }));
     spawnable(&bulkhead.execute_fallible(async { Ok::<_, ()>(1) }));
+    let registry = Registry::new();
+    spawnable(&registry.closed());
+    spawnable(&registry.close_and_wait());
+    spawnable(&registry.remove("test"));
 }

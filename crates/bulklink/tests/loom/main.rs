@@ -17,6 +17,7 @@ mod model;
 mod observed;
 mod queue;
 mod recorder;
+mod registry;
 mod resize;
 mod unmeasured;
 mod wakers;

@@ -1,0 +1,122 @@
+//! Why a registry did not do what it was asked for.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use bulklink_core::{Invalid, ResizeError};
+
+/// Why a bulkhead was not registered. The registry is as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// The registry is closed.
+    Closed,
+    /// Another bulkhead in the registry has this label.
+    Taken {
+        /// The label, trimmed.
+        label: Arc<str>,
+    },
+    /// The bulkhead could not be made.
+    Invalid(Invalid),
+}
+
+impl From<Invalid> for RegisterError {
+    fn from(invalid: Invalid) -> Self {
+        RegisterError::Invalid(invalid)
+    }
+}
+
+impl fmt::Display for RegisterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RegisterError::Closed => f.write_str("the registry is closed, and takes in no bulkhead"),
+            RegisterError::Taken { label } => write!(f, "label must be unique in the registry, got {label:?}"),
+            RegisterError::Invalid(invalid) => invalid.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for RegisterError {}
+
+/// All that failed of one call for many bulkheads. Every one was tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CollectiveError {
+    /// How many bulkheads the call was for.
+    pub tried: usize,
+    /// What failed, in the order in which it was tried: at least one.
+    pub failures: Vec<MemberFailure>,
+}
+
+/// What failed of one bulkhead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemberFailure {
+    /// The bulkhead's label, or that by which none was found.
+    pub label: Arc<str>,
+    /// Why it failed.
+    pub cause: FailureCause,
+}
+
+/// Why one of many failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FailureCause {
+    /// The registry has no bulkhead of this label.
+    Unknown,
+    /// The resize was refused.
+    Resize(ResizeError),
+    /// Foreign code panicked: the bulkhead's clock. The panic hook has been told more. Only with the feature `std`; without it,
+    /// a panic does not unwind to here.
+    Panicked,
+}
+
+impl fmt::Display for FailureCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FailureCause::Unknown => f.write_str("not in the registry"),
+            FailureCause::Resize(error) => error.fmt(f),
+            FailureCause::Panicked => f.write_str("its clock panicked"),
+        }
+    }
+}
+
+impl fmt::Display for MemberFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            // It names the bulkhead itself.
+            FailureCause::Resize(ResizeError::Invalid(invalid)) => invalid.fmt(f),
+            cause => write!(f, "bulkhead {}: {cause}", self.label),
+        }
+    }
+}
+
+impl fmt::Display for CollectiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} failed", self.failures.len(), self.tried)?;
+        self.failures.iter().enumerate().try_for_each(|(place, failure)| {
+            f.write_str(if place == 0 { ": " } else { "; " })?;
+            failure.fmt(f)
+        })
+    }
+}
+
+impl core::error::Error for CollectiveError {}
+
+impl CollectiveError {
+    /// Tries all, and takes all that failed together.
+    pub(super) fn gather<T>(tries: impl Iterator<Item = Result<T, MemberFailure>>) -> Result<Vec<T>, CollectiveError> {
+        let (mut done, mut failures) = (Vec::new(), Vec::new());
+        for outcome in tries {
+            match outcome {
+                Ok(value) => done.push(value),
+                Err(failure) => failures.push(failure),
+            }
+        }
+        if failures.is_empty() {
+            return Ok(done);
+        }
+        Err(CollectiveError { tried: done.len() + failures.len(), failures })
+    }
+}

@@ -1,0 +1,91 @@
+//! The members of a registry: found by name, listed in the order in which they came.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::{Any, type_name};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use bulklink_core::Invalid;
+
+use crate::{Bulkhead, Handle, Runtime};
+
+/// A bulkhead that was registered. Its runtime is foreign, so it is cloned and dropped outside the registry's lock.
+pub(super) struct Member {
+    pub(super) handle: Handle,
+    bulkhead: Box<dyn Any + Send + Sync>,
+    runtime: &'static str,
+    is_leaving: AtomicBool,
+}
+
+impl Member {
+    pub(super) fn new<R: Runtime>(bulkhead: Bulkhead<R>) -> Arc<Self> {
+        let (handle, runtime) = (bulkhead.handle().clone(), type_name::<R>());
+        Arc::new(Member { handle, bulkhead: Box::new(bulkhead), runtime, is_leaving: AtomicBool::new(false) })
+    }
+
+    /// The bulkhead with its runtime, if that is the one.
+    pub(super) fn bulkhead<R: Runtime>(&self) -> Result<Bulkhead<R>, Invalid> {
+        self.bulkhead.downcast_ref().cloned().ok_or_else(|| {
+            Invalid::new("runtime", type_name::<R>(), format_args!("must be {}", self.runtime))
+                .of(format_args!("bulkhead {}", self.handle.label()))
+        })
+    }
+
+    /// Whether this is the first to say that it leaves.
+    pub(super) fn leave(&self) -> bool {
+        !self.is_leaving.swap(true, Ordering::Relaxed)
+    }
+}
+
+/// Why a newcomer is not taken in.
+pub(super) enum Refused {
+    Closed,
+    Taken,
+}
+
+/// Under the registry's lock. A member's number is its identity: another one may come to have its name.
+#[derive(Default)]
+pub(super) struct Members {
+    pub(super) is_closed: bool,
+    added: u64,
+    numbers: BTreeMap<Arc<str>, u64>,
+    by_number: BTreeMap<u64, Arc<Member>>,
+}
+
+impl Members {
+    pub(super) fn add(&mut self, member: &Arc<Member>) -> Result<(), Refused> {
+        if self.is_closed {
+            return Err(Refused::Closed);
+        }
+        let Entry::Vacant(place) = self.numbers.entry(Arc::clone(member.handle.shared.label())) else {
+            return Err(Refused::Taken);
+        };
+        self.added += 1;
+        place.insert(self.added);
+        self.by_number.insert(self.added, Arc::clone(member));
+        Ok(())
+    }
+
+    pub(super) fn find(&self, label: &str) -> Option<(u64, Arc<Member>)> {
+        let number = *self.numbers.get(label.trim())?;
+        Some((number, Arc::clone(self.by_number.get(&number)?)))
+    }
+
+    /// What is returned is to be dropped outside the lock.
+    pub(super) fn forget(&mut self, number: u64) -> Option<Arc<Member>> {
+        let member = self.by_number.remove(&number)?;
+        self.numbers.remove(member.handle.label());
+        Some(member)
+    }
+
+    pub(super) fn list(&self) -> Vec<Arc<Member>> {
+        self.by_number.values().cloned().collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_number.len()
+    }
+}

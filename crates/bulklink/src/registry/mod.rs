@@ -1,0 +1,278 @@
+//! Named bulkheads in one place.
+
+mod error;
+mod members;
+mod removal;
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use core::future::Future;
+use core::panic::{RefUnwindSafe, UnwindSafe};
+
+use bulklink_core::{Gate, Instant, Invalid, Limits, Resized};
+
+use self::members::{Member, Members, Refused};
+use crate::foreign::attempt;
+use crate::shared::Shared;
+use crate::sync::Lock;
+use crate::{Builder, Bulkhead, CapacityReport, Handle, Runtime, Status};
+
+pub use self::error::{CollectiveError, FailureCause, MemberFailure, RegisterError};
+
+/// Bulkheads by name, in the order in which they came, whatever runtimes they are on. Cheap to clone; clones share everything.
+///
+/// A registry keeps its bulkheads alive. Using them does not go through it: it is asked for a bulkhead once, and that is used. It
+/// costs O(log n) to find one among n. No foreign code runs under its lock.
+///
+/// A call for all members tries each of them and reports all failures together, in a [`CollectiveError`]. What can fail is named
+/// there; reading statuses and waiting cannot.
+///
+/// ```
+/// # use bulklink::testing::{Executor, FakeClock};
+/// # use bulklink::{Bulkhead, Registry};
+/// # let mut executor = Executor::new(FakeClock::new());
+/// # let clock = executor.clock();
+/// let registry = Registry::new();
+/// let payments = registry.create(Bulkhead::builder_on(clock.clone(), "payments").parallelism(10).waiting_room(20))?;
+/// let reports = registry.create(Bulkhead::builder_on(clock, "reports").parallelism(2))?;
+///
+/// let _running = reports.try_slot()?;
+/// let running: Vec<_> = registry.statuses().iter().map(|status| (status.label.clone(), status.in_flight)).collect();
+/// assert_eq!(running, [("payments".into(), 0), ("reports".into(), 1)]);
+/// # drop(_running);
+/// # executor.block_on(async move {
+/// registry.close_and_wait().await?;
+/// # Ok::<(), bulklink::CollectiveError>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Registry(Arc<Inner>);
+
+struct Inner {
+    members: Lock<Members>,
+    /// A gate that admits nobody and is closed with the registry, for those who wait for that.
+    end: Arc<Shared>,
+}
+
+/// No panic can interrupt a change half-way: foreign code never runs inside one.
+impl UnwindSafe for Inner {}
+impl RefUnwindSafe for Inner {}
+
+impl Registry {
+    /// A registry without bulkheads.
+    ///
+    /// # Panics
+    ///
+    /// Never: what it could refuse is a constant.
+    #[must_use]
+    pub fn new() -> Self {
+        let limits = Limits { capacity: 1, waiting_room: 0, wait_limit: None };
+        let gate = Gate::new(limits).expect("sound limits");
+        let end = Shared::new(gate, "registry".into(), "capacity", || Instant::EPOCH);
+        Registry(Arc::new(Inner { members: Lock::new(Members::default()), end }))
+    }
+
+    /// Makes a bulkhead and registers it.
+    ///
+    /// # Errors
+    ///
+    /// If the registry is closed, if it has a bulkhead of this label (trimmed), or if the builder refuses to build. Nothing is
+    /// registered then.
+    pub fn create<R: Runtime>(&self, builder: Builder<R>) -> Result<Bulkhead<R>, RegisterError> {
+        let bulkhead = builder.build()?;
+        self.add(&bulkhead)?;
+        Ok(bulkhead)
+    }
+
+    /// Registers a bulkhead that was made elsewhere. It can be in several registries; closing it closes it for all.
+    ///
+    /// # Errors
+    ///
+    /// If the registry is closed, or if it has a bulkhead of this label, be it the same one.
+    pub fn add<R: Runtime>(&self, bulkhead: &Bulkhead<R>) -> Result<(), RegisterError> {
+        let member = Member::new(bulkhead.clone());
+        self.0.members.with(|members| members.add(&member)).map_err(|refused| match refused {
+            Refused::Closed => RegisterError::Closed,
+            Refused::Taken => RegisterError::Taken { label: Arc::clone(member.handle.shared.label()) },
+        })
+    }
+
+    /// The handle of the bulkhead with this label (trimmed). One that is being removed is found until it has drained.
+    #[must_use]
+    pub fn get(&self, label: &str) -> Option<Handle> {
+        self.find(label).map(|(_, member)| member.handle.clone())
+    }
+
+    /// The bulkhead with this label (trimmed), with its runtime, and so with all ways of being admitted.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or if it is on another runtime than `R`; the error names both.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::{Bulkhead, Registry};
+    /// let registry = Registry::new();
+    /// registry.create(Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10))?;
+    /// let payments = registry.bulkhead::<FakeClock>("payments")?;
+    /// let _slot = payments.try_slot()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn bulkhead<R: Runtime>(&self, label: &str) -> Result<Bulkhead<R>, Invalid> {
+        let (_, member) = self.find(label).ok_or_else(|| unknown(label))?;
+        member.bulkhead()
+    }
+
+    /// All handles, in the order in which their bulkheads were registered.
+    #[must_use]
+    pub fn handles(&self) -> Vec<Handle> {
+        self.members().iter().map(|member| member.handle.clone()).collect()
+    }
+
+    /// How many bulkheads there are, those included that are being removed.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.members.with(|members| members.len())
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The status of each, in the order in which they were registered. Each is consistent in itself; they are taken one after the
+    /// other.
+    #[must_use]
+    pub fn statuses(&self) -> Vec<Status> {
+        self.members().iter().map(|member| member.handle.status()).collect()
+    }
+
+    /// The capacity report of each, in the order in which they were registered.
+    #[must_use]
+    pub fn capacity_reports(&self) -> Vec<CapacityReport> {
+        self.statuses().iter().map(Status::capacity_report).collect()
+    }
+
+    /// Resizes the bulkheads with these labels (trimmed), in this order, and each by itself: what was resized stays so if another
+    /// fails. Returns what each resize did.
+    ///
+    /// # Errors
+    ///
+    /// If there is no bulkhead of a label, if a resize is refused, as [`Handle::resize`] says, or if a bulkhead's clock panics.
+    /// All are tried.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::{Bulkhead, Registry};
+    /// let registry = Registry::new();
+    /// let payments = registry.create(Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10))?;
+    /// let error = registry.resize_all([("payments", 20), ("report", 5)]).unwrap_err();
+    /// assert_eq!(error.to_string(), "1 of 2 failed: bulkhead report: not in the registry");
+    /// assert_eq!(payments.status().limits.capacity, 20);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn resize_all<L: AsRef<str>>(
+        &self,
+        capacities: impl IntoIterator<Item = (L, usize)>,
+    ) -> Result<Vec<Resized>, CollectiveError> {
+        let resize = |label: &str, capacity| {
+            let handle = self.get(label).ok_or(FailureCause::Unknown)?;
+            attempt(|| handle.resize(capacity)).ok_or(FailureCause::Panicked)?.map_err(FailureCause::Resize)
+        };
+        CollectiveError::gather(capacities.into_iter().map(|(label, capacity)| {
+            let label = label.as_ref();
+            resize(label, capacity).map_err(|cause| MemberFailure { label: label.trim().into(), cause })
+        }))
+    }
+
+    /// Closes the registry, and every bulkhead in it: nothing can be registered any more. What runs goes on. Whoever calls it again
+    /// closes what is still open.
+    ///
+    /// # Errors
+    ///
+    /// If a bulkhead's clock panics. All are tried.
+    pub fn close_all(&self) -> Result<(), CollectiveError> {
+        let members = self.0.members.with(|members| {
+            members.is_closed = true;
+            members.list()
+        });
+        let closed = CollectiveError::gather(members.iter().map(|member| {
+            let label = member.handle.shared.label();
+            let failed = || MemberFailure { label: Arc::clone(label), cause: FailureCause::Panicked };
+            attempt(|| member.handle.close()).ok_or_else(failed)
+        }));
+        self.0.end.input(|state| state.gate.close(Instant::EPOCH));
+        closed.map(drop)
+    }
+
+    /// Whether the registry is closed. Its bulkheads can be closed one by one without that.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.0.members.with(|members| members.is_closed)
+    }
+
+    /// Completes when the registry is closed, and every bulkhead in it closed and drained. It closes nothing itself.
+    ///
+    /// A bulkhead that [`close_all`](Registry::close_all) failed to close is waited for as well.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    #[doc(alias = "wait_closed")]
+    pub async fn closed(&self) {
+        self.0.end.closed().await;
+        for member in self.members() {
+            member.handle.closed().await;
+        }
+    }
+
+    /// Closes the registry and every bulkhead in it at once, and completes when the last operation has ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`close_all`](Registry::close_all), when all that could be closed has drained.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future opens nothing again.
+    pub fn close_and_wait(&self) -> impl Future<Output = Result<(), CollectiveError>> + Send {
+        let closed = self.close_all();
+        async move {
+            for member in self.members().iter().filter(|member| member.handle.is_closed()) {
+                member.handle.closed().await;
+            }
+            closed
+        }
+    }
+
+    fn find(&self, label: &str) -> Option<(u64, Arc<Member>)> {
+        self.0.members.with(|members| members.find(label))
+    }
+
+    fn members(&self) -> Vec<Arc<Member>> {
+        self.0.members.with(|members| members.list())
+    }
+}
+
+fn unknown(label: &str) -> Invalid {
+    Invalid::new("label", format_args!("{label:?}"), "must be that of a bulkhead in the registry")
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Registry::new()
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("bulkheads", &self.handles()).field("is_closed", &self.is_closed()).finish()
+    }
+}

@@ -1,0 +1,117 @@
+//! All are closed, and waited for.
+
+use bulklink::{RegisterError, Registry};
+
+use super::foreign::create_shaky;
+use super::{builder, create, labels};
+use crate::executor;
+
+#[test]
+fn a_closed_registry_takes_in_nothing_more() {
+    let registry = Registry::new();
+    let payments = create(&registry, "payments");
+    let _running = payments.try_slot().expect("free");
+    registry.close_all().expect("nothing panics");
+    assert!(registry.is_closed() && payments.is_closed());
+    assert_eq!(registry.create(builder("reports")).expect_err("closed"), RegisterError::Closed);
+    let elsewhere = builder("elsewhere").build().expect("valid");
+    assert_eq!(registry.add(&elsewhere), Err(RegisterError::Closed));
+    assert_eq!(RegisterError::Closed.to_string(), "the registry is closed, and takes in no bulkhead");
+    assert_eq!(labels(&registry), ["payments"]);
+    assert!(!elsewhere.is_closed());
+    registry.close_all().expect("again is nothing new");
+}
+
+#[test]
+fn its_end_is_that_of_the_last_operation_in_any_of_its_bulkheads() {
+    let mut executor = executor();
+    let registry = Registry::new();
+    let made = ["payments", "reports", "audit"].map(|label| create(&registry, label));
+    let mut running: Vec<_> = made.iter().map(|bulkhead| bulkhead.try_slot_owned().expect("free")).collect();
+    let watching = executor.spawn({
+        let registry = registry.clone();
+        async move { registry.closed().await }
+    });
+    let closing = registry.clone();
+    executor.run_until_idle();
+    let closing = executor.spawn(async move { closing.close_and_wait().await });
+    while let Some(slot) = running.pop() {
+        executor.run_until_idle();
+        assert!(!watching.is_finished() && !closing.is_finished(), "something still runs");
+        drop(slot);
+    }
+    executor.run_until_idle();
+    assert!(watching.is_finished());
+    assert_eq!(closing.output(), Some(Ok(())));
+    assert!(registry.statuses().iter().all(|status| status.is_drained()));
+}
+
+#[test]
+fn waiting_for_the_end_closes_nothing_and_is_not_over_while_the_registry_is_open() {
+    let mut executor = executor();
+    let registry = Registry::new();
+    let payments = create(&registry, "payments");
+    let inside = registry.clone();
+    let watching = executor.spawn(async move { inside.closed().await });
+    executor.run_until_idle();
+    assert!(!registry.is_closed() && !payments.is_closed());
+    payments.close();
+    executor.run_until_idle();
+    assert!(!watching.is_finished(), "another could still come");
+    let late = create(&registry, "reports");
+    let running = late.try_slot().expect("free");
+    registry.close_all().expect("nothing panics");
+    executor.run_until_idle();
+    assert!(!watching.is_finished(), "it came before the end");
+    drop(running);
+    executor.run_until_idle();
+    assert!(watching.is_finished());
+}
+
+#[test]
+fn an_empty_registry_closes_at_once() {
+    let mut executor = executor();
+    executor.block_on(async {
+        let registry = Registry::default();
+        registry.close_and_wait().await.expect("nothing to fail");
+        registry.closed().await;
+    });
+}
+
+#[test]
+fn giving_up_the_wait_for_the_end_opens_nothing() {
+    let registry = Registry::new();
+    let payments = create(&registry, "payments");
+    let _running = payments.try_slot().expect("free");
+    drop(registry.close_and_wait());
+    assert!(registry.is_closed() && payments.is_closed());
+}
+
+#[test]
+fn closing_tries_all_and_reports_all_clocks_that_panic() {
+    let mut executor = executor();
+    let registry = Registry::new();
+    let (first, broken) = create_shaky(&registry, "first");
+    let sound = create(&registry, "sound");
+    let (last, also_broken) = create_shaky(&registry, "last");
+    let running = sound.try_slot_owned().expect("free");
+    broken.panic(true);
+    also_broken.panic(true);
+    let inside = registry.clone();
+    let closing = executor.spawn(async move { inside.close_and_wait().await });
+    executor.run_until_idle();
+    assert_eq!((first.is_closed(), sound.is_closed(), last.is_closed()), (false, true, false));
+    assert!(!closing.is_finished(), "what could be closed has not drained");
+    drop(running);
+    executor.run_until_idle();
+    let error = closing.output().expect("nobody waits for what stays open").expect_err("two have failed");
+    assert_eq!(
+        error.to_string(),
+        "2 of 3 failed: bulkhead first: its clock panicked; bulkhead last: its clock panicked"
+    );
+    broken.panic(false);
+    also_broken.panic(false);
+    assert!(registry.is_closed());
+    registry.close_all().expect("the clocks are sound again");
+    assert!(first.is_closed() && last.is_closed());
+}

@@ -1,0 +1,116 @@
+//! Runtimes that misbehave, and what comes of it.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use bulklink::testing::{FakeClock, FakeSleep};
+use bulklink::{Bulkhead, Clock, Instant, Registry, Timer};
+
+/// Another runtime, whose clock panics on demand.
+#[derive(Clone)]
+pub(super) struct Shaky(FakeClock, Arc<AtomicBool>);
+
+impl Shaky {
+    fn new() -> Self {
+        Shaky(FakeClock::new(), Arc::default())
+    }
+
+    pub(super) fn panic(&self, panics: bool) {
+        self.1.store(panics, SeqCst);
+    }
+}
+
+impl Clock for Shaky {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        assert!(!self.1.load(SeqCst), "a clock that panics, on purpose");
+        self.0.now()
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Timer for Shaky {
+    type Sleep = FakeSleep;
+
+    fn sleep_until(&self, deadline: Instant) -> FakeSleep {
+        self.0.sleep_until(deadline)
+    }
+}
+
+pub(super) fn create_shaky(registry: &Registry, label: &str) -> (Bulkhead<Shaky>, Shaky) {
+    let runtime = Shaky::new();
+    let builder = Bulkhead::builder_on(runtime.clone(), label).parallelism(1);
+    (registry.create(builder).expect("a new name"), runtime)
+}
+
+thread_local! {
+    static REGISTRY: RefCell<Option<Registry>> = const { RefCell::new(None) };
+    static LOOKS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A runtime that asks the registry whenever it is cloned or dropped: under the registry's lock, that would lock up.
+struct Nosy(FakeClock);
+
+fn look() {
+    let registry = REGISTRY.with_borrow(Clone::clone);
+    LOOKS.set(LOOKS.get() + registry.map_or(0, |registry| registry.len() + 1));
+}
+
+impl Clone for Nosy {
+    fn clone(&self) -> Self {
+        look();
+        Nosy(self.0.clone())
+    }
+}
+
+impl Drop for Nosy {
+    fn drop(&mut self) {
+        look();
+    }
+}
+
+impl Clock for Nosy {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        look();
+        self.0.now()
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Timer for Nosy {
+    type Sleep = FakeSleep;
+
+    fn sleep_until(&self, deadline: Instant) -> FakeSleep {
+        self.0.sleep_until(deadline)
+    }
+}
+
+#[test]
+fn no_foreign_code_runs_under_its_lock() {
+    let registry = Registry::new();
+    REGISTRY.set(Some(registry.clone()));
+    let builder = || Bulkhead::builder_on(Nosy(FakeClock::new()), "payments").parallelism(1);
+    registry.create(builder()).expect("a new name");
+    assert!(registry.create(builder()).is_err(), "taken");
+    drop(registry.bulkhead::<Nosy>("payments"));
+    registry.resize_all([("payments", 3)]).expect("valid");
+    drop((registry.statuses(), registry.capacity_reports(), format!("{registry:?}")));
+    let running = registry.bulkhead::<Nosy>("payments").expect("its runtime").try_slot_owned().expect("free");
+    drop(registry.remove("payments"));
+    drop(running);
+    assert!(registry.is_empty(), "the registry was the last to hold it");
+    registry.create(builder()).expect("free again");
+    registry.close_all().expect("nothing panics");
+    assert!(LOOKS.get() > 10);
+    REGISTRY.set(None);
+}

@@ -1,0 +1,115 @@
+//! Bulkheads are found by their names and listed in their order.
+
+use std::thread;
+
+use bulklink::testing::FakeClock;
+use bulklink::{FindingCode, RegisterError, Registry};
+
+use super::foreign::{Shaky, create_shaky};
+use super::{builder, create, labels};
+use crate::executor;
+
+#[test]
+fn bulkheads_are_listed_in_the_order_in_which_they_came() {
+    let registry = Registry::new();
+    assert!(registry.is_empty());
+    let made: Vec<_> = ["payments", "reports", "audit"].map(|label| create(&registry, label)).into();
+    let elsewhere = builder("zoo").build().expect("valid");
+    registry.add(&elsewhere).expect("a new name");
+    let _running = made[1].try_slot().expect("free");
+    assert_eq!(labels(&registry), ["payments", "reports", "audit", "zoo"]);
+    assert_eq!((registry.len(), registry.is_empty()), (4, false));
+    let statuses: Vec<_> =
+        registry.statuses().iter().map(|status| (status.label.to_string(), status.in_flight)).collect();
+    let running = [0, 1, 0, 0].into_iter();
+    assert_eq!(statuses, labels(&registry).into_iter().zip(running).collect::<Vec<_>>());
+    let reports = registry.capacity_reports();
+    assert_eq!(reports.iter().map(|report| report.label.to_string()).collect::<Vec<_>>(), labels(&registry));
+    assert_eq!(reports[1].findings[0].code, FindingCode::ExecutionFull);
+    assert!(reports[0].findings.is_empty());
+}
+
+#[test]
+fn clones_are_one_registry() {
+    let registry = Registry::new();
+    create(&registry.clone(), "payments");
+    assert_eq!(labels(&registry), ["payments"]);
+    registry.clone().close_all().expect("nothing panics");
+    assert!(registry.is_closed());
+}
+
+#[test]
+fn a_bulkhead_is_found_by_its_trimmed_label_with_or_without_its_runtime() {
+    let registry = Registry::new();
+    let payments = create(&registry, "  payments ");
+    create_shaky(&registry, "reports");
+    let found = registry.get(" payments\t").expect("it is there");
+    let _running = registry.bulkhead::<FakeClock>("payments").expect("its runtime").try_slot_owned().expect("free");
+    assert_eq!((found.label(), found.status().in_flight, payments.status().in_flight), ("payments", 1, 1));
+    assert!(registry.bulkhead::<Shaky>("reports").is_ok());
+    assert!(registry.get("payment").is_none() && registry.get("").is_none());
+}
+
+#[test]
+fn a_wrong_name_and_a_wrong_runtime_are_named() {
+    let registry = Registry::new();
+    create(&registry, "payments");
+    let refused = registry.bulkhead::<Shaky>("payments").expect_err("another runtime");
+    assert_eq!(refused.field(), "runtime");
+    let text = refused.to_string();
+    assert!(text.starts_with("bulkhead payments: runtime must be bulklink::testing::"), "{text}");
+    assert!(text.ends_with("::Shaky"), "{text}");
+    let refused = registry.bulkhead::<FakeClock>("payment").expect_err("no such name");
+    assert_eq!(refused.to_string(), r#"label must be that of a bulkhead in the registry, got "payment""#);
+}
+
+#[test]
+fn labels_are_unique_and_a_refusal_changes_nothing() {
+    let registry = Registry::new();
+    let payments = create(&registry, "payments");
+    let taken = RegisterError::Taken { label: "payments".into() };
+    assert_eq!(registry.create(builder(" payments ")).expect_err("taken"), taken);
+    assert_eq!(registry.add(&payments), Err(taken.clone()), "be it the same one");
+    assert_eq!(taken.to_string(), r#"label must be unique in the registry, got "payments""#);
+    let refused = registry.create(builder("  ")).expect_err("blank");
+    assert!(matches!(&refused, RegisterError::Invalid(invalid) if invalid.field() == "label"), "{refused}");
+    let refused = registry.create(builder("reports").parallelism(0)).expect_err("zero");
+    assert_eq!(refused.to_string(), "bulkhead reports: parallelism must be at least 1, got 0");
+    assert_eq!(labels(&registry), ["payments"]);
+    assert!(registry.get("payments").expect("it is there").status().instance == payments.status().instance);
+}
+
+#[test]
+fn a_registry_keeps_its_bulkheads_alive() {
+    let registry = Registry::new();
+    drop(create(&registry, "payments"));
+    assert!(registry.bulkhead::<FakeClock>("payments").expect("it is there").try_slot().is_ok());
+}
+
+#[test]
+fn one_of_thousands_is_found_and_forgotten_like_any() {
+    let mut executor = executor();
+    let registry = Registry::new();
+    for number in 0..5000 {
+        create(&registry, &format!("tenant {number}"));
+    }
+    let inside = registry.clone();
+    executor.block_on(async move {
+        for number in (0..5000).filter(|number| number % 2 == 0) {
+            inside.remove(&format!("tenant {number}")).await.expect("it was there");
+        }
+    });
+    let left: Vec<_> = (0..5000).filter(|number| number % 2 == 1).map(|number| format!("tenant {number}")).collect();
+    assert_eq!(labels(&registry), left);
+    assert!(registry.get("tenant 4999").is_some() && registry.get("tenant 4998").is_none());
+}
+
+#[test]
+fn of_many_threads_one_makes_the_bulkhead() {
+    let registry = Registry::new();
+    let made = thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| registry.create(builder("payments")).is_ok())).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).filter(|made| *made).count()
+    });
+    assert_eq!((made, registry.len()), (1, 1));
+}

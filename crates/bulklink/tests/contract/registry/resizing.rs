@@ -1,0 +1,42 @@
+//! Many are resized in one call.
+
+use bulklink::{CollectiveError, FailureCause, Registry, ResizeError, Resized};
+
+use super::create;
+use super::foreign::create_shaky;
+
+#[test]
+fn resizing_tries_all_and_reports_all_failures_together() {
+    let registry = Registry::new();
+    let made = ["payments", "reports", "closed", "audit"].map(|label| create(&registry, label));
+    let (_, runtime) = create_shaky(&registry, "shaky");
+    made[2].close();
+    runtime.panic(true);
+    let wanted = [(" payments ", 2), ("nobody ", 2), ("reports", 0), ("closed", 2), ("shaky", 2), ("audit", 3)];
+    let CollectiveError { tried, failures, .. } = registry.resize_all(wanted).expect_err("some fail");
+    let failed: Vec<_> = failures.iter().map(|failure| (&*failure.label, failure.cause.clone())).collect();
+    let zero = made[1].resize(0).expect_err("zero");
+    let expected = [
+        ("nobody", FailureCause::Unknown),
+        ("reports", FailureCause::Resize(zero)),
+        ("closed", FailureCause::Resize(ResizeError::Closed)),
+        ("shaky", FailureCause::Panicked),
+    ];
+    assert_eq!((tried, failed), (6, expected.into()));
+    let text = "4 of 6 failed: bulkhead nobody: not in the registry; \
+                bulkhead reports: parallelism must be at least 1, got 0; \
+                bulkhead closed: closed, and cannot be resized; bulkhead shaky: its clock panicked";
+    assert_eq!(registry.resize_all(wanted).expect_err("some fail").to_string(), text);
+    assert_eq!(made.map(|bulkhead| bulkhead.status().limits.capacity), [2, 1, 1, 3]);
+}
+
+#[test]
+fn resizing_tells_what_it_did() {
+    let registry = Registry::new();
+    for label in ["payments", "reports"] {
+        create(&registry, label);
+    }
+    let resized = registry.resize_all([("reports", 5), ("reports", 7), ("payments", 1)]).expect("all valid");
+    assert_eq!(resized.iter().map(|Resized { previous, .. }| *previous).collect::<Vec<_>>(), [1, 5, 1]);
+    assert_eq!(registry.resize_all::<&str>([]).expect("nothing to fail").len(), 0);
+}

@@ -1,0 +1,90 @@
+//! A bulkhead leaves its registry, or the registry closes, while others come and go.
+
+use std::collections::BTreeSet;
+
+use bulklink::{RegisterError, Registry};
+use loom::future::block_on;
+use loom::thread;
+
+use crate::model::{Front, model};
+
+fn registry(bulkhead: &Front) -> Registry {
+    let registry = Registry::new();
+    registry.add(bulkhead).unwrap();
+    registry
+}
+
+#[test]
+fn one_that_leaves_is_forgotten_though_nobody_waits_for_it() {
+    model(1, 0).explore(|bulkhead| {
+        let registry = registry(bulkhead);
+        let held = bulkhead.try_slot_owned().unwrap();
+        let end = thread::spawn(move || drop(held));
+        drop(registry.remove("loom"));
+        end.join().unwrap();
+        assert!(registry.is_empty());
+    });
+}
+
+#[test]
+fn the_name_is_free_when_the_removal_has_ended() {
+    model(1, 0).explore(|bulkhead| {
+        let registry = registry(bulkhead);
+        let held = bulkhead.try_slot_owned().unwrap();
+        let end = thread::spawn(move || drop(held));
+        assert!(block_on(registry.remove("loom")).unwrap().status().is_drained());
+        assert!(registry.add(bulkhead).is_ok());
+        end.join().unwrap();
+        assert_eq!(registry.len(), 1, "a newcomer is not forgotten in its place");
+    });
+}
+
+#[test]
+fn two_removals_both_end_or_the_second_finds_nothing() {
+    let found = model(1, 0).explore(|bulkhead| {
+        let registry = registry(bulkhead);
+        let other = thread::spawn({
+            let registry = registry.clone();
+            move || block_on(registry.remove("loom")).is_ok()
+        });
+        let one = block_on(registry.remove("loom")).is_ok();
+        assert!(registry.is_empty());
+        (one, other.join().unwrap())
+    });
+    assert_eq!(found, BTreeSet::from([(false, true), (true, false), (true, true)]));
+}
+
+#[test]
+fn a_newcomer_is_closed_with_the_others_or_refused() {
+    let outcomes = model(1, 0).explore(|bulkhead| {
+        let registry = Registry::new();
+        let close = thread::spawn({
+            let registry = registry.clone();
+            move || registry.close_all().unwrap()
+        });
+        let added = registry.add(bulkhead);
+        close.join().unwrap();
+        assert!(added.is_ok() || added == Err(RegisterError::Closed));
+        assert_eq!(bulkhead.is_closed(), added.is_ok());
+        added.is_ok()
+    });
+    assert_eq!(outcomes, BTreeSet::from([false, true]));
+}
+
+#[test]
+fn its_end_is_not_missed_by_one_who_begins_to_wait_for_it() {
+    model(1, 0).preemptions_if_fast(3).explore(|bulkhead| {
+        let registry = registry(bulkhead);
+        let held = bulkhead.try_slot_owned().unwrap();
+        let end = thread::spawn({
+            let registry = registry.clone();
+            move || {
+                registry.close_all().unwrap();
+                drop(held);
+            }
+        });
+        block_on(registry.closed());
+        assert!(bulkhead.status().is_drained());
+        end.join().unwrap();
+    });
+}
