@@ -79,10 +79,10 @@ pub mod tsc;
 use std::future::Future;
 
 pub use bulklink::{
-    Builder, CapacityReport, Clock, Closed, CollectiveError, Event, EventHandler, EventKind, Failure, FailureCause,
-    Figures, Finding, FindingCode, Handle, Instant, Interval, IntervalError, Invalid, Limits, MemberFailure, OwnedSlot,
-    Reason, RegisterError, Registry, Rejection, ResizeError, Resized, Runtime, Severity, Slot, Snapshot, Spawn, Status,
-    Timer, Totals,
+    Builder, CapacityReport, Clock, Closed, CollectiveError, Event, EventHandler, EventKind, EventReceiver, Failure,
+    FailureCause, Figures, Finding, FindingCode, Handle, Instant, Interval, IntervalError, Invalid, Limits,
+    MemberFailure, OwnedSlot, Reason, RegisterError, Registry, Rejection, ResizeError, Resized, Runtime, Severity,
+    Slot, Snapshot, Spawn, Status, Timer, Totals, TryRecvError,
 };
 pub use sleep::TokioSleep;
 #[cfg(feature = "tsc")]

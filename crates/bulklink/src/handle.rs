@@ -3,11 +3,11 @@
 use alloc::sync::Arc;
 use core::fmt;
 
-use bulklink_core::{ResizeError, Resized};
+use bulklink_core::{Invalid, ResizeError, Resized};
 
 use crate::event::Handlers;
 use crate::shared::{Shared, State};
-use crate::{Closed, EventHandler, Status};
+use crate::{Closed, EventHandler, EventReceiver, Status};
 
 /// A bulkhead without its runtime, so that bulkheads of different runtimes can be kept in one place. Cheap to clone; every
 /// [`Bulkhead`](crate::Bulkhead) dereferences to its handle.
@@ -144,6 +144,37 @@ impl Handle {
     /// way just now, on this thread or another, may still reach it.
     pub fn remove_event_handler(&self, handler: &EventHandler) -> bool {
         self.change_handlers(|handlers| handlers.without(handler))
+    }
+
+    /// Begins to keep the events of this bulkhead for an async consumer, the latest `capacity` of them.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is zero.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::{Bulkhead, EventKind};
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let payments = Bulkhead::builder_on(executor.clock(), "payments").parallelism(10).build()?;
+    /// let mut events = payments.subscribe(1000)?;
+    /// drop(payments.try_slot()?);
+    /// drop(payments);
+    /// # executor.block_on(async move {
+    /// let mut kinds = vec![];
+    /// while let Some(event) = events.recv().await {
+    ///     kinds.push(event.kind);
+    /// }
+    /// assert_eq!(kinds, [EventKind::Admitted, EventKind::Released]);
+    /// assert_eq!(events.dropped(), 0);
+    /// # });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "event_channel")]
+    pub fn subscribe(&self, capacity: usize) -> Result<EventReceiver, Invalid> {
+        EventReceiver::new(self, capacity)
     }
 
     /// A list that is replaced is dropped outside the lock.

@@ -91,6 +91,16 @@ fn who_comes_after_the_end_takes_no_lock() {
     assert_eq!(front.status().totals.closed_before_queue, 2);
 }
 
+#[test]
+fn who_is_admitted_takes_the_lock_while_events_are_kept_and_no_longer() {
+    let front = front(1);
+    drop(front.try_slot());
+    let events = front.subscribe(100).expect("a capacity");
+    assert_eq!(while_locked(&front, Duration::from_millis(10), try_once), None);
+    drop(events);
+    assert_eq!(while_locked(&front, LONG, try_once), Some(Ok(())));
+}
+
 /// Else what these tests hold would not be the lock.
 #[test]
 fn a_status_takes_the_lock() {

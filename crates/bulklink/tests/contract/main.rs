@@ -9,6 +9,7 @@ mod clock;
 mod closing;
 mod deadlines;
 mod driver;
+mod event_channel;
 mod events;
 mod faults;
 mod registry;

@@ -4,8 +4,8 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use bulklink::testing::FakeClock;
 use bulklink::{
-    Bulkhead, CapacityReport, Closed, CollectiveError, Event, Handle, OwnedSlot, OwnedSlotFuture, RegisterError,
-    Registry, Rejection, Slot, SlotFuture, Status,
+    Bulkhead, CapacityReport, Closed, CollectiveError, Event, EventReceiver, Handle, OwnedSlot, OwnedSlotFuture,
+    RegisterError, Registry, Rejection, Slot, SlotFuture, Status, TryRecvError,
 };
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
@@ -19,6 +19,8 @@ assert_impl_all!(Closed<'static>: Send, Sync, Unpin);
 assert_impl_all!(Rejection: std::error::Error, Send, Sync, Clone);
 assert_impl_all!(Status: Send, Sync, Clone);
 assert_impl_all!(Event: Send, Sync, Clone);
+assert_impl_all!(EventReceiver: Send, Sync, Unpin, UnwindSafe, RefUnwindSafe, futures_util::Stream<Item = Event>);
+assert_impl_all!(TryRecvError: std::error::Error, Send, Sync, Copy);
 assert_impl_all!(CapacityReport: Send, Sync, Clone, std::fmt::Display);
 assert_impl_all!(Registry: Clone, Default, Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
 assert_impl_all!(RegisterError: std::error::Error, Send, Sync, Clone);
@@ -38,6 +40,8 @@ fn an_executing_future_is_spawnable() {
     let bulkhead = Bulkhead::builder_on(FakeClock::new(), "test").parallelism(1).build().expect("valid");
     spawnable(&bulkhead.execute(async { 1 }));
     spawnable(&bulkhead.execute_fallible(async { Ok::<_, ()>(1) }));
+    let mut events = bulkhead.subscribe(1).expect("a capacity");
+    spawnable(&events.recv());
     let registry = Registry::new();
     spawnable(&registry.closed());
     spawnable(&registry.close_and_wait());

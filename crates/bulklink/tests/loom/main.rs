@@ -10,6 +10,7 @@ mod call;
 mod closing;
 mod deadline;
 mod driver;
+mod event_channel;
 mod events;
 mod fast;
 mod handover;

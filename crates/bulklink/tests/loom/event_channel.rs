@@ -1,0 +1,89 @@
+//! Events are received while they are told, and while either side goes away.
+
+use std::collections::BTreeSet;
+
+use bulklink::{Bulkhead, Event, EventKind, TryRecvError};
+use loom::future::block_on;
+use loom::thread;
+
+use crate::model::{Front, model};
+
+use EventKind::{Admitted, Released};
+
+fn pass_through_on_a_thread(bulkhead: &Front) -> thread::JoinHandle<()> {
+    let bulkhead = bulkhead.clone();
+    thread::spawn(move || drop(bulkhead.try_slot().unwrap()))
+}
+
+fn numbers(events: &[Event]) -> Vec<u64> {
+    let mut numbers: Vec<_> = events.iter().map(|event| event.number).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+#[test]
+fn no_event_is_missed_by_one_who_begins_to_wait_for_it() {
+    model(1, 0).explore(|bulkhead| {
+        let mut events = bulkhead.subscribe(2).unwrap();
+        let other = pass_through_on_a_thread(bulkhead);
+        let told = [(); 2].map(|()| block_on(events.recv()).unwrap());
+        other.join().unwrap();
+        assert_eq!(told.map(|event| (event.number, event.kind)), [(1, Admitted), (2, Released)]);
+        assert_eq!((events.try_recv(), events.dropped()), (Err(TryRecvError::Empty), 0));
+    });
+}
+
+#[test]
+fn the_end_is_not_missed_by_one_who_begins_to_wait_for_it() {
+    model(1, 0).preemptions_if_fast(3).explore_in_time(|_, clock| {
+        let other = Bulkhead::builder_on(clock.clone(), "other").parallelism(1).build().unwrap();
+        let mut events = other.subscribe(2).unwrap();
+        let end = thread::spawn(move || drop(other.try_slot_owned().unwrap()));
+        assert_eq!([(); 2].map(|()| block_on(events.recv()).unwrap().number), [1, 2]);
+        assert_eq!(block_on(events.recv()), None);
+        end.join().unwrap();
+    });
+}
+
+#[test]
+fn every_event_is_received_or_counted_as_dropped() {
+    let dropped = model(2, 0).preemptions(2).explore(|bulkhead| {
+        let mut events = bulkhead.subscribe(1).unwrap();
+        let others = [(); 2].map(|()| pass_through_on_a_thread(bulkhead));
+        let mut told = vec![block_on(events.recv()).unwrap()];
+        for other in others {
+            other.join().unwrap();
+        }
+        told.extend(events.try_recv());
+        assert_eq!(told.len() as u64 + events.dropped(), 4);
+        assert!(numbers(&told).windows(2).all(|pair| pair[0] < pair[1]), "each once");
+        events.dropped()
+    });
+    assert_eq!(dropped, BTreeSet::from([2, 3]));
+}
+
+#[test]
+fn one_that_is_dropped_while_events_are_told_leaves_nobody_observing() {
+    let next = model(1, 0).explore(|bulkhead| {
+        let events = bulkhead.subscribe(1).unwrap();
+        let other = pass_through_on_a_thread(bulkhead);
+        drop(events);
+        other.join().unwrap();
+        drop(bulkhead.try_slot().unwrap());
+        let mut later = bulkhead.subscribe(2).unwrap();
+        drop(bulkhead.try_slot().unwrap());
+        later.try_recv().unwrap().number
+    });
+    assert_eq!(next, BTreeSet::from([1, 2, 3]), "none was recorded when the other thread was through");
+}
+
+#[test]
+fn bulkhead_and_receiver_may_go_at_once() {
+    model(1, 0).explore_in_time(|_, clock| {
+        let other = Bulkhead::builder_on(clock.clone(), "other").parallelism(1).build().unwrap();
+        let events = other.subscribe(1).unwrap();
+        let end = thread::spawn(move || drop(other.try_slot_owned().unwrap()));
+        drop(events);
+        end.join().unwrap();
+    });
+}
