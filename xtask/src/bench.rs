@@ -3,10 +3,10 @@
 //! Each source of figures leaves its readings in a folder, or a word on why it could not; the report joins them.
 
 mod embedded;
+mod gungraun;
 mod instructions;
 mod python;
 mod readings;
-mod valgrind;
 
 use std::path::{PathBuf, absolute};
 use std::thread::available_parallelism;

@@ -1,5 +1,6 @@
 //! `cargo xtask`: everything this project builds, checks and proves, a subcommand each.
 
+mod apt;
 mod bare;
 mod bench;
 mod ci;

@@ -8,7 +8,8 @@ use anyhow::{Result, ensure};
 use toml::Value;
 
 use super::readings::Readings;
-use super::{PACKAGE, valgrind};
+use super::{PACKAGE, gungraun};
+use crate::apt;
 use crate::run::{cargo, flags, run};
 use crate::workspace::{self, value_at};
 
@@ -30,8 +31,8 @@ pub(super) fn measure(readings: &Readings) -> Result<()> {
 }
 
 fn count(cargo: &mut Command, home: &Path, scenes: &str) -> Result<()> {
-    valgrind::ensure_valgrind()?;
-    let runner = valgrind::runner()?;
+    apt::provide("valgrind")?;
+    let runner = gungraun::runner()?;
     cargo.args(["bench", "-p", PACKAGE, "--bench", "instructions", "--", scenes, "--save-summary=json", "--home"]);
     cargo.arg(home).arg(format!("--parallel={}", available_parallelism().map_or(1, usize::from)));
     // What it prints is in the summaries, which the report reads.

@@ -1,42 +1,12 @@
-//! Valgrind, and the runner that gungraun drives it with: found, or installed where that may be.
+//! The runner that gungraun drives valgrind with: found, or installed where that may be.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use toml::{Table, Value};
 
 use crate::run::{ask, cargo, command, run};
 use crate::workspace::{self, NO_INSTALL, may_install};
-
-/// Sees to it that there is a valgrind.
-pub(super) fn ensure_valgrind() -> Result<()> {
-    if is_there() {
-        return Ok(());
-    }
-    ensure!(may_install(), "valgrind is not here, and {NO_INSTALL} forbids to install it");
-    let mut apt = as_root("apt-get").context("valgrind is not here, and neither is an apt-get that may install it")?;
-    // The lists that are there may do.
-    run(as_root("apt-get").context("apt-get is gone")?.args(["update", "-qq"]))
-        .unwrap_or_else(|error| eprintln!("going on without: {error}"));
-    run(apt.args(["install", "-qq", "--yes", "--no-install-recommends", "valgrind"]))?;
-    ensure!(is_there(), "apt-get installed valgrind, but it doesn't run");
-    Ok(())
-}
-
-fn is_there() -> bool {
-    ask(&mut command("valgrind", &["--version"])).is_some()
-}
-
-/// The program as root needs it: by itself, or through a sudo that asks for no password.
-fn as_root(program: &str) -> Option<Command> {
-    ask(&mut command(program, &["--version"]))?;
-    if ask(&mut command("id", &["-u"]))?.trim() == "0" {
-        return Some(command(program, &[]));
-    }
-    ask(&mut command("sudo", &["-n", "true"]))?;
-    Some(command("sudo", &["-n", program]))
-}
 
 /// Gungraun's runner, of the very version that the benches were built for, below the target folder.
 pub(super) fn runner() -> Result<PathBuf> {
