@@ -1,0 +1,69 @@
+//! The scenes, in order. Each begins at a whole tenth of a second, so that none shifts the times of the next.
+//!
+//! Of tasks that are woken in the same moment, embassy runs the last first: that is its order, and not that of the queue.
+
+mod admit;
+mod cancel;
+mod close;
+mod expire;
+mod hand_over;
+mod preempt;
+mod queue;
+
+use embassy_executor::{SendSpawner, Spawner};
+use embassy_time::{Duration, Ticker, Timer};
+use log::info;
+
+use crate::embassy::Bulkhead;
+
+/// Plays them all, and tells how much of the heap they took.
+pub(crate) async fn play(spawner: Spawner, urgent: SendSpawner) {
+    let mut tenth = Ticker::every(Duration::from_millis(100));
+    let before = board::heap::used();
+
+    tenth.next().await;
+    info!("== admit ==");
+    admit::play(spawner).await;
+
+    tenth.next().await;
+    info!("== queue ==");
+    queue::play(spawner).await;
+
+    tenth.next().await;
+    info!("== expire ==");
+    expire::play(spawner).await;
+
+    tenth.next().await;
+    info!("== hand over ==");
+    hand_over::play(spawner).await;
+
+    tenth.next().await;
+    info!("== cancel ==");
+    cancel::play(spawner).await;
+
+    tenth.next().await;
+    info!("== preempt ==");
+    preempt::play(urgent).await;
+
+    tenth.next().await;
+    info!("== close ==");
+    close::play(spawner).await;
+
+    assert_eq!(board::heap::used(), before, "all memory was given back");
+    info!("heap: at most {} of {} bytes in use", board::heap::peak(), board::heap::SIZE);
+}
+
+/// Lets the tasks of a scene come to their end, and sees that every slot is back.
+async fn settle(bulkhead: &Bulkhead) {
+    Timer::after_millis(50).await;
+    let status = bulkhead.status();
+    assert_eq!((status.in_use, status.waiting), (0, 0), "nothing is held or waited for any more");
+    let totals = &status.totals;
+    info!(
+        "counted: {} admitted, {} of them from the queue; {} rejected, {} cancelled",
+        totals.admitted,
+        totals.admitted_from_queue,
+        totals.rejected(),
+        totals.cancelled,
+    );
+}

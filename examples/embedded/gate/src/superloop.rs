@@ -1,0 +1,115 @@
+//! The loop around the gate: inputs, then advance, then whoever was woken. It is all that the async front does, without wakers.
+
+use core::mem;
+
+use board::say;
+use bulklink_core::{Collected, Entry, Gate, Grant, Instant, Invalid, Limits, Request};
+
+use crate::job::Job;
+use crate::script::{Input, JOBS};
+
+/// A gate that parks the numbers of jobs.
+pub(crate) struct Superloop {
+    gate: Gate<usize>,
+    jobs: [Job; JOBS.len()],
+}
+
+impl Superloop {
+    pub(crate) fn new(limits: Limits) -> Result<Self, Invalid> {
+        Ok(Superloop { gate: Gate::new(limits)?, jobs: Default::default() })
+    }
+
+    pub(crate) fn is_drained(&self) -> bool {
+        self.gate.is_drained()
+    }
+
+    /// Something has happened outside.
+    pub(crate) fn take(&mut self, input: Input, now: u32) -> Result<(), Invalid> {
+        match input {
+            Input::Ask { job, work } => self.ask(job, work, now)?,
+            Input::Cancel { job } => self.cancel(job, now),
+            Input::Close => {
+                say!("{now:>4}  main: closes");
+                self.gate.close(instant(now));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives back what is done with, lets the gate hand it on, and sees to those it wakes.
+    pub(crate) fn turn(&mut self, now: u32) {
+        for (job, name) in self.jobs.iter_mut().zip(JOBS) {
+            if let Some(grant) = job.end(now) {
+                say!("{now:>4}  {name}: done");
+                self.gate.release(grant);
+            }
+        }
+        let is_due = self.gate.next_deadline().is_some_and(|deadline| deadline <= instant(now));
+        if is_due || self.gate.wants_now() {
+            self.gate.advance(instant(now));
+        }
+        while let Some(job) = self.gate.poll_wake() {
+            self.collect(job, now);
+        }
+    }
+
+    fn ask(&mut self, job: usize, work: u32, now: u32) -> Result<(), Invalid> {
+        let name = JOBS[job];
+        match self.gate.enter(&Request::new(), instant(now))? {
+            Entry::Granted(grant) => self.run(job, grant, work, now),
+            Entry::Queued(ticket) => {
+                say!("{now:>4}  {name}: waits");
+                self.gate.park(&ticket, job);
+                self.jobs[job] = Job::Waiting { ticket, work };
+            }
+            Entry::Rejected(rejection) => say!("{now:>4}  {name}: {:?}", rejection.reason()),
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, job: usize, grant: Grant, work: u32, now: u32) {
+        say!("{now:>4}  {}: runs", JOBS[job]);
+        self.jobs[job] = Job::Running { grant, until: now + work };
+    }
+
+    /// A job that runs already is left to its end.
+    fn cancel(&mut self, job: usize, now: u32) {
+        match mem::take(&mut self.jobs[job]) {
+            Job::Waiting { ticket, .. } => {
+                self.gate.cancel(ticket);
+                say!("{now:>4}  {}: gives up", JOBS[job]);
+            }
+            other => self.jobs[job] = other,
+        }
+    }
+
+    /// The gate has settled the ticket of a job.
+    fn collect(&mut self, job: usize, now: u32) {
+        let Job::Waiting { ticket, work } = mem::take(&mut self.jobs[job]) else { return };
+        match self.gate.collect(ticket) {
+            Collected::Granted(grant) => self.run(job, grant, work, now),
+            Collected::Rejected(rejection) => {
+                say!("{now:>4}  {}: {:?} after {:?}", JOBS[job], rejection.reason(), rejection.waited());
+            }
+            Collected::Waiting(ticket) => self.jobs[job] = Job::Waiting { ticket, work },
+        }
+    }
+
+    /// What the gate has counted.
+    pub(crate) fn tell(&mut self) {
+        let snapshot = self.gate.snapshot();
+        let totals = &snapshot.totals;
+        assert_eq!((snapshot.in_use, snapshot.waiting), (0, 0), "nothing is held or waited for any more");
+        say!(
+            "counted: {} admitted, {} of them from the queue; {} rejected, {} cancelled",
+            totals.admitted,
+            totals.admitted_from_queue,
+            totals.rejected(),
+            totals.cancelled,
+        );
+    }
+}
+
+fn instant(millis: u32) -> Instant {
+    Instant::from_nanos(u64::from(millis) * 1_000_000)
+}
