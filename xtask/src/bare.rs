@@ -50,7 +50,7 @@ pub(crate) fn absent(targets: &[&str]) -> String {
 }
 
 /// Whether the compiler has a core library for the target.
-fn is_installed(target: &str) -> bool {
+pub(crate) fn is_installed(target: &str) -> bool {
     let folder = ask(&mut command("rustc", &["--print", "target-libdir", "--target", target]));
     folder.is_some_and(|folder| has_core(Path::new(folder.trim())))
 }

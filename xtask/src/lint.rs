@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use crate::embedded;
 use crate::run::{cargo, flags, run};
 use crate::step::{Outcome, Step};
 use crate::tidy::tidy;
@@ -23,7 +24,8 @@ const TSC: &str = "--features=bulklink/tsc,bulklink-tokio/tsc";
 
 fn fmt() -> Result<()> {
     run(&mut cargo(&["fmt", "--all", "--check"]))?;
-    PROBES.iter().try_for_each(|(manifest, _)| run(&mut cargo(&["fmt", "--check", "--manifest-path", manifest])))
+    PROBES.iter().try_for_each(|(manifest, _)| run(&mut cargo(&["fmt", "--check", "--manifest-path", manifest])))?;
+    embedded::fmt()
 }
 
 fn clippy() -> Result<()> {
@@ -43,7 +45,8 @@ fn clippy() -> Result<()> {
     PROBES.iter().try_for_each(|(manifest, folder)| {
         let target = workspace::target_dir(folder);
         run(&mut cargo(&["clippy", "--manifest-path", manifest, "--target-dir", &target, "--", "-D", "warnings"]))
-    })
+    })?;
+    embedded::clippy()
 }
 
 fn docs() -> Result<()> {

@@ -6,6 +6,7 @@ mod bench;
 mod ci;
 mod compiler;
 mod debian;
+mod embedded;
 mod lint;
 mod msrv;
 mod no_std;
@@ -58,6 +59,8 @@ enum Task {
     NoStd(Skips),
     /// Tell how much code the core is on a microcontroller; exits with 1 when it is more than 8 KiB
     Size(Skips),
+    /// Run the examples for microcontrollers in QEMU; exits with 1 where one fails, hangs, or prints something else than it did
+    Embedded(embedded::Options),
     /// Check the published crates with the oldest Rust they promise to support
     Msrv(Skips),
     /// Measure everything side by side with the peers: a table, plots, JSON; needs valgrind, and installs it where it may
@@ -93,6 +96,7 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Tidy => tidy::tidy(),
         Task::NoStd(skips) => step::run_all(no_std::STEPS, skips.no_skip),
         Task::Size(skips) => step::run_all(size::STEPS, skips.no_skip),
+        Task::Embedded(options) => step::run_all(options.steps(), options.skips.no_skip),
         Task::Msrv(skips) => step::run_all(msrv::STEPS, skips.no_skip),
         Task::Bench(options) => bench::bench(&options),
         Task::Ci(skips) => step::run_all(&ci::steps(), skips.no_skip),

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::env;
 use std::ffi::OsStr;
 use std::fmt;
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use anyhow::{Context, Result};
 
@@ -62,6 +64,34 @@ pub(crate) fn run_and_read(command: &mut Command) -> Result<String> {
     succeeded(text, output.status).map(|()| stdout)
 }
 
+/// [`run_and_read`] for a command that may hang: it is killed when the time is up.
+pub(crate) fn run_and_read_within(command: &mut Command, limit: Duration) -> Result<String> {
+    let text = echo(command);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("cannot start: {text}"))?;
+    let stdout = child.stdout.take().context("a child without the output that it was given")?;
+    let reader = thread::spawn(move || io::read_to_string(stdout));
+    let status = status_within(&mut child, limit)?;
+    let output = reader.join().expect("reading does not panic")?;
+    print!("{output}");
+    let status = status.with_context(|| format!("killed, as it took more than {limit:?}: {text}"))?;
+    succeeded(text, status).map(|()| output)
+}
+
+/// How a child ended; nothing if it had to be killed.
+fn status_within(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
+    let start = Instant::now();
+    while start.elapsed() < limit {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
+}
+
 fn succeeded(command: String, status: ExitStatus) -> Result<()> {
     if status.success() { Ok(()) } else { Err(Failed { command, code: status.code() }.into()) }
 }
@@ -117,6 +147,18 @@ mod tests {
         assert_eq!(code(Some(101)), ExitCode::from(101));
         assert_eq!(code(None), ExitCode::from(1));
         assert_eq!(exit_code(&anyhow::anyhow!("other")), ExitCode::from(1));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_command_that_hangs_is_killed_and_one_that_ends_is_read() {
+        let limit = Duration::from_millis(200);
+        let error = run_and_read_within(&mut command("sleep", &["1000"]), limit).unwrap_err();
+        assert!(error.to_string().starts_with("killed, as it took more than 200ms: sleep"), "{error}");
+        let limit = Duration::from_secs(100);
+        assert_eq!(run_and_read_within(&mut command("echo", &["read"]), limit).unwrap(), "read\n");
+        let error = run_and_read_within(&mut command("false", &[]), limit).unwrap_err();
+        assert_eq!(exit_code(&error), ExitCode::from(1));
     }
 
     #[test]
