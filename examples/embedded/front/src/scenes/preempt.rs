@@ -1,4 +1,4 @@
-//! Preempt: a task at the priority of an interrupt shares a bulkhead with those below, and is woken out of any lock.
+//! Preempt: a task at the priority of an interrupt shares a bulkhead with those below, and runs before whoever woke it goes on.
 
 use embassy_executor::{SendSpawner, task};
 use log::info;
