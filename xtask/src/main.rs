@@ -65,7 +65,7 @@ enum Task {
     Msrv(Skips),
     /// Measure everything side by side with the peers: a table, plots, JSON; needs valgrind, and installs it where it may
     Bench(bench::Options),
-    /// Run everything: lint, test, no-std, msrv, the isolation example, the gate of bench
+    /// Run everything: lint, test, no-std, embedded, msrv, the isolation example, the gate of bench
     Ci(Skips),
 }
 

@@ -59,8 +59,8 @@
 //!
 //! With the feature `critical-section` instead of `std`, the crate builds without the standard library and takes its lock from
 //! the [`critical-section`](https://docs.rs/critical-section) crate. The program brings an implementation of that, a global
-//! allocator, and a [`Clock`] and [`Timer`] of its own. Where both features are on, `std` is used; one crate in a build that
-//! enables it enables it for all.
+//! allocator, and a [`Clock`] and [`Timer`] of its own; the example `embedded` in the repository has them for embassy. Where both
+//! features are on, `std` is used; one crate in a build that enables it enables it for all.
 //!
 //! The queue allocates in chunks of 64 places as it grows, under the lock, and keeps them. While nobody waits and nobody
 //! observes, admitting and releasing allocate nothing.
