@@ -50,6 +50,7 @@ size_probe::keep!(
     Gate::<Waiter>::publish,
     Gate::<Waiter>::fold,
     Grant::cost,
+    Grant::is_by_word,
     Word::from_bits,
     Word::to_bits,
     Word::acquire,
