@@ -118,6 +118,24 @@ pub type OwnedSlotFuture = bulklink::OwnedSlotFuture<Tokio>;
 /// A [`bulklink::Wrapped`] function on tokio.
 pub type Wrapped<F> = bulklink::Wrapped<F, Tokio>;
 
+/// The bulkhead for threads that block, such as those of [`spawn_blocking`](tokio::task::spawn_blocking); see
+/// [`bulklink::blocking`].
+///
+/// ```
+/// # use bulklink_tokio::Bulkhead;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let files = Bulkhead::builder("files").parallelism(4).waiting_room(100).build()?;
+/// let read = tokio::task::spawn_blocking(move || files.blocking().execute(|| std::fs::read("Cargo.toml")));
+/// # assert!(read.await??.is_ok());
+/// # Ok(())
+/// # }
+/// ```
+pub mod blocking {
+    /// A [`bulklink::blocking::Bulkhead`] on tokio, as [`Bulkhead::blocking`](bulklink::Bulkhead::blocking) lends it.
+    pub type Bulkhead = bulklink::blocking::Bulkhead<crate::Tokio>;
+}
+
 /// The tokio runtime that a call happens to run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tokio;

@@ -1,6 +1,7 @@
 //! Making a bulkhead.
 
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use core::time::Duration;
 
 use bulklink_core::{Gate, Invalid, Limits};
@@ -8,7 +9,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::Waker;
 
 use crate::shared::Shared;
-use crate::{Bulkhead, Runtime, label};
+use crate::{Bulkhead, Clock, Runtime, label};
 
 /// The configuration of a bulkhead to be; made by [`Bulkhead::builder`].
 #[derive(Clone, Debug)]
@@ -23,7 +24,7 @@ pub struct Builder<R> {
     measure_waits: bool,
 }
 
-impl<R: Runtime> Builder<R> {
+impl<R> Builder<R> {
     pub(crate) fn new(runtime: R, label: &str) -> Self {
         let capacity_field = "parallelism";
         let (capacity, waiting_room, wait_limit) = (None, 0, None);
@@ -65,17 +66,15 @@ impl<R: Runtime> Builder<R> {
         self
     }
 
-    /// Makes the bulkhead.
-    ///
-    /// # Errors
-    ///
-    /// If a number is out of its range, if neither parallelism nor capacity was set, or if the label is blank or holds control
-    /// characters. The error names the field and the value.
-    pub fn build(self) -> Result<Bulkhead<R>, Invalid> {
+    /// What all clones share, and the clock that it goes by.
+    pub(crate) fn share(self) -> Result<(Arc<Shared>, R), Invalid>
+    where
+        R: Clock + Clone + Send + Sync + 'static,
+    {
         let label = label::check(&self.label)?;
         let gate = self.gate().map_err(|invalid| invalid.of(format_args!("bulkhead {label}")))?;
         let clock = self.runtime.clone();
-        Ok(Bulkhead::new(Shared::new(gate, label, self.capacity_field, move || clock.now()), self.runtime))
+        Ok((Shared::new(gate, label, self.capacity_field, move || clock.now()), self.runtime))
     }
 
     fn gate(&self) -> Result<Gate<Waker>, Invalid> {
@@ -88,6 +87,19 @@ impl<R: Runtime> Builder<R> {
         })?;
         gate.measure_waits(self.measure_waits);
         Ok(gate)
+    }
+}
+
+impl<R: Runtime> Builder<R> {
+    /// Makes the bulkhead.
+    ///
+    /// # Errors
+    ///
+    /// If a number is out of its range, if neither parallelism nor capacity was set, or if the label is blank or holds control
+    /// characters. The error names the field and the value.
+    pub fn build(self) -> Result<Bulkhead<R>, Invalid> {
+        let (shared, runtime) = self.share()?;
+        Ok(Bulkhead::new(shared, runtime))
     }
 }
 

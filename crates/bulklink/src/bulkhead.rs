@@ -7,9 +7,9 @@ use core::ops::Deref;
 
 use bulklink_core::Request as CoreRequest;
 
+use crate::blocking::Bulkhead as Entrance;
 use crate::execute::{Execute, ExecuteFallible};
 use crate::shared::Shared;
-use crate::slot::Hold;
 use crate::waiting::Waiting;
 use crate::{
     Builder, Clock, Failure, Handle, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture, Wrapped,
@@ -25,8 +25,8 @@ use crate::{
 #[derive(Clone)]
 #[doc(alias = "semaphore")]
 pub struct Bulkhead<R> {
-    handle: Handle,
-    runtime: R,
+    /// The same as threads enter it, who need no timer.
+    entrance: Entrance<R>,
 }
 
 impl<R: Runtime + Default> Bulkhead<R> {
@@ -43,13 +43,31 @@ impl<R: Runtime> Bulkhead<R> {
     }
 
     pub(crate) fn new(shared: Arc<Shared>, runtime: R) -> Self {
-        Bulkhead { handle: Handle { shared }, runtime }
+        Bulkhead { entrance: Entrance { handle: Handle { shared }, runtime } }
     }
 
     /// The bulkhead without its runtime.
     #[must_use]
     pub fn handle(&self) -> &Handle {
-        &self.handle
+        &self.entrance.handle
+    }
+
+    /// The bulkhead for code that blocks its thread rather than awaits. Everyone stands in one queue.
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, testing::FakeClock};
+    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).waiting_room(50).build()?;
+    /// let worker = std::thread::spawn({
+    ///     let payments = payments.clone();
+    ///     move || payments.blocking().execute(|| "paid")
+    /// });
+    /// assert_eq!(worker.join().unwrap()?, "paid");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub fn blocking(&self) -> &crate::blocking::Bulkhead<R> {
+        &self.entrance
     }
 
     /// Waits for a slot, if need be, and as long as the bulkhead lets it.
@@ -140,7 +158,7 @@ impl<R: Runtime> Bulkhead<R> {
     #[doc(alias("try_acquire", "slot_now"))]
     #[inline]
     pub fn try_slot(&self) -> Result<Slot<'_>, Rejection> {
-        self.try_borrow(const { &CoreRequest::new() })
+        self.entrance.try_borrow(const { &CoreRequest::new() })
     }
 
     /// As [`try_slot`](Bulkhead::try_slot), with a cost of its own.
@@ -152,7 +170,7 @@ impl<R: Runtime> Bulkhead<R> {
     #[doc(alias = "try_acquire_many")]
     #[inline]
     pub fn try_slot_with(&self, request: Request<R::Instant>) -> Result<Slot<'_>, Rejection> {
-        self.try_borrow(&request.on(&self.runtime))
+        self.entrance.try_borrow(&request.on(&self.entrance.runtime))
     }
 
     /// As [`slot`](Bulkhead::slot), for a slot that borrows nothing.
@@ -190,8 +208,8 @@ impl<R: Runtime> Bulkhead<R> {
     #[doc(alias = "acquire_many_owned")]
     #[inline]
     pub fn slot_owned_with(&self, request: Request<R::Instant>) -> OwnedSlotFuture<R> {
-        let (shared, request) = (Arc::clone(&self.handle.shared), request.on(&self.runtime));
-        OwnedSlotFuture::new(Waiting::new(shared, self.runtime.clone(), request))
+        let (shared, request) = (Arc::clone(&self.entrance.handle.shared), request.on(&self.entrance.runtime));
+        OwnedSlotFuture::new(Waiting::new(shared, self.entrance.runtime.clone(), request))
     }
 
     /// As [`try_slot`](Bulkhead::try_slot), for a slot that borrows nothing.
@@ -202,7 +220,7 @@ impl<R: Runtime> Bulkhead<R> {
     #[doc(alias = "try_acquire_owned")]
     #[inline]
     pub fn try_slot_owned(&self) -> Result<OwnedSlot, Rejection> {
-        self.try_own(const { &CoreRequest::new() })
+        self.entrance.try_own(const { &CoreRequest::new() })
     }
 
     /// As [`try_slot_with`](Bulkhead::try_slot_with), for a slot that borrows nothing.
@@ -213,7 +231,7 @@ impl<R: Runtime> Bulkhead<R> {
     #[doc(alias = "try_acquire_many_owned")]
     #[inline]
     pub fn try_slot_owned_with(&self, request: Request<R::Instant>) -> Result<OwnedSlot, Rejection> {
-        self.try_own(&request.on(&self.runtime))
+        self.entrance.try_own(&request.on(&self.entrance.runtime))
     }
 
     /// Runs `operation` in a slot, waiting for that if need be. The slot is given back when the operation ends, however it
@@ -343,20 +361,8 @@ impl<R: Runtime> Bulkhead<R> {
     }
 
     #[inline]
-    fn try_borrow(&self, request: &CoreRequest) -> Result<Slot<'_>, Rejection> {
-        let shared = &*self.handle.shared;
-        shared.try_enter(request, |grant| Slot::new(Hold::new(shared, grant)))
-    }
-
-    #[inline]
-    fn try_own(&self, request: &CoreRequest) -> Result<OwnedSlot, Rejection> {
-        let shared = &self.handle.shared;
-        shared.try_enter(request, |grant| OwnedSlot::new(Hold::new(Arc::clone(shared), grant)))
-    }
-
-    #[inline]
     fn wait(&self, request: Request<<R as Clock>::Instant>) -> Waiting<&Shared, R> {
-        Waiting::new(&*self.handle.shared, self.runtime.clone(), request.on(&self.runtime))
+        Waiting::new(&*self.entrance.handle.shared, self.entrance.runtime.clone(), request.on(&self.entrance.runtime))
     }
 }
 
@@ -364,12 +370,12 @@ impl<R> Deref for Bulkhead<R> {
     type Target = Handle;
 
     fn deref(&self) -> &Handle {
-        &self.handle
+        &self.entrance.handle
     }
 }
 
 impl<R> fmt::Debug for Bulkhead<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.handle.fmt(f)
+        self.entrance.handle.fmt(f)
     }
 }

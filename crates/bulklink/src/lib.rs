@@ -50,6 +50,11 @@
 //! timer in a [`Driver`] there. It expires them also where they are not polled, and holds no bulkhead alive. Elsewhere each has a
 //! timer of its own. A call without either has none, and who is late is always for the clock to say.
 //!
+//! # Threads
+//!
+//! With std, `Bulkhead::blocking` lets threads in that block, into the same queue; a program without an async runtime finds all it
+//! needs in the module `blocking`.
+//!
 //! # The clock
 //!
 //! It is the runtime's. With the feature `tsc`, `Tsc` wraps a runtime and measures by the processor's counter instead, which costs
@@ -75,6 +80,10 @@ extern crate alloc;
 extern crate std;
 
 mod alarm;
+#[cfg(feature = "std")]
+pub mod blocking;
+#[cfg(not(feature = "std"))]
+mod blocking;
 mod builder;
 mod bulkhead;
 mod capacity_report;

@@ -1,6 +1,10 @@
 //! What a runtime lends to a bulkhead: a clock, timers, and a way to run tasks.
 
+#[cfg(feature = "std")]
+use alloc::boxed::Box;
 use core::future::Future;
+#[cfg(feature = "std")]
+use core::pin::Pin;
 
 use bulklink_core::Instant;
 
@@ -21,6 +25,14 @@ pub trait Clock {
 
     /// The same point in time, as [`now`](Clock::now) counts.
     fn instant(&self, at: Self::Instant) -> Instant;
+
+    /// A timer for a thread that is [blocked](crate::blocking) until `deadline`, on a clock that does not pass by itself. `None`
+    /// unless overridden: where the clock passes as the machine's does, the thread wakes itself.
+    #[cfg(feature = "std")]
+    fn blocking_sleep_until(&self, deadline: Instant) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+        let _ = deadline;
+        None
+    }
 }
 
 /// A source of timers on a clock.

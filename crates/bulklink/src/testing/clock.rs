@@ -1,5 +1,7 @@
 //! A clock that moves when it is told to.
 
+#[cfg(feature = "std")]
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::fmt;
@@ -91,6 +93,11 @@ impl Clock for FakeClock {
 
     fn instant(&self, at: Instant) -> Instant {
         at
+    }
+
+    #[cfg(feature = "std")]
+    fn blocking_sleep_until(&self, deadline: Instant) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+        Some(Box::pin(self.sleep_until(deadline)))
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod admission;
 mod bad_input;
+mod blocking;
 mod cancelling;
 mod capacity_report;
 mod clock;

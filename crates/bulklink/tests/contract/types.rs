@@ -10,6 +10,8 @@ use bulklink::{
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 assert_impl_all!(Bulkhead<FakeClock>: Clone, Send, Sync, Unpin);
+assert_impl_all!(bulklink::blocking::Bulkhead: Clone, Send, Sync, Unpin);
+assert_not_impl_any!(bulklink::blocking::Threads: bulklink::Runtime);
 assert_impl_all!(Handle: Clone, Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
 assert_impl_all!(Slot<'static>: Send, Sync, Unpin, UnwindSafe);
 assert_impl_all!(OwnedSlot: Send, Sync, Unpin, UnwindSafe);

@@ -6,6 +6,7 @@
 #![cfg(bulklink_loom)]
 
 mod arrival;
+mod blocking;
 mod call;
 mod closing;
 mod deadline;

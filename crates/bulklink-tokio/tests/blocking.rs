@@ -1,0 +1,70 @@
+//! Threads that block at a bulkhead on tokio, in its pool and outside of all runtimes.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bulklink_tokio::{Bulkhead, Reason, Request};
+
+const LIMIT: Duration = Duration::from_millis(20);
+
+fn bulkhead() -> Bulkhead {
+    Bulkhead::builder("shared").parallelism(1).waiting_room(9).build().expect("valid")
+}
+
+#[test]
+fn outside_of_a_runtime_limits_and_deadlines_hold() {
+    let bulkhead = bulkhead();
+    let _running = bulkhead.blocking().slot().expect("free");
+    for request in [Request::new().within(LIMIT), Request::new().before(tokio::time::Instant::now() + 2 * LIMIT)] {
+        let begun = Instant::now();
+        let rejection = bulkhead.blocking().slot_with(request).expect_err("it is taken");
+        assert_eq!((rejection.reason(), bulkhead.status().waiting), (Reason::Expired, 0));
+        assert!(begun.elapsed() >= rejection.waited() && rejection.waited() >= LIMIT / 2);
+    }
+}
+
+#[tokio::test]
+async fn threads_of_the_pool_and_tasks_stand_in_one_line() {
+    let bulkhead = bulkhead();
+    let running = bulkhead.slot().await.expect("free");
+    let (sender, mut came) = tokio::sync::mpsc::unbounded_channel();
+    for number in 0..6 {
+        let (bulkhead, sender) = (bulkhead.clone(), sender.clone());
+        let queued = bulkhead.status().waiting;
+        if number % 2 == 0 {
+            tokio::task::spawn_blocking({
+                let bulkhead = bulkhead.clone();
+                move || bulkhead.blocking().execute(|| sender.send(number))
+            });
+        } else {
+            tokio::spawn({
+                let bulkhead = bulkhead.clone();
+                async move { bulkhead.execute(async { sender.send(number) }).await }
+            });
+        }
+        while bulkhead.status().waiting == queued {
+            tokio::task::yield_now().await;
+        }
+    }
+    drop((running, sender));
+    for number in 0..6 {
+        assert_eq!(came.recv().await, Some(number));
+    }
+}
+
+/// The pool's threads see the time of their runtime, which stands still for as long as they run.
+#[tokio::test(start_paused = true)]
+async fn a_thread_of_the_pool_expires_in_paused_time() {
+    let bulkhead = bulkhead();
+    let _running = bulkhead.slot().await.expect("free");
+    let thread = tokio::task::spawn_blocking({
+        let bulkhead = bulkhead.clone();
+        move || bulkhead.blocking().slot_with(Request::new().within(LIMIT)).map(drop)
+    });
+    while bulkhead.status().waiting == 0 {
+        thread::yield_now();
+    }
+    tokio::time::advance(LIMIT).await;
+    let rejection = thread.await.expect("no panic").expect_err("it is taken");
+    assert_eq!((rejection.reason(), rejection.waited()), (Reason::Expired, LIMIT));
+}
