@@ -19,7 +19,7 @@ pub enum EventKind {
     Expired,
     /// A waiting request was withdrawn.
     Cancelled,
-    /// A request was withdrawn after a slot was handed to it and before it took it.
+    /// A request was withdrawn after a slot was handed to it and before it began.
     Abandoned,
     /// An operation ended and gave its slot back.
     Released,

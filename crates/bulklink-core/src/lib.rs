@@ -9,7 +9,8 @@
 //! Whoever drives a gate repeats one cycle, in its own lock if it has one:
 //!
 //! 1. **Input**: call one of [`enter`](Gate::enter), [`collect`](Gate::collect), [`release`](Gate::release),
-//!    [`cancel`](Gate::cancel), [`resize`](Gate::resize), [`close`](Gate::close). Its return value is the caller's own answer.
+//!    [`abandon`](Gate::abandon), [`cancel`](Gate::cancel), [`resize`](Gate::resize), [`close`](Gate::close). Its return value
+//!    is the caller's own answer.
 //! 2. **Advance**: if [`wants_now`](Gate::wants_now), read the clock and call [`advance`](Gate::advance). Slots move in that
 //!    one call only: it first expires whoever is late, then admits from the head of the queue.
 //! 3. **Drain**: take what [`poll_wake`](Gate::poll_wake) and, if observed, [`poll_event`](Gate::poll_event) give until they
@@ -27,7 +28,7 @@
 //! Nobody, while nobody waits: [`enter_untimed`](Gate::enter_untimed) decides alone wherever time cannot matter. As soon as
 //! anyone waits whose wait is measured or can end ([`needs_now`](Gate::needs_now)), what judges room or hands slots on takes `now`,
 //! and first expires the late; else [`advance_untimed`](Gate::advance_untimed) and [`cancel_untimed`](Gate::cancel_untimed) do.
-//! [`release`](Gate::release), [`collect`](Gate::collect) and [`cancel`](Gate::cancel) never take it.
+//! [`release`](Gate::release), [`abandon`](Gate::abandon), [`collect`](Gate::collect) and [`cancel`](Gate::cancel) never take it.
 //! [`decide`](Gate::decide) is both ways of entering in one, and parks the waker.
 //!
 //! # One account

@@ -40,7 +40,7 @@ totals! {
     admitted_from_queue,
     /// Units of those.
     admitted_from_queue_units,
-    /// Requests withdrawn after admission and before they took their slot.
+    /// Requests withdrawn after admission and before they began.
     abandoned,
     /// Units of those.
     abandoned_units,

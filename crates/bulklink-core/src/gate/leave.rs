@@ -57,6 +57,15 @@ impl<W> Gate<W> {
         self.note_drained();
     }
 
+    /// Gives a grant back whose operation has not begun and never will: as [`release`](Gate::release), but counted as abandoned. Its
+    /// event says nothing of the queue, as a grant does not know where it came from.
+    pub fn abandon(&mut self, grant: Grant) {
+        let cost = grant.units();
+        self.count_abandoned(cost);
+        self.note(EventKind::Abandoned, cost as usize);
+        self.note_drained();
+    }
+
     /// Withdraws a ticket in whatever state it is: a place in the queue is given up and counted as cancelled; a slot that was
     /// handed over is given back and counted as abandoned; a rejection stays counted as it is. Returns the parked waker, to be
     /// dropped outside the caller's lock.
@@ -111,17 +120,17 @@ impl<W> Gate<W> {
     }
 
     fn give_up(&mut self, ticket: Ticket) {
-        if let Ok(Outcome::Granted(granted)) = self.queue.redeem(ticket) {
-            self.abandon(granted);
+        if let Ok(Outcome::Granted(Granted { cost, waited_nanos })) = self.queue.redeem(ticket) {
+            self.count_abandoned(cost.get());
+            self.note_settled(EventKind::Abandoned, cost, waited_nanos);
+            self.note_drained();
         }
     }
 
-    fn abandon(&mut self, granted: Granted) {
-        let Granted { cost, waited_nanos } = granted;
-        self.give_back(cost.get());
+    #[inline]
+    fn count_abandoned(&mut self, cost: u32) {
+        self.give_back(cost);
         self.totals.abandoned += 1;
-        self.totals.abandoned_units = self.totals.abandoned_units.wrapping_add(cost.get().into());
-        self.note_settled(EventKind::Abandoned, cost, waited_nanos);
-        self.note_drained();
+        self.totals.abandoned_units = self.totals.abandoned_units.wrapping_add(cost.into());
     }
 }

@@ -180,6 +180,12 @@ impl Model {
         self.note_drained();
     }
 
+    pub fn abandon(&mut self, id: Id) {
+        let cost = self.stop(id);
+        self.past(EventKind::Abandoned, |past| past.cost = Some(cost));
+        self.note_drained();
+    }
+
     pub fn cancel(&mut self, id: Id) {
         if let Some(place) = self.line.iter().position(|waiter| waiter.id == id) {
             let waiter = self.line.remove(place);

@@ -15,6 +15,7 @@ pub enum Input {
     Enter(Ask),
     Collect(Id),
     Release(Id),
+    Abandon(Id),
     Cancel(Id),
     Resize(usize),
     Close,
@@ -105,7 +106,7 @@ impl World {
     /// The rarer inputs, tried once at the end of every script.
     pub fn last_options(&self) -> Vec<Input> {
         let ask = Ask { cost: 1, may_queue: true, within: None, before: None };
-        vec![
+        let mut options = vec![
             Input::Enter(Ask { cost: 0, ..ask }),
             Input::Enter(Ask { cost: self.model.capacity + 1, before: Some(self.now), ..ask }),
             Input::Enter(Ask { within: Some(0), ..ask }),
@@ -113,7 +114,9 @@ impl World {
             Input::Resize(self.model.capacity),
             Input::Resize(0),
             Input::TickBack,
-        ]
+        ];
+        options.extend(self.grants.keys().map(|&id| Input::Abandon(id)));
+        options
     }
 
     /// Gives the input to both, and holds the gate's answer against the model's.
@@ -135,6 +138,10 @@ impl World {
         match input {
             Input::Enter(_) | Input::Release(_) => unreachable!("may go through the word"),
             Input::Collect(id) => self.collect(id),
+            Input::Abandon(id) => {
+                self.gate.abandon(self.grants.remove(&id).expect("a live grant"));
+                self.model.abandon(id);
+            }
             Input::Cancel(id) => {
                 let was_waiting = self.model.line.iter().any(|waiter| waiter.id == id);
                 let waker = self.gate.cancel(self.tickets.remove(&id).expect("a live ticket"));
