@@ -50,6 +50,24 @@
 //! # }
 //! ```
 //!
+//! # Submitting
+//!
+//! [`submit`](bulklink::Bulkhead::submit) runs a future as a task of the runtime that this thread is in, and
+//! [`submit_blocking`](bulklink::Bulkhead::submit_blocking) a closure on its pool. Outside of a runtime both are refused.
+//!
+//! ```
+//! use bulklink_tokio::Bulkhead;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let reports = Bulkhead::builder("reports").parallelism(2).waiting_room(100).build()?;
+//! let report = reports.submit(async { "42 pages" })?;
+//! let digest = reports.submit_blocking(|| (0..1000_u64).sum::<u64>())?;
+//! println!("{}, {}", report.await?, digest.await?);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # The task in the background
 //!
 //! While calls wait with a limit, a bulkhead has one task on each runtime that they wait on, and it shows in the runtime's
@@ -79,10 +97,11 @@ pub mod tsc;
 use std::future::Future;
 
 pub use bulklink::{
-    Builder, CapacityReport, Clock, Closed, CollectiveError, Event, EventHandler, EventKind, EventReceiver, Failure,
-    FailureCause, Figures, Finding, FindingCode, Handle, Instant, Interval, IntervalError, Invalid, Limits,
-    MemberFailure, OwnedSlot, Reason, RegisterError, Registry, Rejection, ResizeError, Resized, Runtime, Severity,
-    Slot, Snapshot, Spawn, Status, Timer, Totals, TryRecvError,
+    Builder, CancelOnDrop, CapacityReport, Clock, Closed, CollectiveError, Event, EventHandler, EventKind,
+    EventReceiver, Failure, FailureCause, Figures, Finding, FindingCode, Handle, Instant, Interval, IntervalError,
+    Invalid, JoinError, JoinHandle, Limits, MemberFailure, OwnedSlot, Panic, Reason, RegisterError, Registry,
+    Rejection, ResizeError, Resized, Runtime, Severity, Slot, Snapshot, Spawn, SpawnBlocking, SpawnError, Status,
+    SubmitError, Timer, Totals, TryRecvError,
 };
 pub use sleep::TokioSleep;
 #[cfg(feature = "tsc")]
@@ -141,10 +160,23 @@ pub mod blocking {
 pub struct Tokio;
 
 impl Spawn for Tokio {
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime, as [`tokio::spawn`] does.
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        drop(tokio::spawn(task));
+    /// Refuses outside of a tokio runtime. One that is shutting down drops the task at once.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), SpawnError> {
+        drop(here()?.spawn(task));
+        Ok(())
     }
+}
+
+impl SpawnBlocking for Tokio {
+    /// Refuses outside of a tokio runtime. One that has shut down drops the closure at once. While all threads of the pool are
+    /// busy, the closure waits for one, in the slot that it has; if the runtime is shut down meanwhile, tokio either drops it or
+    /// still runs it.
+    fn spawn_blocking(&self, work: impl FnOnce() + Send + 'static) -> Result<(), SpawnError> {
+        drop(here()?.spawn_blocking(work));
+        Ok(())
+    }
+}
+
+fn here() -> Result<tokio::runtime::Handle, SpawnError> {
+    tokio::runtime::Handle::try_current().map_err(|_| SpawnError::new("there is no tokio runtime on this thread"))
 }

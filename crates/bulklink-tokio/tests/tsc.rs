@@ -61,6 +61,8 @@ async fn many_calls_wait_and_are_measured() {
 #[tokio::test]
 async fn tasks_are_tokios() {
     let (tell, told) = oneshot::channel();
-    Tsc::default().spawn(async { tell.send(5).expect("it is awaited") });
+    Tsc::default().spawn(async { tell.send(5).expect("it is awaited") }).expect("in a runtime");
     assert_eq!((told.await, size_of::<Tsc>()), (Ok(5), 0));
+    let submitted = bulkhead(LONG).submit_blocking(|| 6).expect("free");
+    assert_eq!(submitted.await.expect("no panic"), 6);
 }

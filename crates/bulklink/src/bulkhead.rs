@@ -360,6 +360,10 @@ impl<R: Runtime> Bulkhead<R> {
         Wrapped::new(function, self.clone())
     }
 
+    pub(crate) fn runtime(&self) -> &R {
+        &self.entrance.runtime
+    }
+
     #[inline]
     fn wait(&self, request: Request<<R as Clock>::Instant>) -> Waiting<&Shared, R> {
         Waiting::new(&*self.entrance.handle.shared, self.entrance.runtime.clone(), request.on(&self.entrance.runtime))

@@ -50,6 +50,11 @@
 //! timer in a [`Driver`] there. It expires them also where they are not polled, and holds no bulkhead alive. Elsewhere each has a
 //! timer of its own. A call without either has none, and who is late is always for the clock to say.
 //!
+//! # In the background
+//!
+//! [`Bulkhead::submit`] and [`Bulkhead::submit_blocking`] hand a future or a closure over to the runtime, to be run in a slot, and
+//! return a [`JoinHandle`] at once.
+//!
 //! # Threads
 //!
 //! With std, `Bulkhead::blocking` lets threads in that block, into the same queue; a program without an async runtime finds all it
@@ -104,6 +109,7 @@ mod runtime;
 mod shared;
 mod slot;
 mod status;
+mod submit;
 mod sync;
 pub mod testing;
 mod ticket;
@@ -129,9 +135,10 @@ pub use handle::Handle;
 pub use registry::{CollectiveError, FailureCause, MemberFailure, RegisterError, Registry};
 pub use rejection::{Reason, Rejection};
 pub use request::Request;
-pub use runtime::{Clock, Runtime, Spawn, Timer};
+pub use runtime::{Clock, Runtime, Spawn, SpawnBlocking, SpawnError, Timer};
 pub use slot::{OwnedSlot, Slot};
 pub use status::Status;
+pub use submit::{CancelOnDrop, JoinError, JoinHandle, Panic, SubmitError};
 #[cfg(feature = "tsc")]
 pub use tsc::Tsc;
 pub use waiting::{OwnedSlotFuture, SlotFuture};

@@ -1,7 +1,8 @@
-//! What a runtime lends to a bulkhead: a clock, timers, and a way to run tasks.
+//! What a runtime lends to a bulkhead: a clock, timers, and ways to run tasks and closures.
 
 #[cfg(feature = "std")]
 use alloc::boxed::Box;
+use core::fmt;
 use core::future::Future;
 #[cfg(feature = "std")]
 use core::pin::Pin;
@@ -69,9 +70,45 @@ pub trait Runtime: Timer + Clone + Send + Sync + 'static {}
 
 impl<R: Timer + Clone + Send + Sync + 'static> Runtime for R {}
 
-/// A way to run a task in the background, for companions that need one. What bulkheads themselves run there is a
-/// [`Driver`](crate::Driver), through [`Timer::home`].
+/// A way to run tasks in the background, as [`Bulkhead::submit`](crate::Bulkhead::submit) does. What bulkheads run there of their
+/// own accord is a [`Driver`](crate::Driver), through [`Timer::home`].
 pub trait Spawn {
     /// Runs the future to its end, detached.
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static);
+    ///
+    /// # Errors
+    ///
+    /// If the runtime refuses. The future is dropped then. A runtime that drops it later, before its end, need not tell.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), SpawnError>;
 }
+
+/// A way to run closures on threads that may block, as [`Bulkhead::submit_blocking`](crate::Bulkhead::submit_blocking) does.
+pub trait SpawnBlocking {
+    /// Runs the closure on such a thread, detached. If there is none to be had now, it waits for one; the caller does not.
+    ///
+    /// # Errors
+    ///
+    /// If the runtime refuses. The closure is dropped then. A runtime that drops it later, unrun, need not tell.
+    fn spawn_blocking(&self, work: impl FnOnce() + Send + 'static) -> Result<(), SpawnError>;
+}
+
+/// A runtime has refused to run something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpawnError {
+    why: &'static str,
+}
+
+impl SpawnError {
+    /// An error that goes on, after a colon, with these words.
+    #[must_use]
+    pub const fn new(why: &'static str) -> Self {
+        SpawnError { why }
+    }
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the runtime refused to run it: {}", self.why)
+    }
+}
+
+impl core::error::Error for SpawnError {}

@@ -6,7 +6,7 @@ use core::ops::Deref;
 
 use bulklink_core::Grant;
 
-use crate::shared::Shared;
+use crate::shared::{Shared, State};
 
 /// A grant that finds its way home, however its bulkhead is held.
 pub(crate) struct Hold<S: Deref<Target = Shared>> {
@@ -25,6 +25,18 @@ impl<S: Deref<Target = Shared>> Hold<S> {
     fn release(&mut self) {
         if let Some(grant) = self.grant.take() {
             self.shared.release(grant);
+        }
+    }
+
+    /// Gives back what was never used: the operation has not begun and never will.
+    #[cold]
+    pub(crate) fn abandon(mut self) {
+        let now = self.shared.now();
+        if let Some(grant) = self.grant.take() {
+            self.shared.input(|State { gate, .. }| {
+                gate.abandon(grant);
+                gate.advance(now);
+            });
         }
     }
 

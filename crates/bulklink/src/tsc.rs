@@ -7,7 +7,7 @@ use std::time::Instant as Std;
 
 use bulklink_core::Instant;
 
-use crate::{Clock, Spawn, Timer};
+use crate::{Clock, Spawn, SpawnBlocking, SpawnError, Timer};
 
 /// A runtime like `R`, but with a clock that costs less to read.
 ///
@@ -107,8 +107,14 @@ impl<R: Timer> Timer for Tsc<R> {
 }
 
 impl<R: Spawn> Spawn for Tsc<R> {
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.0.spawn(task);
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), SpawnError> {
+        self.0.spawn(task)
+    }
+}
+
+impl<R: SpawnBlocking> SpawnBlocking for Tsc<R> {
+    fn spawn_blocking(&self, work: impl FnOnce() + Send + 'static) -> Result<(), SpawnError> {
+        self.0.spawn_blocking(work)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The futures that wait for a slot.
 
+mod early;
+
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
@@ -16,6 +18,8 @@ use crate::shared::{Aside, Due, Entered, Shared};
 use crate::slot::Hold;
 use crate::ticket::{self, Found, Standing};
 use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
+
+pub(crate) use early::Admission;
 
 /// A wait for a slot, however its bulkhead is held. Kept small, as there is one for everyone who waits.
 pub(crate) struct Waiting<S: Deref<Target = Shared>, R: Timer> {
@@ -112,12 +116,8 @@ impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
             Entered::Queued => {}
             Entered::Rejected | Entered::NeedsNow => return Poll::Ready(None),
         }
-        let ticket = aside.ticket.take();
         // The ticket comes first: should no timer be made, the next poll makes it, or the future gives it up.
-        *state = match aside.due {
-            Due::Driven(home) => State::Driven { ticket, home },
-            Due::Never | Due::At(_) => State::Queued { ticket, alarm: None },
-        };
+        *state = State::joined(aside);
         if let Due::At(deadline) = aside.due {
             state.watch_the_clock(deadline, shared, runtime, context);
         }
@@ -136,6 +136,18 @@ impl<S: Deref<Target = Shared>, T> Live<S, T> {
             }
         }
         *live = None;
+    }
+}
+
+impl<T> State<T> {
+    /// Of a request that has joined the queue just now.
+    #[inline]
+    fn joined(aside: &mut Aside) -> Self {
+        let ticket = aside.ticket.take();
+        match aside.due {
+            Due::Driven(home) => State::Driven { ticket, home },
+            Due::Never | Due::At(_) => State::Queued { ticket, alarm: None },
+        }
     }
 }
 

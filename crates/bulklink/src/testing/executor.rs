@@ -13,6 +13,8 @@ use core::task::{Context, Waker};
 use core::time::Duration;
 
 use super::FakeClock;
+use super::FakeRuntime;
+use super::runtime::Inbox;
 use crate::Clock;
 use crate::sync::Lock;
 
@@ -25,6 +27,7 @@ pub struct Executor {
     spawned: usize,
     jobs: Jobs,
     ready: Arc<Ready>,
+    inbox: Arc<Inbox>,
 }
 
 /// Shared with the tasks, which can be dropped from outside.
@@ -42,7 +45,15 @@ impl Executor {
     /// An executor without tasks.
     #[must_use]
     pub fn new(clock: FakeClock) -> Self {
-        Executor { clock, spawned: 0, jobs: Jobs::default(), ready: Arc::new(Ready(Lock::new(VecDeque::new()))) }
+        let ready = Arc::new(Ready(Lock::new(VecDeque::new())));
+        Executor { clock, spawned: 0, jobs: Jobs::default(), ready, inbox: Inbox::new() }
+    }
+
+    /// The executor as a runtime for bulkheads, whose submitted operations then run here. It refuses them once the executor is
+    /// gone.
+    #[must_use]
+    pub fn runtime(&self) -> FakeRuntime {
+        FakeRuntime::new(self.clock(), &self.inbox)
     }
 
     /// The clock in whose time it runs.
@@ -64,8 +75,17 @@ impl Executor {
 
     /// Runs every task that was woken, and those that these wake, until none is left.
     pub fn run_until_idle(&mut self) {
-        while let Some(id) = self.ready.0.with(VecDeque::pop_front) {
+        loop {
+            self.take_in();
+            let Some(id) = self.ready.0.with(VecDeque::pop_front) else { break };
             self.run(id);
+        }
+    }
+
+    /// Adds the tasks that came through its runtime.
+    fn take_in(&mut self) {
+        while let Some(task) = self.inbox.take() {
+            drop(self.spawn(task));
         }
     }
 
@@ -106,6 +126,14 @@ impl Executor {
         }
         self.clock.set(end.max(self.clock.now()));
         self.run_until_idle();
+    }
+}
+
+impl Drop for Executor {
+    /// All tasks end with it, whoever looks at them still.
+    fn drop(&mut self) {
+        let jobs = core::mem::take(&mut *self.jobs.0.borrow_mut());
+        drop(jobs);
     }
 }
 

@@ -26,6 +26,8 @@
 
 mod clock;
 mod executor;
+mod runtime;
 
 pub use clock::{FakeClock, FakeSleep};
 pub use executor::{Executor, Task};
+pub use runtime::FakeRuntime;

@@ -16,6 +16,7 @@ mod faults;
 mod registry;
 mod resizing;
 mod status;
+mod submit;
 #[cfg(feature = "tsc")]
 mod tsc;
 mod types;

@@ -1,5 +1,6 @@
 //! What the types can do without anybody having said so.
 
+use std::cell::Cell;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use bulklink::testing::FakeClock;
@@ -12,6 +13,11 @@ use static_assertions::{assert_impl_all, assert_not_impl_any};
 assert_impl_all!(Bulkhead<FakeClock>: Clone, Send, Sync, Unpin);
 assert_impl_all!(bulklink::blocking::Bulkhead: Clone, Send, Sync, Unpin);
 assert_not_impl_any!(bulklink::blocking::Threads: bulklink::Runtime);
+assert_impl_all!(bulklink::JoinHandle<Cell<u8>>: Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
+assert_impl_all!(bulklink::CancelOnDrop<Cell<u8>>: Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
+assert_impl_all!(bulklink::JoinError: std::error::Error, Send, Sync);
+assert_impl_all!(bulklink::SubmitError: std::error::Error, Send, Sync, Clone);
+assert_impl_all!(bulklink::testing::FakeRuntime: bulklink::Runtime, bulklink::Spawn, bulklink::SpawnBlocking);
 assert_impl_all!(Handle: Clone, Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
 assert_impl_all!(Slot<'static>: Send, Sync, Unpin, UnwindSafe);
 assert_impl_all!(OwnedSlot: Send, Sync, Unpin, UnwindSafe);

@@ -22,6 +22,11 @@ impl Bell {
         self.0.0.load(Ordering::Relaxed)
     }
 
+    /// Whether anybody else could ring it.
+    pub(crate) fn is_kept(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     pub(crate) fn poll<F: Future + Unpin>(&self, future: &mut F) -> Poll<F::Output> {
         let waker = Waker::from(Arc::clone(&self.0));
         Pin::new(future).poll(&mut Context::from_waker(&waker))

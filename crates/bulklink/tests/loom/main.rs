@@ -21,5 +21,6 @@ mod queue;
 mod recorder;
 mod registry;
 mod resize;
+mod submit;
 mod unmeasured;
 mod wakers;

@@ -1,0 +1,129 @@
+//! The caller's end of a submitted operation.
+
+use alloc::sync::Arc;
+use core::fmt;
+use core::future::Future;
+use core::panic::{RefUnwindSafe, UnwindSafe};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use super::JoinError;
+use super::job::Join;
+
+/// An operation that was [submitted](crate::Bulkhead::submit), and a future of what it comes to.
+///
+/// Dropping it lets the operation go on, in the queue or in its slot, for nobody to hear of: it *detaches*, as the handles of
+/// threads and of most runtimes do. To give the operation up there is [`cancel`](JoinHandle::cancel), and
+/// [`cancel_on_drop`](JoinHandle::cancel_on_drop) for those who want both in one.
+///
+/// When it completes, the operation is gone and its slot is free.
+///
+/// # Errors
+///
+/// If the operation gave no value: [`JoinError`] has the reasons. A panic of the operation is one of them, and goes on here only if
+/// that [`Panic`](crate::Panic) is resumed.
+///
+/// # Cancel safety
+///
+/// Awaiting a reference to it (`(&mut handle).await`) may be given up at any time, and nothing is lost.
+///
+/// # Panics
+///
+/// If polled again after it has completed.
+pub struct JoinHandle<T> {
+    job: Arc<dyn Join<T>>,
+}
+
+impl<T> JoinHandle<T> {
+    pub(crate) fn new(job: Arc<dyn Join<T>>) -> Self {
+        JoinHandle { job }
+    }
+
+    /// Gives the operation up. Returns whether it had not begun: then it never will, and its place or its slot is free again.
+    ///
+    /// A future that runs is dropped where it next awaits, and this handle completes once it is gone; a closure that runs goes on
+    /// to its end, in its slot, and this handle with it. One that has ended has ended.
+    #[doc(alias = "abort")]
+    pub fn cancel(&self) -> bool {
+        self.job.cancel()
+    }
+
+    /// The same handle, but for one thing: dropping it [cancels](JoinHandle::cancel) the operation.
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::Bulkhead;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// let payments = Bulkhead::builder_on(executor.runtime(), "payments").parallelism(1).waiting_room(1).build()?;
+    /// let long = payments.submit(std::future::pending::<()>())?.cancel_on_drop();
+    /// drop(long);
+    /// # executor.run_until_idle();
+    /// assert_eq!(payments.status().in_flight, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use = "the operation is cancelled as soon as this is dropped"]
+    pub fn cancel_on_drop(self) -> CancelOnDrop<T> {
+        CancelOnDrop(self)
+    }
+
+    /// Whether there is an outcome to be had without waiting.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.job.is_finished()
+    }
+
+    /// Blocks the thread until the operation has ended. Not for [async code](crate::blocking#in-async-code).
+    ///
+    /// # Errors
+    ///
+    /// As awaiting it.
+    #[cfg(feature = "std")]
+    pub fn join(self) -> Result<T, JoinError> {
+        use crate::blocking::{Threads, parker::Parker};
+        Parker::new().block_on(&Threads, self)
+    }
+}
+
+impl<T> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.job.poll(context.waker())
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        self.job.detach();
+    }
+}
+
+/// A panic leaves nothing half-done: all it shares is behind locks in which nothing foreign runs.
+impl<T> UnwindSafe for JoinHandle<T> {}
+impl<T> RefUnwindSafe for JoinHandle<T> {}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").field("is_finished", &self.is_finished()).finish_non_exhaustive()
+    }
+}
+
+/// A [`JoinHandle`] that [cancels](JoinHandle::cancel) its operation when it is dropped; made by
+/// [`JoinHandle::cancel_on_drop`].
+#[must_use = "the operation is cancelled as soon as this is dropped"]
+#[derive(Debug)]
+pub struct CancelOnDrop<T>(JoinHandle<T>);
+
+impl<T> Future for CancelOnDrop<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(context)
+    }
+}
+
+impl<T> Drop for CancelOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}

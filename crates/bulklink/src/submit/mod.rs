@@ -1,0 +1,179 @@
+//! Operations handed over to the runtime: admitted or queued when they are submitted, and run in the background.
+
+mod answer;
+mod error;
+mod handle;
+mod job;
+mod progress;
+mod task;
+mod work;
+
+use alloc::sync::Arc;
+use core::future::Future;
+
+pub use error::{JoinError, Panic, SubmitError};
+pub use handle::{CancelOnDrop, JoinHandle};
+use job::{Job, Reporter};
+use task::Task;
+use work::{Usher, Work, launch};
+
+use crate::waiting::{Admission, Waiting};
+use crate::{Bulkhead, Rejection, Request, Runtime, Spawn, SpawnBlocking};
+
+impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
+    /// Runs `operation` in the background, in a slot, and returns at once.
+    ///
+    /// Whether it gets a slot, a place in the queue or neither is decided here and now, so that operations are admitted in the
+    /// order in which they were submitted, and as many as there are slots and places are never turned away. It is run by the
+    /// runtime of this thread, also while it waits; dropping the handle [detaches](JoinHandle) it.
+    ///
+    /// # Errors
+    ///
+    /// At once, if there is neither a slot nor a place, if the bulkhead is closed, or if the runtime won't run it. Later and through
+    /// the handle, if its time runs out in the queue, or the bulkhead is closed meanwhile. In all these cases it never began.
+    ///
+    /// # Fairness
+    ///
+    /// First come, first served, counted from this call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::Bulkhead;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// let payments = Bulkhead::builder_on(executor.runtime(), "payments").parallelism(1).waiting_room(1).build()?;
+    /// let first = payments.submit(async { "paid" })?;
+    /// let second = payments.submit(async { "paid too" })?;
+    /// assert!(payments.submit(async { "paid as well" }).is_err());
+    /// # executor.block_on(async move {
+    /// assert_eq!(first.await?, "paid");
+    /// assert_eq!(second.await?, "paid too");
+    /// # Ok::<(), bulklink::JoinError>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "spawn")]
+    pub fn submit<F>(&self, operation: F) -> Result<JoinHandle<F::Output>, SubmitError>
+    where
+        R: Spawn,
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        self.submit_with(Request::new(), operation)
+    }
+
+    /// As [`submit`](Bulkhead::submit), with a cost, a limit or a deadline of its own. The limit counts from this call.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](Bulkhead::submit); besides, at once, if the deadline is past, or if the cost is zero or more than the whole
+    /// capacity.
+    pub fn submit_with<F>(
+        &self,
+        request: Request<R::Instant>,
+        operation: F,
+    ) -> Result<JoinHandle<F::Output>, SubmitError>
+    where
+        R: Spawn,
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        let job = Job::new(self.admit(request)?);
+        let task = Task::new(operation, Reporter::new(&job));
+        job.launch(|| self.runtime().spawn(task))?;
+        Ok(JoinHandle::new(job))
+    }
+
+    /// Runs `operation` in the background if there is a slot right now and nobody waits for it.
+    ///
+    /// # Errors
+    ///
+    /// At once, if there is no room, if the bulkhead is closed, or if the runtime won't run it.
+    pub fn try_submit<F>(&self, operation: F) -> Result<JoinHandle<F::Output>, SubmitError>
+    where
+        R: Spawn,
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        self.submit_with(Request::new().now(), operation)
+    }
+
+    /// Runs a closure in a slot on a thread of the runtime's that may block, and returns at once. All else is as with
+    /// [`submit`](Bulkhead::submit).
+    ///
+    /// The closure holds its slot until it really ends, whatever becomes of the handle: a thread cannot be told to stop. One that
+    /// is [cancelled](JoinHandle::cancel) before it began never runs. No thread waits in the queue for it, but a task.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](Bulkhead::submit).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::Bulkhead;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// let files = Bulkhead::builder_on(executor.runtime(), "files").parallelism(4).waiting_room(100).build()?;
+    /// let read = files.submit_blocking(|| std::fs::read("Cargo.toml"))?;
+    /// # executor.block_on(async move {
+    /// assert!(read.await?.is_ok());
+    /// # Ok::<(), bulklink::JoinError>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "spawn_blocking")]
+    pub fn submit_blocking<T, C>(&self, operation: C) -> Result<JoinHandle<T>, SubmitError>
+    where
+        R: Spawn + SpawnBlocking,
+        C: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.submit_blocking_with(Request::new(), operation)
+    }
+
+    /// As [`submit_blocking`](Bulkhead::submit_blocking), with a cost, a limit or a deadline of its own. The limit counts from this
+    /// call.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit_with`](Bulkhead::submit_with).
+    pub fn submit_blocking_with<T, C>(
+        &self,
+        request: Request<R::Instant>,
+        operation: C,
+    ) -> Result<JoinHandle<T>, SubmitError>
+    where
+        R: Spawn + SpawnBlocking,
+        C: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let admission = self.admit(request)?;
+        let waits = matches!(admission, Admission::Queued(_));
+        let job = Job::new(admission);
+        let work = Work::new(operation, Reporter::new(&job));
+        if waits {
+            job.launch(|| self.runtime().spawn(Usher::new(work, self.runtime().clone())))?;
+        } else {
+            launch(work, self.runtime())?;
+        }
+        Ok(JoinHandle::new(job))
+    }
+
+    /// Runs a closure on a thread that may block if there is a slot right now and nobody waits for it.
+    ///
+    /// # Errors
+    ///
+    /// At once, if there is no room, if the bulkhead is closed, or if the runtime won't run it.
+    pub fn try_submit_blocking<T, C>(&self, operation: C) -> Result<JoinHandle<T>, SubmitError>
+    where
+        R: Spawn + SpawnBlocking,
+        C: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.submit_blocking_with(Request::new().now(), operation)
+    }
+
+    fn admit(&self, request: Request<R::Instant>) -> Result<Admission<R>, Rejection> {
+        let runtime = self.runtime();
+        Waiting::enter(Arc::clone(&self.shared), runtime.clone(), request.on(runtime))
+    }
+}

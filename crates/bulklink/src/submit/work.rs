@@ -1,0 +1,77 @@
+//! A submitted closure: where it waits for its slot, and how it runs on a thread that may block.
+
+use alloc::sync::Arc;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+
+use super::JoinError;
+use super::job::Reporter;
+use crate::foreign::catch;
+use crate::{Runtime, SpawnBlocking, SpawnError};
+
+/// A closure that runs in its slot to the end, whoever still wants to know.
+pub(crate) struct Work<C, T, R: Runtime> {
+    closure: C,
+    reporter: Reporter<T, R>,
+}
+
+impl<C: FnOnce() -> T, T, R: Runtime> Work<C, T, R> {
+    pub(crate) fn new(closure: C, reporter: Reporter<T, R>) -> Self {
+        Work { closure, reporter }
+    }
+
+    /// Runs it, unless it was given up.
+    pub(crate) fn run(self) {
+        let Work { closure, reporter } = self;
+        let Some(hold) = reporter.begin() else { return };
+        let outcome = catch(closure).map_err(JoinError::panicked);
+        drop(hold);
+        reporter.give(outcome);
+    }
+}
+
+/// The task that waits in the queue for a closure, so that no thread has to.
+pub(crate) struct Usher<C, T, R: Runtime> {
+    work: Option<Work<C, T, R>>,
+    runtime: R,
+}
+
+/// Nothing in it is pinned.
+impl<C, T, R: Runtime> Unpin for Usher<C, T, R> {}
+
+impl<C, T, R: Runtime> Usher<C, T, R> {
+    pub(crate) fn new(work: Work<C, T, R>, runtime: R) -> Self {
+        Usher { work: Some(work), runtime }
+    }
+}
+
+impl<C, T, R> Future for Usher<C, T, R>
+where
+    C: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+    R: Runtime<Sleep: Send> + SpawnBlocking,
+{
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let work = self.work.as_ref().expect("not polled again after it had completed");
+        let is_admitted = ready!(work.reporter.poll_admitted(context));
+        let work = self.work.take().expect("just seen");
+        if is_admitted {
+            _ = launch(work, &self.runtime);
+        }
+        Poll::Ready(())
+    }
+}
+
+/// Has the runtime run it. The handle hears of a refusal too.
+pub(crate) fn launch<C, T, R>(work: Work<C, T, R>, runtime: &R) -> Result<(), SpawnError>
+where
+    C: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+    R: Runtime<Sleep: Send> + SpawnBlocking,
+{
+    let job = Arc::clone(work.reporter.job());
+    job.launch(|| runtime.spawn_blocking(move || work.run()))
+}

@@ -1,0 +1,120 @@
+//! A runtime that does nothing by itself, and refuses in every way there is.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
+
+use bulklink::testing::{FakeClock, FakeSleep};
+use bulklink::{Clock, Instant, Spawn, SpawnBlocking, SpawnError, Timer};
+
+pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(super) type Work = Box<dyn FnOnce() + Send>;
+
+/// How it takes what it is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    Keep,
+    /// As a runtime that is shutting down.
+    DropSilently,
+    Refuse,
+    Panic,
+    /// As tokio, where it has no thread to give.
+    KeepAndPanic,
+}
+
+#[derive(Clone)]
+pub(super) struct ByHand {
+    clock: FakeClock,
+    manner: Manner,
+    tasks: Arc<Mutex<Vec<Task>>>,
+    works: Arc<Mutex<Vec<Work>>>,
+    /// How it takes closures.
+    for_works: Manner,
+}
+
+impl ByHand {
+    pub(super) fn new(manner: Manner) -> Self {
+        ByHand { clock: FakeClock::new(), manner, tasks: Arc::default(), works: Arc::default(), for_works: manner }
+    }
+
+    /// One that takes closures otherwise.
+    pub(super) fn for_works(self, manner: Manner) -> Self {
+        ByHand { for_works: manner, ..self }
+    }
+
+    /// Polls every task once.
+    pub(super) fn poll_tasks(&self, waker: &Waker) {
+        let tasks = std::mem::take(&mut *self.tasks.lock().expect("no panic"));
+        for mut task in tasks {
+            if task.as_mut().poll(&mut Context::from_waker(waker)).is_pending() {
+                self.tasks.lock().expect("no panic").push(task);
+            }
+        }
+    }
+
+    /// The task that came last.
+    pub(super) fn pop(&self) -> Option<Task> {
+        self.tasks.lock().expect("no panic").pop()
+    }
+
+    pub(super) fn works(&self) -> Vec<Work> {
+        std::mem::take(&mut *self.works.lock().expect("no panic"))
+    }
+
+    /// Drops all that it has.
+    pub(super) fn clear(&self) {
+        let tasks = std::mem::take(&mut *self.tasks.lock().expect("no panic"));
+        drop((tasks, self.works()));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tasks.lock().expect("no panic").is_empty() && self.works.lock().expect("no panic").is_empty()
+    }
+}
+
+fn take<T>(manner: Manner, given: T, kept: &Mutex<Vec<T>>) -> Result<(), SpawnError> {
+    match manner {
+        Manner::Keep => kept.lock().expect("no panic").push(given),
+        Manner::DropSilently => drop(given),
+        Manner::Refuse => return Err(SpawnError::new("on purpose")),
+        Manner::Panic => panic!("no tasks here, on purpose"),
+        Manner::KeepAndPanic => {
+            kept.lock().expect("no panic").push(given);
+            panic!("no threads here, on purpose");
+        }
+    }
+    Ok(())
+}
+
+impl Clock for ByHand {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Timer for ByHand {
+    type Sleep = FakeSleep;
+
+    fn sleep_until(&self, deadline: Instant) -> FakeSleep {
+        self.clock.sleep_until(deadline)
+    }
+}
+
+impl Spawn for ByHand {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), SpawnError> {
+        take::<Task>(self.manner, Box::pin(task), &self.tasks)
+    }
+}
+
+impl SpawnBlocking for ByHand {
+    fn spawn_blocking(&self, work: impl FnOnce() + Send + 'static) -> Result<(), SpawnError> {
+        take::<Work>(self.for_works, Box::new(work), &self.works)
+    }
+}

@@ -1,0 +1,185 @@
+//! What comes of an operation, and how its handle hears of it.
+
+use std::future::{Future, pending};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+
+use bulklink::JoinError;
+
+use super::by_hand::{ByHand, Manner};
+use super::{Log, ended, is_lost, on, outcome, settled, setup};
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Bell(AtomicUsize);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+#[test]
+fn dropping_the_handle_detaches() {
+    let (mut executor, bulkhead) = setup(1, 9);
+    let log = Log::default();
+    for number in 0..2 {
+        let (task, closure) = (log.clone(), log.clone());
+        drop(bulkhead.submit(async move { task.note(number) }));
+        drop(bulkhead.submit_blocking(move || closure.note(10 + number)));
+    }
+    executor.run_until_idle();
+    assert_eq!(log.all(), [0, 10, 1, 11]);
+    assert_eq!(bulkhead.status().totals.finished, 4);
+    settled(&bulkhead);
+}
+
+#[test]
+fn the_output_of_a_detached_operation_is_dropped_and_may_panic() {
+    struct Output(Log);
+    impl Drop for Output {
+        fn drop(&mut self) {
+            self.0.note(1);
+            panic!("an output that panics when dropped, on purpose");
+        }
+    }
+    let (mut executor, bulkhead) = setup(1, 9);
+    let log = Log::default();
+    let (task, closure) = (log.clone(), log.clone());
+    drop(bulkhead.submit(async move { Output(task) }));
+    drop(bulkhead.submit_blocking(move || Output(closure)));
+    executor.run_until_idle();
+    assert_eq!(log.all(), [1, 1]);
+    settled(&bulkhead);
+}
+
+#[test]
+fn a_panic_is_an_outcome() {
+    let (mut executor, bulkhead) = setup(2, 0);
+    let task = bulkhead.submit(async { panic!("on {}", "purpose") }).expect("free");
+    let closure = bulkhead.submit_blocking(|| panic!("on purpose")).expect("free");
+    executor.run_until_idle();
+    for handle in [task, closure] {
+        let JoinError::Panicked(panic) = ended::<()>(handle).expect_err("it panicked") else { panic!("otherwise") };
+        assert_eq!(panic.message().as_deref(), Some("on purpose"));
+        assert_eq!(panic.to_string(), "the operation panicked: on purpose");
+        assert!(catch_unwind(AssertUnwindSafe(|| panic.resume())).is_err());
+    }
+    assert_eq!(bulkhead.status().totals.finished, 2);
+    settled(&bulkhead);
+}
+
+/// The operation may hold what the slot protects, so it goes first, and its panics take nothing along.
+#[test]
+fn an_operation_is_gone_before_its_slot_also_if_it_panics_then() {
+    struct Operation(super::Submitted, bool);
+    impl Future for Operation {
+        type Output = ();
+        fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+            if self.1 { Poll::Ready(()) } else { Poll::Pending }
+        }
+    }
+    impl Drop for Operation {
+        fn drop(&mut self) {
+            assert_eq!(self.0.status().in_flight, 1);
+            panic!("an operation that panics when dropped, on purpose");
+        }
+    }
+    let (mut executor, bulkhead) = setup(1, 0);
+    let ends = bulkhead.submit(Operation(bulkhead.clone(), true)).expect("free");
+    executor.run_until_idle();
+    assert!(matches!(ended(ends), Err(JoinError::Panicked(_))));
+    let runs = bulkhead.submit(Operation(bulkhead.clone(), false)).expect("free");
+    executor.run_until_idle();
+    runs.cancel();
+    executor.run_until_idle();
+    assert!(matches!(ended(runs), Err(JoinError::Cancelled)));
+    settled(&bulkhead);
+}
+
+#[test]
+fn the_last_one_who_awaits_is_woken_once() {
+    let (mut executor, bulkhead) = setup(1, 0);
+    let mut handle = bulkhead.submit(async { 5 }).expect("free");
+    let bells = [Arc::new(Bell::default()), Arc::new(Bell::default())];
+    for bell in [&bells[0], &bells[1], &bells[1]] {
+        let waker = Waker::from(Arc::clone(bell));
+        assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    assert_eq!(Arc::strong_count(&bells[0]), 1, "the displaced waker is gone");
+    assert!(!handle.is_finished());
+    executor.run_until_idle();
+    assert_eq!((bells[0].0.load(SeqCst), bells[1].0.load(SeqCst)), (0, 1));
+    assert!(handle.is_finished());
+    assert_eq!(outcome(&mut handle).map(Result::unwrap), Some(5));
+    let again = catch_unwind(AssertUnwindSafe(|| outcome(&mut handle)));
+    let message = again.expect_err("it has completed").downcast::<&str>().expect("a message");
+    assert_eq!(*message, "polled again after it had completed");
+}
+
+#[test]
+fn a_thread_can_block_until_the_end() {
+    let (mut executor, bulkhead) = setup(1, 1);
+    let first = bulkhead.submit(async { 1 }).expect("free");
+    let second = bulkhead.submit_blocking(|| 2).expect("there is room");
+    let joining = thread::spawn(move || (first.join(), second.join()));
+    executor.run_until_idle();
+    let (first, second) = joining.join().expect("no panic");
+    assert_eq!((first.unwrap(), second.unwrap()), (1, 2));
+}
+
+/// Each in one state: running, admitted and not begun, in the queue; a future and a closure.
+#[test]
+fn a_runtime_that_goes_takes_nothing_along() {
+    let (mut executor, bulkhead) = setup(3, 2);
+    let running = bulkhead.submit(pending::<()>()).expect("free");
+    executor.run_until_idle();
+    let unbegun = bulkhead.submit(pending::<()>()).expect("free");
+    let closure = bulkhead.submit_blocking(|| unreachable!("it never began")).expect("free");
+    let queued = bulkhead.submit(pending::<()>()).expect("there is room");
+    let queued_closure = bulkhead.submit_blocking(|| unreachable!("it never began")).expect("there is room");
+    assert_eq!((bulkhead.status().in_flight, bulkhead.status().waiting), (3, 2));
+    drop(executor);
+    assert!([running, unbegun, closure, queued, queued_closure].into_iter().all(is_lost));
+    let totals = bulkhead.status().totals;
+    assert_eq!((totals.finished, totals.abandoned + totals.cancelled), (1, 4), "{totals:?}");
+    settled(&bulkhead);
+    let refused = bulkhead.submit(async {}).expect_err("nobody runs it");
+    assert_eq!(refused.to_string(), "the runtime refused to run it: the executor is gone");
+    settled(&bulkhead);
+}
+
+/// On some executors nothing but its wakers holds a task. If those who would wake it are gone, so must be the task.
+#[test]
+fn a_detached_task_does_not_hold_itself() {
+    struct Task(Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>);
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {}
+    }
+    for queues in [false, true] {
+        let runtime = ByHand::new(Manner::Keep);
+        let bulkhead = on(runtime.clone(), 1, 1);
+        let running = queues.then(|| bulkhead.try_slot_owned());
+        let handle = bulkhead.submit(pending::<()>()).expect("free");
+        let task = Arc::new(Task(Mutex::new(runtime.pop())));
+        let waker = Waker::from(Arc::clone(&task));
+        let poll = || {
+            let mut polled = task.0.lock().expect("no panic");
+            polled.as_mut().expect("a task").as_mut().poll(&mut Context::from_waker(&waker))
+        };
+        assert!(poll().is_pending());
+        drop(running);
+        drop(handle);
+        assert!(poll().is_pending());
+        assert_eq!(bulkhead.status().in_flight, 1);
+        let count = Arc::strong_count(&task);
+        drop(waker);
+        assert_eq!((count, Arc::strong_count(&task)), (2, 1), "nobody else holds it");
+        drop(task);
+        settled(&bulkhead);
+    }
+}

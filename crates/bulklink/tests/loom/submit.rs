@@ -1,0 +1,314 @@
+//! An operation that was submitted is run, given up and dropped at the same time: its slot comes back, and its handle hears one
+//! word.
+
+use std::collections::BTreeSet;
+use std::future::{Future, Pending, pending};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use bulklink::{Bulkhead, Clock, Instant, JoinError, JoinHandle, Spawn, SpawnBlocking, SpawnError, Timer};
+use loom::thread;
+
+use crate::call::Bell;
+use crate::model::check_identities;
+
+type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Work = Box<dyn FnOnce() + Send>;
+
+/// A runtime on which it is always the same time, and that keeps what it is to run.
+#[derive(Clone, Default)]
+struct Keeper {
+    tasks: Arc<Mutex<Vec<Boxed>>>,
+    works: Arc<Mutex<Vec<Work>>>,
+}
+
+impl Clock for Keeper {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        Instant::EPOCH
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Timer for Keeper {
+    type Sleep = Pending<()>;
+
+    fn sleep_until(&self, _deadline: Instant) -> Pending<()> {
+        pending()
+    }
+}
+
+impl Spawn for Keeper {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), SpawnError> {
+        self.tasks.lock().unwrap().push(Box::pin(task));
+        Ok(())
+    }
+}
+
+impl SpawnBlocking for Keeper {
+    fn spawn_blocking(&self, work: impl FnOnce() + Send + 'static) -> Result<(), SpawnError> {
+        self.works.lock().unwrap().push(Box::new(work));
+        Ok(())
+    }
+}
+
+impl Keeper {
+    fn bulkhead(&self) -> Front {
+        Bulkhead::builder_on(self.clone(), "loom").parallelism(1).waiting_room(1).build().unwrap()
+    }
+
+    /// The only task that there is.
+    fn task(&self) -> Task {
+        let task = self.tasks.lock().unwrap().pop();
+        assert!(task.is_some() && self.tasks.lock().unwrap().is_empty());
+        Task { future: task, bell: Bell::default(), seen: 0 }
+    }
+
+    fn work(&self) -> Option<Work> {
+        self.works.lock().unwrap().pop()
+    }
+}
+
+type Front = Bulkhead<Keeper>;
+
+/// A task that runs when it is woken.
+struct Task {
+    future: Option<Boxed>,
+    bell: Bell,
+    seen: usize,
+}
+
+impl Task {
+    fn poll(&mut self) {
+        if self.future.as_mut().is_some_and(|future| self.bell.poll(future).is_ready()) {
+            self.future = None;
+        }
+    }
+
+    /// Polls it for as long as it has been woken. Returns whether it has ended.
+    fn settle(&mut self) -> bool {
+        while self.future.is_some() && self.seen < self.bell.rings() {
+            self.seen = self.bell.rings();
+            self.poll();
+        }
+        self.future.is_none()
+    }
+}
+
+/// How a handle ended, which has ended.
+fn word(bulkhead: &Front, handle: &mut JoinHandle<u8>) -> &'static str {
+    let Poll::Ready(outcome) = Bell::default().poll(handle) else { panic!("no outcome") };
+    check_identities(&bulkhead.status());
+    match outcome {
+        Ok(_) => "ran",
+        Err(JoinError::Cancelled) => "cancelled",
+        Err(JoinError::Lost) => "lost",
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// What holds when all has ended.
+fn check_settled(bulkhead: &Front) {
+    let status = bulkhead.status();
+    check_identities(&status);
+    assert_eq!((status.in_flight, status.waiting), (0, 0), "left behind");
+    let slot = bulkhead.try_slot();
+    assert!(slot.is_ok() && bulkhead.try_slot().is_err(), "a slot was lost, or made up");
+}
+
+/// Runs a scene in every order, and returns all that it came to.
+fn explore<O: Ord + Send + 'static>(scene: impl Fn(Keeper, &Front) -> O + Send + Sync + 'static) -> BTreeSet<O> {
+    let outcomes = Arc::new(Mutex::new(BTreeSet::new()));
+    let executions = Arc::new(Mutex::new(0));
+    loom::model({
+        let (outcomes, executions) = (Arc::clone(&outcomes), Arc::clone(&executions));
+        move || {
+            let keeper = Keeper::default();
+            let bulkhead = keeper.bulkhead();
+            let outcome = scene(keeper, &bulkhead);
+            check_settled(&bulkhead);
+            outcomes.lock().unwrap().insert(outcome);
+            *executions.lock().unwrap() += 1;
+        }
+    });
+    println!("{}: {} executions", std::thread::current().name().unwrap_or_default(), executions.lock().unwrap());
+    std::mem::take(&mut *outcomes.lock().unwrap())
+}
+
+#[test]
+fn a_handle_is_polled_as_its_operation_ends() {
+    let rings = explore(|keeper, bulkhead| {
+        let mut handle = bulkhead.submit(async { 1 }).unwrap();
+        let mut task = keeper.task();
+        let polled = thread::spawn(move || task.poll());
+        let bell = Bell::default();
+        let polled_early = bell.poll(&mut handle);
+        if polled_early.is_ready() {
+            assert_eq!(bulkhead.status().in_flight, 0, "the slot is free by then");
+        }
+        polled.join().unwrap();
+        if polled_early.is_pending() {
+            assert_eq!((bell.rings(), word(bulkhead, &mut handle)), (1, "ran"));
+        }
+        bell.rings()
+    });
+    assert_eq!(rings, [0, 1].into());
+}
+
+#[test]
+fn what_has_a_slot_is_given_up_as_it_begins() {
+    let outcomes = explore(|keeper, bulkhead| {
+        let mut handle = bulkhead.submit(async { 1 }).unwrap();
+        let mut task = keeper.task();
+        let polled = thread::spawn(move || {
+            task.poll();
+            task
+        });
+        let unbegun = handle.cancel();
+        if unbegun {
+            assert_eq!((bulkhead.status().in_flight, bulkhead.status().totals.abandoned), (0, 1));
+        }
+        assert!(polled.join().unwrap().future.is_none());
+        (unbegun, word(bulkhead, &mut handle))
+    });
+    assert_eq!(outcomes, [(true, "cancelled"), (false, "cancelled"), (false, "ran")].into());
+}
+
+#[test]
+fn what_runs_is_asked_to_end_as_it_is_polled() {
+    let outcomes = explore(|keeper, bulkhead| {
+        let mut handle = bulkhead.submit(pending::<u8>()).unwrap();
+        let mut task = keeper.task();
+        task.poll();
+        let polled = thread::spawn(move || {
+            task.poll();
+            task
+        });
+        assert!(!handle.cancel());
+        assert!(polled.join().unwrap().settle(), "it has heard of it");
+        word(bulkhead, &mut handle)
+    });
+    assert_eq!(outcomes, ["cancelled"].into());
+}
+
+/// Its slot is on the way, it is polled, and it is given up.
+#[test]
+fn what_is_in_the_queue_is_given_up_as_its_slot_comes() {
+    let outcomes = explore(|keeper, bulkhead| {
+        let running = bulkhead.try_slot_owned().unwrap();
+        let mut handle = bulkhead.submit(async { 1 }).unwrap();
+        let mut task = keeper.task();
+        let polled = thread::spawn(move || {
+            task.poll();
+            task
+        });
+        let released = thread::spawn(move || drop(running));
+        let unbegun = handle.cancel();
+        let mut task = polled.join().unwrap();
+        released.join().unwrap();
+        assert!(task.settle());
+        (unbegun, word(bulkhead, &mut handle))
+    });
+    assert_eq!(outcomes, [(true, "cancelled"), (false, "cancelled"), (false, "ran")].into());
+}
+
+#[test]
+fn the_slot_comes_before_the_task_has_ever_run() {
+    explore(|keeper, bulkhead| {
+        let running = bulkhead.try_slot_owned().unwrap();
+        let mut handle = bulkhead.submit(async { 1 }).unwrap();
+        let mut task = keeper.task();
+        let polled = thread::spawn(move || {
+            task.poll();
+            task
+        });
+        drop(running);
+        assert!(polled.join().unwrap().settle(), "seen, or woken for it");
+        assert_eq!(word(bulkhead, &mut handle), "ran");
+    });
+}
+
+#[test]
+fn its_runtime_drops_it_as_it_is_given_up() {
+    for queued in [false, true] {
+        let outcomes = explore(move |keeper, bulkhead| {
+            let running = queued.then(|| bulkhead.try_slot_owned().unwrap());
+            let mut handle = bulkhead.submit(async { 1 }).unwrap();
+            let task = keeper.task();
+            let dropped = thread::spawn(move || drop(task));
+            let unbegun = handle.cancel();
+            dropped.join().unwrap();
+            drop(running);
+            (unbegun, word(bulkhead, &mut handle))
+        });
+        assert_eq!(outcomes, [(true, "cancelled"), (false, "lost")].into());
+    }
+}
+
+#[test]
+fn its_handle_goes_as_it_ends() {
+    explore(|keeper, bulkhead| {
+        let handle = bulkhead.submit(async { 1 }).unwrap();
+        let mut task = keeper.task();
+        let polled = thread::spawn(move || {
+            task.poll();
+            task
+        });
+        drop(handle);
+        assert!(polled.join().unwrap().settle());
+        assert_eq!(bulkhead.status().totals.finished, 1);
+    });
+}
+
+/// Or the task would hold itself alive.
+#[test]
+fn its_handle_goes_as_it_is_polled_and_nobody_keeps_its_waker() {
+    explore(|keeper, bulkhead| {
+        let handle = bulkhead.submit(pending::<u8>()).unwrap();
+        let mut task = keeper.task();
+        let polled = thread::spawn(move || {
+            task.poll();
+            task
+        });
+        drop(handle);
+        assert!(!polled.join().unwrap().bell.is_kept());
+    });
+}
+
+#[test]
+fn a_closure_is_given_up_as_a_thread_comes_to_it() {
+    let outcomes = explore(|keeper, bulkhead| {
+        let mut handle = bulkhead.submit_blocking(|| 1).unwrap();
+        let work = keeper.work().unwrap();
+        let ran = thread::spawn(work);
+        let unbegun = handle.cancel();
+        ran.join().unwrap();
+        (unbegun, word(bulkhead, &mut handle))
+    });
+    assert_eq!(outcomes, [(true, "cancelled"), (false, "ran")].into());
+}
+
+#[test]
+fn a_closure_in_the_queue_is_given_up_as_its_slot_comes() {
+    let outcomes = explore(|keeper, bulkhead| {
+        let running = bulkhead.try_slot_owned().unwrap();
+        let mut handle = bulkhead.submit_blocking(|| 1).unwrap();
+        let mut task = keeper.task();
+        task.poll();
+        let polled = thread::spawn(move || {
+            drop(running);
+            task.settle();
+            task
+        });
+        assert!(handle.cancel());
+        assert!(polled.join().unwrap().settle());
+        let reached_the_pool = keeper.work().map(|work| work()).is_some();
+        (reached_the_pool, word(bulkhead, &mut handle))
+    });
+    assert_eq!(outcomes, [(false, "cancelled"), (true, "cancelled")].into());
+}
