@@ -16,13 +16,11 @@ use crate::work::{now, repeat};
 
 pub(crate) fn goal() -> Goal {
     let peers = [
-        ("tower ConcurrencyLimit", concurrency_limit as fn() -> Scene, 0.4, 0.4),
-        ("async-bulkhead", async_bulkhead, 0.25, 0.30),
-        ("tower-resilience", tower_resilience, 0.08, 0.08),
+        ("tower ConcurrencyLimit", concurrency_limit as fn() -> Scene, 0.4),
+        ("async-bulkhead", async_bulkhead, 0.25),
+        ("tower-resilience", tower_resilience, 0.08),
     ];
-    let instructions = peers.map(|(name, peer, limit, missed)| {
-        Row::instructions(WHAT, name, ours(), peer()).at_most(limit).missed_at(missed)
-    });
+    let instructions = peers.map(|(name, peer, limit)| Row::instructions(WHAT, name, ours(), peer()).at_most(limit));
     let times = peers.map(|(name, peer, ..)| Row::time(WHAT, name, ours(), peer()));
     Goal { id: "execute", rows: instructions.into_iter().chain(times).collect() }
 }
