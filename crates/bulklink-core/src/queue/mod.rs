@@ -2,9 +2,7 @@
 
 mod deadlines;
 mod heap;
-mod list;
 mod node;
-mod slab;
 #[cfg(test)]
 mod tests;
 
@@ -19,7 +17,7 @@ pub use node::Ticket;
 pub(crate) use node::{Granted, Waiting};
 pub(crate) use slab::Place;
 
-use crate::{Instant, Rejection};
+use crate::{Instant, Rejection, list, slab};
 
 /// First come, first served. Everything here takes O(1), or O(log n) where a deadline ends before one that came earlier;
 /// but for [`largest_cost`](Queue::largest_cost).

@@ -1,53 +1,53 @@
 //! Doubly linked lists through the items of a slab.
 
-use super::slab::{Place, Slab};
+use crate::slab::{Place, Slab};
 
 /// The neighbours in a list.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Links {
+pub(crate) struct Links {
     previous: Option<Place>,
     next: Option<Place>,
 }
 
 impl Links {
-    pub(super) fn next(self) -> Option<Place> {
+    pub(crate) fn next(self) -> Option<Place> {
         self.next
     }
 }
 
 /// What can be in a list.
-pub(super) trait Linked {
+pub(crate) trait Linked {
     fn links(&self) -> Links;
     fn links_mut(&mut self) -> &mut Links;
 }
 
 #[derive(Debug)]
-pub(super) struct List {
+pub(crate) struct List {
     first: Option<Place>,
     last: Option<Place>,
 }
 
 impl List {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         List { first: None, last: None }
     }
 
     #[inline]
-    pub(super) fn first(&self) -> Option<Place> {
+    pub(crate) fn first(&self) -> Option<Place> {
         self.first
     }
 
-    pub(super) fn last(&self) -> Option<Place> {
+    pub(crate) fn last(&self) -> Option<Place> {
         self.last
     }
 
-    pub(super) fn iter<'a, T: Linked>(&self, items: &'a Slab<T>) -> impl Iterator<Item = &'a T> + use<'a, T> {
+    pub(crate) fn iter<'a, T: Linked>(&self, items: &'a Slab<T>) -> impl Iterator<Item = &'a T> + use<'a, T> {
         core::iter::successors(self.first, |&place| items[place].links().next).map(|place| &items[place])
     }
 
     /// Adds one that has been made with the [links of the last](List::links_of_last).
     #[inline]
-    pub(super) fn push_back<T: Linked>(&mut self, items: &mut Slab<T>, place: Place) {
+    pub(crate) fn push_back<T: Linked>(&mut self, items: &mut Slab<T>, place: Place) {
         match self.last.replace(place) {
             Some(previous) => items[previous].links_mut().next = Some(place),
             None => self.first = Some(place),
@@ -56,13 +56,13 @@ impl List {
 
     /// The links of whoever is added next.
     #[inline]
-    pub(super) fn links_of_last(&self) -> Links {
+    pub(crate) fn links_of_last(&self) -> Links {
         Links { previous: self.last, next: None }
     }
 
     /// Takes out one whose links were these.
     #[inline]
-    pub(super) fn remove<T: Linked>(&mut self, items: &mut Slab<T>, links: Links) {
+    pub(crate) fn remove<T: Linked>(&mut self, items: &mut Slab<T>, links: Links) {
         let Links { previous, next } = links;
         match previous {
             Some(previous) => items[previous].links_mut().next = next,
