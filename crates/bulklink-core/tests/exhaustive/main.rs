@@ -5,36 +5,17 @@
 
 mod check;
 mod model;
+mod search;
 mod world;
 
-use std::env;
-use std::panic::{self, AssertUnwindSafe};
-
 use model::Ask;
+use search::Extent;
 use world::{Input, Start, World};
 
-/// At this depth the counts below are asserted, so that the search cannot shrink unnoticed.
-const DEPTH: usize = 4;
-const SCRIPTS: u64 = 40_238_356;
-const INPUTS: u64 = 45_408_912;
+const EXTENT: Extent = Extent { depth: 4, scripts: 40_238_356, inputs: 45_408_912 };
 
 fn main() {
-    let depth = depth();
-    let mut search = Search::default();
-    for start in worlds() {
-        search.explore(&start, &mut vec![], depth);
-    }
-    println!("exhaustive: {} scripts, {} inputs", search.scripts, search.inputs);
-    if depth == DEPTH {
-        assert_eq!((search.scripts, search.inputs), (SCRIPTS, INPUTS), "the search has changed its extent");
-    }
-}
-
-fn depth() -> usize {
-    match env::var("BULKLINK_DEPTH") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("BULKLINK_DEPTH must be a number of inputs, got {text}")),
-        Err(_) => DEPTH,
-    }
+    search::search::<World>("exhaustive", &worlds(), EXTENT.depth, &EXTENT);
 }
 
 /// Capacities, rooms and limits in every combination, each from three beginnings: nobody there; work running and somebody
@@ -69,53 +50,32 @@ fn busy(capacity: usize, waiting_room: usize) -> Vec<Input> {
     running.chain([heavy, hurried].into_iter().take(waiting_room).map(Input::Enter)).collect()
 }
 
-#[derive(Default)]
-struct Search {
-    scripts: u64,
-    inputs: u64,
-}
+impl search::World for World {
+    type Start = Start;
+    type Input = Input;
 
-impl Search {
-    /// Tries every input after `script`, each in a world of its own, and every script that goes on from there.
-    fn explore(&mut self, start: &Start, script: &mut Vec<Input>, left: usize) {
-        let world = replay(start, script);
-        let options = if left == 0 { world.last_options() } else { world.options() };
-        for input in options {
-            script.push(input);
-            self.inputs += 1;
-            try_last(start, script);
-            if left == 0 {
-                self.scripts += 1;
-            } else {
-                self.explore(start, script, left - 1);
-            }
-            script.pop();
-        }
+    fn begin(start: &Start) -> Self {
+        let mut world = World::new(start);
+        world.forget_outputs();
+        world
     }
-}
 
-/// The world after the script, of which all was checked before.
-fn replay(start: &Start, script: &[Input]) -> World {
-    let mut world = World::new(start);
-    for &input in script {
-        world.apply(input);
+    fn options(&self) -> Vec<Input> {
+        World::options(self)
     }
-    while world.gate.poll_wake().is_some() || world.gate.poll_event().is_some() {}
-    world.model.woken.clear();
-    world
-}
 
-/// Replays all but the last input, and checks everything after that one.
-fn try_last(start: &Start, script: &[Input]) {
-    let (&last, before) = script.split_last().expect("a script to try");
-    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
-        let mut world = replay(start, before);
-        let past = world.model.history.len();
-        world.apply(last);
-        world.check(past);
-    }));
-    if let Err(cause) = outcome {
-        eprintln!("in {start:?}\nafter {script:#?}");
-        panic::resume_unwind(cause);
+    fn last_options(&self) -> Vec<Input> {
+        World::last_options(self)
+    }
+
+    fn replay(&mut self, input: Input) {
+        self.apply(input);
+        self.forget_outputs();
+    }
+
+    fn check(&mut self, input: Input) {
+        let past = self.model.history.len();
+        self.apply(input);
+        World::check(self, past);
     }
 }

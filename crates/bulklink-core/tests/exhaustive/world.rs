@@ -171,6 +171,12 @@ impl World {
         }
     }
 
+    /// Drops what is there to be pulled.
+    pub fn forget_outputs(&mut self) {
+        while self.gate.poll_wake().is_some() || self.gate.poll_event().is_some() {}
+        self.model.woken.clear();
+    }
+
     /// Makes the gate the truth again.
     pub fn fold(&mut self) {
         if let Some(word) = &mut self.word {
