@@ -34,9 +34,9 @@ fn tsc() -> Result<()> {
     ]))
 }
 
-/// Every script of inputs up to a depth, against the reference model.
+/// Every script of inputs up to a depth, for gates and for partitions, against their reference models.
 pub(crate) fn exhaustive(depth: Option<u32>) -> Result<()> {
-    let mut search = cargo(&["test", "-p", "bulklink-core", "--test", "exhaustive"]);
+    let mut search = cargo(&["test", "-p", "bulklink-core", "--test", "exhaustive", "--test", "partitions"]);
     if let Some(depth) = depth {
         search.env("BULKLINK_DEPTH", depth.to_string());
     }

@@ -16,7 +16,7 @@ pub struct Interval {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IntervalError {
-    /// They are of different gates.
+    /// They are of different gates, or of different partitions.
     DifferentInstance {
         /// The identity in the earlier snapshot.
         earlier: u64,
@@ -41,16 +41,12 @@ pub enum IntervalError {
 
 impl Interval {
     pub(crate) fn between(earlier: &Snapshot, later: &Snapshot) -> Result<Self, IntervalError> {
-        if earlier.instance != later.instance {
-            return Err(IntervalError::DifferentInstance { earlier: earlier.instance, later: later.instance });
-        }
+        IntervalError::check_instances(earlier.instance, later.instance)?;
         if earlier.limits.waiting_room != later.limits.waiting_room {
             let (earlier, later) = (earlier.limits.waiting_room, later.limits.waiting_room);
             return Err(IntervalError::DifferentWaitingRoom { earlier, later });
         }
-        if earlier.number > later.number {
-            return Err(IntervalError::Reversed { earlier: earlier.number, later: later.number });
-        }
+        IntervalError::check_order(earlier.number, later.number)?;
         Ok(Interval { totals: later.totals.since(&earlier.totals) })
     }
 
@@ -58,6 +54,16 @@ impl Interval {
     #[must_use]
     pub fn has_activity(&self) -> bool {
         self.totals != Totals::default()
+    }
+}
+
+impl IntervalError {
+    pub(crate) fn check_instances(earlier: u64, later: u64) -> Result<(), Self> {
+        if earlier == later { Ok(()) } else { Err(IntervalError::DifferentInstance { earlier, later }) }
+    }
+
+    pub(crate) fn check_order(earlier: u64, later: u64) -> Result<(), Self> {
+        if earlier <= later { Ok(()) } else { Err(IntervalError::Reversed { earlier, later }) }
     }
 }
 

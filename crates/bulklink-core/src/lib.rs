@@ -37,6 +37,10 @@
 //! machine. After every input, in units: in use + free = capacity + owed, where something is owed only after shrinking, and
 //! then nothing is free.
 //!
+//! # Many gates
+//!
+//! [`partitions`] keeps the account of gates that are made as they are needed, one for each key of the caller's.
+//!
 //! # Example
 //!
 //! ```
@@ -74,6 +78,7 @@ mod interval;
 mod invalid;
 mod limits;
 mod list;
+pub mod partitions;
 mod queue;
 mod rejection;
 mod report;

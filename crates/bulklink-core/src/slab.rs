@@ -65,6 +65,15 @@ impl<T> Slab<T> {
         taken
     }
 
+    /// Gives the place up, and the item back.
+    pub(crate) fn remove(&mut self, place: Place) -> T {
+        let next = self.vacant.replace(place);
+        match core::mem::replace(self.cell(place), Cell::Vacant { next }) {
+            Cell::Full(item) => item,
+            Cell::Vacant { .. } => foreign(),
+        }
+    }
+
     #[inline]
     fn cell(&mut self, place: Place) -> &mut Cell<T> {
         let (chunk, offset) = place.split();
@@ -86,7 +95,7 @@ impl<T> Slab<T> {
 
 #[cold]
 fn foreign() -> ! {
-    panic!("a ticket of another gate")
+    panic!("a ticket of another gate, or an id of a partition that is gone")
 }
 
 impl<T> Index<Place> for Slab<T> {

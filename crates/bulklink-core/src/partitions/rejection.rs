@@ -1,0 +1,109 @@
+//! Why a call got no partition.
+
+use core::fmt;
+
+use super::Partitions;
+
+/// Why a call got no lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// There is no partition for it, as many are kept as may be, and none is idle.
+    PartitionLimit,
+    /// All of them are closed.
+    Closed,
+}
+
+/// How many partitions there are at one moment, and how many use them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Figures {
+    pub(super) partitions: u32,
+    pub(super) active: u32,
+    pub(super) max_partitions: u32,
+    pub(super) leased: u64,
+}
+
+impl Figures {
+    /// Partitions kept.
+    #[must_use]
+    pub const fn partitions(&self) -> usize {
+        self.partitions as usize
+    }
+
+    /// Those of them that are leased.
+    #[must_use]
+    pub const fn active_partitions(&self) -> usize {
+        self.active as usize
+    }
+
+    /// Leases: operations that wait or run, in all partitions.
+    #[must_use]
+    pub const fn leased_operations(&self) -> u64 {
+        self.leased
+    }
+
+    /// Partitions that may be kept at once.
+    #[must_use]
+    pub const fn max_partitions(&self) -> usize {
+        self.max_partitions as usize
+    }
+}
+
+impl fmt::Debug for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Figures")
+            .field("partitions", &self.partitions)
+            .field("active_partitions", &self.active)
+            .field("leased_operations", &self.leased)
+            .field("max_partitions", &self.max_partitions)
+            .finish()
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Figures { partitions, active, max_partitions, leased } = self;
+        write!(f, "{partitions} of {max_partitions} partitions, {active} active, {leased} operations")
+    }
+}
+
+/// What a call is told that got no lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    reason: Reason,
+    figures: Figures,
+}
+
+impl Rejection {
+    /// Why.
+    #[must_use]
+    pub const fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// How many partitions there were right after this rejection.
+    #[must_use]
+    pub const fn figures(&self) -> Figures {
+        self.figures
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.reason {
+            Reason::PartitionLimit => "partition limit",
+            Reason::Closed => "closed",
+        })?;
+        write!(f, " ({})", self.figures)
+    }
+}
+
+impl core::error::Error for Rejection {}
+
+impl<P> Partitions<P> {
+    /// Counts a rejection, but for those after closing, which nobody counts.
+    pub(super) fn reject(&mut self, reason: Reason) -> Rejection {
+        self.totals.limit_rejected += u64::from(reason == Reason::PartitionLimit);
+        Rejection { reason, figures: self.figures }
+    }
+}

@@ -1,0 +1,40 @@
+//! Every script of inputs up to a depth, in small worlds of partitions, against the reference model.
+//!
+//! Runs as part of `cargo test`; `BULKLINK_DEPTH` makes its scripts longer by as much as those of the gate's search.
+
+mod model;
+#[path = "../exhaustive/search.rs"]
+mod search;
+mod world;
+
+use search::Extent;
+use world::{Input, KEYS, Start, World};
+
+/// What `BULKLINK_DEPTH` is where nobody says more: the depth of the gate's search.
+const USUAL_DEPTH: usize = 4;
+
+const EXTENT: Extent = Extent { depth: 5, scripts: 3_380_618, inputs: 5_247_216 };
+
+fn main() {
+    search::search::<World>("partitions", &worlds(), USUAL_DEPTH, &EXTENT);
+}
+
+/// Numbers of partitions and timeouts in every combination, each from two beginnings: nobody there; and every partition used,
+/// then given back, the first of them a moment before the others.
+fn worlds() -> Vec<Start> {
+    let mut worlds = vec![];
+    for max_partitions in 1..KEYS {
+        for idle_timeout in [None, Some(0), Some(2)] {
+            for prelude in [vec![], idle(max_partitions)] {
+                worlds.push(Start { max_partitions, idle_timeout, prelude });
+            }
+        }
+    }
+    worlds
+}
+
+fn idle(partitions: usize) -> Vec<Input> {
+    let enter = (0..partitions).map(Input::Enter);
+    let end = (1..partitions).map(Input::End);
+    enter.chain([Input::End(0), Input::Tick]).chain(end).collect()
+}

@@ -1,0 +1,121 @@
+//! The reference model: what partitions must do, written to be read. It keeps its whole history and counts in it.
+
+use bulklink_core::partitions::Reason;
+
+/// One instant and one unit of time in the searched worlds is a nanosecond.
+pub type Time = u64;
+
+/// A partition is a key.
+pub type Key = usize;
+
+/// Calls are numbered in the order in which they come.
+pub type Call = usize;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Past {
+    Created,
+    Evicted,
+    Discarded,
+    LimitRejected,
+}
+
+#[derive(Debug)]
+pub struct Model {
+    pub max_partitions: usize,
+    pub idle_timeout: Option<Time>,
+    pub closed: bool,
+    /// Who is in which.
+    pub calls: Vec<(Call, Key)>,
+    /// In the order in which they were made.
+    pub kept: Vec<Key>,
+    /// In the order in which they became idle, with the time.
+    pub idle: Vec<(Key, Time)>,
+    pub history: Vec<Past>,
+    pub peak_partitions: usize,
+    pub peak_calls: usize,
+}
+
+impl Model {
+    pub fn new(max_partitions: usize, idle_timeout: Option<Time>) -> Self {
+        Model {
+            max_partitions,
+            idle_timeout,
+            closed: false,
+            calls: vec![],
+            kept: vec![],
+            idle: vec![],
+            history: vec![],
+            peak_partitions: 0,
+            peak_calls: 0,
+        }
+    }
+
+    pub fn is_active(&self, key: Key) -> bool {
+        self.calls.iter().any(|call| call.1 == key)
+    }
+
+    /// The key that made room, if any had to.
+    pub fn enter(&mut self, call: Call, key: Key) -> Result<Option<Key>, Reason> {
+        if self.closed {
+            return Err(Reason::Closed);
+        }
+        let evicted = if self.kept.contains(&key) { None } else { self.create(key)? };
+        self.idle.retain(|idle| idle.0 != key);
+        self.calls.push((call, key));
+        self.peak_calls = self.peak_calls.max(self.calls.len());
+        Ok(evicted)
+    }
+
+    fn create(&mut self, key: Key) -> Result<Option<Key>, Reason> {
+        self.may_create()?;
+        let is_full = self.kept.len() == self.max_partitions;
+        let evicted = is_full.then(|| self.remove(self.idle[0].0, Past::Evicted));
+        self.kept.push(key);
+        self.history.push(Past::Created);
+        self.peak_partitions = self.peak_partitions.max(self.kept.len());
+        Ok(evicted)
+    }
+
+    pub fn may_create(&mut self) -> Result<(), Reason> {
+        if self.closed {
+            return Err(Reason::Closed);
+        }
+        if self.kept.len() == self.max_partitions && self.kept.iter().all(|&key| self.is_active(key)) {
+            self.history.push(Past::LimitRejected);
+            return Err(Reason::PartitionLimit);
+        }
+        Ok(())
+    }
+
+    pub fn end(&mut self, call: Call, now: Time) {
+        let place = self.calls.iter().position(|entered| entered.0 == call).expect("it has entered");
+        let (_, key) = self.calls.remove(place);
+        if !self.is_active(key) {
+            let latest = self.idle.last().map_or(now, |last| last.1);
+            self.idle.push((key, now.max(latest)));
+        }
+    }
+
+    /// Whoever was idle for long enough, the longest first.
+    pub fn cleanup_idle(&mut self, now: Time) -> Vec<Key> {
+        let Some(timeout) = self.idle_timeout else { return vec![] };
+        let due: Vec<_> = self.idle.iter().filter(|idle| now >= idle.1 + timeout).map(|idle| idle.0).collect();
+        due.into_iter().map(|key| self.remove(key, Past::Evicted)).collect()
+    }
+
+    pub fn discard(&mut self, key: Key) -> Option<Key> {
+        let is_idle = self.kept.contains(&key) && !self.is_active(key);
+        is_idle.then(|| self.remove(key, Past::Discarded))
+    }
+
+    fn remove(&mut self, key: Key, how: Past) -> Key {
+        self.kept.retain(|&kept| kept != key);
+        self.idle.retain(|idle| idle.0 != key);
+        self.history.push(how);
+        key
+    }
+
+    pub fn count(&self, what: Past) -> u64 {
+        self.history.iter().filter(|&&past| past == what).count() as u64
+    }
+}

@@ -1,0 +1,217 @@
+//! One small world: partitions and the model side by side, given the same inputs.
+
+use std::collections::BTreeMap;
+use std::iter;
+use std::time::Duration;
+
+use bulklink_core::Instant;
+use bulklink_core::partitions::{Created, Id, Lease, Limits, Partitions, Rejection, Snapshot};
+
+use crate::model::{Call, Key, Model, Past, Time};
+use crate::search;
+
+pub const KEYS: usize = 4;
+
+#[derive(Clone, Copy, Debug)]
+pub enum Input {
+    /// A call for this key, whether it has a partition or not.
+    Enter(Key),
+    /// One that asks whether it may have a new partition, and makes none.
+    Ask,
+    End(Call),
+    Discard(Key),
+    CleanUp,
+    Close,
+    /// Time passes and nobody calls.
+    Tick,
+    /// The clock is set back and nobody calls.
+    TickBack,
+}
+
+/// How a world begins.
+#[derive(Clone, Debug)]
+pub struct Start {
+    pub max_partitions: usize,
+    pub idle_timeout: Option<Time>,
+    /// What has happened already, so that the search spends its depth where things get interesting.
+    pub prelude: Vec<Input>,
+}
+
+pub struct World {
+    partitions: Partitions<Key>,
+    model: Model,
+    now: Time,
+    came: Call,
+    leases: BTreeMap<Call, Lease>,
+    ids: BTreeMap<Key, Id>,
+    snapshot: Snapshot,
+}
+
+impl search::World for World {
+    type Start = Start;
+    type Input = Input;
+
+    fn begin(start: &Start) -> Self {
+        let &Start { max_partitions, idle_timeout, ref prelude } = start;
+        let limits = Limits { max_partitions, idle_timeout: idle_timeout.map(Duration::from_nanos) };
+        let mut partitions = Partitions::with_instance(limits, 7).expect("the worlds are valid");
+        let snapshot = partitions.snapshot();
+        let model = Model::new(max_partitions, idle_timeout);
+        let (leases, ids) = (BTreeMap::new(), BTreeMap::new());
+        let mut world = World { partitions, model, now: 10, came: 0, leases, ids, snapshot };
+        for &input in prelude {
+            world.apply(input);
+        }
+        world
+    }
+
+    fn options(&self) -> Vec<Input> {
+        let mut options = vec![Input::CleanUp, Input::Tick, Input::TickBack];
+        options.extend((0..KEYS).map(Input::Enter));
+        options.extend(self.leases.keys().map(|&call| Input::End(call)));
+        options.extend(self.ids.keys().map(|&key| Input::Discard(key)));
+        if !self.model.closed {
+            options.push(Input::Close);
+        }
+        options
+    }
+
+    fn last_options(&self) -> Vec<Input> {
+        vec![Input::Ask, Input::Close]
+    }
+
+    fn replay(&mut self, input: Input) {
+        self.apply(input);
+    }
+
+    fn check(&mut self, input: Input) {
+        self.apply(input);
+        self.check_against_model();
+        self.check_what_is_kept();
+        self.check_interval();
+    }
+}
+
+impl World {
+    fn apply(&mut self, input: Input) {
+        match input {
+            Input::Enter(key) => self.enter(key),
+            Input::Ask => assert_eq!(self.partitions.may_create().map_err(|no| no.reason()), self.model.may_create()),
+            Input::End(call) => {
+                let lease = self.leases.remove(&call).expect("it has entered");
+                self.partitions.end(lease, self.instant());
+                self.model.end(call, self.now);
+            }
+            Input::Discard(key) => {
+                let discarded = self.partitions.discard(self.ids[&key]);
+                assert_eq!(discarded, self.model.discard(key));
+                discarded.map(|key| self.ids.remove(&key));
+            }
+            Input::CleanUp => self.clean_up(),
+            Input::Close => {
+                let was_open = !std::mem::replace(&mut self.model.closed, true);
+                assert_eq!(self.partitions.close(), was_open);
+            }
+            Input::Tick => self.now += 1,
+            Input::TickBack => self.now -= 1,
+        }
+    }
+
+    fn instant(&self) -> Instant {
+        Instant::from_nanos(self.now)
+    }
+
+    fn enter(&mut self, key: Key) {
+        let call = self.came;
+        self.came += 1;
+        let entered = match self.ids.get(&key) {
+            Some(&id) => self.partitions.lease(id).map(|lease| (lease, None)),
+            None => self.create(key),
+        };
+        let expected = self.model.enter(call, key);
+        match entered {
+            Ok((lease, evicted)) => {
+                assert_eq!(*self.partitions.get(lease.id()), key);
+                self.leases.insert(call, lease);
+                assert_eq!(Ok(evicted), expected);
+            }
+            Err(rejection) => {
+                assert_eq!(rejection.figures(), self.partitions.figures());
+                assert_eq!(Err(rejection.reason()), expected);
+            }
+        }
+    }
+
+    fn create(&mut self, key: Key) -> Result<(Lease, Option<Key>), Rejection> {
+        let Created { lease, evicted } = self.partitions.create(key).map_err(|(refused, rejection)| {
+            assert_eq!(refused, key, "it comes back");
+            rejection
+        })?;
+        let evicted = evicted.map(|(id, evicted)| {
+            assert_eq!(self.ids.remove(&evicted), Some(id), "it was in the index");
+            evicted
+        });
+        self.ids.insert(key, lease.id());
+        Ok((lease, evicted))
+    }
+
+    fn clean_up(&mut self) {
+        let now = self.instant();
+        let taken: Vec<_> = iter::from_fn(|| self.partitions.cleanup_idle(now)).collect();
+        for (id, key) in &taken {
+            assert_eq!(self.ids.remove(key), Some(*id), "it was in the index");
+        }
+        let keys: Vec<_> = taken.into_iter().map(|(_, key)| key).collect();
+        assert_eq!(keys, self.model.cleanup_idle(self.now));
+    }
+
+    fn check_against_model(&mut self) {
+        let (snapshot, model) = (self.partitions.snapshot(), &self.model);
+        assert_eq!(snapshot.limits.max_partitions, model.max_partitions);
+        assert_eq!(snapshot.partitions, model.kept.len());
+        assert_eq!(snapshot.active_partitions, model.kept.iter().filter(|&&key| model.is_active(key)).count());
+        assert_eq!(snapshot.idle_partitions(), model.idle.len());
+        assert_eq!(snapshot.leased_operations, model.calls.len() as u64);
+        assert_eq!(snapshot.peak_partitions, model.peak_partitions);
+        assert_eq!(snapshot.peak_leased_operations, model.peak_calls as u64);
+        assert_eq!((snapshot.is_closed, self.partitions.is_closed()), (model.closed, model.closed));
+        assert_eq!(snapshot.is_drained(), model.closed && model.calls.is_empty());
+        assert_eq!(self.partitions.is_drained(), snapshot.is_drained());
+        let counts = [Past::Created, Past::Evicted, Past::Discarded, Past::LimitRejected].map(|past| model.count(past));
+        let totals = snapshot.totals;
+        assert_eq!([totals.created, totals.evicted, totals.discarded, totals.limit_rejected], counts);
+        check_identities(&snapshot);
+    }
+
+    /// Every id leads to its partition, and nobody lost one that is used.
+    fn check_what_is_kept(&self) {
+        assert!(self.ids.keys().eq(sorted(&self.model.kept).iter()));
+        assert!(self.ids.iter().all(|(key, &id)| self.partitions.get(id) == key));
+        for (call, key) in &self.model.calls {
+            assert_eq!(self.partitions.get(self.leases[call].id()), key);
+        }
+    }
+
+    /// Since the beginning, the interval is all that was counted.
+    fn check_interval(&mut self) {
+        let later = self.partitions.snapshot();
+        let interval = later.since(&self.snapshot).expect("of the same, and in order");
+        assert_eq!(interval.totals, later.totals);
+        assert_eq!(interval.has_activity(), !self.model.history.is_empty());
+        assert!(self.snapshot.since(&later).is_err());
+    }
+}
+
+fn check_identities(s: &Snapshot) {
+    assert_eq!(s.totals.created, s.totals.evicted + s.totals.discarded + s.partitions as u64);
+    assert!(s.active_partitions <= s.partitions && s.partitions <= s.limits.max_partitions);
+    assert!(s.active_partitions as u64 <= s.leased_operations, "whoever is active is leased");
+    assert!(s.peak_partitions >= s.partitions && s.peak_leased_operations >= s.leased_operations);
+    assert_eq!(s.is_full(), s.active_partitions == s.limits.max_partitions);
+}
+
+fn sorted(keys: &[Key]) -> Vec<Key> {
+    let mut keys = keys.to_vec();
+    keys.sort_unstable();
+    keys
+}
