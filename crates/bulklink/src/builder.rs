@@ -8,6 +8,7 @@ use bulklink_core::{Gate, Invalid, Limits};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::Waker;
 
+use crate::rejection::Identity;
 use crate::shared::Shared;
 use crate::{Bulkhead, Clock, Runtime, label};
 
@@ -71,22 +72,51 @@ impl<R> Builder<R> {
     where
         R: Clock + Clone + Send + Sync + 'static,
     {
-        let label = label::check(&self.label)?;
-        let gate = self.gate().map_err(|invalid| invalid.of(format_args!("bulkhead {label}")))?;
-        let clock = self.runtime.clone();
-        Ok((Shared::new(gate, label, self.capacity_field, move || clock.now()), self.runtime))
+        let plan = self.plan()?;
+        Ok((plan.make(), plan.runtime))
     }
 
-    fn gate(&self) -> Result<Gate<Waker>, Invalid> {
+    /// What is to be built, checked.
+    pub(crate) fn plan(self) -> Result<Plan<R>, Invalid> {
+        let label = label::check(&self.label)?;
+        let unused = self.check().map_err(|invalid| invalid.of(format_args!("bulkhead {label}")))?;
+        let Builder { runtime, capacity_field, measure_waits, .. } = self;
+        let identity = Arc::new(Identity::new(label, unused.figures()));
+        Ok(Plan { runtime, limits: unused.limits(), measure_waits, capacity_field, identity })
+    }
+
+    /// A gate that shows that the limits are valid.
+    fn check(&self) -> Result<Gate<Waker>, Invalid> {
         let field = self.capacity_field;
         let capacity = self.capacity.ok_or_else(|| Invalid::new(field, "nothing", "or capacity must be set"))?;
         let limits = Limits { capacity, waiting_room: self.waiting_room, wait_limit: self.wait_limit };
-        let mut gate = Gate::with_instance(limits, next_instance()).map_err(|invalid| match invalid.field() {
+        Gate::new(limits).map_err(|invalid| match invalid.field() {
             "capacity" => invalid.for_field(field),
             _ => invalid,
-        })?;
+        })
+    }
+}
+
+/// All that bulkheads are made from, for one of them or for many alike.
+pub(crate) struct Plan<R> {
+    pub(crate) runtime: R,
+    pub(crate) limits: Limits,
+    pub(crate) identity: Arc<Identity>,
+    capacity_field: &'static str,
+    measure_waits: bool,
+}
+
+impl<R: Clock + Clone + Send + Sync + 'static> Plan<R> {
+    /// A bulkhead that nobody uses yet.
+    pub(crate) fn make(&self) -> Arc<Shared> {
+        let clock = self.runtime.clone();
+        Shared::new(self.gate(), Arc::clone(&self.identity), self.capacity_field, move || clock.now())
+    }
+
+    pub(crate) fn gate(&self) -> Gate<Waker> {
+        let mut gate = Gate::with_instance(self.limits, next_instance()).expect("checked when it was planned");
         gate.measure_waits(self.measure_waits);
-        Ok(gate)
+        gate
     }
 }
 
@@ -104,7 +134,7 @@ impl<R: Runtime> Builder<R> {
 }
 
 /// An identity for the snapshots of one bulkhead.
-fn next_instance() -> u64 {
+pub(crate) fn next_instance() -> u64 {
     static INSTANCES: AtomicUsize = AtomicUsize::new(1);
     INSTANCES.fetch_add(1, Ordering::Relaxed) as u64
 }

@@ -41,28 +41,29 @@ pub type EventHandler = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// The handlers in order of registration. A list in use is never changed: adding and removing make a new one.
 #[derive(Clone, Default)]
-pub(crate) struct Handlers(Arc<Vec<EventHandler>>);
+pub(crate) struct Handlers(Option<Arc<[EventHandler]>>);
 
 impl Handlers {
     /// The list with the handler at its end; `None` if it is there already.
     pub(crate) fn with(&self, handler: &EventHandler) -> Option<Handlers> {
-        if self.0.iter().any(|known| Arc::ptr_eq(known, handler)) {
+        if self.iter().any(|known| Arc::ptr_eq(known, handler)) {
             return None;
         }
-        Some(Handlers(Arc::new(self.0.iter().chain([handler]).cloned().collect())))
+        Some(Handlers(Some(self.iter().chain([handler]).cloned().collect())))
     }
 
     /// The list without the handler; `None` if it is not there.
     pub(crate) fn without(&self, handler: &EventHandler) -> Option<Handlers> {
-        let others: Vec<_> = self.0.iter().filter(|known| !Arc::ptr_eq(known, handler)).cloned().collect();
-        (others.len() < self.0.len()).then(|| Handlers(Arc::new(others)))
+        let others: Vec<_> = self.iter().filter(|known| !Arc::ptr_eq(known, handler)).cloned().collect();
+        let found = others.len() < self.iter().count();
+        found.then(|| Handlers(if others.is_empty() { None } else { Some(others.into()) }))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.is_none()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &EventHandler> {
-        self.0.iter()
+        self.0.as_deref().into_iter().flatten()
     }
 }

@@ -2,49 +2,42 @@
 
 use core::fmt;
 use core::future::Future;
-use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 
-use crate::shared::Shared;
-use crate::slot::Hold;
-use crate::waiting::Waiting;
-use crate::{Rejection, Runtime, Timer};
+use crate::Rejection;
+use crate::waiting::PollHold;
 
 pin_project! {
     /// Waits for a slot, then runs the operation in it. The operation is stored once, in place, and it is gone before its
     /// slot is given back: so it stands first here, for the case that all is dropped.
-    pub(crate) struct Execute<S, R, F>
-    where
-        S: Deref<Target = Shared>,
-        R: Timer,
-    {
+    pub(crate) struct Execute<A: PollHold, F> {
         #[pin]
         operation: Option<F>,
-        stage: Stage<S, R>,
+        stage: Stage<A>,
     }
 }
 
-enum Stage<S: Deref<Target = Shared>, R: Timer> {
-    Waiting(Waiting<S, R>),
-    Running(Hold<S>),
+enum Stage<A: PollHold> {
+    Waiting(A),
+    Running(A::Hold),
     Over,
 }
 
-impl<S: Deref<Target = Shared>, R: Timer, F> Execute<S, R, F> {
+impl<A: PollHold, F> Execute<A, F> {
     #[inline]
-    pub(crate) fn new(waiting: Waiting<S, R>, operation: F) -> Self {
-        Execute { operation: Some(operation), stage: Stage::Waiting(waiting) }
+    pub(crate) fn new(admission: A, operation: F) -> Self {
+        Execute { operation: Some(operation), stage: Stage::Waiting(admission) }
     }
 }
 
-impl<S: Deref<Target = Shared> + Clone, R: Runtime, F: Future> Future for Execute<S, R, F> {
+impl<A: PollHold, F: Future> Future for Execute<A, F> {
     type Output = Result<F::Output, Rejection>;
 
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "as `Waiting::poll_hold`")]
+    #[expect(clippy::inline_always, reason = "as `PollHold::poll_hold`")]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         if let Stage::Waiting(waiting) = this.stage {

@@ -6,7 +6,7 @@ use core::fmt;
 use bulklink_core::{Invalid, ResizeError, Resized};
 
 use crate::event::Handlers;
-use crate::shared::{Shared, State};
+use crate::shared::Shared;
 use crate::{Closed, EventHandler, EventReceiver, Status};
 
 /// A bulkhead without its runtime, so that bulkheads of different runtimes can be kept in one place. Cheap to clone; every
@@ -179,11 +179,7 @@ impl Handle {
 
     /// A list that is replaced is dropped outside the lock.
     fn change_handlers(&self, change: impl FnOnce(&Handlers) -> Option<Handlers>) -> bool {
-        let replaced = self.shared.input(|State { gate, handlers, .. }| {
-            let changed = change(handlers)?;
-            gate.observe(!changed.is_empty());
-            Some(core::mem::replace(handlers, changed))
-        });
+        let replaced = self.shared.input(|state| change(&state.handlers).map(|changed| state.set_handlers(changed)));
         replaced.is_some()
     }
 

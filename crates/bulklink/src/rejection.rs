@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use core::fmt;
+use core::sync::atomic::AtomicUsize;
 use core::time::Duration;
 
 use bulklink_core::{Figures, Invalid, Refusal};
@@ -31,11 +32,20 @@ pub struct Rejection {
     cause: Cause,
 }
 
-/// What a bulkhead is called, and what else never changes. Rejections share it, as they are to be made in no time.
+/// What a bulkhead is called, and what else stays with the name. Rejections share it, as they are to be made in no time; and so
+/// do bulkheads of one name.
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) label: Arc<str>,
     pub(crate) waiting_room: u32,
+    pub(crate) handler_panics: AtomicUsize,
+}
+
+impl Identity {
+    pub(crate) fn new(label: Arc<str>, unused: Figures) -> Self {
+        let waiting_room = u32::try_from(unused.waiting_room()).expect("the gate has checked it");
+        Identity { label, waiting_room, handler_panics: AtomicUsize::new(0) }
+    }
 }
 
 #[derive(Clone)]

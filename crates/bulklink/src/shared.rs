@@ -5,11 +5,12 @@ mod tests;
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
+use core::mem;
 use core::panic::{RefUnwindSafe, UnwindSafe};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::Ordering;
 use core::task::Waker;
 
-use bulklink_core::{Decision, Figures, Gate, Grant, Instant, Invalid, Request, Ticket};
+use bulklink_core::{Decision, Figures, Gate, Grant, Instant, Invalid, Limits, Request, Ticket};
 
 use crate::Rejection;
 use crate::driver::Drivers;
@@ -32,7 +33,6 @@ pub struct Shared {
     times_waits: bool,
     limits_waits: bool,
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
-    handler_panics: AtomicUsize,
 }
 
 /// No panic can interrupt a change half-way: foreign code never runs inside one.
@@ -84,25 +84,30 @@ enum Refused {
 impl Shared {
     pub(crate) fn new(
         gate: Gate<Waker>,
-        label: Arc<str>,
+        identity: Arc<Identity>,
         capacity_field: &'static str,
         clock: impl Fn() -> Instant + Send + Sync + 'static,
     ) -> Arc<Self> {
         let limits_waits = gate.limits().wait_limit.is_some();
-        let waiting_room = u32::try_from(gate.figures().waiting_room()).expect("the gate has checked it");
         let shared = Arc::new_cyclic(|this| Shared {
             fast: FastPath::new(),
-            identity: Arc::new(Identity { label, waiting_room }),
+            identity,
             capacity_field,
             times_waits: gate.measures_waits() || limits_waits,
             limits_waits,
             state: Lock::new(State { gate, handlers: Handlers::default(), drivers: Drivers::default() }),
             this: this.clone(),
             clock: Box::new(clock),
-            handler_panics: AtomicUsize::new(0),
         });
         shared.look(|_| ());
         shared
+    }
+
+    /// A gate of one slot in no time, for those who wait for the end of something larger: that closes it when it is closed itself.
+    pub(crate) fn for_the_end(label: Arc<str>) -> Arc<Self> {
+        let gate = Gate::new(Limits { capacity: 1, waiting_room: 0, wait_limit: None }).expect("sound limits");
+        let identity = Arc::new(Identity::new(label, gate.figures()));
+        Shared::new(gate, identity, "capacity", || Instant::EPOCH)
     }
 
     /// The bulkhead's name.
@@ -300,15 +305,21 @@ impl Shared {
     }
 
     pub(crate) fn count_handler_panic(&self) {
-        self.handler_panics.fetch_add(1, Ordering::Relaxed);
+        self.identity.handler_panics.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn handler_panics(&self) -> usize {
-        self.handler_panics.load(Ordering::Relaxed)
+        self.identity.handler_panics.load(Ordering::Relaxed)
     }
 }
 
 impl State {
+    /// Changes who is told of events. Returns the list from before, which is to be dropped outside the lock.
+    pub(crate) fn set_handlers(&mut self, handlers: Handlers) -> Handlers {
+        self.gate.observe(!handlers.is_empty());
+        mem::replace(&mut self.handlers, handlers)
+    }
+
     /// Gives out what an input left to be done outside the lock, a batch at a time.
     #[inline]
     fn give(&mut self) -> Outputs {

@@ -21,6 +21,15 @@ use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
 
 pub(crate) use early::Admission;
 
+/// What a call does before it has its slot.
+pub(crate) trait PollHold {
+    /// The right to run, given back on drop.
+    type Hold;
+
+    /// To be polled until it has an answer, and not again.
+    fn poll_hold(&mut self, context: &mut Context<'_>) -> Poll<Result<Self::Hold, Rejection>>;
+}
+
 /// A wait for a slot, however its bulkhead is held. Kept small, as there is one for everyone who waits.
 pub(crate) struct Waiting<S: Deref<Target = Shared>, R: Timer> {
     runtime: R,
@@ -64,11 +73,15 @@ impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
         };
         Waiting { runtime, live: Some(Live { shared, state }) }
     }
+}
+
+impl<S: Deref<Target = Shared>, R: Runtime> PollHold for Waiting<S, R> {
+    type Hold = Hold<S>;
 
     /// All that most calls ever do: small enough to go into the caller's code.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the compiler judges by what the cold path weighs")]
-    pub(crate) fn poll_hold(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
+    fn poll_hold(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
         let granted = match &self.live {
             Some(Live { shared, state: State::AskingPlainly }) => shared.acquire(),
             Some(Live { shared, state: State::Asking(request) }) if request.is_simple() => shared.acquire(),
@@ -80,7 +93,9 @@ impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
         mem::forget(state);
         Poll::Ready(Ok(Hold::new(shared, grant)))
     }
+}
 
+impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
     fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
         let mut aside = Aside::default();
         let grant = ready!(self.poll_gate(context, &mut aside));

@@ -13,7 +13,7 @@ use super::thread::Thread;
 use super::{Bulkhead, Threads};
 use crate::shared::Shared;
 use crate::slot::Hold;
-use crate::waiting::Waiting;
+use crate::waiting::{PollHold, Waiting};
 use crate::{Builder, Clock, Failure, Handle, OwnedSlot, Rejection, Request, Slot, Timer};
 
 impl Bulkhead<Threads> {

@@ -10,7 +10,7 @@ use core::fmt;
 use core::future::Future;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use bulklink_core::{Gate, Instant, Invalid, Limits, Resized};
+use bulklink_core::{Instant, Invalid, Resized};
 
 use self::members::{Member, Members, Refused};
 use crate::foreign::attempt;
@@ -62,16 +62,12 @@ impl RefUnwindSafe for Inner {}
 
 impl Registry {
     /// A registry without bulkheads.
-    ///
-    /// # Panics
-    ///
-    /// Never: what it could refuse is a constant.
     #[must_use]
     pub fn new() -> Self {
-        let limits = Limits { capacity: 1, waiting_room: 0, wait_limit: None };
-        let gate = Gate::new(limits).expect("sound limits");
-        let end = Shared::new(gate, "registry".into(), "capacity", || Instant::EPOCH);
-        Registry(Arc::new(Inner { members: Lock::new(Members::default()), end }))
+        Registry(Arc::new(Inner {
+            members: Lock::new(Members::default()),
+            end: Shared::for_the_end("registry".into()),
+        }))
     }
 
     /// Makes a bulkhead and registers it.

@@ -8,7 +8,7 @@ use crate::foreign::discard;
 use crate::shared::Shared;
 use crate::slot::Hold;
 use crate::sync::Lock;
-use crate::waiting::{Admission, Waiting};
+use crate::waiting::{Admission, PollHold, Waiting};
 use crate::{Rejection, Runtime};
 
 pub(crate) struct Progress<R: Runtime>(Lock<State<R>>);
