@@ -1,5 +1,5 @@
 //! A program without the standard library that drives Bulklink on this host: the bare gate, then the async front, through
-//! the same script. It ends with the line `no-std: ok`; a check that fails is a panic, which says what failed and exits 1.
+//! the same script, then partitions. It ends with the line `no-std: ok`; a check that fails is a panic, which says what failed and exits 1.
 
 #![no_std]
 #![no_main]
@@ -13,6 +13,7 @@ mod account;
 mod front;
 mod gate;
 mod host;
+mod partitions;
 mod polled;
 mod say;
 mod time;
@@ -35,6 +36,7 @@ global_asm!(
 extern "C" fn main() -> ! {
     gate::drive();
     front::drive();
+    partitions::drive();
     assert_eq!(host::heap::in_use(), 0, "all memory was given back");
     say!("ok");
     host::exit(0)

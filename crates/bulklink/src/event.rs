@@ -59,6 +59,11 @@ impl Handlers {
         found.then(|| Handlers(if others.is_empty() { None } else { Some(others.into()) }))
     }
 
+    /// Whether it is the same list, and not only the same handlers.
+    pub(crate) fn is(&self, other: &Handlers) -> bool {
+        self.0.as_ref().map(Arc::as_ptr) == other.0.as_ref().map(Arc::as_ptr)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_none()
     }

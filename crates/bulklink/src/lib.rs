@@ -32,6 +32,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A bulkhead for each tenant, host or account: [`Partitions`].
+//!
 //! Where these pages speak of the *gate*, they mean the state machine inside a bulkhead.
 //!
 //! # Fairness
@@ -102,6 +104,7 @@ mod foreign;
 mod handle;
 mod label;
 mod outputs;
+pub mod partitions;
 mod registry;
 mod rejection;
 mod request;
@@ -132,6 +135,7 @@ pub use event::{Event, EventHandler};
 pub use event_channel::{EventReceiver, TryRecvError};
 pub use execute::Failure;
 pub use handle::Handle;
+pub use partitions::Partitions;
 pub use registry::{CollectiveError, FailureCause, MemberFailure, RegisterError, Registry};
 pub use rejection::{Reason, Rejection};
 pub use request::Request;

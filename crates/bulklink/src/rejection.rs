@@ -2,10 +2,10 @@
 
 use alloc::sync::Arc;
 use core::fmt;
-use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 
-use bulklink_core::{Figures, Invalid, Refusal};
+use bulklink_core::{Figures, Invalid, Refusal, partitions};
 
 /// Why a call was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +19,8 @@ pub enum Reason {
     Closed,
     /// The request itself is impossible: it costs nothing, or more than the whole capacity. Counted nowhere.
     InvalidCost,
+    /// There is no partition for its key, as many are kept as may be, and none of them is idle.
+    PartitionLimit,
 }
 
 /// A call was not admitted, and its operation has not begun.
@@ -38,13 +40,23 @@ pub struct Rejection {
 pub(crate) struct Identity {
     pub(crate) label: Arc<str>,
     pub(crate) waiting_room: u32,
-    pub(crate) handler_panics: AtomicUsize,
+    /// Of a bulkhead as it is made.
+    unused: Figures,
+    handler_panics: AtomicUsize,
 }
 
 impl Identity {
     pub(crate) fn new(label: Arc<str>, unused: Figures) -> Self {
         let waiting_room = u32::try_from(unused.waiting_room()).expect("the gate has checked it");
-        Identity { label, waiting_room, handler_panics: AtomicUsize::new(0) }
+        Identity { label, waiting_room, unused, handler_panics: AtomicUsize::new(0) }
+    }
+
+    pub(crate) fn count_handler_panic(&self) {
+        self.handler_panics.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn handler_panics(&self) -> usize {
+        self.handler_panics.load(Ordering::Relaxed)
     }
 }
 
@@ -54,6 +66,8 @@ enum Cause {
     Rejected(bulklink_core::Rejection),
     /// Shared, as that is less code wherever a rejection is dropped.
     Invalid(Arc<(Invalid, Figures)>),
+    /// By all partitions together: there is no bulkhead to ask.
+    Partitions(partitions::Rejection),
 }
 
 impl Rejection {
@@ -70,23 +84,30 @@ impl Rejection {
         Rejection { by, cause: Cause::Invalid(Arc::new((invalid, figures))) }
     }
 
-    /// What the gate said; nothing where the request was impossible.
+    pub(crate) fn by_partitions(by: Arc<Identity>, rejection: partitions::Rejection) -> Self {
+        Rejection { by, cause: Cause::Partitions(rejection) }
+    }
+
+    /// What the gate said; nothing where the request was impossible, or came to none.
     fn by_gate(&self) -> Option<bulklink_core::Rejection> {
         match &self.cause {
             Cause::Refused(refusal) => Some(refusal.rejection(self.by.waiting_room)),
             Cause::Rejected(rejection) => Some(*rejection),
-            Cause::Invalid(_) => None,
+            Cause::Invalid(_) | Cause::Partitions(_) => None,
         }
     }
 
     /// Why.
     #[must_use]
     pub fn reason(&self) -> Reason {
-        match self.by_gate().map(|rejection| rejection.reason()) {
-            Some(bulklink_core::Reason::Saturated) => Reason::Saturated,
-            Some(bulklink_core::Reason::Expired) => Reason::Expired,
-            Some(_) => Reason::Closed,
-            None => Reason::InvalidCost,
+        match (&self.cause, self.by_gate().map(|rejection| rejection.reason())) {
+            (Cause::Invalid(_), _) => Reason::InvalidCost,
+            (Cause::Partitions(rejection), _) if rejection.reason() == partitions::Reason::PartitionLimit => {
+                Reason::PartitionLimit
+            }
+            (_, Some(bulklink_core::Reason::Saturated)) => Reason::Saturated,
+            (_, Some(bulklink_core::Reason::Expired)) => Reason::Expired,
+            _ => Reason::Closed,
         }
     }
 
@@ -96,13 +117,25 @@ impl Rejection {
         &self.by.label
     }
 
-    /// The bulkhead's occupancy at that moment.
+    /// The bulkhead's occupancy at that moment. Where [`partitions`](Rejection::partitions) turned the call away, that of a partition as
+    /// it is made.
     #[must_use]
     pub fn figures(&self) -> Figures {
         match &self.cause {
             Cause::Refused(refusal) => refusal.rejection(self.by.waiting_room).figures(),
             Cause::Rejected(rejection) => rejection.figures(),
             Cause::Invalid(invalid) => invalid.1,
+            Cause::Partitions(_) => self.by.unused,
+        }
+    }
+
+    /// How many partitions there were at that moment, where the call was turned away before it came to one: for the reason
+    /// [`PartitionLimit`](Reason::PartitionLimit), and as all of them were [`Closed`](Reason::Closed).
+    #[must_use]
+    pub fn partitions(&self) -> Option<partitions::Figures> {
+        match &self.cause {
+            Cause::Partitions(rejection) => Some(rejection.figures()),
+            _ => None,
         }
     }
 
@@ -136,6 +169,7 @@ impl PartialEq for Rejection {
             && self.by_gate() == other.by_gate()
             && self.figures() == other.figures()
             && self.as_invalid() == other.as_invalid()
+            && (self.reason(), self.partitions()) == (other.reason(), other.partitions())
     }
 }
 
@@ -146,6 +180,9 @@ impl fmt::Display for Rejection {
         let (label, figures) = (self.label(), self.figures());
         if let Some(invalid) = self.as_invalid() {
             return write!(f, "bulkhead {label}: {invalid}");
+        }
+        if let Cause::Partitions(rejection) = &self.cause {
+            return write!(f, "bulkhead {label}: {rejection}");
         }
         write!(f, "bulkhead {label}: {}", self.reason())?;
         match self.limit() {
@@ -166,6 +203,7 @@ impl fmt::Display for Reason {
             Reason::Expired => "expired",
             Reason::Closed => "closed",
             Reason::InvalidCost => "invalid cost",
+            Reason::PartitionLimit => "partition limit",
         })
     }
 }
@@ -179,6 +217,7 @@ impl fmt::Debug for Rejection {
             .field("waited", &self.waited())
             .field("limit", &self.limit())
             .field("invalid", &self.as_invalid())
+            .field("partitions", &self.partitions())
             .finish_non_exhaustive()
     }
 }

@@ -7,7 +7,6 @@ use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use core::mem;
 use core::panic::{RefUnwindSafe, UnwindSafe};
-use core::sync::atomic::Ordering;
 use core::task::Waker;
 
 use bulklink_core::{Decision, Figures, Gate, Grant, Instant, Invalid, Limits, Request, Ticket};
@@ -305,11 +304,11 @@ impl Shared {
     }
 
     pub(crate) fn count_handler_panic(&self) {
-        self.identity.handler_panics.fetch_add(1, Ordering::Relaxed);
+        self.identity.count_handler_panic();
     }
 
     pub(crate) fn handler_panics(&self) -> usize {
-        self.identity.handler_panics.load(Ordering::Relaxed)
+        self.identity.handler_panics()
     }
 }
 

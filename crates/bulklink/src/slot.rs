@@ -40,11 +40,11 @@ impl<S: Deref<Target = Shared>> Hold<S> {
         }
     }
 
-    fn cost(&self) -> usize {
+    pub(crate) fn cost(&self) -> usize {
         self.grant.as_ref().map_or(0, Grant::cost)
     }
 
-    fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(name).field("label", self.shared.label()).field("cost", &self.cost()).finish()
     }
 }

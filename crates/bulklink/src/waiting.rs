@@ -265,7 +265,7 @@ impl<S: Deref<Target = Shared>, R: Timer> Drop for Waiting<S, R> {
 }
 
 impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
-    fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.live {
             None => "done",
             Some(Live { state: State::Queued { .. } | State::Driven { .. }, .. }) => "queued",

@@ -13,6 +13,7 @@ mod driver;
 mod event_channel;
 mod events;
 mod faults;
+mod partitions;
 mod registry;
 mod resizing;
 mod status;

@@ -17,6 +17,7 @@ mod fast;
 mod handover;
 mod model;
 mod observed;
+mod partitions;
 mod queue;
 mod recorder;
 mod registry;

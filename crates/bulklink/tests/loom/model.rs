@@ -18,7 +18,7 @@ pub(crate) type Front = Bulkhead<ByHand>;
 pub(crate) struct ByHand(Arc<loom::sync::Mutex<u64>>);
 
 impl ByHand {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         ByHand(Arc::new(loom::sync::Mutex::new(0)))
     }
 
@@ -94,28 +94,42 @@ impl Model {
         O: Ord + Debug + Send + 'static,
     {
         let (parallelism, waiting_room, measured) = (self.parallelism, self.waiting_room, self.measures_waits);
-        let outcomes = Arc::new(Mutex::new(BTreeSet::new()));
-        let executions = Arc::new(AtomicUsize::new(0));
-        let mut builder = Builder::new();
-        builder.preemption_bound = builder.preemption_bound.or(self.preemptions);
-        builder.check({
-            let (outcomes, executions) = (Arc::clone(&outcomes), Arc::clone(&executions));
-            move || {
-                let clock = ByHand::new();
-                let builder = Bulkhead::builder_on(clock.clone(), "loom").parallelism(parallelism);
-                let builder = builder.waiting_room(waiting_room).measure_waits(measured);
-                let bulkhead = builder.build().expect("sound limits");
-                let outcome = scenario(&bulkhead, &clock);
-                check_settled(&bulkhead);
-                outcomes.lock().unwrap().insert(outcome);
-                executions.fetch_add(1, Ordering::Relaxed);
-            }
-        });
-        let outcomes = std::mem::take(&mut *outcomes.lock().unwrap());
-        let name = thread::current().name().unwrap_or_default().to_owned();
-        println!("{name}: {} executions came to {outcomes:?}", executions.load(Ordering::Relaxed));
-        outcomes
+        in_every_order(self.preemptions, move || {
+            let clock = ByHand::new();
+            let builder = Bulkhead::builder_on(clock.clone(), "loom").parallelism(parallelism);
+            let builder = builder.waiting_room(waiting_room).measure_waits(measured);
+            let bulkhead = builder.build().expect("sound limits");
+            let outcome = scenario(&bulkhead, &clock);
+            check_settled(&bulkhead);
+            outcome
+        })
     }
+}
+
+/// Runs the same over and over, in every order in which its threads can go, and returns all that it came to.
+pub(crate) fn in_every_order<O>(
+    preemptions: Option<usize>,
+    execution: impl Fn() -> O + Send + Sync + 'static,
+) -> BTreeSet<O>
+where
+    O: Ord + Debug + Send + 'static,
+{
+    let outcomes = Arc::new(Mutex::new(BTreeSet::new()));
+    let executions = Arc::new(AtomicUsize::new(0));
+    let mut builder = Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(preemptions);
+    builder.check({
+        let (outcomes, executions) = (Arc::clone(&outcomes), Arc::clone(&executions));
+        move || {
+            let outcome = execution();
+            outcomes.lock().unwrap().insert(outcome);
+            executions.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let outcomes = std::mem::take(&mut *outcomes.lock().unwrap());
+    let name = thread::current().name().unwrap_or_default().to_owned();
+    println!("{name}: {} executions came to {outcomes:?}", executions.load(Ordering::Relaxed));
+    outcomes
 }
 
 /// What holds whenever all slots are given back and all calls have ended.

@@ -1,0 +1,140 @@
+//! What all clones of partitions share, and the way of a call into its partition and out again.
+
+use alloc::sync::Arc;
+use core::hash::BuildHasher;
+use core::ops::Deref;
+use core::panic::{RefUnwindSafe, UnwindSafe};
+
+use bulklink_core::partitions::Lease;
+use bulklink_core::{Instant, Invalid, Request};
+
+use super::lease::{Leased, Lessor};
+use super::state::{Entered, Kept, State};
+use super::{Limits, Lookup};
+use crate::builder::Plan;
+use crate::event::Handlers;
+use crate::foreign::discard;
+use crate::shared::Shared;
+use crate::slot::Hold;
+use crate::sync::Lock;
+use crate::{Handle, OwnedSlot, Rejection, Runtime};
+
+pub(crate) struct Inner<K, R, S> {
+    pub(super) plan: Plan<R>,
+    hasher: S,
+    needs_now: bool,
+    pub(super) state: Lock<State<K>>,
+    /// Closed with all partitions, and its one slot is out until the last lease has ended: whoever waits for the end waits for
+    /// that of this one.
+    pub(super) end: Arc<Shared>,
+}
+
+/// No panic can interrupt a change half-way: of what is foreign, only comparing keys runs inside of one, and before anything changes.
+impl<K, R, S> UnwindSafe for Inner<K, R, S> {}
+impl<K, R, S> RefUnwindSafe for Inner<K, R, S> {}
+
+impl<K, R: Runtime, S> Inner<K, R, S> {
+    pub(super) fn new(plan: Plan<R>, limits: Limits, hasher: S) -> Result<Self, Invalid> {
+        let end = Shared::for_the_end(Arc::clone(&plan.identity.label));
+        let open = end.try_enter(&Request::new(), |grant| OwnedSlot::new(Hold::new(Arc::clone(&end), grant)));
+        let state = State::new(limits, open.ok())?;
+        Ok(Inner { plan, hasher, needs_now: state.account.needs_now(), state: Lock::new(state), end })
+    }
+
+    /// Drops what has been idle for too long, and says how many that were. Keys and handlers are foreign.
+    pub(super) fn cleanup_idle(&self) -> usize {
+        let now = self.plan.runtime.now();
+        let mut taken = 0;
+        loop {
+            let batch = self.state.with(|state| state.take_idle(now));
+            if batch.is_empty() {
+                return taken;
+            }
+            taken += batch.len();
+            batch.into_iter().for_each(discard);
+        }
+    }
+
+    pub(super) fn close(&self) -> bool {
+        let (was_open, partitions, last) = self.state.with(State::close);
+        for shared in partitions {
+            Handle { shared }.close();
+        }
+        drop(last);
+        Handle { shared: Arc::clone(&self.end) }.close();
+        was_open
+    }
+
+    pub(super) fn change_handlers(&self, change: impl Fn(&Handlers) -> Option<Handlers>) -> bool {
+        let displaced = self.state.with(|state| state.change_handlers(change));
+        !displaced.is_empty()
+    }
+}
+
+impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
+    /// Goes into the partition of this key, which is made if need be.
+    #[inline]
+    pub(super) fn enter<Q, L>(&self, key: &Q, request: &Request, lessor: L) -> Result<Leased<L>, Rejection>
+    where
+        Q: Lookup<K> + ?Sized,
+        L: Deref<Target = dyn Lessor>,
+    {
+        let hash = self.hasher.hash_one(key);
+        let (shared, lease) = match self.state.with(|state| state.enter(hash, key)) {
+            Ok(Some(entered)) => entered,
+            Ok(None) => self.create(hash, key, request)?,
+            Err(rejection) => return Err(self.rejected(rejection)),
+        };
+        Ok(Leased::new(shared, lessor, lease))
+    }
+
+    /// All that is foreign, the key's clone and its drop included, is outside the lock; so another may be faster.
+    #[cold]
+    fn create<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, request: &Request) -> Result<Entered, Rejection> {
+        self.check_cost(request)?;
+        let mut newcomer = Some(Kept { hash, key: key.to_key(), shared: self.plan.make() });
+        let entered = self.state.with(|state| match state.find(hash, key) {
+            Some(id) => state.lease(id),
+            None => state.create(&mut newcomer),
+        });
+        discard(newcomer);
+        entered.map_err(|rejection| self.rejected(rejection))
+    }
+
+    /// Nothing is made, or makes room, for a request that no partition could ever admit.
+    fn check_cost(&self, request: &Request) -> Result<(), Rejection> {
+        if request.is_simple() {
+            return Ok(());
+        }
+        let mut unused = self.plan.gate();
+        let figures = unused.figures();
+        let judged = unused.enter_untimed(request);
+        judged.map(drop).map_err(|invalid| Rejection::invalid(Arc::clone(&self.plan.identity), figures, invalid))
+    }
+
+    #[cold]
+    fn rejected(&self, rejection: bulklink_core::partitions::Rejection) -> Rejection {
+        Rejection::by_partitions(Arc::clone(&self.plan.identity), rejection)
+    }
+
+    pub(super) fn get<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Handle> {
+        let hash = self.hasher.hash_one(key);
+        let shared = self.state.with(|state| state.get(hash, key))?;
+        Some(Handle { shared })
+    }
+
+    pub(super) fn discard<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> bool {
+        let hash = self.hasher.hash_one(key);
+        let gone = self.state.with(|state| state.discard(hash, key));
+        gone.map(discard).is_some()
+    }
+}
+
+impl<K: Send, R: Runtime, S: Send + Sync> Lessor for Inner<K, R, S> {
+    #[inline]
+    fn end(&self, lease: Lease, shared: &Shared) {
+        let now = if self.needs_now { shared.now() } else { Instant::EPOCH };
+        let last = self.state.with(|state| state.end(lease, now));
+        drop(last);
+    }
+}

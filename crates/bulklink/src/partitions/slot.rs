@@ -1,0 +1,60 @@
+//! The right to run in a partition, given back on drop.
+
+use core::fmt;
+
+use super::lease::{Borrowed, Leased, Owned};
+use crate::slot::Hold;
+
+/// The right to run one operation in a partition, borrowed from its [`Partitions`](crate::Partitions). Dropping it gives the slot
+/// to the next, and then lets go of the partition.
+///
+/// Forgetting it (`mem::forget`) keeps the slot taken and the partition kept for good.
+#[must_use = "a slot is given back as soon as it is dropped"]
+#[doc(alias = "permit")]
+pub struct Slot<'a>(Hold<Leased<Borrowed<'a>>>);
+
+impl<'a> Slot<'a> {
+    #[inline]
+    pub(super) fn new(hold: Hold<Leased<Borrowed<'a>>>) -> Self {
+        Slot(hold)
+    }
+
+    /// The units that it holds.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        self.0.cost()
+    }
+}
+
+impl fmt::Debug for Slot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe("Slot", f)
+    }
+}
+
+/// The right to run one operation in a partition, for tasks and layers that outlive the borrow. Dropping it gives the slot to the
+/// next, and then lets go of the partition.
+///
+/// Forgetting it (`mem::forget`) keeps the slot taken and the partition kept for good.
+#[must_use = "a slot is given back as soon as it is dropped"]
+#[doc(alias = "permit")]
+pub struct OwnedSlot(Hold<Leased<Owned>>);
+
+impl OwnedSlot {
+    #[inline]
+    pub(super) fn new(hold: Hold<Leased<Owned>>) -> Self {
+        OwnedSlot(hold)
+    }
+
+    /// The units that it holds.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        self.0.cost()
+    }
+}
+
+impl fmt::Debug for OwnedSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe("OwnedSlot", f)
+    }
+}

@@ -1,0 +1,148 @@
+//! What is under the lock: the account of what is kept, and the index of its keys.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::iter;
+use core::mem;
+
+use bulklink_core::partitions::{Created, Id, Lease, Partitions, Rejection};
+use bulklink_core::{Instant, Invalid};
+use hashbrown::HashTable;
+
+use super::{Limits, Lookup};
+use crate::OwnedSlot;
+use crate::builder::next_instance;
+use crate::event::Handlers;
+use crate::shared::Shared;
+
+/// How many are taken in one go, so that nobody holds the lock for long. Two under loom, where each step multiplies the search.
+const BATCH: usize = if cfg!(bulklink_loom) { 2 } else { 64 };
+
+pub(super) struct State<K> {
+    pub(super) account: Partitions<Kept<K>>,
+    /// By the hash of its key, where each partition is.
+    index: HashTable<Id>,
+    handlers: Handlers,
+    /// Gone when all is closed and the last lease has ended.
+    open: Option<OwnedSlot>,
+}
+
+/// A partition: whose it is, and its bulkhead.
+pub(super) struct Kept<K> {
+    pub(super) hash: u64,
+    pub(super) key: K,
+    pub(super) shared: Arc<Shared>,
+}
+
+/// A partition that is kept, as its lease is held.
+pub(super) type Entered = (Arc<Shared>, Lease);
+
+impl<K> State<K> {
+    pub(super) fn new(limits: Limits, open: Option<OwnedSlot>) -> Result<Self, Invalid> {
+        let account = Partitions::with_instance(limits, next_instance())?;
+        Ok(State { account, index: HashTable::new(), handlers: Handlers::default(), open })
+    }
+
+    /// Compares keys, which is foreign code; so nothing has been changed by then.
+    #[inline]
+    pub(super) fn find<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q) -> Option<Id> {
+        let is_it = |&id: &Id| {
+            let kept = self.account.get(id);
+            kept.hash == hash && key.is(&kept.key)
+        };
+        self.index.find(hash, is_it).copied()
+    }
+
+    pub(super) fn get<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q) -> Option<Arc<Shared>> {
+        self.find(hash, key).map(|id| Arc::clone(&self.account.get(id).shared))
+    }
+
+    /// A lease of the partition with this key; `None` if one may be made for it.
+    #[inline]
+    pub(super) fn enter<Q: Lookup<K> + ?Sized>(&mut self, hash: u64, key: &Q) -> Result<Option<Entered>, Rejection> {
+        match self.find(hash, key) {
+            Some(id) => self.lease(id).map(Some),
+            None => self.account.may_create().map(|()| None),
+        }
+    }
+
+    #[inline]
+    pub(super) fn lease(&mut self, id: Id) -> Result<Entered, Rejection> {
+        let lease = self.account.lease(id)?;
+        Ok((Arc::clone(&self.account.get(id).shared), lease))
+    }
+
+    /// Keeps the newcomer, and leases it. What is not kept, the one that made room or the newcomer itself, is in its place then.
+    pub(super) fn create(&mut self, newcomer: &mut Option<Kept<K>>) -> Result<Entered, Rejection> {
+        let content = newcomer.take().expect("somebody who comes");
+        let (hash, shared) = (content.hash, Arc::clone(&content.shared));
+        let Created { lease, evicted } = self.account.create(content).map_err(|(refused, rejection)| {
+            *newcomer = Some(refused);
+            rejection
+        })?;
+        *newcomer = evicted.map(|evicted| self.forget(evicted));
+        self.index.insert_unique(hash, lease.id(), |&id| self.account.get(id).hash);
+        if !self.handlers.is_empty() {
+            shared.look(|state| state.set_handlers(self.handlers.clone()));
+        }
+        Ok((shared, lease))
+    }
+
+    /// Takes one that is no longer kept out of the index.
+    fn forget(&mut self, (id, gone): (Id, Kept<K>)) -> Kept<K> {
+        if let Ok(entry) = self.index.find_entry(gone.hash, |&found| found == id) {
+            entry.remove();
+        }
+        gone
+    }
+
+    /// A batch of those that have been idle for too long.
+    pub(super) fn take_idle(&mut self, now: Instant) -> Vec<Kept<K>> {
+        iter::from_fn(|| self.account.cleanup_idle(now).map(|gone| self.forget(gone))).take(BATCH).collect()
+    }
+
+    pub(super) fn discard<Q: Lookup<K> + ?Sized>(&mut self, hash: u64, key: &Q) -> Option<Kept<K>> {
+        let id = self.find(hash, key)?;
+        let gone = self.account.discard(id)?;
+        Some(self.forget((id, gone)))
+    }
+
+    /// Ends a lease. Returns what is to be dropped outside the lock.
+    #[inline]
+    pub(super) fn end(&mut self, lease: Lease, now: Instant) -> Option<OwnedSlot> {
+        self.account.end(lease, now);
+        self.note_drained()
+    }
+
+    #[inline]
+    fn note_drained(&mut self) -> Option<OwnedSlot> {
+        if self.account.is_drained() { self.open.take() } else { None }
+    }
+
+    /// Returns whether it was open, whose bulkheads are to be closed, and what is to be dropped, both outside the lock.
+    pub(super) fn close(&mut self) -> (bool, Vec<Arc<Shared>>, Option<OwnedSlot>) {
+        let was_open = self.account.close();
+        (was_open, self.all().cloned().collect(), self.note_drained())
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<Shared>> {
+        self.index.iter().map(|&id| &self.account.get(id).shared)
+    }
+
+    /// Changes who is told of the events of all partitions, and of those to come. Returns the lists from before, which are to be
+    /// dropped outside the lock; none if nothing changed. The list is shared by all but those that have handlers of their own.
+    pub(super) fn change_handlers(&mut self, change: impl Fn(&Handlers) -> Option<Handlers>) -> Vec<Handlers> {
+        let Some(changed) = change(&self.handlers) else { return Vec::new() };
+        let before = mem::replace(&mut self.handlers, changed);
+        let change_in = |shared: &Arc<Shared>| {
+            shared.look(|state| {
+                let is_shared = state.handlers.is(&before);
+                let changed = if is_shared { Some(self.handlers.clone()) } else { change(&state.handlers) };
+                changed.map(|changed| state.set_handlers(changed))
+            })
+        };
+        let mut displaced: Vec<_> = self.all().filter_map(change_in).collect();
+        displaced.push(before);
+        displaced
+    }
+}

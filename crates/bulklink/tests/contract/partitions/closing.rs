@@ -1,0 +1,138 @@
+//! The end of all partitions at once.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Wake, Waker};
+
+use bulklink::Reason;
+
+use super::{Tenants, call, counts, occupancy, reason, slot, tenants, touch, touch_each};
+use crate::{executor, ms};
+
+#[test]
+fn closing_rejects_waiters_and_newcomers_and_lets_work_go_on() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 2);
+    let running = ["ann", "bob"].map(|key| slot(&call(&mut executor, &tenants, key)));
+    let waiting = call(&mut executor, &tenants, "ann");
+    assert!(tenants.close());
+    assert!(!tenants.close(), "they were closed already");
+    executor.run_until_idle();
+    assert_eq!(reason(&waiting), Reason::Closed);
+    for key in ["ann", "cid"] {
+        let rejection = tenants.try_slot(key).expect_err("closed");
+        assert_eq!(rejection.reason(), Reason::Closed);
+        assert_eq!(rejection.to_string(), "bulkhead tenants: closed (2 of 2 partitions, 2 active, 2 operations)");
+    }
+    assert!(tenants.is_closed() && !tenants.status().is_drained());
+    drop(running);
+    assert!(tenants.status().is_drained());
+    assert_eq!(counts(&tenants.status().totals), [2, 0, 0, 0], "nobody counts those after closing");
+}
+
+#[test]
+fn whoever_waits_for_the_end_is_told_when_the_last_call_has_left() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 2);
+    let mut running = vec![slot(&call(&mut executor, &tenants, "ann")), slot(&call(&mut executor, &tenants, "bob"))];
+    let watching = [(); 3].map(|()| {
+        let tenants = tenants.clone();
+        executor.spawn(async move { tenants.closed().await })
+    });
+    executor.run_until_idle();
+    watching[0].cancel();
+    tenants.close();
+    while let Some(slot) = running.pop() {
+        executor.run_until_idle();
+        assert!(!watching[1].is_finished(), "something still runs");
+        drop(slot);
+    }
+    executor.run_until_idle();
+    assert!(watching[1].is_finished() && watching[2].is_finished());
+}
+
+/// Who is told is foreign code, and runs outside the lock.
+#[test]
+fn whoever_is_told_of_the_end_may_look_at_once() {
+    struct Looks(Tenants, AtomicU64);
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {
+            self.1.store(self.0.status().number, Ordering::Relaxed);
+        }
+    }
+    let executor = executor();
+    let tenants = tenants(&executor, 1);
+    let running = tenants.try_slot("ann").expect("free");
+    let looks = Arc::new(Looks(tenants.clone(), AtomicU64::new(0)));
+    let (waker, mut closed) = (Waker::from(Arc::clone(&looks)), pin!(tenants.close_and_wait()));
+    assert!(closed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    drop(running);
+    assert_eq!(looks.1.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_call_that_has_not_been_polled_is_in_and_is_turned_away() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 1);
+    let early = tenants.slot_owned("ann");
+    let closing = executor.spawn({
+        let tenants = tenants.clone();
+        async move { tenants.close_and_wait().await }
+    });
+    executor.run_until_idle();
+    assert!(!closing.is_finished());
+    let early = executor.spawn(early);
+    executor.run_until_idle();
+    assert_eq!(reason(&early), Reason::Closed);
+    assert!(closing.is_finished());
+}
+
+#[test]
+fn where_nothing_runs_the_end_is_there_at_once() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 1);
+    touch(&tenants, "ann");
+    drop(tenants.closed());
+    executor.block_on({
+        let tenants = tenants.clone();
+        async move { tenants.close_and_wait().await }
+    });
+    assert!(tenants.status().is_drained());
+}
+
+#[test]
+fn giving_up_the_wait_opens_nothing() {
+    let executor = executor();
+    let tenants = tenants(&executor, 1);
+    let _running = tenants.try_slot("ann").expect("free");
+    drop(tenants.close_and_wait());
+    assert!(tenants.is_closed());
+}
+
+#[test]
+fn what_is_idle_can_still_go_after_closing() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 3);
+    touch_each(&tenants, ["ann", "bob"]);
+    tenants.close();
+    assert!(tenants.discard("ann"));
+    executor.advance(ms(100));
+    assert_eq!(tenants.cleanup_idle(), 1);
+    assert_eq!(occupancy(&tenants.status()), (0, 0, 0));
+}
+
+/// One tenant may be closed without the others.
+#[test]
+fn a_handle_closes_its_partition_alone() {
+    let executor = executor();
+    let tenants = tenants(&executor, 2);
+    touch_each(&tenants, ["ann", "bob"]);
+    tenants.handle("ann").expect("kept").close();
+    let rejection = tenants.try_slot("ann").expect_err("closed");
+    assert_eq!((rejection.reason(), rejection.partitions()), (Reason::Closed, None));
+    touch(&tenants, "bob");
+    assert!(tenants.discard("ann"));
+    touch(&tenants, "ann");
+}

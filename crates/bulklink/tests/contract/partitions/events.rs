@@ -1,0 +1,87 @@
+//! What observers of partitions see.
+
+use std::sync::{Arc, Mutex};
+
+use bulklink::{Event, EventHandler, EventKind};
+
+use super::{tenants, touch, touch_each};
+use crate::executor;
+
+type Log = Arc<Mutex<Vec<EventKind>>>;
+
+fn recorder() -> (Log, EventHandler) {
+    let log = Log::default();
+    let inside = Arc::clone(&log);
+    let handler: EventHandler = Arc::new(move |event: &Event| {
+        assert_eq!(&*event.label, "tenants");
+        assert!(!format!("{event:?}").contains("ann"), "no key is shown");
+        inside.lock().expect("no panic").push(event.kind);
+    });
+    (log, handler)
+}
+
+fn taken(log: &Log) -> Vec<EventKind> {
+    std::mem::take(&mut *log.lock().expect("no panic"))
+}
+
+const USED: [EventKind; 2] = [EventKind::Admitted, EventKind::Released];
+
+#[test]
+fn a_handler_hears_of_partitions_that_are_there_and_of_those_to_come() {
+    let executor = executor();
+    let tenants = tenants(&executor, 2);
+    touch(&tenants, "ann");
+    let (log, handler) = recorder();
+    assert!(tenants.add_event_handler(&handler));
+    assert!(!tenants.add_event_handler(&handler), "it is there already");
+    for key in ["ann", "bob", "cid"] {
+        touch(&tenants, key);
+        assert_eq!(taken(&log), USED, "{key}");
+    }
+    assert!(tenants.remove_event_handler(&handler));
+    assert!(!tenants.remove_event_handler(&handler), "it is gone already");
+    touch_each(&tenants, ["cid", "dan"]);
+    assert_eq!(taken(&log), []);
+}
+
+#[test]
+fn a_partition_may_have_handlers_of_its_own_besides() {
+    let executor = executor();
+    let tenants = tenants(&executor, 2);
+    touch_each(&tenants, ["ann", "bob"]);
+    let ((own, handler), (all, for_all)) = (recorder(), recorder());
+    tenants.handle("ann").expect("kept").add_event_handler(&handler);
+    tenants.add_event_handler(&for_all);
+    touch_each(&tenants, ["ann", "bob"]);
+    assert_eq!((taken(&own), taken(&all)), (USED.to_vec(), [USED, USED].concat()));
+    tenants.remove_event_handler(&for_all);
+    touch_each(&tenants, ["ann", "bob"]);
+    assert_eq!((taken(&own), taken(&all)), (USED.to_vec(), vec![]));
+}
+
+#[test]
+fn a_handler_may_use_the_partitions_and_its_panic_is_counted() {
+    let executor = executor();
+    let tenants = tenants(&executor, 2);
+    let inside = tenants.clone();
+    let handler: EventHandler = Arc::new(move |event: &Event| {
+        assert_eq!(inside.status().partitions, 1);
+        assert!(event.kind != EventKind::Released, "on purpose");
+    });
+    tenants.add_event_handler(&handler);
+    touch(&tenants, "ann");
+    assert!(tenants.discard("ann"));
+    assert_eq!(tenants.handler_panics(), 1, "of a partition that is gone, too");
+    tenants.remove_event_handler(&handler);
+}
+
+#[test]
+fn closing_is_told_by_each_partition() {
+    let executor = executor();
+    let tenants = tenants(&executor, 2);
+    touch_each(&tenants, ["ann", "bob"]);
+    let (log, handler) = recorder();
+    tenants.add_event_handler(&handler);
+    tenants.close();
+    assert_eq!(taken(&log), [EventKind::Closed, EventKind::Drained, EventKind::Closed, EventKind::Drained]);
+}

@@ -1,0 +1,154 @@
+//! Keys are foreign code: where it runs, and what its panics break.
+
+use std::cell::{Cell, RefCell};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bulklink::Partitions;
+use bulklink::testing::FakeClock;
+
+use super::{counts, occupancy};
+
+type Keyed = Partitions<Key, FakeClock>;
+
+thread_local! {
+    /// What keys are to call while they are hashed, cloned and dropped.
+    static CALLED: RefCell<Option<Keyed>> = const { RefCell::new(None) };
+    static CLONES: Cell<usize> = const { Cell::new(0) };
+    static PANICS: Cell<Option<What>> = const { Cell::new(None) };
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Hash,
+    Eq,
+    Clone,
+    Drop,
+}
+
+fn happens(what: What) {
+    let called = CALLED.with_borrow(Option::clone);
+    if let Some(keyed) = called.filter(|_| what != What::Eq) {
+        assert!(keyed.status().partitions <= 2, "it would hang if the lock were held");
+    }
+    assert!(PANICS.get() != Some(what), "on purpose");
+}
+
+#[derive(Debug)]
+struct Key(u32);
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        happens(What::Hash);
+        self.0.hash(state);
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        happens(What::Eq);
+        self.0 == other.0
+    }
+}
+
+impl Eq for Key {}
+
+impl Clone for Key {
+    fn clone(&self) -> Self {
+        happens(What::Clone);
+        CLONES.set(CLONES.get() + 1);
+        Key(self.0)
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        happens(What::Drop);
+    }
+}
+
+fn keyed() -> Keyed {
+    let builder = Partitions::builder_on(FakeClock::new(), "keyed").parallelism(1).max_partitions(2);
+    builder.idle_timeout(std::time::Duration::ZERO).build().expect("valid")
+}
+
+#[test]
+fn keys_are_hashed_cloned_and_dropped_outside_the_lock() {
+    let keyed = keyed();
+    CALLED.set(Some(keyed.clone()));
+    for number in 0..5 {
+        drop(keyed.try_slot(&Key(number)).expect("free"));
+    }
+    assert!(keyed.discard(&Key(4)));
+    assert_eq!(keyed.cleanup_idle(), 1);
+    CALLED.set(None);
+    assert_eq!(counts(&keyed.status().totals), [5, 4, 1, 0]);
+}
+
+#[test]
+fn a_key_that_has_a_partition_is_not_cloned() {
+    let keyed = keyed();
+    let key = Key(1);
+    CLONES.set(0);
+    for _ in 0..3 {
+        drop(keyed.try_slot(&key).expect("free"));
+    }
+    assert_eq!(CLONES.get(), 1);
+    let _running = [keyed.try_slot(&key).expect("free"), keyed.try_slot(&Key(2)).expect("free")];
+    keyed.try_slot(&Key(3)).expect_err("no room");
+    assert_eq!(CLONES.get(), 2, "nor is one for which there is no room");
+}
+
+#[test]
+fn whatever_panics_nothing_is_lost() {
+    let keyed = keyed();
+    let (one, two, three) = (Key(1), Key(2), Key(3));
+    let panicking = |what, work: &dyn Fn()| {
+        PANICS.set(Some(what));
+        let panicked = catch_unwind(AssertUnwindSafe(work)).is_err();
+        PANICS.set(None);
+        panicked
+    };
+    let enter = |key: &Key| drop(keyed.try_slot(key));
+    assert!(panicking(What::Hash, &|| enter(&one)));
+    assert!(panicking(What::Clone, &|| enter(&one)));
+    assert_eq!(occupancy(&keyed.status()), (0, 0, 0));
+    for key in [&one, &two] {
+        enter(key);
+    }
+    assert!(panicking(What::Eq, &|| enter(&one)));
+    assert!(panicking(What::Eq, &|| _ = keyed.discard(&two)));
+    assert!(!panicking(What::Drop, &|| enter(&three)), "that of one who makes room is contained");
+    assert!(!panicking(What::Drop, &|| _ = keyed.cleanup_idle()), "and so is that of one cleaned up");
+    assert_eq!((occupancy(&keyed.status()), counts(&keyed.status().totals)), ((0, 0, 0), [3, 3, 0, 0]));
+    for key in [&one, &two, &three] {
+        enter(key);
+    }
+    assert_eq!(occupancy(&keyed.status()), (2, 0, 0));
+}
+
+/// Hashes everything to the same.
+#[derive(Default)]
+struct Constant;
+
+impl Hasher for Constant {
+    fn finish(&self) -> u64 {
+        7
+    }
+
+    fn write(&mut self, _bytes: &[u8]) {}
+}
+
+#[test]
+fn keys_with_the_same_hash_are_told_apart() {
+    let hasher = BuildHasherDefault::<Constant>::default();
+    let builder = Partitions::builder_on(FakeClock::new(), "keyed").parallelism(1).max_partitions(50);
+    let keyed: Partitions<u32, _, _> = builder.hasher(hasher).build().expect("valid");
+    let running: Vec<_> = (0..50).map(|key| keyed.try_slot(&key).expect("free")).collect();
+    assert!((0..50).all(|key| keyed.try_slot(&key).is_err()));
+    drop(running);
+    (50..80).for_each(|key| drop(keyed.try_slot(&key).expect("free")));
+    assert!((0..30).all(|key| keyed.handle(&key).is_none()) && (30..80).all(|key| keyed.handle(&key).is_some()));
+    assert!((30..80).all(|key| keyed.discard(&key)));
+    assert_eq!(keyed.status().partitions, 0);
+}

@@ -1,0 +1,80 @@
+//! Keyed bulkheads: which partition a call gets, how long that is kept, and what is seen of it.
+
+mod admission;
+mod closing;
+mod events;
+mod foreign;
+mod keeping;
+mod seen;
+
+use std::time::Duration;
+
+use bulklink::partitions::{Builder, OwnedSlot, Status, Totals};
+use bulklink::testing::{Executor, FakeClock, Task};
+use bulklink::{Partitions, Reason, Rejection};
+
+use crate::ms;
+
+type Tenants = Partitions<String, FakeClock>;
+type Call = Task<Result<OwnedSlot, Rejection>>;
+
+const IDLE_TIMEOUT: Duration = Duration::from_millis(100);
+
+fn builder(executor: &Executor) -> Builder<String, FakeClock> {
+    Partitions::builder_on(executor.clock(), "tenants")
+}
+
+/// Partitions of one slot and two places to wait each.
+fn tenants(executor: &Executor, max_partitions: usize) -> Tenants {
+    let builder = builder(executor).parallelism(1).waiting_room(2).max_partitions(max_partitions);
+    builder.idle_timeout(IDLE_TIMEOUT).build().expect("valid")
+}
+
+/// A call that waits for a slot as a task of its own, polled once.
+fn call(executor: &mut Executor, tenants: &Tenants, key: &str) -> Call {
+    let call = executor.spawn(tenants.slot_owned(key));
+    executor.run_until_idle();
+    call
+}
+
+fn slot(call: &Call) -> OwnedSlot {
+    call.output().expect("the call has ended").expect("it was admitted")
+}
+
+fn reason(call: &Call) -> Reason {
+    call.output().expect("the call has ended").expect_err("it was rejected").reason()
+}
+
+/// Uses a partition for a moment.
+fn touch(tenants: &Tenants, key: &str) {
+    drop(tenants.try_slot(key).expect("free"));
+}
+
+fn touch_each<const N: usize>(tenants: &Tenants, keys: [&str; N]) {
+    for key in keys {
+        touch(tenants, key);
+    }
+}
+
+fn is_kept(tenants: &Tenants, key: &str) -> bool {
+    tenants.handle(key).is_some()
+}
+
+/// Partitions, those that are active, and leases.
+fn occupancy(status: &Status) -> (usize, usize, u64) {
+    (status.partitions, status.active_partitions, status.leased_operations)
+}
+
+/// Created, evicted, discarded, rejected for the limit.
+fn counts(totals: &Totals) -> [u64; 4] {
+    [totals.created, totals.evicted, totals.discarded, totals.limit_rejected]
+}
+
+#[test]
+fn what_nobody_uses_costs_nothing() {
+    let executor = crate::executor();
+    let status = tenants(&executor, 3).status();
+    assert_eq!((occupancy(&status), counts(&status.totals)), ((0, 0, 0), [0; 4]));
+    assert_eq!((status.each.capacity, status.each.waiting_room, status.limits.max_partitions), (1, 2, 3));
+    assert_eq!(status.limits.idle_timeout, Some(ms(100)));
+}

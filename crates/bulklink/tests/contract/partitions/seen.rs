@@ -1,0 +1,81 @@
+//! What is seen of partitions: figures that belong together, and never a key.
+
+use std::fmt::Debug;
+use std::hash::RandomState;
+use std::panic::UnwindSafe;
+
+use bulklink::partitions::{Builder, OwnedSlot, OwnedSlotFuture, Slot, SlotFuture, Status};
+use bulklink::testing::FakeClock;
+use bulklink::{IntervalError, Partitions, Request};
+use static_assertions::{assert_impl_all, assert_not_impl_any};
+
+use super::{Tenants, builder, tenants, touch};
+use crate::executor;
+
+assert_impl_all!(Tenants: Clone, Send, Sync, Unpin, Debug);
+assert_impl_all!(Partitions<std::rc::Weak<()>, FakeClock>: Clone, Unpin);
+assert_impl_all!(Slot<'static>: Send, Sync, Unpin, UnwindSafe);
+assert_impl_all!(OwnedSlot: Send, Sync, Unpin, UnwindSafe);
+assert_impl_all!(SlotFuture<'static, FakeClock>: Send, Unpin);
+assert_impl_all!(OwnedSlotFuture<FakeClock>: Send, Unpin);
+assert_impl_all!(Builder<String, FakeClock, RandomState>: Clone, Send, Sync);
+assert_impl_all!(Status: Clone, Send, Sync);
+assert_not_impl_any!(Slot<'static>: Clone);
+assert_not_impl_any!(OwnedSlot: Clone);
+
+#[test]
+fn an_executing_future_is_spawnable_and_a_slot_is_five_words() {
+    fn spawnable<T: Send>(_: &T) {}
+    let executor = executor();
+    let tenants = tenants(&executor, 1);
+    spawnable(&tenants.execute("ann", async { 1 }));
+    spawnable(&tenants.execute_fallible("ann", async { Ok::<_, ()>(1) }));
+    assert!(size_of::<Slot<'_>>() <= 40 && size_of::<OwnedSlot>() <= 40);
+}
+
+#[test]
+fn intervals_are_differences() {
+    let executor = executor();
+    let tenants = tenants(&executor, 1);
+    touch(&tenants, "ann");
+    let earlier = tenants.status();
+    touch(&tenants, "ann");
+    let idle = tenants.status();
+    assert!(!idle.since(&earlier).expect("in order").has_activity());
+    let _bob = tenants.try_slot("bob").expect("free");
+    tenants.try_slot("ann").expect_err("no room");
+    let later = tenants.status();
+    assert!(later.number > earlier.number);
+    let totals = later.since(&earlier).expect("in order").totals;
+    assert_eq!((totals.created, totals.evicted, totals.limit_rejected), (1, 1, 1));
+}
+
+#[test]
+fn intervals_refuse_what_does_not_belong_together() {
+    let executor = executor();
+    let (one, other) = (tenants(&executor, 1), tenants(&executor, 1));
+    let (first, second) = (one.status(), one.status());
+    assert!(matches!(first.since(&second), Err(IntervalError::Reversed { earlier: 2, later: 1 })));
+    assert!(matches!(second.since(&other.status()), Err(IntervalError::DifferentInstance { .. })));
+}
+
+#[test]
+fn no_key_is_shown() {
+    let executor = executor();
+    let tenants = builder(&executor).parallelism(1).waiting_room(1).max_partitions(1).build().expect("valid");
+    let waiting = (tenants.slot("secret"), tenants.slot_owned("secret"));
+    let slot = tenants.try_slot("secret").expect("free");
+    let owned = tenants.try_slot_owned("secret").expect_err("taken");
+    let refused = (tenants.slot("other secret"), tenants.slot_owned("other secret"));
+    let rejection = tenants.try_slot("other secret").expect_err("no room");
+    let impossible = tenants.try_slot_with("secret", Request::new().cost(9)).expect_err("no room");
+    let texts = [
+        format!("{tenants:?} {:?}", tenants.status()),
+        format!("{waiting:?} {slot:?} {refused:?}"),
+        format!("{owned} {owned:?} {rejection} {rejection:?} {impossible} {impossible:?}"),
+        format!("{:?} {:?}", tenants.handle("secret"), builder(&executor)),
+    ];
+    for text in texts {
+        assert!(text.contains("tenants") && !text.contains("secret"), "{text}");
+    }
+}

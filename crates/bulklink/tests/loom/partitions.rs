@@ -1,0 +1,181 @@
+//! Partitions are made, make room and are closed while calls come in and leave.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::hash::{BuildHasherDefault, DefaultHasher};
+
+use bulklink::partitions::{OwnedSlot, Slot};
+use bulklink::{Partitions, Reason, Rejection};
+use loom::future::block_on;
+use loom::thread::{self, JoinHandle};
+
+use crate::model::{ByHand, in_every_order};
+
+type Front = Partitions<u8, ByHand, BuildHasherDefault<DefaultHasher>>;
+
+const ANN: u8 = 1;
+const BOB: u8 = 2;
+
+/// Runs the scenario in every order on partitions of one slot and one place to wait each, and returns all that it came to.
+fn explore<O>(max_partitions: usize, scenario: impl Fn(&Front) -> O + Send + Sync + 'static) -> BTreeSet<O>
+where
+    O: Ord + Debug + Send + 'static,
+{
+    explore_up_to(None, max_partitions, scenario)
+}
+
+/// The same without executions in which threads are interrupted more often, for what is too large to be searched whole.
+fn explore_up_to<O>(
+    preemptions: Option<usize>,
+    max_partitions: usize,
+    scenario: impl Fn(&Front) -> O + Send + Sync + 'static,
+) -> BTreeSet<O>
+where
+    O: Ord + Debug + Send + 'static,
+{
+    in_every_order(preemptions, move || {
+        let builder = Partitions::builder_on(ByHand::new(), "loom").parallelism(1).waiting_room(1);
+        let builder = builder.max_partitions(max_partitions).hasher(BuildHasherDefault::default());
+        let partitions = builder.build().expect("sound limits");
+        let outcome = scenario(&partitions);
+        check_settled(&partitions, max_partitions);
+        outcome
+    })
+}
+
+/// What holds whenever all calls have left.
+fn check_settled(partitions: &Front, max_partitions: usize) {
+    let status = partitions.status();
+    let totals = &status.totals;
+    assert_eq!((status.active_partitions, status.leased_operations), (0, 0), "left behind");
+    assert_eq!(totals.created, totals.evicted + totals.discarded + status.partitions as u64);
+    assert!(status.peak_partitions <= max_partitions);
+    assert_eq!([ANN, BOB].iter().filter(|key| partitions.handle(*key).is_some()).count(), status.partitions);
+    if !status.is_closed {
+        drop(partitions.try_slot(&ANN).expect("everyone has left"));
+    }
+}
+
+fn on_a_thread<T: 'static>(partitions: &Front, work: impl FnOnce(&Front) -> T + 'static) -> JoinHandle<T> {
+    let partitions = partitions.clone();
+    thread::spawn(move || work(&partitions))
+}
+
+fn outcome<T>(answer: Result<T, Rejection>) -> &'static str {
+    match answer.map(drop).map_err(|rejection| rejection.reason()) {
+        Ok(()) => "admitted",
+        Err(Reason::Saturated) => "saturated",
+        Err(Reason::PartitionLimit) => "no partition",
+        Err(Reason::Closed) => "closed",
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn try_once(partitions: &Front, key: u8) -> &'static str {
+    outcome::<Slot<'_>>(partitions.try_slot(&key))
+}
+
+#[test]
+fn two_who_need_the_same_partition_share_one() {
+    let outcomes = explore(2, |partitions| {
+        let other = on_a_thread(partitions, |partitions| try_once(partitions, ANN));
+        let outcomes = [try_once(partitions, ANN), other.join().unwrap()];
+        assert_eq!(partitions.status().totals.created, 1);
+        outcomes
+    });
+    let expected = [["admitted", "admitted"], ["admitted", "saturated"], ["saturated", "admitted"]];
+    assert_eq!(outcomes, BTreeSet::from(expected));
+}
+
+#[test]
+fn two_for_whom_there_is_one_place_are_never_both_in() {
+    let outcomes = explore(1, |partitions| {
+        let other = on_a_thread(partitions, |partitions| try_once(partitions, BOB));
+        [try_once(partitions, ANN), other.join().unwrap()]
+    });
+    let expected = [["admitted", "admitted"], ["admitted", "no partition"], ["no partition", "admitted"]];
+    assert_eq!(outcomes, BTreeSet::from(expected));
+}
+
+#[test]
+fn one_that_makes_room_is_not_the_one_that_is_entered() {
+    let outcomes = explore(1, |partitions| {
+        drop(partitions.try_slot(&ANN).unwrap());
+        let newcomer = on_a_thread(partitions, |partitions| try_once(partitions, BOB));
+        let again = partitions.try_slot_owned(&ANN);
+        let seen = again.is_ok().then(|| partitions.handle(&ANN).expect("whoever is in keeps it").status().in_flight);
+        assert!(seen.is_none_or(|in_flight| in_flight == 1));
+        [outcome::<OwnedSlot>(again), newcomer.join().unwrap()]
+    });
+    let expected = [["admitted", "admitted"], ["admitted", "no partition"], ["no partition", "admitted"]];
+    assert_eq!(outcomes, BTreeSet::from(expected));
+}
+
+#[test]
+fn one_that_is_discarded_is_not_the_one_that_is_entered() {
+    let outcomes = explore(1, |partitions| {
+        drop(partitions.try_slot(&ANN).unwrap());
+        let discard = on_a_thread(partitions, |partitions| partitions.discard(&ANN));
+        let entered = partitions.try_slot(&ANN).expect("there is room, either way");
+        assert_eq!(partitions.handle(&ANN).expect("it is in use").status().in_flight, 1);
+        drop(entered);
+        discard.join().unwrap()
+    });
+    assert_eq!(outcomes, BTreeSet::from([false, true]));
+}
+
+#[test]
+fn a_partition_is_made_before_all_is_closed_or_not_at_all() {
+    let outcomes = explore(1, |partitions| {
+        let close = on_a_thread(partitions, Partitions::close);
+        let entered = partitions.try_slot_owned(&ANN);
+        let is_in = entered.is_ok();
+        assert!(close.join().unwrap());
+        assert_eq!(partitions.status().is_drained(), !is_in);
+        assert_eq!(try_once(partitions, ANN), "closed");
+        outcome(entered)
+    });
+    assert_eq!(outcomes, BTreeSet::from(["admitted", "closed"]));
+}
+
+/// Between entering the partition and joining its queue there is a gap.
+#[test]
+fn whoever_is_on_the_way_to_a_queue_when_all_is_closed_is_told() {
+    explore(1, |partitions| {
+        let held = partitions.try_slot_owned(&ANN).unwrap();
+        let close = on_a_thread(partitions, Partitions::close);
+        assert_eq!(block_on(partitions.slot(&ANN)).unwrap_err().reason(), Reason::Closed);
+        assert!(close.join().unwrap());
+        drop(held);
+    });
+}
+
+#[test]
+fn the_end_is_not_missed_by_one_who_begins_to_wait_for_it() {
+    explore(2, |partitions| {
+        let (ann, bob) = (partitions.try_slot_owned(&ANN).unwrap(), partitions.try_slot_owned(&BOB).unwrap());
+        let end = on_a_thread(partitions, move |partitions| {
+            drop(ann);
+            partitions.close();
+        });
+        drop(bob);
+        block_on(partitions.closed());
+        assert!(partitions.status().is_drained());
+        end.join().unwrap();
+    });
+}
+
+#[test]
+fn the_end_comes_with_the_last_of_two_calls() {
+    let preemptions = if cfg!(bulklink_lock_only) { 3 } else { 1 };
+    explore_up_to(Some(preemptions), 1, |partitions| {
+        let held = partitions.try_slot_owned(&ANN).unwrap();
+        let waiting = partitions.slot_owned(&ANN);
+        let first = thread::spawn(move || drop(held));
+        let second = thread::spawn(move || outcome(block_on(waiting)));
+        block_on(partitions.close_and_wait());
+        assert!(partitions.status().is_drained());
+        first.join().unwrap();
+        assert!(["admitted", "closed"].contains(&second.join().unwrap()));
+    });
+}
