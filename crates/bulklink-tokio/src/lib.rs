@@ -101,7 +101,7 @@ pub use bulklink::{
     EventReceiver, Failure, FailureCause, Figures, Finding, FindingCode, Handle, Instant, Interval, IntervalError,
     Invalid, JoinError, JoinHandle, Limits, MemberFailure, OwnedSlot, Panic, Reason, RegisterError, Registry,
     Rejection, ResizeError, Resized, Runtime, Severity, Slot, Snapshot, Spawn, SpawnBlocking, SpawnError, Status,
-    SubmitError, Timer, Totals, TryRecvError,
+    SubmitError, Timer, Totals, TryRecvError, partitions,
 };
 pub use sleep::TokioSleep;
 #[cfg(feature = "tsc")]
@@ -127,6 +127,26 @@ pub type Bulkhead = bulklink::Bulkhead<Tokio>;
 /// # }
 /// ```
 pub type Request = bulklink::Request<tokio::time::Instant>;
+
+/// [`bulklink::Partitions`] on tokio.
+///
+/// ```
+/// use bulklink_tokio::{Partitions, Reason};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let tenants: Partitions<String> = Partitions::builder("tenants")
+///     .parallelism(5)
+///     .waiting_room(20)
+///     .max_partitions(10_000)
+///     .build()?;
+///
+/// let answer = tenants.execute("ann", async { "done" }).await?;
+/// # assert_eq!(answer, "done");
+/// # Ok(())
+/// # }
+/// ```
+pub type Partitions<K, S = partitions::RandomState> = bulklink::Partitions<K, Tokio, S>;
 
 /// A [`bulklink::SlotFuture`] on tokio.
 pub type SlotFuture<'a> = bulklink::SlotFuture<'a, Tokio>;

@@ -34,6 +34,9 @@ pub type Tsc = bulklink::Tsc<Tokio>;
 /// A [`bulklink::Bulkhead`] on [`Tsc`].
 pub type Bulkhead = bulklink::Bulkhead<Tsc>;
 
+/// [`bulklink::Partitions`] on [`Tsc`].
+pub type Partitions<K, S = crate::partitions::RandomState> = bulklink::Partitions<K, Tsc, S>;
+
 /// A [`bulklink::SlotFuture`] on [`Tsc`].
 pub type SlotFuture<'a> = bulklink::SlotFuture<'a, Tsc>;
 
