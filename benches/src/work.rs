@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::hint::black_box;
+use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::sync::Barrier;
 use std::task::{Context, Poll, Waker};
@@ -49,6 +50,16 @@ pub fn repeat<T>(operations: usize, meter: Meter<'_>, call: impl Fn() -> T) {
     meter(&mut || {
         for _ in 0..operations {
             drop(black_box(call()));
+        }
+    });
+}
+
+/// [`repeat`] with the keys, one after the other and over again.
+pub fn repeat_by<T>(keys: Range<u64>, operations: usize, meter: Meter<'_>, call: impl Fn(u64) -> T) {
+    let mut keys = keys.cycle();
+    meter(&mut || {
+        for key in keys.by_ref().take(operations) {
+            drop(black_box(call(key)));
         }
     });
 }

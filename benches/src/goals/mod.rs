@@ -9,6 +9,7 @@ pub(crate) mod hand_off;
 mod limits;
 pub mod memory;
 mod observe;
+mod partitions;
 mod python;
 mod reject;
 mod statistics;
@@ -38,6 +39,7 @@ pub fn all() -> Vec<Goal> {
         limits::goal(),
         flat::goal(),
         observe::goal(),
+        partitions::goal(),
         python::goal(),
         embedded::goal(),
     ]
@@ -73,7 +75,7 @@ mod tests {
     use crate::scene::Pace;
 
     /// What is promised, and how many limits each goal has.
-    const PROMISED: [(&str, usize); 15] = [
+    const PROMISED: [(&str, usize); 16] = [
         ("uncontended", 3),
         ("uncontended-try", 2),
         ("execute", 3),
@@ -87,6 +89,7 @@ mod tests {
         ("limits", 2),
         ("flat", 1),
         ("observe", 2),
+        ("partitions", 3),
         ("python", 2),
         ("embedded", 2),
     ];

@@ -20,7 +20,8 @@ pub(crate) fn goal() -> Goal {
     Goal { id: "uncontended-try", rows }
 }
 
-fn try_slot() -> Scene {
+/// Ours; other goals compare themselves with it.
+pub(crate) fn try_slot() -> Scene {
     Scene::new("uncontended-try/try_slot", |operations, meter| {
         let bulkhead = bulkhead(CAPACITY);
         repeat(operations, meter, || bulkhead.try_slot().permit());
