@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use bulklink_core::{Collected, Entry, Event, Gate, Grant, Instant, Limits, Request, Snapshot, Ticket};
+use bulklink_core::{Collected, Entry, Event, Gate, Grant, Instant, Request, Ticket};
+use serde_json::{Map, Value};
 
 use crate::subject::{self, Subject};
-use crate::trace::Enter;
+use crate::trace::{Config, Enter};
+use crate::words::{self, Kind};
 
 pub struct GateSubject {
     gate: Gate<usize>,
@@ -16,6 +18,10 @@ pub struct GateSubject {
 }
 
 impl GateSubject {
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.gate.next_deadline()
+    }
+
     /// Steps 2 and 3 of the gate's contract, and the woken look at what became of them.
     fn settle(&mut self) {
         self.hand_over();
@@ -57,8 +63,8 @@ impl GateSubject {
 }
 
 impl Subject for GateSubject {
-    fn new(limits: Limits) -> Self {
-        let mut gate = Gate::new(limits).expect("the traces' limits are valid");
+    fn new(config: &Config) -> Self {
+        let mut gate = Gate::new(subject::limits(config)).expect("the traces' limits are valid");
         gate.observe(true);
         let (tickets, grants) = (BTreeMap::new(), BTreeMap::new());
         GateSubject { gate, now: subject::instant(0), tickets, grants, changed: vec![] }
@@ -123,7 +129,7 @@ impl Subject for GateSubject {
         std::mem::take(&mut self.changed)
     }
 
-    fn snapshot(&mut self) -> Snapshot {
-        self.gate.snapshot()
+    fn status(&mut self, kind: Kind) -> Map<String, Value> {
+        words::status(kind, &self.gate.snapshot())
     }
 }

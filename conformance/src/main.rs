@@ -1,10 +1,12 @@
-//! Replays recorded traces of the Python reference against the gate and against the async front.
+//! Replays recorded traces of the Python reference against the bare gates and against the async front.
 //!
 //! `bulklink-conformance [DIR]` replays every `*.jsonl` of a folder, by default the project's own copy, and ends with
 //! `conformance: T traces, S steps, D differences`. It exits with 1 if there was a difference.
 
+mod calls;
 mod front;
 mod gate;
+mod partitioned;
 mod replay;
 mod subject;
 mod trace;
@@ -17,6 +19,7 @@ use std::{env, fs};
 
 use front::FrontSubject;
 use gate::GateSubject;
+use partitioned::{PartitionedGates, PartitionsFront};
 use serde_json::Value;
 use trace::Trace;
 use words::Kind;
@@ -69,8 +72,13 @@ impl Tally {
         match parse(line) {
             Ok((kind, trace)) => {
                 self.steps += trace.steps.len();
-                self.replay_against::<GateSubject>("gate", place, kind, &trace);
-                self.replay_against::<FrontSubject>("front", place, kind, &trace);
+                if kind == Kind::Partitioned {
+                    self.replay_against::<PartitionedGates>("account and gates", place, kind, &trace);
+                    self.replay_against::<PartitionsFront>("front", place, kind, &trace);
+                } else {
+                    self.replay_against::<GateSubject>("gate", place, kind, &trace);
+                    self.replay_against::<FrontSubject>("front", place, kind, &trace);
+                }
             }
             Err(error) => self.differ(place, &error),
         }
@@ -94,7 +102,8 @@ fn parse(line: &str) -> Result<(Kind, Trace), String> {
     let kind = match value["kind"].as_str() {
         Some("plain") => Kind::Plain,
         Some("weighted") => Kind::Weighted,
-        other => return Err(format!("expected a trace of kind plain or weighted\n  got {other:?}")),
+        Some("partitioned") => Kind::Partitioned,
+        other => return Err(format!("expected a trace of kind plain, weighted or partitioned\n  got {other:?}")),
     };
     let trace = serde_json::from_value(value).map_err(|error| error.to_string())?;
     Ok((kind, trace))

@@ -25,7 +25,7 @@ impl fmt::Display for Difference {
 }
 
 pub fn replay<S: Subject>(kind: Kind, trace: &Trace) -> Vec<Difference> {
-    let subject = S::new(subject::limits(&trace.config));
+    let subject = S::new(&trace.config);
     let mut replay = Replay { kind, subject, status: Map::new(), step: 0, differences: vec![] };
     for (number, step) in trace.steps.iter().enumerate() {
         replay.step = number;
@@ -66,6 +66,14 @@ impl<S: Subject> Replay<S> {
                 self.compare("result of resize", json!(result), json!(got));
             }
             Op::Close => self.subject.close(),
+            Op::CleanupIdle { removed } => {
+                let got = self.subject.cleanup_idle();
+                self.compare("removed by cleanup_idle", json!(removed), json!(got));
+            }
+            Op::Discard { partition, removed } => {
+                let got = self.subject.discard(partition);
+                self.compare("removed by discard", json!(removed), json!(got));
+            }
             Op::Advance => {}
         }
     }
@@ -85,7 +93,7 @@ impl<S: Subject> Replay<S> {
 
     fn compare_status(&mut self, changed: &Map<String, Value>) {
         self.status.extend(changed.clone());
-        let mut got = words::status(self.kind, &self.subject.snapshot());
+        let mut got = self.subject.status(self.kind);
         got.retain(|field, _| self.status.contains_key(field));
         self.compare("status", Value::Object(self.status.clone()), Value::Object(got));
     }

@@ -2,28 +2,52 @@
 
 use std::time::Duration;
 
-use bulklink_core::{Event, Instant, Limits, Reason, Rejection, ResizeError, Resized, Snapshot};
+use bulklink_core::{Event, Instant, Limits, Reason, Rejection, ResizeError, Resized, partitions};
+use serde_json::{Map, Value};
 
 use crate::trace::{Config, Enter, Mode};
+use crate::words::Kind;
 
-/// Whatever admits: the bare gate, or the async front over it.
+/// Whatever admits: gates, or the async front over them, one or many.
 pub trait Subject: Sized {
-    fn new(limits: Limits) -> Self;
+    fn new(config: &Config) -> Self;
     /// Lets time pass, stopping at every deadline on the way, with all tasks run to idle there.
     fn pass_time(&mut self, to: Instant);
     fn enter(&mut self, enter: &Enter, now: Instant);
     fn release(&mut self, id: usize);
     fn cancel(&mut self, id: usize);
-    /// The operation `id` ends, and the waiting call that its slot goes to is dropped before it runs.
-    fn release_then_cancel(&mut self, id: usize, cancel: usize);
-    fn resize(&mut self, to: usize) -> &'static str;
     fn close(&mut self);
-    /// The events since the last call.
-    fn events(&mut self) -> Vec<Event>;
     /// The calls whose state changed since the last call, with that state, in the words of the traces.
     fn outcomes(&mut self) -> Vec<(usize, &'static str)>;
-    fn snapshot(&mut self) -> Snapshot;
+    /// All figures, in the words of the traces.
+    fn status(&mut self, kind: Kind) -> Map<String, Value>;
+
+    /// The operation `id` ends, and the waiting call that its slot goes to is dropped before it runs.
+    fn release_then_cancel(&mut self, _id: usize, _cancel: usize) {
+        unreachable!("{NO_SUCH_STEP}")
+    }
+
+    fn resize(&mut self, _to: usize) -> &'static str {
+        unreachable!("{NO_SUCH_STEP}")
+    }
+
+    /// How many partitions were dropped.
+    fn cleanup_idle(&mut self) -> usize {
+        unreachable!("{NO_SUCH_STEP}")
+    }
+
+    /// Whether the partition was dropped.
+    fn discard(&mut self, _partition: &str) -> bool {
+        unreachable!("{NO_SUCH_STEP}")
+    }
+
+    /// The events since the last call.
+    fn events(&mut self) -> Vec<Event> {
+        vec![]
+    }
 }
+
+const NO_SUCH_STEP: &str = "not a step of this kind of trace";
 
 /// Where the traces' time 0 lies. Some deadlines lie before it.
 const START: Duration = Duration::from_hours(1);
@@ -42,6 +66,11 @@ pub fn deadline(millis: i64) -> Instant {
 pub fn limits(config: &Config) -> Limits {
     let wait_limit = config.wait_limit_ms.map(Duration::from_millis);
     Limits { capacity: config.capacity, waiting_room: config.waiting_room, wait_limit }
+}
+
+pub fn partition_limits(config: &Config) -> partitions::Limits {
+    let idle_timeout = config.idle_timeout_us.map(Duration::from_micros);
+    partitions::Limits { max_partitions: config.max_partitions, idle_timeout }
 }
 
 pub fn outcome(rejection: &Rejection) -> &'static str {

@@ -10,12 +10,16 @@ pub struct Trace {
     pub steps: Vec<Step>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct Config {
     #[serde(alias = "parallelism")]
     pub capacity: usize,
     pub waiting_room: usize,
     pub wait_limit_ms: Option<u64>,
+    /// For partitions only.
+    #[serde(default)]
+    pub max_partitions: usize,
+    pub idle_timeout_us: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -35,6 +39,8 @@ pub enum Op {
     ReleaseThenCancel { id: usize, cancel: usize },
     Resize { to: usize, result: String },
     Close,
+    CleanupIdle { removed: usize },
+    Discard { partition: String, removed: bool },
     Advance,
 }
 
@@ -43,6 +49,8 @@ pub struct Enter {
     pub id: usize,
     #[serde(default = "one")]
     pub cost: usize,
+    #[serde(default)]
+    pub partition: String,
     #[serde(flatten)]
     pub mode: Mode,
 }
@@ -56,12 +64,14 @@ pub enum Mode {
     Before { before_ms: i64 },
 }
 
-/// What the reference did. The states of calls and the status list only what changed.
+/// What the reference did. The states of calls and the status list only what changed; of partitions, no events were recorded.
 #[derive(Debug, Deserialize)]
 pub struct Expect {
     pub outcomes: Map<String, Value>,
     pub status: Map<String, Value>,
+    #[serde(default)]
     pub elapsed_events: Vec<Value>,
+    #[serde(default)]
     pub events: Vec<Value>,
 }
 

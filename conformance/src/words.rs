@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use bulklink_core::{Event, EventKind, Snapshot};
+use bulklink_core::{Event, EventKind, Limits, Snapshot, partitions};
 use serde_json::{Map, Value, json};
 
-/// The two vocabularies of the reference: it has one class for plain bulkheads and one for weighted ones.
+/// The vocabularies of the reference: it has one class for plain bulkheads, one for weighted ones, and one for partitions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Plain,
     Weighted,
+    Partitioned,
 }
 
 /// Makes our events read as the reference would have stamped them.
@@ -43,7 +44,7 @@ pub fn event(kind: Kind, event: &Event) -> Value {
     });
     let capacity = event.figures.capacity();
     match kind {
-        Kind::Plain => {
+        Kind::Plain | Kind::Partitioned => {
             words["parallelism"] = json!(capacity);
             words["previous_parallelism"] = json!(event.previous_capacity);
         }
@@ -77,7 +78,7 @@ fn event_kind(kind: EventKind) -> &'static str {
 pub fn status(kind: Kind, snapshot: &Snapshot) -> Map<String, Value> {
     let mut words = common_status(snapshot);
     words.extend(match kind {
-        Kind::Plain => plain_status(snapshot),
+        Kind::Plain | Kind::Partitioned => plain_status(snapshot),
         Kind::Weighted => weighted_status(snapshot),
     });
     words
@@ -130,6 +131,26 @@ fn weighted_status(s: &Snapshot) -> Map<String, Value> {
         "finished_units_total": t.finished_units,
         "peak_used": s.peak_in_use,
         "peak_waiting_units": s.peak_waiting_units,
+    }))
+}
+
+/// Those of all partitions together, each of which began with `each`.
+pub fn partitions_status(s: &partitions::Snapshot, each: &Limits) -> Map<String, Value> {
+    let t = &s.totals;
+    object(json!({
+        "parallelism": each.capacity,
+        "waiting_room": each.waiting_room,
+        "max_partitions": s.limits.max_partitions,
+        "partition_count": s.partitions,
+        "active_partitions": s.active_partitions,
+        "leased_operations": s.leased_operations,
+        "created_total": t.created,
+        "evicted_total": t.evicted,
+        "discarded_total": t.discarded,
+        "limit_rejected_total": t.limit_rejected,
+        "peak_partitions": s.peak_partitions,
+        "peak_leased_operations": s.peak_leased_operations,
+        "is_closed": s.is_closed,
     }))
 }
 

@@ -62,6 +62,12 @@ impl<P> Partitions<P> {
         &self.kept[id.0].content
     }
 
+    /// What a partition holds, to be worked with.
+    #[inline]
+    pub fn get_mut(&mut self, id: Id) -> &mut P {
+        &mut self.kept[id.0].content
+    }
+
     /// A lease of one that is kept.
     ///
     /// # Errors

@@ -1,0 +1,71 @@
+//! The async front: partitions by key, in the time of the fake clock.
+
+use bulklink::partitions::OwnedSlot;
+use bulklink::testing::FakeClock;
+use bulklink::{Partitions, Request};
+use bulklink_core::Instant;
+use serde_json::{Map, Value};
+
+use crate::calls::Calls;
+use crate::subject::{self, Subject};
+use crate::trace::{Config, Enter};
+use crate::words::{self, Kind};
+
+pub struct PartitionsFront {
+    calls: Calls<OwnedSlot>,
+    partitions: Partitions<String, FakeClock>,
+}
+
+impl Subject for PartitionsFront {
+    fn new(config: &Config) -> Self {
+        let (calls, each, limits) = (Calls::new(), subject::limits(config), subject::partition_limits(config));
+        let builder = Partitions::builder_on(calls.clock(), "trace").parallelism(each.capacity);
+        let mut builder = builder.waiting_room(each.waiting_room).max_partitions(limits.max_partitions);
+        if let Some(limit) = each.wait_limit {
+            builder = builder.wait_limit(limit);
+        }
+        if let Some(timeout) = limits.idle_timeout {
+            builder = builder.idle_timeout(timeout);
+        }
+        PartitionsFront { calls, partitions: builder.build().expect("the traces' limits are valid") }
+    }
+
+    fn pass_time(&mut self, to: Instant) {
+        self.calls.pass_time(to);
+    }
+
+    fn enter(&mut self, enter: &Enter, _now: Instant) {
+        let request = subject::ask(enter, Request::new(), Request::now, Request::within, Request::before);
+        self.calls.enter(enter.id, self.partitions.slot_owned_with(enter.partition.as_str(), request));
+    }
+
+    fn release(&mut self, id: usize) {
+        self.calls.release(id);
+    }
+
+    fn cancel(&mut self, id: usize) {
+        self.calls.cancel(id);
+    }
+
+    fn close(&mut self) {
+        self.partitions.close();
+        self.calls.settle();
+    }
+
+    fn cleanup_idle(&mut self) -> usize {
+        self.partitions.cleanup_idle()
+    }
+
+    fn discard(&mut self, partition: &str) -> bool {
+        self.partitions.discard(partition)
+    }
+
+    fn outcomes(&mut self) -> Vec<(usize, &'static str)> {
+        self.calls.outcomes()
+    }
+
+    fn status(&mut self, _kind: Kind) -> Map<String, Value> {
+        let status = self.partitions.status();
+        words::partitions_status(&status, &status.each)
+    }
+}
