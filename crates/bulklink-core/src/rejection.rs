@@ -86,7 +86,8 @@ impl Rejection {
         self.reason
     }
 
-    /// The gate's occupancy right after this rejection.
+    /// The gate's occupancy right after this rejection. In one after closing, an operation that a [`Word`](crate::Word) admitted
+    /// and that is just being given back may have left already.
     #[must_use]
     pub const fn figures(&self) -> Figures {
         self.figures

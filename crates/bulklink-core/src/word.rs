@@ -44,7 +44,7 @@ const UNIT_BITS: u32 = 18;
 const COUNT_BITS: u32 = if cfg!(bulklink_loom) { 1 } else { 12 };
 
 const OFFERED: u32 = UNIT_BITS;
-/// In flight and offered make up the capacity; and if the word is held, the waiting room is full.
+/// In flight and offered make up the capacity; and if the word is held and not closed, the waiting room is full.
 pub(crate) const COMPLETE: u64 = 1 << 36;
 /// A hint that whoever comes will need the time.
 pub(crate) const TIMED: u64 = 1 << 37;
@@ -58,6 +58,8 @@ pub(crate) const HELD: u64 = 1 << 63;
 const UNITS: u64 = (1 << UNIT_BITS) - 1;
 const COUNTS: u64 = (1 << COUNT_BITS) - 1;
 const ONE_OFFERED: u64 = 1 << OFFERED;
+/// Whoever was admitted by a word that was held since can add to it once, and they stay below the flags.
+const _: () = assert!(UNITS * Word::RELEASE < COMPLETE);
 const ONE_REJECTED: u64 = 1 << REJECTED;
 /// When this one of their bits is set, it is time to count them elsewhere.
 const MANY_REJECTED: u64 = 1 << (REJECTED + COUNT_BITS - 1);
@@ -72,7 +74,7 @@ impl Word {
     /// The largest capacity that a word holds.
     pub const MAX_CAPACITY: usize = (1 << UNIT_BITS) - 1;
 
-    /// The word of these bits, to be had from [`to_bits`](Word::to_bits) only.
+    /// The word of these bits, to be had from [`to_bits`](Word::to_bits), and from additions of [`RELEASE`](Word::RELEASE) to those.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Word(bits)
@@ -95,12 +97,14 @@ impl Word {
         Some((after, Grant::BY_WORD))
     }
 
-    /// What the end of an operation adds to the bits of whatever word it meets: that takes no look at it first.
+    /// What the end of an operation that was [admitted by a word](Grant::is_by_word) adds to the bits of whatever word it meets:
+    /// that takes no look at it first. One that the gate admitted looks first, and adds only to a word that is not held.
     pub const RELEASE: u64 = ONE_OFFERED - 1;
 
     /// Whether adding [`RELEASE`](Word::RELEASE) to this word has ended the operation; who published it has seen to it that every
     /// live grant is of one unit. If not, the gate has to be told, and the word is none the worse: what a held one says of units
-    /// is read by those only who are turned away, and to them the operation has ended.
+    /// is read by those only who are turned away, and to them the operation has ended. The gate publishes again once it has been told,
+    /// and each grant adds once to a word, so no more is added than fits.
     #[inline]
     #[must_use]
     pub const fn has_released(self, _grant: &Grant) -> bool {

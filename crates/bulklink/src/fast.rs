@@ -1,4 +1,4 @@
-//! The gate's word, shared: applied by compare-and-swap, and taken away by whoever works with the gate.
+//! The gate's word, shared: applied by compare-and-swap and by addition, and taken away by whoever works with the gate.
 
 use bulklink_core::{Grant, Refusal, Request, Word};
 
@@ -74,8 +74,8 @@ mod imp {
             is_live.then(|| Word::from_bits(self.0.swap(Word::GATE.to_bits(), Ordering::Acquire)))
         }
 
-        /// Puts the gate's word in place, after [`take`](FastPath::take). Under the lock only. Whoever releases and meets a held word
-        /// comes here with the grant, so what that left in the word is gone soon.
+        /// Puts the gate's word in place, after [`take`](FastPath::take). Under the lock only. What releases have added to a
+        /// held word is gone by that: they come here themselves, unless the word has come to life and was replaced before.
         #[inline]
         pub(crate) fn put(&self, word: Word) {
             if self.peek() != word {

@@ -117,7 +117,7 @@ impl Rejection {
         &self.by.label
     }
 
-    /// The bulkhead's occupancy at that moment. Where [`partitions`](Rejection::partitions) turned the call away, that of a partition as
+    /// The bulkhead's occupancy at that moment; after closing, without those who are giving their slots back just then. Where [`partitions`](Rejection::partitions) turned the call away, that of a partition as
     /// it is made.
     #[must_use]
     pub fn figures(&self) -> Figures {

@@ -97,7 +97,7 @@ fn it_releases_and_changes_nothing_else() {
 }
 
 #[test]
-fn a_held_word_is_none_the_worse_for_any_number_of_releases() {
+fn a_held_word_is_none_the_worse_for_all_releases_that_it_can_meet() {
     let asks = [Request::new(), Request::new().now()];
     for f in all().into_iter().filter(|f| f.held && (f.complete || f.in_flight + f.offered == 0)) {
         // One that says nothing of units may meet more releases than it says are in flight.
@@ -107,6 +107,7 @@ fn a_held_word_is_none_the_worse_for_any_number_of_releases() {
             let flags_and_counts = |word: Word| Fields { in_flight: 0, offered: 0, ..fields(word) };
             assert_eq!(flags_and_counts(worn), flags_and_counts(word(f)), "{f:?} after {releases}");
             assert!(worn.acquire().is_none() && !worn.has_released(&Grant::BY_WORD));
+            assert!(worn.decide().is_none_or(|(after, decided)| decided.is_err() && after.is_held()));
             for (ask, room) in asks.iter().flat_map(|ask| [(ask, 0), (ask, 7)]) {
                 let [after, before] =
                     [worn, word(f)].map(|word| word.turn_away(ask, room).map(|(_, it)| it.rejection(room)));
