@@ -22,6 +22,7 @@ size_probe::keep!(
     Gate::<Waiter>::deadline,
     Gate::<Waiter>::collect,
     Gate::<Waiter>::release,
+    Gate::<Waiter>::abandon,
     Gate::<Waiter>::cancel,
     Gate::<Waiter>::cancel_untimed,
     Gate::<Waiter>::resize,
