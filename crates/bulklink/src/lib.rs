@@ -64,8 +64,9 @@
 //!
 //! # The clock
 //!
-//! It is the runtime's. With the feature `tsc`, `Tsc` wraps a runtime and measures by the processor's counter instead, which costs
-//! less to read. Without measured waits ([`Builder::measure_waits`]), only limits and deadlines need a clock.
+//! It is the runtime's; `StdClock` serves adapters of runtimes that have none of their own. With the feature `tsc`, `Tsc` wraps
+//! a runtime and measures by the processor's counter instead, which costs less to read. Without measured waits
+//! ([`Builder::measure_waits`]), only limits and deadlines need a clock.
 //!
 //! # Without std
 //!
@@ -112,6 +113,8 @@ mod runtime;
 mod shared;
 mod slot;
 mod status;
+#[cfg(feature = "std")]
+mod std_clock;
 mod submit;
 mod sync;
 pub mod testing;
@@ -142,6 +145,8 @@ pub use request::Request;
 pub use runtime::{Clock, Runtime, Spawn, SpawnBlocking, SpawnError, Timer};
 pub use slot::{OwnedSlot, Slot};
 pub use status::Status;
+#[cfg(feature = "std")]
+pub use std_clock::StdClock;
 pub use submit::{CancelOnDrop, JoinError, JoinHandle, Panic, SubmitError};
 #[cfg(feature = "tsc")]
 pub use tsc::Tsc;
