@@ -23,35 +23,6 @@ fn outside_of_a_runtime_limits_and_deadlines_hold() {
     }
 }
 
-#[tokio::test]
-async fn threads_of_the_pool_and_tasks_stand_in_one_line() {
-    let bulkhead = bulkhead();
-    let running = bulkhead.slot().await.expect("free");
-    let (sender, mut came) = tokio::sync::mpsc::unbounded_channel();
-    for number in 0..6 {
-        let (bulkhead, sender) = (bulkhead.clone(), sender.clone());
-        let queued = bulkhead.status().waiting;
-        if number % 2 == 0 {
-            tokio::task::spawn_blocking({
-                let bulkhead = bulkhead.clone();
-                move || bulkhead.blocking().execute(|| sender.send(number))
-            });
-        } else {
-            tokio::spawn({
-                let bulkhead = bulkhead.clone();
-                async move { bulkhead.execute(async { sender.send(number) }).await }
-            });
-        }
-        while bulkhead.status().waiting == queued {
-            tokio::task::yield_now().await;
-        }
-    }
-    drop((running, sender));
-    for number in 0..6 {
-        assert_eq!(came.recv().await, Some(number));
-    }
-}
-
 /// The pool's threads see the time of their runtime, which stands still for as long as they run.
 #[tokio::test(start_paused = true)]
 async fn a_thread_of_the_pool_expires_in_paused_time() {

@@ -66,21 +66,6 @@ fn a_runtime_that_dies_gives_back_its_slots_and_places() {
 }
 
 #[test]
-fn a_wait_that_began_on_a_runtime_now_gone_ends_on_the_next() {
-    let shared = bulkhead();
-    let _running = shared.try_slot().expect("it was free");
-    let mut waiting = Box::pin(shared.slot());
-    let first = real();
-    first.block_on(async {
-        let polled = waiting.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        assert!(polled.is_pending());
-    });
-    drop(first);
-    let rejection = real().block_on(waiting).expect_err("its time runs out");
-    assert_eq!(rejection.reason(), Reason::Expired);
-}
-
-#[test]
 fn a_limit_outside_of_a_runtime_panics_and_leaks_nothing() {
     let shared = bulkhead();
     let running = shared.try_slot().expect("it was free");
@@ -106,19 +91,9 @@ fn without_a_limit_no_runtime_is_needed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deadline_before_the_anchor_or_past_all_ends_does_not_overflow() {
+async fn a_deadline_before_the_anchor_does_not_overflow() {
     let shared = bulkhead();
     let past = tokio::time::Instant::now() - LIMIT;
     let rejection = shared.slot_with(Request::new().before(past)).await.expect_err("it is past");
     assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(Duration::ZERO)));
-    let unlimited =
-        Bulkhead::builder("patient").parallelism(1).waiting_room(2).wait_limit(Duration::MAX).build().expect("valid");
-    let running = unlimited.slot().await.expect("it was free");
-    let waiting = tokio::spawn({
-        let unlimited = unlimited.clone();
-        async move { unlimited.slot_with(Request::new().within(Duration::from_secs(u64::MAX / 2))).await.map(drop) }
-    });
-    tokio::time::sleep(HOUR).await;
-    drop(running);
-    assert!(waiting.await.expect("no panic").is_ok());
 }

@@ -1,9 +1,8 @@
-//! Operations handed over to real runtimes, which run them, are busy, and end.
+//! Operations handed over to runtimes of tokio that are absent, have ended, or end meanwhile. What holds on every runtime is in the
+//! contract.
 
 use std::future::pending;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
-use std::thread;
 use std::time::Duration;
 
 use bulklink_tokio::{Bulkhead, JoinError, JoinHandle, Reason, Request, SubmitError};
@@ -33,37 +32,6 @@ fn settled(bulkhead: &Bulkhead) {
 
 fn is_lost<T>(handle: JoinHandle<T>) -> bool {
     matches!(handle.join(), Err(JoinError::Lost))
-}
-
-/// Waits for what another thread does.
-fn until(mut holds: impl FnMut() -> bool) {
-    while !holds() {
-        thread::yield_now();
-    }
-}
-
-async fn bursts() {
-    let bulkhead = bulkhead(3, 5);
-    for round in 0..300 {
-        let burst: Vec<_> = (0..8)
-            .map(|number| match (round + number) % 2 {
-                0 => bulkhead.submit(yield_now()).expect("it fits"),
-                _ => bulkhead.submit_blocking(|| ()).expect("it fits"),
-            })
-            .collect();
-        for handle in burst {
-            handle.await.expect("it ran");
-        }
-    }
-    assert_eq!(bulkhead.status().totals.finished, 2400);
-    settled(&bulkhead);
-}
-
-#[test]
-fn a_burst_of_exactly_what_fits_is_never_turned_away() {
-    one_thread().block_on(bursts());
-    let runtime = many_threads();
-    runtime.block_on(async { tokio::spawn(bursts()).await.expect("no panic") });
 }
 
 /// Nothing has run yet when the last one comes.
@@ -189,86 +157,4 @@ fn a_closure_outlives_its_handle_and_its_runtime_and_keeps_its_slot() {
     };
     assert_eq!((bulkhead.status().totals.finished, bulkhead.status().totals.abandoned), (1 + ran, 1 - ran));
     settled(&bulkhead);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_closure_whose_handle_is_dropped_keeps_its_slot() {
-    let bulkhead = bulkhead(1, 1);
-    let (end, may_end) = mpsc::channel::<()>();
-    drop(bulkhead.submit_blocking(move || may_end.recv()).expect("free"));
-    let next = bulkhead.submit(async { 5 }).expect("there is room");
-    for _ in 0..100 {
-        yield_now().await;
-    }
-    assert!(!next.is_finished() && bulkhead.status().in_flight == 1);
-    end.send(()).expect("it waits");
-    assert_eq!(next.await.expect("its turn"), 5);
-    settled(&bulkhead);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn panics_come_through_the_handle() {
-    let bulkhead = bulkhead(1, 1);
-    let task = bulkhead.submit(async { panic!("on purpose") }).expect("free");
-    let closure = bulkhead.submit_blocking(|| panic!("on purpose")).expect("there is room");
-    for handle in [task, closure] {
-        let handle: JoinHandle<()> = handle;
-        let Err(JoinError::Panicked(panic)) = handle.await else { panic!("it panicked") };
-        assert_eq!(panic.message().as_deref(), Some("on purpose"));
-    }
-    settled(&bulkhead);
-}
-
-/// From several threads at once, with a third given up at some time, and everything adds up.
-#[test]
-fn thousands_of_operations_from_many_threads() {
-    const THREADS: usize = 4;
-    const ROUNDS: usize = 1_000;
-    let runtime = many_threads();
-    let bulkhead = bulkhead(3, THREADS * ROUNDS);
-    let (running, ran) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let (running, ran) = (Arc::new(running), Arc::new(ran));
-    let cancelled: usize = thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS)
-            .map(|_| {
-                scope.spawn(|| {
-                    let _here = runtime.enter();
-                    (0..ROUNDS).filter(|&round| submit_one(&bulkhead, &running, &ran, round)).count()
-                })
-            })
-            .collect();
-        threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
-    });
-    bulkhead.close();
-    bulkhead.blocking().closed();
-    until(|| bulkhead.status().totals.settled_waiting() == bulkhead.status().totals.queued);
-    let status = bulkhead.status();
-    let never = status.totals.abandoned + status.totals.cancelled + status.totals.closed_while_waiting;
-    assert!(status.peak_in_flight <= 3 && never >= cancelled as u64);
-    assert_eq!(status.totals.finished + never, (THREADS * ROUNDS) as u64);
-    settled(&bulkhead);
-}
-
-/// Whether it was given up before it began.
-fn submit_one(bulkhead: &Bulkhead, running: &Arc<AtomicUsize>, ran: &Arc<AtomicUsize>, round: usize) -> bool {
-    let (running, ran) = (Arc::clone(running), Arc::clone(ran));
-    let work = move || {
-        assert!(running.fetch_add(1, SeqCst) < 3, "over the limit");
-        ran.fetch_add(1, SeqCst);
-        running.fetch_sub(1, SeqCst);
-    };
-    let handle = if round % 5 == 0 {
-        bulkhead.submit_blocking(work)
-    } else {
-        bulkhead.submit(async move {
-            work();
-            yield_now().await;
-        })
-    };
-    let handle = handle.expect("there is room for all");
-    match round % 3 {
-        0 => handle.cancel(),
-        1 => handle.join().map(|()| false).expect("it ran"),
-        _ => false,
-    }
 }

@@ -1,0 +1,45 @@
+//! Beside the suite, for runtimes whose timers do not depend on an executor.
+
+use std::future::poll_fn;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::task::Poll;
+
+use bulklink::{Reason, Request};
+use futures_util::FutureExt;
+
+use crate::Harness;
+use crate::scene::{LIMIT, LONG, play};
+
+/// While tasks keep all `threads` of the executor to themselves, limits pass for those who wait in a `block_on`.
+///
+/// # Panics
+///
+/// If they do not.
+pub fn a_busy_executor_stalls_no_limit_elsewhere<H: Harness>(threads: usize) {
+    play::<H>(
+        |limits| limits.parallelism(1).waiting_room(threads + 1),
+        async |scene| {
+            let _running = scene.bulkhead.slot().await.expect("free");
+            let busy = (0..threads).map(|_| {
+                let (blocks, blocked) = channel();
+                let (end, ended) = channel::<()>();
+                let bulkhead = scene.bulkhead.clone();
+                let task = scene.spawn(async move {
+                    let mut held = bulkhead.slot_owned_with(Request::new().within(LIMIT / 2));
+                    assert!(poll_fn(|context| Poll::Ready(held.poll_unpin(context).is_pending())).await);
+                    blocks.send(()).expect("the test goes on");
+                    assert_eq!(ended.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "held up");
+                });
+                blocked.recv_timeout(LONG).expect("it has a thread");
+                (task, end)
+            });
+            let busy: Vec<_> = busy.collect();
+            let rejection = scene.bulkhead.slot_with(Request::new().within(LIMIT)).await.expect_err("taken");
+            assert_eq!(rejection.reason(), Reason::Expired);
+            for (task, end) in busy {
+                drop(end);
+                task.await;
+            }
+        },
+    );
+}

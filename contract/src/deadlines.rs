@@ -1,0 +1,149 @@
+//! Limits and deadlines, by the runtime's own clock and timers. That they do not pass early is asserted; how late they pass is not.
+
+use std::time::Duration;
+
+use bulklink::{Clock, Reason, Rejection, Request};
+
+use crate::Harness;
+use crate::scene::{LIMIT, LONG, play, sleep};
+
+fn is_expired(rejection: &Rejection, limit: Duration) {
+    assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(limit)), "{rejection}");
+    assert!(rejection.waited() >= limit, "{rejection}");
+}
+
+pub(crate) fn a_limit_passes<H: Harness>() {
+    play::<H>(
+        |limits| limits.parallelism(1).waiting_room(5).wait_limit(LIMIT),
+        async |scene| {
+            let _running = scene.bulkhead.slot().await.expect("free");
+            let (outcome, took) = scene.timed(scene.bulkhead.slot()).await;
+            is_expired(&outcome.expect_err("taken"), LIMIT);
+            assert!(took >= LIMIT, "{took:?}");
+            let own = scene.bulkhead.slot_with(Request::new().within(LIMIT / 2)).await;
+            is_expired(&own.expect_err("taken"), LIMIT / 2);
+            let longer = scene.spawn(scene.bulkhead.slot_owned_with(Request::new().within(LONG))).await;
+            is_expired(&longer.expect_err("taken"), LIMIT);
+            assert_eq!(scene.bulkhead.status().totals.expired, 3);
+        },
+    );
+}
+
+pub(crate) fn a_deadline_passes<H: Harness>() {
+    play::<H>(
+        |limits| limits.parallelism(1).waiting_room(5),
+        async |scene| {
+            let _running = scene.bulkhead.slot().await.expect("free");
+            let deadline = scene.after(LIMIT);
+            let task = scene.spawn(scene.bulkhead.slot_owned_with(Request::new().before(deadline)));
+            let rejection = task.await.expect_err("taken");
+            assert!(scene.runtime.now() >= scene.runtime.instant(deadline), "{rejection}");
+            assert_eq!(rejection.reason(), Reason::Expired);
+            assert!(rejection.limit().is_some_and(|limit| limit <= LIMIT), "{rejection}");
+        },
+    );
+}
+
+pub(crate) fn a_deadline_that_is_past_expires_at_once<H: Harness>() {
+    play::<H>(
+        |limits| limits.parallelism(1).waiting_room(5),
+        async |scene| {
+            let past = Request::new().before(scene.after(Duration::ZERO));
+            let rejection = scene.bulkhead.slot_with(past).await.expect_err("past, though there is room");
+            assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(Duration::ZERO)));
+            let running = scene.bulkhead.slot_with(Request::new().before(scene.after(LONG))).await.expect("free");
+            assert_eq!(scene.bulkhead.slot_with(past).await.expect_err("past").waited(), Duration::ZERO);
+            drop(running);
+            assert_eq!(scene.bulkhead.status().totals.expired_before_queue, 2);
+        },
+    );
+}
+
+/// A timer that is set to the end of time neither overflows nor rings.
+pub(crate) fn a_limit_past_all_clocks_never_comes<H: Harness>() {
+    play::<H>(
+        |limits| limits.parallelism(1).waiting_room(5).wait_limit(Duration::MAX),
+        async |scene| {
+            const CENTURY: Duration = Duration::from_hours(100 * 365 * 24);
+            let running = scene.bulkhead.slot().await.expect("free");
+            let mut waiting = vec![];
+            for limit in [Duration::MAX, Duration::from_secs(u64::MAX / 2), 4 * CENTURY, CENTURY] {
+                waiting.push(scene.queued(Request::new().within(limit)).await);
+            }
+            scene.sleep(LIMIT / 4).await;
+            assert_eq!(scene.bulkhead.status().waiting, 4);
+            drop(running);
+            for call in waiting {
+                drop(call.await.expect("its turn"));
+            }
+        },
+    );
+}
+
+pub(crate) fn a_call_that_is_held_and_never_polled_stalls_nobody<H: Harness>() {
+    play::<H>(
+        |limits| limits.parallelism(1).waiting_room(3).wait_limit(LONG),
+        async |scene| {
+            let _running = scene.bulkhead.slot().await.expect("free");
+            let within = |limit| Request::new().within(limit);
+            let _held = [LIMIT / 2, LIMIT / 4].map(|limit| scene.held(within(limit)));
+            let call = scene.spawn(scene.bulkhead.slot_owned_with(within(LIMIT)));
+            is_expired(&call.await.expect_err("taken"), LIMIT);
+            let status = scene.bulkhead.status();
+            assert_eq!((status.waiting, status.totals.expired), (0, 3), "those that are held are late as well");
+            let again = scene.spawn(scene.bulkhead.slot_owned_with(within(LIMIT)));
+            is_expired(&again.await.expect_err("taken"), LIMIT);
+        },
+    );
+}
+
+/// Whatever waits for the far one, if anything does, learns of the near one: before it runs, and after.
+pub(crate) fn a_nearer_deadline_is_kept<H: Harness>() {
+    play::<H>(
+        |limits| limits.parallelism(1).waiting_room(5),
+        async |scene| {
+            let _running = scene.bulkhead.slot().await.expect("free");
+            for settled in [false, true] {
+                let _far = scene.held(Request::new().within(10 * LONG));
+                if settled {
+                    scene.sleep(LIMIT / 4).await;
+                }
+                let near = scene.bulkhead.slot_with(Request::new().within(LIMIT)).await;
+                is_expired(&near.expect_err("taken"), LIMIT);
+                assert_eq!(scene.bulkhead.status().waiting, 1, "settled: {settled}");
+            }
+        },
+    );
+}
+
+/// Waiters run out of time while slots come free, and each gets exactly one answer.
+pub(crate) fn limits_pass_under_load<H: Harness>() {
+    const TASKS: u64 = 500;
+    play::<H>(
+        |limits| limits.parallelism(2).waiting_room(500).wait_limit(LIMIT / 4),
+        async |scene| {
+            let taken = [scene.bulkhead.slot().await, scene.bulkhead.slot().await];
+            is_expired(&scene.bulkhead.slot().await.expect_err("taken"), LIMIT / 4);
+            drop(taken);
+            let tasks: Vec<_> = (0..TASKS)
+                .map(|_| {
+                    let bulkhead = scene.bulkhead.clone();
+                    scene.spawn(async move { bulkhead.execute(sleep::<H>(Duration::from_millis(1))).await })
+                })
+                .collect();
+            let (mut ran, mut late) = (0, 0);
+            for task in tasks {
+                match task.await {
+                    Ok(()) => ran += 1,
+                    Err(rejection) => {
+                        is_expired(&rejection, LIMIT / 4);
+                        late += 1;
+                    }
+                }
+            }
+            let totals = scene.bulkhead.status().totals;
+            assert_eq!((totals.finished, totals.expired), (2 + ran, 1 + late));
+            assert!(ran >= 2, "{totals:?}");
+        },
+    );
+}

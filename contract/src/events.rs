@@ -1,0 +1,102 @@
+//! What observers are told by tasks that run at once.
+
+use std::sync::{Arc, Mutex};
+
+use bulklink::{Bulkhead, Event, EventHandler, EventKind, Totals};
+
+use crate::scene::{play, yield_now};
+use crate::{Harness, accounts};
+
+/// Every transition is told once, by a number without gaps, and what is told is what is counted.
+pub(crate) fn events_of_many_tasks_add_up<H: Harness>() {
+    const TASKS: usize = 300;
+    play::<H>(
+        |limits| limits.parallelism(3).waiting_room(TASKS / 2),
+        async |scene| {
+            let told = Arc::new(Mutex::new(vec![]));
+            let log = Arc::clone(&told);
+            let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push(event.clone()));
+            assert!(scene.bulkhead.add_event_handler(&handler));
+            let tasks: Vec<_> = (0..TASKS)
+                .map(|_| {
+                    let bulkhead = scene.bulkhead.clone();
+                    scene.spawn(async move { bulkhead.execute(yield_now()).await })
+                })
+                .collect();
+            for (number, task) in tasks.into_iter().enumerate() {
+                // Some are dropped, in whatever state they are; the others end as they do.
+                if number % 5 > 0 {
+                    let _outcome = task.await;
+                }
+            }
+            scene.bulkhead.close_and_wait().await;
+            // Whoever caused the last of them may be about to tell it.
+            scene.until(|status| all(&status.totals) == told.lock().expect("no panic").len() as u64).await;
+            let mut events = told.lock().expect("no panic").clone();
+            events.sort_by_key(|event: &Event| event.number);
+            let numbers = events.iter().map(|event| event.number);
+            assert!(numbers.eq(1..=events.len() as u64), "a number is missing");
+            add_up(&events, &scene.bulkhead.status().totals);
+        },
+    );
+}
+
+/// Through a channel, in a task of its own.
+pub(crate) fn a_subscriber_is_told_everything_and_then_the_end<H: Harness>() {
+    const CALLS: usize = 300;
+    play::<H>(
+        |limits| limits.parallelism(1),
+        async |scene| {
+            let bulkhead = Bulkhead::builder_on(H::runtime(), "told").parallelism(4).waiting_room(CALLS);
+            let bulkhead = bulkhead.build().expect("valid");
+            let mut events = bulkhead.subscribe(usize::MAX).expect("a capacity");
+            let subscriber = scene.spawn(async move {
+                let mut told = vec![];
+                while let Some(event) = events.recv().await {
+                    told.push(event);
+                }
+                told
+            });
+            let call = || {
+                let bulkhead = bulkhead.clone();
+                scene.spawn(async move { bulkhead.execute(yield_now()).await })
+            };
+            for call in (0..CALLS).map(|_| call()).collect::<Vec<_>>() {
+                call.await.expect("room for all to wait");
+            }
+            bulkhead.close();
+            let status = bulkhead.status();
+            accounts::are_settled(&status);
+            drop(bulkhead);
+            let mut told = subscriber.await;
+            told.sort_unstable_by_key(|event| event.number);
+            assert!(told.iter().map(|event| event.number).eq(1..=told.len() as u64), "each once, without gaps");
+            add_up(&told, &status.totals);
+        },
+    );
+}
+
+fn counted(totals: &Totals) -> [(EventKind, u64); 9] {
+    [
+        (EventKind::Admitted, totals.admitted),
+        (EventKind::Queued, totals.queued),
+        (EventKind::Saturated, totals.saturated),
+        (EventKind::Cancelled, totals.cancelled),
+        (EventKind::Abandoned, totals.abandoned),
+        (EventKind::Released, totals.finished),
+        (EventKind::ClosedRejection, totals.closed()),
+        (EventKind::Closed, 1),
+        (EventKind::Drained, 1),
+    ]
+}
+
+fn all(totals: &Totals) -> u64 {
+    counted(totals).map(|(_, count)| count).iter().sum()
+}
+
+fn add_up(events: &[Event], totals: &Totals) {
+    for (kind, count) in counted(totals) {
+        let told = events.iter().filter(|event| event.kind == kind).count();
+        assert_eq!(told as u64, count, "{kind:?}: {totals:#?}");
+    }
+}
