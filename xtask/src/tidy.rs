@@ -58,11 +58,12 @@ mod tests {
     ];
 
     /// For each rule a file that breaks it, and nothing else.
-    fn planted() -> [(&'static str, &'static str, String); 9] {
+    fn planted() -> [(&'static str, &'static str, String); 10] {
         [
             ("readable", "src/a.rs", "//! A.\nfn f( }\n".into()),
             ("pure-core", "crates/bulklink-core/src/a.rs", "//! A.\nuse std::fmt;\n".into()),
             ("thin-adapter", "crates/bulklink-smol/src/a.rs", "//! A.\ntype A = Gate;\n".into()),
+            ("discontinued", "crates/a/Cargo.toml", "[dependencies]\nasync-std = \"1\"\n".into()),
             ("header", "src/a.rs", "fn f() {}\n".into()),
             ("length", "src/a.rs", "//! A.\n".repeat(501)),
             ("unfinished", "src/a.rs", "//! A.\nfn f() { todo!() }\n".into()),

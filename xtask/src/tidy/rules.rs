@@ -1,6 +1,7 @@
 //! The list of rules. Each is a function from the tree to its findings, and can be read alone.
 
 mod core_attributes;
+mod discontinued;
 mod header;
 mod length;
 mod lints;
@@ -21,6 +22,7 @@ pub(crate) const ALL: &[Rule] = &[
     readable::check,
     pure_core::check,
     thin_adapter::check,
+    discontinued::check,
     header::check,
     length::check,
     unfinished::check,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toml::Table;
+use toml::{Table, Value};
 
 use super::Finding;
 use super::tokens::{Token, tokens};
@@ -50,6 +50,13 @@ impl File {
             table(text).map(|table| manifest = table)
         };
         Self { path: path.to_owned(), text: text.to_owned(), tokens: source, manifest, broken_at: read.err() }
+    }
+
+    /// What a manifest depends on, for every target and for one only; not what its tests do.
+    pub(crate) fn dependencies(&self) -> impl Iterator<Item = (&String, &Value)> {
+        let targets = self.manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
+        let theirs = targets.filter_map(|target| target.get("dependencies"));
+        self.manifest.get("dependencies").into_iter().chain(theirs).filter_map(Value::as_table).flatten()
     }
 
     /// A finding in this file.

@@ -1,6 +1,6 @@
 //! An adapter brings a clock, a timer and a spawner. It takes no part in admission, and cannot name the core.
 
-use toml::{Table, Value};
+use toml::Value;
 
 use crate::tidy::Finding;
 use crate::tidy::tokens::find;
@@ -30,15 +30,8 @@ fn admission_names(file: &File) -> Vec<Finding> {
 }
 
 fn core_dependencies(file: &File) -> Vec<Finding> {
-    let core = dependencies(&file.manifest).filter(|(name, dependency)| is_core(name, dependency));
+    let core = file.dependencies().filter(|(name, dependency)| is_core(name, dependency));
     core.map(|(name, _)| file.finding(1, RULE, format!("`{name}` is the core; depend on the front"))).collect()
-}
-
-/// Those for every target and those for one only; not those of the tests.
-fn dependencies(manifest: &Table) -> impl Iterator<Item = (&String, &Value)> {
-    let targets = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
-    let theirs = targets.filter_map(|target| target.get("dependencies"));
-    manifest.get("dependencies").into_iter().chain(theirs).filter_map(Value::as_table).flatten()
 }
 
 /// By its name, or under another one through `package = "bulklink-core"`.
