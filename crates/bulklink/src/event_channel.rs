@@ -69,8 +69,8 @@ struct Sender(Arc<Channel>);
 impl EventReceiver {
     pub(crate) fn new(bulkhead: &Handle, capacity: usize) -> Result<Self, Invalid> {
         if capacity == 0 {
-            let owner = format_args!("event channel of bulkhead {}", bulkhead.label());
-            return Err(Invalid::new("capacity", capacity, "must be at least 1").of(owner));
+            let invalid = Invalid::new("capacity", capacity, "must be at least 1");
+            return Err(invalid.of(format_args!("event channel of bulkhead {}", bulkhead.label())));
         }
         let channel = Arc::new(Channel { capacity, state: Lock::new(State::default()) });
         let sender = Sender(Arc::clone(&channel));
