@@ -1,39 +1,44 @@
-//! The calls of an async front: real futures on the deterministic executor, and the slots that they came to.
+//! The calls of an async front: tasks in a world, and the slots that they came to.
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::{Arc, Mutex};
 
-use bulklink::testing::{Executor, FakeClock, Task};
-use bulklink::{Clock, Reason, Rejection};
+use bulklink::{Reason, Rejection};
 use bulklink_core::Instant;
 
-use crate::subject;
+use crate::world::World;
 
-pub struct Calls<S> {
-    executor: Executor,
-    waiting: BTreeMap<usize, Task<Result<S, Rejection>>>,
+pub struct Calls<S, W> {
+    pub world: W,
+    waiting: BTreeMap<usize, Call<S>>,
     running: BTreeMap<usize, S>,
     changed: Vec<(usize, &'static str)>,
 }
 
-impl<S: 'static> Calls<S> {
-    pub fn new() -> Self {
-        let executor = Executor::new(FakeClock::at(subject::instant(0)));
-        Calls { executor, waiting: BTreeMap::new(), running: BTreeMap::new(), changed: vec![] }
-    }
+struct Call<S> {
+    cancel: Box<dyn FnOnce()>,
+    ended: Arc<Mutex<Option<Result<S, Rejection>>>>,
+}
 
-    pub fn clock(&self) -> FakeClock {
-        self.executor.clock()
+impl<S: Send + 'static, W: World> Calls<S, W> {
+    pub fn new() -> Self {
+        Calls { world: W::new(), waiting: BTreeMap::new(), running: BTreeMap::new(), changed: vec![] }
     }
 
     pub fn pass_time(&mut self, to: Instant) {
-        let passed = to.saturating_since(Clock::now(&self.executor.clock()));
-        self.executor.advance(passed);
+        self.world.pass_time(to);
         self.settle();
     }
 
-    pub fn enter(&mut self, id: usize, call: impl Future<Output = Result<S, Rejection>> + 'static) {
-        self.waiting.insert(id, self.executor.spawn(call));
+    pub fn enter(&mut self, id: usize, call: impl Future<Output = Result<S, Rejection>> + Send + 'static) {
+        let ended = Arc::new(Mutex::new(None));
+        let end = Arc::clone(&ended);
+        let cancel = self.world.spawn(async move {
+            let outcome = call.await;
+            *end.lock().expect("no panic") = Some(outcome);
+        });
+        self.waiting.insert(id, Call { cancel, ended });
         self.settle();
         if self.waiting.contains_key(&id) {
             self.changed.push((id, "queued"));
@@ -46,7 +51,8 @@ impl<S: 'static> Calls<S> {
     }
 
     pub fn cancel(&mut self, id: usize) {
-        self.waiting.remove(&id).expect("a waiting call").cancel();
+        let call = self.waiting.remove(&id).expect("a waiting call");
+        self.world.act(call.cancel);
         self.changed.push((id, "cancelled"));
         self.settle();
     }
@@ -57,24 +63,28 @@ impl<S: 'static> Calls<S> {
     }
 
     fn give_back(&mut self, id: usize) {
-        drop(self.running.remove(&id).expect("a running operation"));
+        let slot = self.running.remove(&id).expect("a running operation");
+        self.world.act(|| drop(slot));
         self.changed.push((id, "finished"));
     }
 
+    /// Does something else than calling, with all that follows from it.
+    pub fn act<T>(&mut self, deed: impl FnOnce() -> T) -> T {
+        let outcome = self.world.act(deed);
+        self.settle();
+        outcome
+    }
+
     /// Runs all tasks to idle and takes in which calls have ended.
-    pub fn settle(&mut self) {
-        self.executor.run_until_idle();
-        let finished = self.waiting.extract_if(.., |_, call| call.is_finished());
-        for (id, call) in finished.collect::<Vec<_>>() {
-            let outcome = match call.output().expect("it has ended") {
-                Ok(slot) => {
-                    self.running.insert(id, slot);
-                    "admitted"
-                }
-                Err(rejection) => outcome(&rejection),
-            };
-            self.changed.push((id, outcome));
-        }
+    fn settle(&mut self) {
+        self.world.settle();
+        let Calls { waiting, running, changed, .. } = self;
+        waiting.retain(|&id, call| {
+            let Some(outcome) = call.ended.lock().expect("no panic").take() else { return true };
+            changed.push((id, outcome.as_ref().map_or_else(reason, |_| "admitted")));
+            running.extend(outcome.ok().map(|slot| (id, slot)));
+            false
+        });
     }
 
     pub fn outcomes(&mut self) -> Vec<(usize, &'static str)> {
@@ -82,7 +92,7 @@ impl<S: 'static> Calls<S> {
     }
 }
 
-fn outcome(rejection: &Rejection) -> &'static str {
+fn reason(rejection: &Rejection) -> &'static str {
     match rejection.reason() {
         Reason::Saturated => "saturated",
         Reason::Expired => "expired",

@@ -1,8 +1,7 @@
-//! The async front as a subject: one bulkhead, in the time of the fake clock.
+//! The async front as a subject: one bulkhead, on a runtime with virtual time.
 
 use std::sync::{Arc, Mutex};
 
-use bulklink::testing::FakeClock;
 use bulklink::{Bulkhead, EventHandler, OwnedSlot, Request};
 use bulklink_core::{Event, Instant};
 use serde_json::{Map, Value};
@@ -11,17 +10,18 @@ use crate::calls::Calls;
 use crate::subject::{self, Subject};
 use crate::trace::{Config, Enter};
 use crate::words::{self, Kind};
+use crate::world::World;
 
-pub struct FrontSubject {
-    calls: Calls<OwnedSlot>,
-    bulkhead: Bulkhead<FakeClock>,
+pub struct FrontSubject<W: World> {
+    calls: Calls<OwnedSlot, W>,
+    bulkhead: Bulkhead<W::Runtime>,
     events: Arc<Mutex<Vec<Event>>>,
 }
 
-impl Subject for FrontSubject {
+impl<W: World> Subject for FrontSubject<W> {
     fn new(config: &Config) -> Self {
-        let (calls, limits) = (Calls::new(), subject::limits(config));
-        let builder = Bulkhead::builder_on(calls.clock(), "trace").capacity(limits.capacity);
+        let (calls, limits) = (Calls::<_, W>::new(), subject::limits(config));
+        let builder = Bulkhead::builder_on(calls.world.runtime(), "trace").capacity(limits.capacity);
         let mut builder = builder.waiting_room(limits.waiting_room);
         if let Some(limit) = limits.wait_limit {
             builder = builder.wait_limit(limit);
@@ -40,7 +40,9 @@ impl Subject for FrontSubject {
 
     fn enter(&mut self, enter: &Enter, _now: Instant) {
         let request = Request::new().cost(enter.cost);
-        let request = subject::ask(enter, request, Request::now, Request::within, Request::before);
+        let request = subject::ask(enter, request, Request::now, Request::within, |request, deadline| {
+            request.before(self.calls.world.instant(deadline))
+        });
         self.calls.enter(enter.id, self.bulkhead.slot_owned_with(request));
     }
 
@@ -57,14 +59,13 @@ impl Subject for FrontSubject {
     }
 
     fn resize(&mut self, to: usize) -> &'static str {
-        let resized = self.bulkhead.resize(to);
-        self.calls.settle();
-        subject::result(&resized)
+        let bulkhead = &self.bulkhead;
+        subject::result(&self.calls.act(|| bulkhead.resize(to)))
     }
 
     fn close(&mut self) {
-        self.bulkhead.close();
-        self.calls.settle();
+        let bulkhead = &self.bulkhead;
+        self.calls.act(|| bulkhead.close());
     }
 
     fn events(&mut self) -> Vec<Event> {

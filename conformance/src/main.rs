@@ -1,4 +1,8 @@
-//! Replays recorded traces of the Python reference against the bare gates and against the async front.
+//! Replays recorded traces of the Python reference against the bare gates, against the async front, and against the front on tokio
+//! with its time paused.
+//!
+//! The other adapters' runtimes have no virtual time, and a trace goes by the millisecond: it cannot be replayed there, and what
+//! holds on every runtime is in the contract.
 //!
 //! `bulklink-conformance [DIR]` replays every `*.jsonl` of a folder, by default the project's own copy, and ends with
 //! `conformance: T traces, S steps, D differences`. It exits with 1 if there was a difference.
@@ -11,6 +15,7 @@ mod replay;
 mod subject;
 mod trace;
 mod words;
+mod world;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -23,6 +28,7 @@ use partitioned::{PartitionedGates, PartitionsFront};
 use serde_json::Value;
 use trace::Trace;
 use words::Kind;
+use world::{FakeWorld, PausedTokio};
 
 fn main() -> ExitCode {
     replay_all().unwrap_or_else(|error| {
@@ -74,10 +80,12 @@ impl Tally {
                 self.steps += trace.steps.len();
                 if kind == Kind::Partitioned {
                     self.replay_against::<PartitionedGates>("account and gates", place, kind, &trace);
-                    self.replay_against::<PartitionsFront>("front", place, kind, &trace);
+                    self.replay_against::<PartitionsFront<FakeWorld>>("front", place, kind, &trace);
+                    self.replay_against::<PartitionsFront<PausedTokio>>("tokio", place, kind, &trace);
                 } else {
                     self.replay_against::<GateSubject>("gate", place, kind, &trace);
-                    self.replay_against::<FrontSubject>("front", place, kind, &trace);
+                    self.replay_against::<FrontSubject<FakeWorld>>("front", place, kind, &trace);
+                    self.replay_against::<FrontSubject<PausedTokio>>("tokio", place, kind, &trace);
                 }
             }
             Err(error) => self.differ(place, &error),

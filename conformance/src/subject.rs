@@ -96,7 +96,7 @@ pub fn ask<R>(
     request: R,
     now: fn(R) -> R,
     within: fn(R, Duration) -> R,
-    before: fn(R, Instant) -> R,
+    before: impl FnOnce(R, Instant) -> R,
 ) -> R {
     match enter.mode {
         Mode::Plain => request,

@@ -1,7 +1,6 @@
-//! The async front: partitions by key, in the time of the fake clock.
+//! The async front: partitions by key, on a runtime with virtual time.
 
 use bulklink::partitions::OwnedSlot;
-use bulklink::testing::FakeClock;
 use bulklink::{Partitions, Request};
 use bulklink_core::Instant;
 use serde_json::{Map, Value};
@@ -10,16 +9,17 @@ use crate::calls::Calls;
 use crate::subject::{self, Subject};
 use crate::trace::{Config, Enter};
 use crate::words::{self, Kind};
+use crate::world::World;
 
-pub struct PartitionsFront {
-    calls: Calls<OwnedSlot>,
-    partitions: Partitions<String, FakeClock>,
+pub struct PartitionsFront<W: World> {
+    calls: Calls<OwnedSlot, W>,
+    partitions: Partitions<String, W::Runtime>,
 }
 
-impl Subject for PartitionsFront {
+impl<W: World> Subject for PartitionsFront<W> {
     fn new(config: &Config) -> Self {
-        let (calls, each, limits) = (Calls::new(), subject::limits(config), subject::partition_limits(config));
-        let builder = Partitions::builder_on(calls.clock(), "trace").parallelism(each.capacity);
+        let (calls, each, limits) = (Calls::<_, W>::new(), subject::limits(config), subject::partition_limits(config));
+        let builder = Partitions::builder_on(calls.world.runtime(), "trace").parallelism(each.capacity);
         let mut builder = builder.waiting_room(each.waiting_room).max_partitions(limits.max_partitions);
         if let Some(limit) = each.wait_limit {
             builder = builder.wait_limit(limit);
@@ -35,7 +35,9 @@ impl Subject for PartitionsFront {
     }
 
     fn enter(&mut self, enter: &Enter, _now: Instant) {
-        let request = subject::ask(enter, Request::new(), Request::now, Request::within, Request::before);
+        let request = subject::ask(enter, Request::new(), Request::now, Request::within, |request, deadline| {
+            request.before(self.calls.world.instant(deadline))
+        });
         self.calls.enter(enter.id, self.partitions.slot_owned_with(enter.partition.as_str(), request));
     }
 
@@ -48,16 +50,18 @@ impl Subject for PartitionsFront {
     }
 
     fn close(&mut self) {
-        self.partitions.close();
-        self.calls.settle();
+        let partitions = &self.partitions;
+        self.calls.act(|| partitions.close());
     }
 
     fn cleanup_idle(&mut self) -> usize {
-        self.partitions.cleanup_idle()
+        let partitions = &self.partitions;
+        self.calls.act(|| partitions.cleanup_idle())
     }
 
     fn discard(&mut self, partition: &str) -> bool {
-        self.partitions.discard(partition)
+        let partitions = &self.partitions;
+        self.calls.act(|| partitions.discard(partition))
     }
 
     fn outcomes(&mut self) -> Vec<(usize, &'static str)> {

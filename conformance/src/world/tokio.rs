@@ -1,0 +1,62 @@
+//! Tokio with its time paused: the adapter's clock, its timers and its driver, as they are.
+
+use std::future::Future;
+
+use bulklink_core::Instant;
+use bulklink_tokio::Tokio;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::yield_now;
+use tokio::time::sleep_until;
+
+use super::World;
+use crate::subject;
+
+pub struct PausedTokio {
+    runtime: Runtime,
+    start: tokio::time::Instant,
+}
+
+impl World for PausedTokio {
+    type Runtime = Tokio;
+
+    fn new() -> Self {
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+        let start = runtime.block_on(async { tokio::time::Instant::now() });
+        PausedTokio { runtime, start }
+    }
+
+    fn runtime(&self) -> Tokio {
+        Tokio
+    }
+
+    fn instant(&self, at: Instant) -> tokio::time::Instant {
+        let zero = subject::instant(0);
+        self.start + at.saturating_since(zero) - zero.saturating_since(at)
+    }
+
+    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) -> Box<dyn FnOnce()> {
+        let task = self.runtime.spawn(task);
+        Box::new(move || task.abort())
+    }
+
+    /// Tokio does not say when it is idle; no wake-up leads to more than a few others, one after the other.
+    fn settle(&mut self) {
+        self.runtime.block_on(async {
+            for _ in 0..20 {
+                yield_now().await;
+            }
+        });
+    }
+
+    /// Paused, tokio moves its time from timer to timer, whenever it is idle.
+    fn pass_time(&mut self, to: Instant) {
+        self.settle();
+        self.runtime.block_on(async { sleep_until(self.instant(to)).await });
+        self.settle();
+    }
+
+    fn act<T>(&self, deed: impl FnOnce() -> T) -> T {
+        let _here = self.runtime.enter();
+        deed()
+    }
+}
