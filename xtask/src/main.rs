@@ -34,8 +34,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all tests: unit, integration and doc tests, the exhaustive search, the feature tsc, the front by its
-    /// lock alone, the conformance replay, loom
+    /// Run all tests: unit, integration and doc tests, the contract on every runtime, the exhaustive search, the
+    /// feature tsc, the front by its lock alone, the conformance replay, loom
     Test,
     /// Try every script of inputs up to a depth against the reference model of the core
     Exhaustive {
