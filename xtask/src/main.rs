@@ -35,13 +35,19 @@ struct Cli {
 #[derive(Subcommand)]
 enum Task {
     /// Run all tests: unit, integration and doc tests, the contract on every runtime, the exhaustive search, the
-    /// feature tsc, the front by its lock alone, the conformance replay, loom
+    /// properties, the feature tsc, the front by its lock alone, the conformance replay, loom
     Test,
     /// Try every script of inputs up to a depth against the reference model of the core
     Exhaustive {
         /// How many inputs a script has, besides its prelude and its last [default: what the search itself says]
         #[arg(long, value_name = "N")]
         depth: Option<u32>,
+    },
+    /// Play long random scripts to the core and to its reference model
+    Properties {
+        /// How many scripts of each kind [default: what the tests themselves say]
+        #[arg(long, value_name = "N")]
+        cases: Option<u32>,
     },
     /// Replay the recorded scenarios; exits with 1 where the behaviour differs from the recording
     Conformance {
@@ -90,6 +96,7 @@ fn perform(task: Task) -> anyhow::Result<()> {
     match task {
         Task::Test => step::run_all(test::STEPS, true),
         Task::Exhaustive { depth } => test::exhaustive(depth),
+        Task::Properties { cases } => test::properties(cases),
         Task::Conformance { dir } => test::conformance(dir),
         Task::Loom => test::loom(),
         Task::Lint => step::run_all(lint::STEPS, true),

@@ -1,4 +1,4 @@
-//! The tests: cargo's own, of which the exhaustive search is one, the conformance replay, loom.
+//! The tests: cargo's own, of which the exhaustive search and the properties are two, the conformance replay, loom.
 
 use std::path::PathBuf;
 
@@ -41,6 +41,15 @@ pub(crate) fn exhaustive(depth: Option<u32>) -> Result<()> {
         search.env("BULKLINK_DEPTH", depth.to_string());
     }
     run(&mut search)
+}
+
+/// Long random scripts against the reference model.
+pub(crate) fn properties(cases: Option<u32>) -> Result<()> {
+    let mut scripts = cargo(&["test", "-p", "bulklink-core", "--test", "properties"]);
+    if let Some(cases) = cases {
+        scripts.env("PROPTEST_CASES", cases.to_string());
+    }
+    run(&mut scripts)
 }
 
 /// The recorded scenarios, replayed.

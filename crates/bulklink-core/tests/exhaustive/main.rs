@@ -6,6 +6,7 @@
 mod check;
 mod model;
 mod search;
+mod searched;
 mod world;
 
 use model::Ask;
@@ -48,34 +49,4 @@ fn busy(capacity: usize, waiting_room: usize) -> Vec<Input> {
     let heavy = Ask { cost: capacity.min(2), ..ask };
     let hurried = Ask { within: Some(2), ..ask };
     running.chain([heavy, hurried].into_iter().take(waiting_room).map(Input::Enter)).collect()
-}
-
-impl search::World for World {
-    type Start = Start;
-    type Input = Input;
-
-    fn begin(start: &Start) -> Self {
-        let mut world = World::new(start);
-        world.forget_outputs();
-        world
-    }
-
-    fn options(&self) -> Vec<Input> {
-        World::options(self)
-    }
-
-    fn last_options(&self) -> Vec<Input> {
-        World::last_options(self)
-    }
-
-    fn replay(&mut self, input: Input) {
-        self.apply(input);
-        self.forget_outputs();
-    }
-
-    fn check(&mut self, input: Input) {
-        let past = self.model.history.len();
-        self.apply(input);
-        World::check(self, past);
-    }
 }

@@ -76,47 +76,10 @@ impl World {
         world
     }
 
-    /// The inputs that make sense here: every way of asking, everything that those who are in can do, and time.
-    pub fn options(&self) -> Vec<Input> {
-        let ask = Ask { cost: 1, may_queue: true, within: None, before: None };
-        let mut options = vec![
-            Input::Enter(ask),
-            Input::Enter(Ask { cost: 2, ..ask }),
-            Input::Enter(Ask { may_queue: false, ..ask }),
-            Input::Enter(Ask { within: Some(1), ..ask }),
-            Input::Enter(Ask { before: Some(self.now + 2), ..ask }),
-            Input::Tick,
-            Input::Advance,
-            Input::Resize(self.model.capacity % 3 + 1),
-            Input::Resize((self.model.capacity + 1) % 3 + 1),
-        ];
-        options.extend(self.tickets.keys().flat_map(|&id| [Input::Collect(id), Input::Cancel(id)]));
-        options.extend(self.grants.keys().map(|&id| Input::Release(id)));
-        if !self.model.closed {
-            options.push(Input::Close);
-        }
-        // Whoever is turned away by a word has not told the gate the time, nor has who waits and is not measured: it doesn't
-        // know that it runs back.
-        if self.word.is_none() && self.model.measures_waits {
-            options.push(Input::TickBack);
-        }
-        options
-    }
-
-    /// The rarer inputs, tried once at the end of every script.
-    pub fn last_options(&self) -> Vec<Input> {
-        let ask = Ask { cost: 1, may_queue: true, within: None, before: None };
-        let mut options = vec![
-            Input::Enter(Ask { cost: 0, ..ask }),
-            Input::Enter(Ask { cost: self.model.capacity + 1, before: Some(self.now), ..ask }),
-            Input::Enter(Ask { within: Some(0), ..ask }),
-            Input::Enter(Ask { before: Some(self.now), ..ask }),
-            Input::Resize(self.model.capacity),
-            Input::Resize(0),
-            Input::TickBack,
-        ];
-        options.extend(self.grants.keys().map(|&id| Input::Abandon(id)));
-        options
+    /// Whoever is turned away by a word has not told the gate the time, nor has who waits and is not measured: it doesn't know
+    /// that it runs back.
+    pub fn notices_time_running_back(&self) -> bool {
+        self.word.is_none() && self.model.measures_waits
     }
 
     /// Gives the input to both, and holds the gate's answer against the model's.
@@ -169,12 +132,6 @@ impl World {
                 self.model.advance(self.now);
             }
         }
-    }
-
-    /// Drops what is there to be pulled.
-    pub fn forget_outputs(&mut self) {
-        while self.gate.poll_wake().is_some() || self.gate.poll_event().is_some() {}
-        self.model.woken.clear();
     }
 
     /// Makes the gate the truth again.

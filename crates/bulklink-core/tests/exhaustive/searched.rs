@@ -1,0 +1,73 @@
+//! A gate's world as the search sees it.
+
+use crate::model::Ask;
+use crate::search;
+use crate::world::{Input, Start, World};
+
+impl search::World for World {
+    type Start = Start;
+    type Input = Input;
+
+    fn begin(start: &Start) -> Self {
+        let mut world = World::new(start);
+        forget_outputs(&mut world);
+        world
+    }
+
+    /// Every way of asking, everything that those who are in can do, and time.
+    fn options(&self) -> Vec<Input> {
+        let ask = Ask { cost: 1, may_queue: true, within: None, before: None };
+        let mut options = vec![
+            Input::Enter(ask),
+            Input::Enter(Ask { cost: 2, ..ask }),
+            Input::Enter(Ask { may_queue: false, ..ask }),
+            Input::Enter(Ask { within: Some(1), ..ask }),
+            Input::Enter(Ask { before: Some(self.now + 2), ..ask }),
+            Input::Tick,
+            Input::Advance,
+            Input::Resize(self.model.capacity % 3 + 1),
+            Input::Resize((self.model.capacity + 1) % 3 + 1),
+        ];
+        options.extend(self.tickets.keys().flat_map(|&id| [Input::Collect(id), Input::Cancel(id)]));
+        options.extend(self.grants.keys().map(|&id| Input::Release(id)));
+        if !self.model.closed {
+            options.push(Input::Close);
+        }
+        if self.notices_time_running_back() {
+            options.push(Input::TickBack);
+        }
+        options
+    }
+
+    fn last_options(&self) -> Vec<Input> {
+        let ask = Ask { cost: 1, may_queue: true, within: None, before: None };
+        let mut options = vec![
+            Input::Enter(Ask { cost: 0, ..ask }),
+            Input::Enter(Ask { cost: self.model.capacity + 1, before: Some(self.now), ..ask }),
+            Input::Enter(Ask { within: Some(0), ..ask }),
+            Input::Enter(Ask { before: Some(self.now), ..ask }),
+            Input::Resize(self.model.capacity),
+            Input::Resize(0),
+            Input::TickBack,
+        ];
+        options.extend(self.grants.keys().map(|&id| Input::Abandon(id)));
+        options
+    }
+
+    fn replay(&mut self, input: Input) {
+        self.apply(input);
+        forget_outputs(self);
+    }
+
+    fn check(&mut self, input: Input) {
+        let past = self.model.history.len();
+        self.apply(input);
+        World::check(self, past);
+    }
+}
+
+/// Drops what is there to be pulled.
+fn forget_outputs(world: &mut World) {
+    while world.gate.poll_wake().is_some() || world.gate.poll_event().is_some() {}
+    world.model.woken.clear();
+}
