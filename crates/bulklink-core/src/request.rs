@@ -139,6 +139,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_one_that_may_wait_and_not_for_ever_may_be_late() {
+        let (patient, hurried) = (Request::new(), Request::new().within(Duration::from_nanos(9)));
+        assert!(!patient.may_be_late(false) && patient.may_be_late(true));
+        for request in [hurried, patient.before(Instant::EPOCH), hurried.before(Instant::EPOCH)] {
+            assert!(request.may_be_late(false) && request.may_be_late(true));
+            assert!(!request.now().may_be_late(false) && !request.now().may_be_late(true));
+        }
+    }
+
+    #[test]
     fn packing_loses_nothing() {
         let requests = [Request::new(), Request::new().now(), Request::new().cost(7).within(Duration::ZERO)];
         for request in requests {

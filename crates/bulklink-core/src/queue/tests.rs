@@ -85,3 +85,14 @@ fn leave(queue: &mut Queue<u64>, chosen: Expected, settle: bool) {
         assert_eq!((cost, waker), (chosen.cost, Some(chosen.id)));
     }
 }
+
+#[test]
+fn stamps_tell_who_came_first_up_to_half_of_them_apart() {
+    let stamp = |number| Stamp(NonZeroU32::new(number).expect("not zero"));
+    for (first, second) in [(1, 2), (u32::MAX, 1), (1, 1 << 31), (1 << 31, u32::MAX), (3 << 30, 1 << 30)] {
+        assert!(stamp(first).is_before(stamp(second)), "{first} {second}");
+    }
+    for (second, first) in [(2, 1), (1, u32::MAX), (1 << 31, 1), (7, 7)] {
+        assert!(!stamp(second).is_before(stamp(first)), "{first} {second}");
+    }
+}

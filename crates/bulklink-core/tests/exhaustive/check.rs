@@ -1,6 +1,6 @@
 //! What must hold after every input, whatever the script.
 
-use bulklink_core::{Event, EventKind, Snapshot};
+use bulklink_core::{Event, EventKind, Instant, Snapshot};
 
 use crate::model::Past;
 use crate::world::World;
@@ -12,6 +12,7 @@ impl World {
         self.check_outputs(past_before);
         let snapshot = self.gate.snapshot();
         self.check_against_model(&snapshot);
+        self.check_who_is_there();
         check_identities(&snapshot);
         self.check_nobody_sleeps_beside_a_free_slot(&snapshot);
     }
@@ -40,13 +41,28 @@ impl World {
         assert_eq!(snapshot.in_use, model.in_use());
         assert_eq!(snapshot.waiting, model.line.len());
         assert_eq!(snapshot.waiting_units, model.line.iter().map(|waiter| waiter.cost as u64).sum::<u64>());
-        assert_eq!(snapshot.is_closed, model.closed);
+        assert_eq!((snapshot.is_closed, self.gate.is_closed()), (model.closed, model.closed));
         assert_eq!(snapshot.peak_in_flight, model.peak(|past| past.in_flight));
         assert_eq!(snapshot.peak_in_use, model.peak(|past| past.in_use));
         assert_eq!(snapshot.peak_waiting, model.peak(|past| past.waiting));
         assert_eq!(snapshot.peak_waiting_units, model.peak(|past| past.waiting_units) as u64);
         assert_eq!(snapshot.longest_wait_nanos, model.longest_wait());
-        assert_eq!(self.gate.next_deadline().map(bulklink_core::Instant::as_nanos), model.next_deadline());
+        assert_eq!(self.gate.next_deadline().map(Instant::as_nanos), model.next_deadline());
+        let is_timed = model.measures_waits || model.next_deadline().is_some();
+        assert_eq!(self.gate.needs_now(), is_timed && !model.line.is_empty(), "whether the time makes a difference");
+    }
+
+    /// Every ticket and every grant, as the gate sees it.
+    fn check_who_is_there(&self) {
+        for (id, ticket) in &self.tickets {
+            let waiter = self.model.line.iter().find(|waiter| waiter.id == *id);
+            assert_eq!(self.gate.is_waiting(ticket), waiter.is_some());
+            let deadline = waiter.and_then(|waiter| waiter.deadline);
+            assert_eq!(self.gate.deadline(ticket).map(Instant::as_nanos), deadline);
+        }
+        for (id, grant) in &self.grants {
+            assert!(self.model.running.contains(&(*id, grant.cost())), "a grant for what it costs");
+        }
     }
 
     fn check_nobody_sleeps_beside_a_free_slot(&self, snapshot: &Snapshot) {
@@ -82,7 +98,9 @@ fn check_identities(s: &Snapshot) {
     assert_eq!(t.admitted_units, t.finished_units + t.abandoned_units + s.in_use as u64);
     assert_eq!(t.queued, t.settled_waiting() + s.waiting as u64);
     assert_eq!(t.settled_waiting(), t.admitted_from_queue + t.cancelled + t.expired + t.closed_while_waiting);
+    assert_eq!(t.closed(), t.closed_before_queue + t.closed_while_waiting);
     assert_eq!(t.rejected(), t.saturated + t.expired + t.expired_before_queue + t.closed());
+    assert_eq!(t.direct_admitted() + t.admitted_from_queue, t.admitted);
     assert_eq!(s.in_use + s.free(), s.limits.capacity + s.capacity_excess(), "units are conserved");
     assert!(s.capacity_excess() == 0 || s.free() == 0);
     assert!(s.waiting <= s.limits.waiting_room);

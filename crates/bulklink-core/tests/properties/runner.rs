@@ -12,6 +12,9 @@ use crate::script::{Machine, Script};
 /// How many scripts of a kind are tried unless `PROPTEST_CASES` says otherwise: a second or two.
 const CASES: u32 = 64;
 
+/// How often a script that fails is tried shorter, unless `PROPTEST_MAX_SHRINK_ITERS` says otherwise.
+const SHRINKS: u32 = 10_000;
+
 /// Of more inputs than these from one step, only the first and the last are told.
 const TOLD: usize = 8;
 
@@ -28,10 +31,16 @@ pub fn play_all<M: Machine>(scripts: impl Strategy<Value = Script<M::Start, M::S
     }
 }
 
-/// Proptest's own, but that no file is left behind: what fails is told as inputs.
+/// Proptest's own where its variables say so; but no file is left behind, as what fails is told as inputs.
 fn config() -> Config {
-    let asked = Config { failure_persistence: None, ..Config::default() };
-    if env::var_os("PROPTEST_CASES").is_some() { asked } else { Config { cases: CASES, ..asked } }
+    let told = Config::default();
+    let or = |variable, told, ours| if env::var_os(variable).is_some() { told } else { ours };
+    Config {
+        cases: or("PROPTEST_CASES", told.cases, CASES),
+        max_shrink_iters: or("PROPTEST_MAX_SHRINK_ITERS", told.max_shrink_iters, SHRINKS),
+        failure_persistence: None,
+        ..told
+    }
 }
 
 fn tell<M: Machine>(script: &Script<M::Start, M::Step>) -> ! {

@@ -37,6 +37,9 @@ pub struct Wish {
 /// As many come in a crowd for each that is written.
 const CROWD: usize = 24;
 
+/// When so much has happened no crowds come any more, as the model recounts all of it.
+const ENOUGH: usize = 30_000;
+
 const A_WHILE: u64 = 3;
 
 /// A world that knows what of its history was checked.
@@ -91,6 +94,9 @@ impl Gate {
 
     fn crowd(&self, size: usize) -> Vec<Input> {
         let World { model, came, .. } = &self.world;
+        if model.history.len() > ENOUGH {
+            return vec![];
+        }
         let enter = Input::Enter(Ask { cost: 1, may_queue: false, within: None, before: None });
         if model.closed || model.free() == 0 || !model.line.is_empty() {
             return vec![enter; size];

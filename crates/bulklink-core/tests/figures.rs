@@ -1,0 +1,110 @@
+//! Figures and errors as they are read: ratios, flags, texts.
+
+use bulklink_core::{Entry, Gate, Grant, Instant, Limits, Request, Snapshot, Word};
+
+type TestGate = Gate<()>;
+
+fn gate(capacity: usize, waiting_room: usize) -> TestGate {
+    Gate::new(Limits { capacity, waiting_room, wait_limit: None }).expect("valid")
+}
+
+fn grant(gate: &mut TestGate) -> Grant {
+    match gate.enter(&Request::new(), Instant::EPOCH) {
+        Ok(Entry::Granted(grant)) => grant,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn queue(gate: &mut TestGate) {
+    assert!(matches!(gate.enter(&Request::new(), Instant::EPOCH), Ok(Entry::Queued(_))));
+}
+
+/// Both utilizations, of the capacity and of the waiting room.
+fn utilizations(snapshot: &Snapshot) -> String {
+    format!("{:.3}, {:.3}", snapshot.utilization(), snapshot.queue_utilization())
+}
+
+#[test]
+fn utilization_is_what_is_used_of_what_there_is() {
+    let mut gate = gate(4, 8);
+    assert_eq!(utilizations(&gate.snapshot()), "0.000, 0.000");
+    let _running: Vec<_> = (0..4).map(|_| grant(&mut gate)).collect();
+    (0..3).for_each(|_| queue(&mut gate));
+    assert_eq!(utilizations(&gate.snapshot()), "1.000, 0.375");
+    gate.resize(3, Instant::EPOCH).expect("open");
+    assert_eq!(utilizations(&gate.snapshot()), "1.333, 0.375", "more than there is, after shrinking");
+}
+
+#[test]
+fn a_grant_knows_who_gave_it() {
+    let mut gate = gate(1, 0);
+    let by_gate = grant(&mut gate);
+    assert!(!by_gate.is_by_word());
+    gate.release(by_gate);
+    let (word, by_word) = gate.publish().acquire().expect("somebody has been here before");
+    assert!(by_word.is_by_word() && by_word.cost() == 1);
+    gate.fold(word);
+    gate.release(by_word);
+}
+
+#[test]
+fn a_gate_tells_whether_it_measures_and_whether_it_is_observed() {
+    let mut gate = gate(1, 0);
+    assert!(gate.measures_waits() && !gate.is_observed());
+    gate.measure_waits(false);
+    gate.observe(true);
+    assert!(!gate.measures_waits() && gate.is_observed());
+}
+
+#[test]
+fn an_interval_in_which_something_was_counted_has_activity() {
+    let mut gate = gate(1, 0);
+    let before = gate.snapshot();
+    let running = grant(&mut gate);
+    assert!(gate.snapshot().since(&before).expect("in order").has_activity());
+    gate.release(running);
+}
+
+#[test]
+fn snapshots_that_cannot_be_compared_are_told_apart() {
+    let of = |waiting_room, instance| {
+        Gate::<()>::with_instance(Limits { capacity: 1, waiting_room, wait_limit: None }, instance)
+    };
+    let snapshot = |waiting_room, instance| of(waiting_room, instance).expect("valid").snapshot();
+    let refused = |later: &Snapshot, earlier: &Snapshot| later.since(earlier).expect_err("not comparable").to_string();
+    assert_eq!(refused(&snapshot(2, 7), &snapshot(2, 6)), "instance must be the same in both snapshots, got 6 and 7");
+    assert_eq!(
+        refused(&snapshot(2, 7), &snapshot(3, 7)),
+        "waiting_room must be the same in both snapshots, got 3 and 2"
+    );
+    let mut gate = gate(1, 0);
+    let (first, second) = (gate.snapshot(), gate.snapshot());
+    assert_eq!(refused(&first, &second), "number of the later snapshot must be the larger one, got 1 after 2");
+}
+
+#[test]
+fn a_resize_that_is_refused_says_why() {
+    let mut gate = gate(1, 0);
+    let refused = gate.resize(0, Instant::EPOCH).expect_err("nothing").to_string();
+    assert_eq!(refused, "capacity must be at least 1, got 0");
+    gate.close(Instant::EPOCH);
+    assert_eq!(gate.resize(2, Instant::EPOCH).expect_err("too late").to_string(), "closed, and cannot be resized");
+}
+
+#[test]
+fn figures_and_words_are_shown_spelled_out() {
+    let mut gate = gate(3, 5);
+    let [running, ended] = [grant(&mut gate), grant(&mut gate)];
+    let figures = "Figures { in_flight: 2, in_use: 2, waiting: 0, capacity: 3, waiting_room: 5 }";
+    assert_eq!(format!("{:?}", gate.figures()), figures);
+    gate.release(ended);
+    let shown = |word: Word| format!("{word:?}");
+    let counts = "in_flight: 1, offered: 1, admitted: 0, rejected: 0";
+    let flags = "is_held: false, is_closed: false, wants_now: false, is_complete: false";
+    assert_eq!(shown(gate.publish()), format!("Word {{ {flags}, {counts} }}"), "no more than were in use before");
+    gate.close(Instant::EPOCH);
+    let flags = "is_held: true, is_closed: true, wants_now: false, is_complete: true";
+    let counts = "in_flight: 1, offered: 2, admitted: 0, rejected: 0";
+    assert_eq!(shown(gate.publish()), format!("Word {{ {flags}, {counts} }}"));
+    gate.release(running);
+}
