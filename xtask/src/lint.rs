@@ -19,12 +19,16 @@ pub(crate) const STEPS: &[Step] = &[
 /// The probes are workspaces of their own, and would be left out. Each has a target folder too.
 const PROBES: &[(&str, &str)] = &[("no-std-probe/Cargo.toml", "no-std"), ("size-probe/Cargo.toml", "size")];
 
+/// Only for the formatter: it takes nightly and a C++ compiler to build.
+const FUZZ: &str = "fuzz/Cargo.toml";
+
 /// What is off by default, and documented all the same.
 const TSC: &str = "--features=bulklink/tsc,bulklink-tokio/tsc";
 
 fn fmt() -> Result<()> {
     run(&mut cargo(&["fmt", "--all", "--check"]))?;
     PROBES.iter().try_for_each(|(manifest, _)| run(&mut cargo(&["fmt", "--check", "--manifest-path", manifest])))?;
+    run(&mut cargo(&["fmt", "--check", "--manifest-path", FUZZ]))?;
     embedded::fmt()
 }
 

@@ -7,6 +7,7 @@ mod ci;
 mod compiler;
 mod debian;
 mod embedded;
+mod fuzz;
 mod lint;
 mod msrv;
 mod no_std;
@@ -15,6 +16,7 @@ mod size;
 mod step;
 mod test;
 mod tidy;
+mod tools;
 mod workspace;
 
 use std::path::PathBuf;
@@ -49,6 +51,8 @@ enum Task {
         #[arg(long, value_name = "N")]
         cases: Option<u32>,
     },
+    /// Play scripts made of bytes to the core and to its reference model, as libFuzzer finds them; needs nightly
+    Fuzz(fuzz::Options),
     /// Replay the recorded scenarios; exits with 1 where the behaviour differs from the recording
     Conformance {
         /// The folder of recordings [default: the one in the repository]
@@ -97,6 +101,7 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Test => step::run_all(test::STEPS, true),
         Task::Exhaustive { depth } => test::exhaustive(depth),
         Task::Properties { cases } => test::properties(cases),
+        Task::Fuzz(options) => fuzz::fuzz(&options),
         Task::Conformance { dir } => test::conformance(dir),
         Task::Loom => test::loom(),
         Task::Lint => step::run_all(lint::STEPS, true),

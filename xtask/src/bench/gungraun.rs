@@ -1,31 +1,17 @@
-//! The runner that gungraun drives valgrind with: found, or installed where that may be.
+//! The runner that gungraun drives valgrind with.
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use toml::{Table, Value};
 
-use crate::run::{ask, cargo, command, run};
-use crate::workspace::{self, NO_INSTALL, may_install};
+use crate::{tools, workspace};
 
-/// Gungraun's runner, of the very version that the benches were built for, below the target folder.
+/// Gungraun's runner, of the very version that the benches were built for.
 pub(super) fn runner() -> Result<PathBuf> {
     let version =
         locked_version(&workspace::manifest("Cargo.lock")?, "gungraun").context("Cargo.lock has no gungraun")?;
-    let root = workspace::target_path("tools");
-    let runner = root.join("bin/gungraun-runner");
-    if !is_version(&runner, &version) {
-        ensure!(may_install(), "gungraun-runner {version} is not here, and {NO_INSTALL} forbids to install it");
-        let exactly = format!("={version}");
-        let mut install = cargo(&["install", "--locked", "gungraun-runner", "--version", &exactly, "--root"]);
-        run(install.arg(&root))?;
-    }
-    Ok(runner)
-}
-
-fn is_version(runner: &PathBuf, version: &str) -> bool {
-    let answer = ask(&mut command(runner, &["--version"]));
-    answer.is_some_and(|answer| answer.split_whitespace().last() == Some(version))
+    tools::provide("gungraun-runner", &version)
 }
 
 fn locked_version(lock: &Table, name: &str) -> Option<String> {
@@ -45,10 +31,5 @@ mod tests {
         let lock = lock.parse().unwrap();
         assert_eq!(locked_version(&lock, "gungraun").as_deref(), Some("0.20.0"));
         assert_eq!(locked_version(&lock, "iai"), None);
-    }
-
-    #[test]
-    fn a_runner_that_is_absent_is_of_no_version() {
-        assert!(!is_version(&"bulklink-no-such-runner".into(), "0.20.0"));
     }
 }
