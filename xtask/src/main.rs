@@ -10,6 +10,7 @@ mod embedded;
 mod fuzz;
 mod lint;
 mod msrv;
+mod mutants;
 mod no_std;
 mod run;
 mod size;
@@ -53,6 +54,8 @@ enum Task {
     },
     /// Play scripts made of bytes to the core and to its reference model, as libFuzzer finds them; needs nightly
     Fuzz(fuzz::Options),
+    /// Put small faults into the core, one by one; exits with 1 where the tests notice too few, or not those that they should
+    Mutants(mutants::Options),
     /// Replay the recorded scenarios; exits with 1 where the behaviour differs from the recording
     Conformance {
         /// The folder of recordings [default: the one in the repository]
@@ -102,6 +105,7 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Exhaustive { depth } => test::exhaustive(depth),
         Task::Properties { cases } => test::properties(cases),
         Task::Fuzz(options) => fuzz::fuzz(&options),
+        Task::Mutants(options) => mutants::mutants(&options),
         Task::Conformance { dir } => test::conformance(dir),
         Task::Loom => test::loom(),
         Task::Lint => step::run_all(lint::STEPS, true),

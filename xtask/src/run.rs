@@ -32,8 +32,11 @@ impl std::error::Error for Failed {}
 
 /// What xtask itself exits with: the code of the command that failed, 1 for any other error.
 pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
-    let code = error.downcast_ref::<Failed>().and_then(|failed| failed.code);
-    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+    ExitCode::from(code(error).and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+fn code(error: &anyhow::Error) -> Option<i32> {
+    error.downcast_ref::<Failed>()?.code
 }
 
 /// A command to be run in the root of the workspace.
@@ -53,6 +56,14 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     let text = echo(command);
     let status = command.status().with_context(|| format!("cannot start: {text}"))?;
     succeeded(text, status)
+}
+
+/// [`run`] for a command that may tell something by its exit code.
+pub(crate) fn run_and_accept(command: &mut Command, codes: &[i32]) -> Result<()> {
+    match run(command) {
+        Err(error) if code(&error).is_some_and(|code| codes.contains(&code)) => Ok(()),
+        result => result,
+    }
 }
 
 /// [`run`] that hands back what the command wrote to its standard output, after showing it.
@@ -147,6 +158,14 @@ mod tests {
         assert_eq!(code(Some(101)), ExitCode::from(101));
         assert_eq!(code(None), ExitCode::from(1));
         assert_eq!(exit_code(&anyhow::anyhow!("other")), ExitCode::from(1));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn an_exit_code_that_tells_something_is_no_failure() {
+        let exit = |code| run_and_accept(&mut command("sh", &["-c", &format!("exit {code}")]), &[2, 3]);
+        assert!(exit(0).is_ok() && exit(3).is_ok());
+        assert_eq!(code(&exit(4).unwrap_err()), Some(4));
     }
 
     #[test]
