@@ -46,7 +46,7 @@ enum Task {
         #[arg(long, value_name = "N")]
         depth: Option<u32>,
     },
-    /// Play long random scripts to the core and to its reference model
+    /// Play long random scripts to the core and to its reference models
     Properties {
         /// How many scripts of each kind [default: what the tests themselves say]
         #[arg(long, value_name = "N")]

@@ -43,9 +43,9 @@ pub(crate) fn exhaustive(depth: Option<u32>) -> Result<()> {
     run(&mut search)
 }
 
-/// Long random scripts against the reference model.
+/// Long random scripts against the reference models.
 pub(crate) fn properties(cases: Option<u32>) -> Result<()> {
-    let mut scripts = cargo(&["test", "-p", "bulklink-core", "--test", "properties"]);
+    let mut scripts = cargo(&["test", "-p", "bulklink-core", "--test", "properties", "--test", "partition_properties"]);
     if let Some(cases) = cases {
         scripts.env("PROPTEST_CASES", cases.to_string());
     }

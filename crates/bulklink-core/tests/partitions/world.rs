@@ -66,7 +66,8 @@ impl search::World for World {
     }
 
     fn options(&self) -> Vec<Input> {
-        let mut options = vec![Input::CleanUp, Input::Tick, Input::TickBack];
+        let mut options = vec![Input::CleanUp, Input::Tick];
+        options.extend((self.now > 0).then_some(Input::TickBack));
         options.extend((0..KEYS).map(Input::Enter));
         options.extend(self.leases.keys().map(|&call| Input::End(call)));
         options.extend(self.ids.keys().map(|&key| Input::Discard(key)));
@@ -86,13 +87,18 @@ impl search::World for World {
 
     fn check(&mut self, input: Input) {
         self.apply(input);
-        self.check_against_model();
-        self.check_what_is_kept();
-        self.check_interval();
+        self.check_all();
     }
 }
 
 impl World {
+    /// Holds everything that can be seen against the model.
+    pub fn check_all(&mut self) {
+        self.check_against_model();
+        self.check_what_is_kept();
+        self.check_interval();
+    }
+
     fn apply(&mut self, input: Input) {
         match input {
             Input::Enter(key) => self.enter(key),
