@@ -1,5 +1,6 @@
 //! Figures and errors as they are read: ratios, flags, texts.
 
+use bulklink_core::partitions::{self, Partitions};
 use bulklink_core::{Entry, Gate, Grant, Instant, Limits, Request, Snapshot, Word};
 
 type TestGate = Gate<()>;
@@ -107,4 +108,29 @@ fn figures_and_words_are_shown_spelled_out() {
     let counts = "in_flight: 1, offered: 2, admitted: 0, rejected: 0";
     assert_eq!(shown(gate.publish()), format!("Word {{ {flags}, {counts} }}"));
     gate.release(running);
+}
+
+#[test]
+fn figures_of_partitions_are_shown_and_what_they_hold_is_not() {
+    let limits = partitions::Limits { max_partitions: 1, idle_timeout: None };
+    let mut partitions = Partitions::new(limits).expect("valid");
+    let _lease = partitions.create("secret").expect("there is room");
+    let figures = "Figures { partitions: 1, active_partitions: 1, leased_operations: 1, max_partitions: 1 }";
+    assert_eq!(format!("{:?}", partitions.figures()), figures);
+    assert_eq!(format!("{partitions:?}"), format!("Partitions {{ figures: {figures}, is_closed: false, .. }}"));
+    let figures = "1 of 1 partitions, 1 active, 1 operations";
+    assert_eq!(partitions.figures().to_string(), figures);
+    let refused = |partitions: &mut Partitions<_>| partitions.may_create().expect_err("full, or closed").to_string();
+    assert_eq!(refused(&mut partitions), format!("partition limit ({figures})"));
+    partitions.close();
+    assert_eq!(refused(&mut partitions), format!("closed ({figures})"));
+}
+
+#[test]
+fn what_a_partition_holds_can_be_changed() {
+    let limits = partitions::Limits { max_partitions: 1, idle_timeout: None };
+    let mut partitions = Partitions::new(limits).expect("valid");
+    let lease = partitions.create(1).expect("there is room").lease;
+    *partitions.get_mut(lease.id()) += 1;
+    assert_eq!(*partitions.get(lease.id()), 2);
 }

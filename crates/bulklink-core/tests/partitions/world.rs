@@ -174,6 +174,8 @@ impl World {
     fn check_against_model(&mut self) {
         let (snapshot, model) = (self.partitions.snapshot(), &self.model);
         assert_eq!(snapshot.limits.max_partitions, model.max_partitions);
+        assert_eq!(self.partitions.figures().max_partitions(), model.max_partitions);
+        assert_eq!(self.partitions.needs_now(), model.idle_timeout.is_some());
         assert_eq!(snapshot.partitions, model.kept.len());
         assert_eq!(snapshot.active_partitions, model.kept.iter().filter(|&&key| model.is_active(key)).count());
         assert_eq!(snapshot.idle_partitions(), model.idle.len());
