@@ -54,7 +54,7 @@ fn test_all(options: &Options) -> Result<()> {
     let output = workspace::target_path("mutation");
     std::fs::create_dir_all(&output)?;
     let mut test = command(tools::provide("cargo-mutants", VERSION)?, &["mutants", "--no-config", "--no-shuffle"]);
-    test.args(["--package", "bulklink-core", "--profile", "mutants", "--minimum-test-timeout", "20", "--output"]);
+    test.args(["--package", "bulklink-core", "--profile", "mutants", "--minimum-test-timeout", "60", "--output"]);
     test.arg(output).args(["--jobs", &options.jobs.to_string()]);
     if let Some(shard) = &options.shard {
         test.args(["--shard", shard, "--sharding", "round-robin"]);
