@@ -1,0 +1,45 @@
+//! Threads and tasks in one queue: blocking code that shares a limit with async code.
+
+use std::error::Error;
+use std::thread;
+use std::time::Duration;
+
+use bulklink_tokio::{Bulkhead, Rejection, blocking};
+use tokio::task::spawn_blocking;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let files = Bulkhead::builder("files").parallelism(2).waiting_room(100).build()?;
+
+    let tasks: Vec<_> = (0..10)
+        .map(|_| {
+            let files = files.clone();
+            tokio::spawn(async move { files.execute(tokio::time::sleep(Duration::from_millis(2))).await })
+        })
+        .collect();
+    let threads: Vec<_> = (0..10)
+        .map(|number| {
+            let files = files.blocking().clone();
+            spawn_blocking(move || read(&files, number))
+        })
+        .collect();
+    for task in tasks {
+        task.await??;
+    }
+    let mut bytes = 0;
+    for thread in threads {
+        bytes += thread.await??;
+    }
+
+    let status = files.status();
+    println!("{bytes} bytes; {} finished, at most {} at once", status.totals.finished, status.peak_in_flight);
+    Ok(())
+}
+
+/// Blocks its thread until there is a slot: for threads that may be blocked, and never in a task.
+fn read(files: &blocking::Bulkhead, number: usize) -> Result<usize, Rejection> {
+    files.execute(|| {
+        thread::sleep(Duration::from_millis(2));
+        100 * number
+    })
+}

@@ -1,0 +1,35 @@
+//! Following a bulkhead from a task of its own: a bounded stream of numbered events.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bulklink_tokio::{Bulkhead, EventReceiver};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let payments = Bulkhead::builder("payments").parallelism(1).waiting_room(1).build()?;
+    let log = tokio::spawn(write_log(payments.subscribe(1000)?));
+
+    let first = payments.submit(tokio::time::sleep(Duration::from_millis(5)))?;
+    let second = payments.submit(async {})?;
+    if let Err(refused) = payments.submit(async {}) {
+        println!("{refused}");
+    }
+    first.await?;
+    second.await?;
+    payments.close();
+
+    // The stream ends with the bulkhead.
+    drop(payments);
+    println!("{} events missed", log.await?);
+    Ok(())
+}
+
+/// However slow it is, it holds nobody up: when the channel is full, the oldest events are dropped and counted.
+async fn write_log(mut events: EventReceiver) -> u64 {
+    while let Some(event) = events.recv().await {
+        let figures = event.figures;
+        println!("{} {:?}: {} in flight, {} waiting", event.number, event.kind, figures.in_flight(), figures.waiting());
+    }
+    events.dropped()
+}

@@ -1,0 +1,46 @@
+//! Telling metrics of every transition: a handler runs at once, on whichever thread caused the event.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bulklink_tokio::{Bulkhead, Event, EventHandler, EventKind};
+
+#[derive(Default)]
+struct Metrics {
+    admitted: AtomicUsize,
+    rejected: AtomicUsize,
+}
+
+impl Metrics {
+    /// Keep it short: the call that caused the event waits for it. For all else there is the event channel.
+    fn count(&self, event: &Event) {
+        let counter = match event.kind {
+            EventKind::Admitted => &self.admitted,
+            EventKind::Saturated | EventKind::Expired | EventKind::ClosedRejection => &self.rejected,
+            _ => return,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let payments = Bulkhead::builder("payments").parallelism(1).build()?;
+
+    let metrics = Arc::new(Metrics::default());
+    let counting = Arc::clone(&metrics);
+    let handler: EventHandler = Arc::new(move |event: &Event| counting.count(event));
+    payments.add_event_handler(&handler);
+
+    let slot = payments.slot().await?;
+    if let Err(rejection) = payments.try_slot() {
+        println!("{rejection}");
+    }
+    drop(slot);
+    payments.remove_event_handler(&handler);
+
+    let [admitted, rejected] = [&metrics.admitted, &metrics.rejected].map(|count| count.load(Ordering::Relaxed));
+    println!("{admitted} admitted, {rejected} rejected");
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! A unit test of one's own that waits for nothing: the fake clock passes when the test says so.
+//!
+//! `cargo test --example fake_clock` runs the tests at the end.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bulklink::{Bulkhead, Invalid, Reason, Runtime};
+use bulklink_tokio::Tokio;
+
+/// What a service might have: it is given its runtime, so that a test can give it another.
+#[derive(Clone)]
+struct Weather<R> {
+    upstream: Bulkhead<R>,
+}
+
+impl<R: Runtime> Weather<R> {
+    fn new(runtime: R) -> Result<Self, Invalid> {
+        let builder = Bulkhead::builder_on(runtime, "weather").parallelism(1).waiting_room(10);
+        Ok(Weather { upstream: builder.wait_limit(Duration::from_secs(30)).build()? })
+    }
+
+    /// The forecast, or yesterday's if the upstream has no time for us.
+    async fn forecast(&self, ask: impl Future<Output = String>) -> String {
+        match self.upstream.execute(ask).await {
+            Ok(forecast) => forecast,
+            Err(rejection) if rejection.reason() == Reason::Expired => "as yesterday".into(),
+            Err(rejection) => rejection.to_string(),
+        }
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let weather = Weather::new(Tokio)?;
+    println!("{}", weather.forecast(async { "sunny".into() }).await);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use bulklink::testing::{Executor, FakeClock};
+
+    use super::*;
+
+    #[test]
+    fn after_30_seconds_in_the_queue_it_is_as_yesterday() -> Result<(), Box<dyn Error>> {
+        let mut executor = Executor::new(FakeClock::new());
+        let weather = Weather::new(executor.clock())?;
+        let _upstream_hangs = weather.upstream.try_slot_owned()?;
+        let forecast = executor.spawn(async move { weather.forecast(async { "sunny".into() }).await });
+
+        executor.advance(Duration::from_millis(29_999));
+        assert!(!forecast.is_finished());
+        executor.advance(Duration::from_millis(1));
+        assert_eq!(forecast.output().as_deref(), Some("as yesterday"));
+        Ok(())
+    }
+}

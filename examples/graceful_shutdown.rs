@@ -1,0 +1,40 @@
+//! A graceful shutdown: whoever waits is turned away, what runs may finish, and patience has an end.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bulklink_tokio::{Bulkhead, JoinError, Reason};
+use tokio::time::{sleep, timeout};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let jobs = Bulkhead::builder("jobs").parallelism(2).waiting_room(10).build()?;
+    let submitted: Vec<_> = (1..=5).map(|number| jobs.submit(job(number))).collect::<Result<_, _>>()?;
+
+    shutdown_is_asked_for().await;
+    // From here on nobody is admitted. The future only waits: dropping it opens nothing again.
+    let drained = jobs.close_and_wait();
+    if timeout(Duration::from_secs(10), drained).await.is_err() {
+        println!("{} jobs are still running", jobs.status().in_flight);
+    }
+
+    for job in submitted {
+        match job.await {
+            Ok(result) => println!("{result}"),
+            Err(JoinError::Rejected(rejection)) if rejection.reason() == Reason::Closed => println!("turned away"),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    println!("drained: {}", jobs.status().is_drained());
+    Ok(())
+}
+
+async fn job(number: u32) -> String {
+    sleep(Duration::from_millis(100)).await;
+    format!("job {number} is done")
+}
+
+/// In a service, `tokio::signal::ctrl_c`.
+async fn shutdown_is_asked_for() {
+    tokio::task::yield_now().await;
+}

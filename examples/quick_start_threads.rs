@@ -1,0 +1,40 @@
+//! Quick start without any async runtime: threads that block until there is a slot.
+
+use std::error::Error;
+use std::thread;
+use std::time::Duration;
+
+use bulklink::blocking::Bulkhead;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let payments =
+        Bulkhead::builder("payments").parallelism(2).waiting_room(50).wait_limit(Duration::from_secs(2)).build()?;
+
+    // Runs on this thread, in a slot; the slot is given back however the operation ends.
+    println!("{}", payments.execute(|| send("order 1"))?);
+
+    // The same as a guard.
+    let slot = payments.slot()?;
+    println!("{}", send("order 2"));
+    println!("{} in flight", payments.status().in_flight);
+    drop(slot);
+
+    // Eight threads want in: two at a time, the others wait in order.
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| match payments.execute(|| send("order 3")) {
+                Ok(_receipt) => {}
+                Err(rejection) => eprintln!("try later: {rejection}"),
+            });
+        }
+    });
+
+    let status = payments.status();
+    println!("{} finished, at most {} at once", status.totals.finished, status.peak_in_flight);
+    Ok(())
+}
+
+fn send(order: &str) -> String {
+    thread::sleep(Duration::from_millis(10));
+    format!("sent {order}")
+}

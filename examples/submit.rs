@@ -1,0 +1,33 @@
+//! Work handed over to the runtime: admitted, queued or turned away by the call itself, and run in the background.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bulklink_tokio::{Bulkhead, SubmitError};
+use tokio::time::sleep;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let reports = Bulkhead::builder("reports").parallelism(1).waiting_room(2).build()?;
+
+    // A future, and a closure for the pool of threads that may block. A closure keeps its slot until it really ends.
+    let monthly = reports.submit(async {
+        sleep(Duration::from_millis(5)).await;
+        "12 pages"
+    })?;
+    let checksum = reports.submit_blocking(|| (0..1_000_000_u64).sum::<u64>())?;
+
+    // Dropping a handle lets its operation go on. This one gives it up instead, and its place is free again.
+    let unwanted = reports.submit(std::future::pending::<()>())?.cancel_on_drop();
+    match reports.submit(async {}) {
+        Err(SubmitError::Rejected(rejection)) => println!("no more: {rejection}"),
+        other => println!("{other:?}"),
+    }
+    drop(unwanted);
+    let last = reports.submit(async { "1 page" })?;
+
+    println!("{}, {}, {}", monthly.await?, checksum.await?, last.await?);
+    let totals = reports.status().totals;
+    println!("{} finished, {} cancelled, {} turned away", totals.finished, totals.cancelled, totals.rejected());
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! Operations of different sizes: each asks for as many units of the capacity as it will use.
+
+use std::error::Error;
+
+use bulklink_tokio::{Bulkhead, Request};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    // A unit is a mebibyte of memory here; the waiting room counts operations.
+    let memory = Bulkhead::builder("image memory").capacity(64).waiting_room(20).build()?;
+
+    let poster = memory.slot_with(Request::new().cost(48)).await?;
+    let thumbnail = memory.slot_with(Request::new().cost(4)).await?;
+    let status = memory.status();
+    println!("{} operations use {} of {} MiB", status.in_flight, status.in_use, status.limits.capacity);
+
+    // First come, first served: a small one never passes a large one, or the large one would starve.
+    let large = memory.submit_with(Request::new().cost(40), async { "large" })?;
+    let small = memory.submit_with(Request::new().cost(1), async { "small" })?;
+    println!("{} wait for {} MiB", memory.status().waiting, memory.status().waiting_units);
+    drop(poster);
+    println!("{} and {} have run", large.await?, small.await?);
+    drop(thumbnail);
+
+    // What could never run is refused, and counted nowhere.
+    if let Err(rejection) = memory.try_slot_with(Request::new().cost(65)) {
+        println!("{rejection}");
+    }
+    Ok(())
+}
