@@ -1,0 +1,10 @@
+//! The example runs, and prints what it is meant to.
+
+#[path = "../../tests/program/mod.rs"]
+mod program;
+
+#[test]
+fn quick_start_async_std() {
+    let expected = ["sent order 1", "sent order 2", "1 in flight", "2 finished, 0 in flight"];
+    program::prints("quick_start_async_std", &expected);
+}

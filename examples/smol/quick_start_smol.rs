@@ -1,0 +1,38 @@
+//! Quick start on smol: so many at once, so many waiting for so long, and the rest is told at once.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bulklink_smol::{Bulkhead, Reason};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    smol::block_on(async {
+        let payments = Bulkhead::builder("payments")
+            .parallelism(10)
+            .waiting_room(50)
+            .wait_limit(Duration::from_secs(2))
+            .build()?;
+
+        // Runs in a slot, waiting for one if need be; the slot is given back however the operation ends.
+        match payments.execute(send("order 1")).await {
+            Ok(receipt) => println!("{receipt}"),
+            Err(rejection) if rejection.reason() == Reason::Saturated => println!("try later: {rejection}"),
+            Err(rejection) => return Err(rejection.into()),
+        }
+
+        // The same as a guard.
+        let slot = payments.slot().await?;
+        println!("{}", send("order 2").await);
+        println!("{} in flight", payments.status().in_flight);
+        drop(slot);
+
+        let status = payments.status();
+        println!("{} finished, {} in flight", status.totals.finished, status.in_flight);
+        Ok(())
+    })
+}
+
+async fn send(order: &str) -> String {
+    smol::Timer::after(Duration::from_millis(5)).await;
+    format!("sent {order}")
+}
