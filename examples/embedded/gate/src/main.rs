@@ -42,6 +42,6 @@ fn run() -> Result<(), Invalid> {
         superloop.turn(now);
     }
     superloop.tell();
-    board::say!("heap: at most {} of {} bytes in use", board::heap::peak(), board::heap::SIZE);
+    board::say!("heap: at most {} of {} KiB in use", board::heap::peak().div_ceil(1024), board::heap::SIZE / 1024);
     Ok(())
 }

@@ -50,7 +50,7 @@ pub(crate) async fn play(spawner: Spawner, urgent: SendSpawner) {
     close::play(spawner).await;
 
     assert_eq!(board::heap::used(), before, "all memory was given back");
-    info!("heap: at most {} of {} bytes in use", board::heap::peak(), board::heap::SIZE);
+    info!("heap: at most {} of {} KiB in use", board::heap::peak().div_ceil(1024), board::heap::SIZE / 1024);
 }
 
 /// Lets the tasks of a scene come to their end, and sees that every slot is back.
