@@ -16,7 +16,7 @@ pub(crate) fn goal() -> Goal {
     let what = "one of 100,000 waiting, from the middle";
     let rows = vec![
         Row::new(what, "our own with 10,000 waiting", lengths).at_most(1.02),
-        Row::instructions(what, "tokio Acquire", ours(middle), tokio(middle)).at_most(3.0).missed_at(3.45),
+        Row::instructions(what, "tokio Acquire", ours(middle), tokio(middle)).at_most(3.0).missed_at(3.6),
         Row::instructions("one of 100,000 waiting, from the head", "tokio Acquire", ours(head), tokio(head)),
     ];
     Goal { id: "cancel", rows }
