@@ -60,6 +60,20 @@ fn an_operation_dropped_half_way_gives_its_slot_back() {
 }
 
 #[test]
+fn an_operation_that_fails_gives_its_slot_back() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let failed = executor.spawn({
+        let bulkhead = bulkhead.clone();
+        async move { bulkhead.execute(async { Err::<(), _>("its own") }).await }
+    });
+    executor.run_until_idle();
+    assert_eq!(failed.output(), Some(Ok(Err("its own"))));
+    let totals = bulkhead.status().totals;
+    assert_eq!((bulkhead.status().in_flight, totals.finished, totals.abandoned), (0, 1, 0));
+}
+
+#[test]
 fn an_operation_that_panics_gives_its_slot_back() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);

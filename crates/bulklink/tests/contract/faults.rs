@@ -1,9 +1,14 @@
 //! Faults measured in crates that people use today, each as a test that it is not here.
 
-use bulklink::{EventHandler, EventKind, Reason, Request};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 
-use crate::{builder, bulkhead, call, executor, ms, reason, slot};
+use bulklink::{EventHandler, EventKind, OwnedSlot, OwnedSlotFuture, Reason, Request};
+
+use crate::{TestBulkhead, builder, bulkhead, call, executor, ms, reason, slot};
 
 /// async-lock, throttle-net: a late `acquire` or `try_acquire` overtakes a waiter that was already woken.
 #[test]
@@ -131,6 +136,71 @@ fn clones_share_one_limit() {
     let clone = bulkhead.clone();
     let _running = bulkhead.try_slot().expect("free");
     clone.try_slot().expect_err("it is the same bulkhead");
+}
+
+/// tower's `ConcurrencyLimit` below `LoadShed`: a clone that was ready, or in the queue for it, and is never called, starves all
+/// others.
+#[test]
+fn a_clone_that_was_turned_away_and_calls_no_more_holds_nothing() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 5);
+    let running = bulkhead.try_slot_owned().expect("free");
+    let idle = bulkhead.clone();
+    drop(idle.try_slot().expect_err("taken"));
+    let _never_polled = idle.slot();
+    drop(running);
+    for _ in 0..3 {
+        drop(slot(&call(&mut executor, &bulkhead)));
+    }
+    assert_eq!((bulkhead.status().in_flight, bulkhead.status().waiting), (0, 0));
+}
+
+/// tower-http #447: the permit is given back when the head of a response is ready, while its body still streams.
+#[test]
+fn a_slot_goes_along_with_what_is_not_over_when_its_call_is() {
+    struct Response {
+        _body: Vec<OwnedSlot>,
+    }
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let head = executor.spawn({
+        let bulkhead = bulkhead.clone();
+        async move { bulkhead.slot_owned().await.map(|slot| Response { _body: vec![slot] }) }
+    });
+    executor.run_until_idle();
+    let response = head.output().expect("the head is ready").expect("it was admitted");
+    assert_eq!((bulkhead.status().in_flight, bulkhead.status().totals.finished), (1, 0));
+    drop(response);
+    assert_eq!((bulkhead.status().in_flight, bulkhead.status().totals.finished), (0, 1));
+}
+
+/// tokio #5429: a waker that is called or dropped under the lock, and uses what the lock protects, never returns.
+#[test]
+fn wakers_may_use_the_bulkhead_when_they_are_called_and_when_they_are_dropped() {
+    struct Meddler(TestBulkhead, AtomicUsize);
+    impl Wake for Meddler {
+        fn wake(self: Arc<Self>) {
+            self.1.fetch_add(self.0.status().in_flight, SeqCst);
+            drop(self.0.try_slot());
+        }
+    }
+    impl Drop for Meddler {
+        fn drop(&mut self) {
+            drop(self.0.try_slot());
+        }
+    }
+    let bulkhead = bulkhead(&executor(), 1, 5);
+    let running = bulkhead.try_slot().expect("free");
+    let [woken, displaced, dropped] = [(); 3].map(|()| Arc::new(Meddler(bulkhead.clone(), AtomicUsize::new(0))));
+    let poll =
+        |wait: &mut OwnedSlotFuture<_>, waker: &Waker| Pin::new(wait).poll(&mut Context::from_waker(waker)).is_ready();
+    let [mut first, mut second] = [bulkhead.slot_owned(), bulkhead.slot_owned()];
+    assert!(!poll(&mut first, &Waker::from(displaced)) && !poll(&mut first, &Waker::from(Arc::clone(&woken))));
+    assert!(!poll(&mut second, &Waker::from(dropped)));
+    drop(second);
+    drop(running);
+    assert_eq!(woken.1.load(SeqCst), 1, "it was woken, and looked");
+    assert!(poll(&mut first, Waker::noop()));
 }
 
 /// promesa: bursts of exactly as many as there are permits are wrongly rejected.

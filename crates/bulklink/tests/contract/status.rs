@@ -1,6 +1,6 @@
 //! Figures that belong together, and what happened between two of them.
 
-use bulklink::IntervalError;
+use bulklink::{IntervalError, Limits};
 
 use crate::{builder, bulkhead, call, executor, ms, slot};
 
@@ -51,4 +51,20 @@ fn derived_figures() {
     assert!((status.utilization() - 1.0).abs() < f64::EPSILON);
     assert!((status.queue_utilization() - 0.25).abs() < f64::EPSILON);
     assert_eq!(status.totals.average_wait(), None);
+}
+
+#[test]
+fn it_tells_whose_it_is_what_was_configured_and_what_is_now() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).parallelism(2).waiting_room(4).wait_limit(ms(50)).build().expect("valid");
+    let _running = [(); 2].map(|()| slot(&call(&mut executor, &bulkhead)));
+    let _waiting = call(&mut executor, &bulkhead);
+    let status = bulkhead.status();
+    let Limits { capacity, waiting_room, wait_limit } = status.limits;
+    assert_eq!((&*status.label, capacity, waiting_room, wait_limit), ("test", 2, 4, Some(ms(50))));
+    assert_eq!((status.in_flight, status.waiting, status.is_closed), (2, 1, false));
+    bulkhead.close();
+    let later = bulkhead.status();
+    assert_eq!((later.instance, later.is_closed), (status.instance, true));
+    assert!(later.number > status.number);
 }

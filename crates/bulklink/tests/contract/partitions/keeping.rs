@@ -7,7 +7,9 @@ use std::time::Duration;
 use bulklink::partitions::{Limits, OwnedSlot};
 use bulklink::{Invalid, Reason};
 
-use super::{Tenants, builder, call, counts, is_kept, occupancy, reason, slot, tenants, touch, touch_each};
+use super::{
+    IDLE_TIMEOUT, Tenants, builder, call, counts, is_kept, occupancy, reason, slot, tenants, touch, touch_each,
+};
 use crate::{executor, ms};
 
 #[test]
@@ -171,6 +173,16 @@ fn without_a_timeout_a_cleanup_drops_none_and_with_none_at_all_whatever_is_idle(
     assert_eq!(hasty.cleanup_idle(), 1);
     executor.advance(Duration::from_secs(1 << 40));
     assert_eq!(patient.cleanup_idle(), 0);
+}
+
+#[test]
+fn nobody_keeps_house_in_the_background() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 2);
+    touch(&tenants, "ann");
+    assert_eq!(executor.clock().next_timer(), None, "nobody has been told to come by");
+    executor.advance(10 * IDLE_TIMEOUT);
+    assert!(is_kept(&tenants, "ann"));
 }
 
 #[test]
