@@ -58,7 +58,7 @@ mod tests {
     ];
 
     /// For each rule a file that breaks it, and nothing else.
-    fn planted() -> [(&'static str, &'static str, String); 10] {
+    fn planted() -> [(&'static str, &'static str, String); 11] {
         [
             ("readable", "src/a.rs", "//! A.\nfn f( }\n".into()),
             ("pure-core", "crates/bulklink-core/src/a.rs", "//! A.\nuse std::fmt;\n".into()),
@@ -70,6 +70,7 @@ mod tests {
             ("safety", "src/a.rs", "//! A.\nunsafe fn f() {}\n".into()),
             ("core-attributes", CORE, "//! Core.\n#![no_std]\n".into()),
             ("lints", "crates/a/Cargo.toml", "[package]\nname = \"a\"\n".into()),
+            ("named-tests", "COMPARE.md", "`contract/a::gone`\n".into()),
         ]
     }
 

@@ -1,4 +1,4 @@
-//! Which files there are: all sources and manifests in the repository, but for build output and hidden folders.
+//! Which files there are: all sources and manifests in the repository, but for build output and hidden folders; and one page.
 
 use std::fs;
 use std::path::MAIN_SEPARATOR_STR;
@@ -6,10 +6,11 @@ use std::path::MAIN_SEPARATOR_STR;
 use anyhow::{Context, Result};
 use walkdir::{DirEntry, WalkDir};
 
-use super::tree::{File, Tree, is_source};
+use super::rules::named_tests::PAGE;
+use super::tree::{File, Tree, is_manifest, is_source};
 use crate::workspace;
 
-/// The source files and manifests of the repository.
+/// The source files and manifests of the repository, and the page that has a rule of its own.
 pub(crate) fn read() -> Result<Tree> {
     let root = workspace::root();
     let mut files = Vec::new();
@@ -30,7 +31,7 @@ fn is_left_out(entry: &DirEntry) -> bool {
 }
 
 fn counts(path: &str) -> bool {
-    is_source(path) || path.rsplit('/').next() == Some("Cargo.toml")
+    is_source(path) || is_manifest(path) || path == PAGE
 }
 
 #[cfg(test)]
@@ -41,6 +42,7 @@ mod tests {
     fn the_tree_holds_sources_and_manifests_and_no_build_output() {
         let tree = read().unwrap();
         assert!(tree.file("xtask/src/tidy/files.rs").is_some() && tree.file("Cargo.toml").is_some());
+        assert!(tree.file(PAGE).is_some());
         assert!(tree.file("LICENSE-MIT").is_none());
         assert!(!tree.files.iter().any(|file| file.path.starts_with("target/") || file.path.starts_with(".git/")));
     }

@@ -5,6 +5,7 @@ mod discontinued;
 mod header;
 mod length;
 mod lints;
+pub(super) mod named_tests;
 mod pure_core;
 mod readable;
 mod safety;
@@ -29,6 +30,7 @@ pub(crate) const ALL: &[Rule] = &[
     safety::check,
     core_attributes::check,
     lints::check,
+    named_tests::check,
 ];
 
 /// The lines at which a rule finds something, for the rules' own tests.

@@ -7,12 +7,12 @@ use toml::{Table, Value};
 use super::Finding;
 use super::tokens::{Token, tokens};
 
-/// All source files and manifests of the repository.
+/// All source files and manifests of the repository, and a page.
 pub(crate) struct Tree {
     pub(crate) files: Vec<File>,
 }
 
-/// One of them. What can't be read, and what the other kind of file has, is empty.
+/// One of them. What can't be read, and what another kind of file has, is empty.
 pub(crate) struct File {
     /// From the root, with forward slashes.
     pub(crate) path: String,
@@ -46,8 +46,10 @@ impl File {
         let (mut source, mut manifest) = (Vec::new(), Table::new());
         let read = if is_source(path) {
             tokens(text).map(|tokens| source = tokens)
-        } else {
+        } else if is_manifest(path) {
             table(text).map(|table| manifest = table)
+        } else {
+            Ok(())
         };
         Self { path: path.to_owned(), text: text.to_owned(), tokens: source, manifest, broken_at: read.err() }
     }
@@ -68,6 +70,11 @@ impl File {
 /// Whether it is a Rust file.
 pub(crate) fn is_source(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "rs")
+}
+
+/// Whether it is a manifest.
+pub(crate) fn is_manifest(path: &str) -> bool {
+    path.rsplit('/').next() == Some("Cargo.toml")
 }
 
 /// A manifest, or the line at which it stops to be one.
