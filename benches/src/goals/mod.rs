@@ -88,7 +88,7 @@ mod tests {
         ("cancel", 2),
         ("limits", 2),
         ("flat", 1),
-        ("observe", 2),
+        ("observe", 4),
         ("partitions", 3),
         ("python", 2),
         ("embedded", 2),

@@ -1,33 +1,72 @@
-//! *observe*: the machinery of events costs nothing where nobody observes, be it never or no more.
+//! *observe*: events cost nothing without a handler, before the first and after the last, and little with one.
 //!
-//! Shown twice, because neither says it alone: what a handler leaves behind when it goes, and what is spent in functions that have
-//! to do with events, which leaves out what was inlined into others.
+//! The first is shown twice, because neither says it alone: what a handler leaves behind when it goes, and what is spent in
+//! functions that have to do with events, which leaves out what was inlined into others.
 
+use std::alloc::System;
+use std::hint::black_box;
 use std::sync::Arc;
 
-use bulklink_tokio::{Event, EventHandler};
+use bulklink_tokio::{Bulkhead, Event, EventHandler};
+use stats_alloc::{Region, StatsAlloc};
 
 use super::uncontended::{self, CAPACITY};
 use crate::goal::{Figure, Goal, Limit, Row};
 use crate::peers::bulkhead;
 use crate::scene::Scene;
-use crate::work::take;
+use crate::measure::float;
+use crate::work::{now, take};
 
 pub(crate) fn goal() -> Goal {
     let what = "slot + drop after a handler came and went, instructions more";
     let after = Row::instructions(what, "our own, never observed", observed_before(), uncontended::slot());
     let within = Figure::Within(uncontended::slot(), EVENTS);
     let within = Row::new("slot + drop, never observed: spent in functions of events", "nobody", within);
-    Goal { id: "observe", rows: vec![after.limit(Limit::More(0.0)), within.limit(Limit::Ours(0.0))] }
+    let observed = "slot + drop, observed by one handler";
+    let time = Row::time(observed, "tokio acquire", while_observed(), uncontended::acquire()).at_most(3.5);
+    let allocations = Figure::Memory(OBSERVED.to_owned(), OBSERVED.to_owned(), "allocations");
+    let allocations = Row::new(observed, "nobody", allocations).limit(Limit::Ours(0.0));
+    Goal { id: "observe", rows: vec![after.limit(Limit::More(0.0)), within.limit(Limit::Ours(0.0)), time, allocations] }
 }
 
 const EVENTS: &[&str] = &["event", "handler", "observe", "outputs"];
 
+/// A reading of allocations.
+const OBSERVED: &str = "slot + drop, observed: allocations";
+
+fn observe(bulkhead: &Bulkhead) -> EventHandler {
+    let handler: EventHandler = Arc::new(|event: &Event| _ = black_box(event.number));
+    assert!(bulkhead.add_event_handler(&handler));
+    handler
+}
+
+fn while_observed() -> Scene {
+    Scene::new("observe/slot, observed", |operations, meter| {
+        let bulkhead = bulkhead(CAPACITY);
+        let _handler = observe(&bulkhead);
+        take(operations, meter, || bulkhead.slot());
+    })
+}
+
+/// Allocations of one operation with two events, once the first has made what later ones use.
+pub(crate) fn read(heap: &StatsAlloc<System>) -> [(String, f64); 1] {
+    const OPERATIONS: u32 = 1_000;
+    let bulkhead = bulkhead(CAPACITY);
+    let _handler = observe(&bulkhead);
+    drop(now(|| bulkhead.slot()));
+    let region = Region::new(heap);
+    for _ in 0..OPERATIONS {
+        drop(now(|| bulkhead.slot()));
+    }
+    let change = region.change();
+    let allocations = float((change.allocations + change.reallocations) as u128);
+    [(OBSERVED.to_owned(), allocations / f64::from(OPERATIONS))]
+}
+
 fn observed_before() -> Scene {
     Scene::new("observe/slot", |operations, meter| {
         let bulkhead = bulkhead(CAPACITY);
-        let handler: EventHandler = Arc::new(|_: &Event| {});
-        assert!(bulkhead.add_event_handler(&handler) && bulkhead.remove_event_handler(&handler));
+        assert!(bulkhead.remove_event_handler(&observe(&bulkhead)));
         take(operations, meter, || bulkhead.slot());
     })
 }

@@ -36,7 +36,7 @@ pub(crate) fn slot() -> Scene {
     })
 }
 
-fn acquire() -> Scene {
+pub(crate) fn acquire() -> Scene {
     Scene::new("uncontended/tokio acquire", |operations, meter| {
         let semaphore = Semaphore::new(CAPACITY);
         take(operations, meter, || semaphore.acquire());

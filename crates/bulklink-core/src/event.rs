@@ -82,8 +82,9 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    fn event(self, number: u64) -> Event {
-        let Note { kind, is_closed, figures, units, waited_nanos, admitted } = self;
+    #[inline]
+    fn event(&self, number: u64) -> Event {
+        let Note { kind, is_closed, figures, units, waited_nanos, admitted } = *self;
         let has_cost = !matches!(kind, EventKind::Closed | EventKind::Drained | EventKind::Resized);
         Event {
             number,
@@ -116,5 +117,13 @@ impl EventLog {
         let note = self.pending.pop()?;
         self.pulled += 1;
         Some(note.event(self.pulled))
+    }
+
+    #[inline]
+    pub(crate) fn pop_into(&mut self, event: &mut Event) -> bool {
+        let Some(note) = self.pending.pop() else { return false };
+        self.pulled += 1;
+        *event = note.event(self.pulled);
+        true
     }
 }

@@ -14,8 +14,8 @@ use bulklink_core::Instant;
 pub struct Event {
     /// The bulkhead's name.
     pub label: Arc<str>,
-    /// When it was told, by the bulkhead's clock. Its epoch is the clock's own: what means something is the difference between
-    /// two, by [`saturating_since`](Instant::saturating_since).
+    /// When it was delivered, by the bulkhead's clock. Its epoch is the clock's own: what means something is
+    /// the difference between two, by [`saturating_since`](Instant::saturating_since).
     pub at: Instant,
     /// What happened.
     pub event: bulklink_core::Event,
@@ -46,16 +46,16 @@ pub(crate) struct Handlers(Option<Arc<[EventHandler]>>);
 impl Handlers {
     /// The list with the handler at its end; `None` if it is there already.
     pub(crate) fn with(&self, handler: &EventHandler) -> Option<Handlers> {
-        if self.iter().any(|known| Arc::ptr_eq(known, handler)) {
+        if self.as_slice().iter().any(|known| Arc::ptr_eq(known, handler)) {
             return None;
         }
-        Some(Handlers(Some(self.iter().chain([handler]).cloned().collect())))
+        Some(Handlers(Some(self.as_slice().iter().chain([handler]).cloned().collect())))
     }
 
     /// The list without the handler; `None` if it is not there.
     pub(crate) fn without(&self, handler: &EventHandler) -> Option<Handlers> {
-        let others: Vec<_> = self.iter().filter(|known| !Arc::ptr_eq(known, handler)).cloned().collect();
-        let found = others.len() < self.iter().count();
+        let others: Vec<_> = self.as_slice().iter().filter(|known| !Arc::ptr_eq(known, handler)).cloned().collect();
+        let found = others.len() < self.as_slice().len();
         found.then(|| Handlers(if others.is_empty() { None } else { Some(others.into()) }))
     }
 
@@ -68,7 +68,8 @@ impl Handlers {
         self.0.is_none()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &EventHandler> {
-        self.0.as_deref().into_iter().flatten()
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[EventHandler] {
+        self.0.as_deref().unwrap_or_default()
     }
 }

@@ -22,8 +22,7 @@ use crate::{Event, EventHandler, Handle};
 /// the latest events have the figures that still hold, and the last one may be the end. A consumer sees the gap in the
 /// [numbers](bulklink_core::Event::number) as well, which have none otherwise.
 ///
-/// Events come in the order in which they were told. Those of different threads can overtake each other on the way to it; the
-/// numbers sort them.
+/// Events come in the order in which they happened.
 ///
 /// It does not keep the bulkhead alive, and ends when that is gone: when the last handle, slot and call has been dropped, and what was
 /// kept has been received. It does not end with [`Drained`](crate::EventKind::Drained), as those who come later are still turned

@@ -4,15 +4,26 @@ use alloc::boxed::Box;
 use core::any::Any;
 
 /// Runs foreign code so that its panic stops nothing else. Returns whether it ended well. The panic hook has reported it.
+#[inline]
 pub(crate) fn contain(foreign: impl FnOnce()) -> bool {
-    let Err(payload) = catch(foreign) else { return true };
-    // What it panicked with is foreign too; a panic of that one's drop is kept rather than dropped.
+    match catch(foreign) {
+        Ok(()) => true,
+        Err(payload) => {
+            drop_payload(payload);
+            false
+        }
+    }
+}
+
+/// What code panicked with is foreign too; if its drop panics, that second payload is forgotten.
+#[cold]
+fn drop_payload(payload: Box<dyn Any + Send>) {
     let _ = catch(|| drop(payload)).map_err(core::mem::forget);
-    false
 }
 
 /// Runs foreign code, and returns what it panicked with. The panic hook has reported it.
 #[cfg(feature = "std")]
+#[inline]
 pub(crate) fn catch<T>(foreign: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(foreign))
 }
@@ -25,6 +36,7 @@ pub(crate) fn catch<T>(foreign: impl FnOnce() -> T) -> Result<T, Box<dyn Any + S
 }
 
 /// What foreign code comes to, if it does not panic.
+#[inline]
 pub(crate) fn attempt<T>(foreign: impl FnOnce() -> T) -> Option<T> {
     let mut answer = None;
     contain(|| answer = Some(foreign()));

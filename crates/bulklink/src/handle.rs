@@ -115,14 +115,24 @@ impl Handle {
         self.closed()
     }
 
-    /// Tells `handler` of every transition from now on, and of those that are on their way to others already. Returns
-    /// whether it was added: adding it again does nothing.
+    /// Calls `handler` for every transition from now on, and for those that are waiting to be delivered.
+    /// Returns whether it was added: adding it again does nothing. Adding and removing copy the list of
+    /// handlers, so the n-th costs O(n).
     ///
-    /// Handlers run synchronously, in order of registration, outside every lock, on whichever thread caused the event. Events of
-    /// different threads can overtake each other on the way, and so can those that a handler causes itself; they are numbered
-    /// for that. A handler that panics changes nothing: the others are told, and the panic is
-    /// [counted](Handle::handler_panics). While there is no handler, events cost nothing. A handler that holds its own
-    /// bulkhead keeps it alive for as long as it is registered.
+    /// Handlers are called one event at a time, in the order in which the events happened, and in order of
+    /// registration. They run outside every lock, on the thread of a call that caused an event: it delivers
+    /// the event before it returns, and until it does, also those that other calls add meanwhile, on any
+    /// thread. So a call that finds another thread delivering runs no handler and returns without waiting;
+    /// its own event may be delivered a little later. What a handler itself causes is delivered after it
+    /// has returned. Every waker that a call owes is woken before its first event is delivered.
+    ///
+    /// A handler should be quicker than events come: a slow one delays the thread that delivers, and events
+    /// that wait for it are kept in memory. Slow work belongs behind [`subscribe`](Handle::subscribe). A
+    /// handler must not wait for another event of the same bulkhead.
+    ///
+    /// A handler that panics changes nothing: the others are called, and the panic is
+    /// [counted](Handle::handler_panics). Without handlers, events cost nothing. A handler that holds its
+    /// own bulkhead keeps it alive for as long as it is registered.
     ///
     /// ```
     /// use bulklink::testing::FakeClock;
@@ -140,8 +150,8 @@ impl Handle {
         self.change_handlers(|handlers| handlers.with(handler))
     }
 
-    /// Tells `handler` no more. Returns whether it was removed: removing one that is missing does nothing. What is on its
-    /// way just now, on this thread or another, may still reach it.
+    /// Stops calling `handler`. Returns whether it was removed: removing one that is missing does nothing.
+    /// An event that another thread is delivering may still reach it.
     pub fn remove_event_handler(&self, handler: &EventHandler) -> bool {
         self.change_handlers(|handlers| handlers.without(handler))
     }
@@ -179,7 +189,7 @@ impl Handle {
 
     /// A list that is replaced is dropped outside the lock.
     fn change_handlers(&self, change: impl FnOnce(&Handlers) -> Option<Handlers>) -> bool {
-        let replaced = self.shared.input(|state| change(&state.handlers).map(|changed| state.set_handlers(changed)));
+        let replaced = self.shared.input(|state| change(&state.observers.handlers).map(|changed| state.set_handlers(changed)));
         replaced.is_some()
     }
 

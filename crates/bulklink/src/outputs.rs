@@ -1,95 +1,190 @@
-//! What an input leaves to be done outside the lock: wakers to wake, events to tell. The one place that wakes.
+//! What an input leaves to be done outside the lock: wakers are woken, then events are delivered.
+//!
+//! One thread at a time delivers. Meanwhile other inputs, those of handlers included, only add
+//! events, which that thread delivers before it returns. So events reach handlers in order, and a
+//! handler that causes events takes no stack for them.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::mem;
 use core::task::Waker;
 
-use bulklink_core::Gate;
+use bulklink_core::{Gate, Instant};
 
-use crate::event::{Event, EventHandler, Handlers};
-use crate::foreign::{contain, discard};
-use crate::shared::Shared;
+use crate::event::{Event, Handlers};
+use crate::foreign::{attempt, contain, discard};
+use crate::shared::{Shared, State};
 
-/// How much is taken in one go, so that nobody holds the lock for long. Two under loom, where each step multiplies the search.
+/// How many wakers are taken at a time, which bounds how long the lock is held. Two under loom, where
+/// each step multiplies the search.
 const BATCH: usize = if cfg!(bulklink_loom) { 2 } else { 16 };
 
+/// The event handlers, under the lock.
+#[derive(Default)]
+pub(crate) struct Observers {
+    pub(crate) handlers: Handlers,
+    /// Whether a thread delivers events.
+    is_delivering: bool,
+    /// Kept between deliveries.
+    courier: Option<Box<Courier>>,
+}
+
+/// What a thread takes along to deliver events. As it is kept, an event allocates nothing and counts
+/// no references.
+struct Courier {
+    handlers: Handlers,
+    /// What handlers are shown, filled in anew for each event.
+    event: Event,
+}
+
+/// What is left to be done after an input.
 #[derive(Default)]
 pub(crate) struct Outputs {
-    /// Mostly there is this one and nothing else.
-    wake: Option<Waker>,
-    more: Option<Box<More>>,
+    waker: Option<Waker>,
+    rest: Rest,
 }
 
-/// What rarely comes.
-struct More {
-    wakes: Vec<Waker>,
-    events: Vec<bulklink_core::Event>,
-    /// Whom to tell of these.
-    handlers: Handlers,
-    /// Whether the gate has given all it had.
-    complete: bool,
+#[derive(Default)]
+enum Rest {
+    #[default]
+    Nothing,
+    /// More wakers are there to be taken.
+    Wake,
+    Deliver(Box<Courier>),
 }
 
-impl Outputs {
-    /// Takes what the gate gives, or a batch of it.
+impl Shared {
+    /// Takes what is to be done first. Most often that is all, and most often it is one waker.
     #[inline]
-    pub(crate) fn take(gate: &mut Gate<Waker>, handlers: &Handlers) -> Self {
-        if !gate.has_output() {
+    pub(crate) fn take_outputs(&self, state: &mut State) -> Outputs {
+        if !state.gate.has_output() {
             return Outputs::default();
         }
-        let wake = gate.poll_wake();
-        let more = gate.has_output().then(|| Box::new(More::take(gate, handlers)));
-        Outputs { wake, more }
+        let waker = state.gate.poll_wake();
+        let rest = if state.gate.has_output() { self.take_rest(state) } else { Rest::Nothing };
+        Outputs { waker, rest }
     }
 
-    /// Returns whether there is nothing left to be taken.
+    /// Events come only once no waker is left.
+    #[inline(never)]
+    fn take_rest(&self, State { gate, observers, .. }: &mut State) -> Rest {
+        if gate.has_wakes() {
+            return Rest::Wake;
+        }
+        if observers.is_delivering {
+            return Rest::Nothing;
+        }
+        let has_event = match &mut observers.courier {
+            Some(courier) => gate.poll_event_into(&mut courier.event.event),
+            None => observers.take_first_event(gate, self.label()),
+        };
+        if !has_event {
+            return Rest::Nothing;
+        }
+        observers.is_delivering = true;
+        observers.courier.take().map_or(Rest::Nothing, Rest::Deliver)
+    }
+
+    /// Does all that is to be done, until nothing is left.
     #[inline]
-    pub(crate) fn deliver(self, shared: &Shared) -> bool {
-        if let Some(waker) = self.wake {
+    pub(crate) fn deliver(&self, Outputs { waker, rest }: Outputs) {
+        if let Some(waker) = waker {
             wake(waker);
         }
-        self.more.is_none_or(|more| more.deliver(shared))
-    }
-}
-
-impl More {
-    #[cold]
-    fn take(gate: &mut Gate<Waker>, handlers: &Handlers) -> Self {
-        let wakes = core::iter::from_fn(|| gate.poll_wake()).take(BATCH - 1).collect();
-        let events = core::iter::from_fn(|| gate.poll_event()).take(BATCH).collect();
-        More { wakes, events, handlers: handlers.clone(), complete: !gate.has_output() }
-    }
-
-    #[cold]
-    fn deliver(self, shared: &Shared) -> bool {
-        self.wakes.into_iter().for_each(wake);
-        if !self.events.is_empty() {
-            tell(shared, self.events, &self.handlers);
+        if !matches!(rest, Rest::Nothing) {
+            self.deliver_rest(rest);
         }
-        // The last to hold a handler that was removed meanwhile drops it here.
-        discard(self.handlers);
-        self.complete
+    }
+
+    #[inline(never)]
+    fn deliver_rest(&self, mut rest: Rest) {
+        loop {
+            rest = match rest {
+                Rest::Nothing => return,
+                Rest::Wake => self.wake_batch(),
+                Rest::Deliver(mut courier) => {
+                    courier.deliver(self);
+                    // That no event is left and that no thread delivers any more is one step under the
+                    // lock: what adds the next event delivers it.
+                    let (rest, displaced) = self.beside_the_word(|state| {
+                        let displaced = state.observers.arrive(courier);
+                        let rest = if state.gate.has_output() { self.take_rest(state) } else { Rest::Nothing };
+                        (rest, displaced)
+                    });
+                    if displaced.is_some() {
+                        discard(displaced);
+                    }
+                    rest
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn wake_batch(&self) -> Rest {
+        let (wakers, rest) = self.beside_the_word(|state| {
+            let wakers: Vec<_> = core::iter::from_fn(|| state.gate.poll_wake()).take(BATCH).collect();
+            (wakers, self.take_rest(state))
+        });
+        wakers.into_iter().for_each(wake);
+        rest
     }
 }
 
-/// Whoever woke this task is not to blame for its waker; the panic hook has reported it.
+impl Observers {
+    /// Changes the handlers. Returns what is to be dropped outside the lock.
+    pub(crate) fn change(&mut self, handlers: Handlers) -> Displaced {
+        Displaced { _handlers: mem::replace(&mut self.handlers, handlers), _courier: self.courier.take() }
+    }
+
+    /// Makes a courier for the first event since the handlers changed, if there is one.
+    #[cold]
+    fn take_first_event(&mut self, gate: &mut Gate<Waker>, label: &Arc<str>) -> bool {
+        if self.handlers.is_empty() {
+            // The last handler was removed while a thread delivered.
+            while gate.poll_event().is_some() {}
+        }
+        let courier = |event| {
+            let event = Event { label: Arc::clone(label), at: Instant::EPOCH, event };
+            Box::new(Courier { handlers: self.handlers.clone(), event })
+        };
+        self.courier = gate.poll_event().map(courier);
+        self.courier.is_some()
+    }
+
+    /// Returns what is to be dropped outside the lock: the courier, where the handlers have changed.
+    #[inline]
+    fn arrive(&mut self, courier: Box<Courier>) -> Option<Box<Courier>> {
+        self.is_delivering = false;
+        if courier.handlers.is(&self.handlers) {
+            return self.courier.replace(courier);
+        }
+        Some(courier)
+    }
+}
+
+/// What a change of handlers leaves to be dropped outside the lock.
+pub(crate) struct Displaced {
+    _handlers: Handlers,
+    _courier: Option<Box<Courier>>,
+}
+
+impl Courier {
+    #[inline]
+    fn deliver(&mut self, shared: &Shared) {
+        let Courier { handlers, event } = self;
+        // A clock that panics must not end the delivery: other threads rely on it.
+        event.at = attempt(|| shared.now()).unwrap_or(event.at);
+        for handler in handlers.as_slice() {
+            if !contain(|| handler(event)) {
+                shared.count_handler_panic();
+            }
+        }
+    }
+}
+
+/// The call that settled a waiter is not to blame for its waker; the panic hook has reported it.
 fn wake(waker: Waker) {
     contain(|| waker.wake());
-}
-
-fn tell(shared: &Shared, events: Vec<bulklink_core::Event>, handlers: &Handlers) {
-    let at = shared.now();
-    for event in events {
-        let event = Event { label: Arc::clone(shared.label()), at, event };
-        for handler in handlers.iter() {
-            call(shared, handler, &event);
-        }
-    }
-}
-
-fn call(shared: &Shared, handler: &EventHandler, event: &Event) {
-    if !contain(|| handler(event)) {
-        shared.count_handler_panic();
-    }
 }

@@ -5,7 +5,6 @@ mod tests;
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
-use core::mem;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::task::Waker;
 
@@ -16,7 +15,7 @@ use crate::driver::Drivers;
 use crate::event::Handlers;
 use crate::fast::FastPath;
 use crate::foreign::discard;
-use crate::outputs::Outputs;
+use crate::outputs::{Displaced, Observers};
 use crate::rejection::Identity;
 use crate::sync::Lock;
 
@@ -40,7 +39,7 @@ impl RefUnwindSafe for Shared {}
 
 pub(crate) struct State {
     pub(crate) gate: Gate<Waker>,
-    pub(crate) handlers: Handlers,
+    pub(crate) observers: Observers,
     pub(crate) drivers: Drivers,
 }
 
@@ -94,7 +93,7 @@ impl Shared {
             capacity_field,
             times_waits: gate.measures_waits() || limits_waits,
             limits_waits,
-            state: Lock::new(State { gate, handlers: Handlers::default(), drivers: Drivers::default() }),
+            state: Lock::new(State { gate, observers: Observers::default(), drivers: Drivers::default() }),
             this: this.clone(),
             clock: Box::new(clock),
         });
@@ -124,21 +123,11 @@ impl Shared {
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut State) -> T) -> T {
         let (answer, outputs) = self.look(|state| {
             let answer = input(state);
-            (answer, state.give())
+            debug_assert!(!state.gate.wants_now(), "an input that frees units advances");
+            (answer, self.take_outputs(state))
         });
-        if !outputs.deliver(self) {
-            self.deliver_the_rest();
-        }
+        self.deliver(outputs);
         answer
-    }
-
-    #[cold]
-    fn deliver_the_rest(&self) {
-        loop {
-            if self.look(State::give).deliver(self) {
-                break;
-            }
-        }
     }
 
     /// Works with the gate, without doing anything that others would have to hear of. While it lasts, nothing happens without
@@ -155,10 +144,11 @@ impl Shared {
         })
     }
 
-    /// Works with a ticket alone. That touches none of the figures, so they may go on changing without the lock.
+    /// Works with what is in the word neither before nor after: tickets, watches, outputs, handlers. The
+    /// word may go on changing meanwhile.
     #[inline]
-    pub(crate) fn with_ticket<T>(&self, work: impl FnOnce(&mut Gate<Waker>) -> T) -> T {
-        self.state.with(|state| work(&mut state.gate))
+    pub(crate) fn beside_the_word<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        self.state.with(work)
     }
 
     /// Asks for admission without waiting. Small enough to go into the caller's code.
@@ -313,16 +303,9 @@ impl Shared {
 }
 
 impl State {
-    /// Changes who is told of events. Returns the list from before, which is to be dropped outside the lock.
-    pub(crate) fn set_handlers(&mut self, handlers: Handlers) -> Handlers {
+    /// Changes the handlers. Returns what is to be dropped outside the lock.
+    pub(crate) fn set_handlers(&mut self, handlers: Handlers) -> Displaced {
         self.gate.observe(!handlers.is_empty());
-        mem::replace(&mut self.handlers, handlers)
-    }
-
-    /// Gives out what an input left to be done outside the lock, a batch at a time.
-    #[inline]
-    fn give(&mut self) -> Outputs {
-        debug_assert!(!self.gate.wants_now(), "whoever lets others in advances");
-        Outputs::take(&mut self.gate, &self.handlers)
+        self.observers.change(handlers)
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Found {
 /// Takes the ticket and redeems it, or leaves it there and sees to it that `waker` is woken when that can be done.
 #[inline]
 pub(crate) fn poll(shared: &Shared, ticket: &mut Option<Ticket>, waker: &Waker, found: &mut Found) -> Standing {
-    match shared.with_ticket(|gate| look(gate, ticket, waker, found)) {
+    match shared.beside_the_word(|State { gate, .. }| look(gate, ticket, waker, found)) {
         // A clone is foreign code, and happens outside the lock. The ticket may be settled by then.
         Standing::Stale => redeem_or_park(shared, ticket, waker.clone(), found),
         standing => standing,
@@ -51,7 +51,7 @@ fn look(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, waker: &Waker, foun
 
 #[cold]
 fn redeem_or_park(shared: &Shared, ticket: &mut Option<Ticket>, waker: Waker, found: &mut Found) -> Standing {
-    let (standing, displaced) = shared.with_ticket(|gate| {
+    let (standing, displaced) = shared.beside_the_word(|State { gate, .. }| {
         let standing = redeem(gate, ticket, found);
         let Some(ticket) = ticket else { return (standing, Some(waker)) };
         match gate.park(ticket, waker) {

@@ -9,7 +9,7 @@ impl<W> Gate<W> {
     /// Everyone who calls an input owes calls of this until it gives nothing. To be woken outside the caller's lock.
     #[inline]
     pub fn poll_wake(&mut self) -> Option<W> {
-        self.wakes.pop()
+        if self.wakes.is_empty() { None } else { self.wakes.pop() }
     }
 
     /// Has everyone who waits with a deadline look again, though nothing was decided: their wakers are given out, and are to be
@@ -21,8 +21,23 @@ impl<W> Gate<W> {
     /// The next event, in the order in which things happened; `None` when there is no more.
     ///
     /// While the gate is observed, everyone who calls an input owes calls of this until it gives nothing.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()
+    }
+
+    /// As [`poll_event`](Gate::poll_event), into an event that was there before: that copies less. Returns
+    /// whether there was one.
+    #[inline]
+    pub fn poll_event_into(&mut self, event: &mut Event) -> bool {
+        self.events.pop_into(event)
+    }
+
+    /// Whether a call of [`poll_wake`](Gate::poll_wake) would give something.
+    #[must_use]
+    #[inline]
+    pub fn has_wakes(&self) -> bool {
+        !self.wakes.is_empty()
     }
 
     /// Whether a call of [`poll_wake`](Gate::poll_wake) or [`poll_event`](Gate::poll_event) would give something.

@@ -67,7 +67,7 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
 
     pub(super) fn change_handlers(&self, change: impl Fn(&Handlers) -> Option<Handlers>) -> bool {
         let displaced = self.state.with(|state| state.change_handlers(change));
-        !displaced.is_empty()
+        displaced.is_some()
     }
 }
 

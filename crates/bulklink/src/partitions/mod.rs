@@ -204,8 +204,8 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
         self.inner.change_handlers(|handlers| handlers.with(handler))
     }
 
-    /// Tells `handler` no more. Returns whether it was removed: removing one that is missing does nothing. What is on its way just
-    /// now, on this thread or another, may still reach it.
+    /// Stops calling `handler`. Returns whether it was removed: removing one that is missing does nothing.
+    /// An event that another thread is delivering may still reach it.
     pub fn remove_event_handler(&self, handler: &EventHandler) -> bool {
         self.inner.change_handlers(|handlers| handlers.without(handler))
     }

@@ -13,6 +13,7 @@ use super::{Limits, Lookup};
 use crate::OwnedSlot;
 use crate::builder::next_instance;
 use crate::event::Handlers;
+use crate::outputs::Displaced;
 use crate::shared::Shared;
 
 /// How many are taken in one go, so that nobody holds the lock for long. Two under loom, where each step multiplies the search.
@@ -130,19 +131,18 @@ impl<K> State<K> {
     }
 
     /// Changes who is told of the events of all partitions, and of those to come. Returns the lists from before, which are to be
-    /// dropped outside the lock; none if nothing changed. The list is shared by all but those that have handlers of their own.
-    pub(super) fn change_handlers(&mut self, change: impl Fn(&Handlers) -> Option<Handlers>) -> Vec<Handlers> {
-        let Some(changed) = change(&self.handlers) else { return Vec::new() };
+    /// dropped outside the lock; `None` if nothing changed. The list is shared by all but those that have handlers of their own.
+    pub(super) fn change_handlers(&mut self, change: impl Fn(&Handlers) -> Option<Handlers>) -> Option<(Handlers, Vec<Displaced>)> {
+        let changed = change(&self.handlers)?;
         let before = mem::replace(&mut self.handlers, changed);
         let change_in = |shared: &Arc<Shared>| {
             shared.look(|state| {
-                let is_shared = state.handlers.is(&before);
-                let changed = if is_shared { Some(self.handlers.clone()) } else { change(&state.handlers) };
+                let is_shared = state.observers.handlers.is(&before);
+                let changed = if is_shared { Some(self.handlers.clone()) } else { change(&state.observers.handlers) };
                 changed.map(|changed| state.set_handlers(changed))
             })
         };
-        let mut displaced: Vec<_> = self.all().filter_map(change_in).collect();
-        displaced.push(before);
-        displaced
+        let displaced = self.all().filter_map(change_in).collect();
+        Some((before, displaced))
     }
 }

@@ -9,6 +9,7 @@ mod capacity_report;
 mod clock;
 mod closing;
 mod counters;
+mod delivery;
 mod deadlines;
 mod driver;
 mod event_channel;

@@ -1,0 +1,226 @@
+//! In which order, and on which thread, wakers are woken and events are delivered.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Wake, Waker};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use bulklink::testing::{FakeClock, FakeSleep};
+use bulklink::{Bulkhead, Clock, EventHandler, EventKind, Instant, OwnedSlotFuture, Request, Timer};
+
+use crate::{TestBulkhead, bulkhead, executor, ms};
+
+/// Only a test that fails waits that long.
+const LONG: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Woken,
+    Told(EventKind),
+}
+
+type Log = Arc<Mutex<Vec<Step>>>;
+
+struct Logs(Log);
+
+impl Wake for Logs {
+    fn wake(self: Arc<Self>) {
+        self.0.lock().expect("no panic").push(Step::Woken);
+    }
+}
+
+type Call = Pin<Box<OwnedSlotFuture<FakeClock>>>;
+
+/// Calls in the queue, whose wakers write into the log.
+fn queued(bulkhead: &TestBulkhead, calls: usize, log: &Log) -> Vec<Call> {
+    let waker = Waker::from(Arc::new(Logs(Arc::clone(log))));
+    let call = |_| {
+        let mut call = Box::pin(bulkhead.slot_owned_with(Request::new().within(ms(300))));
+        assert!(call.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        call
+    };
+    (0..calls).map(call).collect()
+}
+
+/// A batch has 16: these need several.
+const CALLS: usize = 50;
+
+/// What became of [`CALLS`] waiters, one after the other, when `cause` settled all of them in one step.
+fn settled_by(cause: impl FnOnce(&TestBulkhead, &FakeClock)) -> Vec<Step> {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, CALLS);
+    let running = bulkhead.try_slot().expect("free");
+    let log = Log::default();
+    let calls = queued(&bulkhead, CALLS, &log);
+    let told = Arc::clone(&log);
+    let handler: EventHandler = Arc::new(move |event| told.lock().expect("no panic").push(Step::Told(event.kind)));
+    bulkhead.add_event_handler(&handler);
+    cause(&bulkhead, &executor.clock());
+    let steps = std::mem::take(&mut *log.lock().expect("no panic"));
+    bulkhead.remove_event_handler(&handler);
+    drop((calls, running));
+    steps
+}
+
+#[test]
+fn all_wakers_are_woken_before_the_first_event_is_delivered() {
+    let closed = settled_by(|bulkhead, _| _ = bulkhead.close());
+    let grown = settled_by(|bulkhead, _| _ = bulkhead.resize(CALLS + 1).expect("open"));
+    let expired = settled_by(|bulkhead, clock| {
+        clock.advance(ms(300));
+        drop(bulkhead.try_slot());
+    });
+    let delivered = |count: usize, kind| [Step::Told(kind)].repeat(count);
+    for (steps, events) in [
+        (closed, [delivered(1, EventKind::Closed), delivered(CALLS, EventKind::ClosedRejection)].concat()),
+        (grown, [delivered(1, EventKind::Resized), delivered(CALLS, EventKind::Admitted)].concat()),
+        (expired, [delivered(CALLS, EventKind::Expired), delivered(1, EventKind::Saturated)].concat()),
+    ] {
+        // Timers may have woken some of them as well.
+        let woken = steps.iter().take_while(|&&step| step == Step::Woken).count();
+        assert!(woken >= CALLS, "{woken} woken before the first event");
+        assert_eq!(steps[woken..], events);
+    }
+}
+
+/// A handler that blocks in its first call, until the test lets it go on.
+struct Blocking {
+    handler: EventHandler,
+    blocked: mpsc::Receiver<()>,
+    go_on: mpsc::Sender<()>,
+    /// The numbers of all events, and the threads that it ran on.
+    ran: Arc<Mutex<Vec<(u64, ThreadId)>>>,
+}
+
+fn blocking() -> Blocking {
+    let ((blocks, blocked), (go_on, goes_on)) = (mpsc::channel(), mpsc::channel());
+    let (ran, first) = (Arc::new(Mutex::new(vec![])), Mutex::new(Some((blocks, goes_on))));
+    let log = Arc::clone(&ran);
+    let handler: EventHandler = Arc::new(move |event| {
+        log.lock().expect("no panic").push((event.number, thread::current().id()));
+        let first = first.lock().expect("no panic").take();
+        if let Some((blocks, goes_on)) = first {
+            blocks.send(()).expect("the test goes on");
+            goes_on.recv_timeout(LONG).expect("the test goes on");
+        }
+    });
+    Blocking { handler, blocked, go_on, ran }
+}
+
+#[test]
+fn a_call_on_another_thread_runs_no_handler_while_one_is_delivering() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 2, 40);
+    let running = [(); 2].map(|()| bulkhead.try_slot_owned().expect("free"));
+    let calls = queued(&bulkhead, 40, &Log::default());
+    let Blocking { handler, blocked, go_on, ran } = blocking();
+    bulkhead.add_event_handler(&handler);
+    let closing = thread::spawn({
+        let bulkhead = bulkhead.clone();
+        move || bulkhead.close()
+    });
+    let closer = closing.thread().id();
+    blocked.recv_timeout(LONG).expect("it is delivering");
+    assert!(bulkhead.try_slot().is_err(), "closed");
+    drop(running);
+    assert_eq!(ran.lock().expect("no panic").len(), 1, "nothing else was delivered meanwhile");
+    go_on.send(()).expect("it goes on");
+    closing.join().expect("no panic");
+    let ran = ran.lock().expect("no panic");
+    assert!(ran.iter().all(|&(_, thread)| thread == closer), "its own events and those that came meanwhile");
+    let numbers: Vec<_> = ran.iter().map(|&(number, _)| number).collect();
+    let all = 1 + calls.len() as u64 + 1 + 2 + 1;
+    assert_eq!(numbers, (1..=all).collect::<Vec<_>>(), "closed, the waiters, a newcomer, two released, drained");
+}
+
+#[test]
+fn events_that_a_handler_causes_follow_its_own_and_take_no_stack() {
+    const ROUNDS: usize = 20_000;
+    let deep = thread::Builder::new().stack_size(256 * 1024).spawn(|| {
+        let executor = executor();
+        let bulkhead = bulkhead(&executor, 1, 0);
+        let (inside, rounds, depth) = (bulkhead.clone(), AtomicUsize::new(0), AtomicUsize::new(0));
+        let handler: EventHandler = Arc::new(move |event| {
+            assert_eq!(depth.fetch_add(1, SeqCst), 0, "a handler inside of a handler");
+            if event.kind == EventKind::Released && rounds.fetch_add(1, SeqCst) < ROUNDS {
+                drop(inside.try_slot().expect("it was released"));
+            }
+            depth.fetch_sub(1, SeqCst);
+        });
+        bulkhead.add_event_handler(&handler);
+        drop(bulkhead.try_slot().expect("free"));
+        assert!(bulkhead.remove_event_handler(&handler));
+        (bulkhead.status().totals.finished, bulkhead.handler_panics())
+    });
+    let told = deep.expect("a thread").join().expect("no panic");
+    assert_eq!(told, (ROUNDS as u64 + 1, 0));
+}
+
+#[test]
+fn a_handler_that_is_removed_while_another_thread_delivers_is_dropped_by_that() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let Blocking { handler, blocked, go_on, ran } = blocking();
+    bulkhead.add_event_handler(&handler);
+    let weak = Arc::downgrade(&handler);
+    let delivering = thread::spawn({
+        let bulkhead = bulkhead.clone();
+        move || drop(bulkhead.try_slot())
+    });
+    blocked.recv_timeout(LONG).expect("it is delivering");
+    assert!(bulkhead.remove_event_handler(&handler));
+    drop((handler, bulkhead.try_slot()));
+    assert!(weak.upgrade().is_some(), "it runs");
+    go_on.send(()).expect("it goes on");
+    delivering.join().expect("no panic");
+    assert!(weak.upgrade().is_none(), "the last event was delivered");
+    assert_eq!(ran.lock().expect("no panic").len(), 1);
+}
+
+/// A clock that panics in its n-th reading from now.
+#[derive(Clone)]
+struct Faulty {
+    clock: FakeClock,
+    good: Arc<AtomicUsize>,
+}
+
+impl Clock for Faulty {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        assert!(self.good.fetch_sub(1, SeqCst) > 0, "a clock that panics, on purpose");
+        self.clock.now()
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Timer for Faulty {
+    type Sleep = FakeSleep;
+
+    fn sleep_until(&self, deadline: Instant) -> FakeSleep {
+        self.clock.sleep_until(deadline)
+    }
+}
+
+#[test]
+fn a_clock_that_panics_loses_no_event() {
+    let clock = Faulty { clock: FakeClock::new(), good: Arc::new(AtomicUsize::new(1)) };
+    let bulkhead = Bulkhead::builder_on(clock.clone(), "faulty").parallelism(1).build().expect("valid");
+    let seen = Arc::new(Mutex::new(vec![]));
+    let log = Arc::clone(&seen);
+    let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push((event.number, event.at)));
+    bulkhead.add_event_handler(&handler);
+    let slot = bulkhead.try_slot().expect("free");
+    clock.clock.advance(ms(3));
+    drop(slot);
+    clock.good.store(2, SeqCst);
+    drop(bulkhead.try_slot());
+    let (first, later) = (seen.lock().expect("no panic")[0].1, clock.clock.now());
+    assert_eq!(*seen.lock().expect("no panic"), [(1, first), (2, first), (3, later), (4, later)]);
+}
