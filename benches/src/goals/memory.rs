@@ -62,7 +62,7 @@ pub fn read(heap: &'static StatsAlloc<System>) -> BTreeMap<String, f64> {
     let runtime = tokio_runtime();
     let _entered = runtime.enter();
     let waiters = WAITERS.into_iter().flat_map(|(waiters, _)| read_waiters(heap, waiters));
-    waiters.chain(read_slots()).chain(partitions::read(heap)).chain(observe::read(heap)).collect()
+    waiters.chain(read_slots()).chain(partitions::read(heap, &runtime)).chain(observe::read(heap)).collect()
 }
 
 fn read_waiters(heap: &StatsAlloc<System>, waiters: usize) -> Vec<(String, f64)> {

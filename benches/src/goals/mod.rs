@@ -89,7 +89,7 @@ mod tests {
         ("limits", 2),
         ("flat", 1),
         ("observe", 4),
-        ("partitions", 3),
+        ("partitions", 5),
         ("python", 2),
         ("embedded", 2),
     ];

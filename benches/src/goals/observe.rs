@@ -12,9 +12,9 @@ use stats_alloc::{Region, StatsAlloc};
 
 use super::uncontended::{self, CAPACITY};
 use crate::goal::{Figure, Goal, Limit, Row};
+use crate::measure::float;
 use crate::peers::bulkhead;
 use crate::scene::Scene;
-use crate::measure::float;
 use crate::work::{now, take};
 
 pub(crate) fn goal() -> Goal {

@@ -3,11 +3,15 @@
 use std::alloc::System;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use bulklink_tokio::Partitions;
+use bulklink_tokio::{Partitions, partitions};
 use stats_alloc::{Region, StatsAlloc};
+use tokio::runtime::Runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::yield_now;
 
 use super::uncontended::CAPACITY;
 use super::uncontended_try;
@@ -15,7 +19,7 @@ use crate::goal::{Figure, Goal, Limit, Row};
 use crate::measure::float;
 use crate::peers::Answer;
 use crate::scene::Scene;
-use crate::work::repeat_by;
+use crate::work::{poll, repeat_by};
 
 /// Always the same, so that the same comes out of every run.
 type Hasher = BuildHasherDefault<DefaultHasher>;
@@ -25,11 +29,19 @@ type Keyed = Partitions<u64, Hasher>;
 const SEEN: u64 = 1_000_000;
 const MANY: usize = 10_000;
 const FEW: usize = 10;
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// Readings of bytes, with many kept.
 const HALF_WAY: &str = "a partition, 500,000 keys seen";
 const AT_THE_END: &str = "a partition, 1,000,000 keys seen";
 const GROWTH: &str = "partitions, growth from 500,000 keys to 1,000,000";
+
+/// Readings of bytes, with many kept in each of which one call has waited.
+const QUEUED: &str = "a partition, one call has waited";
+const QUEUED_WITH_LIMIT: &str = "a partition, one call has waited with a limit";
+
+/// 1.2 KiB.
+const SMALL: f64 = 1.2 * 1024.0;
 
 pub(crate) fn goal() -> Goal {
     let call = "try_slot + drop by key";
@@ -40,6 +52,8 @@ pub(crate) fn goal() -> Goal {
         Row::instructions(late, "our own with 10 kept", kept(MANY), kept(FEW)).at_most(1.50),
         Row::new("a partition of 10,000, 1,000,000 keys seen", early, bytes(AT_THE_END)).limit(Limit::Ours(800.0)),
         Row::new("10,000 partitions: growth by another 500,000 keys", early, bytes(GROWTH)).limit(Limit::Ours(0.0)),
+        Row::new("a partition of 10,000, one call has waited", early, bytes(QUEUED)).limit(Limit::Ours(SMALL)),
+        Row::new("the same with a limit on the wait", early, bytes(QUEUED_WITH_LIMIT)).limit(Limit::Ours(SMALL)),
         Row::instructions(call, "our own without keys", kept(FEW), uncontended_try::try_slot()),
         Row::instructions(call, "HashMap of tokio semaphores, never cleared", kept(FEW), semaphores()),
         Row::instructions(
@@ -55,6 +69,23 @@ pub(crate) fn goal() -> Goal {
 fn partitions(max_partitions: usize) -> Keyed {
     let builder = Partitions::builder("bench").parallelism(CAPACITY).max_partitions(max_partitions);
     builder.hasher(Hasher::default()).build().expect("these are valid limits")
+}
+
+/// Partitions in each of which one call has waited, all of them idle again, and what they keep in bytes, each.
+fn queued(heap: &StatsAlloc<System>, runtime: &Runtime, limit: Option<Duration>) -> f64 {
+    let region = Region::new(heap);
+    let builder = Partitions::builder("bench").parallelism(1).waiting_room(50).max_partitions(MANY);
+    let builder = limit.into_iter().fold(builder, partitions::Builder::wait_limit);
+    let partitions: Keyed = builder.hasher(Hasher::default()).build().expect("these are valid limits");
+    for key in 0..MANY as u64 {
+        let running = partitions.try_slot(&key).expect("there is room");
+        assert!(poll(pin!(partitions.slot(&key))).is_pending(), "it waits");
+        drop(running);
+        // What the partition has in the background ends.
+        runtime.block_on(yield_now());
+    }
+    let change = region.change();
+    float((change.bytes_allocated - change.bytes_deallocated) as u128) / float(MANY as u128)
 }
 
 /// Uses each of the keys for a moment.
@@ -97,8 +128,9 @@ fn semaphores() -> Scene {
     })
 }
 
-/// Bytes on the heap with many partitions kept, after half of the keys and after all.
-pub(crate) fn read(heap: &StatsAlloc<System>) -> [(String, f64); 3] {
+/// Bytes on the heap with many partitions kept: after half of the keys and after all, and where calls have waited.
+pub(crate) fn read(heap: &StatsAlloc<System>, runtime: &Runtime) -> [(String, f64); 5] {
+    let (plain, limited) = (queued(heap, runtime, None), queued(heap, runtime, Some(HOUR)));
     let region = Region::new(heap);
     let partitions = partitions(MANY);
     let bytes = || {
@@ -110,6 +142,12 @@ pub(crate) fn read(heap: &StatsAlloc<System>) -> [(String, f64); 3] {
     see(&partitions, SEEN / 2..SEEN);
     let at_the_end = bytes();
     let each = |bytes| bytes / float(MANY as u128);
-    let readings = [(HALF_WAY, each(half_way)), (AT_THE_END, each(at_the_end)), (GROWTH, at_the_end - half_way)];
+    let readings = [
+        (HALF_WAY, each(half_way)),
+        (AT_THE_END, each(at_the_end)),
+        (GROWTH, at_the_end - half_way),
+        (QUEUED, plain),
+        (QUEUED_WITH_LIMIT, limited),
+    ];
     readings.map(|(name, bytes)| (name.to_owned(), bytes))
 }

@@ -113,17 +113,10 @@ impl EventLog {
         EventLog { observed: false, pulled: 0, pending: Fifo::new() }
     }
 
+    #[cfg_attr(target_pointer_width = "64", inline)]
     pub(crate) fn pop(&mut self) -> Option<Event> {
         let note = self.pending.pop()?;
         self.pulled += 1;
         Some(note.event(self.pulled))
-    }
-
-    #[inline]
-    pub(crate) fn pop_into(&mut self, event: &mut Event) -> bool {
-        let Some(note) = self.pending.pop() else { return false };
-        self.pulled += 1;
-        *event = note.event(self.pulled);
-        true
     }
 }

@@ -86,11 +86,10 @@ mod request;
 mod slab;
 mod snapshot;
 mod totals;
-mod watch;
 mod word;
 
 pub use event::{Event, EventKind};
-pub use gate::{Collected, Decision, Entry, Gate, Grant, ResizeError, Resized};
+pub use gate::{Collected, Decision, Entry, Gate, Grant, ResizeError, Resized, Watch};
 pub use instant::Instant;
 pub use interval::{Interval, IntervalError};
 pub use invalid::Invalid;
@@ -101,5 +100,4 @@ pub use report::{CapacityReport, Finding, FindingCode, Severity};
 pub use request::{PackedRequest, Request};
 pub use snapshot::Snapshot;
 pub use totals::Totals;
-pub use watch::Watch;
 pub use word::{Refusal, Word};

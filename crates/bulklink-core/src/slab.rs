@@ -1,11 +1,14 @@
-//! Storage in chunks that never move: growing copies nothing, and freed places are used again.
+//! Storage in chunks that never move: growing copies nothing, and freed places are used again. The first
+//! chunks are small, as most slabs of a program with many bulkheads are.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 use core::ops::{Index, IndexMut};
 
-const CHUNK: usize = 64;
+/// The places of the first chunk, and of the largest, by which the numbers of all chunks are apart.
+const FIRST: u32 = 4;
+const CHUNK: u32 = 128;
 
 /// Where something lies: its position counted from 1, so that an `Option` of it takes no more room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +21,8 @@ impl Place {
 
     #[inline]
     const fn split(self) -> (usize, usize) {
-        let position = self.0.get() as usize - 1;
-        (position / CHUNK, position % CHUNK)
+        let position = self.0.get() - 1;
+        ((position / CHUNK) as usize, (position % CHUNK) as usize)
     }
 }
 
@@ -31,13 +34,18 @@ enum Cell<T> {
 
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    chunks: Vec<Box<[Cell<T>; CHUNK]>>,
+    chunks: Vec<Box<[Cell<T>]>>,
     vacant: Option<Place>,
+    /// How many places there are.
+    places: u32,
+    /// How many are expected at most; there may come to be more.
+    expected: u32,
 }
 
 impl<T> Slab<T> {
-    pub(crate) const fn new() -> Self {
-        Slab { chunks: Vec::new(), vacant: None }
+    /// A slab that allocates no more than the `expected` places, unless more are needed.
+    pub(crate) const fn new(expected: u32) -> Self {
+        Slab { chunks: Vec::new(), vacant: None, places: 0, expected }
     }
 
     #[inline]
@@ -52,6 +60,22 @@ impl<T> Slab<T> {
             self.vacant = next;
         }
         place
+    }
+
+    /// Adds a chunk of vacant cells, linked in order, and returns the first.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) -> Place {
+        let (chunks, places) = (self.chunks.len(), next_chunk(self.places, self.expected));
+        let first = chunks as u32 * CHUNK + 1;
+        let mut cells: Box<[Cell<T>]> =
+            (first..first + places).map(|number| Cell::Vacant { next: Place::from_number(number + 1) }).collect();
+        if let Some(last) = cells.last_mut() {
+            *last = Cell::Vacant { next: None };
+        }
+        self.chunks.push(cells);
+        self.places += places;
+        Place(NonZeroU32::MIN.saturating_add(first - 1))
     }
 
     /// Gives the place up. `take` takes what is wanted of the item; to move all of it out would cost more.
@@ -79,17 +103,15 @@ impl<T> Slab<T> {
         let (chunk, offset) = place.split();
         &mut self.chunks[chunk][offset]
     }
+}
 
-    /// Adds a chunk of vacant cells, linked in order, and returns the first.
-    #[cold]
-    fn grow(&mut self) -> Place {
-        let before = self.chunks.len() * CHUNK;
-        let number = |offset| u32::try_from(before + offset).expect("memory ends before the numbers do");
-        let vacant = |offset| Cell::Vacant { next: Place::from_number(number(offset)) };
-        let last = Cell::Vacant { next: None };
-        let cells: Box<[Cell<T>]> = (2..=CHUNK).map(vacant).chain([last]).collect();
-        self.chunks.extend(cells.try_into());
-        Place::from_number(number(1)).expect("counted from 1")
+/// How many places to add to these: as many again, within bounds, but none beyond those that are expected
+/// before all of them are used.
+fn next_chunk(places: u32, expected: u32) -> u32 {
+    let step = places.clamp(FIRST, CHUNK);
+    match expected.saturating_sub(places) {
+        0 => step,
+        left => step.min(left),
     }
 }
 
@@ -127,9 +149,9 @@ mod tests {
 
     #[test]
     fn places_are_reused_and_items_stay_where_they_are() {
-        let mut slab = Slab::new();
+        let mut slab = Slab::new(1000);
         let places: Vec<Place> = (0..256).map(|n| slab.insert(n)).collect();
-        assert_eq!(slab.chunks.len(), 4, "no cell is lost");
+        assert_eq!((slab.chunks.len(), slab.places), (7, 256), "no cell is lost");
         let address = &raw const slab[places[70]];
         for n in (0..200).filter(|n| n % 3 == 0) {
             assert_eq!(slab.vacate(places[n], |item| *item), n);
@@ -140,5 +162,21 @@ mod tests {
         }
         assert_eq!(slab.chunks.len(), chunks, "67 places were free");
         assert_eq!((slab[places[70]], &raw const slab[places[70]]), (70, address));
+    }
+
+    #[test]
+    fn chunks_begin_small_and_end_with_what_is_expected() {
+        let allocated = |expected, inserted: u32| {
+            let mut slab = Slab::new(expected);
+            (0..inserted).for_each(|n| _ = slab.insert(n));
+            slab.chunks.iter().map(|chunk| chunk.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(allocated(1, 1), [1]);
+        assert_eq!(allocated(3, 2), [3]);
+        assert_eq!(allocated(5, 5), [4, 1]);
+        assert_eq!(allocated(100, 65), [4, 4, 8, 16, 32, 36]);
+        assert_eq!(allocated(1000, 400), [4, 4, 8, 16, 32, 64, 128, 128, 128]);
+        assert_eq!(allocated(0, 17), [4, 4, 8, 16], "more than expected");
+        assert_eq!(allocated(6, 8), [4, 2, 6]);
     }
 }

@@ -1,5 +1,6 @@
 //! What the exhaustive search does not look at: wakers, watches, figures in rejections, clocks that run back, misuse.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use bulklink_core::{
@@ -74,17 +75,20 @@ fn every_rejection_has_the_figures_right_after_it() {
 }
 
 #[test]
-fn time_does_not_run_back_while_somebody_waits() {
+fn a_limit_counts_from_the_callers_own_instant_whatever_the_gate_was_told_before() {
     let mut gate = gate(1, 2);
     let running = grant(&mut gate, 100);
     let first = ticket(&mut gate, &Request::new(), 100);
     let hurried = ticket(&mut gate, &within(10), 50);
-    assert_eq!(gate.deadline(&hurried), Some(at(110)), "counted from the latest instant seen");
-    gate.release(running);
-    gate.advance(at(0));
-    assert!(matches!(gate.collect(first), Collected::Granted(_)));
-    assert_eq!(gate.snapshot().longest_wait(), Duration::ZERO);
+    assert_eq!(gate.deadline(&hurried), Some(at(60)), "not from the latest instant");
+    gate.advance(at(59));
     assert!(gate.is_waiting(&hurried));
+    gate.release(running);
+    gate.advance(at(60));
+    let late = rejected(&mut gate, hurried);
+    assert_eq!((late.waited(), late.limit()), (Duration::from_nanos(10), Some(Duration::from_nanos(10))));
+    assert!(matches!(gate.collect(first), Collected::Granted(_)));
+    assert_eq!(gate.snapshot().longest_wait(), Duration::ZERO, "by a clock that is behind");
 }
 
 #[test]
@@ -245,18 +249,30 @@ fn parking_gives_back_what_it_displaces() {
 }
 
 #[test]
-fn whoever_has_a_deadline_is_roused_and_stays_in_line() {
-    let mut gate = gate(1, 3);
+fn rousing_wakes_the_tickets_that_rely_on_what_is_gone_and_they_stay_in_line() {
+    let mut gate = gate(1, 5);
     let running = grant(&mut gate, 0);
-    let requests = [within(9), Request::new(), within(5)];
-    let [late, patient, later] = requests.map(|request| ticket(&mut gate, &request, 0));
-    for (ticket, waker) in [(&late, "late"), (&patient, "patient"), (&later, "later")] {
+    let [here, there] = [1, 2].map(NonZeroU64::new);
+    let requests = [within(9), Request::new(), within(5), within(5), within(5)];
+    let [late, patient, later, other, none] = requests.map(|request| ticket(&mut gate, &request, 0));
+    for (ticket, waker, home) in [
+        (&late, "late", here),
+        (&patient, "patient", here),
+        (&later, "later", here),
+        (&other, "other", there),
+        (&none, "none", None),
+    ] {
         assert_eq!(gate.park(ticket, waker), None);
+        gate.rely(ticket, home);
     }
-    gate.rouse();
+    assert_eq!(gate.relies_on(&patient), None, "it has no deadline");
+    gate.rouse(here.expect("not zero"));
     assert_eq!([gate.poll_wake(), gate.poll_wake(), gate.poll_wake()], [Some("late"), Some("later"), None]);
     assert_eq!((gate.parked(&late), gate.parked(&patient)), (None, Some(&"patient")));
-    assert_eq!((gate.figures().waiting(), gate.next_deadline()), (3, Some(at(5))));
+    assert_eq!([&late, &other, &none].map(|ticket| gate.relies_on(ticket)), [None, there, None]);
+    gate.rouse(here.expect("not zero"));
+    assert_eq!(gate.poll_wake(), None, "once");
+    assert_eq!((gate.figures().waiting(), gate.next_deadline()), (5, Some(at(5))));
     assert_eq!(gate.park(&late, "anew"), None);
     gate.release(running);
     gate.advance(at(1));
@@ -269,7 +285,7 @@ fn watches_are_woken_in_order_when_the_last_operation_has_ended() {
     let (first, second) = (grant(&mut gate, 0), grant(&mut gate, 0));
     let watches = ["a", "b", "c"].map(|name| gate.watch(name));
     let [a, b, c] = watches;
-    assert_eq!((gate.rewatch(&a, "A"), gate.watched(&a)), ("a", Some(&"A")));
+    assert_eq!((gate.rewatch(&a, "A"), gate.watched(&a)), (Some("a"), Some(&"A")));
     assert_eq!(gate.unwatch(b), Some("b"));
     gate.close(at(0));
     gate.release(first);
@@ -278,7 +294,7 @@ fn watches_are_woken_in_order_when_the_last_operation_has_ended() {
     gate.release(second);
     assert!(gate.is_drained() && gate.snapshot().is_drained());
     assert_eq!([gate.poll_wake(), gate.poll_wake(), gate.poll_wake()], [Some("A"), Some("c"), None]);
-    assert_eq!((gate.rewatch(&a, "late"), gate.unwatch(c)), ("late", None), "it is over");
+    assert_eq!((gate.rewatch(&a, "late"), gate.unwatch(c)), (Some("late"), None), "it is over");
 }
 
 #[test]

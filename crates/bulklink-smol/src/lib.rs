@@ -68,7 +68,7 @@ pub use bulklink::{
     EventReceiver, Failure, FailureCause, Figures, Finding, FindingCode, Handle, Instant, Interval, IntervalError,
     Invalid, JoinError, JoinHandle, Limits, MemberFailure, OwnedSlot, Panic, Reason, RegisterError, Registry,
     Rejection, ResizeError, Resized, Runtime, Severity, Slot, Snapshot, Spawn, SpawnBlocking, SpawnError, Status,
-    StdClock, SubmitError, Timer, Totals, TryRecvError, partitions,
+    StdClock, SubmitError, Timer, TimerError, Totals, TryRecvError, partitions,
 };
 pub use clock::SmolSleep;
 pub use on::{BulkheadOn, SmolOn};

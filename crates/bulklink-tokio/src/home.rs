@@ -1,19 +1,40 @@
 //! Where the driver of a bulkhead lives: in a task on the runtime of those who wait.
 
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::hash::{Hash, Hasher};
+use std::num::NonZeroU64;
+use std::panic::catch_unwind;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
+use std::time::Duration;
 
-use bulklink::{Driver, Home, Runtime};
+use bulklink::{Driver, Home, Runtime, TimerError};
 use tokio::runtime::{Handle, Id, RuntimeFlavor};
 
 use crate::TokioSleep;
 
-/// The runtime of this thread, if it is in one.
-pub(crate) fn home<R: Runtime<Sleep = TokioSleep>>() -> Option<Home<R>> {
-    current().map(|id| Home::new(number(id), |_, driver| spawn(driver)))
+/// The runtime that this thread is in.
+pub(crate) fn home<R: Runtime<Sleep = TokioSleep>>() -> Result<Option<Home<R>>, TimerError> {
+    let id = current().ok_or(TimerError::new("there is no tokio runtime on this thread"))?;
+    if !has_time(id) {
+        return Err(TimerError::new("the tokio runtime was built without `enable_time` or `enable_all`"));
+    }
+    Ok(Some(Home::new(number(id), |_, driver| spawn(driver))))
+}
+
+/// Tokio says whether a runtime has timers only by a panic when one is made, so each thread remembers the last
+/// that has.
+fn has_time(id: Id) -> bool {
+    thread_local!(static TIMED: Cell<Option<Id>> = const { Cell::new(None) });
+    TIMED.get() == Some(id) || {
+        let has_time = catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok();
+        if has_time {
+            TIMED.set(Some(id));
+        }
+        has_time
+    }
 }
 
 pub(crate) fn current() -> Option<Id> {
@@ -56,25 +77,58 @@ fn make_way() {
     }
 }
 
-/// The number that an id is made of, which it shows only to hashers.
-fn number(id: Id) -> u64 {
-    let mut number = Number(0);
-    id.hash(&mut number);
-    number.finish()
+/// An id as a number. It shows itself only to hashers.
+fn number(id: Id) -> NonZeroU64 {
+    let mut mixed = Mixed(0);
+    id.hash(&mut mixed);
+    NonZeroU64::new(mixed.finish()).unwrap_or(NonZeroU64::MAX)
 }
 
-struct Number(u64);
+/// Mixes all that it is given, and tells any two single numbers apart: rotating, adding and multiplying by
+/// an odd number can all be undone.
+struct Mixed(u64);
 
-impl Hasher for Number {
+impl Hasher for Mixed {
     fn write_u64(&mut self, number: u64) {
-        self.0 = number;
+        self.0 = self.0.rotate_left(5).wrapping_add(number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        self.0 = bytes.iter().fold(self.0, |number, &byte| number << 8 | u64::from(byte));
+        for &byte in bytes {
+            self.write_u64(byte.into());
+        }
     }
 
     fn finish(&self) -> u64 {
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mixed(parts: &[&[u8]]) -> u64 {
+        let mut mixed = Mixed(0);
+        for part in parts {
+            mixed.write(part);
+        }
+        mixed.finish()
+    }
+
+    #[test]
+    fn all_that_an_id_shows_counts() {
+        let numbers = (0..10_000_u64).map(|number| {
+            let mut mixed = Mixed(0);
+            mixed.write_u64(number);
+            mixed.finish()
+        });
+        let shown = [mixed(&[b"ab"]), mixed(&[b"ba"]), mixed(&[b"xb"]), mixed(&[b"abc"])];
+        let distinct: std::collections::HashSet<_> = numbers.chain(shown).collect();
+        assert_eq!(distinct.len(), 10_004);
+        let mut twice = Mixed(0);
+        twice.write_u64(1);
+        twice.write_u64(2);
+        assert!(!distinct.contains(&twice.finish()), "the first part is not forgotten");
     }
 }

@@ -101,7 +101,7 @@ pub use bulklink::{
     EventReceiver, Failure, FailureCause, Figures, Finding, FindingCode, Handle, Instant, Interval, IntervalError,
     Invalid, JoinError, JoinHandle, Limits, MemberFailure, OwnedSlot, Panic, Reason, RegisterError, Registry,
     Rejection, ResizeError, Resized, Runtime, Severity, Slot, Snapshot, Spawn, SpawnBlocking, SpawnError, Status,
-    SubmitError, Timer, Totals, TryRecvError, partitions,
+    SubmitError, Timer, TimerError, Totals, TryRecvError, partitions,
 };
 pub use sleep::TokioSleep;
 #[cfg(feature = "tsc")]

@@ -1,13 +1,17 @@
 //! The task in the background that expires those who wait: what may stop it, and whom that must not hold up.
 
 use std::future::Future;
+use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::mpsc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bulklink_tokio::{Bulkhead, OwnedSlot, Reason, Rejection, Request};
+use bulklink::Home;
+use bulklink_tokio::{
+    Bulkhead, Clock, OwnedSlot, Partitions, Reason, Rejection, Request, Timer, TimerError, Tokio, TokioSleep,
+};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
@@ -196,6 +200,68 @@ async fn a_waiter_that_blocks_its_thread_stalls_nobody() {
     }
 }
 
+/// Tokio as it is, but for one thing: a driver that is woken stays behind the task that woke it, on a thread that
+/// keeps the last task it woke for itself. Where tokio does so is its own affair, and may change.
+#[derive(Clone)]
+struct StuckBehind;
+
+impl Clock for StuckBehind {
+    type Instant = Instant;
+
+    fn now(&self) -> bulklink_tokio::Instant {
+        Tokio.now()
+    }
+
+    fn instant(&self, at: Instant) -> bulklink_tokio::Instant {
+        Tokio.instant(at)
+    }
+}
+
+impl Timer for StuckBehind {
+    type Sleep = TokioSleep;
+
+    fn sleep_until(&self, deadline: bulklink_tokio::Instant) -> TokioSleep {
+        Tokio.sleep_until(deadline)
+    }
+
+    fn home(&self) -> Result<Option<Home<Self>>, TimerError> {
+        Ok(Some(Home::new(NonZeroU64::MIN, |_, driver| drop(tokio::spawn(driver)))))
+    }
+}
+
+/// The calls are late by the time that the thread is blocked, and by nothing else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_driver_that_is_stuck_behind_a_blocked_thread_costs_time_and_loses_no_call() {
+    const BLOCKED: Duration = Duration::from_millis(60);
+    let builder = bulklink::Bulkhead::builder_on(StuckBehind, "stuck").parallelism(1).waiting_room(99);
+    let bulkhead = builder.build().expect("valid");
+    std::mem::forget(bulkhead.try_slot());
+    let blocking = tokio::spawn({
+        let bulkhead = bulkhead.clone();
+        async move {
+            let mut held = Box::pin(bulkhead.slot_owned_with(Request::new().within(LIMIT)));
+            assert!(held.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            std::thread::sleep(BLOCKED);
+        }
+    });
+    let begun = Instant::now();
+    let calls: Vec<_> = (0..20)
+        .map(|_| {
+            let bulkhead = bulkhead.clone();
+            tokio::spawn(async move { bulkhead.slot_with(Request::new().within(LIMIT)).await.map(drop) })
+        })
+        .collect();
+    for call in calls {
+        let answer = timeout(LONG, call).await.expect("none is forgotten").expect("no panic");
+        assert_eq!(answer.expect_err("the slot is taken").reason(), Reason::Expired);
+    }
+    assert!(begun.elapsed() < LONG);
+    blocking.await.expect("no panic");
+    let status = bulkhead.status();
+    assert_eq!((status.waiting, status.in_flight, status.totals.queued), (0, 1, 21));
+    assert_eq!(status.totals.expired + status.totals.cancelled, 21);
+}
+
 #[tokio::test(start_paused = true)]
 async fn it_ends_with_its_bulkhead() {
     for settled in [false, true] {
@@ -213,6 +279,32 @@ async fn it_ends_with_its_bulkhead() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn partitions_that_are_idle_leave_no_task_behind() {
+    let builder = Partitions::builder("tenants").parallelism(1).waiting_room(9).wait_limit(HOUR);
+    let tenants: Partitions<usize> = builder.max_partitions(99).build().expect("valid");
+    for tenant in 0..99 {
+        let running = tenants.try_slot(&tenant).expect("free");
+        let waiting = tokio::spawn(tenants.slot_owned(&tenant));
+        yield_now().await;
+        assert_eq!(tasks(), 2, "the call, and the driver of its partition");
+        drop(running);
+        drop(waiting.await.expect("no panic").expect("its turn"));
+        yield_now().await;
+        assert_eq!(tasks(), 0, "partition {tenant} is idle");
+    }
+    // One in which another call waits has its driver still.
+    let running = tenants.try_slot(&0).expect("free");
+    let given_up = tokio::spawn(tenants.slot_owned(&0));
+    let waits = tokio::spawn(tenants.slot_owned(&0));
+    yield_now().await;
+    given_up.abort();
+    yield_now().await;
+    assert_eq!(tasks(), 2);
+    assert!(waits.await.expect("no panic").is_err(), "expired");
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
 async fn it_ends_when_its_time_has_come_and_nobody_waits() {
     let bulkhead = patient();
     drop(queued(&bulkhead, LIMIT));
@@ -223,7 +315,25 @@ async fn it_ends_when_its_time_has_come_and_nobody_waits() {
     assert!(is_about(expires(call(&bulkhead, LIMIT)).await, LIMIT));
 }
 
-/// Every call panics itself: none counts on a driver that never came to be.
+/// What a call panicked with when it was polled for the first time.
+fn panics(bulkhead: &Bulkhead) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(|| drop(queued(bulkhead, LIMIT)))).expect_err("there is no timer");
+    *panic.downcast::<String>().expect("a message")
+}
+
+#[test]
+fn without_a_timer_the_first_call_with_a_limit_panics_and_says_why() {
+    let bulkhead = Bulkhead::builder("free").parallelism(9).waiting_room(9).build().expect("valid");
+    let timeless = Builder::new_current_thread().build().expect("a runtime");
+    let because = timeless.block_on(async { panics(&bulkhead) });
+    assert!(because.starts_with("bulkhead free: a call with a limit on its wait needs a timer: "), "{because}");
+    assert!(because.contains("without `enable_time`"), "{because}");
+    assert!(panics(&bulkhead).contains("there is no tokio runtime on this thread"));
+    timeless.block_on(async { drop(bulkhead.slot().await.expect("free, and no limit")) });
+    assert_eq!((bulkhead.status().in_flight, bulkhead.status().totals.rejected()), (0, 0));
+}
+
+/// Every call panics itself: none relies on a driver that never came to be.
 #[test]
 fn a_runtime_without_time_panics_in_the_call_and_nothing_is_lost() {
     let bulkhead = taken();

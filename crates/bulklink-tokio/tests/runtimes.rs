@@ -47,6 +47,35 @@ fn a_static_bulkhead_survives_its_runtimes_and_their_paused_clocks() {
     assert_eq!((status.in_flight, status.waiting, status.totals.expired), (0, 0, 4));
 }
 
+/// The clocks of two runtimes can differ only where time is paused. Then a call takes its limit by the clock of
+/// its own runtime: it never ends later, and sooner only when a call on a runtime whose clock is ahead comes.
+#[test]
+fn where_the_clocks_of_runtimes_differ_no_limit_ends_late() {
+    let shared = Bulkhead::builder("shared").parallelism(1).waiting_room(5).build().expect("valid");
+    let (ahead, behind) = (paused(), paused());
+    let running = shared.try_slot_owned().expect("free");
+    let mut patient = Box::pin(shared.slot_owned());
+    assert!(patient.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let hurried = || shared.slot_owned_with(Request::new().within(LIMIT));
+    let tells_the_time = async {
+        tokio::time::advance(HOUR).await;
+        assert!(shared.try_slot().is_err(), "the queue is not empty, so this tells the gate the time");
+    };
+    ahead.block_on(tells_the_time);
+    behind.block_on(async {
+        let begun = tokio::time::Instant::now();
+        let rejection = hurried().await.expect_err("it is taken");
+        assert_eq!((rejection.reason(), rejection.waited()), (Reason::Expired, LIMIT));
+        assert_eq!(begun.elapsed(), LIMIT, "by the clock of its own runtime");
+    });
+    let mut early = Box::pin(hurried());
+    behind.block_on(async { assert!(early.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending()) });
+    ahead.block_on(async { assert!(shared.try_slot().is_err()) });
+    let expired = behind.block_on(early).expect_err("an hour has passed elsewhere");
+    assert_eq!(expired.reason(), Reason::Expired);
+    drop((running, patient));
+}
+
 #[test]
 fn a_runtime_that_dies_gives_back_its_slots_and_places() {
     let shared = bulkhead();

@@ -82,14 +82,23 @@ fn outside_of_a_runtime_it_is_refused() {
     assert_eq!((totals.abandoned, totals.cancelled, bulkhead.status().in_flight), (2, 2, 1));
 }
 
-/// With a limit too, for which tokio has no timer there.
 #[test]
-fn outside_of_a_runtime_a_limit_does_not_panic() {
-    let bulkhead = bulkhead(1, 3);
-    let _running = bulkhead.try_slot().expect("free");
-    let refused = bulkhead.submit_with(Request::new().within(LIMIT), async {});
-    assert!(matches!(refused, Err(SubmitError::Refused(_))));
-    assert_eq!(bulkhead.status().waiting, 0);
+fn where_there_is_no_timer_a_limit_is_refused_by_the_first_call_and_the_error_says_why() {
+    let timeless = Builder::new_current_thread().build().expect("a runtime");
+    let inside = timeless.handle().clone();
+    for (entered, why) in [(None, "no tokio runtime on this thread"), (Some(&inside), "without `enable_time`")] {
+        let _entered = entered.map(tokio::runtime::Handle::enter);
+        let bulkhead = bulkhead(1, 3);
+        for is_taken in [false, true] {
+            let running = is_taken.then(|| bulkhead.try_slot().expect("free"));
+            let refused = bulkhead.submit_with(Request::new().within(LIMIT), async {});
+            let Err(SubmitError::NoTimer(error)) = refused else { panic!("there is no timer: {refused:?}") };
+            assert!(error.to_string().contains(why), "{error}");
+            drop(running);
+        }
+        let status = bulkhead.status();
+        assert_eq!((status.waiting, status.totals.admitted, status.totals.queued), (0, 1, 0));
+    }
 }
 
 /// A handle of a runtime that is gone can still be entered; what is spawned there is dropped at once.

@@ -7,6 +7,7 @@ use core::task::{Context, Poll, Waker};
 
 use bulklink_core::Watch;
 
+use crate::foreign::discard;
 use crate::shared::{Shared, State};
 
 /// Completes when the bulkhead is closed and the last operation has ended; made by [`Handle::closed`](crate::Handle::closed)
@@ -24,7 +25,7 @@ impl Shared {
 
     /// Wakes `waker` when the bulkhead has closed and drained, for whoever never gives up waiting: at once, if it has.
     pub(crate) fn when_drained(&self, waker: Waker) {
-        let drained = self.look(|State { gate, .. }| {
+        let drained = self.beside_the_word(|State { gate, .. }| {
             if gate.is_drained() {
                 return Some(waker);
             }
@@ -41,13 +42,17 @@ impl Closed<'_> {
     /// Whether the waker that is left is one that wakes this task.
     fn is_watched_by(&self, waker: &Waker) -> bool {
         let Some(watch) = &self.watch else { return false };
-        self.shared.look(|State { gate, .. }| gate.watched(watch).is_some_and(|watched| watched.will_wake(waker)))
+        self.shared
+            .beside_the_word(|State { gate, .. }| gate.watched(watch).is_some_and(|watched| watched.will_wake(waker)))
     }
 
+    /// What waits for the end, and whether it has come, needs no look at the word: once the bulkhead is closed,
+    /// all that ends is told to the gate.
+    ///
     /// Leaves the waker, or says that there is nothing more to wait for. What is displaced is dropped outside the lock.
     fn watch(&mut self, waker: Waker) -> Poll<()> {
         let Closed { shared, watch } = self;
-        let (poll, _displaced) = shared.look(|State { gate, .. }| {
+        let (poll, displaced) = shared.beside_the_word(|State { gate, .. }| {
             if gate.is_drained() {
                 return (Poll::Ready(()), Some(waker));
             }
@@ -55,8 +60,9 @@ impl Closed<'_> {
                 *watch = Some(gate.watch(waker));
                 return (Poll::Pending, None);
             };
-            (Poll::Pending, Some(gate.rewatch(watch, waker)))
+            (Poll::Pending, gate.rewatch(watch, waker))
         });
+        discard(displaced);
         poll
     }
 }
@@ -81,7 +87,8 @@ impl fmt::Debug for Closed<'_> {
 impl Drop for Closed<'_> {
     fn drop(&mut self) {
         if let Some(watch) = self.watch.take() {
-            let _displaced = self.shared.look(|state| state.gate.unwatch(watch));
+            let displaced = self.shared.beside_the_word(|state| state.gate.unwatch(watch));
+            discard(displaced);
         }
     }
 }

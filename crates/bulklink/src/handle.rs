@@ -79,7 +79,7 @@ impl Handle {
     /// Whether the bulkhead is closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.shared.look(|state| state.gate.is_closed())
+        self.shared.beside_the_word(|state| state.gate.is_closed())
     }
 
     /// Completes when the bulkhead is closed and the last operation has ended. It closes nothing itself.
@@ -189,7 +189,8 @@ impl Handle {
 
     /// A list that is replaced is dropped outside the lock.
     fn change_handlers(&self, change: impl FnOnce(&Handlers) -> Option<Handlers>) -> bool {
-        let replaced = self.shared.input(|state| change(&state.observers.handlers).map(|changed| state.set_handlers(changed)));
+        let replaced =
+            self.shared.input(|state| change(&state.observers.handlers).map(|changed| state.set_handlers(changed)));
         replaced.is_some()
     }
 

@@ -142,7 +142,7 @@ pub use partitions::Partitions;
 pub use registry::{CollectiveError, FailureCause, MemberFailure, RegisterError, Registry};
 pub use rejection::{Reason, Rejection};
 pub use request::Request;
-pub use runtime::{Clock, Runtime, Spawn, SpawnBlocking, SpawnError, Timer};
+pub use runtime::{Clock, Runtime, Spawn, SpawnBlocking, SpawnError, Timer, TimerError};
 pub use slot::{OwnedSlot, Slot};
 pub use status::Status;
 #[cfg(feature = "std")]

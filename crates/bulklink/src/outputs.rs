@@ -76,7 +76,7 @@ impl Shared {
             return Rest::Nothing;
         }
         let has_event = match &mut observers.courier {
-            Some(courier) => gate.poll_event_into(&mut courier.event.event),
+            Some(courier) => gate.poll_event().map(|event| courier.event.event = event).is_some(),
             None => observers.take_first_event(gate, self.label()),
         };
         if !has_event {

@@ -48,18 +48,25 @@ pub trait Timer: Clock {
     /// that waits with a deadline, or for each [`home`](Timer::home) of theirs; then later ones are made by the driver there.
     fn sleep_until(&self, deadline: Instant) -> Self::Sleep;
 
-    /// The runtime that the call runs on, if it can run tasks in the background. A bulkhead then has one [`Driver`](crate::Driver)
-    /// there, with one timer, instead of a timer for each call that waits with a deadline. `None` unless overridden.
+    /// The runtime that the call runs on, if it can run tasks in the background. A bulkhead then has one
+    /// [`Driver`](crate::Driver) there, with one timer, instead of a timer for each call that waits with a
+    /// limit. `None` unless overridden.
     ///
-    /// That runtime must be the one whose timers [`sleep_until`](Timer::sleep_until) gives out on this thread. Asked, outside of
-    /// all locks, when a call with a deadline may come to wait, and when it is polled and still waits; so it should be cheap, and must not panic. A
-    /// runtime that drops a driver before its end, as one that ends itself does, need not tell: those who relied on it are woken.
-    /// One that keeps a driver must run it soon after it is woken, whatever the task that woke it does next.
-    fn home(&self) -> Option<Home<Self>>
+    /// It must be the runtime whose timers [`sleep_until`](Timer::sleep_until) gives out on this thread. It is
+    /// asked for, outside of all locks, when a call with a limit may have to wait, and when that is polled and
+    /// still waits; so it should be cheap, and must not panic. A runtime that drops a driver before its end, as
+    /// one that shuts down does, need not tell: the calls that relied on it are woken. One that keeps a driver
+    /// must run it soon after it is woken, whatever the task that woke it does next.
+    ///
+    /// # Errors
+    ///
+    /// If `sleep_until` would panic on this thread. The call then fails before it waits: a future panics with
+    /// this error, and a submitted operation is refused with it.
+    fn home(&self) -> Result<Option<Home<Self>>, TimerError>
     where
         Self: Runtime,
     {
-        None
+        Ok(None)
     }
 }
 
@@ -90,6 +97,28 @@ pub trait SpawnBlocking {
     /// If the runtime refuses. The closure is dropped then. A runtime that drops it later, unrun, need not tell.
     fn spawn_blocking(&self, work: impl FnOnce() + Send + 'static) -> Result<(), SpawnError>;
 }
+
+/// A call with a limit on its wait found no timer on its thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimerError {
+    why: &'static str,
+}
+
+impl TimerError {
+    /// An error that ends, after a colon, with these words.
+    #[must_use]
+    pub const fn new(why: &'static str) -> Self {
+        TimerError { why }
+    }
+}
+
+impl fmt::Display for TimerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a call with a limit on its wait needs a timer: {}", self.why)
+    }
+}
+
+impl core::error::Error for TimerError {}
 
 /// A runtime has refused to run something.
 #[derive(Clone, Debug, PartialEq, Eq)]

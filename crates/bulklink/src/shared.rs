@@ -5,7 +5,9 @@ mod tests;
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
+use core::num::NonZeroU64;
 use core::panic::{RefUnwindSafe, UnwindSafe};
+use core::sync::atomic::AtomicBool;
 use core::task::Waker;
 
 use bulklink_core::{Decision, Figures, Gate, Grant, Instant, Invalid, Limits, Request, Ticket};
@@ -30,6 +32,7 @@ pub struct Shared {
     /// Whether the gate needs the time of everyone who waits.
     times_waits: bool,
     limits_waits: bool,
+    pub(crate) has_drivers: AtomicBool,
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
 }
 
@@ -57,19 +60,10 @@ pub(crate) enum Entered {
 pub(crate) struct Aside {
     /// Of one in the queue.
     pub(crate) ticket: Option<Ticket>,
-    pub(crate) due: Due,
+    /// The deadline, if no driver comes by at it.
+    pub(crate) due: Option<Instant>,
     /// Of one that was turned away.
     pub(crate) rejection: Option<Rejection>,
-}
-
-/// When a wait is too late.
-#[derive(Default)]
-pub(crate) enum Due {
-    #[default]
-    Never,
-    At(Instant),
-    /// At an instant at which a driver comes by on this runtime.
-    Driven(u64),
 }
 
 /// What there is to say to one who was turned away.
@@ -93,6 +87,7 @@ impl Shared {
             capacity_field,
             times_waits: gate.measures_waits() || limits_waits,
             limits_waits,
+            has_drivers: AtomicBool::new(false),
             state: Lock::new(State { gate, observers: Observers::default(), drivers: Drivers::default() }),
             this: this.clone(),
             clock: Box::new(clock),
@@ -192,7 +187,7 @@ impl Shared {
         &self,
         request: &Request,
         waker: &Waker,
-        home: impl FnOnce() -> Option<u64>,
+        home: impl FnOnce() -> Option<NonZeroU64>,
         aside: &mut Aside,
     ) -> Entered {
         if request.is_simple() {
@@ -201,11 +196,22 @@ impl Shared {
                 return Entered::Rejected;
             }
         }
-        let home = if request.may_be_late(self.limits_waits) { home() } else { None };
+        let home = if self.may_be_late(request) { home() } else { None };
         self.enter_gate(request, Some(waker), home, aside)
     }
 
-    fn enter_gate(&self, request: &Request, waker: Option<&Waker>, home: Option<u64>, aside: &mut Aside) -> Entered {
+    /// Whether a request may come to wait, and not for as long as it takes.
+    pub(crate) fn may_be_late(&self, request: &Request) -> bool {
+        request.may_be_late(self.limits_waits)
+    }
+
+    fn enter_gate(
+        &self,
+        request: &Request,
+        waker: Option<&Waker>,
+        home: Option<NonZeroU64>,
+        aside: &mut Aside,
+    ) -> Entered {
         let now = self.fast.peek().wants_now_for(request, self.times_waits).then(|| self.now());
         let mut waker = waker.cloned();
         let mut refused = None;
@@ -213,7 +219,13 @@ impl Shared {
             self.input(|State { gate, drivers, .. }| match gate.decide(request, now, &mut waker) {
                 Decision::Granted(grant) => Entered::Granted(grant),
                 Decision::Queued(ticket) => {
-                    aside.due = drivers.due(home, gate.deadline(&ticket));
+                    aside.due = gate.deadline(&ticket);
+                    if let (Some(home), Some(deadline)) = (home, aside.due) {
+                        if drivers.covers(home, deadline) {
+                            gate.rely(&ticket, Some(home));
+                            aside.due = None;
+                        }
+                    }
                     aside.ticket = Some(ticket);
                     Entered::Queued
                 }

@@ -1,5 +1,6 @@
 //! Looking after a ticket: redeeming it, leaving a waker with it, giving it up.
 
+use core::num::NonZeroU64;
 use core::task::Waker;
 
 use bulklink_core::{Collected, Gate, Grant, Instant, Rejection, Ticket};
@@ -15,8 +16,6 @@ pub(crate) enum Standing {
     Rejected,
     /// In the queue, and the task will be woken.
     Waiting,
-    /// The same, after it was woken though nothing was settled.
-    Roused,
     /// In the queue, and another task would be woken.
     Stale,
 }
@@ -27,6 +26,8 @@ pub(crate) struct Found {
     pub(crate) rejection: Option<Rejection>,
     /// Of one in the queue.
     pub(crate) deadline: Option<Instant>,
+    /// The runtime whose driver comes by at the deadline.
+    pub(crate) home: Option<NonZeroU64>,
 }
 
 /// Takes the ticket and redeems it, or leaves it there and sees to it that `waker` is woken when that can be done.
@@ -53,11 +54,11 @@ fn look(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, waker: &Waker, foun
 fn redeem_or_park(shared: &Shared, ticket: &mut Option<Ticket>, waker: Waker, found: &mut Found) -> Standing {
     let (standing, displaced) = shared.beside_the_word(|State { gate, .. }| {
         let standing = redeem(gate, ticket, found);
-        let Some(ticket) = ticket else { return (standing, Some(waker)) };
-        match gate.park(ticket, waker) {
-            None => (Standing::Roused, None),
-            displaced => (standing, displaced),
-        }
+        let displaced = match ticket {
+            Some(ticket) => gate.park(ticket, waker),
+            None => Some(waker),
+        };
+        (standing, displaced)
     });
     discard(displaced);
     standing
@@ -73,6 +74,9 @@ fn redeem(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, found: &mut Found
         }
         Collected::Waiting(waiting) => {
             found.deadline = gate.deadline(&waiting);
+            if found.deadline.is_some() {
+                found.home = gate.relies_on(&waiting);
+            }
             *ticket = Some(waiting);
             Standing::Waiting
         }

@@ -7,6 +7,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
 use core::mem;
+use core::num::NonZeroU64;
 use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -14,7 +15,7 @@ use core::task::{Context, Poll, ready};
 use bulklink_core::{Grant, Instant, PackedRequest, Request, Ticket};
 
 use crate::alarm::Alarm;
-use crate::shared::{Aside, Due, Entered, Shared};
+use crate::shared::{Aside, Entered, Shared};
 use crate::slot::Hold;
 use crate::ticket::{self, Found, Standing};
 use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
@@ -48,15 +49,10 @@ enum State<T> {
     Asking(PackedRequest),
     /// Its cost is beyond every capacity.
     AskingTooMuch(Box<Request>),
-    /// With a timer of its own, if it has a deadline.
+    /// With a timer of its own, if it has a deadline and relies on no driver.
     Queued {
         ticket: Option<Ticket>,
         alarm: Option<Alarm<T>>,
-    },
-    /// The driver of this runtime comes by at its deadline.
-    Driven {
-        ticket: Option<Ticket>,
-        home: u64,
     },
 }
 
@@ -123,18 +119,21 @@ impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
                 &unpacked
             }
             State::AskingTooMuch(request) => request,
-            State::Queued { .. } | State::Driven { .. } => return state.poll_ticket(shared, runtime, context, aside),
+            State::Queued { .. } => return state.poll_ticket(shared, runtime, context, aside),
         };
-        let home = || runtime.home().map(|home| home.id());
+        let home = || match runtime.home() {
+            Ok(home) => home.map(|home| home.id()),
+            Err(error) => panic!("bulkhead {}: {error}", shared.label()),
+        };
         match shared.enter(request, context.waker(), home, aside) {
             Entered::Granted(grant) => return Poll::Ready(Some(grant)),
             Entered::Queued => {}
             Entered::Rejected | Entered::NeedsNow => return Poll::Ready(None),
         }
         // The ticket comes first: should no timer be made, the next poll makes it, or the future gives it up.
-        *state = State::joined(aside);
-        if let Due::At(deadline) = aside.due {
-            state.watch_the_clock(deadline, shared, runtime, context);
+        *state = State::Queued { ticket: aside.ticket.take(), alarm: None };
+        if let Some(deadline) = aside.due {
+            state.watch_the_clock(deadline, None, shared, runtime, context);
         }
         Poll::Pending
     }
@@ -145,24 +144,12 @@ impl<S: Deref<Target = Shared>, T> Live<S, T> {
     #[cold]
     #[inline(never)]
     fn end(live: &mut Option<Self>) {
-        if let Some(Live { shared, state: State::Queued { ticket, .. } | State::Driven { ticket, .. } }) = live {
+        if let Some(Live { shared, state: State::Queued { ticket, .. } }) = live {
             if let Some(ticket) = ticket.take() {
                 ticket::withdraw(shared, ticket);
             }
         }
         *live = None;
-    }
-}
-
-impl<T> State<T> {
-    /// Of a request that has joined the queue just now.
-    #[inline]
-    fn joined(aside: &mut Aside) -> Self {
-        let ticket = aside.ticket.take();
-        match aside.due {
-            Due::Driven(home) => State::Driven { ticket, home },
-            Due::Never | Due::At(_) => State::Queued { ticket, alarm: None },
-        }
     }
 }
 
@@ -178,17 +165,14 @@ impl<T: Future<Output = ()>> State<T> {
         let mut found = Found::default();
         let standing = self.look(shared, context, &mut found);
         match (&standing, found.deadline) {
-            (Standing::Waiting | Standing::Roused, Some(deadline)) => {
-                let is_roused = matches!(standing, Standing::Roused);
-                self.wait_on(deadline, is_roused, shared, runtime, context, aside)
-            }
+            (Standing::Waiting, Some(deadline)) => self.wait_on(deadline, found.home, shared, runtime, context, aside),
             _ => answer(shared, standing, found, aside),
         }
     }
 
     #[inline]
     fn look(&mut self, shared: &Shared, context: &Context<'_>, found: &mut Found) -> Standing {
-        let (State::Queued { ticket, .. } | State::Driven { ticket, .. }) = self else { unreachable!("it waits") };
+        let State::Queued { ticket, .. } = self else { unreachable!("it waits") };
         ticket::poll(shared, ticket, context.waker(), found)
     }
 
@@ -197,7 +181,7 @@ impl<T: Future<Output = ()>> State<T> {
     fn wait_on<R: Runtime<Sleep = T>>(
         &mut self,
         deadline: Instant,
-        is_roused: bool,
+        home: Option<NonZeroU64>,
         shared: &Shared,
         runtime: &R,
         context: &mut Context<'_>,
@@ -210,34 +194,33 @@ impl<T: Future<Output = ()>> State<T> {
             let standing = self.look(shared, context, &mut found);
             return answer(shared, standing, found, aside);
         }
-        self.leave_driver(is_roused, runtime);
-        self.watch_the_clock(deadline, shared, runtime, context);
+        self.watch_the_clock(deadline, home, shared, runtime, context);
         Poll::Pending
     }
 
-    /// A driver that rouses is gone, and one on another runtime than this may never run again. Outside of a runtime there is
-    /// none that would be better.
-    fn leave_driver<R: Runtime>(&mut self, is_roused: bool, runtime: &R) {
-        let State::Driven { ticket, home } = self else { return };
-        if is_roused || runtime.home().is_some_and(|here| here.id() != *home) {
-            *self = State::Queued { ticket: ticket.take(), alarm: None };
-        }
-    }
-
-    /// Sees to it that the task is woken at the deadline. Where a driver was refused, none is asked for again.
+    /// Sees to it that the task is woken at the deadline: by the driver on `home`, by one that is here, or by a
+    /// timer of its own, where it stays with that.
     fn watch_the_clock<R: Runtime<Sleep = T>>(
         &mut self,
         deadline: Instant,
+        home: Option<NonZeroU64>,
         shared: &Shared,
         runtime: &R,
         context: &mut Context<'_>,
     ) {
-        let State::Queued { ticket, alarm } = self else { return };
-        let home = if alarm.is_none() { runtime.home() } else { None };
-        match home.and_then(|home| shared.drive(runtime, home, deadline)) {
-            Some(home) => *self = State::Driven { ticket: ticket.take(), home },
-            None => alarm.get_or_insert_with(Alarm::unset).arm(deadline, runtime, context),
+        let State::Queued { ticket: Some(ticket), alarm } = self else { return };
+        if alarm.is_none() {
+            let here = runtime.home().ok().flatten();
+            // A driver on another runtime than this may never run again. Outside of all runtimes no other
+            // would be better.
+            if home.is_some() && here.as_ref().is_none_or(|here| home == Some(here.id())) {
+                return;
+            }
+            if here.is_some_and(|here| shared.drive(runtime, &here, deadline, ticket)) {
+                return;
+            }
         }
+        alarm.get_or_insert_with(Alarm::unset).arm(deadline, runtime, context);
     }
 }
 
@@ -249,7 +232,7 @@ fn answer(shared: &Shared, standing: Standing, found: Found, aside: &mut Aside) 
             aside.rejection = found.rejection.map(|found| shared.rejected(found));
             Poll::Ready(None)
         }
-        Standing::Waiting | Standing::Roused | Standing::Stale => Poll::Pending,
+        Standing::Waiting | Standing::Stale => Poll::Pending,
     }
 }
 
@@ -268,7 +251,7 @@ impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
     pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.live {
             None => "done",
-            Some(Live { state: State::Queued { .. } | State::Driven { .. }, .. }) => "queued",
+            Some(Live { state: State::Queued { .. }, .. }) => "queued",
             Some(_) => "asking",
         };
         let label = self.live.as_ref().map(|live| live.shared.label());

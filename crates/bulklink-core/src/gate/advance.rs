@@ -5,10 +5,14 @@ use crate::queue::{Place, Waiting};
 use crate::{EventKind, Instant, Reason, Rejection};
 
 impl<W> Gate<W> {
-    /// Moves everything that `now` allows: first expires whoever is late, then hands free units to the head of the queue for
-    /// as long as they suffice for it. So a slot freed at or after a ticket's deadline never goes to it.
+    /// Moves everything that `now` allows: first expires the waiters whose deadline has come, then hands free
+    /// units to the head of the queue for as long as they suffice for it. So a slot freed at or after a
+    /// ticket's deadline never goes to it.
     ///
-    /// While somebody waits, time never runs back: an earlier `now` counts as the latest one seen. An empty queue forgets.
+    /// An earlier `now` than before is taken as it is: it expires fewer, and a wait that seems to have begun
+    /// later counts as zero long. So readings may reach the gate out of order, and callers may have clocks of
+    /// their own: a ticket expires no later than its deadline by the clock that it joined with, and earlier
+    /// where a clock that is ahead comes first.
     pub fn advance(&mut self, now: Instant) {
         self.advance_to(now);
     }
@@ -17,7 +21,6 @@ impl<W> Gate<W> {
     #[inline]
     pub fn advance_untimed(&mut self) -> bool {
         if self.queue.len() == 0 {
-            self.mark = Instant::EPOCH;
             return true;
         }
         self.advance_waiting_untimed()
@@ -40,21 +43,17 @@ impl<W> Gate<W> {
 
     /// Takes note of the time and moves nothing, for the wait in the event of a [`cancel`](Gate::cancel).
     pub fn tell(&mut self, now: Instant) {
-        if self.queue.len() > 0 {
-            self.mark = now.max(self.mark);
-        }
+        self.mark = now;
     }
 
-    /// Advances, and returns the instant that counts.
-    pub(super) fn advance_to(&mut self, now: Instant) -> Instant {
-        self.mark = if self.queue.len() > 0 { now.max(self.mark) } else { now };
+    pub(super) fn advance_to(&mut self, now: Instant) {
+        self.mark = now;
         if self.queue.has_deadlines() {
             self.expire_the_late();
         }
         while let Some(place) = self.next_admissible() {
             self.hand_over(place);
         }
-        self.mark
     }
 
     fn expire_the_late(&mut self) {

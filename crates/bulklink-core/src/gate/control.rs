@@ -5,7 +5,7 @@ use core::fmt;
 use super::Gate;
 use crate::invalid::Found;
 use crate::limits::check_capacity;
-use crate::{EventKind, Instant, Invalid, Reason, Watch};
+use crate::{EventKind, Instant, Invalid, Reason, Ticket};
 
 /// What a resize did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,11 @@ pub struct Resized {
     /// Waiters let in.
     pub admitted: usize,
 }
+
+/// A place among the calls that are told when the gate has closed and drained. Neither copied nor forged.
+#[derive(Debug)]
+#[must_use = "a forgotten watch keeps its waker until the gate has drained"]
+pub struct Watch(Ticket);
 
 /// Why a resize was refused. The capacity is what it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,24 +112,24 @@ impl<W> Gate<W> {
     /// Leaves `waker` to be given out by [`poll_wake`](Gate::poll_wake) when the gate has [drained](Gate::is_drained). To be
     /// called only while it has not.
     pub fn watch(&mut self, waker: W) -> Watch {
-        self.watchers.add(waker)
+        Watch(self.queue.watch(waker))
     }
 
     /// Replaces the waker of a watch. Returns what it displaced, to be dropped outside the caller's lock; if the gate has
     /// drained, that is `waker` itself.
-    pub fn rewatch(&mut self, watch: &Watch, waker: W) -> W {
-        self.watchers.replace(watch, waker)
+    pub fn rewatch(&mut self, watch: &Watch, waker: W) -> Option<W> {
+        self.park(&watch.0, waker)
     }
 
     /// The waker of a watch that is not over.
     #[must_use]
     pub fn watched(&self, watch: &Watch) -> Option<&W> {
-        self.watchers.get(watch)
+        self.parked(&watch.0)
     }
 
-    /// Gives a watch up. Returns its waker, if it was not over, to be dropped outside the caller's lock.
+    /// Gives a watch up, in O(1). Returns its waker, if it was not over, to be dropped outside the caller's lock.
     pub fn unwatch(&mut self, watch: Watch) -> Option<W> {
-        self.watchers.remove(watch)
+        self.queue.unwatch(watch.0)
     }
 }
 

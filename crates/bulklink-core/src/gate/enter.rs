@@ -67,11 +67,11 @@ impl<W> Gate<W> {
             return self.turn_away(Reason::Closed, request.cost);
         }
         let Some(cost) = self.check_cost(request) else { return Decision::Impossible };
-        let now = match now {
-            Some(now) => Some(self.advance_to(now)),
+        match now {
+            Some(now) => self.advance_to(now),
             None if request.has_deadline() || !self.advance_untimed() => return Decision::NeedsNow,
-            None => None,
-        };
+            None => {}
+        }
         if now.is_some_and(|now| request.is_past(now)) {
             return self.turn_away(Reason::Expired, request.cost);
         }

@@ -1,5 +1,7 @@
 //! The way of those who are in: parking, collecting, withdrawing, giving back. None of it takes the time.
 
+use core::num::NonZeroU64;
+
 use super::{Collected, Gate, Grant};
 use crate::queue::{Granted, Outcome, Standing};
 use crate::{EventKind, Instant, Ticket};
@@ -36,6 +38,20 @@ impl<W> Gate<W> {
             return None;
         }
         self.queue.deadline(self.queue.get(ticket)?)
+    }
+
+    /// Notes what a ticket with a deadline relies on to [advance](Gate::advance) the gate in time: a number of
+    /// the caller's own. Of a ticket that no longer waits, or has no deadline, nothing is noted.
+    #[inline]
+    pub fn rely(&mut self, ticket: &Ticket, home: Option<NonZeroU64>) {
+        self.queue.rely(ticket, home);
+    }
+
+    /// What a ticket [relies](Gate::rely) on, if it still waits.
+    #[must_use]
+    #[inline]
+    pub fn relies_on(&self, ticket: &Ticket) -> Option<NonZeroU64> {
+        self.queue.relies_on(ticket)
     }
 
     /// Redeems a ticket, or gives it back if it still waits.

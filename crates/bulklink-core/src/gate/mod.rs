@@ -10,13 +10,12 @@ mod publish;
 use core::num::NonZeroU32;
 use core::time::Duration;
 
-pub use control::{ResizeError, Resized};
+pub use control::{ResizeError, Resized, Watch};
 pub use enter::Decision;
 
 use crate::event::{EventLog, Note};
 use crate::fifo::Fifo;
 use crate::queue::Queue;
-use crate::watch::Watchers;
 use crate::{EventKind, Figures, Instant, Invalid, Limits, Rejection, Ticket, Totals};
 
 /// The admission state machine. `W` is whatever tells a waiter to look again: a waker in an async front, a thread handle, a
@@ -40,12 +39,11 @@ pub struct Gate<W> {
     in_flight: u32,
     in_use: u32,
     queue: Queue<W>,
-    /// The latest instant seen since the queue was last empty.
+    /// The instant that the gate was told last.
     mark: Instant,
     totals: Totals,
     peaks: Peaks,
     wakes: Fifo<W>,
-    watchers: Watchers<W>,
     events: EventLog,
 }
 
@@ -146,12 +144,11 @@ impl<W> Gate<W> {
             closed: false,
             in_flight: 0,
             in_use: 0,
-            queue: Queue::new(),
+            queue: Queue::new(waiting_room),
             mark: Instant::EPOCH,
             totals: Totals::default(),
             peaks: Peaks::default(),
             wakes: Fifo::new(),
-            watchers: Watchers::new(),
             events: EventLog::new(),
         })
     }
@@ -248,6 +245,8 @@ impl<W> Gate<W> {
     #[inline(never)]
     fn tell_watchers(&mut self) {
         self.note(EventKind::Drained, 0);
-        self.watchers.take_all().for_each(|waker| self.wakes.push(waker));
+        while let Some(waker) = self.queue.end_watch() {
+            self.wakes.push(waker);
+        }
     }
 }

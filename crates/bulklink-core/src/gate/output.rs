@@ -1,5 +1,7 @@
 //! What is pulled out of the gate: wakers, events, snapshots.
 
+use core::num::NonZeroU64;
+
 use super::Gate;
 use crate::{Event, Limits, Snapshot, Totals};
 
@@ -12,25 +14,18 @@ impl<W> Gate<W> {
         if self.wakes.is_empty() { None } else { self.wakes.pop() }
     }
 
-    /// Has everyone who waits with a deadline look again, though nothing was decided: their wakers are given out, and are to be
-    /// [parked](Gate::park) anew. For whoever relied on something else to [advance](Gate::advance) in time, if that is gone.
-    pub fn rouse(&mut self) {
-        self.queue.take_wakers_of_due(|waker| self.wakes.push(waker));
+    /// Wakes every ticket that [relies](Gate::rely) on `home`, though nothing was decided, as `home` is gone:
+    /// the tickets rely on nothing from now on, and their wakers are to be [parked](Gate::park) anew.
+    pub fn rouse(&mut self, home: NonZeroU64) {
+        self.queue.rouse(home, |waker| self.wakes.push(waker));
     }
 
     /// The next event, in the order in which things happened; `None` when there is no more.
     ///
     /// While the gate is observed, everyone who calls an input owes calls of this until it gives nothing.
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()
-    }
-
-    /// As [`poll_event`](Gate::poll_event), into an event that was there before: that copies less. Returns
-    /// whether there was one.
-    #[inline]
-    pub fn poll_event_into(&mut self, event: &mut Event) -> bool {
-        self.events.pop_into(event)
     }
 
     /// Whether a call of [`poll_wake`](Gate::poll_wake) would give something.

@@ -148,19 +148,21 @@ impl<P> Partitions<P> {
         self.idle_timeout.is_some()
     }
 
-    /// Ends a lease at `now`. If it was the last of its partition, that is idle from now on.
+    /// Ends a lease at `now`. Returns whether it was the last of its partition, which is idle from now on.
     ///
     /// Without an [idle timeout](super::Limits::idle_timeout) the time is not looked at. While anything is idle, time never runs
     /// back: an earlier instant counts as the latest at which something became idle.
     #[inline]
-    pub fn end(&mut self, lease: Lease, now: Instant) {
+    pub fn end(&mut self, lease: Lease, now: Instant) -> bool {
         self.figures.leased -= 1;
         let partition = &mut self.kept[lease.0];
         partition.leases -= 1;
-        if partition.leases == 0 {
+        let is_idle = partition.leases == 0;
+        if is_idle {
             self.figures.active -= 1;
             self.becomes_idle(lease.0, now);
         }
+        is_idle
     }
 
     #[inline]

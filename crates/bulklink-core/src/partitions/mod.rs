@@ -106,7 +106,7 @@ impl<P> Partitions<P> {
             instance,
             snapshots: 0,
             idle_timeout: limits.idle_timeout,
-            kept: Slab::new(),
+            kept: Slab::new(max_partitions),
             idle: List::new(),
             closed: false,
             figures: Figures { partitions: 0, active: 0, leased: 0, max_partitions },

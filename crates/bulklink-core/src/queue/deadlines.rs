@@ -1,5 +1,7 @@
 //! Who is late first: a list for deadlines that come in order, a heap for the others.
 
+use core::num::NonZeroU64;
+
 use super::heap::Heap;
 use super::list::{Linked, Links, List};
 use super::node::Stamp;
@@ -18,6 +20,8 @@ pub(super) struct Deadlines {
 #[derive(Debug)]
 pub(super) struct Due {
     pub(super) at: Instant,
+    /// What the request relies on to be expired in time, if that is noted.
+    home: Option<NonZeroU64>,
     pub(super) node: Place,
     pub(super) stamp: Stamp,
     pub(super) standing: Standing,
@@ -38,8 +42,8 @@ impl Due {
 }
 
 impl Deadlines {
-    pub(super) const fn new() -> Self {
-        Deadlines { entries: Slab::new(), in_order: List::new(), others: Heap::new() }
+    pub(super) const fn new(expected: u32) -> Self {
+        Deadlines { entries: Slab::new(expected), in_order: List::new(), others: Heap::new() }
     }
 
     #[inline]
@@ -59,7 +63,7 @@ impl Deadlines {
     pub(super) fn add(&mut self, at: Instant, node: Place, stamp: Stamp) -> Place {
         let is_last = self.in_order.last().is_none_or(|last| self.entries[last].at <= at);
         let standing = if is_last { Standing::Listed(self.in_order.links_of_last()) } else { Standing::Heaped(0) };
-        let place = self.entries.insert(Due { at, node, stamp, standing });
+        let place = self.entries.insert(Due { at, home: None, node, stamp, standing });
         if is_last {
             self.in_order.push_back(&mut self.entries, place);
         } else {
@@ -78,6 +82,16 @@ impl Deadlines {
     /// That of one who has an entry.
     pub(super) fn at(&self, place: Place) -> Instant {
         self.entries[place].at
+    }
+
+    #[inline]
+    pub(super) fn home(&self, place: Place) -> Option<NonZeroU64> {
+        self.entries[place].home
+    }
+
+    #[inline]
+    pub(super) fn home_mut(&mut self, place: Place) -> &mut Option<NonZeroU64> {
+        &mut self.entries[place].home
     }
 
     #[cfg(test)]

@@ -6,7 +6,7 @@ mod node;
 #[cfg(test)]
 mod tests;
 
-use core::num::NonZeroU32;
+use core::num::{NonZeroU32, NonZeroU64};
 
 use deadlines::Deadlines;
 use list::{Links, List};
@@ -25,6 +25,8 @@ use crate::{Instant, Rejection, list, slab};
 pub(crate) struct Queue<W> {
     nodes: Slab<Node<W>>,
     line: List,
+    /// The tickets of those that wait for the end: nodes as in the line, in a list of their own.
+    watchers: List,
     deadlines: Deadlines,
     len: u32,
     units: u64,
@@ -49,11 +51,13 @@ pub(crate) enum Outcome {
 }
 
 impl<W> Queue<W> {
-    pub(crate) const fn new() -> Self {
+    /// An empty queue, in which no more than `waiting_room` are expected.
+    pub(crate) const fn new(waiting_room: u32) -> Self {
         Queue {
-            nodes: Slab::new(),
+            nodes: Slab::new(waiting_room),
             line: List::new(),
-            deadlines: Deadlines::new(),
+            watchers: List::new(),
+            deadlines: Deadlines::new(waiting_room),
             len: 0,
             units: 0,
             stamp: Stamp(NonZeroU32::MAX),
@@ -74,18 +78,50 @@ impl<W> Queue<W> {
     /// Puts a request at the end of the line. The far future is no deadline.
     #[inline]
     pub(crate) fn push(&mut self, cost: NonZeroU32, since: Instant, deadline: Instant, waker: Option<W>) -> Ticket {
-        let stamp = self.stamp.next();
-        self.stamp = stamp;
         self.len += 1;
         self.units += u64::from(cost.get());
-        let waiting = Waiting { cost, since, waker, links: self.line.links_of_last(), due: None };
-        let place = self.nodes.insert(Node::Waiting(stamp, waiting));
+        let links = self.line.links_of_last();
+        let Ticket { place, stamp } = self.insert(Waiting { cost, since, waker, links, due: None });
         self.line.push_back(&mut self.nodes, place);
         if deadline < Instant::FAR_FUTURE {
             let due = self.deadlines.add(deadline, place, stamp);
             self.waiting_mut(place).due = Some(due);
         }
         Ticket::new(place, stamp)
+    }
+
+    fn insert(&mut self, waiting: Waiting<W>) -> Ticket {
+        self.stamp = self.stamp.next();
+        let place = self.nodes.insert(Node::Waiting(self.stamp, waiting));
+        Ticket::new(place, self.stamp)
+    }
+
+    /// Adds one to those that wait for the end.
+    pub(crate) fn watch(&mut self, waker: W) -> Ticket {
+        let (links, waker) = (self.watchers.links_of_last(), Some(waker));
+        let waiting = Waiting { cost: NonZeroU32::MIN, since: Instant::EPOCH, waker, links, due: None };
+        let ticket = self.insert(waiting);
+        self.watchers.push_back(&mut self.nodes, ticket.place());
+        ticket
+    }
+
+    /// Settles the first of those that wait for the end. Returns its waker.
+    pub(crate) fn end_watch(&mut self) -> Option<W> {
+        self.end_watch_at(self.watchers.first()?)
+    }
+
+    #[inline(never)]
+    fn end_watch_at(&mut self, place: Place) -> Option<W> {
+        let (links, waker) = self.settle(place, 0, |waiting| waiting.links);
+        self.watchers.remove(&mut self.nodes, links);
+        waker
+    }
+
+    /// Gives up a ticket of one that waits for the end. Returns its waker, if it was not settled.
+    pub(crate) fn unwatch(&mut self, ticket: Ticket) -> Option<W> {
+        let waker = if self.get(&ticket).is_some() { self.end_watch_at(ticket.place()) } else { None };
+        drop(self.redeem(ticket));
+        waker
     }
 
     /// The first in line.
@@ -133,15 +169,32 @@ impl<W> Queue<W> {
         self.line.iter(&self.nodes).filter_map(|node| node.waiting()).map(|waiting| waiting.cost.get()).max()
     }
 
-    /// Takes the wakers of all who wait with a deadline, in the order of the line.
-    pub(crate) fn take_wakers_of_due(&mut self, mut take: impl FnMut(W)) {
+    /// Notes what the request of this ticket relies on, if it waits with a deadline.
+    #[inline]
+    pub(crate) fn rely(&mut self, ticket: &Ticket, home: Option<NonZeroU64>) {
+        if let Some(due) = self.get(ticket).and_then(|waiting| waiting.due) {
+            *self.deadlines.home_mut(due) = home;
+        }
+    }
+
+    /// What the request of this ticket relies on, if it waits with a deadline.
+    #[inline]
+    pub(crate) fn relies_on(&self, ticket: &Ticket) -> Option<NonZeroU64> {
+        self.deadlines.home(self.get(ticket)?.due?)
+    }
+
+    /// Takes the wakers of all requests that rely on `home`, in the order of the line. They rely on nothing
+    /// from now on.
+    pub(crate) fn rouse(&mut self, home: NonZeroU64, mut take: impl FnMut(W)) {
         let mut next = self.line.first();
         while let Some(place) = next {
-            let waiting = self.waiting_mut(place);
-            if waiting.due.is_some() {
+            let waiting = self.nodes[place].waiting_mut().expect(WAITS);
+            next = waiting.links.next();
+            let Some(due) = waiting.due else { continue };
+            if self.deadlines.home(due) == Some(home) {
+                *self.deadlines.home_mut(due) = None;
                 waiting.waker.take().map(&mut take);
             }
-            next = waiting.links.next();
         }
     }
 
@@ -157,17 +210,23 @@ impl<W> Queue<W> {
         self.take_out(place, 0)
     }
 
-    /// The node is changed where it lies: moving it out and reading parts of the copy stalls the processor.
     #[inline]
     fn take_out(&mut self, place: Place, waited_nanos: u64) -> Option<W> {
+        let ((cost, links, due), waker) =
+            self.settle(place, waited_nanos, |waiting| (waiting.cost, waiting.links, waiting.due));
+        self.unlink(cost, links, due);
+        waker
+    }
+
+    /// The node is changed where it lies: moving it out and reading parts of the copy stalls the processor.
+    #[inline]
+    fn settle<T>(&mut self, place: Place, waited_nanos: u64, read: impl FnOnce(&Waiting<W>) -> T) -> (T, Option<W>) {
         let node = &mut self.nodes[place];
         let stamp = node.stamp();
         let waiting = node.waiting_mut().expect(WAITS);
-        let Waiting { cost, links, due, .. } = *waiting;
-        let waker = waiting.waker.take();
+        let (read, cost, waker) = (read(waiting), waiting.cost, waiting.waker.take());
         *node = Node::Granted(stamp, Granted { cost, waited_nanos });
-        self.unlink(cost, links, due);
-        waker
+        (read, waker)
     }
 
     pub(crate) fn reject(&mut self, place: Place, rejection: Rejection) {

@@ -13,9 +13,9 @@ use crate::{Instant, Rejection};
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a forgotten ticket keeps its place, and the slot once that is handed to it"]
 pub struct Ticket {
-    place: Place,
+    pub(super) place: Place,
     /// Tells it from an earlier or a later one at the same place.
-    stamp: Stamp,
+    pub(super) stamp: Stamp,
 }
 
 impl Ticket {

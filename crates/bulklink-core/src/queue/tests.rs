@@ -52,7 +52,7 @@ fn deadline(dice: &mut Dice, id: u64) -> Instant {
 #[test]
 fn agrees_with_a_sorted_list() {
     let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
-    let mut queue: Queue<u64> = Queue::new();
+    let mut queue: Queue<u64> = Queue::new(1000);
     // Begins just before the stamps wrap.
     queue.stamp = Stamp(NonZeroU32::new(u32::MAX - 1000).expect("not zero"));
     let mut expected: Vec<Expected> = Vec::new();

@@ -65,6 +65,7 @@ pub struct Model {
     pub settled: Vec<(Id, Answer, Time)>,
     pub woken: Vec<Id>,
     pub history: Vec<Past>,
+    /// What it was told last.
     latest: Time,
 }
 
@@ -109,7 +110,7 @@ impl Model {
         if ask.cost == 0 || ask.cost > self.capacity {
             return Answer::Invalid;
         }
-        let now = self.advance(now);
+        self.advance(now);
         if ask.before.is_some_and(|before| before <= now) {
             return self.expired_at_once(ask);
         }
@@ -138,14 +139,13 @@ impl Model {
     }
 
     /// What time allows: the late go first, the earliest deadline first; then the head of the line, while it fits.
-    pub fn advance(&mut self, now: Time) -> Time {
-        self.latest = if self.line.is_empty() { now } else { now.max(self.latest) };
-        let now = self.latest;
+    pub fn advance(&mut self, now: Time) {
+        self.latest = now;
         while let Some(late) = self.next_deadline().filter(|&deadline| deadline <= now) {
             let place = self.line.iter().position(|waiter| waiter.deadline == Some(late)).expect("somebody is late");
             let waiter = self.line.remove(place);
             self.past_of(EventKind::Expired, &waiter, now);
-            let limit = late - waiter.since;
+            let limit = late.saturating_sub(waiter.since);
             self.settle(&waiter, Answer::Expired { waited: self.waited(&waiter, now), limit });
         }
         while self.head_fits() {
@@ -154,7 +154,6 @@ impl Model {
             self.past_of(EventKind::Admitted, &head, now);
             self.settle(&head, Answer::Granted);
         }
-        now
     }
 
     fn settle(&mut self, waiter: &Waiter, answer: Answer) {
@@ -164,7 +163,7 @@ impl Model {
 
     /// How long it has waited, as far as that is measured: where nobody wants to know, only if it can end by time.
     fn waited(&self, waiter: &Waiter, now: Time) -> Time {
-        if self.measures_waits || waiter.deadline.is_some() { now - waiter.since } else { 0 }
+        if self.measures_waits || waiter.deadline.is_some() { now.saturating_sub(waiter.since) } else { 0 }
     }
 
     pub fn collect(&mut self, id: Id) -> Answer {
@@ -213,7 +212,7 @@ impl Model {
         if self.closed || capacity == 0 {
             return false;
         }
-        let now = self.advance(now);
+        self.advance(now);
         if self.line.iter().any(|waiter| waiter.cost > capacity) {
             return false;
         }
@@ -231,7 +230,7 @@ impl Model {
         if self.closed {
             return;
         }
-        let now = self.advance(now);
+        self.advance(now);
         self.closed = true;
         let waiting = self.line.len();
         self.past(EventKind::Closed, |past| past.affected = waiting);

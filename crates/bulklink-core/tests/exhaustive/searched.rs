@@ -33,9 +33,7 @@ impl search::World for World {
         if !self.model.closed {
             options.push(Input::Close);
         }
-        if self.notices_time_running_back() {
-            options.push(Input::TickBack);
-        }
+        options.push(Input::TickBack);
         options
     }
 
@@ -48,7 +46,6 @@ impl search::World for World {
             Input::Enter(Ask { before: Some(self.now), ..ask }),
             Input::Resize(self.model.capacity),
             Input::Resize(0),
-            Input::TickBack,
         ];
         options.extend(self.grants.keys().map(|&id| Input::Abandon(id)));
         options

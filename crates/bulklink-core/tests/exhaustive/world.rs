@@ -76,12 +76,6 @@ impl World {
         world
     }
 
-    /// Whoever is turned away by a word has not told the gate the time, nor has who waits and is not measured: it doesn't know
-    /// that it runs back.
-    pub fn notices_time_running_back(&self) -> bool {
-        self.word.is_none() && self.model.measures_waits
-    }
-
     /// Gives the input to both, and holds the gate's answer against the model's.
     pub fn apply(&mut self, input: Input) {
         match input {

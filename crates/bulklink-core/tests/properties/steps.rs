@@ -104,13 +104,9 @@ impl Gate {
         (*came..came + size).flat_map(|id| [enter, Input::Release(id)]).collect()
     }
 
-    /// The same worlds can bear it in which a search tries it, and no clock goes below zero.
+    /// No clock goes below zero.
     fn possible_ticks_back(&self, times: usize) -> usize {
-        if self.world.notices_time_running_back() {
-            times.min(usize::try_from(self.world.now).unwrap_or(times))
-        } else {
-            0
-        }
+        times.min(usize::try_from(self.world.now).unwrap_or(times))
     }
 }
 

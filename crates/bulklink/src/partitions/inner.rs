@@ -134,7 +134,10 @@ impl<K: Send, R: Runtime, S: Send + Sync> Lessor for Inner<K, R, S> {
     #[inline]
     fn end(&self, lease: Lease, shared: &Shared) {
         let now = if self.needs_now { shared.now() } else { Instant::EPOCH };
-        let last = self.state.with(|state| state.end(lease, now));
+        let (is_idle, last) = self.state.with(|state| state.end(lease, now));
+        if is_idle {
+            shared.dismiss_drivers();
+        }
         drop(last);
     }
 }

@@ -108,11 +108,10 @@ impl<K> State<K> {
         Some(self.forget((id, gone)))
     }
 
-    /// Ends a lease. Returns what is to be dropped outside the lock.
+    /// Ends a lease. Returns whether its partition is idle from now on, and what is to be dropped outside the lock.
     #[inline]
-    pub(super) fn end(&mut self, lease: Lease, now: Instant) -> Option<OwnedSlot> {
-        self.account.end(lease, now);
-        self.note_drained()
+    pub(super) fn end(&mut self, lease: Lease, now: Instant) -> (bool, Option<OwnedSlot>) {
+        (self.account.end(lease, now), self.note_drained())
     }
 
     #[inline]
@@ -132,7 +131,10 @@ impl<K> State<K> {
 
     /// Changes who is told of the events of all partitions, and of those to come. Returns the lists from before, which are to be
     /// dropped outside the lock; `None` if nothing changed. The list is shared by all but those that have handlers of their own.
-    pub(super) fn change_handlers(&mut self, change: impl Fn(&Handlers) -> Option<Handlers>) -> Option<(Handlers, Vec<Displaced>)> {
+    pub(super) fn change_handlers(
+        &mut self,
+        change: impl Fn(&Handlers) -> Option<Handlers>,
+    ) -> Option<(Handlers, Vec<Displaced>)> {
         let changed = change(&self.handlers)?;
         let before = mem::replace(&mut self.handlers, changed);
         let change_in = |shared: &Arc<Shared>| {

@@ -7,7 +7,7 @@ use core::fmt;
 use core::mem;
 
 use crate::sync::Lock;
-use crate::{Rejection, SpawnError};
+use crate::{Rejection, SpawnError, TimerError};
 
 /// Why an operation was not taken. It is gone, and has not begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum SubmitError {
     Rejected(Rejection),
     /// The runtime would not run it. What it had of the bulkhead was given back.
     Refused(SpawnError),
+    /// It might have had to wait with a limit, and the runtime has no timer. It was counted nowhere.
+    NoTimer(TimerError),
 }
 
 impl From<Rejection> for SubmitError {
@@ -31,16 +33,23 @@ impl From<SpawnError> for SubmitError {
     }
 }
 
+impl From<TimerError> for SubmitError {
+    fn from(error: TimerError) -> Self {
+        SubmitError::NoTimer(error)
+    }
+}
+
 impl fmt::Display for SubmitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SubmitError::Rejected(rejection) => rejection.fmt(f),
             SubmitError::Refused(error) => error.fmt(f),
+            SubmitError::NoTimer(error) => error.fmt(f),
         }
     }
 }
 
-/// The two are all of the text, and so no source besides.
+/// The cause is all of the text, and so no source besides.
 impl core::error::Error for SubmitError {}
 
 /// Why an operation that was taken gave no value.

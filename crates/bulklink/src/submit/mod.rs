@@ -18,7 +18,7 @@ use task::Task;
 use work::{Usher, Work, launch};
 
 use crate::waiting::{Admission, Waiting};
-use crate::{Bulkhead, Rejection, Request, Runtime, Spawn, SpawnBlocking};
+use crate::{Bulkhead, Request, Runtime, Spawn, SpawnBlocking};
 
 impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
     /// Runs `operation` in the background, in a slot, and returns at once.
@@ -172,7 +172,7 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         self.submit_blocking_with(Request::new().now(), operation)
     }
 
-    fn admit(&self, request: Request<R::Instant>) -> Result<Admission<R>, Rejection> {
+    fn admit(&self, request: Request<R::Instant>) -> Result<Admission<R>, SubmitError> {
         let runtime = self.runtime();
         Waiting::enter(Arc::clone(&self.shared), runtime.clone(), request.on(runtime))
     }

@@ -8,7 +8,7 @@ use bulklink_core::Request;
 use super::{Live, State, Waiting};
 use crate::shared::{Aside, Entered, Shared};
 use crate::slot::Hold;
-use crate::{Rejection, Runtime};
+use crate::{Runtime, SubmitError};
 
 /// What became of a request that was made right now.
 pub(crate) enum Admission<R: Runtime> {
@@ -17,21 +17,21 @@ pub(crate) enum Admission<R: Runtime> {
 }
 
 impl<R: Runtime> Waiting<Arc<Shared>, R> {
-    /// Takes a slot or a place in the queue, or is turned away. Who has a place is woken by nobody and has no timer until it is
-    /// polled, so whoever gets it has to do that.
-    pub(crate) fn enter(shared: Arc<Shared>, runtime: R, request: Request) -> Result<Admission<R>, Rejection> {
+    /// Takes a slot or a place in the queue, or is rejected. A queued admission has no waker and no timer
+    /// until it is first polled; the caller must have it polled.
+    pub(crate) fn enter(shared: Arc<Shared>, runtime: R, request: Request) -> Result<Admission<R>, SubmitError> {
         let at_once = if request.is_simple() { shared.acquire() } else { None };
         if let Some(grant) = at_once {
             return Ok(Admission::Granted(Hold::new(shared, grant)));
         }
+        let home = if shared.may_be_late(&request) { runtime.home()? } else { None };
         let mut aside = Aside::default();
-        let home = || runtime.home().map(|home| home.id());
-        match shared.enter(&request, Waker::noop(), home, &mut aside) {
+        match shared.enter(&request, Waker::noop(), || home.map(|home| home.id()), &mut aside) {
             Entered::Granted(grant) => return Ok(Admission::Granted(Hold::new(shared, grant))),
             Entered::Queued => {}
-            Entered::Rejected | Entered::NeedsNow => return Err(aside.rejection.expect("not granted")),
+            Entered::Rejected | Entered::NeedsNow => return Err(aside.rejection.expect("not granted").into()),
         }
-        let state = State::joined(&mut aside);
+        let state = State::Queued { ticket: aside.ticket.take(), alarm: None };
         Ok(Admission::Queued(Waiting { runtime, live: Some(Live { shared, state }) }))
     }
 }

@@ -1,19 +1,23 @@
 //! One timer in the background for all who wait, on a runtime that can run it.
 
 use std::future::Future;
+use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Waker};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock, FakeSleep};
-use bulklink::{Bulkhead, Clock, Driver, Home, Instant, OwnedSlotFuture, Reason, Request, Timer};
+use bulklink::{
+    Bulkhead, Clock, Driver, Home, Instant, OwnedSlotFuture, Partitions, Reason, Request, Timer, TimerError,
+};
 
 use crate::ms;
 
 type Drivers = Vec<Driver<Background>>;
+type Call = Pin<Box<OwnedSlotFuture<Background>>>;
 
 /// A runtime that keeps what it is asked to run until a test comes for it.
 #[derive(Clone)]
@@ -26,6 +30,8 @@ struct Background {
     spawns: Arc<AtomicUsize>,
     timers: Arc<AtomicUsize>,
     refuses: Option<fn()>,
+    /// The home that refuses.
+    refusing: Arc<AtomicU64>,
 }
 
 impl Default for Background {
@@ -38,6 +44,7 @@ impl Default for Background {
             spawns: Arc::default(),
             timers: Arc::default(),
             refuses: None,
+            refusing: Arc::default(),
         }
     }
 }
@@ -62,10 +69,9 @@ impl Timer for Background {
         self.clock.sleep_until(deadline)
     }
 
-    fn home(&self) -> Option<Home<Self>> {
+    fn home(&self) -> Result<Option<Home<Self>>, TimerError> {
         self.looks.fetch_add(1, SeqCst);
-        let id = Some(self.home.load(SeqCst)).filter(|&id| id > 0);
-        id.map(|id| Home::new(id, Background::spawn))
+        Ok(NonZeroU64::new(self.home.load(SeqCst)).map(|id| Home::new(id, Background::spawn)))
     }
 }
 
@@ -74,13 +80,14 @@ impl Background {
         self.spawns.fetch_add(1, SeqCst);
         match self.refuses {
             Some(refuse) => refuse(),
+            None if self.home.load(SeqCst) == self.refusing.load(SeqCst) => drop(driver),
             None => self.spawned.lock().expect("no panic").push(driver),
         }
     }
 
     /// A bulkhead whose only slot is taken for good.
-    fn taken(&self) -> Bulkhead<Self> {
-        let bulkhead = Bulkhead::builder_on(self.clone(), "test").parallelism(1).waiting_room(9);
+    fn taken(&self, room: usize) -> Bulkhead<Self> {
+        let bulkhead = Bulkhead::builder_on(self.clone(), "test").parallelism(1).waiting_room(room);
         let bulkhead = bulkhead.build().expect("valid");
         std::mem::forget(bulkhead.try_slot());
         bulkhead
@@ -100,15 +107,23 @@ impl Background {
 }
 
 fn setup() -> (Background, Executor, Bulkhead<Background>) {
+    setup_with_room(9)
+}
+
+fn setup_with_room(room: usize) -> (Background, Executor, Bulkhead<Background>) {
     let background = Background::default();
-    let (executor, bulkhead) = (Executor::new(background.clock.clone()), background.taken());
+    let (executor, bulkhead) = (Executor::new(background.clock.clone()), background.taken(room));
     (background, executor, bulkhead)
 }
 
 /// A call that is polled once, and never again.
-fn queued(bulkhead: &Bulkhead<Background>, limit: Duration) -> Pin<Box<OwnedSlotFuture<Background>>> {
+fn queued(bulkhead: &Bulkhead<Background>, limit: Duration) -> Call {
+    queued_with(bulkhead, limit, Waker::noop())
+}
+
+fn queued_with(bulkhead: &Bulkhead<Background>, limit: Duration, waker: &Waker) -> Call {
     let mut call = Box::pin(bulkhead.slot_owned_with(Request::new().within(limit)));
-    assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert!(call.as_mut().poll(&mut Context::from_waker(waker)).is_pending());
     call
 }
 
@@ -216,17 +231,112 @@ fn a_wait_without_an_end_has_nothing_to_do_with_it() {
 #[test]
 fn where_it_is_refused_each_call_has_a_timer_of_its_own() {
     let background = Background { refuses: Some(|| {}), ..Background::default() };
-    let (bulkhead, mut executor) = (background.taken(), Executor::new(background.clock.clone()));
+    let (bulkhead, mut executor) = (background.taken(9), Executor::new(background.clock.clone()));
     let calls = [ms(10), ms(20)].map(|limit| executor.spawn(bulkhead.slot_owned_with(Request::new().within(limit))));
     executor.advance(ms(20));
     let reasons = calls.map(|call| call.output().expect("it is late").expect_err("too late").reason());
     assert_eq!(reasons, [Reason::Expired; 2]);
 }
 
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Counts(AtomicUsize);
+
+impl Wake for Counts {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+#[test]
+fn a_driver_that_ends_wakes_only_the_calls_that_rely_on_it() {
+    let (background, mut executor, bulkhead) = setup_with_room(200);
+    let counts = [1, 2].map(|home| {
+        background.home.store(home, SeqCst);
+        let counts = Arc::new(Counts::default());
+        let calls: Vec<_> =
+            (0..50).map(|_| queued_with(&bulkhead, ms(10), &Waker::from(Arc::clone(&counts)))).collect();
+        (counts, calls)
+    });
+    let woken = || counts.each_ref().map(|(counts, _)| counts.0.load(SeqCst));
+    drop(background.spawned.lock().expect("no panic").remove(0));
+    assert_eq!(woken(), [50, 0]);
+    background.advance(&mut executor, ms(10));
+    assert_eq!(bulkhead.status().totals.expired, 100, "by the other driver");
+    assert_eq!(woken(), [50, 50], "those that were woken have not been polled since");
+}
+
+#[test]
+fn a_runtime_that_refuses_is_asked_once_and_newcomers_wake_no_other_call() {
+    let background = Background { refuses: Some(|| {}), ..Background::default() };
+    let bulkhead = background.taken(200);
+    let counts = Arc::new(Counts::default());
+    let calls: Vec<_> = (0..200).map(|_| queued_with(&bulkhead, ms(10), &Waker::from(Arc::clone(&counts)))).collect();
+    assert_eq!((counts.0.load(SeqCst), background.counts().0), (0, 1));
+    drop(calls);
+    let _first = queued(&bulkhead, ms(10));
+    assert_eq!(background.counts().0, 2, "asked again, as no other call waits");
+}
+
+#[test]
+fn a_call_that_moves_to_a_runtime_that_refuses_has_a_timer_of_its_own() {
+    let (background, mut executor, bulkhead) = setup();
+    background.refusing.store(2, SeqCst);
+    let _patient = queued(&bulkhead, ms(50));
+    let _never_runs = std::mem::take(&mut *background.spawned.lock().expect("no panic"));
+    for is_remembered in [false, true] {
+        background.home.store(1, SeqCst);
+        let mut call = queued(&bulkhead, ms(10));
+        background.home.store(2, SeqCst);
+        let moved = executor.spawn(std::future::poll_fn(move |context| call.as_mut().poll(context)));
+        executor.advance(ms(10));
+        let late = moved.output().expect("its driver never ran").expect_err("too late");
+        assert_eq!(late.reason(), Reason::Expired, "the refusal is known already: {is_remembered}");
+    }
+    assert_eq!(background.counts().0, 2);
+}
+
+#[test]
+fn a_driver_ends_when_its_partition_becomes_idle() {
+    let background = Background::default();
+    let mut executor = Executor::new(background.clock.clone());
+    let builder = Partitions::builder_on(background.clone(), "tenants").parallelism(1).waiting_room(9);
+    let tenants: Partitions<u64, _> = builder.max_partitions(9).build().expect("valid");
+    let queued = |tenant: u64| {
+        let mut call = Box::pin(tenants.slot_owned_with(&tenant, Request::new().within(ms(100))));
+        assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        call
+    };
+    for settled in [false, true] {
+        let running = tenants.try_slot(&1).expect("free");
+        let calls = [queued(1), queued(1)];
+        if settled {
+            background.advance(&mut executor, ms(1));
+        }
+        drop(calls);
+        background.advance(&mut executor, ms(1));
+        assert!(executor.clock().next_timer().is_some(), "the partition is in use");
+        drop(running);
+        background.advance(&mut executor, ms(1));
+        assert_eq!(executor.clock().next_timer(), None, "it is idle");
+    }
+    // A call that comes before the driver has ended has it still.
+    let running = tenants.try_slot(&1).expect("free");
+    drop(queued(1));
+    background.advance(&mut executor, ms(1));
+    drop(running);
+    let running = tenants.try_slot(&1).expect("free");
+    let late = queued(1);
+    background.advance(&mut executor, ms(100));
+    assert_eq!(tenants.handle(&1).expect("in use").status().totals.expired, 1);
+    assert_eq!(background.counts().0, 3);
+    drop((running, late));
+}
+
 #[test]
 fn where_spawning_panics_nobody_counts_on_it() {
     let background = Background { refuses: Some(|| panic!("no tasks here, on purpose")), ..Background::default() };
-    let bulkhead = background.taken();
+    let bulkhead = background.taken(9);
     for spawns in 1..=2 {
         assert!(catch_unwind(AssertUnwindSafe(|| queued(&bulkhead, ms(10)))).is_err());
         assert_eq!((bulkhead.status().waiting, background.counts().0), (0, spawns));

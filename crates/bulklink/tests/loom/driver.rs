@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::future::Future;
+use std::num::NonZeroU64;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bulklink::{Bulkhead, Clock, Driver, Home, Instant, OwnedSlotFuture, Request, Timer};
+use bulklink::{Bulkhead, Clock, Driver, Home, Instant, OwnedSlotFuture, Request, Timer, TimerError};
 use loom::thread;
 
 use crate::call::Bell;
@@ -60,8 +61,8 @@ impl Timer for Background {
         Armed(deadline.as_nanos(), Arc::clone(&self.timers))
     }
 
-    fn home(&self) -> Option<Home<Self>> {
-        Some(Home::new(1, |runtime, driver| runtime.spawned.lock().unwrap().push(driver)))
+    fn home(&self) -> Result<Option<Home<Self>>, TimerError> {
+        Ok(Some(Home::new(NonZeroU64::MIN, |runtime, driver| runtime.spawned.lock().unwrap().push(driver))))
     }
 }
 
