@@ -29,7 +29,7 @@ type Keyed = Partitions<u64, Hasher>;
 const SEEN: u64 = 1_000_000;
 const MANY: usize = 10_000;
 const FEW: usize = 10;
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 /// Readings of bytes, with many kept.
 const HALF_WAY: &str = "a partition, 500,000 keys seen";

@@ -66,8 +66,9 @@ impl<T> Slab<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) -> Place {
-        let (chunks, places) = (self.chunks.len(), next_chunk(self.places, self.expected));
-        let first = chunks as u32 * CHUNK + 1;
+        let places = next_chunk(self.places, self.expected);
+        #[expect(clippy::cast_possible_truncation, reason = "memory ends before the numbers do")]
+        let first = self.chunks.len() as u32 * CHUNK + 1;
         let mut cells: Box<[Cell<T>]> =
             (first..first + places).map(|number| Cell::Vacant { next: Place::from_number(number + 1) }).collect();
         if let Some(last) = cells.last_mut() {
