@@ -1,4 +1,4 @@
-//! What an operation came to, on its way from the task to the handle.
+//! The outcome of an operation, on its way from the task to the handle.
 
 use core::mem;
 use core::task::{Poll, Waker};
@@ -13,10 +13,10 @@ type Outcome<T> = Result<T, JoinError>;
 pub(crate) struct Answer<T>(Lock<State<T>>);
 
 enum State<T> {
-    /// By this one, once it has been polled.
+    /// With the waker of the handle, once that has been polled.
     Awaited(Option<Waker>),
     Given(Outcome<T>),
-    /// Or nobody wants it any more.
+    /// Or the handle was dropped.
     Taken,
 }
 
@@ -34,7 +34,7 @@ impl<T> Answer<T> {
         Answer(Lock::new(State::Awaited(None)))
     }
 
-    /// The first outcome that is given counts, while anybody wants one.
+    /// Keeps the first outcome, unless the handle was dropped. Any other is dropped.
     pub(crate) fn give(&self, outcome: Outcome<T>) {
         let given = self.0.with(|state| match state {
             State::Awaited(waker) => {
@@ -81,9 +81,9 @@ impl<T> Answer<T> {
         self.0.with(|state| !matches!(state, State::Awaited(_)))
     }
 
-    /// Nobody wants it any more.
+    /// The handle is dropped, and the outcome with it.
     pub(crate) fn forgo(&self) {
-        drop(self.0.with(|state| mem::replace(state, State::Taken)));
+        discard(self.0.with(|state| mem::replace(state, State::Taken)));
     }
 }
 

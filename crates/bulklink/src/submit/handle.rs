@@ -14,7 +14,8 @@ use super::job::Join;
 ///
 /// Dropping it lets the operation go on, in the queue or in its slot, for nobody to hear of: it *detaches*, as the handles of
 /// threads and of most runtimes do. To give the operation up there is [`cancel`](JoinHandle::cancel), and
-/// [`cancel_on_drop`](JoinHandle::cancel_on_drop) for those who want both in one.
+/// [`cancel_on_drop`](JoinHandle::cancel_on_drop) for those who want both in one. An outcome that is there already is dropped; a panic
+/// of that drop is contained.
 ///
 /// When it completes, the operation is gone and its slot is free.
 ///

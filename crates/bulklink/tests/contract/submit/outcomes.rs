@@ -1,7 +1,7 @@
 //! What comes of an operation, and how its handle hears of it.
 
 use std::future::{Future, pending};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -40,21 +40,56 @@ fn dropping_the_handle_detaches() {
 
 #[test]
 fn the_output_of_a_detached_operation_is_dropped_and_may_panic() {
-    struct Output(Log);
-    impl Drop for Output {
-        fn drop(&mut self) {
-            self.0.note(1);
-            panic!("an output that panics when dropped, on purpose");
-        }
-    }
     let (mut executor, bulkhead) = setup(1, 9);
     let log = Log::default();
     let (task, closure) = (log.clone(), log.clone());
-    drop(bulkhead.submit(async move { Output(task) }));
-    drop(bulkhead.submit_blocking(move || Output(closure)));
+    drop(bulkhead.submit(async move { Bomb(task) }));
+    drop(bulkhead.submit_blocking(move || Bomb(closure)));
     executor.run_until_idle();
     assert_eq!(log.all(), [1, 1]);
     settled(&bulkhead);
+}
+
+/// Notes its drop, and panics.
+struct Bomb(Log);
+
+impl Bomb {
+    fn throw(self) -> Self {
+        panic_any(self)
+    }
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        self.0.note(1);
+        panic!("an outcome that panics when dropped, on purpose");
+    }
+}
+
+/// An outcome is a value, or what the operation panicked with.
+#[test]
+fn a_panic_of_an_outcomes_drop_does_not_escape_the_drop_of_its_handle() {
+    for cancels in [false, true] {
+        let (mut executor, bulkhead) = setup(4, 0);
+        let log = Log::default();
+        let [value, from_closure, panic, from_panicked] = [(); 4].map(|()| Bomb(log.clone()));
+        let submitted = [
+            bulkhead.submit(async { value }),
+            bulkhead.submit_blocking(|| from_closure),
+            bulkhead.submit(async { panic.throw() }),
+            bulkhead.submit_blocking(|| from_panicked.throw()),
+        ];
+        executor.run_until_idle();
+        let escaped = submitted.map(|handle| {
+            let handle = handle.expect("free");
+            assert!(handle.is_finished());
+            let drop_it = || if cancels { drop(handle.cancel_on_drop()) } else { drop(handle) };
+            catch_unwind(AssertUnwindSafe(drop_it)).is_err()
+        });
+        assert_eq!(escaped, [false; 4]);
+        assert_eq!(log.all(), [1; 4], "each was dropped");
+        settled(&bulkhead);
+    }
 }
 
 #[test]
