@@ -9,7 +9,7 @@ use core::mem;
 use crate::sync::Lock;
 use crate::{Rejection, SpawnError, TimerError};
 
-/// Why an operation was not taken. It is gone, and has not begun.
+/// Why an operation was not accepted. It has not begun, and never will.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SubmitError {

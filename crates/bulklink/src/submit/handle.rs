@@ -10,23 +10,25 @@ use core::task::{Context, Poll};
 use super::JoinError;
 use super::job::Join;
 
-/// An operation that was [submitted](crate::Bulkhead::submit), and a future of what it comes to.
+/// The handle of a [submitted](crate::Bulkhead::submit) operation, and a future of its outcome.
 ///
-/// Dropping it lets the operation go on, in the queue or in its slot, for nobody to hear of: it *detaches*, as the handles of
-/// threads and of most runtimes do. To give the operation up there is [`cancel`](JoinHandle::cancel), and
-/// [`cancel_on_drop`](JoinHandle::cancel_on_drop) for those who want both in one. An outcome that is there already is dropped; a panic
-/// of that drop is contained.
+/// Dropping the handle *detaches* the operation, as the handles of threads and of most runtimes do:
+/// it goes on, in the queue or in its slot, and its outcome is dropped. A panic of that drop is
+/// contained. [`cancel`](JoinHandle::cancel) stops the operation, and
+/// [`cancel_on_drop`](JoinHandle::cancel_on_drop) makes dropping the handle do so.
 ///
-/// When it completes, the operation is gone and its slot is free.
+/// When the handle completes, the operation has been dropped and its slot is free, also if the
+/// operation never began.
 ///
 /// # Errors
 ///
-/// If the operation gave no value: [`JoinError`] has the reasons. A panic of the operation is one of them, and goes on here only if
-/// that [`Panic`](crate::Panic) is resumed.
+/// If the operation gave no value: [`JoinError`] has the reasons. A panic of the operation is one
+/// of them, and goes on here only if that [`Panic`](crate::Panic) is resumed.
 ///
 /// # Cancel safety
 ///
-/// Awaiting a reference to it (`(&mut handle).await`) may be given up at any time, and nothing is lost.
+/// Awaiting a reference to it (`(&mut handle).await`) may be given up at any time, and nothing is
+/// lost.
 ///
 /// # Panics
 ///
@@ -40,10 +42,19 @@ impl<T> JoinHandle<T> {
         JoinHandle { job }
     }
 
-    /// Gives the operation up. Returns whether it had not begun: then it never will, and its place or its slot is free again.
+    /// Cancels the operation. Returns whether it had neither begun nor ended: then it never begins,
+    /// and its place in the queue or its slot is free immediately.
     ///
-    /// A future that runs is dropped where it next awaits, and this handle completes once it is gone; a closure that runs goes on
-    /// to its end, in its slot, and this handle with it. One that has ended has ended.
+    /// The handle completes once the runtime has dropped the operation:
+    ///
+    /// - A future, whether it has begun or not, is dropped when its task is next polled. The cancel
+    ///   wakes the task, so a running runtime polls it immediately.
+    /// - A closure in the queue is dropped by the task that waits for it, likewise. One that the
+    ///   runtime's pool has already is dropped when the pool comes to it.
+    /// - A closure that runs is not dropped: it goes on to its end, in its slot, and the handle
+    ///   completes with its value.
+    ///
+    /// The outcome is [`JoinError::Cancelled`], unless the operation came to another one first.
     #[doc(alias = "abort")]
     pub fn cancel(&self) -> bool {
         self.job.cancel()
@@ -73,7 +84,8 @@ impl<T> JoinHandle<T> {
         self.job.is_finished()
     }
 
-    /// Blocks the thread until the operation has ended. Not for [async code](crate::blocking#in-async-code).
+    /// Blocks the thread until the operation has ended. Not for [async
+    /// code](crate::blocking#in-async-code).
     ///
     /// # Errors
     ///

@@ -2,14 +2,12 @@
 
 use alloc::sync::Arc;
 use core::ops::Deref;
-use core::task::{Context, Poll, Waker, ready};
+use core::task::{Poll, Waker};
 
 use super::JoinError;
 use super::answer::Answer;
-use super::progress::{Ended, Progress, Stopped, Waited};
+use super::progress::Progress;
 use crate::foreign::contain;
-use crate::shared::Shared;
-use crate::slot::Hold;
 use crate::waiting::Admission;
 use crate::{Runtime, SpawnError};
 
@@ -23,24 +21,17 @@ impl<T, R: Runtime> Job<T, R> {
         Arc::new(Job { progress: Progress::new(admission), answer: Answer::new() })
     }
 
-    /// Has the runtime run it. What it refuses and keeps nevertheless never begins.
+    /// Asks the runtime to run the operation. If the runtime refuses, the operation never begins.
+    /// The runtime may keep it for good all the same, so the answer is given here.
     pub(crate) fn launch(&self, spawn: impl FnOnce() -> Result<(), SpawnError>) -> Result<(), SpawnError> {
         let mut launched = Err(SpawnError::new("it panicked"));
         contain(|| launched = spawn());
         if launched.is_err() {
-            self.stop(JoinError::Lost);
+            if let Some(why) = self.progress.refuse() {
+                self.answer.give(Err(why));
+            }
         }
         launched
-    }
-
-    /// Returns whether it had not begun.
-    fn stop(&self, why: JoinError) -> bool {
-        let (stopped, task) = self.progress.stop();
-        if let Stopped::GivenUp = stopped {
-            self.answer.give(Err(why));
-        }
-        _ = task.map(|task| contain(|| task.wake()));
-        !matches!(stopped, Stopped::TooLate)
     }
 }
 
@@ -50,7 +41,7 @@ pub(crate) trait Join<T>: Send + Sync {
 
     fn is_finished(&self) -> bool;
 
-    /// Returns whether it had not begun.
+    /// Returns whether the operation had neither begun nor ended.
     fn cancel(&self) -> bool;
 
     fn detach(&self);
@@ -66,7 +57,7 @@ impl<T: Send, R: Runtime<Sleep: Send>> Join<T> for Job<T, R> {
     }
 
     fn cancel(&self) -> bool {
-        self.stop(JoinError::Cancelled)
+        self.progress.cancel()
     }
 
     fn detach(&self) {
@@ -75,7 +66,8 @@ impl<T: Send, R: Runtime<Sleep: Send>> Join<T> for Job<T, R> {
     }
 }
 
-/// The side of the task. Dropping it before there is an outcome says that there will be none.
+/// The side of the task, which alone answers the handle. The task drops the operation first and the
+/// reporter last, so the operation is gone when the handle completes.
 pub(crate) struct Reporter<T, R: Runtime>(Arc<Job<T, R>>);
 
 impl<T, R: Runtime> Reporter<T, R> {
@@ -87,44 +79,25 @@ impl<T, R: Runtime> Reporter<T, R> {
         &self.0
     }
 
-    /// Whether it may begin, once that is clear.
-    pub(crate) fn poll_admitted(&self, context: &mut Context<'_>) -> Poll<bool> {
-        match ready!(self.progress.poll_admitted(context)) {
-            Waited::Admitted => return Poll::Ready(true),
-            Waited::Rejected(rejection) => self.give(Err(JoinError::Rejected(rejection))),
-            Waited::Unwanted => self.give(Err(JoinError::Cancelled)),
-            Waited::GivenUp => {}
-        }
-        Poll::Ready(false)
-    }
-
-    pub(crate) fn begin(&self) -> Option<Hold<Arc<Shared>>> {
-        self.progress.begin()
-    }
-
-    pub(crate) fn is_stopping(&self, waker: &Waker) -> bool {
-        self.progress.is_stopping(waker)
-    }
-
     pub(crate) fn give(&self, outcome: Result<T, JoinError>) {
-        self.answer.give(outcome);
+        self.0.progress.end();
+        self.0.answer.give(outcome);
     }
 }
 
 impl<T, R: Runtime> Deref for Reporter<T, R> {
-    type Target = Job<T, R>;
+    type Target = Progress<R>;
 
-    fn deref(&self) -> &Job<T, R> {
-        &self.0
+    fn deref(&self) -> &Progress<R> {
+        &self.0.progress
     }
 }
 
+/// Unless there was an answer, the runtime dropped the task.
 impl<T, R: Runtime> Drop for Reporter<T, R> {
     fn drop(&mut self) {
-        match self.progress.end() {
-            Ended::Unasked => self.give(Err(JoinError::Lost)),
-            Ended::Stopped => self.give(Err(JoinError::Cancelled)),
-            Ended::GivenUp => {}
+        if let Some(why) = self.0.progress.end() {
+            self.0.answer.give(Err(why));
         }
     }
 }

@@ -1,168 +1,147 @@
-//! How far a submitted operation has come. Until it begins, its place or its slot lies here, where whoever gives it up finds it.
+//! How far a submitted operation has come. Its task moves it on; its handle can cancel it.
 
 use alloc::sync::Arc;
 use core::mem;
 use core::task::{Context, Poll, Waker};
 
-use crate::foreign::discard;
+use super::JoinError;
+use crate::Runtime;
+use crate::foreign::{contain, discard};
 use crate::shared::Shared;
 use crate::slot::Hold;
 use crate::sync::Lock;
 use crate::waiting::{Admission, PollHold, Waiting};
-use crate::{Rejection, Runtime};
 
 pub(crate) struct Progress<R: Runtime>(Lock<State<R>>);
 
 struct State<R: Runtime> {
     stage: Stage<R>,
-    /// Who is to hear that it has been stopped.
+    is_cancelled: bool,
+    /// Whether a cancel can still come: there is a handle, and the operation has not ended.
+    /// Otherwise no waker is kept here: it may be all that keeps the task alive, and the task keeps
+    /// this alive.
+    may_cancel: bool,
+    /// The task that a cancel wakes.
     task: Option<Waker>,
-    /// Whether nobody can stop it any more. Then no waker is kept: it would hold the task alive that holds this.
-    detached: bool,
 }
 
 enum Stage<R: Runtime> {
-    Queued(Waiting<Arc<Shared>, R>),
-    /// Queued, and in the hands of the task that polls just now.
-    Polled,
-    Admitted(Hold<Arc<Shared>>),
+    /// The operation has not begun. Its place in the queue or its slot is here, where a cancel
+    /// finds it. `None` while the task polls it, and once a cancel has taken it.
+    Pending(Option<Admission<R>>),
     Running,
-    /// Running, and asked to end.
-    Stopping,
-    /// Given up before it began, by somebody who says so.
-    GivenUp,
-    /// Given up while it was polled, which is for the task to say.
-    Unwanted,
     Ended,
-}
-
-/// How the wait in the queue has ended.
-pub(crate) enum Waited {
-    Admitted,
-    Rejected(Rejection),
-    /// By being given up; the task says so.
-    Unwanted,
-    /// By being given up; whoever did that says so.
-    GivenUp,
-}
-
-/// What stopping an operation came to.
-pub(crate) enum Stopped {
-    /// It never begins, and that is to be said now.
-    GivenUp,
-    /// It never begins, and the task says so.
-    Unwanted,
-    /// It runs, or has ended.
-    TooLate,
-}
-
-/// What is left to be said when a task has ended.
-pub(crate) enum Ended {
-    /// It had been stopped.
-    Stopped,
-    /// Nobody asked for it, unless it has come to its end.
-    Unasked,
-    /// Nothing: somebody else is about to.
-    GivenUp,
 }
 
 impl<R: Runtime> Progress<R> {
     pub(crate) fn new(admission: Admission<R>) -> Self {
-        let stage = match admission {
-            Admission::Granted(hold) => Stage::Admitted(hold),
-            Admission::Queued(waiting) => Stage::Queued(waiting),
-        };
-        Progress(Lock::new(State { stage, task: None, detached: false }))
+        let stage = Stage::Pending(Some(admission));
+        Progress(Lock::new(State { stage, is_cancelled: false, may_cancel: true, task: None }))
     }
 
-    /// Looks after the wait, until it has ended.
-    pub(crate) fn poll_admitted(&self, context: &mut Context<'_>) -> Poll<Waited> {
-        let mut waiting = match self.attend(context.waker(), Stage::pick_up) {
-            Ok(waiting) => waiting,
-            Err(waited) => return Poll::Ready(waited),
-        };
+    /// Polls the wait in the queue. Completes when the operation can begin, or when it never will.
+    pub(crate) fn poll_admitted(&self, context: &mut Context<'_>) -> Poll<Result<(), JoinError>> {
+        let picked_up = self.attend(context.waker(), State::pick_up)?;
+        let Some(mut waiting) = picked_up else { return Poll::Ready(Ok(())) };
         match waiting.poll_hold(context) {
-            Poll::Pending => self.put_down(Stage::Queued(waiting)).map_or_else(Poll::Ready, |()| Poll::Pending),
-            Poll::Ready(Ok(hold)) => {
-                Poll::Ready(self.put_down(Stage::Admitted(hold)).map_or_else(|waited| waited, |()| Waited::Admitted))
+            Poll::Pending => {
+                self.put_back(Admission::Queued(waiting))?;
+                Poll::Pending
             }
-            Poll::Ready(Err(rejection)) => Poll::Ready(Waited::Rejected(rejection)),
+            Poll::Ready(Ok(hold)) => Poll::Ready(self.put_back(Admission::Granted(hold))),
+            Poll::Ready(Err(rejection)) => Poll::Ready(Err(JoinError::Rejected(rejection))),
         }
     }
 
-    /// Puts down what the task has in its hands, unless it was given up meanwhile.
-    fn put_down(&self, stage: Stage<R>) -> Result<(), Waited> {
-        let unwanted = self.0.with(|state| match state.stage {
-            Stage::Polled => {
-                state.stage = stage;
+    /// Puts the place or the slot back after a poll; gives it back if a cancel came meanwhile.
+    fn put_back(&self, admission: Admission<R>) -> Result<(), JoinError> {
+        let unwanted = self.0.with(|state| match &mut state.stage {
+            Stage::Pending(place) if !state.is_cancelled => {
+                *place = Some(admission);
                 None
             }
-            _ => Some(stage),
+            _ => Some((admission, state.why_lost())),
         });
-        unwanted.map_or(Ok(()), |stage| {
-            stage.give_back();
-            Err(Waited::Unwanted)
-        })
+        let Some((admission, why)) = unwanted else { return Ok(()) };
+        give_back(Some(admission));
+        Err(why)
     }
 
-    /// From now on it runs in this slot; unless it has none, or was given up.
-    pub(crate) fn begin(&self) -> Option<Hold<Arc<Shared>>> {
+    /// Takes the slot. The caller then polls or calls the operation without another look at the
+    /// state, as a later cancel counts it as begun.
+    pub(crate) fn begin(&self) -> Result<Hold<Arc<Shared>>, JoinError> {
         self.0.with(|state| match mem::replace(&mut state.stage, Stage::Running) {
-            Stage::Admitted(hold) => Some(hold),
+            Stage::Pending(Some(Admission::Granted(hold))) => Ok(hold),
             other => {
                 state.stage = other;
-                None
+                Err(state.why_lost())
             }
         })
     }
 
-    /// Whether what runs has been asked to end. If it is later, the task is woken.
-    pub(crate) fn is_stopping(&self, waker: &Waker) -> bool {
-        self.attend(waker, |stage| matches!(stage, Stage::Stopping))
+    /// Returns whether the operation is cancelled. A later cancel wakes the task.
+    pub(crate) fn is_cancelled(&self, waker: &Waker) -> bool {
+        self.attend(waker, |state| state.is_cancelled)
     }
 
-    /// Gives up what has not begun, and asks what runs to end. Returns the task besides, to be woken once all is said.
-    pub(crate) fn stop(&self) -> (Stopped, Option<Waker>) {
-        let (stage, task) = self.0.with(|State { stage, task, .. }| (stage.stop(), task.take()));
-        let stopped = match stage {
-            Stage::Queued(_) | Stage::Admitted(_) => Stopped::GivenUp,
-            Stage::Polled => Stopped::Unwanted,
-            _ => Stopped::TooLate,
-        };
-        stage.give_back();
-        (stopped, task)
+    /// Cancels the operation. If it has not begun, it never does, and its place or slot is given
+    /// back here. The task is woken, to drop it. Returns whether it had neither begun nor ended.
+    pub(crate) fn cancel(&self) -> bool {
+        let (is_pending, admission, task) = self.0.with(|State { stage, is_cancelled, task, .. }| {
+            *is_cancelled = true;
+            (matches!(stage, Stage::Pending(_)), stage.take_admission(), task.take())
+        });
+        give_back(admission);
+        _ = task.map(|task| contain(|| task.wake()));
+        is_pending
     }
 
-    /// The task is gone.
-    pub(crate) fn end(&self) -> Ended {
-        let (stage, task) = self.0.with(|State { stage, task, .. }| (mem::replace(stage, Stage::Ended), task.take()));
-        let ended = match stage {
-            Stage::GivenUp => Ended::GivenUp,
-            Stage::Unwanted | Stage::Stopping => Ended::Stopped,
-            _ => Ended::Unasked,
-        };
-        stage.give_back();
+    /// Ends an operation that the runtime refused. If the runtime keeps it all the same, it never
+    /// begins. Returns why there is no value; `None` if the operation has begun or ended.
+    pub(crate) fn refuse(&self) -> Option<JoinError> {
+        self.end_if(|stage| matches!(stage, Stage::Pending(_)))
+    }
+
+    /// Ends an operation that was dropped. Returns why there is no value, for a task that knows no
+    /// outcome; `None` if it ended before.
+    pub(crate) fn end(&self) -> Option<JoinError> {
+        self.end_if(|stage| !matches!(stage, Stage::Ended))
+    }
+
+    fn end_if(&self, ends: impl FnOnce(&Stage<R>) -> bool) -> Option<JoinError> {
+        let ended = self.0.with(|state| {
+            ends(&state.stage).then(|| {
+                let admission = state.stage.take_admission();
+                state.stage = Stage::Ended;
+                state.may_cancel = false;
+                (admission, state.task.take(), state.why_lost())
+            })
+        });
+        let (admission, task, why) = ended?;
+        give_back(admission);
         discard(task);
-        ended
+        Some(why)
     }
 
-    /// Nobody stops it from now on.
+    /// The handle is gone, and no cancel can follow.
     pub(crate) fn detach(&self) {
-        let unwanted = self.0.with(|State { task, detached, .. }| {
-            *detached = true;
+        let unwanted = self.0.with(|State { task, may_cancel, .. }| {
+            *may_cancel = false;
             task.take()
         });
         discard(unwanted);
     }
 
-    /// Works with the stage, and leaves the waker of the task that does. A clone is foreign code, and happens outside the lock.
-    fn attend<T>(&self, waker: &Waker, work: impl Fn(&mut Stage<R>) -> T) -> T {
-        let attended = self.0.with(|state| (!state.wants(waker)).then(|| work(&mut state.stage)));
+    /// Works with the state and leaves the waker of the task in it, in one turn of the lock: a
+    /// cancel is either seen by `work` or wakes the task. The waker is cloned and dropped outside
+    /// the lock.
+    fn attend<T>(&self, waker: &Waker, work: impl Fn(&mut State<R>) -> T) -> T {
+        let attended = self.0.with(|state| (!state.wants(waker)).then(|| work(state)));
         attended.unwrap_or_else(|| {
             let waker = waker.clone();
             let (attended, displaced) = self.0.with(|state| {
-                let displaced = if state.detached { Some(waker) } else { state.task.replace(waker) };
-                (work(&mut state.stage), displaced)
+                let displaced = if state.may_cancel { state.task.replace(waker) } else { Some(waker) };
+                (work(state), displaced)
             });
             discard(displaced);
             attended
@@ -172,37 +151,38 @@ impl<R: Runtime> Progress<R> {
 
 impl<R: Runtime> State<R> {
     fn wants(&self, waker: &Waker) -> bool {
-        !self.detached && !self.task.as_ref().is_some_and(|task| task.will_wake(waker))
+        self.may_cancel && !self.task.as_ref().is_some_and(|task| task.will_wake(waker))
+    }
+
+    /// Takes the wait in the queue, if there is one and not a slot already.
+    fn pick_up(&mut self) -> Result<Option<Waiting<Arc<Shared>, R>>, JoinError> {
+        match self.stage.take_admission() {
+            Some(Admission::Queued(waiting)) => Ok(Some(waiting)),
+            Some(granted) => {
+                self.stage = Stage::Pending(Some(granted));
+                Ok(None)
+            }
+            None => Err(self.why_lost()),
+        }
+    }
+
+    /// Why there is no value, where the task knows no other reason.
+    fn why_lost(&self) -> JoinError {
+        if self.is_cancelled { JoinError::Cancelled } else { JoinError::Lost }
     }
 }
 
 impl<R: Runtime> Stage<R> {
-    /// Hands the wait to the task, if there is one.
-    fn pick_up(&mut self) -> Result<Waiting<Arc<Shared>, R>, Waited> {
-        match mem::replace(self, Stage::Polled) {
-            Stage::Queued(waiting) => Ok(waiting),
-            other => {
-                *self = other;
-                Err(if let Stage::Admitted(_) = self { Waited::Admitted } else { Waited::GivenUp })
-            }
-        }
+    fn take_admission(&mut self) -> Option<Admission<R>> {
+        if let Stage::Pending(admission) = self { admission.take() } else { None }
     }
+}
 
-    /// Returns what it was.
-    fn stop(&mut self) -> Self {
-        let stopped = match self {
-            Stage::Queued(_) | Stage::Admitted(_) | Stage::GivenUp => Stage::GivenUp,
-            Stage::Polled | Stage::Unwanted => Stage::Unwanted,
-            Stage::Running | Stage::Stopping => Stage::Stopping,
-            Stage::Ended => Stage::Ended,
-        };
-        mem::replace(self, stopped)
-    }
-
-    /// Outside the lock: a place in the queue goes by being dropped, and a slot that was never used is counted as such.
-    fn give_back(self) {
-        if let Stage::Admitted(hold) = self {
-            hold.abandon();
-        }
-    }
+/// Not under the lock, as it wakes and drops. A place in the queue is left by dropping it; a slot
+/// that was never used counts as abandoned.
+fn give_back<R: Runtime>(admission: Option<Admission<R>>) {
+    contain(|| match admission {
+        Some(Admission::Granted(hold)) => hold.abandon(),
+        queued => drop(queued),
+    });
 }

@@ -15,8 +15,8 @@ use crate::shared::Shared;
 use crate::slot::Hold;
 
 pin_project! {
-    /// The operation is gone before its slot is given back, and the slot is free before anybody hears of the end: so they stand
-    /// in this order, for the case that all is dropped.
+    /// The operation is dropped before its slot is given back, and the slot is free before the
+    /// handle completes: hence the order of the fields, for a task that is dropped.
     pub(crate) struct Task<F: Future, R: Runtime> {
         #[pin]
         operation: Option<F>,
@@ -36,27 +36,34 @@ impl<F: Future, R: Runtime> Future for Task<F, R> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
-        if this.hold.is_none() {
-            if ready!(this.reporter.poll_admitted(context)) {
-                *this.hold = this.reporter.begin();
-            }
-            if this.hold.is_none() {
-                return Poll::Ready(());
-            }
-        }
-        let outcome = if this.reporter.is_stopping(context.waker()) {
-            discard_pinned(this.operation.as_mut());
-            Err(JoinError::Cancelled)
-        } else {
-            ready!(run(this.operation.as_mut(), context))
+        let outcome = match ready!(poll_may_run(this.hold, this.reporter, context)) {
+            Ok(()) => ready!(run(this.operation.as_mut(), context)),
+            Err(why) => Err(why),
         };
+        discard_pinned(this.operation);
         *this.hold = None;
         this.reporter.give(outcome);
         Poll::Ready(())
     }
 }
 
-/// The operation is gone when there is an outcome.
+/// Completes when the operation may be polled. Nothing looks for a cancel between the beginning and
+/// the first poll, so an operation that counts as begun has been polled.
+fn poll_may_run<T, R: Runtime>(
+    hold: &mut Option<Hold<Arc<Shared>>>,
+    reporter: &Reporter<T, R>,
+    context: &mut Context<'_>,
+) -> Poll<Result<(), JoinError>> {
+    if hold.is_none() {
+        ready!(reporter.poll_admitted(context))?;
+        *hold = Some(reporter.begin()?);
+    } else if reporter.is_cancelled(context.waker()) {
+        return Poll::Ready(Err(JoinError::Cancelled));
+    }
+    Poll::Ready(Ok(()))
+}
+
+/// Polls the operation, and drops it once it has a value.
 fn run<F: Future>(mut operation: Pin<&mut Option<F>>, context: &mut Context<'_>) -> Poll<Result<F::Output, JoinError>> {
     let ran = catch(|| {
         let running = operation.as_mut().as_pin_mut().expect("not polled again after it had completed");
@@ -64,13 +71,10 @@ fn run<F: Future>(mut operation: Pin<&mut Option<F>>, context: &mut Context<'_>)
         operation.set(None);
         Poll::Ready(output)
     });
-    let outcome = match ran {
-        Ok(Poll::Pending) => return Poll::Pending,
-        Ok(Poll::Ready(output)) => Ok(output),
-        Err(panic) => Err(JoinError::panicked(panic)),
-    };
-    discard_pinned(operation);
-    Poll::Ready(outcome)
+    match ran {
+        Ok(poll) => poll.map(Ok),
+        Err(panic) => Poll::Ready(Err(JoinError::panicked(panic))),
+    }
 }
 
 fn discard_pinned<F>(mut operation: Pin<&mut Option<F>>) {

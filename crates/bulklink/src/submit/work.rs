@@ -1,4 +1,4 @@
-//! A submitted closure: where it waits for its slot, and how it runs on a thread that may block.
+//! A submitted closure: how it waits for its slot, and how it runs on a thread that may block.
 
 use alloc::sync::Arc;
 use core::future::Future;
@@ -7,27 +7,44 @@ use core::task::{Context, Poll, ready};
 
 use super::JoinError;
 use super::job::Reporter;
-use crate::foreign::catch;
+use crate::foreign::{catch, discard};
 use crate::{Runtime, SpawnBlocking, SpawnError};
 
-/// A closure that runs in its slot to the end, whoever still wants to know.
+/// A closure that runs in its slot to the end, even if it is cancelled meanwhile.
 pub(crate) struct Work<C, T, R: Runtime> {
-    closure: C,
+    /// Gone once it runs.
+    closure: Option<C>,
     reporter: Reporter<T, R>,
 }
 
 impl<C: FnOnce() -> T, T, R: Runtime> Work<C, T, R> {
     pub(crate) fn new(closure: C, reporter: Reporter<T, R>) -> Self {
-        Work { closure, reporter }
+        Work { closure: Some(closure), reporter }
     }
 
-    /// Runs it, unless it was given up.
-    pub(crate) fn run(self) {
-        let Work { closure, reporter } = self;
-        let Some(hold) = reporter.begin() else { return };
+    /// Runs it, unless it was cancelled.
+    pub(crate) fn run(mut self) {
+        let hold = match self.reporter.begin() {
+            Ok(hold) => hold,
+            Err(why) => return self.reject(why),
+        };
+        let closure = self.closure.take().expect("it runs once");
         let outcome = catch(closure).map_err(JoinError::panicked);
         drop(hold);
-        reporter.give(outcome);
+        self.reporter.give(outcome);
+    }
+
+    /// Drops the closure, and then answers.
+    fn reject(mut self, why: JoinError) {
+        discard(self.closure.take());
+        self.reporter.give(Err(why));
+    }
+}
+
+/// Drops the closure before the reporter answers, and contains a panic of that.
+impl<C, T, R: Runtime> Drop for Work<C, T, R> {
+    fn drop(&mut self) {
+        discard(self.closure.take());
     }
 }
 
@@ -56,16 +73,17 @@ where
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let work = self.work.as_ref().expect("not polled again after it had completed");
-        let is_admitted = ready!(work.reporter.poll_admitted(context));
+        let admitted = ready!(work.reporter.poll_admitted(context));
         let work = self.work.take().expect("just seen");
-        if is_admitted {
-            _ = launch(work, &self.runtime);
+        match admitted {
+            Ok(()) => _ = launch(work, &self.runtime),
+            Err(why) => work.reject(why),
         }
         Poll::Ready(())
     }
 }
 
-/// Has the runtime run it. The handle hears of a refusal too.
+/// Asks the runtime to run it. The handle hears of a refusal too.
 pub(crate) fn launch<C, T, R>(work: Work<C, T, R>, runtime: &R) -> Result<(), SpawnError>
 where
     C: FnOnce() -> T + Send + 'static,

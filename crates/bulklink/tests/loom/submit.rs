@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::future::{Future, Pending, pending};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
@@ -100,6 +101,24 @@ impl Task {
     }
 }
 
+/// An operation that notes its first poll, and runs until it is cancelled.
+fn note_polls(is_polled: &Arc<AtomicBool>) -> impl Future<Output = u8> + use<> {
+    let is_polled = Arc::clone(is_polled);
+    async move {
+        is_polled.store(true, Relaxed);
+        pending().await
+    }
+}
+
+/// Notes its drop.
+struct Owned(Arc<AtomicBool>);
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
 /// How a handle ended, which has ended.
 fn word(bulkhead: &Front, handle: &mut JoinHandle<u8>) -> &'static str {
     let Poll::Ready(outcome) = Bell::default().poll(handle) else { panic!("no outcome") };
@@ -176,7 +195,27 @@ fn what_has_a_slot_is_given_up_as_it_begins() {
         assert!(polled.join().unwrap().future.is_none());
         (unbegun, word(bulkhead, &mut handle))
     });
-    assert_eq!(outcomes, [(true, "cancelled"), (false, "cancelled"), (false, "ran")].into());
+    assert_eq!(outcomes, [(true, "cancelled"), (false, "ran")].into());
+}
+
+/// What a cancel says, whether the operation was polled, and the totals agree.
+#[test]
+fn a_cancel_comes_between_the_start_and_the_first_poll() {
+    let outcomes = explore(|keeper, bulkhead| {
+        let is_polled = Arc::new(AtomicBool::new(false));
+        let mut handle = bulkhead.submit(note_polls(&is_polled)).unwrap();
+        let mut task = keeper.task();
+        let polled = thread::spawn(move || {
+            task.poll();
+            task
+        });
+        let unbegun = handle.cancel();
+        assert!(polled.join().unwrap().settle(), "it has heard of it");
+        assert_eq!(word(bulkhead, &mut handle), "cancelled");
+        let totals = bulkhead.status().totals;
+        (unbegun, is_polled.load(Relaxed), totals.abandoned, totals.finished)
+    });
+    assert_eq!(outcomes, [(true, false, 1, 0), (false, true, 0, 1)].into());
 }
 
 #[test]
@@ -214,7 +253,34 @@ fn what_is_in_the_queue_is_given_up_as_its_slot_comes() {
         assert!(task.settle());
         (unbegun, word(bulkhead, &mut handle))
     });
-    assert_eq!(outcomes, [(true, "cancelled"), (false, "cancelled"), (false, "ran")].into());
+    assert_eq!(outcomes, [(true, "cancelled"), (false, "ran")].into());
+}
+
+/// An operation cancelled in the queue or with a slot, whose task is polled or dropped meanwhile.
+#[test]
+fn a_handle_completes_only_after_its_operation_was_dropped() {
+    for (is_queued, is_run) in [(false, false), (false, true), (true, false), (true, true)] {
+        let gone_when_ready = explore(move |keeper, bulkhead| {
+            let running = is_queued.then(|| bulkhead.try_slot_owned().unwrap());
+            let is_gone = Arc::new(AtomicBool::new(false));
+            let owned = Owned(Arc::clone(&is_gone));
+            let mut handle = bulkhead.submit(async move { drop(owned) }).unwrap();
+            let mut task = keeper.task();
+            assert!(handle.cancel());
+            let ended = thread::spawn(move || if is_run { task.poll() } else { drop(task) });
+            let bell = Bell::default();
+            let polled_early = bell.poll(&mut handle);
+            let early = polled_early.is_ready().then(|| is_gone.load(Relaxed));
+            ended.join().unwrap();
+            assert!(is_gone.load(Relaxed));
+            if early.is_none() {
+                assert!(bell.rings() == 1 && bell.poll(&mut handle).is_ready());
+            }
+            drop(running);
+            early
+        });
+        assert_eq!(gone_when_ready, [None, Some(true)].into());
+    }
 }
 
 #[test]

@@ -15,15 +15,16 @@ fn in_the_queue_its_place_is_free_at_once() {
         if polled {
             executor.run_until_idle();
         }
-        assert!(queued.cancel() && !queued.cancel());
+        assert!(queued.cancel() && queued.cancel(), "nothing has begun, nor ended");
         assert_eq!(bulkhead.status().waiting, 0);
         let next = bulkhead.submit_blocking(|| unreachable!("it never began")).expect("there is room again");
         if polled {
             executor.run_until_idle();
         }
         assert!(next.cancel());
-        assert!(is_cancelled::<()>(queued) && is_cancelled::<()>(next));
         executor.run_until_idle();
+        assert!(!queued.cancel() && !next.cancel(), "both have ended");
+        assert!(is_cancelled::<()>(queued) && is_cancelled::<()>(next));
     }
     assert_eq!(bulkhead.status().totals.cancelled, 4);
     drop(running);

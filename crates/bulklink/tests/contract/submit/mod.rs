@@ -1,8 +1,10 @@
 //! Operations that are handed over to the runtime.
 
+mod begin;
 mod by_hand;
 mod cancelling;
 mod closures;
+mod dropping;
 mod order;
 mod outcomes;
 mod refusing;

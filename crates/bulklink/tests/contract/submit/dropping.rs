@@ -1,0 +1,194 @@
+//! A handle completes only after its operation was dropped, also if the operation never began.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
+
+use bulklink::testing::Executor;
+use bulklink::{JoinError, JoinHandle, Reason, Request};
+
+use super::by_hand::{ByHand, Manner};
+use super::{Submitted, ended, is_cancelled, on, outcome, settled, setup};
+use crate::ms;
+
+/// A waker that notes whether the operation is gone when it is woken.
+#[derive(Default)]
+struct Witness {
+    is_gone: AtomicBool,
+    at_wake: Mutex<Vec<bool>>,
+}
+
+impl Wake for Witness {
+    fn wake(self: Arc<Self>) {
+        self.at_wake.lock().expect("no panic").push(self.is_gone.load(SeqCst));
+    }
+}
+
+/// What an operation owns.
+struct Owned {
+    witness: Arc<Witness>,
+    panics: bool,
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.witness.is_gone.store(true, SeqCst);
+        assert!(!self.panics, "an operation that panics when dropped, on purpose");
+    }
+}
+
+/// A kind of operation: a future or a closure, whose drop may panic.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    is_closure: bool,
+    panics: bool,
+}
+
+fn kinds() -> impl Iterator<Item = Kind> {
+    let both = [false, true];
+    both.into_iter().flat_map(move |is_closure| both.map(|panics| Kind { is_closure, panics }))
+}
+
+/// The handle of an operation that never begins, and what is seen of both.
+struct Observed {
+    handle: JoinHandle<()>,
+    witness: Arc<Witness>,
+}
+
+impl Observed {
+    fn submit(bulkhead: &Submitted, kind: Kind) -> Self {
+        let witness = Arc::new(Witness::default());
+        let owned = Owned { witness: Arc::clone(&witness), panics: kind.panics };
+        let request = Request::new().within(ms(10));
+        let submitted = if kind.is_closure {
+            bulkhead.submit_blocking_with(request, move || never(owned))
+        } else {
+            bulkhead.submit_with(request, async move { never(owned) })
+        };
+        let mut handle = submitted.expect("there is room");
+        let waker = Waker::from(Arc::clone(&witness));
+        assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_pending());
+        Observed { handle, witness }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.witness.is_gone.load(SeqCst)
+    }
+
+    /// Runs the task, which drops the operation, and after that wakes the handle.
+    fn completes(self, executor: &mut Executor) -> JoinError {
+        assert!(!self.handle.is_finished() && !self.is_gone(), "its task has not run");
+        executor.run_until_idle();
+        assert!(self.is_gone());
+        assert_eq!(*self.witness.at_wake.lock().expect("no panic"), [true], "woken once, and gone by then");
+        ended(self.handle).expect_err("it never began")
+    }
+}
+
+fn never(_owned: Owned) {
+    unreachable!("it never began");
+}
+
+#[test]
+fn an_operation_cancelled_in_the_queue_is_dropped_before_its_handle_completes() {
+    for (kind, is_polled) in kinds().flat_map(|kind| [(kind, false), (kind, true)]) {
+        let (mut executor, bulkhead) = setup(1, 1);
+        let running = bulkhead.try_slot().expect("free");
+        let queued = Observed::submit(&bulkhead, kind);
+        if is_polled {
+            executor.run_until_idle();
+        }
+        assert!(queued.handle.cancel());
+        assert_eq!(bulkhead.status().waiting, 0, "its place is free before the task runs");
+        assert!(matches!(queued.completes(&mut executor), JoinError::Cancelled), "{kind:?}");
+        drop(running);
+        settled(&bulkhead);
+    }
+}
+
+#[test]
+fn an_operation_cancelled_with_a_slot_is_dropped_before_its_handle_completes() {
+    for kind in kinds() {
+        let (mut executor, bulkhead) = setup(1, 0);
+        let admitted = Observed::submit(&bulkhead, kind);
+        assert!(admitted.handle.cancel());
+        assert_eq!(bulkhead.status().in_flight, 0, "its slot is free before the task runs");
+        assert!(matches!(admitted.completes(&mut executor), JoinError::Cancelled), "{kind:?}");
+        assert_eq!((bulkhead.status().totals.abandoned, bulkhead.status().totals.finished), (1, 0));
+        settled(&bulkhead);
+    }
+}
+
+#[test]
+fn an_operation_expired_in_the_queue_is_dropped_before_its_handle_completes() {
+    for kind in kinds() {
+        let (mut executor, bulkhead) = setup(1, 1);
+        let _running = bulkhead.try_slot().expect("free");
+        let queued = Observed::submit(&bulkhead, kind);
+        executor.run_until_idle();
+        executor.clock().advance(ms(10));
+        let JoinError::Rejected(rejection) = queued.completes(&mut executor) else { panic!("{kind:?}") };
+        assert_eq!(rejection.reason(), Reason::Expired);
+    }
+}
+
+#[test]
+fn an_operation_closed_in_the_queue_is_dropped_before_its_handle_completes() {
+    for kind in kinds() {
+        let (mut executor, bulkhead) = setup(1, 1);
+        let _running = bulkhead.try_slot().expect("free");
+        let queued = Observed::submit(&bulkhead, kind);
+        executor.run_until_idle();
+        bulkhead.close();
+        let JoinError::Rejected(rejection) = queued.completes(&mut executor) else { panic!("{kind:?}") };
+        assert_eq!(rejection.reason(), Reason::Closed);
+    }
+}
+
+/// A waker that notes how many slots are taken when it is woken.
+struct SlotWitness {
+    bulkhead: Submitted,
+    at_wake: Mutex<Vec<usize>>,
+}
+
+impl Wake for SlotWitness {
+    fn wake(self: Arc<Self>) {
+        self.at_wake.lock().expect("no panic").push(self.bulkhead.status().in_flight);
+    }
+}
+
+#[test]
+fn a_slot_is_free_before_the_handle_of_its_operation_completes() {
+    for is_closure in [false, true] {
+        let (mut executor, bulkhead) = setup(1, 0);
+        let submitted = if is_closure { bulkhead.submit_blocking(|| 5) } else { bulkhead.submit(async { 5 }) };
+        let mut handle = submitted.expect("free");
+        let witness = Arc::new(SlotWitness { bulkhead, at_wake: Mutex::default() });
+        let waker = Waker::from(Arc::clone(&witness));
+        assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_pending());
+        executor.run_until_idle();
+        assert_eq!(*witness.at_wake.lock().expect("no panic"), [0], "closure: {is_closure}");
+        assert_eq!(ended(handle).expect("it ran"), 5);
+    }
+}
+
+/// The pool has the closure already, and either runs or drops it.
+#[test]
+fn the_handle_of_a_cancelled_closure_completes_when_the_pool_comes_to_it() {
+    for (is_run, panics) in [(true, false), (false, false), (true, true), (false, true)] {
+        let runtime = ByHand::new(Manner::Keep);
+        let bulkhead = on(runtime.clone(), 1, 1);
+        let witness = Arc::new(Witness::default());
+        let owned = Owned { witness: Arc::clone(&witness), panics };
+        let mut handle = bulkhead.submit_blocking(move || never(owned)).expect("free");
+        assert!(handle.cancel());
+        settled(&bulkhead);
+        assert!(outcome(&mut handle).is_none() && !witness.is_gone.load(SeqCst));
+        for work in runtime.works() {
+            if is_run { work() } else { drop(work) }
+        }
+        assert!(witness.is_gone.load(SeqCst) && is_cancelled(handle));
+    }
+}
