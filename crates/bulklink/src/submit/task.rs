@@ -10,7 +10,7 @@ use pin_project_lite::pin_project;
 use super::JoinError;
 use super::job::Reporter;
 use crate::Runtime;
-use crate::foreign::{catch, contain};
+use crate::foreign::{catch, contain, discard};
 use crate::shared::Shared;
 use crate::slot::Hold;
 
@@ -22,6 +22,12 @@ pin_project! {
         operation: Option<F>,
         hold: Option<Hold<Arc<Shared>>>,
         reporter: Reporter<F::Output, R>,
+    }
+
+    impl<F: Future, R: Runtime> PinnedDrop for Task<F, R> {
+        fn drop(this: Pin<&mut Self>) {
+            discard_pinned(this.project().operation);
+        }
     }
 }
 
@@ -63,18 +69,24 @@ fn poll_may_run<T, R: Runtime>(
     Poll::Ready(Ok(()))
 }
 
-/// Polls the operation, and drops it once it has a value.
+/// Polls the operation, and drops it once it has a value. A panic of that drop replaces the value.
 fn run<F: Future>(mut operation: Pin<&mut Option<F>>, context: &mut Context<'_>) -> Poll<Result<F::Output, JoinError>> {
-    let ran = catch(|| {
+    let polled = catch(|| {
         let running = operation.as_mut().as_pin_mut().expect("not polled again after it had completed");
-        let output = ready!(running.poll(context));
-        operation.set(None);
-        Poll::Ready(output)
+        running.poll(context)
     });
-    match ran {
-        Ok(poll) => poll.map(Ok),
-        Err(panic) => Poll::Ready(Err(JoinError::panicked(panic))),
-    }
+    let output = match polled {
+        Ok(poll) => ready!(poll),
+        Err(panic) => return Poll::Ready(Err(JoinError::panicked(panic))),
+    };
+    let dropped = catch(|| operation.set(None));
+    Poll::Ready(match dropped {
+        Ok(()) => Ok(output),
+        Err(panic) => {
+            discard(output);
+            Err(JoinError::panicked(panic))
+        }
+    })
 }
 
 fn discard_pinned<F>(mut operation: Pin<&mut Option<F>>) {

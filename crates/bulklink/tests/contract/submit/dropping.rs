@@ -1,6 +1,7 @@
 //! A handle completes only after its operation was dropped, also if the operation never began.
 
-use std::future::Future;
+use std::future::{Future, pending};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -10,7 +11,7 @@ use bulklink::testing::Executor;
 use bulklink::{JoinError, JoinHandle, Reason, Request};
 
 use super::by_hand::{ByHand, Manner};
-use super::{Submitted, ended, is_cancelled, on, outcome, settled, setup};
+use super::{Submitted, ended, is_cancelled, is_lost, on, outcome, settled, setup};
 use crate::ms;
 
 /// A waker that notes whether the operation is gone when it is woken.
@@ -191,4 +192,36 @@ fn the_handle_of_a_cancelled_closure_completes_when_the_pool_comes_to_it() {
         }
         assert!(witness.is_gone.load(SeqCst) && is_cancelled(handle));
     }
+}
+
+#[test]
+fn a_panic_does_not_escape_when_a_runtime_drops_a_pending_operation() {
+    for (kind, is_queued) in kinds().flat_map(|kind| [(kind, false), (kind, true)]) {
+        let (executor, bulkhead) = setup(1, 1);
+        let running = is_queued.then(|| bulkhead.try_slot().expect("free"));
+        let observed = Observed::submit(&bulkhead, kind);
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(executor)));
+        assert!(dropped.is_ok(), "the panic came out of {kind:?}, queued: {is_queued}");
+        assert!(observed.is_gone());
+        assert_eq!(*observed.witness.at_wake.lock().expect("no panic"), [true]);
+        assert!(is_lost(observed.handle));
+        drop(running);
+        settled(&bulkhead);
+    }
+}
+
+#[test]
+fn a_panic_does_not_escape_when_a_runtime_drops_a_running_operation() {
+    let (mut executor, bulkhead) = setup(1, 0);
+    let witness = Arc::new(Witness::default());
+    let owned = Owned { witness: Arc::clone(&witness), panics: true };
+    let running = bulkhead.submit(async move {
+        let _owned = owned;
+        pending::<()>().await;
+    });
+    executor.run_until_idle();
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(executor)));
+    assert!(dropped.is_ok() && witness.is_gone.load(SeqCst));
+    assert!(is_lost(running.expect("free")));
+    settled(&bulkhead);
 }

@@ -136,6 +136,31 @@ fn an_operation_is_gone_before_its_slot_also_if_it_panics_then() {
     settled(&bulkhead);
 }
 
+/// The second panic must not come while the first unwinds.
+#[test]
+fn an_operation_and_its_output_may_both_panic_when_dropped() {
+    struct Operation(Log);
+    impl Future for Operation {
+        type Output = Bomb;
+        fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Bomb> {
+            Poll::Ready(Bomb(self.0.clone()))
+        }
+    }
+    impl Drop for Operation {
+        fn drop(&mut self) {
+            panic!("an operation that panics when dropped, on purpose");
+        }
+    }
+    let (mut executor, bulkhead) = setup(1, 0);
+    let log = Log::default();
+    let handle = bulkhead.submit(Operation(log.clone())).expect("free");
+    executor.run_until_idle();
+    let Err(JoinError::Panicked(panic)) = ended(handle) else { panic!("it panicked") };
+    assert_eq!(panic.message().as_deref(), Some("an operation that panics when dropped, on purpose"));
+    assert_eq!(log.all(), [1]);
+    settled(&bulkhead);
+}
+
 #[test]
 fn the_last_one_who_awaits_is_woken_once() {
     let (mut executor, bulkhead) = setup(1, 0);
