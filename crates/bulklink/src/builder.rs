@@ -13,6 +13,12 @@ use crate::shared::Shared;
 use crate::{Bulkhead, Clock, Runtime, label};
 
 /// The configuration of a bulkhead to be; made by [`Bulkhead::builder`].
+///
+/// # Labels
+///
+/// A label is trimmed. It must not be blank, and must not hold control or invisible characters, so
+/// that a log or a terminal can show it as it is: [`str::escape_debug`] has to leave each of its
+/// characters alone, quotes and backslashes apart. A combining mark needs a character before it.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder<R> {
@@ -125,8 +131,9 @@ impl<R: Runtime> Builder<R> {
     ///
     /// # Errors
     ///
-    /// If a number is out of its range, if neither parallelism nor capacity was set, or if the label is blank or holds control
-    /// characters. The error names the field and the value.
+    /// If a number is out of its range, if neither parallelism nor capacity was set, or if the
+    /// label is blank or holds control or invisible characters (see [Labels](Builder#labels)). The
+    /// error names the field and the value.
     pub fn build(self) -> Result<Bulkhead<R>, Invalid> {
         let (shared, runtime) = self.share()?;
         Ok(Bulkhead::new(shared, runtime))

@@ -31,13 +31,15 @@ pub struct Bulkhead<R> {
 
 impl<R: Runtime + Default> Bulkhead<R> {
     /// Begins a bulkhead with this name, on the runtime that its type says.
+    /// [Labels](Builder#labels) says which names there can be.
     pub fn builder(label: &str) -> Builder<R> {
         Builder::new(R::default(), label)
     }
 }
 
 impl<R: Runtime> Bulkhead<R> {
-    /// Begins a bulkhead with this name, on this runtime.
+    /// Begins a bulkhead with this name, on this runtime. [Labels](Builder#labels) says which names
+    /// there can be.
     pub fn builder_on(runtime: R, label: &str) -> Builder<R> {
         Builder::new(runtime, label)
     }

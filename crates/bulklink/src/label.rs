@@ -1,17 +1,57 @@
-//! The name of a bulkhead.
+//! The name of a bulkhead, and names that were never checked.
 
 use alloc::sync::Arc;
+use core::fmt::{self, Write};
 
 use bulklink_core::Invalid;
 
-/// A label as it is kept: trimmed, not empty, without control characters.
+/// Returns a label as it is kept: trimmed, not empty, and plain from its first character to its
+/// last, so that it can be displayed as it is.
 pub(crate) fn check(label: &str) -> Result<Arc<str>, Invalid> {
-    if label.chars().any(char::is_control) {
-        return Err(Invalid::new("label", format_args!("{label:?}"), "must not hold control characters"));
-    }
     let trimmed = label.trim();
+    // The trimmed label too: a combining mark that stood on a space is now first.
+    if let Some(found) = [label, trimmed].into_iter().find(|name| !is_plain(name)) {
+        return Err(Invalid::new("label", Quoted(found), "must not hold control or invisible characters"));
+    }
     if trimmed.is_empty() {
-        return Err(Invalid::new("label", format_args!("{label:?}"), "must not be blank"));
+        return Err(Invalid::new("label", Quoted(label), "must not be blank"));
     }
     Ok(trimmed.into())
+}
+
+fn is_plain(name: &str) -> bool {
+    characters(name).all(|(_, is_plain)| is_plain)
+}
+
+/// Returns the characters of a name, each with whether it is plain: whether `str::escape_debug`
+/// leaves it alone in its place. So a combining mark is plain after another character.
+fn characters(name: &str) -> impl Iterator<Item = (char, bool)> {
+    let mut before = 0;
+    name.char_indices().map(move |(place, character)| {
+        let pair = &name[before..place + character.len_utf8()];
+        before = place;
+        // What is escaped ends in another character, except for quotes and backslashes: they are
+        // plain.
+        (character, pair.escape_debug().last() == Some(character))
+    })
+}
+
+/// Displays a name that was never checked, with all characters escaped that a label may not hold.
+pub(crate) struct Escaped<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        characters(self.0).try_for_each(|(character, is_plain)| {
+            if is_plain { f.write_char(character) } else { character.escape_debug().fmt(f) }
+        })
+    }
+}
+
+/// The same in quotation marks.
+pub(crate) struct Quoted<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", Escaped(self.0))
+    }
 }

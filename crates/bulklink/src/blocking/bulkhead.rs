@@ -17,7 +17,8 @@ use crate::waiting::{PollHold, Waiting};
 use crate::{Builder, Clock, Failure, Handle, OwnedSlot, Rejection, Request, Slot, Timer};
 
 impl Bulkhead<Threads> {
-    /// Begins a bulkhead with this name, for threads alone.
+    /// Begins a bulkhead with this name, for threads alone. [Labels](Builder#labels) says which
+    /// names there can be.
     pub fn builder(label: &str) -> Builder<Threads> {
         Builder::new(Threads, label)
     }
@@ -28,8 +29,9 @@ impl Builder<Threads> {
     ///
     /// # Errors
     ///
-    /// If a number is out of its range, if neither parallelism nor capacity was set, or if the label is blank or holds control
-    /// characters. The error names the field and the value.
+    /// If a number is out of its range, if neither parallelism nor capacity was set, or if the
+    /// label is blank or holds control or invisible characters (see [Labels](Builder#labels)). The
+    /// error names the field and the value.
     pub fn build(self) -> Result<Bulkhead<Threads>, Invalid> {
         let (shared, runtime) = self.share()?;
         Ok(Bulkhead { handle: Handle { shared }, runtime })

@@ -86,8 +86,9 @@ impl<K, R: Runtime, S> Builder<K, R, S> {
     ///
     /// # Errors
     ///
-    /// If a number is out of its range, if the number of partitions was not set, or neither parallelism nor capacity was, or if
-    /// the label is blank or holds control characters. The error names the field and the value.
+    /// If a number is out of its range, if the number of partitions was not set, or neither
+    /// parallelism nor capacity was, or if the label is blank or holds control or invisible
+    /// characters (see [Labels](crate::Builder#labels)). The error names the field and the value.
     pub fn build(self) -> Result<Partitions<K, R, S>, Invalid> {
         let Builder { each, max_partitions, idle_timeout, hasher, .. } = self;
         let plan = each.plan()?;

@@ -81,13 +81,15 @@ pub struct Partitions<K, R, S = RandomState> {
 
 impl<K, R: Runtime + Default> Partitions<K, R> {
     /// Begins partitions with this name, on the runtime that their type says.
+    /// [Labels](crate::Builder#labels) says which names there can be.
     pub fn builder(label: &str) -> Builder<K, R> {
         Builder::new(R::default(), label)
     }
 }
 
 impl<K, R: Runtime> Partitions<K, R> {
-    /// Begins partitions with this name, on this runtime.
+    /// Begins partitions with this name, on this runtime. [Labels](crate::Builder#labels) says
+    /// which names there can be.
     pub fn builder_on(runtime: R, label: &str) -> Builder<K, R> {
         Builder::new(runtime, label)
     }

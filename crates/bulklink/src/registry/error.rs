@@ -6,6 +6,8 @@ use core::fmt;
 
 use bulklink_core::{Invalid, ResizeError};
 
+use crate::label::{Escaped, Quoted};
+
 /// Why a bulkhead was not registered. The registry is as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -31,7 +33,7 @@ impl fmt::Display for RegisterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RegisterError::Closed => f.write_str("the registry is closed, and takes in no bulkhead"),
-            RegisterError::Taken { label } => write!(f, "label must be unique in the registry, got {label:?}"),
+            RegisterError::Taken { label } => write!(f, "label must be unique in the registry, got {}", Quoted(label)),
             RegisterError::Invalid(invalid) => invalid.fmt(f),
         }
     }
@@ -53,7 +55,8 @@ pub struct CollectiveError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemberFailure {
-    /// The bulkhead's label, or that by which none was found.
+    /// The bulkhead's label, or the name by which none was found: trimmed, and otherwise as it
+    /// came. The text of the error has it with control and invisible characters escaped.
     pub label: Arc<str>,
     /// Why it failed.
     pub cause: FailureCause,
@@ -87,7 +90,7 @@ impl fmt::Display for MemberFailure {
         match &self.cause {
             // It names the bulkhead itself.
             FailureCause::Resize(ResizeError::Invalid(invalid)) => invalid.fmt(f),
-            cause => write!(f, "bulkhead {}: {cause}", self.label),
+            cause => write!(f, "bulkhead {}: {cause}", Escaped(&self.label)),
         }
     }
 }

@@ -14,6 +14,7 @@ use bulklink_core::{Instant, Invalid, Resized};
 
 use self::members::{Member, Members, Refused};
 use crate::foreign::attempt;
+use crate::label::Quoted;
 use crate::shared::Shared;
 use crate::sync::Lock;
 use crate::{Builder, Bulkhead, CapacityReport, Handle, Runtime, Status};
@@ -27,6 +28,9 @@ pub use self::error::{CollectiveError, FailureCause, MemberFailure, RegisterErro
 ///
 /// A call for all members tries each of them and reports all failures together, in a [`CollectiveError`]. What can fail is named
 /// there; reading statuses and waiting cannot.
+///
+/// Each name is a [label](Builder#labels). A name that is asked for and not found can be any text:
+/// errors display it with the characters escaped that a label may not hold.
 ///
 /// ```
 /// # use bulklink::testing::{Executor, FakeClock};
@@ -258,7 +262,7 @@ impl Registry {
 }
 
 fn unknown(label: &str) -> Invalid {
-    Invalid::new("label", format_args!("{label:?}"), "must be that of a bulkhead in the registry")
+    Invalid::new("label", Quoted(label), "must be that of a bulkhead in the registry")
 }
 
 impl Default for Registry {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bulklink::{Bulkhead, Instant, Invalid, Limits, Reason, Request, ResizeError};
+use bulklink::{Bulkhead, Instant, Invalid, Limits, Partitions, Reason, Request, ResizeError};
 
 use crate::{builder, bulkhead, executor};
 
@@ -49,6 +49,50 @@ fn labels() {
     }
     let trimmed = Bulkhead::builder_on(clock, "  card payments ").parallelism(1).build().expect("a name");
     assert_eq!(trimmed.label(), "card payments");
+}
+
+#[test]
+fn a_label_that_holds_control_or_invisible_characters_is_refused() {
+    let clock = executor().clock();
+    for (label, shown) in [
+        ("pay\u{2028}ments", r#""pay\u{2028}ments""#),
+        ("pay\nments", r#""pay\nments""#),
+        ("\u{1b}[2Jpayments", r#""\u{1b}[2Jpayments""#),
+        ("pay\u{85}ments", r#""pay\u{85}ments""#),
+        ("pay\u{2029}ments", r#""pay\u{2029}ments""#),
+        ("pay\u{202e}stnem", r#""pay\u{202e}stnem""#),
+        ("pay\u{2066}ments", r#""pay\u{2066}ments""#),
+        ("pay\u{200b}ments", r#""pay\u{200b}ments""#),
+        ("pay\u{200d}ments", r#""pay\u{200d}ments""#),
+        ("payments\u{feff}", r#""payments\u{feff}""#),
+        ("pay\u{a0}ments", r#""pay\u{a0}ments""#),
+        // A mark that has nothing to stand on, also where that was trimmed away.
+        ("\u{301}payments", r#""\u{301}payments""#),
+        (" \u{301}payments", r#""\u{301}payments""#),
+    ] {
+        let built = Bulkhead::builder_on(clock.clone(), label).parallelism(1).build();
+        assert_unreadable(&built.expect_err(shown), shown);
+        let built = Partitions::<u8, _>::builder_on(clock.clone(), label).parallelism(1).max_partitions(1).build();
+        assert_unreadable(&built.expect_err(shown), shown);
+    }
+}
+
+fn assert_unreadable(refused: &Invalid, shown: &str) {
+    assert_names(refused, "label", shown);
+    let text = refused.to_string();
+    assert_eq!(text, format!("label must not hold control or invisible characters, got {shown}"));
+}
+
+#[test]
+fn a_label_may_hold_any_letters_marks_quotes_and_backslashes() {
+    let clock = executor().clock();
+    for label in ["Zürich", "Zu\u{308}rich", "支払い", "платежи", "a \"b\" 'c' \\d", "\"", "\u{2764}\u{fe0f}"]
+    {
+        let bulkhead = Bulkhead::builder_on(clock.clone(), label).parallelism(1).build().expect(label);
+        assert_eq!(bulkhead.label(), label);
+        bulkhead.close();
+        assert!(bulkhead.try_slot().expect_err("closed").to_string().starts_with(&format!("bulkhead {label}: ")));
+    }
 }
 
 #[test]

@@ -63,6 +63,24 @@ fn a_wrong_name_and_a_wrong_runtime_are_named() {
     assert_eq!(refused.to_string(), r#"label must be that of a bulkhead in the registry, got "payment""#);
 }
 
+/// Such a name was never checked, and may come from a request.
+#[test]
+fn a_name_that_is_not_in_the_registry_cannot_forge_a_line_or_hide_text_in_an_error() {
+    let mut executor = executor();
+    let registry = Registry::new();
+    let name = "x\nok: all well\u{1b}[2K \u{202e}\u{2028}\u{200b}Zu\u{308}rich \"\\'";
+    let shown = r"x\nok: all well\u{1b}[2K \u{202e}\u{2028}\u{200b}".to_owned() + "Zu\u{308}rich \"\\'";
+    let error = registry.resize_all([(name, 1)]).expect_err("no such name");
+    assert_eq!(error.to_string(), format!("1 of 1 failed: bulkhead {shown}: not in the registry"));
+    assert_eq!(&*error.failures[0].label, name, "the field has it as it came");
+    let unknown = format!("label must be that of a bulkhead in the registry, got \"{shown}\"");
+    assert_eq!(registry.bulkhead::<FakeClock>(name).expect_err("no such name").to_string(), unknown);
+    let removed = executor.block_on(async move { registry.remove(name).await });
+    assert_eq!(removed.expect_err("no such name").to_string(), unknown);
+    let taken = RegisterError::Taken { label: name.into() };
+    assert_eq!(taken.to_string(), format!("label must be unique in the registry, got \"{shown}\""));
+}
+
 #[test]
 fn labels_are_unique_and_a_refusal_changes_nothing() {
     let registry = Registry::new();
