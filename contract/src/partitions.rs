@@ -34,6 +34,7 @@ pub(crate) fn however_calls_come_and_go_none_is_lost_and_no_partition_is_made_tw
             scene.until(|_| hosts.status().leased_operations == 0).await;
             check_that_all_have_left(&hosts);
             hosts.close_and_wait().await;
+            assert_eq!(hosts.status().partitions, 0);
         },
     );
 }

@@ -7,16 +7,20 @@
 //!
 //! # Leases
 //!
-//! Whoever calls into a partition has a [`Lease`] of it, from before it asks for admission until it has ended, whether it waits,
-//! runs, or is turned away. A partition without leases is *idle*. Idle ones are kept in the order in which they became idle,
-//! which is the order in which they go: the longest idle makes room for a newcomer, and [`cleanup_idle`](Partitions::cleanup_idle)
-//! takes those that were idle for too long. A partition with a lease stays, whatever happens. Everything takes O(1).
+//! A call into a partition has a [`Lease`] of it, from before it asks for admission until it has
+//! ended, whether it waits, runs, or is rejected. A partition without leases is *idle*. Idle ones
+//! are kept in the order in which they became idle, which is the order in which they go: the
+//! longest idle makes room for a newcomer, and [`cleanup_idle`](Partitions::cleanup_idle) takes
+//! those that were idle for too long. A partition with a lease stays, whatever happens. Once all is
+//! closed and no lease is left, [`take_drained`](Partitions::take_drained) takes the rest.
+//! Everything takes O(1).
 //!
 //! # The contract
 //!
 //! The caller keeps an index from its keys to [`Id`]s, and looks there first. For a key that is in it, [`lease`](Partitions::lease);
 //! for one that is not, [`may_create`](Partitions::may_create), and if so [`create`](Partitions::create). Ids that come back as
-//! evicted, cleaned up or discarded leave the index before the lock is left: they will be used again.
+//! evicted, cleaned up, discarded or taken leave the index before the lock is left: they will be used
+//! again.
 //!
 //! ```
 //! use bulklink_core::Instant;

@@ -1,4 +1,4 @@
-//! What is idle can go: for a newcomer, after a while, or because somebody says so.
+//! What is idle can go: for a newcomer, after a while, by name, or at the end.
 
 use super::{Id, Partitions};
 use crate::Instant;
@@ -6,8 +6,13 @@ use crate::Instant;
 impl<P> Partitions<P> {
     /// Makes room: the longest idle goes, and is counted as evicted.
     pub(super) fn evict(&mut self) -> Option<(Id, P)> {
-        let (id, _) = self.longest_idle()?;
+        let gone = self.take_longest_idle()?;
         self.totals.evicted += 1;
+        Some(gone)
+    }
+
+    fn take_longest_idle(&mut self) -> Option<(Id, P)> {
+        let (id, _) = self.longest_idle()?;
         Some((id, self.remove(id)))
     }
 
@@ -26,5 +31,12 @@ impl<P> Partitions<P> {
         }
         self.totals.discarded += 1;
         Some(self.remove(id))
+    }
+
+    /// Takes one of the partitions that are left once all is closed and the last lease has ended,
+    /// and counts it nowhere. To be called until it gives nothing, in batches as
+    /// [`cleanup_idle`](Partitions::cleanup_idle).
+    pub fn take_drained(&mut self) -> Option<(Id, P)> {
+        if self.is_drained() { self.take_longest_idle() } else { None }
     }
 }

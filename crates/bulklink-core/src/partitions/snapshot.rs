@@ -5,7 +5,9 @@ use crate::IntervalError;
 
 /// A consistent picture of all partitions at one moment.
 ///
-/// Always true: created = evicted + discarded + partitions, and active partitions ≤ partitions ≤ max partitions.
+/// Always true: active partitions ≤ partitions ≤ max partitions. Until the last partitions are
+/// [taken at the end](Partitions::take_drained), which is not counted, created = evicted +
+/// discarded + partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {

@@ -42,6 +42,7 @@ fn scripts() -> impl Strategy<Value = Script<Start, Step>> {
         100 => (1_usize..20).prop_map(Step::Tick),
         20 => Just(Step::TickBack),
         1 => Just(Step::Close),
+        1 => Just(Step::TakeDrained),
     ];
     let stride = prop_oneof![1 => Just(1), 4 => 2_usize..100];
     (starts, prop::collection::vec(step, 0..=2000), stride).prop_map(|(start, steps, stride)| Script {

@@ -13,6 +13,7 @@ pub enum Step {
     Discard(usize),
     CleanUp,
     Close,
+    TakeDrained,
     Tick(usize),
     TickBack,
 }
@@ -34,6 +35,7 @@ impl Machine for World {
             Step::Discard(who) => self.one_of(who, |input| matches!(input, Input::Discard(_))),
             Step::CleanUp => vec![Input::CleanUp],
             Step::Close => vec![Input::Close],
+            Step::TakeDrained => vec![Input::TakeDrained],
             Step::Tick(times) => vec![Input::Tick; times],
             Step::TickBack => self.one_of(0, |input| matches!(input, Input::TickBack)),
         }

@@ -31,6 +31,8 @@ pub struct Model {
     /// In the order in which they became idle, with the time.
     pub idle: Vec<(Key, Time)>,
     pub history: Vec<Past>,
+    /// How many were taken at the end, which no counter shows.
+    pub taken: usize,
     pub peak_partitions: usize,
     pub peak_calls: usize,
 }
@@ -45,6 +47,7 @@ impl Model {
             kept: vec![],
             idle: vec![],
             history: vec![],
+            taken: 0,
             peak_partitions: 0,
             peak_calls: 0,
         }
@@ -106,6 +109,17 @@ impl Model {
     pub fn discard(&mut self, key: Key) -> Option<Key> {
         let is_idle = self.kept.contains(&key) && !self.is_active(key);
         is_idle.then(|| self.remove(key, Past::Discarded))
+    }
+
+    /// All that is left, once all is closed and no call is left, the longest idle first.
+    pub fn take_drained(&mut self) -> Vec<Key> {
+        if !self.closed || !self.calls.is_empty() {
+            return vec![];
+        }
+        self.kept.clear();
+        let left: Vec<_> = std::mem::take(&mut self.idle).into_iter().map(|idle| idle.0).collect();
+        self.taken += left.len();
+        left
     }
 
     fn remove(&mut self, key: Key, how: Past) -> Key {

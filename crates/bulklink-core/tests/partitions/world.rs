@@ -22,6 +22,8 @@ pub enum Input {
     Discard(Key),
     CleanUp,
     Close,
+    /// Takes all that is left at the end.
+    TakeDrained,
     /// Time passes and nobody calls.
     Tick,
     /// The clock is set back and nobody calls.
@@ -78,7 +80,7 @@ impl search::World for World {
     }
 
     fn last_options(&self) -> Vec<Input> {
-        vec![Input::Ask, Input::Close]
+        vec![Input::Ask, Input::Close, Input::TakeDrained]
     }
 
     fn replay(&mut self, input: Input) {
@@ -113,7 +115,14 @@ impl World {
                 assert_eq!(discarded, self.model.discard(key));
                 discarded.map(|key| self.ids.remove(&key));
             }
-            Input::CleanUp => self.clean_up(),
+            Input::CleanUp => {
+                let (now, expected) = (self.instant(), self.model.cleanup_idle(self.now));
+                self.take_all(|partitions| partitions.cleanup_idle(now), &expected);
+            }
+            Input::TakeDrained => {
+                let expected = self.model.take_drained();
+                self.take_all(Partitions::take_drained, &expected);
+            }
             Input::Close => {
                 let was_open = !std::mem::replace(&mut self.model.closed, true);
                 assert_eq!(self.partitions.close(), was_open);
@@ -161,14 +170,13 @@ impl World {
         Ok((lease, evicted))
     }
 
-    fn clean_up(&mut self) {
-        let now = self.instant();
-        let taken: Vec<_> = iter::from_fn(|| self.partitions.cleanup_idle(now)).collect();
+    fn take_all(&mut self, take: impl Fn(&mut Partitions<Key>) -> Option<(Id, Key)>, expected: &[Key]) {
+        let taken: Vec<_> = iter::from_fn(|| take(&mut self.partitions)).collect();
         for (id, key) in &taken {
             assert_eq!(self.ids.remove(key), Some(*id), "it was in the index");
         }
         let keys: Vec<_> = taken.into_iter().map(|(_, key)| key).collect();
-        assert_eq!(keys, self.model.cleanup_idle(self.now));
+        assert_eq!(keys, expected);
     }
 
     fn check_against_model(&mut self) {
@@ -188,7 +196,7 @@ impl World {
         let counts = [Past::Created, Past::Evicted, Past::Discarded, Past::LimitRejected].map(|past| model.count(past));
         let totals = snapshot.totals;
         assert_eq!([totals.created, totals.evicted, totals.discarded, totals.limit_rejected], counts);
-        check_identities(&snapshot);
+        check_identities(&snapshot, model.taken);
     }
 
     /// Every id leads to its partition, and nobody lost one that is used.
@@ -210,8 +218,8 @@ impl World {
     }
 }
 
-fn check_identities(s: &Snapshot) {
-    assert_eq!(s.totals.created, s.totals.evicted + s.totals.discarded + s.partitions as u64);
+fn check_identities(s: &Snapshot, taken: usize) {
+    assert_eq!(s.totals.created, s.totals.evicted + s.totals.discarded + (taken + s.partitions) as u64);
     assert!(s.active_partitions <= s.partitions && s.partitions <= s.limits.max_partitions);
     assert!(s.active_partitions as u64 <= s.leased_operations, "whoever is active is leased");
     assert!(s.peak_partitions >= s.partitions && s.peak_leased_operations >= s.leased_operations);

@@ -1,6 +1,7 @@
 //! What all clones of partitions share, and the way of a call into its partition and out again.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::hash::BuildHasher;
 use core::ops::Deref;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -41,12 +42,22 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
         Ok(Inner { plan, hasher, needs_now: state.account.needs_now(), state: Lock::new(state), end })
     }
 
-    /// Drops what has been idle for too long, and says how many that were. Keys and handlers are foreign.
+    /// Drops what has been idle for too long, and says how many that were.
     pub(super) fn cleanup_idle(&self) -> usize {
         let now = self.plan.runtime.now();
+        self.drop_batches(|state| state.take_idle(now))
+    }
+
+    /// Drops what is left once all is closed and the last lease has ended.
+    pub(super) fn drop_drained(&self) {
+        self.drop_batches(State::take_drained);
+    }
+
+    /// Keys and handlers are foreign, and dropped outside the lock.
+    fn drop_batches(&self, take: impl Fn(&mut State<K>) -> Vec<Kept<K>>) -> usize {
         let mut taken = 0;
         loop {
-            let batch = self.state.with(|state| state.take_idle(now));
+            let batch = self.state.with(&take);
             if batch.is_empty() {
                 return taken;
             }

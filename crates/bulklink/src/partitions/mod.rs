@@ -13,6 +13,7 @@ mod status;
 
 use alloc::sync::Arc;
 use core::fmt;
+use core::future::Future;
 use core::hash::BuildHasher;
 
 pub use bulklink_core::partitions::{Figures, Interval, Limits, Snapshot, Totals};
@@ -161,7 +162,8 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
         self.inner.state.with(|state| state.account.is_closed())
     }
 
-    /// Completes when all is closed and every call has left its partition. It closes nothing itself.
+    /// Completes when all is closed and every call has left its partition. It closes nothing
+    /// itself, and drops no partition.
     ///
     /// A call that waited when all was closed leaves when it is polled again or dropped.
     ///
@@ -173,11 +175,17 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
         self.inner.end.closed()
     }
 
-    /// Closes all partitions at once, and completes when every call has left its partition, as [`closed`](Partitions::closed).
+    /// Closes all partitions immediately, and completes when every call has left its partition, as
+    /// [`closed`](Partitions::closed), and all partitions have been dropped with their keys. They
+    /// count neither as evicted nor as discarded.
+    ///
+    /// The last poll takes time in proportion to the number of partitions kept. Others come in
+    /// between.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not open anything again.
+    /// Dropping the future does not open anything again. What is kept then stays until another call
+    /// of this completes, or the last clone is dropped.
     ///
     /// # Examples
     ///
@@ -188,13 +196,17 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// # let tenants: Partitions<u64, _> = builder.parallelism(1).max_partitions(10).build()?;
     /// # executor.block_on(async move {
     /// tenants.close_and_wait().await;
-    /// assert!(tenants.status().is_drained());
+    /// let status = tenants.status();
+    /// assert!(status.is_drained() && status.partitions == 0);
     /// # });
     /// # Ok::<(), bulklink::Invalid>(())
     /// ```
-    pub fn close_and_wait(&self) -> Closed<'_> {
+    pub fn close_and_wait(&self) -> impl Future<Output = ()> {
         self.close();
-        self.closed()
+        async move {
+            self.closed().await;
+            self.inner.drop_drained();
+        }
     }
 
     /// Tells `handler` of every transition in every partition from now on, as

@@ -99,7 +99,16 @@ impl<K> State<K> {
 
     /// A batch of those that have been idle for too long.
     pub(super) fn take_idle(&mut self, now: Instant) -> Vec<Kept<K>> {
-        iter::from_fn(|| self.account.cleanup_idle(now).map(|gone| self.forget(gone))).take(BATCH).collect()
+        self.take_batch(|account| account.cleanup_idle(now))
+    }
+
+    /// A batch of those that are left once all is closed and the last lease has ended.
+    pub(super) fn take_drained(&mut self) -> Vec<Kept<K>> {
+        self.take_batch(Partitions::take_drained)
+    }
+
+    fn take_batch(&mut self, take: impl Fn(&mut Partitions<Kept<K>>) -> Option<(Id, Kept<K>)>) -> Vec<Kept<K>> {
+        iter::from_fn(|| take(&mut self.account).map(|gone| self.forget(gone))).take(BATCH).collect()
     }
 
     pub(super) fn discard<Q: Lookup<K> + ?Sized>(&mut self, hash: u64, key: &Q) -> Option<Kept<K>> {

@@ -48,7 +48,8 @@ fn check_settled(partitions: &Front, max_partitions: usize) {
     let status = partitions.status();
     let totals = &status.totals;
     assert_eq!((status.active_partitions, status.leased_operations), (0, 0), "left behind");
-    assert_eq!(totals.created, totals.evicted + totals.discarded + status.partitions as u64);
+    let kept = totals.created - totals.evicted - totals.discarded;
+    assert!(status.partitions as u64 == kept || (status.is_closed && status.partitions == 0));
     assert!(status.peak_partitions <= max_partitions);
     assert_eq!([ANN, BOB].iter().filter(|key| partitions.handle(*key).is_some()).count(), status.partitions);
     if !status.is_closed {
@@ -174,7 +175,8 @@ fn the_end_comes_with_the_last_of_two_calls() {
         let first = thread::spawn(move || drop(held));
         let second = thread::spawn(move || outcome(block_on(waiting)));
         block_on(partitions.close_and_wait());
-        assert!(partitions.status().is_drained());
+        let status = partitions.status();
+        assert!(status.is_drained() && status.partitions == 0);
         first.join().unwrap();
         assert!(["admitted", "closed"].contains(&second.join().unwrap()));
     });

@@ -8,7 +8,7 @@ use std::task::{Context, Wake, Waker};
 
 use bulklink::Reason;
 
-use super::{Tenants, call, counts, occupancy, reason, slot, tenants, touch, touch_each};
+use super::{Tenants, call, counts, is_kept, occupancy, reason, slot, tenants, touch, touch_each};
 use crate::{executor, ms};
 
 #[test]
@@ -100,6 +100,44 @@ fn where_nothing_runs_the_end_is_there_at_once() {
         async move { tenants.close_and_wait().await }
     });
     assert!(tenants.status().is_drained());
+}
+
+#[test]
+fn close_and_wait_leaves_no_partition_behind_and_counts_none_as_gone() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 1_000);
+    for number in 0..500 {
+        touch(&tenants, &number.to_string());
+    }
+    let running = tenants.try_slot_owned("7").expect("free");
+    let closing = executor.spawn({
+        let tenants = tenants.clone();
+        async move { tenants.close_and_wait().await }
+    });
+    executor.run_until_idle();
+    assert_eq!((closing.is_finished(), occupancy(&tenants.status())), (false, (500, 1, 1)));
+    drop(running);
+    executor.run_until_idle();
+    assert_eq!((closing.is_finished(), occupancy(&tenants.status())), (true, (0, 0, 0)));
+    assert!(!is_kept(&tenants, "7"));
+    assert_eq!(counts(&tenants.status().totals), [500, 0, 0, 0], "as in the reference");
+    executor.block_on(async move { tenants.close_and_wait().await });
+}
+
+/// As in the reference: closing alone leaves all figures as they were.
+#[test]
+fn closing_without_waiting_keeps_the_partitions() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 2);
+    touch_each(&tenants, ["ann", "bob"]);
+    tenants.close();
+    executor.block_on({
+        let tenants = tenants.clone();
+        async move { tenants.closed().await }
+    });
+    assert_eq!(occupancy(&tenants.status()), (2, 0, 0));
+    drop(tenants.close_and_wait());
+    assert_eq!(occupancy(&tenants.status()), (2, 0, 0), "it was not polled to its end");
 }
 
 #[test]

@@ -15,10 +15,11 @@ thread_local! {
     /// What keys are to call while they are hashed, cloned and dropped.
     static CALLED: RefCell<Option<Keyed>> = const { RefCell::new(None) };
     static CLONES: Cell<usize> = const { Cell::new(0) };
+    static DROPS: Cell<usize> = const { Cell::new(0) };
     static PANICS: Cell<Option<What>> = const { Cell::new(None) };
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Hash,
     Eq,
@@ -63,6 +64,7 @@ impl Clone for Key {
 
 impl Drop for Key {
     fn drop(&mut self) {
+        DROPS.set(DROPS.get() + 1);
         happens(What::Drop);
     }
 }
@@ -83,6 +85,25 @@ fn keys_are_hashed_cloned_and_dropped_outside_the_lock() {
     assert_eq!(keyed.cleanup_idle(), 1);
     CALLED.set(None);
     assert_eq!(counts(&keyed.status().totals), [5, 4, 1, 0]);
+}
+
+/// Those that are left at the end, too; and what one of them panics with stops nothing.
+#[test]
+fn close_and_wait_drops_all_keys_outside_the_lock_and_contains_their_panics() {
+    let mut executor = crate::executor();
+    for panics in [None, Some(What::Drop)] {
+        let keyed = keyed();
+        let (one, two) = (Key(1), Key(2));
+        drop((keyed.try_slot(&one), keyed.try_slot(&two)));
+        CALLED.set(Some(keyed.clone()));
+        DROPS.set(0);
+        PANICS.set(panics);
+        let inside = keyed.clone();
+        executor.block_on(async move { inside.close_and_wait().await });
+        PANICS.set(None);
+        CALLED.set(None);
+        assert_eq!((DROPS.get(), occupancy(&keyed.status())), (2, (0, 0, 0)), "{panics:?}");
+    }
 }
 
 #[test]

@@ -30,6 +30,7 @@ fn an_executing_future_is_spawnable_and_a_slot_is_five_words() {
     let tenants = tenants(&executor, 1);
     spawnable(&tenants.execute("ann", async { 1 }));
     spawnable(&tenants.execute_fallible("ann", async { Ok::<_, ()>(1) }));
+    spawnable(&tenants.close_and_wait());
     assert!(size_of::<Slot<'_>>() <= 40 && size_of::<OwnedSlot>() <= 40);
 }
 
