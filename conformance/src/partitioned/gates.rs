@@ -94,7 +94,10 @@ impl Subject for PartitionedGates {
                 self.leases.insert(enter.id, lease);
                 self.with_gate(id, |gate| gate.enter(enter, now));
             }
-            Err(rejection) => self.changed.push((enter.id, outcome(rejection.reason()))),
+            Err(rejection) => {
+                self.account.count(&rejection);
+                self.changed.push((enter.id, outcome(rejection.reason())));
+            }
         }
     }
 

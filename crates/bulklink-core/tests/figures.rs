@@ -120,10 +120,10 @@ fn figures_of_partitions_are_shown_and_what_they_hold_is_not() {
     assert_eq!(format!("{partitions:?}"), format!("Partitions {{ figures: {figures}, is_closed: false, .. }}"));
     let figures = "1 of 1 partitions, 1 active, 1 operations";
     assert_eq!(partitions.figures().to_string(), figures);
-    let refused = |partitions: &mut Partitions<_>| partitions.may_create().expect_err("full, or closed").to_string();
-    assert_eq!(refused(&mut partitions), format!("partition limit ({figures})"));
+    let refused = |partitions: &Partitions<_>| partitions.may_create().expect_err("full, or closed").to_string();
+    assert_eq!(refused(&partitions), format!("partition limit ({figures})"));
     partitions.close();
-    assert_eq!(refused(&mut partitions), format!("closed ({figures})"));
+    assert_eq!(refused(&partitions), format!("closed ({figures})"));
 }
 
 #[test]

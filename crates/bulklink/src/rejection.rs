@@ -97,6 +97,14 @@ impl Rejection {
         }
     }
 
+    /// What all partitions together said, where the call came to none.
+    pub(crate) fn of_partitions(&self) -> Option<&partitions::Rejection> {
+        match &self.cause {
+            Cause::Partitions(rejection) => Some(rejection),
+            _ => None,
+        }
+    }
+
     /// Why.
     #[must_use]
     pub fn reason(&self) -> Reason {
@@ -133,10 +141,7 @@ impl Rejection {
     /// [`PartitionLimit`](Reason::PartitionLimit), and as all of them were [`Closed`](Reason::Closed).
     #[must_use]
     pub fn partitions(&self) -> Option<partitions::Figures> {
-        match &self.cause {
-            Cause::Partitions(rejection) => Some(rejection.figures()),
-            _ => None,
-        }
+        self.of_partitions().map(partitions::Rejection::figures)
     }
 
     /// How long the call had waited; zero if it never queued.
@@ -181,7 +186,7 @@ impl fmt::Display for Rejection {
         if let Some(invalid) = self.as_invalid() {
             return write!(f, "bulkhead {label}: {invalid}");
         }
-        if let Cause::Partitions(rejection) = &self.cause {
+        if let Some(rejection) = self.of_partitions() {
             return write!(f, "bulkhead {label}: {rejection}");
         }
         write!(f, "bulkhead {label}: {}", self.reason())?;

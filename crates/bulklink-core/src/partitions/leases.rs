@@ -68,7 +68,7 @@ impl<P> Partitions<P> {
         &mut self.kept[id.0].content
     }
 
-    /// A lease of one that is kept.
+    /// A lease of one that is kept. A rejection is not [counted](Partitions::count) here.
     ///
     /// # Errors
     ///
@@ -95,13 +95,13 @@ impl<P> Partitions<P> {
         self.peaks.leased = self.peaks.leased.max(self.figures.leased);
     }
 
-    /// Whether there is room for one more, if need be in the place of one that is idle. A call that needs one and is refused is
-    /// counted here.
+    /// Whether there is room for one more, if need be in the place of one that is idle. A rejection
+    /// is not [counted](Partitions::count) here.
     ///
     /// # Errors
     ///
     /// If all is closed, or if there is no room.
-    pub fn may_create(&mut self) -> Result<(), Rejection> {
+    pub fn may_create(&self) -> Result<(), Rejection> {
         if self.closed {
             return Err(self.reject(Reason::Closed));
         }
@@ -119,7 +119,7 @@ impl<P> Partitions<P> {
     ///
     /// # Errors
     ///
-    /// As [`may_create`](Partitions::may_create), and counted in the same way; `content` comes back.
+    /// As [`may_create`](Partitions::may_create); `content` comes back.
     pub fn create(&mut self, content: P) -> Result<Created<P>, (P, Rejection)> {
         if let Err(rejection) = self.may_create() {
             return Err((content, rejection));

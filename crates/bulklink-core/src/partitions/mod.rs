@@ -17,10 +17,13 @@
 //!
 //! # The contract
 //!
-//! The caller keeps an index from its keys to [`Id`]s, and looks there first. For a key that is in it, [`lease`](Partitions::lease);
-//! for one that is not, [`may_create`](Partitions::may_create), and if so [`create`](Partitions::create). Ids that come back as
-//! evicted, cleaned up, discarded or taken leave the index before the lock is left: they will be used
-//! again.
+//! The caller keeps an index from its keys to [`Id`]s, and looks there first. For a key that is in
+//! it, [`lease`](Partitions::lease); for one that is not, [`may_create`](Partitions::may_create),
+//! and if so [`create`](Partitions::create). Ids that come back as evicted, cleaned up, discarded
+//! or taken leave the index before the lock is left: they will be used again.
+//!
+//! All three reject without counting. A rejection is handed to [`count`](Partitions::count) when
+//! its call is told, which may be later than when it came, or never.
 //!
 //! ```
 //! use bulklink_core::Instant;
@@ -31,7 +34,10 @@
 //! let now = Instant::from_nanos(0);
 //!
 //! let ann = tenants.create("ann").map_err(|(_, rejection)| rejection)?.lease;
-//! assert_eq!(tenants.may_create().unwrap_err().reason(), Reason::PartitionLimit);
+//! let rejection = tenants.may_create().unwrap_err();
+//! assert_eq!(rejection.reason(), Reason::PartitionLimit);
+//! tenants.count(&rejection);
+//! assert_eq!(tenants.snapshot().totals.limit_rejected, 1);
 //!
 //! tenants.end(ann, now);
 //! let bob = tenants.create("bob").map_err(|(_, rejection)| rejection)?;

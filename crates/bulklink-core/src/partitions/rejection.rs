@@ -81,7 +81,7 @@ impl Rejection {
         self.reason
     }
 
-    /// How many partitions there were right after this rejection.
+    /// How many partitions there were when the call was rejected.
     #[must_use]
     pub const fn figures(&self) -> Figures {
         self.figures
@@ -101,9 +101,12 @@ impl fmt::Display for Rejection {
 impl core::error::Error for Rejection {}
 
 impl<P> Partitions<P> {
-    /// Counts a rejection, but for those after closing, which nobody counts.
-    pub(super) fn reject(&mut self, reason: Reason) -> Rejection {
-        self.totals.limit_rejected += u64::from(reason == Reason::PartitionLimit);
+    pub(super) fn reject(&self, reason: Reason) -> Rejection {
         Rejection { reason, figures: self.figures }
+    }
+
+    /// Counts a rejection, when its call is told. Those for [`Reason::Closed`] have no counter.
+    pub fn count(&mut self, rejection: &Rejection) {
+        self.totals.limit_rejected += u64::from(rejection.reason == Reason::PartitionLimit);
     }
 }

@@ -43,7 +43,8 @@ pub struct Totals {
     pub evicted: u64,
     /// Partitions that were discarded by name.
     pub discarded: u64,
-    /// Calls rejected because there was no room for their partition.
+    /// Calls rejected because there was no room for their partition, each counted when it
+    /// [is told](Partitions::count).
     pub limit_rejected: u64,
 }
 

@@ -79,15 +79,22 @@ impl Model {
         Ok(evicted)
     }
 
-    pub fn may_create(&mut self) -> Result<(), Reason> {
+    /// What is refused here is not counted.
+    pub fn may_create(&self) -> Result<(), Reason> {
         if self.closed {
             return Err(Reason::Closed);
         }
         if self.kept.len() == self.max_partitions && self.kept.iter().all(|&key| self.is_active(key)) {
-            self.history.push(Past::LimitRejected);
             return Err(Reason::PartitionLimit);
         }
         Ok(())
+    }
+
+    /// A call is told that it was refused.
+    pub fn tell(&mut self, reason: Reason) {
+        if reason == Reason::PartitionLimit {
+            self.history.push(Past::LimitRejected);
+        }
     }
 
     pub fn end(&mut self, call: Call, now: Time) {

@@ -153,6 +153,9 @@ impl World {
             Err(rejection) => {
                 assert_eq!(rejection.figures(), self.partitions.figures());
                 assert_eq!(Err(rejection.reason()), expected);
+                self.check_counts();
+                self.partitions.count(&rejection);
+                self.model.tell(rejection.reason());
             }
         }
     }
@@ -193,10 +196,17 @@ impl World {
         assert_eq!((snapshot.is_closed, self.partitions.is_closed()), (model.closed, model.closed));
         assert_eq!(snapshot.is_drained(), model.closed && model.calls.is_empty());
         assert_eq!(self.partitions.is_drained(), snapshot.is_drained());
-        let counts = [Past::Created, Past::Evicted, Past::Discarded, Past::LimitRejected].map(|past| model.count(past));
-        let totals = snapshot.totals;
-        assert_eq!([totals.created, totals.evicted, totals.discarded, totals.limit_rejected], counts);
         check_identities(&snapshot, model.taken);
+        self.check_counts();
+    }
+
+    fn check_counts(&mut self) {
+        let counts = [Past::Created, Past::Evicted, Past::Discarded, Past::LimitRejected];
+        let totals = self.partitions.snapshot().totals;
+        assert_eq!(
+            [totals.created, totals.evicted, totals.discarded, totals.limit_rejected],
+            counts.map(|past| self.model.count(past))
+        );
     }
 
     /// Every id leads to its partition, and nobody lost one that is used.

@@ -300,9 +300,12 @@ where
     {
         let runtime = &self.inner.plan.runtime;
         let request = request.on(runtime);
-        match self.inner.enter(key, &request, lessor) {
-            Ok(leased) => Entering::Entered(Waiting::new(leased, runtime.clone(), request)),
-            Err(rejection) => Entering::Refused(Some(rejection)),
+        match self.inner.enter(key, &request) {
+            Ok((shared, lease)) => {
+                let leased = Leased::new(shared, lessor, lease);
+                Entering::Entered(Waiting::new(leased, runtime.clone(), request))
+            }
+            Err(rejection) => Entering::Refused { lessor, rejection: Some(rejection) },
         }
     }
 
@@ -312,8 +315,16 @@ where
         Q: Lookup<K> + ?Sized,
         L: Deref<Target = dyn Lessor>,
     {
-        let leased = self.inner.enter(key, request, lessor)?;
-        let grant = leased.try_enter(request, |grant| grant)?;
-        Ok(Hold::new(leased, grant))
+        match self.inner.enter(key, request) {
+            Ok((shared, lease)) => {
+                let leased = Leased::new(shared, lessor, lease);
+                let grant = leased.try_enter(request, |grant| grant)?;
+                Ok(Hold::new(leased, grant))
+            }
+            Err(rejection) => {
+                lessor.count(&rejection);
+                Err(rejection)
+            }
+        }
     }
 }

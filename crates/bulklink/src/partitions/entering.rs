@@ -15,8 +15,11 @@ use crate::{Rejection, Runtime, Timer};
 /// A call that has entered its partition and waits there, or that got none.
 pub(super) enum Entering<L: Deref<Target = dyn Lessor>, R: Timer> {
     Entered(Waiting<Leased<L>, R>),
-    /// Gone when it has been told.
-    Refused(Option<Rejection>),
+    Refused {
+        lessor: L,
+        /// Gone when it has been told.
+        rejection: Option<Rejection>,
+    },
 }
 
 impl<L: Deref<Target = dyn Lessor>, R: Runtime> PollHold for Entering<L, R> {
@@ -26,8 +29,10 @@ impl<L: Deref<Target = dyn Lessor>, R: Runtime> PollHold for Entering<L, R> {
     fn poll_hold(&mut self, context: &mut Context<'_>) -> Poll<Result<Self::Hold, Rejection>> {
         match self {
             Entering::Entered(waiting) => waiting.poll_hold(context),
-            Entering::Refused(rejection) => {
-                Poll::Ready(Err(rejection.take().expect("polled again after it had completed")))
+            Entering::Refused { lessor, rejection } => {
+                let rejection = rejection.take().expect("polled again after it had completed");
+                lessor.count(&rejection);
+                Poll::Ready(Err(rejection))
             }
         }
     }
@@ -37,7 +42,7 @@ impl<L: Deref<Target = dyn Lessor>, R: Timer> Entering<L, R> {
     fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Entering::Entered(waiting) => waiting.describe(name, f),
-            Entering::Refused(rejection) => {
+            Entering::Refused { rejection, .. } => {
                 let label = rejection.as_ref().map(Rejection::label);
                 f.debug_struct(name).field("label", &label).field("state", &"refused").finish_non_exhaustive()
             }

@@ -3,13 +3,12 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
-use core::ops::Deref;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use bulklink_core::partitions::Lease;
 use bulklink_core::{Instant, Invalid, Request};
 
-use super::lease::{Leased, Lessor};
+use super::lease::Lessor;
 use super::state::{Entered, Kept, State};
 use super::{Limits, Lookup};
 use crate::builder::Plan;
@@ -83,20 +82,19 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
 }
 
 impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
-    /// Goes into the partition of this key, which is made if need be.
+    /// Goes into the partition of this key, which is made if need be. A rejection has not been
+    /// counted.
     #[inline]
-    pub(super) fn enter<Q, L>(&self, key: &Q, request: &Request, lessor: L) -> Result<Leased<L>, Rejection>
+    pub(super) fn enter<Q>(&self, key: &Q, request: &Request) -> Result<Entered, Rejection>
     where
         Q: Lookup<K> + ?Sized,
-        L: Deref<Target = dyn Lessor>,
     {
         let hash = self.hasher.hash_one(key);
-        let (shared, lease) = match self.state.with(|state| state.enter(hash, key)) {
-            Ok(Some(entered)) => entered,
-            Ok(None) => self.create(hash, key, request)?,
-            Err(rejection) => return Err(self.rejected(rejection)),
-        };
-        Ok(Leased::new(shared, lessor, lease))
+        match self.state.with(|state| state.enter(hash, key)) {
+            Ok(Some(entered)) => Ok(entered),
+            Ok(None) => self.create(hash, key, request),
+            Err(rejection) => Err(self.rejected(rejection)),
+        }
     }
 
     /// All that is foreign, the key's clone and its drop included, is outside the lock; so another may be faster.
@@ -150,5 +148,12 @@ impl<K: Send, R: Runtime, S: Send + Sync> Lessor for Inner<K, R, S> {
             shared.dismiss_drivers();
         }
         drop(last);
+    }
+
+    #[cold]
+    fn count(&self, rejection: &Rejection) {
+        if let Some(rejection) = rejection.of_partitions() {
+            self.state.with(|state| state.account.count(rejection));
+        }
     }
 }

@@ -6,12 +6,16 @@ use core::panic::UnwindSafe;
 
 use bulklink_core::partitions::Lease;
 
+use crate::Rejection;
 use crate::shared::Shared;
 
 /// What leases go back to, whatever its keys are.
 pub(crate) trait Lessor: Send + Sync {
     /// Ends a lease of the partition with this bulkhead.
     fn end(&self, lease: Lease, shared: &Shared);
+
+    /// Counts a rejection by the partitions, when its call is told.
+    fn count(&self, rejection: &Rejection);
 }
 
 /// Borrowed with the partitions.

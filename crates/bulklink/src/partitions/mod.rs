@@ -64,7 +64,8 @@ use inner::Inner;
 ///
 /// A call enters its partition when it is made, not when it is first polled: so no future has to keep its key. From then until it is
 /// dropped, or its operation has ended, it is one of the [leased operations](Snapshot::leased_operations), and its partition stays.
-/// Its place in the queue it takes when it is first polled, as in any bulkhead.
+/// Its place in the queue it takes when it is first polled, as in any bulkhead. A call that gets no
+/// partition is told so, and counted as rejected, when it is first polled.
 ///
 /// # Fairness
 ///

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use bulklink::partitions::{Limits, OwnedSlot};
-use bulklink::{Invalid, Reason};
+use bulklink::{Invalid, Reason, Request};
 
 use super::{
     IDLE_TIMEOUT, Tenants, builder, call, counts, is_kept, occupancy, reason, slot, tenants, touch, touch_each,
@@ -52,6 +52,51 @@ fn without_an_idle_one_the_call_is_rejected_and_says_how_many_there_are() {
     assert!(tenants.status().is_full());
     drop(running);
     touch(&tenants, "cid");
+}
+
+#[test]
+fn a_rejected_call_that_is_never_polled_is_not_counted() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 1);
+    let _running = slot(&call(&mut executor, &tenants, "ann"));
+    let limit_rejected = |tenants: &Tenants| tenants.status().totals.limit_rejected;
+    drop((tenants.slot("bob"), tenants.slot_owned("bob"), tenants.execute("bob", async {})));
+    assert_eq!(limit_rejected(&tenants), 0);
+    executor.block_on({
+        let tenants = tenants.clone();
+        async move {
+            let (slot, owned) = (tenants.slot("bob"), tenants.slot_owned("bob"));
+            let (executed, fallible) =
+                (tenants.execute("bob", async {}), tenants.execute_fallible("bob", async { Ok::<_, ()>(()) }));
+            assert_eq!(limit_rejected(&tenants), 0, "made, and not polled");
+            slot.await.expect_err("no room");
+            assert_eq!(limit_rejected(&tenants), 1, "polled");
+            owned.await.expect_err("no room");
+            executed.await.expect_err("no room");
+            fallible.await.expect_err("no room");
+            assert_eq!(limit_rejected(&tenants), 4);
+        }
+    });
+    tenants.try_slot("bob").expect_err("no room");
+    tenants.try_slot_owned("bob").expect_err("no room");
+    tenants.try_slot_with("bob", Request::new()).expect_err("no room");
+    tenants.try_slot_owned_with("bob", Request::new()).expect_err("no room");
+    assert_eq!(limit_rejected(&tenants), 8, "told immediately");
+}
+
+/// It was rejected for the limit when it was made, and says so.
+#[test]
+fn a_call_rejected_before_all_is_closed_and_polled_afterwards_is_counted_once() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 1);
+    let running = tenants.try_slot_owned("ann").expect("free");
+    let early = tenants.slot_owned("bob");
+    tenants.close();
+    drop(running);
+    let early = executor.spawn(early);
+    executor.run_until_idle();
+    assert_eq!(reason(&early), Reason::PartitionLimit);
+    assert_eq!(counts(&tenants.status().totals), [1, 0, 0, 1]);
 }
 
 #[test]
