@@ -84,6 +84,9 @@ impl Handle {
 
     /// Completes when the bulkhead is closed and the last operation has ended. It closes nothing itself.
     ///
+    /// A future that has been granted a slot and is neither polled nor dropped holds that slot, so
+    /// while one is kept like that, this does not complete.
+    ///
     /// # Cancel safety
     ///
     /// Dropping the future changes nothing.
@@ -92,7 +95,9 @@ impl Handle {
         self.shared.closed()
     }
 
-    /// Closes the bulkhead at once, and completes when the last operation has ended.
+    /// Closes the bulkhead immediately, and completes when the last operation has ended, as
+    /// [`closed`](Handle::closed): a future that has been granted a slot has to be polled or
+    /// dropped for that.
     ///
     /// # Cancel safety
     ///

@@ -229,6 +229,9 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     }
 
     /// Blocks until the bulkhead is closed and the last operation has ended. It closes nothing itself.
+    ///
+    /// A future of an async call that has been granted a slot and is neither polled nor dropped
+    /// holds that slot, so while one is kept like that, this does not return.
     #[doc(alias = "wait_closed")]
     pub fn closed(&self) {
         Thread::on(self.runtime.clone()).block_on(self.handle.closed());
@@ -260,7 +263,9 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
         }))
     }
 
-    /// Closes the bulkhead at once, and blocks until the last operation has ended.
+    /// Closes the bulkhead immediately, and blocks until the last operation has ended, as
+    /// [`closed`](Bulkhead::closed): a future of an async call that has been granted a slot has to
+    /// be polled or dropped for that.
     pub fn close_and_wait(&self) {
         self.handle.close();
         self.closed();

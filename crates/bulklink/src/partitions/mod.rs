@@ -166,7 +166,9 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// Completes when all is closed and every call has left its partition. It closes nothing
     /// itself, and drops no partition.
     ///
-    /// A call that waited when all was closed leaves when it is polled again or dropped.
+    /// A call leaves when its future is dropped or rejected, or its slot is dropped. While a future
+    /// is kept that is neither polled nor dropped, this does not complete, whether that future was
+    /// never polled, waits, or has been granted a slot.
     ///
     /// # Cancel safety
     ///
@@ -178,7 +180,8 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
 
     /// Closes all partitions immediately, and completes when every call has left its partition, as
     /// [`closed`](Partitions::closed), and all partitions have been dropped with their keys. They
-    /// count neither as evicted nor as discarded.
+    /// count neither as evicted nor as discarded. Each call's future has to be polled to its end or
+    /// dropped for that.
     ///
     /// The last poll takes time in proportion to the number of partitions kept. Others come in
     /// between.

@@ -220,7 +220,9 @@ impl Registry {
 
     /// Completes when the registry is closed, and every bulkhead in it closed and drained. It closes nothing itself.
     ///
-    /// A bulkhead that [`close_all`](Registry::close_all) failed to close is waited for as well.
+    /// A bulkhead that [`close_all`](Registry::close_all) failed to close is waited for as well. A
+    /// future that has been granted a slot and is neither polled nor dropped holds that slot, so
+    /// while one is kept like that, this does not complete.
     ///
     /// # Cancel safety
     ///
@@ -233,7 +235,9 @@ impl Registry {
         }
     }
 
-    /// Closes the registry and every bulkhead in it at once, and completes when the last operation has ended.
+    /// Closes the registry and every bulkhead in it immediately, and completes when the last
+    /// operation has ended, as [`closed`](Registry::closed): a future that has been granted a slot
+    /// has to be polled or dropped for that.
     ///
     /// # Errors
     ///

@@ -25,8 +25,9 @@ impl Wake for Forget {
 }
 
 impl Registry {
-    /// Closes the bulkhead with this label (trimmed) at once, and completes with its handle when the last operation has ended and the
-    /// registry has forgotten it. The label is taken until then.
+    /// Closes the bulkhead with this label (trimmed) immediately, and completes with its handle
+    /// when the last operation has ended and the registry has forgotten it. The label is taken
+    /// until then. A future that has been granted a slot has to be polled or dropped for that.
     ///
     /// Two removals of one bulkhead both complete when it is gone; neither touches another that has come to have its label.
     ///

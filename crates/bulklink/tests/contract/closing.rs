@@ -1,8 +1,12 @@
 //! The end: who is told, and when it is over.
 
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
 use bulklink::{Reason, ResizeError};
 
-use crate::{builder, bulkhead, call, executor, reason, slot};
+use crate::{builder, bulkhead, call, executor, ms, reason, slot};
 
 #[test]
 fn closing_rejects_waiters_and_newcomers_and_lets_work_go_on() {
@@ -74,6 +78,46 @@ fn giving_up_the_wait_opens_nothing() {
     let _running = bulkhead.try_slot().expect("free");
     drop(bulkhead.close_and_wait());
     assert!(bulkhead.is_closed());
+}
+
+#[test]
+fn a_future_that_was_granted_a_slot_holds_up_the_end_until_it_is_polled_or_dropped() {
+    let executor = executor();
+    let mut context = Context::from_waker(Waker::noop());
+    for dropped in [true, false] {
+        let bulkhead = bulkhead(&executor, 1, 1);
+        let running = bulkhead.try_slot().expect("free");
+        let mut granted = bulkhead.slot_owned();
+        assert!(Pin::new(&mut granted).poll(&mut context).is_pending());
+        drop(running);
+        let mut closing = pin!(bulkhead.close_and_wait());
+        assert_eq!(bulkhead.status().in_flight, 1, "it was granted the slot");
+        assert!(closing.as_mut().poll(&mut context).is_pending());
+        assert!(!bulkhead.blocking().closed_within(ms(0)));
+        if dropped {
+            drop(granted);
+        } else {
+            drop(Pin::new(&mut granted).poll(&mut context));
+        }
+        assert!(closing.as_mut().poll(&mut context).is_ready());
+        assert!(bulkhead.blocking().closed_within(ms(0)));
+    }
+}
+
+/// It was rejected when the bulkhead closed, and has yet to be told.
+#[test]
+fn a_future_that_only_waits_does_not_hold_up_the_end() {
+    let executor = executor();
+    let mut context = Context::from_waker(Waker::noop());
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let running = bulkhead.try_slot().expect("free");
+    let mut waiting = bulkhead.slot();
+    assert!(Pin::new(&mut waiting).poll(&mut context).is_pending());
+    let mut closing = pin!(bulkhead.close_and_wait());
+    drop(running);
+    assert!(closing.as_mut().poll(&mut context).is_ready());
+    let Poll::Ready(Err(rejection)) = Pin::new(&mut waiting).poll(&mut context) else { panic!("it was rejected") };
+    assert_eq!(rejection.reason(), Reason::Closed);
 }
 
 #[test]

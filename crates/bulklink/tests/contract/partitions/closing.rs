@@ -1,7 +1,7 @@
 //! The end of all partitions at once.
 
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Wake, Waker};
@@ -87,6 +87,27 @@ fn a_call_that_has_not_been_polled_is_in_and_is_turned_away() {
     executor.run_until_idle();
     assert_eq!(reason(&early), Reason::Closed);
     assert!(closing.is_finished());
+}
+
+#[test]
+fn a_future_that_waits_or_was_granted_a_slot_holds_up_the_end_until_it_is_polled_or_dropped() {
+    let executor = executor();
+    let mut context = Context::from_waker(Waker::noop());
+    let tenants = tenants(&executor, 2);
+    let running = tenants.try_slot_owned("ann").expect("free");
+    let [mut granted, mut waiting] = [tenants.slot_owned("ann"), tenants.slot_owned("ann")];
+    assert!(Pin::new(&mut granted).poll(&mut context).is_pending());
+    assert!(Pin::new(&mut waiting).poll(&mut context).is_pending());
+    let unpolled = tenants.slot("bob");
+    drop(running);
+    let mut closing = pin!(tenants.close_and_wait());
+    assert!(closing.as_mut().poll(&mut context).is_pending());
+    drop(granted);
+    assert!(closing.as_mut().poll(&mut context).is_pending());
+    assert!(Pin::new(&mut waiting).poll(&mut context).is_ready(), "it was rejected");
+    assert!(closing.as_mut().poll(&mut context).is_pending());
+    drop(unpolled);
+    assert!(closing.as_mut().poll(&mut context).is_ready());
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! All are closed, and waited for.
 
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Waker};
+
 use bulklink::{RegisterError, Registry};
 
 use super::foreign::create_shaky;
@@ -66,6 +70,21 @@ fn waiting_for_the_end_closes_nothing_and_is_not_over_while_the_registry_is_open
     drop(running);
     executor.run_until_idle();
     assert!(watching.is_finished());
+}
+
+#[test]
+fn a_future_that_was_granted_a_slot_holds_up_its_end_until_it_is_polled_or_dropped() {
+    let mut context = Context::from_waker(Waker::noop());
+    let registry = Registry::new();
+    let payments = registry.create(builder("payments").waiting_room(1)).expect("a new name");
+    let running = payments.try_slot().expect("free");
+    let mut granted = payments.slot();
+    assert!(Pin::new(&mut granted).poll(&mut context).is_pending());
+    drop(running);
+    let (mut removal, mut closing) = (pin!(registry.remove("payments")), pin!(registry.close_and_wait()));
+    assert!(removal.as_mut().poll(&mut context).is_pending() && closing.as_mut().poll(&mut context).is_pending());
+    drop(granted);
+    assert!(removal.as_mut().poll(&mut context).is_ready() && closing.as_mut().poll(&mut context).is_ready());
 }
 
 #[test]
