@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use bulklink::{Reason, Rejection};
 use bulklink_core::Instant;
 
+use crate::subject::{self, Done};
 use crate::world::World;
 
 pub struct Calls<S, W> {
@@ -31,7 +32,15 @@ impl<S: Send + 'static, W: World> Calls<S, W> {
         self.settle();
     }
 
-    pub fn enter(&mut self, id: usize, call: impl Future<Output = Result<S, Rejection>> + Send + 'static) {
+    /// Makes a call, and polls it until it is idle.
+    pub fn enter<F>(&mut self, id: usize, call: impl FnOnce() -> F) -> Done
+    where
+        F: Future<Output = Result<S, Rejection>> + Send + 'static,
+    {
+        if self.waiting.contains_key(&id) || self.running.contains_key(&id) {
+            return Err(subject::not_ended(id));
+        }
+        let call = call();
         let ended = Arc::new(Mutex::new(None));
         let end = Arc::clone(&ended);
         let cancel = self.world.spawn(async move {
@@ -43,29 +52,39 @@ impl<S: Send + 'static, W: World> Calls<S, W> {
         if self.waiting.contains_key(&id) {
             self.changed.push((id, "queued"));
         }
+        Ok(())
     }
 
-    pub fn release(&mut self, id: usize) {
-        self.give_back(id);
+    pub fn release(&mut self, id: usize) -> Done {
+        self.give_back(id)?;
         self.settle();
+        Ok(())
     }
 
-    pub fn cancel(&mut self, id: usize) {
-        let call = self.waiting.remove(&id).expect("a waiting call");
-        self.world.act(call.cancel);
-        self.changed.push((id, "cancelled"));
+    pub fn cancel(&mut self, id: usize) -> Done {
+        self.withdraw(id)?;
         self.settle();
+        Ok(())
     }
 
-    pub fn release_then_cancel(&mut self, id: usize, cancel: usize) {
-        self.give_back(id);
-        self.cancel(cancel);
+    pub fn release_then_cancel(&mut self, id: usize, cancel: usize) -> Done {
+        let (given_back, withdrawn) = (self.give_back(id), self.withdraw(cancel));
+        self.settle();
+        given_back.and(withdrawn)
     }
 
-    fn give_back(&mut self, id: usize) {
-        let slot = self.running.remove(&id).expect("a running operation");
+    fn give_back(&mut self, id: usize) -> Done {
+        let slot = self.running.remove(&id).ok_or_else(|| subject::not_running(id))?;
         self.world.act(|| drop(slot));
         self.changed.push((id, "finished"));
+        Ok(())
+    }
+
+    fn withdraw(&mut self, id: usize) -> Done {
+        let call = self.waiting.remove(&id).ok_or_else(|| subject::not_waiting(id))?;
+        self.world.act(call.cancel);
+        self.changed.push((id, "cancelled"));
+        Ok(())
     }
 
     /// Does something else than calling, with all that follows from it.

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use bulklink::{Bulkhead, EventHandler, OwnedSlot, Request};
-use bulklink_core::{Event, Instant};
+use bulklink_core::{Event, Instant, Invalid};
 use serde_json::{Map, Value};
 
 use crate::calls::Calls;
-use crate::subject::{self, Subject};
+use crate::subject::{self, Done, Subject};
 use crate::trace::{Config, Enter};
 use crate::words::{self, Kind};
 use crate::world::World;
@@ -19,48 +19,48 @@ pub struct FrontSubject<W: World> {
 }
 
 impl<W: World> Subject for FrontSubject<W> {
-    fn new(config: &Config) -> Self {
+    fn new(config: &Config) -> Result<Self, Invalid> {
         let (calls, limits) = (Calls::<_, W>::new(), subject::limits(config));
         let builder = Bulkhead::builder_on(calls.world.runtime(), "trace").capacity(limits.capacity);
         let mut builder = builder.waiting_room(limits.waiting_room);
         if let Some(limit) = limits.wait_limit {
             builder = builder.wait_limit(limit);
         }
-        let bulkhead = builder.build().expect("the traces' limits are valid");
+        let bulkhead = builder.build()?;
         let events = Arc::new(Mutex::new(vec![]));
         let log = Arc::clone(&events);
         let handler: EventHandler = Arc::new(move |event| log.lock().expect("one thread").push(event.event));
         bulkhead.add_event_handler(&handler);
-        FrontSubject { calls, bulkhead, events }
+        Ok(FrontSubject { calls, bulkhead, events })
     }
 
     fn pass_time(&mut self, to: Instant) {
         self.calls.pass_time(to);
     }
 
-    fn enter(&mut self, enter: &Enter, _now: Instant) {
+    fn enter(&mut self, enter: &Enter, _now: Instant) -> Done {
         let request = Request::new().cost(enter.cost);
         let request = subject::ask(enter, request, Request::now, Request::within, |request, deadline| {
             request.before(self.calls.world.instant(deadline))
         });
-        self.calls.enter(enter.id, self.bulkhead.slot_owned_with(request));
+        self.calls.enter(enter.id, || self.bulkhead.slot_owned_with(request))
     }
 
-    fn release(&mut self, id: usize) {
-        self.calls.release(id);
+    fn release(&mut self, id: usize) -> Done {
+        self.calls.release(id)
     }
 
-    fn cancel(&mut self, id: usize) {
-        self.calls.cancel(id);
+    fn cancel(&mut self, id: usize) -> Done {
+        self.calls.cancel(id)
     }
 
-    fn release_then_cancel(&mut self, id: usize, cancel: usize) {
-        self.calls.release_then_cancel(id, cancel);
+    fn release_then_cancel(&mut self, id: usize, cancel: usize) -> Done {
+        self.calls.release_then_cancel(id, cancel)
     }
 
-    fn resize(&mut self, to: usize) -> &'static str {
+    fn resize(&mut self, to: usize) -> Done<&'static str> {
         let bulkhead = &self.bulkhead;
-        subject::result(&self.calls.act(|| bulkhead.resize(to)))
+        Ok(subject::result(&self.calls.act(|| bulkhead.resize(to))))
     }
 
     fn close(&mut self) {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use bulklink_core::{Collected, Entry, Event, Gate, Grant, Instant, Request, Ticket};
+use bulklink_core::{Collected, Entry, Event, Gate, Grant, Instant, Invalid, Request, Ticket};
 use serde_json::{Map, Value};
 
-use crate::subject::{self, Subject};
+use crate::subject::{self, Done, Subject};
 use crate::trace::{Config, Enter};
 use crate::words::{self, Kind};
 
@@ -51,23 +51,25 @@ impl GateSubject {
         self.changed.push((id, "admitted"));
     }
 
-    fn give_back(&mut self, id: usize) {
-        self.gate.release(self.grants.remove(&id).expect("a running operation"));
+    fn give_back(&mut self, id: usize) -> Done {
+        self.gate.release(self.grants.remove(&id).ok_or_else(|| subject::not_running(id))?);
         self.changed.push((id, "finished"));
+        Ok(())
     }
 
-    fn withdraw(&mut self, id: usize) {
-        self.gate.cancel(self.tickets.remove(&id).expect("a waiting call"));
+    fn withdraw(&mut self, id: usize) -> Done {
+        self.gate.cancel(self.tickets.remove(&id).ok_or_else(|| subject::not_waiting(id))?);
         self.changed.push((id, "cancelled"));
+        Ok(())
     }
 }
 
 impl Subject for GateSubject {
-    fn new(config: &Config) -> Self {
-        let mut gate = Gate::new(subject::limits(config)).expect("the traces' limits are valid");
+    fn new(config: &Config) -> Result<Self, Invalid> {
+        let mut gate = Gate::new(subject::limits(config))?;
         gate.observe(true);
         let (tickets, grants) = (BTreeMap::new(), BTreeMap::new());
-        GateSubject { gate, now: subject::instant(0), tickets, grants, changed: vec![] }
+        Ok(GateSubject { gate, now: subject::instant(0), tickets, grants, changed: vec![] })
     }
 
     fn pass_time(&mut self, to: Instant) {
@@ -79,7 +81,10 @@ impl Subject for GateSubject {
         self.gate.advance(to);
     }
 
-    fn enter(&mut self, enter: &Enter, now: Instant) {
+    fn enter(&mut self, enter: &Enter, now: Instant) -> Done {
+        if self.tickets.contains_key(&enter.id) || self.grants.contains_key(&enter.id) {
+            return Err(subject::not_ended(enter.id));
+        }
         let request = Request::new().cost(enter.cost);
         let request = subject::ask(enter, request, Request::now, Request::within, Request::before);
         match self.gate.enter(&request, now) {
@@ -92,28 +97,33 @@ impl Subject for GateSubject {
             Ok(Entry::Rejected(rejection)) => self.changed.push((enter.id, subject::outcome(&rejection))),
             Err(_) => self.changed.push((enter.id, "invalid")),
         }
+        Ok(())
     }
 
-    fn release(&mut self, id: usize) {
-        self.give_back(id);
+    fn release(&mut self, id: usize) -> Done {
+        self.give_back(id)?;
         self.settle();
+        Ok(())
     }
 
-    fn cancel(&mut self, id: usize) {
-        self.withdraw(id);
+    fn cancel(&mut self, id: usize) -> Done {
+        self.withdraw(id)?;
         self.settle();
+        Ok(())
     }
 
-    fn release_then_cancel(&mut self, id: usize, cancel: usize) {
-        self.give_back(id);
+    fn release_then_cancel(&mut self, id: usize, cancel: usize) -> Done {
+        let given_back = self.give_back(id);
         self.hand_over();
-        self.cancel(cancel);
+        let withdrawn = self.withdraw(cancel);
+        self.settle();
+        given_back.and(withdrawn)
     }
 
-    fn resize(&mut self, to: usize) -> &'static str {
+    fn resize(&mut self, to: usize) -> Done<&'static str> {
         let resized = self.gate.resize(to, self.now);
         self.settle();
-        subject::result(&resized)
+        Ok(subject::result(&resized))
     }
 
     fn close(&mut self) {

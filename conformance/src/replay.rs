@@ -5,7 +5,7 @@ use std::fmt;
 use bulklink_core::Event;
 use serde_json::{Map, Value, json};
 
-use crate::subject::{self, Subject};
+use crate::subject::{self, Done, Subject};
 use crate::trace::{Op, Step, Trace};
 use crate::words::{self, Kind};
 
@@ -24,8 +24,16 @@ impl fmt::Display for Difference {
     }
 }
 
+/// Returns all differences. A trace that differs is replayed to its end; one with limits out of
+/// range cannot be begun.
 pub fn replay<S: Subject>(kind: Kind, trace: &Trace) -> Vec<Difference> {
-    let subject = S::new(&trace.config);
+    let subject = match S::new(&trace.config) {
+        Ok(subject) => subject,
+        Err(invalid) => {
+            let (expected, got) = (json!("limits in range"), json!(invalid.to_string()));
+            return vec![Difference { step: 0, what: "limits", expected, got }];
+        }
+    };
     let mut replay = Replay { kind, subject, status: Map::new(), step: 0, differences: vec![] };
     for (number, step) in trace.steps.iter().enumerate() {
         replay.step = number;
@@ -47,7 +55,9 @@ impl<S: Subject> Replay<S> {
     fn run(&mut self, step: &Step) {
         self.subject.pass_time(subject::instant(step.at));
         let elapsed = self.subject.events();
-        self.perform(step);
+        if let Err(why) = self.perform(step) {
+            self.compare("step", json!(format!("{:?}", step.op)), json!(why));
+        }
         let events = self.subject.events();
         self.compare_events("elapsed events", &step.expect.elapsed_events, elapsed);
         self.compare_events("events", &step.expect.events, events);
@@ -55,27 +65,28 @@ impl<S: Subject> Replay<S> {
         self.compare_status(&step.expect.status);
     }
 
-    fn perform(&mut self, step: &Step) {
+    fn perform(&mut self, step: &Step) -> Done {
         match &step.op {
-            Op::Enter(enter) => self.subject.enter(enter, subject::instant(step.at)),
-            Op::Release { id } => self.subject.release(*id),
-            Op::Cancel { id } => self.subject.cancel(*id),
-            Op::ReleaseThenCancel { id, cancel } => self.subject.release_then_cancel(*id, *cancel),
+            Op::Enter(enter) => self.subject.enter(enter, subject::instant(step.at))?,
+            Op::Release { id } => self.subject.release(*id)?,
+            Op::Cancel { id } => self.subject.cancel(*id)?,
+            Op::ReleaseThenCancel { id, cancel } => self.subject.release_then_cancel(*id, *cancel)?,
             Op::Resize { to, result } => {
-                let got = self.subject.resize(*to);
+                let got = self.subject.resize(*to)?;
                 self.compare("result of resize", json!(result), json!(got));
             }
             Op::Close => self.subject.close(),
             Op::CleanupIdle { removed } => {
-                let got = self.subject.cleanup_idle();
+                let got = self.subject.cleanup_idle()?;
                 self.compare("removed by cleanup_idle", json!(removed), json!(got));
             }
             Op::Discard { partition, removed } => {
-                let got = self.subject.discard(partition);
+                let got = self.subject.discard(partition)?;
                 self.compare("removed by discard", json!(removed), json!(got));
             }
             Op::Advance => {}
         }
+        Ok(())
     }
 
     fn compare_events(&mut self, what: &'static str, expected: &[Value], mut events: Vec<Event>) {

@@ -2,20 +2,24 @@
 
 use std::time::Duration;
 
-use bulklink_core::{Event, Instant, Limits, Reason, Rejection, ResizeError, Resized, partitions};
+use bulklink_core::{Event, Instant, Invalid, Limits, Reason, Rejection, ResizeError, Resized, partitions};
 use serde_json::{Map, Value};
 
 use crate::trace::{Config, Enter, Mode};
 use crate::words::Kind;
 
+/// What came of a step, or why it could not be done.
+pub type Done<T = ()> = Result<T, String>;
+
 /// Whatever admits: gates, or the async front over them, one or many.
 pub trait Subject: Sized {
-    fn new(config: &Config) -> Self;
+    /// A subject with these limits, unless they are out of range.
+    fn new(config: &Config) -> Result<Self, Invalid>;
     /// Lets time pass, stopping at every deadline on the way, with all tasks run to idle there.
     fn pass_time(&mut self, to: Instant);
-    fn enter(&mut self, enter: &Enter, now: Instant);
-    fn release(&mut self, id: usize);
-    fn cancel(&mut self, id: usize);
+    fn enter(&mut self, enter: &Enter, now: Instant) -> Done;
+    fn release(&mut self, id: usize) -> Done;
+    fn cancel(&mut self, id: usize) -> Done;
     fn close(&mut self);
     /// The calls whose state changed since the last call, with that state, in the words of the traces.
     fn outcomes(&mut self) -> Vec<(usize, &'static str)>;
@@ -23,22 +27,23 @@ pub trait Subject: Sized {
     fn status(&mut self, kind: Kind) -> Map<String, Value>;
 
     /// The operation `id` ends, and the waiting call that its slot goes to is dropped before it runs.
-    fn release_then_cancel(&mut self, _id: usize, _cancel: usize) {
-        unreachable!("{NO_SUCH_STEP}")
+    /// If one of the two is missing, the other is done.
+    fn release_then_cancel(&mut self, _id: usize, _cancel: usize) -> Done {
+        Err(no_such_step())
     }
 
-    fn resize(&mut self, _to: usize) -> &'static str {
-        unreachable!("{NO_SUCH_STEP}")
+    fn resize(&mut self, _to: usize) -> Done<&'static str> {
+        Err(no_such_step())
     }
 
     /// How many partitions were dropped.
-    fn cleanup_idle(&mut self) -> usize {
-        unreachable!("{NO_SUCH_STEP}")
+    fn cleanup_idle(&mut self) -> Done<usize> {
+        Err(no_such_step())
     }
 
     /// Whether the partition was dropped.
-    fn discard(&mut self, _partition: &str) -> bool {
-        unreachable!("{NO_SUCH_STEP}")
+    fn discard(&mut self, _partition: &str) -> Done<bool> {
+        Err(no_such_step())
     }
 
     /// The events since the last call.
@@ -47,7 +52,21 @@ pub trait Subject: Sized {
     }
 }
 
-const NO_SUCH_STEP: &str = "not a step of this kind of trace";
+fn no_such_step() -> String {
+    "not a step of this kind of trace".to_owned()
+}
+
+pub fn not_running(id: usize) -> String {
+    format!("no such call: {id} does not run")
+}
+
+pub fn not_waiting(id: usize) -> String {
+    format!("no such call: {id} does not wait")
+}
+
+pub fn not_ended(id: usize) -> String {
+    format!("call {id} has not ended")
+}
 
 /// Where the traces' time 0 lies. Some deadlines lie before it.
 const START: Duration = Duration::from_hours(1);

@@ -2,11 +2,11 @@
 
 use bulklink::partitions::OwnedSlot;
 use bulklink::{Partitions, Request};
-use bulklink_core::Instant;
+use bulklink_core::{Instant, Invalid};
 use serde_json::{Map, Value};
 
 use crate::calls::Calls;
-use crate::subject::{self, Subject};
+use crate::subject::{self, Done, Subject};
 use crate::trace::{Config, Enter};
 use crate::words::{self, Kind};
 use crate::world::World;
@@ -17,7 +17,7 @@ pub struct PartitionsFront<W: World> {
 }
 
 impl<W: World> Subject for PartitionsFront<W> {
-    fn new(config: &Config) -> Self {
+    fn new(config: &Config) -> Result<Self, Invalid> {
         let (calls, each, limits) = (Calls::<_, W>::new(), subject::limits(config), subject::partition_limits(config));
         let builder = Partitions::builder_on(calls.world.runtime(), "trace").parallelism(each.capacity);
         let mut builder = builder.waiting_room(each.waiting_room).max_partitions(limits.max_partitions);
@@ -27,26 +27,26 @@ impl<W: World> Subject for PartitionsFront<W> {
         if let Some(timeout) = limits.idle_timeout {
             builder = builder.idle_timeout(timeout);
         }
-        PartitionsFront { calls, partitions: builder.build().expect("the traces' limits are valid") }
+        Ok(PartitionsFront { calls, partitions: builder.build()? })
     }
 
     fn pass_time(&mut self, to: Instant) {
         self.calls.pass_time(to);
     }
 
-    fn enter(&mut self, enter: &Enter, _now: Instant) {
+    fn enter(&mut self, enter: &Enter, _now: Instant) -> Done {
         let request = subject::ask(enter, Request::new(), Request::now, Request::within, |request, deadline| {
             request.before(self.calls.world.instant(deadline))
         });
-        self.calls.enter(enter.id, self.partitions.slot_owned_with(enter.partition.as_str(), request));
+        self.calls.enter(enter.id, || self.partitions.slot_owned_with(enter.partition.as_str(), request))
     }
 
-    fn release(&mut self, id: usize) {
-        self.calls.release(id);
+    fn release(&mut self, id: usize) -> Done {
+        self.calls.release(id)
     }
 
-    fn cancel(&mut self, id: usize) {
-        self.calls.cancel(id);
+    fn cancel(&mut self, id: usize) -> Done {
+        self.calls.cancel(id)
     }
 
     fn close(&mut self) {
@@ -54,14 +54,14 @@ impl<W: World> Subject for PartitionsFront<W> {
         self.calls.act(|| partitions.close());
     }
 
-    fn cleanup_idle(&mut self) -> usize {
+    fn cleanup_idle(&mut self) -> Done<usize> {
         let partitions = &self.partitions;
-        self.calls.act(|| partitions.cleanup_idle())
+        Ok(self.calls.act(|| partitions.cleanup_idle()))
     }
 
-    fn discard(&mut self, partition: &str) -> bool {
+    fn discard(&mut self, partition: &str) -> Done<bool> {
         let partitions = &self.partitions;
-        self.calls.act(|| partitions.discard(partition))
+        Ok(self.calls.act(|| partitions.discard(partition)))
     }
 
     fn outcomes(&mut self) -> Vec<(usize, &'static str)> {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use bulklink_core::Instant;
 use bulklink_core::partitions::{Created, Id, Lease, Partitions, Reason, Rejection};
+use bulklink_core::{Instant, Invalid};
 use serde_json::{Map, Value};
 
 use crate::gate::GateSubject;
-use crate::subject::{self, Subject};
+use crate::subject::{self, Done, Subject};
 use crate::trace::{Config, Enter};
 use crate::words::{self, Kind};
 
@@ -34,7 +34,7 @@ impl PartitionedGates {
     }
 
     fn create(&mut self, key: &str) -> Result<Lease, Rejection> {
-        let gate = GateSubject::new(&self.config);
+        let gate = GateSubject::new(&self.config).expect("the first one had the same limits");
         let created = self.account.create(Partition { key: key.to_owned(), gate });
         let Created { lease, evicted } = created.map_err(|(_, rejection)| rejection)?;
         if let Some((_, evicted)) = evicted {
@@ -45,9 +45,9 @@ impl PartitionedGates {
     }
 
     /// Works with the gate of a partition, and ends the leases of all whose calls have ended by that.
-    fn with_gate(&mut self, id: Id, work: impl FnOnce(&mut GateSubject)) {
+    fn with_gate<T>(&mut self, id: Id, work: impl FnOnce(&mut GateSubject) -> T) -> T {
         let gate = &mut self.account.get_mut(id).gate;
-        work(gate);
+        let done = work(gate);
         for (call, outcome) in gate.outcomes() {
             self.changed.push((call, outcome));
             if !["queued", "admitted"].contains(&outcome) {
@@ -55,11 +55,12 @@ impl PartitionedGates {
                 self.account.end(lease, self.now);
             }
         }
+        done
     }
 
-    fn with_gate_of(&mut self, call: usize, work: impl FnOnce(&mut GateSubject)) {
-        let id = self.leases[&call].id();
-        self.with_gate(id, work);
+    /// The gate that the call has entered, and has not left.
+    fn gate_of(&self, call: usize) -> Option<Id> {
+        self.leases.get(&call).map(Lease::id)
     }
 
     /// The partition in which somebody is late next, and when.
@@ -70,10 +71,11 @@ impl PartitionedGates {
 }
 
 impl Subject for PartitionedGates {
-    fn new(config: &Config) -> Self {
-        let account = Partitions::new(subject::partition_limits(config)).expect("the traces' limits are valid");
+    fn new(config: &Config) -> Result<Self, Invalid> {
+        GateSubject::new(config)?;
+        let account = Partitions::new(subject::partition_limits(config))?;
         let (ids, leases, now) = (BTreeMap::new(), BTreeMap::new(), subject::instant(0));
-        PartitionedGates { config: config.clone(), account, ids, leases, now, changed: vec![] }
+        Ok(PartitionedGates { config: config.clone(), account, ids, leases, now, changed: vec![] })
     }
 
     fn pass_time(&mut self, to: Instant) {
@@ -87,26 +89,32 @@ impl Subject for PartitionedGates {
         }
     }
 
-    fn enter(&mut self, enter: &Enter, now: Instant) {
+    fn enter(&mut self, enter: &Enter, now: Instant) -> Done {
+        if self.leases.contains_key(&enter.id) {
+            return Err(subject::not_ended(enter.id));
+        }
         match self.lease(&enter.partition) {
             Ok(lease) => {
                 let id = lease.id();
                 self.leases.insert(enter.id, lease);
-                self.with_gate(id, |gate| gate.enter(enter, now));
+                self.with_gate(id, |gate| gate.enter(enter, now))
             }
             Err(rejection) => {
                 self.account.count(&rejection);
                 self.changed.push((enter.id, outcome(rejection.reason())));
+                Ok(())
             }
         }
     }
 
-    fn release(&mut self, id: usize) {
-        self.with_gate_of(id, |gate| gate.release(id));
+    fn release(&mut self, id: usize) -> Done {
+        let gate = self.gate_of(id).ok_or_else(|| subject::not_running(id))?;
+        self.with_gate(gate, |gate| gate.release(id))
     }
 
-    fn cancel(&mut self, id: usize) {
-        self.with_gate_of(id, |gate| gate.cancel(id));
+    fn cancel(&mut self, id: usize) -> Done {
+        let gate = self.gate_of(id).ok_or_else(|| subject::not_waiting(id))?;
+        self.with_gate(gate, |gate| gate.cancel(id))
     }
 
     fn close(&mut self) {
@@ -116,17 +124,17 @@ impl Subject for PartitionedGates {
         }
     }
 
-    fn cleanup_idle(&mut self) -> usize {
+    fn cleanup_idle(&mut self) -> Done<usize> {
         let before = self.ids.len();
         while let Some((_, gone)) = self.account.cleanup_idle(self.now) {
             self.ids.remove(&gone.key);
         }
-        before - self.ids.len()
+        Ok(before - self.ids.len())
     }
 
-    fn discard(&mut self, partition: &str) -> bool {
+    fn discard(&mut self, partition: &str) -> Done<bool> {
         let discarded = self.ids.get(partition).and_then(|&id| self.account.discard(id));
-        discarded.map(|gone| self.ids.remove(&gone.key)).is_some()
+        Ok(discarded.map(|gone| self.ids.remove(&gone.key)).is_some())
     }
 
     fn outcomes(&mut self) -> Vec<(usize, &'static str)> {
