@@ -97,6 +97,15 @@ impl Word {
         Some((after, Grant::BY_WORD))
     }
 
+    /// How many admissions the word has counted, if it offers a unit and could count no more: the gate has to be
+    /// asked then, for no other reason. Otherwise nothing.
+    #[inline]
+    #[must_use]
+    pub fn counted_if_full(self) -> u32 {
+        let is_full = !self.is_held() && self.offered() > 0 && self.acquire().is_none();
+        if is_full { self.admitted() as u32 } else { 0 }
+    }
+
     /// What the end of an operation that was [admitted by a word](Grant::is_by_word) adds to the bits of whatever word it meets:
     /// that takes no look at it first. One that the gate admitted looks first, and adds only to a word that is not held.
     pub const RELEASE: u64 = ONE_OFFERED - 1;

@@ -1,9 +1,11 @@
 //! Tokio's instants as the gate counts them.
 
 use std::sync::OnceLock;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bulklink::{Clock, Instant};
+use tokio::task::coop::poll_proceed;
 
 use crate::Tokio;
 
@@ -28,6 +30,26 @@ impl Clock for Tokio {
             Some(after) => ANCHOR.saturating_add(after),
             None => ANCHOR.saturating_sub(anchor().duration_since(at)),
         }
+    }
+
+    /// Takes part in tokio's budget, of which a task has 128 units for each time it is polled. No more than
+    /// half of them are counted at a time, so that a task that has just yielded gets on.
+    fn cooperate<T>(
+        &self,
+        context: &mut Context<'_>,
+        operations: u32,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        const HALF: u32 = 64;
+        for _ in 1..operations.min(HALF) {
+            ready!(poll_proceed(context)).made_progress();
+        }
+        let proceeds = ready!(poll_proceed(context));
+        let polled = poll(context);
+        if polled.is_ready() {
+            proceeds.made_progress();
+        }
+        polled
     }
 }
 

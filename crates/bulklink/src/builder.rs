@@ -115,8 +115,8 @@ pub(crate) struct Plan<R> {
 impl<R: Clock + Clone + Send + Sync + 'static> Plan<R> {
     /// A bulkhead that nobody uses yet.
     pub(crate) fn make(&self) -> Arc<Shared> {
-        let clock = self.runtime.clone();
-        Shared::new(self.gate(), Arc::clone(&self.identity), self.capacity_field, move || clock.now())
+        let runtime = Arc::new(self.runtime.clone());
+        Shared::new(self.gate(), Arc::clone(&self.identity), self.capacity_field, runtime)
     }
 
     pub(crate) fn gate(&self) -> Gate<Waker> {

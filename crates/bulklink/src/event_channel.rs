@@ -12,6 +12,7 @@ use bulklink_core::Invalid;
 use futures_core::Stream;
 
 use crate::foreign::{contain, discard};
+use crate::runtime::Lent;
 use crate::shared::Shared;
 use crate::sync::Lock;
 use crate::{Event, EventHandler, Handle};
@@ -51,6 +52,7 @@ pub enum TryRecvError {
 
 struct Channel {
     capacity: usize,
+    runtime: Arc<dyn Lent>,
     state: Lock<State>,
 }
 
@@ -71,7 +73,8 @@ impl EventReceiver {
             let invalid = Invalid::new("capacity", capacity, "must be at least 1");
             return Err(invalid.of(format_args!("event channel of bulkhead {}", bulkhead.label())));
         }
-        let channel = Arc::new(Channel { capacity, state: Lock::new(State::default()) });
+        let runtime = Arc::clone(&bulkhead.shared.runtime);
+        let channel = Arc::new(Channel { capacity, runtime, state: Lock::new(State::default()) });
         let sender = Sender(Arc::clone(&channel));
         let handler: EventHandler = Arc::new(move |event: &Event| sender.send(event));
         bulkhead.add_event_handler(&handler);
@@ -83,6 +86,11 @@ impl EventReceiver {
     /// # Cancel safety
     ///
     /// Dropping the future loses no event.
+    ///
+    /// # Cooperation
+    ///
+    /// On tokio an event that is received counts in the task's budget: a loop that always finds one yields to
+    /// other tasks.
     pub async fn recv(&mut self) -> Option<Event> {
         poll_fn(|context| self.channel.poll(context)).await
     }
@@ -118,8 +126,14 @@ impl Stream for EventReceiver {
 }
 
 impl Channel {
+    fn poll(&self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        let mut received = None;
+        let mut poll = |context: &mut Context<'_>| self.poll_now(context).map(|event| received = event);
+        self.runtime.cooperate(context, &mut poll).map(|()| received)
+    }
+
     /// To look and to leave the waker are one step under the lock, so no event comes in between.
-    fn poll(&self, context: &Context<'_>) -> Poll<Option<Event>> {
+    fn poll_now(&self, context: &Context<'_>) -> Poll<Option<Event>> {
         let looked = self.state.with(|state| match state.take() {
             Poll::Pending if !state.is_watched_by(context.waker()) => None,
             poll => Some(poll),

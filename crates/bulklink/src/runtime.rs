@@ -6,6 +6,7 @@ use core::fmt;
 use core::future::Future;
 #[cfg(feature = "std")]
 use core::pin::Pin;
+use core::task::{Context, Poll};
 
 use bulklink_core::Instant;
 
@@ -27,12 +28,44 @@ pub trait Clock {
     /// The same point in time, as [`now`](Clock::now) counts.
     fn instant(&self, at: Self::Instant) -> Instant;
 
+    /// Polls a call or a receiver as a part of the runtime's cooperative scheduling: `poll` may complete each
+    /// time, many times in a row. A runtime that bounds what a task does in one go counts what completes, as
+    /// so many `operations`; where the bound is reached, it does not poll, and returns `Pending` with the task
+    /// woken. Just polls unless overridden, and never counts what is pending.
+    fn cooperate<T>(
+        &self,
+        context: &mut Context<'_>,
+        operations: u32,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        let _ = operations;
+        poll(context)
+    }
+
     /// A timer for a thread that is [blocked](crate::blocking) until `deadline`, on a clock that does not pass by itself. `None`
     /// unless overridden: where the clock passes as the machine's does, the thread wakes itself.
     #[cfg(feature = "std")]
     fn blocking_sleep_until(&self, deadline: Instant) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
         let _ = deadline;
         None
+    }
+}
+
+/// What a bulkhead keeps of its runtime, whatever that is.
+pub(crate) trait Lent: Send + Sync {
+    fn now(&self) -> Instant;
+
+    /// As [`Clock::cooperate`], of one operation.
+    fn cooperate(&self, context: &mut Context<'_>, poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<()>) -> Poll<()>;
+}
+
+impl<C: Clock + Send + Sync> Lent for C {
+    fn now(&self) -> Instant {
+        Clock::now(self)
+    }
+
+    fn cooperate(&self, context: &mut Context<'_>, poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<()>) -> Poll<()> {
+        Clock::cooperate(self, context, 1, poll)
     }
 }
 

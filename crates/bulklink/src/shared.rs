@@ -3,7 +3,6 @@
 #[cfg(all(test, feature = "std", target_has_atomic = "64", not(any(bulklink_loom, bulklink_lock_only))))]
 mod tests;
 
-use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use core::num::NonZeroU64;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -12,14 +11,15 @@ use core::task::Waker;
 
 use bulklink_core::{Decision, Figures, Gate, Grant, Instant, Invalid, Limits, Request, Ticket};
 
-use crate::Rejection;
 use crate::driver::Drivers;
 use crate::event::Handlers;
 use crate::fast::FastPath;
 use crate::foreign::discard;
 use crate::outputs::{Displaced, Observers};
 use crate::rejection::Identity;
+use crate::runtime::Lent;
 use crate::sync::Lock;
+use crate::{Clock, Rejection};
 
 pub struct Shared {
     fast: FastPath,
@@ -33,7 +33,7 @@ pub struct Shared {
     times_waits: bool,
     limits_waits: bool,
     pub(crate) has_drivers: AtomicBool,
-    clock: Box<dyn Fn() -> Instant + Send + Sync>,
+    pub(crate) runtime: Arc<dyn Lent>,
 }
 
 /// No panic can interrupt a change half-way: foreign code never runs inside one.
@@ -73,12 +73,27 @@ enum Refused {
     Impossible(Invalid, Figures),
 }
 
+/// The clock of a gate in which no call ever waits.
+struct NoTime;
+
+impl Clock for NoTime {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        Instant::EPOCH
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
 impl Shared {
     pub(crate) fn new(
         gate: Gate<Waker>,
         identity: Arc<Identity>,
         capacity_field: &'static str,
-        clock: impl Fn() -> Instant + Send + Sync + 'static,
+        runtime: Arc<dyn Lent>,
     ) -> Arc<Self> {
         let limits_waits = gate.limits().wait_limit.is_some();
         let shared = Arc::new_cyclic(|this| Shared {
@@ -90,7 +105,7 @@ impl Shared {
             has_drivers: AtomicBool::new(false),
             state: Lock::new(State { gate, observers: Observers::default(), drivers: Drivers::default() }),
             this: this.clone(),
-            clock: Box::new(clock),
+            runtime,
         });
         shared.look(|_| ());
         shared
@@ -100,7 +115,7 @@ impl Shared {
     pub(crate) fn for_the_end(label: Arc<str>) -> Arc<Self> {
         let gate = Gate::new(Limits { capacity: 1, waiting_room: 0, wait_limit: None }).expect("sound limits");
         let identity = Arc::new(Identity::new(label, gate.figures()));
-        Shared::new(gate, identity, "capacity", || Instant::EPOCH)
+        Shared::new(gate, identity, "capacity", Arc::new(NoTime))
     }
 
     /// The bulkhead's name.
@@ -109,7 +124,7 @@ impl Shared {
     }
 
     pub(crate) fn now(&self) -> Instant {
-        (self.clock)()
+        self.runtime.now()
     }
 
     /// Gives the gate an input, and does all that follows from it before it returns. An input that lets others in brings the
@@ -178,6 +193,12 @@ impl Shared {
     #[inline]
     pub(crate) fn acquire(&self) -> Option<Grant> {
         self.fast.acquire()
+    }
+
+    /// How many operations a call stands for that takes more than a look: where the word is full, for all that
+    /// it has counted. So a loop of calls that are always admitted without the gate yields too, now and then.
+    pub(crate) fn operations(&self) -> u32 {
+        self.fast.peek().counted_if_full().max(1)
     }
 
     /// Asks for admission, where that takes more than a look; if it means to wait, `waker` is told when the wait is over.

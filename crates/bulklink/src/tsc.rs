@@ -1,13 +1,14 @@
 //! The processor's counter as the clock of a bulkhead, with everything else taken from another runtime.
 
 use core::future::Future;
+use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::OnceLock;
 use std::time::Instant as Std;
 
 use bulklink_core::Instant;
 
-use crate::{Clock, Spawn, SpawnBlocking, SpawnError, Timer};
+use crate::{Clock, Home, Runtime, Spawn, SpawnBlocking, SpawnError, Timer, TimerError};
 
 /// A runtime like `R`, but with a clock that costs less to read.
 ///
@@ -95,14 +96,28 @@ impl<R: Clock> Clock for Tsc<R> {
         let (here, there) = self.present();
         moved(self.0.instant(at), there, here)
     }
+
+    fn cooperate<T>(
+        &self,
+        context: &mut Context<'_>,
+        operations: u32,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        self.0.cooperate(context, operations, poll)
+    }
 }
 
-impl<R: Timer> Timer for Tsc<R> {
+impl<R: Runtime> Timer for Tsc<R> {
     type Sleep = R::Sleep;
 
     fn sleep_until(&self, deadline: Instant) -> R::Sleep {
         let (here, there) = self.present();
         self.0.sleep_until(moved(deadline, here, there))
+    }
+
+    /// There is no home, but there may be no timer either.
+    fn home(&self) -> Result<Option<Home<Self>>, TimerError> {
+        self.0.home().map(|_| None)
     }
 }
 

@@ -94,7 +94,11 @@ impl<S: Deref<Target = Shared>, R: Runtime> PollHold for Waiting<S, R> {
 impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
     fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
         let mut aside = Aside::default();
-        let grant = ready!(self.poll_gate(context, &mut aside));
+        let Waiting { runtime, live } = self;
+        let waiting = live.as_mut().expect("polled again after it had completed");
+        let operations = waiting.shared.operations();
+        let poll = |context: &mut Context<'_>| waiting.poll_gate(runtime, context, &mut aside);
+        let grant = ready!(runtime.cooperate(context, operations, poll));
         let Live { shared, state } = self.live.take().expect("polled just now");
         // The rest of the wait is dropped last: a timer is foreign, and the grant is safe by then.
         if let Some(grant) = grant {
@@ -105,12 +109,18 @@ impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
         drop(state);
         Poll::Ready(Err(aside.rejection.expect("not granted")))
     }
+}
 
+impl<S: Deref<Target = Shared>, T: Future<Output = ()>> Live<S, T> {
     /// A grant, or none where there is a rejection. Those are large and rare, and take a way of their own.
     #[inline(never)]
-    fn poll_gate(&mut self, context: &mut Context<'_>, aside: &mut Aside) -> Poll<Option<Grant>> {
-        let Waiting { runtime, live } = self;
-        let Live { shared, state } = live.as_mut().expect("polled again after it had completed");
+    fn poll_gate<R: Runtime<Sleep = T>>(
+        &mut self,
+        runtime: &R,
+        context: &mut Context<'_>,
+        aside: &mut Aside,
+    ) -> Poll<Option<Grant>> {
+        let Live { shared, state } = self;
         let unpacked;
         let request = match state {
             State::AskingPlainly => const { &Request::new() },

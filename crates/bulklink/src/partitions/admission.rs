@@ -305,7 +305,7 @@ where
                 let leased = Leased::new(shared, lessor, lease);
                 Entering::Entered(Waiting::new(leased, runtime.clone(), request))
             }
-            Err(rejection) => Entering::Refused { lessor, rejection: Some(rejection) },
+            Err(rejection) => Entering::Refused { lessor, runtime: runtime.clone(), rejection: Some(rejection) },
         }
     }
 

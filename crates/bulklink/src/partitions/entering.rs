@@ -17,10 +17,14 @@ pub(super) enum Entering<L: Deref<Target = dyn Lessor>, R: Timer> {
     Entered(Waiting<Leased<L>, R>),
     Refused {
         lessor: L,
+        runtime: R,
         /// Gone when it has been told.
         rejection: Option<Rejection>,
     },
 }
+
+/// Nothing in it is pinned but what is behind a box.
+impl<L: Deref<Target = dyn Lessor>, R: Timer> Unpin for Entering<L, R> {}
 
 impl<L: Deref<Target = dyn Lessor>, R: Runtime> PollHold for Entering<L, R> {
     type Hold = Hold<Leased<L>>;
@@ -29,11 +33,11 @@ impl<L: Deref<Target = dyn Lessor>, R: Runtime> PollHold for Entering<L, R> {
     fn poll_hold(&mut self, context: &mut Context<'_>) -> Poll<Result<Self::Hold, Rejection>> {
         match self {
             Entering::Entered(waiting) => waiting.poll_hold(context),
-            Entering::Refused { lessor, rejection } => {
+            Entering::Refused { lessor, runtime, rejection } => runtime.cooperate(context, 1, |_| {
                 let rejection = rejection.take().expect("polled again after it had completed");
                 lessor.count(&rejection);
                 Poll::Ready(Err(rejection))
-            }
+            }),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Operations that are handed over to the runtime.
 
-mod begin;
 mod by_hand;
 mod cancelling;
 mod closures;

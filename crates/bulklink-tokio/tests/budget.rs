@@ -1,0 +1,129 @@
+//! Tokio's cooperative budget: a task that never has to wait here lets other tasks run all the same.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use bulklink_tokio::{Bulkhead, EventHandler, Partitions, Reason, Request};
+use tokio::sync::oneshot;
+use tokio::task::yield_now;
+
+fn bulkhead(parallelism: usize) -> Bulkhead {
+    Bulkhead::builder("busy").parallelism(parallelism).waiting_room(9).build().expect("valid")
+}
+
+/// Only a test that fails goes round so often.
+const ROUNDS: usize = 2_000_000;
+
+/// How often a loop went round before another task of the same thread had run ten times.
+async fn rounds_beside_another<T>(mut round: impl AsyncFnMut() -> T) -> usize {
+    let (ran, mut has_run) = oneshot::channel();
+    let other = tokio::spawn(async move {
+        for _ in 0..10 {
+            yield_now().await;
+        }
+        ran.send(()).expect("the loop goes on");
+    });
+    let mut rounds = 0;
+    while has_run.try_recv().is_err() && rounds < ROUNDS {
+        rounds += 1;
+        round().await;
+    }
+    other.abort();
+    rounds
+}
+
+#[tokio::test]
+async fn a_loop_that_is_always_rejected_lets_others_run() {
+    let full = bulkhead(1);
+    let _running = full.try_slot().expect("free");
+    let rounds = rounds_beside_another(async || {
+        let rejection = full.slot_with(Request::new().now()).await.expect_err("full");
+        assert_eq!(rejection.reason(), Reason::Saturated);
+    });
+    assert!(rounds.await < 10_000);
+    let closed = bulkhead(1);
+    closed.close();
+    assert!(rounds_beside_another(async || closed.execute(async {}).await.expect_err("closed")).await < 10_000);
+    let tenants: Partitions<u8> = Partitions::builder("busy").parallelism(1).max_partitions(1).build().expect("valid");
+    let _running = tenants.try_slot(&1).expect("free");
+    assert!(rounds_beside_another(async || tenants.slot(&2).await.expect_err("as many as may be")).await < 10_000);
+}
+
+#[tokio::test]
+async fn a_loop_that_always_gets_a_slot_lets_others_run_now_and_then() {
+    let free = bulkhead(10);
+    let rounds = rounds_beside_another(async || drop(free.slot().await.expect("free"))).await;
+    assert!(rounds < 200_000, "{rounds}");
+    let observed = bulkhead(10);
+    let handler: EventHandler = Arc::new(|_| ());
+    observed.add_event_handler(&handler);
+    let rounds = rounds_beside_another(async || drop(observed.slot_owned().await.expect("free"))).await;
+    assert!(rounds < 10_000, "through the gate each time: {rounds}");
+}
+
+#[tokio::test]
+async fn a_loop_that_always_receives_an_event_lets_others_run() {
+    let bulkhead = bulkhead(1);
+    let mut events = bulkhead.subscribe(usize::MAX).expect("valid");
+    for _ in 0..1_000 {
+        drop(bulkhead.try_slot());
+    }
+    let rounds = rounds_beside_another(async || {
+        drop(bulkhead.try_slot());
+        events.recv().await.expect("one more")
+    });
+    assert!(rounds.await < 10_000);
+    assert_eq!(events.dropped(), 0);
+}
+
+/// What is pending costs no budget: however many calls a task polls at once, each comes to its turn.
+#[tokio::test]
+async fn a_task_that_polls_thousands_of_calls_gets_all_of_them_into_the_queue() {
+    const CALLS: usize = 3_000;
+    let bulkhead = Bulkhead::builder("many").parallelism(1).waiting_room(CALLS).build().expect("valid");
+    let mut running = Some(bulkhead.try_slot_owned().expect("free"));
+    let mut calls: Vec<_> = (0..CALLS).map(|_| Some(Box::pin(bulkhead.slot_owned()))).collect();
+    let mut admitted = 0;
+    std::future::poll_fn(|context| {
+        for place in &mut calls {
+            let Some(call) = place else { continue };
+            if let std::task::Poll::Ready(slot) = call.as_mut().poll(context) {
+                running = Some(slot.expect("its turn"));
+                admitted += 1;
+                *place = None;
+            }
+        }
+        if bulkhead.status().waiting > 0 || running.is_some() {
+            running = None;
+        }
+        if admitted == CALLS { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+    assert_eq!(bulkhead.status().totals.queued, CALLS as u64);
+}
+
+/// Timers of others ring while a loop goes on.
+#[tokio::test]
+async fn a_timer_ticks_beside_a_loop_that_always_gets_a_slot() {
+    let ticks = Arc::new(AtomicUsize::new(0));
+    let ticking = tokio::spawn({
+        let ticks = Arc::clone(&ticks);
+        async move {
+            let mut interval = tokio::time::interval(Duration::from_millis(5));
+            loop {
+                interval.tick().await;
+                ticks.fetch_add(1, Relaxed);
+            }
+        }
+    });
+    let free = bulkhead(10);
+    let mut rounds = 0;
+    while ticks.load(Relaxed) < 10 && rounds < ROUNDS {
+        rounds += 1;
+        drop(free.slot().await.expect("free"));
+    }
+    assert!(ticks.load(Relaxed) >= 10, "{} ticks in {rounds} rounds", ticks.load(Relaxed));
+    ticking.abort();
+}
