@@ -89,9 +89,8 @@ impl<S: Subject> Replay<S> {
         Ok(())
     }
 
-    fn compare_events(&mut self, what: &'static str, expected: &[Value], mut events: Vec<Event>) {
-        words::normalise(self.kind, &mut events);
-        let got = events.iter().map(|event| words::event(self.kind, event)).collect();
+    fn compare_events(&mut self, what: &'static str, expected: &[Value], events: Vec<Event>) {
+        let got = words::normalised(self.kind, events);
         self.compare(what, Value::Array(expected.to_vec()), Value::Array(got));
     }
 

@@ -18,41 +18,45 @@ pub enum Kind {
 /// - The reference stamps `released` and `abandoned` with the figures after the hand-over that follows from them; ours carry
 ///   those right after their own transition, so that an observer can follow every step.
 /// - The reference leaves `affected_waiters` of a weighted `resized` at 0; ours is the number let in, as for plain ones.
-pub fn normalise(kind: Kind, events: &mut [Event]) {
+pub fn normalised(kind: Kind, mut events: Vec<Event>) -> Vec<Value> {
     for place in 0..events.len() {
-        match events[place].kind {
-            EventKind::Released | EventKind::Abandoned => {
-                let followers = events[place + 1..].iter();
-                let handed_over = followers.take_while(|event| event.kind == EventKind::Admitted).last();
-                events[place].figures = handed_over.unwrap_or(&events[place]).figures;
-            }
-            EventKind::Resized if kind == Kind::Weighted => events[place].affected_waiters = 0,
-            _ => {}
+        if matches!(events[place].kind, EventKind::Released | EventKind::Abandoned) {
+            let followers = events[place + 1..].iter();
+            let handed_over = followers.take_while(|event| event.kind == EventKind::Admitted).last();
+            events[place].figures = handed_over.unwrap_or(&events[place]).figures;
         }
     }
+    let in_words = |normal: &Event| {
+        let mut words = event(kind, normal);
+        if (kind, normal.kind) == (Kind::Weighted, EventKind::Resized) {
+            words["affected_waiters"] = json!(0);
+        }
+        words
+    };
+    events.iter().map(in_words).collect()
 }
 
-pub fn event(kind: Kind, event: &Event) -> Value {
+fn event(kind: Kind, event: &Event) -> Value {
     let mut words = json!({
         "kind": event_kind(event.kind),
         "in_flight": event.figures.in_flight(),
         "waiting": event.figures.waiting(),
-        "from_queue": event.from_queue,
+        "from_queue": event.from_queue(),
         "waited_ms": event.waited().map(millis),
         "is_closed": event.is_closed,
-        "affected_waiters": event.affected_waiters,
+        "affected_waiters": event.affected_waiters(),
     });
     let capacity = event.figures.capacity();
     match kind {
         Kind::Plain | Kind::Partitioned => {
             words["parallelism"] = json!(capacity);
-            words["previous_parallelism"] = json!(event.previous_capacity);
+            words["previous_parallelism"] = json!(event.previous_capacity());
         }
         Kind::Weighted => {
             words["capacity"] = json!(capacity);
-            words["previous_capacity"] = json!(event.previous_capacity);
+            words["previous_capacity"] = json!(event.previous_capacity());
             words["used"] = json!(event.figures.in_use());
-            words["cost"] = json!(event.cost);
+            words["cost"] = json!(event.cost());
         }
     }
     words

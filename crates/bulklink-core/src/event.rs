@@ -45,34 +45,6 @@ pub struct Event {
     pub figures: Figures,
     /// Whether the gate was closed by then.
     pub is_closed: bool,
-    /// Whether it concerns a request that was in the queue.
-    pub from_queue: bool,
-    /// The cost of the request or operation, where it concerns one.
-    pub cost: Option<usize>,
-    /// [`waited`](Event::waited) in nanoseconds.
-    pub waited_nanos: Option<u64>,
-    /// Waiters let in by a resize, or turned away by a close.
-    pub affected_waiters: usize,
-    /// The capacity before, for [`Resized`](EventKind::Resized).
-    pub previous_capacity: Option<usize>,
-}
-
-impl Event {
-    /// How long the request had waited, where it had; zero for one that expired before the queue.
-    ///
-    /// For [`Cancelled`](EventKind::Cancelled), counted up to the latest instant that the gate was told.
-    #[must_use]
-    pub fn waited(&self) -> Option<Duration> {
-        self.waited_nanos.map(Duration::from_nanos)
-    }
-}
-
-/// An event as it is recorded: what cannot be told from the rest, to be made an [`Event`] when it is pulled.
-#[derive(Debug)]
-pub(crate) struct Note {
-    pub(crate) kind: EventKind,
-    pub(crate) is_closed: bool,
-    pub(crate) figures: Figures,
     /// The cost of the request or operation; for a resize, the capacity before.
     pub(crate) units: usize,
     /// How long a request that was in the queue had waited.
@@ -81,42 +53,52 @@ pub(crate) struct Note {
     pub(crate) admitted: u32,
 }
 
-impl Note {
-    #[inline]
-    fn event(&self, number: u64) -> Event {
-        let Note { kind, is_closed, figures, units, waited_nanos, admitted } = *self;
-        let has_cost = !matches!(kind, EventKind::Closed | EventKind::Drained | EventKind::Resized);
-        Event {
-            number,
-            kind,
-            figures,
-            is_closed,
-            from_queue: waited_nanos.is_some() || kind == EventKind::Queued,
-            cost: has_cost.then_some(units),
-            waited_nanos: waited_nanos.or((kind == EventKind::Expired).then_some(0)),
-            affected_waiters: if kind == EventKind::Closed { figures.waiting } else { admitted } as usize,
-            previous_capacity: (kind == EventKind::Resized).then_some(units),
-        }
+impl Event {
+    /// Whether it concerns a request that was in the queue.
+    #[must_use]
+    pub fn from_queue(&self) -> bool {
+        self.waited_nanos.is_some() || self.kind == EventKind::Queued
+    }
+
+    /// The cost of the request or operation, where it concerns one.
+    #[must_use]
+    pub fn cost(&self) -> Option<usize> {
+        let has_cost = !matches!(self.kind, EventKind::Closed | EventKind::Drained | EventKind::Resized);
+        has_cost.then_some(self.units)
+    }
+
+    /// How long the request had waited, where it had; zero for one that expired before the queue.
+    ///
+    /// For [`Cancelled`](EventKind::Cancelled), counted up to the instant that the gate was told last.
+    #[must_use]
+    pub fn waited(&self) -> Option<Duration> {
+        let before_queue = (self.kind == EventKind::Expired).then_some(0);
+        self.waited_nanos.or(before_queue).map(Duration::from_nanos)
+    }
+
+    /// Waiters let in by a resize, or rejected by a close.
+    #[must_use]
+    pub fn affected_waiters(&self) -> usize {
+        (if self.kind == EventKind::Closed { self.figures.waiting } else { self.admitted }) as usize
+    }
+
+    /// The capacity before, for [`Resized`](EventKind::Resized).
+    #[must_use]
+    pub fn previous_capacity(&self) -> Option<usize> {
+        (self.kind == EventKind::Resized).then_some(self.units)
     }
 }
 
-/// The events not yet pulled. Empty unless somebody observes.
+/// The events not yet pulled. None is recorded unless the gate is observed.
 #[derive(Debug)]
 pub(crate) struct EventLog {
     pub(crate) observed: bool,
-    pulled: u64,
-    pub(crate) pending: Fifo<Note>,
+    pub(crate) recorded: u64,
+    pub(crate) pending: Fifo<Event>,
 }
 
 impl EventLog {
     pub(crate) const fn new() -> Self {
-        EventLog { observed: false, pulled: 0, pending: Fifo::new() }
-    }
-
-    #[cfg_attr(target_pointer_width = "64", inline)]
-    pub(crate) fn pop(&mut self) -> Option<Event> {
-        let note = self.pending.pop()?;
-        self.pulled += 1;
-        Some(note.event(self.pulled))
+        EventLog { observed: false, recorded: 0, pending: Fifo::new() }
     }
 }

@@ -30,17 +30,23 @@ impl<T> Fifo<T> {
         self.incoming.push(item);
     }
 
-    #[inline(never)]
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub(crate) fn pop(&mut self) -> Option<T> {
         self.len = self.len.saturating_sub(1);
         if self.outgoing.is_empty() {
             if self.incoming.len() < 2 {
                 return self.incoming.pop();
             }
-            mem::swap(&mut self.incoming, &mut self.outgoing);
-            self.outgoing.reverse();
+            self.turn_round();
         }
         self.outgoing.pop()
+    }
+
+    #[cfg_attr(target_pointer_width = "64", cold)]
+    fn turn_round(&mut self) {
+        mem::swap(&mut self.incoming, &mut self.outgoing);
+        self.outgoing.reverse();
     }
 
     /// Those that came since the last were turned round, in order. While nothing is popped, each keeps its position.

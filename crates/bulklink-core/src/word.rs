@@ -97,13 +97,16 @@ impl Word {
         Some((after, Grant::BY_WORD))
     }
 
-    /// How many admissions the word has counted, if it offers a unit and could count no more: the gate has to be
-    /// asked then, for no other reason. Otherwise nothing.
+    /// The most admissions that a word counts.
+    #[expect(clippy::cast_possible_truncation, reason = "a few bits")]
+    pub const MAX_ADMITTED: u32 = COUNTS as u32;
+
+    /// Whether the word has counted as many admissions as it can: then the gate has to be asked, though the word
+    /// may offer a unit.
     #[inline]
     #[must_use]
-    pub fn counted_if_full(self) -> u32 {
-        let is_full = !self.is_held() && self.offered() > 0 && self.acquire().is_none();
-        if is_full { self.admitted() as u32 } else { 0 }
+    pub const fn is_full(self) -> bool {
+        self.0 & (HELD | COUNTS << ADMITTED) == COUNTS << ADMITTED
     }
 
     /// What the end of an operation that was [admitted by a word](Grant::is_by_word) adds to the bits of whatever word it meets:

@@ -2,24 +2,69 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 use core::ops::Deref;
 
 use bulklink_core::Instant;
 
+use crate::runtime::Lent;
+
 /// One transition of a bulkhead, with the figures right after it. Metadata only, never arguments or results.
 ///
 /// It dereferences to the gate's own event, which has the kind, the figures and the number.
-#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
     /// The bulkhead's name.
     pub label: Arc<str>,
-    /// When it was delivered, by the bulkhead's clock. Its epoch is the clock's own: what means something is
-    /// the difference between two, by [`saturating_since`](Instant::saturating_since).
-    pub at: Instant,
     /// What happened.
     pub event: bulklink_core::Event,
+    time: Time,
 }
+
+/// When an event was delivered.
+enum Time {
+    /// It is being delivered: a handler that wants the time reads this clock, and others pay nothing for it.
+    Now(Arc<dyn Lent>),
+    At(Instant),
+}
+
+impl Event {
+    pub(crate) fn new(label: Arc<str>, event: bulklink_core::Event, clock: Arc<dyn Lent>) -> Self {
+        Event { label, event, time: Time::Now(clock) }
+    }
+
+    /// When it was delivered, by the bulkhead's clock: read from that at each call by a handler, and fixed in a
+    /// clone, which is what a channel receives. The clock's epoch is its own: what means something is the
+    /// difference between two instants, by [`saturating_since`](Instant::saturating_since).
+    #[must_use]
+    pub fn at(&self) -> Instant {
+        match &self.time {
+            Time::Now(clock) => clock.now(),
+            Time::At(at) => *at,
+        }
+    }
+}
+
+impl Clone for Event {
+    fn clone(&self) -> Self {
+        Event { label: Arc::clone(&self.label), event: self.event, time: Time::At(self.at()) }
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Event { label, event, time: _ }, at) = (self, self.at());
+        f.debug_struct("Event").field("label", label).field("at", &at).field("event", event).finish()
+    }
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Event) -> bool {
+        self.label == other.label && self.event == other.event && self.at() == other.at()
+    }
+}
+
+impl Eq for Event {}
 
 impl Deref for Event {
     type Target = bulklink_core::Event;

@@ -10,10 +10,10 @@ use alloc::vec::Vec;
 use core::mem;
 use core::task::Waker;
 
-use bulklink_core::{Gate, Instant};
+use bulklink_core::Gate;
 
 use crate::event::{Event, Handlers};
-use crate::foreign::{attempt, contain, discard};
+use crate::foreign::{contain, discard};
 use crate::shared::{Shared, State};
 
 /// How many wakers are taken at a time, which bounds how long the lock is held. Two under loom, where
@@ -77,7 +77,7 @@ impl Shared {
         }
         let has_event = match &mut observers.courier {
             Some(courier) => gate.poll_event().map(|event| courier.event.event = event).is_some(),
-            None => observers.take_first_event(gate, self.label()),
+            None => observers.take_first_event(gate, self),
         };
         if !has_event {
             return Rest::Nothing;
@@ -140,13 +140,13 @@ impl Observers {
 
     /// Makes a courier for the first event since the handlers changed, if there is one.
     #[cold]
-    fn take_first_event(&mut self, gate: &mut Gate<Waker>, label: &Arc<str>) -> bool {
+    fn take_first_event(&mut self, gate: &mut Gate<Waker>, shared: &Shared) -> bool {
         if self.handlers.is_empty() {
             // The last handler was removed while a thread delivered.
             while gate.poll_event().is_some() {}
         }
         let courier = |event| {
-            let event = Event { label: Arc::clone(label), at: Instant::EPOCH, event };
+            let event = Event::new(Arc::clone(shared.label()), event, Arc::clone(&shared.runtime));
             Box::new(Courier { handlers: self.handlers.clone(), event })
         };
         self.courier = gate.poll_event().map(courier);
@@ -174,8 +174,6 @@ impl Courier {
     #[inline]
     fn deliver(&mut self, shared: &Shared) {
         let Courier { handlers, event } = self;
-        // A clock that panics must not end the delivery: other threads rely on it.
-        event.at = attempt(|| shared.now()).unwrap_or(event.at);
         for handler in handlers.as_slice() {
             if !contain(|| handler(event)) {
                 shared.count_handler_panic();

@@ -9,7 +9,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::AtomicBool;
 use core::task::Waker;
 
-use bulklink_core::{Decision, Figures, Gate, Grant, Instant, Invalid, Limits, Request, Ticket};
+use bulklink_core::{Decision, Figures, Gate, Grant, Instant, Invalid, Limits, Request, Ticket, Word};
 
 use crate::driver::Drivers;
 use crate::event::Handlers;
@@ -198,7 +198,7 @@ impl Shared {
     /// How many operations a call stands for that takes more than a look: where the word is full, for all that
     /// it has counted. So a loop of calls that are always admitted without the gate yields too, now and then.
     pub(crate) fn operations(&self) -> u32 {
-        self.fast.peek().counted_if_full().max(1)
+        if self.fast.peek().is_full() { Word::MAX_ADMITTED } else { 1 }
     }
 
     /// Asks for admission, where that takes more than a look; if it means to wait, `waker` is told when the wait is over.

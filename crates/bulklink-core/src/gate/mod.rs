@@ -13,10 +13,10 @@ use core::time::Duration;
 pub use control::{ResizeError, Resized, Watch};
 pub use enter::Decision;
 
-use crate::event::{EventLog, Note};
+use crate::event::EventLog;
 use crate::fifo::Fifo;
 use crate::queue::Queue;
-use crate::{EventKind, Figures, Instant, Invalid, Limits, Rejection, Ticket, Totals};
+use crate::{Event, EventKind, Figures, Instant, Invalid, Limits, Rejection, Ticket, Totals};
 
 /// The admission state machine. `W` is whatever tells a waiter to look again: a waker in an async front, a thread handle, a
 /// number in a test.
@@ -203,8 +203,9 @@ impl<W> Gate<W> {
     #[cold]
     #[inline(never)]
     fn record(&mut self, kind: EventKind, units: usize, waited_nanos: Option<u64>) {
-        let (is_closed, figures) = (self.closed, self.figures());
-        self.events.pending.push(Note { kind, is_closed, figures, units, waited_nanos, admitted: 0 });
+        self.events.recorded += 1;
+        let (number, is_closed, figures) = (self.events.recorded, self.closed, self.figures());
+        self.events.pending.push(Event { number, kind, figures, is_closed, units, waited_nanos, admitted: 0 });
     }
 
     /// Gives the waker of a ticket that has been settled out, if there is one.

@@ -23,9 +23,9 @@ impl<W> Gate<W> {
     /// The next event, in the order in which things happened; `None` when there is no more.
     ///
     /// While the gate is observed, everyone who calls an input owes calls of this until it gives nothing.
-    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop()
+        self.events.pending.pop()
     }
 
     /// Whether a call of [`poll_wake`](Gate::poll_wake) would give something.

@@ -64,6 +64,15 @@ fn all() -> Vec<Fields> {
 }
 
 #[test]
+fn a_word_is_full_that_can_count_no_more_admissions() {
+    for f in all() {
+        assert_eq!(word(f).is_full(), !f.held && f.admitted == COUNTS, "{f:?}");
+        assert!(!word(f).is_full() || word(f).acquire().is_none(), "{f:?}");
+    }
+    assert_eq!(u64::from(Word::MAX_ADMITTED), COUNTS);
+}
+
+#[test]
 fn every_field_comes_out_as_it_went_in() {
     for f in all() {
         assert_eq!(fields(word(f)), f);

@@ -75,11 +75,11 @@ impl World {
 fn check_event(event: &Event, past: &Past) {
     let seen = Past {
         kind: event.kind,
-        cost: event.cost,
-        from_queue: event.from_queue,
-        waited: event.waited_nanos,
-        affected: event.affected_waiters,
-        previous_capacity: event.previous_capacity,
+        cost: event.cost(),
+        from_queue: event.from_queue(),
+        waited: event.waited().map(|waited| u64::try_from(waited.as_nanos()).expect("small worlds")),
+        affected: event.affected_waiters(),
+        previous_capacity: event.previous_capacity(),
         in_flight: event.figures.in_flight(),
         in_use: event.figures.in_use(),
         waiting: event.figures.waiting(),

@@ -228,7 +228,7 @@ fn who_observes_is_told_of_waits_that_nobody_measures_as_zero_long() {
     let seen = Arc::new(Mutex::new(vec![]));
     let log = Arc::clone(&seen);
     let handler: EventHandler =
-        Arc::new(move |event| log.lock().expect("no panic").push((event.kind, event.waited(), event.at)));
+        Arc::new(move |event| log.lock().expect("no panic").push((event.kind, event.waited(), event.at())));
     bulkhead.add_event_handler(&handler);
     let begun = clock.0.now();
     let waiting = [(); 2].map(|()| call(&mut executor, &bulkhead, Request::new()));

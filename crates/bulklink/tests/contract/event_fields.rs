@@ -25,7 +25,7 @@ type Told = (EventKind, bool, Option<Duration>);
 
 /// Each event's kind, whether it is about one from the queue, and how long that one had waited.
 fn told(log: &Log) -> Vec<Told> {
-    taken(log).iter().map(|event| (event.kind, event.from_queue, event.waited())).collect()
+    taken(log).iter().map(|event| (event.kind, event.from_queue(), event.waited())).collect()
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn closing_and_resizing_say_how_many_waiters_they_affect_and_what_was_before() {
     let affected: Vec<_> = taken(&log)
         .iter()
         .filter(|event| matches!(event.kind, EventKind::Resized | EventKind::Closed))
-        .map(|event| (event.kind, event.affected_waiters, event.previous_capacity, event.figures.capacity()))
+        .map(|event| (event.kind, event.affected_waiters(), event.previous_capacity(), event.figures.capacity()))
         .collect();
     let expected = [(EventKind::Resized, 2, Some(1), 3), (EventKind::Closed, 2, None, 3)];
     assert_eq!(affected, expected, "the same size again is told to nobody");
@@ -141,6 +141,6 @@ fn every_event_has_label_time_limits_and_whether_all_is_closed() {
     let events = taken(&log);
     let limits = |event: &Event| (event.figures.capacity(), event.figures.waiting_room());
     assert!(events.iter().all(|event| &*event.label == "test" && limits(event) == (2, 3)));
-    let seen: Vec<_> = events.iter().map(|event| (event.at.saturating_since(start), event.is_closed)).collect();
+    let seen: Vec<_> = events.iter().map(|event| (event.at().saturating_since(start), event.is_closed)).collect();
     assert_eq!(seen, [(ms(0), false), (ms(0), false), (ms(7), true), (ms(7), true)]);
 }

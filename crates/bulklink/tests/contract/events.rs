@@ -124,7 +124,7 @@ fn numbers_have_no_gaps_and_time_is_the_bulkheads() {
     let bulkhead = bulkhead(&executor, 1, 0);
     let seen = Arc::new(Mutex::new(vec![]));
     let log = Arc::clone(&seen);
-    let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push((event.number, event.at)));
+    let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push((event.number, event.at())));
     bulkhead.add_event_handler(&handler);
     let start = bulklink::Clock::now(&executor.clock());
     let running = bulkhead.try_slot();

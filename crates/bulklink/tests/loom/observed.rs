@@ -63,7 +63,7 @@ fn growing_past_the_event_batch_tells_all() {
         let events = recorder.whole_story(bulkhead);
         assert_eq!(events.iter().filter(|event| event.kind == Admitted).count(), 3);
         let resized = events.iter().find(|event| event.kind == Resized).unwrap();
-        assert!(resized.previous_capacity == Some(1) && resized.affected_waiters >= 2);
+        assert!(resized.previous_capacity() == Some(1) && resized.affected_waiters() >= 2);
         recorder.detach(bulkhead);
         drop(calls.map(Call::granted));
     });
@@ -84,7 +84,7 @@ fn closing_tells_the_whole_end() {
         let closed = events.iter().find(|event| event.kind == Closed).unwrap();
         let freed = events.iter().find(|event| event.kind == Released).unwrap();
         let turned_out = events.iter().filter(|event| event.kind == ClosedRejection).count();
-        assert_eq!(closed.affected_waiters, turned_out);
+        assert_eq!(closed.affected_waiters(), turned_out);
         assert_eq!(turned_out, slots.iter().filter(|granted| !**granted).count());
         assert_eq!(turned_out, if freed.number < closed.number { 1 } else { 2 });
         turned_out

@@ -72,7 +72,7 @@ impl Recorder {
 
 /// By how much an event changes who runs and who waits.
 fn change(event: &Event) -> (isize, isize) {
-    let from_queue = -isize::from(event.from_queue);
+    let from_queue = -isize::from(event.from_queue());
     match event.kind {
         EventKind::Admitted => (1, from_queue),
         EventKind::Released | EventKind::Abandoned => (-1, 0),
