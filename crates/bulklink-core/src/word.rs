@@ -46,7 +46,8 @@ const COUNT_BITS: u32 = if cfg!(bulklink_loom) { 1 } else { 12 };
 const OFFERED: u32 = UNIT_BITS;
 /// In flight and offered make up the capacity; and if the word is held and not closed, the waiting room is full.
 pub(crate) const COMPLETE: u64 = 1 << 36;
-/// A hint that whoever comes will need the time.
+/// The policy of [`needs_now`](Word::needs_now), as the gate computed it for this word. Of a held word: the waits
+/// that go on are timed. Of another: a wait that begins would be.
 pub(crate) const TIMED: u64 = 1 << 37;
 pub(crate) const CLOSED: u64 = 1 << 38;
 const REJECTED: u32 = 39;
@@ -58,8 +59,12 @@ pub(crate) const HELD: u64 = 1 << 63;
 const UNITS: u64 = (1 << UNIT_BITS) - 1;
 const COUNTS: u64 = (1 << COUNT_BITS) - 1;
 const ONE_OFFERED: u64 = 1 << OFFERED;
-/// Whoever was admitted by a word that was held since can add to it once, and they stay below the flags.
-const _: () = assert!(UNITS * Word::RELEASE < COMPLETE);
+/// Additions to a held word never reach its flags. Such a word begins with `in_flight + offered · 2¹⁸`, where the
+/// two are at most the capacity, and so at most [`UNITS`]; or with nothing. Each of the at most `in_flight` grants
+/// that a word gave, and at most [`UNITS`] in any case, adds `2¹⁸ − 1` to it once: it then goes to the gate, which
+/// puts a new word in place. (If it finds a live word on its way there it may add to that, and to the held word that
+/// comes next, but never twice to one.) So at most `(in_flight + offered) · 2¹⁸ + UNITS` is reached.
+const _: () = assert!(UNITS * ONE_OFFERED + UNITS < COMPLETE);
 const ONE_REJECTED: u64 = 1 << REJECTED;
 /// When this one of their bits is set, it is time to count them elsewhere.
 const MANY_REJECTED: u64 = 1 << (REJECTED + COUNT_BITS - 1);
@@ -113,10 +118,10 @@ impl Word {
     /// that takes no look at it first. One that the gate admitted looks first, and adds only to a word that is not held.
     pub const RELEASE: u64 = ONE_OFFERED - 1;
 
-    /// Whether adding [`RELEASE`](Word::RELEASE) to this word has ended the operation; who published it has seen to it that every
-    /// live grant is of one unit. If not, the gate has to be told, and the word is none the worse: what a held one says of units
-    /// is read by those only who are turned away, and to them the operation has ended. The gate publishes again once it has been told,
-    /// and each grant adds once to a word, so no more is added than fits.
+    /// Whether adding [`RELEASE`](Word::RELEASE) to this word has ended the operation; the gate that published it
+    /// has seen to it that every live grant is of one unit. If not, the gate has to be told. A held word is none the
+    /// worse for the addition: what it says of units is read only by calls that are rejected, and for those the
+    /// operation has ended; and its flags are out of reach, as the assertion at the head of this module shows.
     #[inline]
     #[must_use]
     pub const fn has_released(self, _grant: &Grant) -> bool {
@@ -156,22 +161,16 @@ impl Word {
         self.0 & (HELD | COMPLETE) == HELD
     }
 
-    /// Whether a call to the gate will probably need the time: it may be read before, so that the gate is asked once.
-    ///
-    /// For a [`release`](crate::Gate::release) or a [`cancel`](crate::Gate::cancel).
+    /// Whether the gate will probably need the time for this request, or without one for what ends an operation or
+    /// a wait: then it may be read first, so that the gate is asked once.
     #[inline]
     #[must_use]
-    pub const fn wants_now(self) -> bool {
-        self.0 & TIMED != 0
-    }
-
-    /// Whether this request, if the gate is asked, will probably need the time: as it waits, or as others do. `timed` says
-    /// whether the gate needs it of those who wait without a limit of their own.
-    #[inline]
-    #[must_use]
-    pub fn wants_now_for(self, request: &Request, timed: bool) -> bool {
-        let crowded = self.0 & (HELD | COMPLETE) == COMPLETE && self.offered() == 0;
-        self.wants_now() || request.has_deadline() || crowded && request.may_queue && (timed || request.has_limit())
+    pub fn needs_now(self, request: Option<&Request>) -> bool {
+        let timed = self.0 & TIMED != 0;
+        let goes_on = timed && self.is_held();
+        let Some(request) = request else { return goes_on };
+        let would_wait = self.0 & (HELD | COMPLETE) == COMPLETE && self.offered() == 0 && request.may_queue;
+        goes_on || request.has_deadline() || would_wait && (timed || request.has_limit())
     }
 
     pub(crate) const fn of(in_flight: u32, offered: u32) -> Self {
@@ -233,7 +232,7 @@ impl fmt::Debug for Word {
         f.debug_struct("Word")
             .field("is_held", &self.is_held())
             .field("is_closed", &self.is_closed())
-            .field("wants_now", &self.wants_now())
+            .field("is_timed", &(self.0 & TIMED != 0))
             .field("is_complete", &(self.0 & COMPLETE != 0))
             .field("in_flight", &self.in_flight())
             .field("offered", &self.offered())

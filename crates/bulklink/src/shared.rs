@@ -29,9 +29,7 @@ pub struct Shared {
     identity: Arc<Identity>,
     /// By which name the user set the capacity.
     pub(crate) capacity_field: &'static str,
-    /// Whether the gate needs the time of everyone who waits.
-    times_waits: bool,
-    limits_waits: bool,
+    has_wait_limit: bool,
     pub(crate) has_drivers: AtomicBool,
     pub(crate) runtime: Arc<dyn Lent>,
 }
@@ -95,13 +93,11 @@ impl Shared {
         capacity_field: &'static str,
         runtime: Arc<dyn Lent>,
     ) -> Arc<Self> {
-        let limits_waits = gate.limits().wait_limit.is_some();
         let shared = Arc::new_cyclic(|this| Shared {
             fast: FastPath::new(),
             identity,
             capacity_field,
-            times_waits: gate.measures_waits() || limits_waits,
-            limits_waits,
+            has_wait_limit: gate.limits().wait_limit.is_some(),
             has_drivers: AtomicBool::new(false),
             state: Lock::new(State { gate, observers: Observers::default(), drivers: Drivers::default() }),
             this: this.clone(),
@@ -223,7 +219,7 @@ impl Shared {
 
     /// Whether a request may come to wait, and not for as long as it takes.
     pub(crate) fn may_be_late(&self, request: &Request) -> bool {
-        request.may_be_late(self.limits_waits)
+        request.may_be_late(self.has_wait_limit)
     }
 
     fn enter_gate(
@@ -233,7 +229,7 @@ impl Shared {
         home: Option<NonZeroU64>,
         aside: &mut Aside,
     ) -> Entered {
-        let now = self.fast.peek().wants_now_for(request, self.times_waits).then(|| self.now());
+        let now = self.fast.peek().needs_now(Some(request)).then(|| self.now());
         let mut waker = waker.cloned();
         let mut refused = None;
         let mut ask = |now| {
@@ -301,7 +297,7 @@ impl Shared {
         if word.has_released(&grant) && self.fast.release(&grant) {
             return;
         }
-        let now = word.wants_now().then(|| self.now());
+        let now = word.needs_now(None).then(|| self.now());
         if let Some(grant) = self.try_release(grant, now) {
             self.try_release(grant, Some(self.now()));
         }
@@ -310,7 +306,7 @@ impl Shared {
     /// Gives the grant back if it can't be released without the time.
     fn try_release(&self, grant: Grant, now: Option<Instant>) -> Option<Grant> {
         self.input(|State { gate, .. }| {
-            if now.is_none() && gate.needs_now() {
+            if now.is_none() && gate.needs_now(None) {
                 return Some(grant);
             }
             gate.release(grant);

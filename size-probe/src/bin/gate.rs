@@ -63,7 +63,7 @@ size_probe::keep!(
     Word::turn_away,
     Refusal::rejection,
     Word::is_inert,
-    Word::wants_now,
-    Word::wants_now_for,
+    Word::needs_now,
+    Word::is_full,
     drop::<Gate<Waiter>>,
 );

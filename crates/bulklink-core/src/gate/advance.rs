@@ -2,7 +2,7 @@
 
 use super::Gate;
 use crate::queue::{Place, Waiting};
-use crate::{EventKind, Instant, Reason, Rejection};
+use crate::{EventKind, Instant, Reason, Rejection, Request};
 
 impl<W> Gate<W> {
     /// Moves everything that `now` allows: first expires the waiters whose deadline has come, then hands free
@@ -27,18 +27,22 @@ impl<W> Gate<W> {
     }
 
     fn advance_waiting_untimed(&mut self) -> bool {
-        let possible = !self.needs_now();
+        let possible = !self.needs_now(None);
         if possible {
             self.advance_to(self.mark);
         }
         possible
     }
 
-    /// Whether nothing can be moved without knowing the time: somebody waits, and that wait is measured or ends at some time.
+    /// Whether the time makes a difference: to a request that has to wait, or without one to what moves slots. It
+    /// does where a wait is measured or can end by itself: that which would begin, or those that go on.
     #[must_use]
     #[inline]
-    pub fn needs_now(&self) -> bool {
-        self.queue.len() > 0 && (self.measures_waits || self.queue.has_deadlines())
+    pub fn needs_now(&self, joins: Option<&Request>) -> bool {
+        match joins {
+            Some(request) => self.measures_waits || self.wait_limit.is_some() || request.has_limit(),
+            None => self.queue.len() > 0 && (self.measures_waits || self.queue.has_deadlines()),
+        }
     }
 
     /// Takes note of the time and moves nothing, for the wait in the event of a [`cancel`](Gate::cancel).

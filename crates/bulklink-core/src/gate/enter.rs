@@ -83,7 +83,7 @@ impl<W> Gate<W> {
             self.turn_away(Reason::Expired, request.cost)
         } else if self.queue.len() >= self.waiting_room {
             self.turn_away(Reason::Saturated, request.cost)
-        } else if now.is_none() && self.would_time(request) {
+        } else if now.is_none() && self.needs_now(Some(request)) {
             Decision::NeedsNow
         } else {
             self.join(request, cost, now.unwrap_or(Instant::FAR_FUTURE), waker.take())
@@ -100,12 +100,6 @@ impl<W> Gate<W> {
     #[must_use]
     pub fn impossible(&self, request: &Request) -> Invalid {
         Found::CostOutOfRange { cost: request.cost, capacity: self.capacity }.into()
-    }
-
-    /// Whether it matters when this one joins the queue.
-    #[inline]
-    fn would_time(&self, request: &Request) -> bool {
-        self.measures_waits || request.has_limit() || self.wait_limit.is_some()
     }
 
     #[inline]

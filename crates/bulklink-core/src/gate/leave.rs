@@ -117,7 +117,7 @@ impl<W> Gate<W> {
             Standing::Granted => self.queue.len() > 0,
             Standing::Behind | Standing::Rejected => false,
         };
-        if self.events.observed || is_in_the_way && self.needs_now() {
+        if self.events.observed || is_in_the_way && self.needs_now(None) {
             return Err(ticket);
         }
         let displaced = self.cancel_standing(ticket, standing);

@@ -1,8 +1,8 @@
 //! Handing the figures out in a word, and taking them back.
 
 use super::Gate;
-use crate::Word;
 use crate::word::{CLOSED, COMPLETE, HELD, TIMED};
+use crate::{Request, Word};
 
 impl<W> Gate<W> {
     /// The gate's figures as a word, on which others may work until it is [folded](Gate::fold) back. Between the two, no input
@@ -15,7 +15,7 @@ impl<W> Gate<W> {
     #[inline]
     pub fn publish(&self) -> Word {
         if self.queue.len() > 0 {
-            return self.publish_held().with(TIMED, self.needs_now());
+            return self.publish_held().with(TIMED, self.needs_now(None));
         }
         if !self.fits_a_word() {
             return Word::GATE;
@@ -24,7 +24,8 @@ impl<W> Gate<W> {
             return Word::of(self.in_flight, self.free()).with(COMPLETE, true).with(CLOSED, true).with(HELD, true);
         }
         let most = self.capacity.min(self.peaks.in_flight);
-        Word::of(self.in_flight, most - self.in_flight).with(COMPLETE, most == self.capacity)
+        let word = Word::of(self.in_flight, most - self.in_flight).with(COMPLETE, most == self.capacity);
+        word.with(TIMED, self.needs_now(Some(const { &Request::new() })))
     }
 
     /// While somebody waits, all that a word can do is turn others away; and only where the time makes no difference: with a

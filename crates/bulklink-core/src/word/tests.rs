@@ -25,7 +25,7 @@ fn fields(word: Word) -> Fields {
         rejected: word.rejected(),
         admitted: word.admitted(),
         complete: word.0 & COMPLETE != 0,
-        timed: word.wants_now(),
+        timed: word.0 & TIMED != 0,
         closed: word.is_closed(),
         held: word.is_held(),
     }
@@ -56,8 +56,8 @@ fn all() -> Vec<Fields> {
             }
         }
     }
-    // Nothing is timed or closed that is not held; who holds on to free units has closed; and nobody is admitted meanwhile.
-    all.retain(|f| f.held || !f.timed && !f.closed);
+    // Nothing is closed that is not held; who holds on to free units has closed; and nobody is admitted meanwhile.
+    all.retain(|f| f.held || !f.closed);
     all.retain(|f| f.closed || !f.held || f.offered == 0);
     all.retain(|f| !f.held || f.admitted == 0);
     all
@@ -185,12 +185,16 @@ fn the_gate_is_asked_for_everything() {
 }
 
 #[test]
-fn the_time_is_wanted_by_deadlines_by_those_who_wait_and_by_those_who_will() {
+fn the_time_is_needed_by_deadlines_by_waits_that_go_on_and_by_those_that_would_begin() {
     let (plain, hurried) = (Request::new(), Request::new().within(core::time::Duration::from_secs(1)));
-    let (free, crowded) = (Word::of(1, 1).with(COMPLETE, true), Word::of(2, 0).with(COMPLETE, true));
-    assert!(!free.wants_now_for(&hurried, true) && free.wants_now_for(&plain.before(crate::Instant::EPOCH), true));
-    assert!(crowded.wants_now_for(&plain, true) && !crowded.wants_now_for(&plain, false));
-    assert!(crowded.wants_now_for(&hurried, false) && !crowded.wants_now_for(&hurried.now(), true));
-    assert!(crowded.with(HELD, true).with(TIMED, true).wants_now_for(&plain.now(), false));
-    assert!(!crowded.with(HELD, true).wants_now_for(&plain, true), "as nobody's wait is timed");
+    let needs = |word: Word, timed, request: &Request| word.with(TIMED, timed).needs_now(Some(request));
+    let (free, full) = (Word::of(1, 1).with(COMPLETE, true), Word::of(2, 0).with(COMPLETE, true));
+    let held = full.with(HELD, true);
+    assert!(!needs(free, true, &hurried) && needs(free, true, &plain.before(crate::Instant::EPOCH)));
+    assert!(needs(full, true, &plain) && !needs(full, false, &plain));
+    assert!(needs(full, false, &hurried) && !needs(full, true, &hurried.now()));
+    assert!(needs(held, true, &plain.now()) && !needs(held, false, &plain));
+    let ends = |word: Word, timed| word.with(TIMED, timed).needs_now(None);
+    assert!(ends(held, true) && !ends(held, false), "what ends hands its units on");
+    assert!(!ends(full, true) && !ends(free, true), "where no call waits, nothing is handed on");
 }

@@ -49,7 +49,11 @@ impl World {
         assert_eq!(snapshot.longest_wait_nanos, model.longest_wait());
         assert_eq!(self.gate.next_deadline().map(Instant::as_nanos), model.next_deadline());
         let is_timed = model.measures_waits || model.next_deadline().is_some();
-        assert_eq!(self.gate.needs_now(), is_timed && !model.line.is_empty(), "whether the time makes a difference");
+        assert_eq!(
+            self.gate.needs_now(None),
+            is_timed && !model.line.is_empty(),
+            "whether the time makes a difference"
+        );
     }
 
     /// Every ticket and every grant, as the gate sees it.
