@@ -71,15 +71,23 @@
 //! # The task in the background
 //!
 //! While calls wait with a limit, a bulkhead has one task on each runtime that they wait on, and it shows in the runtime's
-//! metrics. It expires whoever is late there, event handlers included. It holds no bulkhead alive, and ends with it, or when the
-//! time that its timer was set to has come and nobody waits with a limit. Under paused time, that timer is one of those to which
-//! tokio moves the clock.
+//! metrics. It expires the calls that are late there, and event handlers may run in it. It holds no bulkhead alive. It ends
+//! with its bulkhead, when its partition becomes idle, or when the time that its timer was set to has come and no call waits
+//! with a limit. Under paused time, that timer is one of those to which tokio moves the clock.
+//!
+//! # Cooperation
+//!
+//! Calls that complete without waiting, and events that are received, take part in tokio's
+//! [budget](tokio::task::coop), as tokio's own semaphore and channels do: a loop of rejections lets other tasks run. The fast
+//! path does not, since that would cost 6 ns on 10: a loop that always gets a free slot lets others run after some thousands
+//! of slots, about every 0.1 ms.
 //!
 //! # Panics
 //!
-//! A call that has to wait with a limit needs a timer, and tokio panics if that is made outside of a runtime or on one built
-//! without time, or on one that is gone while the call still waits. The call has then lost its place in the queue, and no slot.
-//! Calls without a limit work on any executor.
+//! A call with a limit needs a timer. Outside of a runtime, and on one built without `enable_time`, the first call that asks
+//! the gate panics and says so, be there room or not; [`submit_with`](bulklink::Bulkhead::submit_with) returns
+//! [`SubmitError::NoTimer`]. A call that still waits when its runtime is gone panics when it is polled. The call has then lost
+//! its place in the queue, and no slot. Calls without a limit work on any executor.
 
 #![forbid(unsafe_code)]
 

@@ -20,8 +20,12 @@ use crate::{
 /// Clones are cheap and share everything. What needs no runtime (status, resize, close, events) lives on the [`Handle`] to
 /// which it dereferences.
 ///
-/// A slot may outlive the tasks that wait for it, and a bulkhead the runtime: one in a `static` serves any number of runtimes,
-/// one after the other or at the same time.
+/// A slot may outlive the tasks that wait for it, and a bulkhead the runtime: one in a `static` serves any number of
+/// runtimes, one after the other or at the same time.
+///
+/// Where the clocks of runtimes differ, as under paused time, each limit and deadline counts by the clock of the runtime
+/// that the call waits on, and never passes later than by that. It passes sooner where, while the call waits, another call
+/// or a release comes from a runtime whose clock is ahead of it.
 #[derive(Clone)]
 #[doc(alias = "semaphore")]
 pub struct Bulkhead<R> {
@@ -88,7 +92,8 @@ impl<R: Runtime> Bulkhead<R> {
     ///
     /// # Panics
     ///
-    /// Where the runtime cannot make a timer, as its adapter says, and one is needed. Nothing is lost then.
+    /// If the call has a limit or a deadline, and its runtime has no timer, as its adapter says: at the first poll, unless
+    /// that finds a slot without asking the gate. Nothing is lost then.
     ///
     /// # Examples
     ///

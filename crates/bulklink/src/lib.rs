@@ -48,9 +48,17 @@
 //!
 //! # Timers
 //!
-//! On a runtime that can run tasks in the background ([`Timer::home`]), all calls that wait with a limit or a deadline share one
-//! timer in a [`Driver`] there. It expires them also where they are not polled, and holds no bulkhead alive. Elsewhere each has a
-//! timer of its own. A call without either has none, and who is late is always for the clock to say.
+//! On a runtime that can run tasks in the background ([`Timer::home`]), all calls that wait with a limit or a deadline share
+//! one timer in a [`Driver`] there. It expires them also where they are not polled, and holds no bulkhead alive. Elsewhere
+//! each has a timer of its own. A call without either has none. Whether a call is late is decided by the clock, and not by a
+//! timer that has rung.
+//!
+//! # Cooperation
+//!
+//! Where a runtime bounds what a task does in one go, as tokio does, calls that complete without waiting count
+//! ([`Clock::cooperate`]): rejections, slots that were handed over, and events that are received. The fast path does not take
+//! part, as that would cost more than half of its time again; a loop that is always admitted there is counted once in 4,095
+//! slots, by as much. On runtimes without such a bound, a loop that never has to wait should yield by itself.
 //!
 //! # In the background
 //!
@@ -75,8 +83,8 @@
 //! allocator, and a [`Clock`] and [`Timer`] of its own; the example `embedded` in the repository has them for embassy. Where both
 //! features are on, `std` is used; one crate in a build that enables it enables it for all.
 //!
-//! The queue allocates in chunks of 64 places as it grows, under the lock, and keeps them. While nobody waits and nobody
-//! observes, admitting and releasing allocate nothing.
+//! The queue allocates in chunks as it grows, of 4 places at first and of 128 at most, under the lock, and keeps them. While
+//! no call waits, admitting and releasing allocate nothing.
 //!
 //! [`bulklink-core`]: https://docs.rs/bulklink-core
 

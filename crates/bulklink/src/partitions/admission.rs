@@ -38,7 +38,7 @@ where
     ///
     /// # Panics
     ///
-    /// Where the runtime cannot make a timer, as its adapter says, and one is needed. Nothing is lost then.
+    /// As [`Bulkhead::slot`](crate::Bulkhead::slot).
     ///
     /// # Examples
     ///
