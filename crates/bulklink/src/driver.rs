@@ -136,8 +136,8 @@ impl Shared {
         Driver { shared: self.this.clone(), runtime: runtime.clone(), home, armed, alarm, registered: false }
     }
 
-    /// Ends the drivers of a partition that has become idle, unless another call waits there already. A hint
-    /// that no driver is there spares nearly every call the lock.
+    /// Ends the drivers of a partition that has become idle: they come by now, and go on only if another call
+    /// waits there by then. A hint that there is none spares nearly every call the lock.
     #[inline]
     pub(crate) fn dismiss_drivers(&self) {
         if self.has_drivers.load(Ordering::Relaxed) {
@@ -147,11 +147,7 @@ impl Shared {
 
     #[cold]
     fn dismiss_all(&self) {
-        let wakers: Vec<_> = self.beside_the_word(|State { gate, drivers, .. }| {
-            self.note_drivers(drivers);
-            if gate.next_deadline().is_some() {
-                return Vec::new();
-            }
+        let wakers: Vec<_> = self.beside_the_word(|State { drivers, .. }| {
             drivers.entries.iter_mut().filter_map(|entry| entry.hurry(Instant::EPOCH)).collect()
         });
         for waker in wakers {

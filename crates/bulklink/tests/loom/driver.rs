@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bulklink::{Bulkhead, Clock, Driver, Home, Instant, OwnedSlotFuture, Request, Timer, TimerError};
+use bulklink::{Bulkhead, Clock, Driver, Home, Instant, OwnedSlotFuture, Partitions, Request, Timer, TimerError};
 use loom::thread;
 
 use crate::call::Bell;
@@ -225,6 +225,33 @@ fn its_bulkhead_goes_while_it_is_polled() {
         rings
     });
     assert_eq!(rings, BTreeSet::from([0, 1]), "gone already, or woken for it");
+}
+
+#[test]
+fn its_partition_becomes_idle_while_a_call_comes_that_waits() {
+    let waits = explore(|background| {
+        let builder = Partitions::builder_on(background.clone(), "loom").parallelism(1).waiting_room(3);
+        let tenants: Partitions<u8, _> = builder.max_partitions(1).build().unwrap();
+        let limit = |nanos| Request::new().within(Duration::from_nanos(nanos));
+        let wait = || {
+            let mut call = tenants.slot_owned_with(&1, limit(FAR));
+            assert!(Pin::new(&mut call).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            call
+        };
+        let running = tenants.try_slot_owned(&1).unwrap();
+        drop(wait());
+        let mut task = background.driver();
+        task.poll();
+        let ended = thread::spawn(move || drop(running));
+        let next = tenants.try_slot_owned(&1).ok().map(|slot| (slot, wait()));
+        ended.join().unwrap();
+        task.settle();
+        let drivers = background.spawned.lock().unwrap().len();
+        assert!(drivers == 0 || task.driver.is_none(), "one, the old or a new one");
+        assert_eq!(background.timers().len(), usize::from(next.is_some()), "none is left where no call waits");
+        next.is_some()
+    });
+    assert_eq!(waits, BTreeSet::from([false, true]));
 }
 
 #[test]
