@@ -66,7 +66,7 @@ impl Request {
     #[inline]
     #[must_use]
     pub const fn may_be_late(&self, limited: bool) -> bool {
-        (limited || self.has_limit() || self.has_deadline()) && self.may_queue
+        (limited || self.has_limit() || self.has_deadline()) && self.may_queue && !self.would_expire_at_once()
     }
 
     pub(crate) const fn has_deadline(&self) -> bool {
@@ -145,6 +145,7 @@ mod tests {
         for request in [hurried, patient.before(Instant::EPOCH), hurried.before(Instant::EPOCH)] {
             assert!(request.may_be_late(false) && request.may_be_late(true));
             assert!(!request.now().may_be_late(false) && !request.now().may_be_late(true));
+            assert!(!request.within(Duration::ZERO).may_be_late(true));
         }
     }
 

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bulklink::{Clock, Instant};
-use tokio::task::coop::poll_proceed;
+use tokio::task::coop::{has_budget_remaining, poll_proceed};
 
 use crate::Tokio;
 
@@ -32,8 +32,8 @@ impl Clock for Tokio {
         }
     }
 
-    /// Takes part in tokio's budget, of which a task has 128 units for each time it is polled. No more than
-    /// half of them are counted at a time, so that a task that has just yielded gets on.
+    /// Takes part in tokio's budget, of which a task has 128 units for each time it is polled: a unit for each
+    /// operation, but no more than half of the budget, and no more than is left.
     fn cooperate<T>(
         &self,
         context: &mut Context<'_>,
@@ -41,13 +41,18 @@ impl Clock for Tokio {
         poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
         const HALF: u32 = 64;
-        for _ in 1..operations.min(HALF) {
-            ready!(poll_proceed(context)).made_progress();
-        }
         let proceeds = ready!(poll_proceed(context));
         let polled = poll(context);
         if polled.is_ready() {
             proceeds.made_progress();
+            for _ in 1..operations.min(HALF) {
+                if !has_budget_remaining() {
+                    break;
+                }
+                if let Poll::Ready(proceeds) = poll_proceed(context) {
+                    proceeds.made_progress();
+                }
+            }
         }
         polled
     }

@@ -24,16 +24,17 @@ pub(crate) fn home<R: Runtime<Sleep = TokioSleep>>() -> Result<Option<Home<R>>, 
     Ok(Some(Home::new(number(id), |_, driver| spawn(driver))))
 }
 
-/// Tokio says whether a runtime has timers only by a panic when one is made, so each thread remembers the last
-/// that has.
+/// Tokio says whether a runtime has timers only by a panic when one is made, so each thread remembers the answer
+/// for the last runtime.
 fn has_time(id: Id) -> bool {
-    thread_local!(static TIMED: Cell<Option<Id>> = const { Cell::new(None) });
-    TIMED.get() == Some(id) || {
-        let has_time = catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok();
-        if has_time {
-            TIMED.set(Some(id));
+    thread_local!(static LAST: Cell<Option<(Id, bool)>> = const { Cell::new(None) });
+    match LAST.get() {
+        Some((last, has_time)) if last == id => has_time,
+        _ => {
+            let has_time = catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok();
+            LAST.set(Some((id, has_time)));
+            has_time
         }
-        has_time
     }
 }
 

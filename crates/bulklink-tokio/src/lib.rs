@@ -80,14 +80,18 @@
 //! Calls that complete without waiting, and events that are received, take part in tokio's
 //! [budget](tokio::task::coop), as tokio's own semaphore and channels do: a loop of rejections lets other tasks run. The fast
 //! path does not, since that would cost 6 ns on 10: a loop that always gets a free slot lets others run after some thousands
-//! of slots, about every 0.1 ms.
+//! of slots, about every 0.1 ms, unless something else looks at the bulkhead as often; then add
+//! [`consume_budget`](tokio::task::consume_budget). As with tokio's own, a thread that blocks on such a future inside a task
+//! whose budget is spent is never woken.
 //!
 //! # Panics
 //!
 //! A call with a limit needs a timer. Outside of a runtime, and on one built without `enable_time`, the first call that asks
 //! the gate panics and says so, be there room or not; [`submit_with`](bulklink::Bulkhead::submit_with) returns
-//! [`SubmitError::NoTimer`]. A call that still waits when its runtime is gone panics when it is polled. The call has then lost
-//! its place in the queue, and no slot. Calls without a limit work on any executor.
+//! [`SubmitError::NoTimer`]. Nothing is counted then. Tokio says that it has no timers only by a panic, which is caught once
+//! for each thread and runtime, and seen by the panic hook. A call that still waits when its runtime is gone panics when it is
+//! polled; it has lost its place in the queue, and no slot. Calls without a limit work on any executor, and so do those that
+//! are rejected in any case.
 
 #![forbid(unsafe_code)]
 

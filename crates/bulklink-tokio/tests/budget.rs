@@ -1,12 +1,15 @@
 //! Tokio's cooperative budget: a task that never has to wait here lets other tasks run all the same.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bulklink_tokio::{Bulkhead, EventHandler, Partitions, Reason, Request};
 use tokio::sync::oneshot;
+use tokio::task::coop::poll_proceed;
 use tokio::task::yield_now;
 
 fn bulkhead(parallelism: usize) -> Bulkhead {
@@ -78,6 +81,70 @@ async fn a_loop_that_always_receives_an_event_lets_others_run() {
     assert_eq!(events.dropped(), 0);
 }
 
+/// Fills the word: all that it can count has been counted.
+fn fill(bulkhead: &Bulkhead) {
+    for _ in 0..4_096 {
+        drop(bulkhead.try_slot().expect("free"));
+    }
+    assert_eq!(bulkhead.status().in_flight, 0, "looking at it empties the word");
+    for _ in 0..4_095 {
+        drop(bulkhead.try_slot().expect("free"));
+    }
+}
+
+/// Uses up so many of the 128 units that a task has.
+fn spend(units: usize, context: &mut Context<'_>) -> usize {
+    let spent = (0..units).take_while(|_| match poll_proceed(context) {
+        Poll::Ready(unit) => {
+            unit.made_progress();
+            true
+        }
+        Poll::Pending => false,
+    });
+    spent.count()
+}
+
+#[tokio::test]
+async fn a_slot_that_is_free_is_given_while_budget_is_left_and_counts_for_those_before_it() {
+    let free = bulkhead(9);
+    fill(&free);
+    yield_now().await;
+    let (slot, left) = std::future::poll_fn(|context| {
+        assert_eq!(spend(100, context), 100);
+        let slot = pin!(free.slot()).poll(context).is_ready();
+        Poll::Ready((slot, spend(128, context)))
+    })
+    .await;
+    assert_eq!((slot, left), (true, 0), "no more than is left");
+}
+
+#[tokio::test]
+async fn a_call_that_joins_the_queue_costs_no_budget() {
+    let full = bulkhead(1);
+    fill(&full);
+    let _running = full.try_slot().expect("free");
+    yield_now().await;
+    let mut call = Box::pin(full.slot());
+    let left = std::future::poll_fn(|context| {
+        assert!(call.as_mut().poll(context).is_pending());
+        Poll::Ready(spend(200, context))
+    })
+    .await;
+    assert_eq!(left, 128);
+}
+
+#[tokio::test]
+async fn a_task_that_joins_thousands_of_ended_operations_lets_others_run() {
+    let many = bulkhead(9);
+    let mut handles = vec![];
+    for _ in 0..2_000 {
+        handles.push(many.submit(async {}).expect("room"));
+        yield_now().await;
+    }
+    let mut handles = handles.into_iter();
+    assert!(rounds_beside_another(async || handles.next().expect("fewer").await.expect("it ran")).await < 2_000);
+}
+
 /// What is pending costs no budget: however many calls a task polls at once, each comes to its turn.
 #[tokio::test]
 async fn a_task_that_polls_thousands_of_calls_gets_all_of_them_into_the_queue() {
@@ -89,7 +156,7 @@ async fn a_task_that_polls_thousands_of_calls_gets_all_of_them_into_the_queue() 
     std::future::poll_fn(|context| {
         for place in &mut calls {
             let Some(call) = place else { continue };
-            if let std::task::Poll::Ready(slot) = call.as_mut().poll(context) {
+            if let Poll::Ready(slot) = call.as_mut().poll(context) {
                 running = Some(slot.expect("its turn"));
                 admitted += 1;
                 *place = None;
@@ -98,7 +165,7 @@ async fn a_task_that_polls_thousands_of_calls_gets_all_of_them_into_the_queue() 
         if bulkhead.status().waiting > 0 || running.is_some() {
             running = None;
         }
-        if admitted == CALLS { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        if admitted == CALLS { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
     assert_eq!(bulkhead.status().totals.queued, CALLS as u64);

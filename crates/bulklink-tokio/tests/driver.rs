@@ -333,6 +333,27 @@ fn without_a_timer_the_first_call_with_a_limit_panics_and_says_why() {
     assert_eq!((bulkhead.status().in_flight, bulkhead.status().totals.rejected()), (0, 0));
 }
 
+/// What is rejected in any case is told why, and needs no timer for that.
+#[test]
+fn without_a_timer_a_call_that_never_waits_is_answered() {
+    let bulkhead = Bulkhead::builder("full").parallelism(1).waiting_room(9).build().expect("valid");
+    let _running = bulkhead.try_slot().expect("free");
+    let poll = |request| {
+        let mut call = Box::pin(bulkhead.slot_owned_with(request));
+        let Poll::Ready(answer) = call.as_mut().poll(&mut Context::from_waker(Waker::noop())) else { panic!("waits") };
+        answer.expect_err("full").reason()
+    };
+    assert_eq!(poll(Request::new().within(Duration::ZERO)), Reason::Expired);
+    assert_eq!(poll(Request::new().before(Instant::now() - LIMIT)), Reason::Expired);
+    assert_eq!(poll(Request::new().cost(2).within(LIMIT)), Reason::InvalidCost);
+    assert_eq!(poll(Request::new().within(LIMIT).now()), Reason::Saturated);
+    let events = bulkhead.subscribe(9).expect("valid");
+    bulkhead.close();
+    assert_eq!(poll(Request::new().within(LIMIT)), Reason::Closed);
+    drop(events);
+    assert_eq!(poll(Request::new().within(LIMIT)), Reason::Closed);
+}
+
 /// Every call panics itself: none relies on a driver that never came to be.
 #[test]
 fn a_runtime_without_time_panics_in_the_call_and_nothing_is_lost() {

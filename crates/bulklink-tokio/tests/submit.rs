@@ -97,7 +97,15 @@ fn where_there_is_no_timer_a_limit_is_refused_by_the_first_call_and_the_error_sa
             drop(running);
         }
         let status = bulkhead.status();
-        assert_eq!((status.waiting, status.totals.admitted, status.totals.queued), (0, 1, 0));
+        assert_eq!((status.waiting, status.in_flight, status.totals.admitted, status.totals.queued), (0, 0, 1, 0));
+        // A call that does not wait needs none.
+        let running = bulkhead.try_slot().expect("free");
+        let past = bulkhead.submit_with(Request::new().within(Duration::ZERO), async {});
+        assert!(matches!(past, Err(SubmitError::Rejected(no)) if no.reason() == Reason::Expired));
+        bulkhead.close();
+        let closed = bulkhead.submit_with(Request::new().within(LIMIT), async {});
+        assert!(matches!(closed, Err(SubmitError::Rejected(no)) if no.reason() == Reason::Closed));
+        drop(running);
     }
 }
 

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Deref;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use bulklink_core::Instant;
 
@@ -58,13 +59,18 @@ impl fmt::Debug for Event {
     }
 }
 
+/// By what happened, and not by when it was delivered.
 impl PartialEq for Event {
     fn eq(&self, other: &Event) -> bool {
-        self.label == other.label && self.event == other.event && self.at() == other.at()
+        self.label == other.label && self.event == other.event
     }
 }
 
 impl Eq for Event {}
+
+/// The clock, which is the only code in it, leaves nothing half-done that an event would show.
+impl UnwindSafe for Event {}
+impl RefUnwindSafe for Event {}
 
 impl Deref for Event {
     type Target = bulklink_core::Event;

@@ -129,7 +129,7 @@ impl Handle {
     /// the event before it returns, and until it does, also those that other calls add meanwhile, on any
     /// thread. So a call that finds another thread delivering runs no handler and returns without waiting;
     /// its own event may be delivered a little later. What a handler itself causes is delivered after it
-    /// has returned. Every waker that a call owes is woken before its first event is delivered.
+    /// has returned. A call wakes every waker that it owes before it delivers the first event.
     ///
     /// A handler should be quicker than events come: a slow one delays the thread that delivers, and events
     /// that wait for it are kept in memory. Slow work belongs behind [`subscribe`](Handle::subscribe). A

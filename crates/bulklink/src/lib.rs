@@ -58,7 +58,7 @@
 //! Where a runtime bounds what a task does in one go, as tokio does, calls that complete without waiting count
 //! ([`Clock::cooperate`]): rejections, slots that were handed over, and events that are received. The fast path does not take
 //! part, as that would cost more than half of its time again; a loop that is always admitted there is counted once in 4,095
-//! slots, by as much. On runtimes without such a bound, a loop that never has to wait should yield by itself.
+//! slots, by as much, if nothing else looks at the bulkhead meanwhile. On runtimes without such a bound, a loop that never has to wait should yield by itself.
 //!
 //! # In the background
 //!

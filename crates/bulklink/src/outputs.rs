@@ -49,8 +49,10 @@ pub(crate) struct Outputs {
 enum Rest {
     #[default]
     Nothing,
-    /// More wakers are there to be taken.
-    Wake,
+    /// More wakers are there to be taken; and whether this thread is to deliver afterwards.
+    Wake {
+        delivers: bool,
+    },
     Deliver(Box<Courier>),
 }
 
@@ -62,28 +64,29 @@ impl Shared {
             return Outputs::default();
         }
         let waker = state.gate.poll_wake();
-        let rest = if state.gate.has_output() { self.take_rest(state) } else { Rest::Nothing };
+        let rest = if state.gate.has_output() { self.take_rest(state, false) } else { Rest::Nothing };
         Outputs { waker, rest }
     }
 
-    /// Events come only once no waker is left.
+    /// Events come only once no waker is left. But the right to deliver them is taken before, so that what a
+    /// waker runs on this thread does not deliver them while others have not been woken.
     #[inline(never)]
-    fn take_rest(&self, State { gate, observers, .. }: &mut State) -> Rest {
+    fn take_rest(&self, State { gate, observers, .. }: &mut State, delivers: bool) -> Rest {
+        let delivers = delivers || observers.begin();
         if gate.has_wakes() {
-            return Rest::Wake;
+            return Rest::Wake { delivers };
         }
-        if observers.is_delivering {
+        if !delivers {
             return Rest::Nothing;
         }
         let has_event = match &mut observers.courier {
             Some(courier) => gate.poll_event().map(|event| courier.event.event = event).is_some(),
             None => observers.take_first_event(gate, self),
         };
-        if !has_event {
-            return Rest::Nothing;
-        }
-        observers.is_delivering = true;
-        observers.courier.take().map_or(Rest::Nothing, Rest::Deliver)
+        // That no event is left and that no thread delivers any more is one step under the lock: what adds
+        // the next event delivers it.
+        observers.is_delivering = has_event;
+        if has_event { observers.courier.take().map_or(Rest::Nothing, Rest::Deliver) } else { Rest::Nothing }
     }
 
     /// Does all that is to be done, until nothing is left.
@@ -102,15 +105,12 @@ impl Shared {
         loop {
             rest = match rest {
                 Rest::Nothing => return,
-                Rest::Wake => self.wake_batch(),
+                Rest::Wake { delivers } => self.wake_batch(delivers),
                 Rest::Deliver(mut courier) => {
                     courier.deliver(self);
-                    // That no event is left and that no thread delivers any more is one step under the
-                    // lock: what adds the next event delivers it.
                     let (rest, displaced) = self.beside_the_word(|state| {
                         let displaced = state.observers.arrive(courier);
-                        let rest = if state.gate.has_output() { self.take_rest(state) } else { Rest::Nothing };
-                        (rest, displaced)
+                        (self.take_rest(state, true), displaced)
                     });
                     if displaced.is_some() {
                         discard(displaced);
@@ -122,10 +122,10 @@ impl Shared {
     }
 
     #[cold]
-    fn wake_batch(&self) -> Rest {
+    fn wake_batch(&self, delivers: bool) -> Rest {
         let (wakers, rest) = self.beside_the_word(|state| {
             let wakers: Vec<_> = core::iter::from_fn(|| state.gate.poll_wake()).take(BATCH).collect();
-            (wakers, self.take_rest(state))
+            (wakers, self.take_rest(state, delivers))
         });
         wakers.into_iter().for_each(wake);
         rest
@@ -136,6 +136,13 @@ impl Observers {
     /// Changes the handlers. Returns what is to be dropped outside the lock.
     pub(crate) fn change(&mut self, handlers: Handlers) -> Displaced {
         Displaced { _handlers: mem::replace(&mut self.handlers, handlers), _courier: self.courier.take() }
+    }
+
+    /// Takes the right to deliver events, unless another thread has it. Returns whether it was taken.
+    fn begin(&mut self) -> bool {
+        let begins = !self.is_delivering && !self.handlers.is_empty();
+        self.is_delivering |= begins;
+        begins
     }
 
     /// Makes a courier for the first event since the handlers changed, if there is one.
@@ -156,7 +163,6 @@ impl Observers {
     /// Returns what is to be dropped outside the lock: the courier, where the handlers have changed.
     #[inline]
     fn arrive(&mut self, courier: Box<Courier>) -> Option<Box<Courier>> {
-        self.is_delivering = false;
         if courier.handlers.is(&self.handlers) {
             return self.courier.replace(courier);
         }

@@ -19,7 +19,7 @@ use crate::outputs::{Displaced, Observers};
 use crate::rejection::Identity;
 use crate::runtime::Lent;
 use crate::sync::Lock;
-use crate::{Clock, Rejection};
+use crate::{Clock, Rejection, TimerError};
 
 pub struct Shared {
     fast: FastPath,
@@ -204,22 +204,29 @@ impl Shared {
         &self,
         request: &Request,
         waker: &Waker,
-        home: impl FnOnce() -> Option<NonZeroU64>,
+        home: impl FnOnce() -> Result<Option<NonZeroU64>, TimerError>,
         aside: &mut Aside,
-    ) -> Entered {
+    ) -> Result<Entered, TimerError> {
         if request.is_simple() {
             if let Some(refusal) = self.fast.turn_away(request, self.identity.waiting_room) {
                 aside.rejection = Some(Rejection::refused(Arc::clone(&self.identity), refusal));
-                return Entered::Rejected;
+                return Ok(Entered::Rejected);
             }
         }
-        let home = if self.may_be_late(request) { home() } else { None };
-        self.enter_gate(request, Some(waker), home, aside)
+        let home = if request.may_be_late(self.has_wait_limit) { home() } else { Ok(None) };
+        let home = match home {
+            // A call that finds room would only hide that there is no timer; but one that is rejected in any
+            // case is told why.
+            Err(error) if !self.would_reject(request) => return Err(error),
+            home => home.unwrap_or(None),
+        };
+        Ok(self.enter_gate(request, Some(waker), home, aside))
     }
 
-    /// Whether a request may come to wait, and not for as long as it takes.
-    pub(crate) fn may_be_late(&self, request: &Request) -> bool {
-        request.may_be_late(self.has_wait_limit)
+    #[cold]
+    fn would_reject(&self, request: &Request) -> bool {
+        let now = self.now();
+        self.beside_the_word(|state| state.gate.would_reject(request, now))
     }
 
     fn enter_gate(

@@ -131,14 +131,12 @@ impl<S: Deref<Target = Shared>, T: Future<Output = ()>> Live<S, T> {
             State::AskingTooMuch(request) => request,
             State::Queued { .. } => return state.poll_ticket(shared, runtime, context, aside),
         };
-        let home = || match runtime.home() {
-            Ok(home) => home.map(|home| home.id()),
-            Err(error) => panic!("bulkhead {}: {error}", shared.label()),
-        };
+        let home = || Ok(runtime.home()?.map(|home| home.id()));
         match shared.enter(request, context.waker(), home, aside) {
-            Entered::Granted(grant) => return Poll::Ready(Some(grant)),
-            Entered::Queued => {}
-            Entered::Rejected | Entered::NeedsNow => return Poll::Ready(None),
+            Ok(Entered::Granted(grant)) => return Poll::Ready(Some(grant)),
+            Ok(Entered::Queued) => {}
+            Ok(Entered::Rejected | Entered::NeedsNow) => return Poll::Ready(None),
+            Err(error) => panic!("bulkhead {}: {error}", shared.label()),
         }
         // The ticket comes first: should no timer be made, the next poll makes it, or the future gives it up.
         *state = State::Queued { ticket: aside.ticket.take(), alarm: None };

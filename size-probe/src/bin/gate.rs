@@ -14,6 +14,7 @@ size_probe::keep!(
     Gate::<Waiter>::enter_untimed,
     Gate::<Waiter>::enter,
     Gate::<Waiter>::decide,
+    Gate::<Waiter>::would_reject,
     Gate::<Waiter>::rejection,
     Gate::<Waiter>::impossible,
     Gate::<Waiter>::park,

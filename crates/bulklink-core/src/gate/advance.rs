@@ -6,8 +6,8 @@ use crate::{EventKind, Instant, Reason, Rejection, Request};
 
 impl<W> Gate<W> {
     /// Moves everything that `now` allows: first expires the waiters whose deadline has come, then hands free
-    /// units to the head of the queue for as long as they suffice for it. So a slot freed at or after a
-    /// ticket's deadline never goes to it.
+    /// units to the head of the queue for as long as they suffice for it. So a slot that is given back at `now`
+    /// never goes to a ticket whose deadline has come by then.
     ///
     /// An earlier `now` than before is taken as it is: it expires fewer, and a wait that seems to have begun
     /// later counts as zero long. So readings may reach the gate out of order, and callers may have clocks of

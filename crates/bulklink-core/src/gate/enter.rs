@@ -90,6 +90,13 @@ impl<W> Gate<W> {
         }
     }
 
+    /// Whether the gate would reject this request at `now` whatever room there is: it is closed, or the cost is
+    /// impossible, or the deadline is past.
+    #[must_use]
+    pub fn would_reject(&self, request: &Request, now: Instant) -> bool {
+        self.closed || self.check_cost(request).is_none() || request.is_past(now)
+    }
+
     /// What a request is told that was turned away just now.
     #[must_use]
     pub fn rejection(&self, reason: Reason) -> Rejection {

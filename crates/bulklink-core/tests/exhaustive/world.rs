@@ -150,6 +150,9 @@ impl World {
     fn enter(&mut self, ask: Ask) {
         let id = self.came;
         self.came += 1;
+        let is_past = ask.before.is_some_and(|before| before <= self.now);
+        let is_rejected = self.model.closed || ask.cost == 0 || ask.cost > self.model.capacity || is_past;
+        assert_eq!(self.gate.would_reject(&request(ask), Instant::from_nanos(self.now)), is_rejected);
         let entry = self.ask_word(&request(ask)).map_or_else(|| self.ask_gate(&request(ask)), Ok);
         let expected = self.model.enter(id, ask, self.now);
         let Ok(entry) = entry else {

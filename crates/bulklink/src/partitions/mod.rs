@@ -184,7 +184,8 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// dropped for that.
     ///
     /// The last poll takes time in proportion to the number of partitions kept. Others come in
-    /// between.
+    /// between. Where several tasks wait at the same time, one drops the partitions, and another may
+    /// complete a little earlier.
     ///
     /// # Cancel safety
     ///

@@ -101,7 +101,7 @@ impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.job.poll(context.waker())
+        self.job.poll(context)
     }
 }
 

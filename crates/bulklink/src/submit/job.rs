@@ -2,23 +2,27 @@
 
 use alloc::sync::Arc;
 use core::ops::Deref;
-use core::task::{Poll, Waker};
+use core::task::{Context, Poll};
 
 use super::JoinError;
 use super::answer::Answer;
 use super::progress::Progress;
 use crate::foreign::contain;
+use crate::runtime::Lent;
+use crate::shared::Shared;
 use crate::waiting::Admission;
 use crate::{Runtime, SpawnError};
 
 pub(crate) struct Job<T, R: Runtime> {
     progress: Progress<R>,
     answer: Answer<T>,
+    runtime: Arc<dyn Lent>,
 }
 
 impl<T, R: Runtime> Job<T, R> {
-    pub(crate) fn new(admission: Admission<R>) -> Arc<Self> {
-        Arc::new(Job { progress: Progress::new(admission), answer: Answer::new() })
+    pub(crate) fn new(admission: Admission<R>, shared: &Shared) -> Arc<Self> {
+        let runtime = Arc::clone(&shared.runtime);
+        Arc::new(Job { progress: Progress::new(admission), answer: Answer::new(), runtime })
     }
 
     /// Asks the runtime to run the operation. If the runtime refuses, the operation never begins.
@@ -37,7 +41,7 @@ impl<T, R: Runtime> Job<T, R> {
 
 /// A [`Job`] as its handle sees it, whatever it runs on.
 pub(crate) trait Join<T>: Send + Sync {
-    fn poll(&self, waker: &Waker) -> Poll<Result<T, JoinError>>;
+    fn poll(&self, context: &mut Context<'_>) -> Poll<Result<T, JoinError>>;
 
     fn is_finished(&self) -> bool;
 
@@ -48,8 +52,10 @@ pub(crate) trait Join<T>: Send + Sync {
 }
 
 impl<T: Send, R: Runtime<Sleep: Send>> Join<T> for Job<T, R> {
-    fn poll(&self, waker: &Waker) -> Poll<Result<T, JoinError>> {
-        self.answer.poll(waker)
+    fn poll(&self, context: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
+        let mut outcome = Err(JoinError::Lost);
+        let mut poll = |context: &mut Context<'_>| self.answer.poll(context.waker()).map(|given| outcome = given);
+        self.runtime.cooperate(context, &mut poll).map(|()| outcome)
     }
 
     fn is_finished(&self) -> bool {

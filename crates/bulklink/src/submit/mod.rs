@@ -77,7 +77,7 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         R: Spawn,
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        let job = Job::new(self.admit(request)?);
+        let job = Job::new(self.admit(request)?, &self.shared);
         let task = Task::new(operation, Reporter::new(&job));
         job.launch(|| self.runtime().spawn(task))?;
         Ok(JoinHandle::new(job))
@@ -148,7 +148,7 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
     {
         let admission = self.admit(request)?;
         let waits = matches!(admission, Admission::Queued(_));
-        let job = Job::new(admission);
+        let job = Job::new(admission, &self.shared);
         let work = Work::new(operation, Reporter::new(&job));
         if waits {
             job.launch(|| self.runtime().spawn(Usher::new(work, self.runtime().clone())))?;

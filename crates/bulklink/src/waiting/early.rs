@@ -24,9 +24,9 @@ impl<R: Runtime> Waiting<Arc<Shared>, R> {
         if let Some(grant) = at_once {
             return Ok(Admission::Granted(Hold::new(shared, grant)));
         }
-        let home = if shared.may_be_late(&request) { runtime.home()? } else { None };
         let mut aside = Aside::default();
-        match shared.enter(&request, Waker::noop(), || home.map(|home| home.id()), &mut aside) {
+        let home = || Ok(runtime.home()?.map(|home| home.id()));
+        match shared.enter(&request, Waker::noop(), home, &mut aside)? {
             Entered::Granted(grant) => return Ok(Admission::Granted(Hold::new(shared, grant))),
             Entered::Queued => {}
             Entered::Rejected | Entered::NeedsNow => return Err(aside.rejection.expect("not granted").into()),

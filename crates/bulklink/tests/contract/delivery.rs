@@ -86,6 +86,54 @@ fn all_wakers_are_woken_before_the_first_event_is_delivered() {
     }
 }
 
+/// As where wakers run their tasks at once.
+#[test]
+fn what_a_waker_does_to_the_bulkhead_delivers_no_event_before_the_other_wakers() {
+    struct Looks(TestBulkhead, Log);
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {
+            self.1.lock().expect("no panic").push(Step::Woken);
+            drop(self.0.try_slot());
+        }
+    }
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, CALLS);
+    let _running = bulkhead.try_slot().expect("free");
+    let log = Log::default();
+    let waker = Waker::from(Arc::new(Looks(bulkhead.clone(), Arc::clone(&log))));
+    let _calls: Vec<_> = (0..CALLS)
+        .map(|_| {
+            let mut call = Box::pin(bulkhead.slot_owned());
+            assert!(call.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            call
+        })
+        .collect();
+    let told = Arc::clone(&log);
+    let handler: EventHandler = Arc::new(move |event| told.lock().expect("no panic").push(Step::Told(event.kind)));
+    bulkhead.add_event_handler(&handler);
+    bulkhead.close();
+    let steps = std::mem::take(&mut *log.lock().expect("no panic"));
+    assert_eq!(steps[..CALLS], [Step::Woken].repeat(CALLS));
+    assert_eq!(steps.len(), CALLS + 1 + CALLS + CALLS, "closed, each waiter, and each newcomer");
+    bulkhead.remove_event_handler(&handler);
+}
+
+#[test]
+fn an_event_is_the_same_whenever_it_is_looked_at() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let (clock, mut events) = (executor.clock(), bulkhead.subscribe(2).expect("valid"));
+    let handler: EventHandler = Arc::new(move |event| {
+        let first = event.clone();
+        clock.advance(ms(1));
+        assert!(first == *event && first.at() < event.at());
+    });
+    bulkhead.add_event_handler(&handler);
+    let mut later = bulkhead.subscribe(2).expect("valid");
+    drop(bulkhead.try_slot());
+    assert_eq!((events.try_recv(), bulkhead.handler_panics()), (later.try_recv(), 0));
+}
+
 /// A handler that blocks in its first call, until the test lets it go on.
 struct Blocking {
     handler: EventHandler,

@@ -26,7 +26,7 @@ assert_impl_all!(OwnedSlotFuture<FakeClock>: Send, Unpin);
 assert_impl_all!(Closed<'static>: Send, Sync, Unpin);
 assert_impl_all!(Rejection: std::error::Error, Send, Sync, Clone);
 assert_impl_all!(Status: Send, Sync, Clone);
-assert_impl_all!(Event: Send, Sync, Clone);
+assert_impl_all!(Event: Send, Sync, Clone, Eq, UnwindSafe, RefUnwindSafe);
 assert_impl_all!(EventReceiver: Send, Sync, Unpin, UnwindSafe, RefUnwindSafe, futures_util::Stream<Item = Event>);
 assert_impl_all!(TryRecvError: std::error::Error, Send, Sync, Copy);
 assert_impl_all!(CapacityReport: Send, Sync, Clone, std::fmt::Display);
