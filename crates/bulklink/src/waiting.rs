@@ -92,6 +92,8 @@ impl<S: Deref<Target = Shared>, R: Runtime> PollHold for Waiting<S, R> {
 }
 
 impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
+    #[cold]
+    #[inline(never)]
     fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
         let mut aside = Aside::default();
         let Waiting { runtime, live } = self;
