@@ -52,6 +52,22 @@ fn poll_once(front: &Front) -> Outcome {
 }
 
 #[test]
+fn asking_whether_it_is_closed_and_waiting_for_that_leave_the_word_in_place() {
+    let front = front(1);
+    let held = front.try_slot();
+    drop((front.try_slot(), held));
+    drop(front.try_slot());
+    let counted = || front.handle().shared.fast.peek();
+    assert_ne!(counted().to_bits(), front.handle().shared.look(|state| state.gate.publish()).to_bits(), "it counts");
+    drop(front.try_slot());
+    let before = counted();
+    let mut closed = pin!(front.closed());
+    assert!(!front.is_closed() && closed.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    closed.set(front.closed());
+    assert_eq!(counted(), before, "nothing was folded");
+}
+
+#[test]
 fn who_is_admitted_and_leaves_takes_no_lock() {
     let front = front(1);
     drop(front.try_slot());
