@@ -200,9 +200,9 @@ impl Spawn for Tokio {
 }
 
 impl SpawnBlocking for Tokio {
-    /// Refuses outside of a tokio runtime. One that has shut down drops the closure at once. While all threads of the pool are
-    /// busy, the closure waits for one, in the slot that it has; if the runtime is shut down meanwhile, tokio either drops it or
-    /// still runs it.
+    /// Refuses outside of a tokio runtime. One that has shut down drops the closure immediately. While all threads of the
+    /// pool are busy, the closure waits for one, in the slot that it has, and the handle of one that is cancelled completes
+    /// when a thread comes to it; if the runtime is shut down meanwhile, tokio either drops it or still runs it.
     fn spawn_blocking(&self, work: impl FnOnce() + Send + 'static) -> Result<(), SpawnError> {
         drop(here()?.spawn_blocking(work));
         Ok(())
