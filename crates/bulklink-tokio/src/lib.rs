@@ -53,7 +53,8 @@
 //! # Submitting
 //!
 //! [`submit`](bulklink::Bulkhead::submit) runs a future as a task of the runtime that this thread is in, and
-//! [`submit_blocking`](bulklink::Bulkhead::submit_blocking) a closure on its pool. Outside of a runtime both are refused.
+//! [`submit_blocking`](bulklink::Bulkhead::submit_blocking) a closure on its pool. Outside of a runtime both return
+//! `SubmitError::Refused`, or `NoTimer` where there is a limit.
 //!
 //! ```
 //! use bulklink_tokio::Bulkhead;
@@ -77,21 +78,31 @@
 //!
 //! # Cooperation
 //!
-//! Calls that complete without waiting, and events that are received, take part in tokio's
-//! [budget](tokio::task::coop), as tokio's own semaphore and channels do: a loop of rejections lets other tasks run. The fast
-//! path does not, since that would cost 6 ns on 10: a loop that always gets a free slot lets others run after some thousands
-//! of slots, about every 0.1 ms, unless something else looks at the bulkhead as often; then add
-//! [`consume_budget`](tokio::task::consume_budget). As with tokio's own, a thread that blocks on such a future inside a task
-//! whose budget is spent is never woken.
+//! Calls that are awaited and complete through the gate, rejections included, take part in tokio's
+//! [budget](tokio::task::coop), and so do events that are received and operations that are joined: a loop of rejected
+//! `slot().await` lets other tasks run. `try_slot` and its kin cannot, as they are not awaited, and `closed()` does not.
+//!
+//! The fast path does not take part either, since that would cost 6 ns on 10. A loop that always gets a free slot yields after
+//! some thousands of slots, about every 0.1 ms. A loop that also calls `status()`, or runs beside a task that does so as often,
+//! never yields; add [`consume_budget`](tokio::task::consume_budget) there.
+//!
+//! If a task has used up its budget, do not `block_on` such a future in it: that never returns. Tokio's own futures do the
+//! same.
 //!
 //! # Panics
 //!
-//! A call with a limit needs a timer. Outside of a runtime, and on one built without `enable_time`, the first call that asks
-//! the gate panics and says so, be there room or not; [`submit_with`](bulklink::Bulkhead::submit_with) returns
-//! [`SubmitError::NoTimer`]. Nothing is counted then. Tokio says that it has no timers only by a panic, which is caught once
-//! for each thread and runtime, and seen by the panic hook. A call that still waits when its runtime is gone panics when it is
-//! polled; it has lost its place in the queue, and no slot. Calls without a limit work on any executor, and so do those that
-//! are rejected in any case.
+//! A call with a limit needs a timer. Outside of a runtime, and on one built without `enable_time`, every call with a limit
+//! that asks the gate panics and says so, even if there is room; [`submit`](bulklink::Bulkhead::submit) and its kin return
+//! [`SubmitError::NoTimer`]. Nothing is counted then. On a new bulkhead the first call asks the gate, so the fault shows at
+//! the first request. Once any call has been admitted, a call that takes a free slot by the fast path does not ask, and
+//! succeeds. Tokio says that it has no timers only by a panic, which is caught once for each thread and runtime, and seen by
+//! the panic hook.
+//!
+//! A call that still waits when its runtime is gone goes on waiting on the runtime that polls it next. If that poll is outside
+//! of a runtime, or on one without timers, it panics. The call then keeps its place, or the slot that it is granted, until its
+//! future is dropped.
+//!
+//! Calls without a limit work on any executor, and so do those that are rejected in any case.
 
 #![forbid(unsafe_code)]
 

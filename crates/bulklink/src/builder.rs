@@ -16,7 +16,7 @@ use crate::{Bulkhead, Clock, Runtime, label};
 ///
 /// # Labels
 ///
-/// A label is trimmed. It must not be blank, and must not hold control or invisible characters, so
+/// Spaces around a label are removed. It must not be blank, and must not hold control or invisible characters, so
 /// that a log or a terminal can show it as it is: [`str::escape_debug`] has to leave each of its
 /// characters alone, quotes and backslashes apart. A combining mark needs a character before it.
 #[derive(Clone, Debug)]

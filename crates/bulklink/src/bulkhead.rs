@@ -24,7 +24,7 @@ use crate::{
 /// runtimes, one after the other or at the same time.
 ///
 /// Where the clocks of runtimes differ, as under paused time, each limit and deadline counts by the clock of the runtime
-/// that the call waits on, and never passes later than by that. It passes sooner where, while the call waits, another call
+/// that the call waits on, and from no later instant than the call's own. It passes sooner where, while the call waits, another call
 /// or a release comes from a runtime whose clock is ahead of it.
 #[derive(Clone)]
 #[doc(alias = "semaphore")]

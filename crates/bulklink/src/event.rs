@@ -34,9 +34,10 @@ impl Event {
         Event { label, event, time: Time::Now(clock) }
     }
 
-    /// When it was delivered, by the bulkhead's clock: read from that at each call by a handler, and fixed in a
-    /// clone, which is what a channel receives. The clock's epoch is its own: what means something is the
-    /// difference between two instants, by [`saturating_since`](Instant::saturating_since).
+    /// When it was delivered, by the bulkhead's clock. In a handler, each call reads the clock. In a clone, which
+    /// is what a channel receives, the time is that of the cloning. The clock's epoch is its own: what means
+    /// something is the difference between two instants, by [`saturating_since`](Instant::saturating_since).
+    /// An adapter may convert it to its runtime's own, as `Tokio::to_tokio` does.
     #[must_use]
     pub fn at(&self) -> Instant {
         match &self.time {

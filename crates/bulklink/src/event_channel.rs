@@ -17,7 +17,7 @@ use crate::shared::Shared;
 use crate::sync::Lock;
 use crate::{Event, EventHandler, Handle};
 
-/// Receives the events of one bulkhead, from when it was made; made by [`Handle::subscribe`].
+/// Receives the events of one bulkhead, from when it was made, and those that still waited to be delivered then; made by [`Handle::subscribe`].
 ///
 /// It keeps as many events as its capacity says. When one more comes it drops the oldest, and [counts](EventReceiver::dropped) it:
 /// the latest events have the figures that still hold, and the last one may be the end. A consumer sees the gap in the

@@ -125,8 +125,8 @@ impl Handle {
     /// handlers, so the n-th costs O(n).
     ///
     /// Handlers are called one event at a time, in the order in which the events happened, and in order of
-    /// registration. They run outside every lock, on the thread of a call that caused an event: it delivers
-    /// the event before it returns, and until it does, also those that other calls add meanwhile, on any
+    /// registration. They run outside every lock, on the thread that caused an event, be it that of a call, of a
+    /// dropped slot, or of the background task that expires late calls: it delivers the event before it goes on, and until it does, also those that other calls add meanwhile, on any
     /// thread. So a call that finds another thread delivering runs no handler and returns without waiting;
     /// its own event may be delivered a little later. What a handler itself causes is delivered after it
     /// has returned. A call wakes every waker that it owes before it delivers the first event.
@@ -161,7 +161,8 @@ impl Handle {
         self.change_handlers(|handlers| handlers.without(handler))
     }
 
-    /// Begins to keep the events of this bulkhead for an async consumer, the latest `capacity` of them.
+    /// Begins to keep the events of this bulkhead for an async consumer, the latest `capacity` of them, and those that still wait
+    /// to be delivered just now.
     ///
     /// # Errors
     ///

@@ -184,8 +184,7 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// dropped for that.
     ///
     /// The last poll takes time in proportion to the number of partitions kept. Others come in
-    /// between. Where several tasks wait at the same time, one drops the partitions, and another may
-    /// complete a little earlier.
+    /// between. Where several tasks wait, only one of them is sure to complete after the drop.
     ///
     /// # Cancel safety
     ///

@@ -54,6 +54,8 @@ impl<T> JoinHandle<T> {
     /// - A closure that runs is not dropped: it goes on to its end, in its slot, and the handle
     ///   completes with its value.
     ///
+    /// Called again before the runtime has dropped the operation, this returns the same.
+    ///
     /// The outcome is [`JoinError::Cancelled`], unless the operation came to another one first.
     #[doc(alias = "abort")]
     pub fn cancel(&self) -> bool {
@@ -85,7 +87,9 @@ impl<T> JoinHandle<T> {
     }
 
     /// Blocks the thread until the operation has ended. Not for [async
-    /// code](crate::blocking#in-async-code).
+    /// code](crate::blocking#in-async-code): on the thread that runs the operation's runtime, where no
+    /// other thread runs it, this never returns, also after [`cancel`](JoinHandle::cancel). Await the
+    /// handle there.
     ///
     /// # Errors
     ///
