@@ -29,8 +29,8 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
     ///
     /// # Errors
     ///
-    /// At once, if there is neither a slot nor a place, if the bulkhead is closed, or if the runtime won't run it. Later and through
-    /// the handle, if its time runs out in the queue, or the bulkhead is closed meanwhile. In all these cases it never began.
+    /// Immediately, if there is neither a slot nor a place, if the bulkhead is closed, if there is a limit on the wait and the
+    /// runtime has no timer, or if the runtime refuses the task. Later and through the handle, if its time runs out in the queue, or the bulkhead is closed meanwhile. In all these cases it never began.
     ///
     /// # Fairness
     ///
