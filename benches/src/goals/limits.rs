@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::goal::{Goal, Row};
 use crate::peers::{limited, tokio_runtime};
 use crate::scene::{Meter, Pace, Scene};
-use crate::work::{enqueue, now};
+use crate::work::enqueue;
 
 const WAITERS: usize = 10_000;
 const LATE: usize = 100_000;
