@@ -45,14 +45,15 @@ pub(crate) struct Outputs {
     rest: Rest,
 }
 
+/// Passed in two registers, which a variant with another field would end.
 #[derive(Default)]
 enum Rest {
     #[default]
     Nothing,
-    /// More wakers are there to be taken; and whether this thread is to deliver afterwards.
-    Wake {
-        delivers: bool,
-    },
+    /// More wakers are there to be taken.
+    Wake,
+    /// The same, and this thread has the right to deliver afterwards.
+    WakeThenDeliver,
     Deliver(Box<Courier>),
 }
 
@@ -74,19 +75,12 @@ impl Shared {
     fn take_rest(&self, State { gate, observers, .. }: &mut State, delivers: bool) -> Rest {
         let delivers = delivers || observers.begin();
         if gate.has_wakes() {
-            return Rest::Wake { delivers };
+            return if delivers { Rest::WakeThenDeliver } else { Rest::Wake };
         }
         if !delivers {
             return Rest::Nothing;
         }
-        let has_event = match &mut observers.courier {
-            Some(courier) => gate.poll_event().map(|event| courier.event.event = event).is_some(),
-            None => observers.take_first_event(gate, self),
-        };
-        // That no event is left and that no thread delivers any more is one step under the lock: what adds
-        // the next event delivers it.
-        observers.is_delivering = has_event;
-        if has_event { observers.courier.take().map_or(Rest::Nothing, Rest::Deliver) } else { Rest::Nothing }
+        observers.take_event(gate, self).map_or(Rest::Nothing, Rest::Deliver)
     }
 
     /// Does all that is to be done, until nothing is left.
@@ -105,12 +99,17 @@ impl Shared {
         loop {
             rest = match rest {
                 Rest::Nothing => return,
-                Rest::Wake { delivers } => self.wake_batch(delivers),
+                Rest::Wake => self.wake_batch(false),
+                Rest::WakeThenDeliver => self.wake_batch(true),
                 Rest::Deliver(mut courier) => {
                     courier.deliver(self);
                     let (rest, displaced) = self.beside_the_word(|state| {
                         let displaced = state.observers.arrive(courier);
-                        (self.take_rest(state, true), displaced)
+                        if state.gate.has_output() {
+                            return (self.take_rest(state, true), displaced);
+                        }
+                        state.observers.is_delivering = false;
+                        (Rest::Nothing, displaced)
                     });
                     if displaced.is_some() {
                         discard(displaced);
@@ -143,6 +142,18 @@ impl Observers {
         let begins = !self.is_delivering && !self.handlers.is_empty();
         self.is_delivering |= begins;
         begins
+    }
+
+    /// Gives the next event to the courier, which leaves; if there is none, this thread delivers no more. That is
+    /// one step under the lock: what adds the next event delivers it.
+    #[inline]
+    fn take_event(&mut self, gate: &mut Gate<Waker>, shared: &Shared) -> Option<Box<Courier>> {
+        let has_event = match &mut self.courier {
+            Some(courier) => gate.poll_event().map(|event| courier.event.event = event).is_some(),
+            None => self.take_first_event(gate, shared),
+        };
+        self.is_delivering = has_event;
+        if has_event { self.courier.take() } else { None }
     }
 
     /// Makes a courier for the first event since the handlers changed, if there is one.

@@ -236,11 +236,11 @@ impl Shared {
         home: Option<NonZeroU64>,
         aside: &mut Aside,
     ) -> Entered {
-        let now = self.fast.peek().needs_now(Some(request)).then(|| self.now());
+        let mut now = self.fast.peek().needs_now(Some(request)).then(|| self.now());
         let mut waker = waker.cloned();
         let mut refused = None;
-        let mut ask = |now| {
-            self.input(|State { gate, drivers, .. }| match gate.decide(request, now, &mut waker) {
+        let entered = loop {
+            let entered = self.input(|State { gate, drivers, .. }| match gate.decide(request, now, &mut waker) {
                 Decision::Granted(grant) => Entered::Granted(grant),
                 Decision::Queued(ticket) => {
                     aside.due = gate.deadline(&ticket);
@@ -262,11 +262,11 @@ impl Shared {
                     Entered::Rejected
                 }
                 Decision::NeedsNow => Entered::NeedsNow,
-            })
-        };
-        let entered = match ask(now) {
-            Entered::NeedsNow => ask(Some(self.now())),
-            entered => entered,
+            });
+            if !matches!(entered, Entered::NeedsNow) {
+                break entered;
+            }
+            now = Some(self.now());
         };
         if waker.is_some() {
             discard(waker);
@@ -304,25 +304,26 @@ impl Shared {
         if word.has_released(&grant) && self.fast.release(&grant) {
             return;
         }
-        let now = word.needs_now(None).then(|| self.now());
-        if let Some(grant) = self.try_release(grant, now) {
-            self.try_release(grant, Some(self.now()));
+        let mut now = word.needs_now(None).then(|| self.now());
+        let mut held = Some(grant);
+        loop {
+            self.input(|State { gate, .. }| {
+                if now.is_none() && gate.needs_now(None) {
+                    return;
+                }
+                if let Some(grant) = held.take() {
+                    gate.release(grant);
+                }
+                match now {
+                    Some(now) => gate.advance(now),
+                    None => _ = gate.advance_untimed(),
+                }
+            });
+            if held.is_none() {
+                return;
+            }
+            now = Some(self.now());
         }
-    }
-
-    /// Gives the grant back if it can't be released without the time.
-    fn try_release(&self, grant: Grant, now: Option<Instant>) -> Option<Grant> {
-        self.input(|State { gate, .. }| {
-            if now.is_none() && gate.needs_now(None) {
-                return Some(grant);
-            }
-            gate.release(grant);
-            match now {
-                Some(now) => gate.advance(now),
-                None => _ = gate.advance_untimed(),
-            }
-            None
-        })
     }
 
     pub(crate) fn advance(&self, now: Instant) {

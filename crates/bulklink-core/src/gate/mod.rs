@@ -31,13 +31,15 @@ use crate::{Event, EventKind, Figures, Instant, Invalid, Limits, Rejection, Tick
 pub struct Gate<W> {
     instance: u64,
     snapshots: u64,
+    /// Not beside `in_use`: an event that copied the two in one go, right after each was written by itself, would
+    /// wait for both writes.
+    in_flight: u32,
     capacity: u32,
+    in_use: u32,
     waiting_room: u32,
     wait_limit: Option<Duration>,
     measures_waits: bool,
     closed: bool,
-    in_flight: u32,
-    in_use: u32,
     queue: Queue<W>,
     /// The instant that the gate was told last.
     mark: Instant,
