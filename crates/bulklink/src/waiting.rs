@@ -176,7 +176,7 @@ impl<T: Future<Output = ()>> State<T> {
         let standing = self.look(shared, context, &mut found);
         match (&standing, found.deadline) {
             (Standing::Waiting, Some(deadline)) => self.wait_on(deadline, found.home, shared, runtime, context, aside),
-            _ => answer(shared, standing, found, aside),
+            _ => answer(shared, standing, &mut found, aside),
         }
     }
 
@@ -202,7 +202,7 @@ impl<T: Future<Output = ()>> State<T> {
             shared.advance(now);
             let mut found = Found::default();
             let standing = self.look(shared, context, &mut found);
-            return answer(shared, standing, found, aside);
+            return answer(shared, standing, &mut found, aside);
         }
         self.watch_the_clock(deadline, home, shared, runtime, context);
         Poll::Pending
@@ -235,11 +235,11 @@ impl<T: Future<Output = ()>> State<T> {
 }
 
 #[inline]
-fn answer(shared: &Shared, standing: Standing, found: Found, aside: &mut Aside) -> Poll<Option<Grant>> {
+fn answer(shared: &Shared, standing: Standing, found: &mut Found, aside: &mut Aside) -> Poll<Option<Grant>> {
     match standing {
         Standing::Granted(grant) => Poll::Ready(Some(grant)),
         Standing::Rejected => {
-            aside.rejection = found.rejection.map(|found| shared.rejected(found));
+            aside.rejection = found.rejection.take().map(|found| shared.rejected(found));
             Poll::Ready(None)
         }
         Standing::Waiting | Standing::Stale => Poll::Pending,

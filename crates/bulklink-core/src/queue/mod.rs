@@ -90,6 +90,7 @@ impl<W> Queue<W> {
         Ticket::new(place, stamp)
     }
 
+    #[cfg_attr(target_pointer_width = "64", inline)]
     fn insert(&mut self, waiting: Waiting<W>) -> Ticket {
         self.stamp = self.stamp.next();
         let place = self.nodes.insert(Node::Waiting(self.stamp, waiting));
