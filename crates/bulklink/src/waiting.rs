@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
-use core::mem;
+use core::mem::{self, ManuallyDrop};
 use core::num::NonZeroU64;
 use core::ops::Deref;
 use core::pin::Pin;
@@ -34,8 +34,8 @@ pub(crate) trait PollHold {
 /// A wait for a slot, however its bulkhead is held. Kept small, as there is one for everyone who waits.
 pub(crate) struct Waiting<S: Deref<Target = Shared>, R: Timer> {
     runtime: R,
-    /// Gone when the wait is over.
-    live: Option<Live<S, R::Sleep>>,
+    /// Gone when the wait is over. Dropped by hand, so that what most calls drop, which is nothing, is no code.
+    live: ManuallyDrop<Option<Live<S, R::Sleep>>>,
 }
 
 struct Live<S, T> {
@@ -67,7 +67,12 @@ impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
             Some(packed) => State::Asking(packed),
             None => State::AskingTooMuch(Box::new(request)),
         };
-        Waiting { runtime, live: Some(Live { shared, state }) }
+        Waiting::of(runtime, Live { shared, state })
+    }
+
+    #[inline]
+    fn of(runtime: R, live: Live<S, R::Sleep>) -> Self {
+        Waiting { runtime, live: ManuallyDrop::new(Some(live)) }
     }
 }
 
@@ -78,7 +83,7 @@ impl<S: Deref<Target = Shared>, R: Runtime> PollHold for Waiting<S, R> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the compiler judges by what the cold path weighs")]
     fn poll_hold(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
-        let granted = match &self.live {
+        let granted = match &*self.live {
             Some(Live { shared, state: State::AskingPlainly }) => shared.acquire(),
             Some(Live { shared, state: State::Asking(request) }) if request.is_simple() => shared.acquire(),
             _ => None,
@@ -251,15 +256,13 @@ impl<S: Deref<Target = Shared>, R: Timer> Drop for Waiting<S, R> {
     fn drop(&mut self) {
         if self.live.is_some() {
             Live::end(&mut self.live);
-            // It is gone already. Here the compiler sees so too, and leaves out what would drop it.
-            mem::forget(self.live.take());
         }
     }
 }
 
 impl<S: Deref<Target = Shared>, R: Timer> Waiting<S, R> {
     pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match &self.live {
+        let state = match &*self.live {
             None => "done",
             Some(Live { state: State::Queued { .. }, .. }) => "queued",
             Some(_) => "asking",

@@ -32,6 +32,6 @@ impl<R: Runtime> Waiting<Arc<Shared>, R> {
             Entered::Rejected | Entered::NeedsNow => return Err(aside.rejection.expect("not granted").into()),
         }
         let state = State::Queued { ticket: aside.ticket.take(), alarm: None };
-        Ok(Admission::Queued(Waiting { runtime, live: Some(Live { shared, state }) }))
+        Ok(Admission::Queued(Waiting::of(runtime, Live { shared, state })))
     }
 }
