@@ -28,8 +28,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// However slow it is, it holds nobody up: when the channel is full, the oldest events are dropped and counted.
 async fn write_log(mut events: EventReceiver) -> u64 {
     while let Some(event) = events.recv().await {
-        let figures = event.figures;
-        println!("{} {:?}: {} in flight, {} waiting", event.number, event.kind, figures.in_flight(), figures.waiting());
+        let occupancy = event.occupancy;
+        println!(
+            "{} {:?}: {} in flight, {} waiting",
+            event.number,
+            event.kind,
+            occupancy.in_flight(),
+            occupancy.waiting()
+        );
     }
     events.dropped()
 }

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use bulklink::{Bulkhead, Invalid, Reason, Runtime};
+use bulklink::{Bulkhead, InvalidArgument, Reason, Runtime};
 use bulklink_tokio::Tokio;
 
 /// What a service might have: it is given its runtime, so that a test can give it another.
@@ -15,7 +15,7 @@ struct Weather<R> {
 }
 
 impl<R: Runtime> Weather<R> {
-    fn new(runtime: R) -> Result<Self, Invalid> {
+    fn new(runtime: R) -> Result<Self, InvalidArgument> {
         let builder = Bulkhead::builder_on(runtime, "weather").parallelism(1).waiting_room(10);
         Ok(Weather { upstream: builder.wait_limit(Duration::from_secs(30)).build()? })
     }

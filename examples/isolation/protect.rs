@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use axum::{http::Uri, response::Response};
-use bulklink_tokio::{Bulkhead, Invalid, OwnedSlot, Rejection};
+use bulklink_tokio::{Bulkhead, InvalidArgument, OwnedSlot, Rejection};
 
 use crate::{gateway::Refusal, held::Held, options::Options, outbound::Outbound, scenario::Route};
 
@@ -16,7 +16,7 @@ pub(crate) struct Forwarding {
     pub(crate) bulkhead: Option<Bulkhead>,
 }
 
-pub(crate) fn bulkhead(route: Route, options: &Options) -> Result<Bulkhead, Invalid> {
+pub(crate) fn bulkhead(route: Route, options: &Options) -> Result<Bulkhead, InvalidArgument> {
     Bulkhead::builder(route.name())
         .parallelism(route.slots(options))
         .waiting_room(options.waiting_room)

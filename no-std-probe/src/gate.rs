@@ -46,8 +46,8 @@ fn reject_as_saturated(gate: &mut Gate<&str>) {
     let entry = gate.enter(&Request::new(), START).expect("a cost in range");
     let Entry::Rejected(rejection) = entry else { panic!("a full waiting room answered {entry:?}") };
     assert_eq!(rejection.reason(), Reason::Saturated);
-    let figures = rejection.figures();
-    assert_eq!((figures.in_use(), figures.waiting()), (1, 1), "the occupancy that the rejection tells");
+    let occupancy = rejection.occupancy();
+    assert_eq!((occupancy.in_use(), occupancy.waiting()), (1, 1), "the occupancy that the rejection tells");
     say!("gate: rejected as saturated");
 }
 

@@ -19,13 +19,16 @@ const VERSION: &str = "0.13.2";
 /// Scripts of a few hundred steps: longer ones are for the properties.
 const MAX_BYTES: u32 = 1024;
 
-/// Runs the target on what earlier runs have found worth keeping, and on. What fails is shown, and kept in `fuzz/artifacts`.
+/// Runs the target on what earlier runs have found worth keeping, and on. What fails is shown, and kept in `tests/fuzz/artifacts`.
 pub(crate) fn fuzz(options: &Options) -> Result<()> {
     ensure!(has_nightly(), "fuzzing needs a nightly Rust; `rustup toolchain install nightly` adds it");
     let cargo_fuzz = tools::provide("cargo-fuzz", VERSION)?;
     let target = workspace::target_dir("fuzz");
     // Without unsafe code there is nothing for a sanitizer to see.
-    let mut fuzz = command(cargo_fuzz, &["fuzz", "run", "--sanitizer", "none", "--target-dir", &target, "gate", "--"]);
+    let mut fuzz = command(
+        cargo_fuzz,
+        &["fuzz", "run", "--fuzz-dir", "tests/fuzz", "--sanitizer", "none", "--target-dir", &target, "gate", "--"],
+    );
     fuzz.arg(format!("-max_total_time={}", options.seconds)).arg(format!("-max_len={MAX_BYTES}"));
     run(fuzz.arg("-print_final_stats=1").env("RUSTUP_TOOLCHAIN", "nightly"))
 }

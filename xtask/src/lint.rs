@@ -17,10 +17,10 @@ pub(crate) const STEPS: &[Step] = &[
 ];
 
 /// The probes are workspaces of their own, and would be left out. Each has a target folder too.
-const PROBES: &[(&str, &str)] = &[("no-std-probe/Cargo.toml", "no-std"), ("size-probe/Cargo.toml", "size")];
+const PROBES: &[(&str, &str)] = &[("no-std-probe/Cargo.toml", "no-std"), ("tests/code-size/Cargo.toml", "size")];
 
 /// Only for the formatter: it takes nightly and a C++ compiler to build.
-const FUZZ: &str = "fuzz/Cargo.toml";
+const FUZZ: &str = "tests/fuzz/Cargo.toml";
 
 /// What is off by default, and documented all the same.
 const TSC: &str = "--features=bulklink/tsc,bulklink-tokio/tsc";

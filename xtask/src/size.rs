@@ -51,7 +51,7 @@ pub(crate) fn measured() -> Result<Option<Sizes>> {
 /// The user's own flags are left out, as they are for another machine. Only these names tell for which types code was made.
 fn build(toolchain: &Toolchain) -> Result<()> {
     let mut build =
-        toolchain.cargo(&["build", "--release", "--manifest-path", "size-probe/Cargo.toml"], TARGET, "size");
+        toolchain.cargo(&["build", "--release", "--manifest-path", "tests/code-size/Cargo.toml"], TARGET, "size");
     run(build.env("RUSTFLAGS", "-Csymbol-mangling-version=v0"))
 }
 
@@ -84,12 +84,15 @@ mod tests {
     #[test]
     fn the_probe_has_every_public_function_of_gate_and_word() {
         let root = workspace::root();
-        let probe = fs::read_to_string(root.join("size-probe/src/bin/gate.rs")).unwrap();
+        let probe = fs::read_to_string(root.join("tests/code-size/src/bin/gate.rs")).unwrap();
         let core = root.join("crates/bulklink-core/src");
         let gate = core.join("gate").read_dir().unwrap().map(|file| file.unwrap().path());
         for file in gate.chain([core.join("word.rs")]) {
             for name in public(&fs::read_to_string(file).unwrap()) {
-                assert!(probe.contains(&format!("::{name},")), "size-probe/src/bin/gate.rs does not keep `{name}`");
+                assert!(
+                    probe.contains(&format!("::{name},")),
+                    "tests/code-size/src/bin/gate.rs does not keep `{name}`"
+                );
             }
         }
     }

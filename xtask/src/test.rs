@@ -54,7 +54,7 @@ pub(crate) fn properties(cases: Option<u32>) -> Result<()> {
 
 /// The recorded scenarios, replayed.
 pub(crate) fn conformance(dir: Option<PathBuf>) -> Result<()> {
-    let mut replay = cargo(&["run", "-q", "-p", "bulklink-conformance", "--release", "--"]);
+    let mut replay = cargo(&["run", "-q", "-p", "bulklink-traces", "--release", "--"]);
     // The user's folder is relative to where the user is, not to the root of the workspace.
     if let Some(dir) = dir {
         replay.arg(std::path::absolute(dir)?);

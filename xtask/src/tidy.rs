@@ -70,7 +70,7 @@ mod tests {
             ("safety", "src/a.rs", "//! A.\nunsafe fn f() {}\n".into()),
             ("core-attributes", CORE, "//! Core.\n#![no_std]\n".into()),
             ("lints", "crates/a/Cargo.toml", "[package]\nname = \"a\"\n".into()),
-            ("named-tests", "COMPARE.md", "`contract/a::gone`\n".into()),
+            ("named-tests", "COMPARE.md", "`behaviour/a::gone`\n".into()),
         ]
     }
 

@@ -52,10 +52,10 @@ use std::future::Future;
 
 pub use bulklink::{
     Builder, CancelOnDrop, CapacityReport, Clock, Closed, CollectiveError, Event, EventHandler, EventKind,
-    EventReceiver, Failure, FailureCause, Figures, Finding, FindingCode, Handle, Instant, Interval, IntervalError,
-    Invalid, JoinError, JoinHandle, Limits, MemberFailure, OwnedSlot, Panic, Reason, RegisterError, Registry,
-    Rejection, ResizeError, Resized, Runtime, Severity, Slot, Snapshot, Spawn, SpawnBlocking, SpawnError, Status,
-    StdClock, SubmitError, Timer, TimerError, Totals, TryRecvError, partitions,
+    EventReceiver, ExecuteError, FailureCause, Finding, FindingCode, Handle, Instant, Interval, IntervalError,
+    InvalidArgument, JoinError, JoinHandle, Limits, MemberFailure, Occupancy, OwnedSlot, Panic, Reason, RegisterError,
+    Registry, Rejection, ResizeError, Resized, Runtime, Severity, Slot, Snapshot, Spawn, SpawnBlocking, SpawnError,
+    Status, StdClock, SubmitError, Timer, TimerError, Totals, TryRecvError, partitions,
 };
 pub use clock::AsyncStdSleep;
 

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::Figures;
+use crate::Occupancy;
 use crate::fifo::Fifo;
 
 /// The kind of a transition.
@@ -42,7 +42,7 @@ pub struct Event {
     /// What happened.
     pub kind: EventKind,
     /// The occupancy right after it.
-    pub figures: Figures,
+    pub occupancy: Occupancy,
     /// Whether the gate was closed by then.
     pub is_closed: bool,
     /// The cost of the request or operation; for a resize, the capacity before.
@@ -79,7 +79,7 @@ impl Event {
     /// Waiters let in by a resize, or rejected by a close.
     #[must_use]
     pub fn affected_waiters(&self) -> usize {
-        (if self.kind == EventKind::Closed { self.figures.waiting } else { self.admitted }) as usize
+        (if self.kind == EventKind::Closed { self.occupancy.waiting } else { self.admitted }) as usize
     }
 
     /// The capacity before, for [`Resized`](EventKind::Resized).

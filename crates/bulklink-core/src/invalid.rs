@@ -8,7 +8,7 @@ use crate::Limits;
 
 /// A value that was refused. It names the field and the value, and nothing was changed or counted.
 #[derive(Clone, Debug)]
-pub struct Invalid(Cause);
+pub struct InvalidArgument(Cause);
 
 #[derive(Clone, Debug)]
 enum Cause {
@@ -36,25 +36,25 @@ struct Told {
     requirement: String,
 }
 
-impl Invalid {
+impl InvalidArgument {
     /// A refusal of `value` for `field`, which must satisfy `requirement` (worded to follow the field's name, such as
     /// "must be at least 1"). For crates that build on the gate and check fields of their own.
     #[must_use]
     pub fn new(field: &'static str, value: impl fmt::Display, requirement: impl fmt::Display) -> Self {
         let (value, requirement) = (value.to_string(), requirement.to_string());
-        Invalid(Cause::Told(Box::new(Told { owner: None, field, value, requirement })))
+        InvalidArgument(Cause::Told(Box::new(Told { owner: None, field, value, requirement })))
     }
 
     /// The same refusal under the name that the caller knows the field by.
     #[must_use]
     pub fn for_field(self, field: &'static str) -> Self {
-        Invalid(Cause::Told(Box::new(Told { field, ..self.told() })))
+        InvalidArgument(Cause::Told(Box::new(Told { field, ..self.told() })))
     }
 
     /// The same refusal, with whose field it is at the head of its text.
     #[must_use]
     pub fn of(self, owner: impl fmt::Display) -> Self {
-        Invalid(Cause::Told(Box::new(Told { owner: Some(owner.to_string()), ..self.told() })))
+        InvalidArgument(Cause::Told(Box::new(Told { owner: Some(owner.to_string()), ..self.told() })))
     }
 
     fn told(self) -> Told {
@@ -88,9 +88,9 @@ impl Invalid {
     }
 }
 
-impl From<Found> for Invalid {
+impl From<Found> for InvalidArgument {
     fn from(found: Found) -> Self {
-        Invalid(Cause::Found(found))
+        InvalidArgument(Cause::Found(found))
     }
 }
 
@@ -129,15 +129,15 @@ impl fmt::Display for Found {
 }
 
 /// By what it says, whoever found it.
-impl PartialEq for Invalid {
-    fn eq(&self, other: &Invalid) -> bool {
+impl PartialEq for InvalidArgument {
+    fn eq(&self, other: &InvalidArgument) -> bool {
         self.clone().told() == other.clone().told()
     }
 }
 
-impl Eq for Invalid {}
+impl Eq for InvalidArgument {}
 
-impl fmt::Display for Invalid {
+impl fmt::Display for InvalidArgument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Cause::Found(found) => write!(f, "{} {found}, got {}", found.field(), found.value()),
@@ -156,7 +156,7 @@ impl fmt::Display for Told {
     }
 }
 
-impl core::error::Error for Invalid {}
+impl core::error::Error for InvalidArgument {}
 
 #[cfg(test)]
 mod tests {
@@ -166,9 +166,9 @@ mod tests {
 
     #[test]
     fn what_is_found_equals_what_is_told() {
-        let told = Invalid::new("capacity", 0, "must be at least 1");
-        assert_eq!(Invalid::from(Found::NoCapacity), told);
-        assert_ne!(Invalid::from(Found::NoWaitLimit), told);
+        let told = InvalidArgument::new("capacity", 0, "must be at least 1");
+        assert_eq!(InvalidArgument::from(Found::NoCapacity), told);
+        assert_ne!(InvalidArgument::from(Found::NoWaitLimit), told);
         assert_ne!(told.clone().of("payments"), told);
     }
 
@@ -185,7 +185,7 @@ mod tests {
             ),
             (Found::CostOutOfRange { cost: 9, capacity: 5 }, "cost must be from 1 to the capacity, 5, got 9"),
         ] {
-            let found = Invalid::from(found);
+            let found = InvalidArgument::from(found);
             assert_eq!(found.to_string(), text);
             assert!(text.starts_with(found.field()) && text.ends_with(&found.value().to_string()));
             let named = found.clone().for_field("parallelism");
@@ -199,6 +199,6 @@ mod tests {
 
     #[test]
     fn it_is_no_larger_than_a_rejection() {
-        assert!(size_of::<Invalid>() <= size_of::<crate::Rejection>());
+        assert!(size_of::<InvalidArgument>() <= size_of::<crate::Rejection>());
     }
 }

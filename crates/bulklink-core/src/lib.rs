@@ -62,7 +62,7 @@
 //!
 //! let Collected::Granted(second) = gate.collect(ticket) else { panic!("it was handed the slot") };
 //! gate.release(second);
-//! # Ok::<(), bulklink_core::Invalid>(())
+//! # Ok::<(), bulklink_core::InvalidArgument>(())
 //! ```
 
 #![no_std]
@@ -92,10 +92,10 @@ pub use event::{Event, EventKind};
 pub use gate::{Collected, Decision, Entry, Gate, Grant, ResizeError, Resized, Watch};
 pub use instant::Instant;
 pub use interval::{Interval, IntervalError};
-pub use invalid::Invalid;
+pub use invalid::InvalidArgument;
 pub use limits::Limits;
 pub use queue::Ticket;
-pub use rejection::{Figures, Reason, Rejection};
+pub use rejection::{Occupancy, Reason, Rejection};
 pub use report::{CapacityReport, Finding, FindingCode, Severity};
 pub use request::{PackedRequest, Request};
 pub use snapshot::Snapshot;

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::Invalid;
+use crate::InvalidArgument;
 use crate::invalid::Found;
 
 /// The limits of a gate: how much may run at once, how many may wait, and for how long.
@@ -21,7 +21,7 @@ impl Limits {
     pub const MAX: usize = i32::MAX as usize;
 
     /// The capacity and the waiting room, if all three limits are in range.
-    pub(crate) fn check(&self) -> Result<(u32, u32), Invalid> {
+    pub(crate) fn check(&self) -> Result<(u32, u32), InvalidArgument> {
         if self.wait_limit == Some(Duration::ZERO) {
             return Err(Found::NoWaitLimit.into());
         }
@@ -30,7 +30,7 @@ impl Limits {
     }
 }
 
-pub(crate) fn check_capacity(capacity: usize) -> Result<u32, Invalid> {
+pub(crate) fn check_capacity(capacity: usize) -> Result<u32, InvalidArgument> {
     match in_range(capacity).ok_or(Found::CapacityTooLarge(capacity))? {
         0 => Err(Found::NoCapacity.into()),
         units => Ok(units),

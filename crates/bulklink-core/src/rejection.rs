@@ -17,7 +17,7 @@ pub enum Reason {
 
 /// The occupancy of a gate at one moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Figures {
+pub struct Occupancy {
     pub(crate) in_flight: u32,
     pub(crate) in_use: u32,
     pub(crate) waiting: u32,
@@ -25,7 +25,7 @@ pub struct Figures {
     pub(crate) waiting_room: u32,
 }
 
-impl Figures {
+impl Occupancy {
     /// Operations running.
     #[must_use]
     pub const fn in_flight(&self) -> usize {
@@ -57,9 +57,9 @@ impl Figures {
     }
 }
 
-impl fmt::Debug for Figures {
+impl fmt::Debug for Occupancy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Figures")
+        f.debug_struct("Occupancy")
             .field("in_flight", &self.in_flight)
             .field("in_use", &self.in_use)
             .field("waiting", &self.waiting)
@@ -73,7 +73,7 @@ impl fmt::Debug for Figures {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rejection {
     pub(crate) reason: Reason,
-    pub(crate) figures: Figures,
+    pub(crate) occupancy: Occupancy,
     pub(crate) waited_nanos: u64,
     /// Has a meaning for the reason `Expired` only.
     pub(crate) limit_nanos: u64,
@@ -89,8 +89,8 @@ impl Rejection {
     /// The gate's occupancy right after this rejection. In one after closing, an operation that a [`Word`](crate::Word) admitted
     /// and that is just being given back may have left already.
     #[must_use]
-    pub const fn figures(&self) -> Figures {
-        self.figures
+    pub const fn occupancy(&self) -> Occupancy {
+        self.occupancy
     }
 
     /// How long the request had waited; zero if it never queued.

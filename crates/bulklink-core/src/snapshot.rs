@@ -106,7 +106,7 @@ impl Snapshot {
     /// assert_eq!(report.severity(), Severity::Notice);
     /// assert_eq!(report.findings[0].code, FindingCode::UnboundedQueueWait);
     /// assert_eq!(report.to_string(), "notice: up to 50 may wait, for any length of time");
-    /// # Ok::<(), bulklink_core::Invalid>(())
+    /// # Ok::<(), bulklink_core::InvalidArgument>(())
     /// ```
     #[must_use]
     pub fn capacity_report(&self) -> CapacityReport {

@@ -6,7 +6,7 @@ mod tests;
 use core::fmt;
 
 use crate::gate::Grant;
-use crate::{Figures, Reason, Rejection, Request};
+use crate::{Occupancy, Reason, Rejection, Request};
 
 /// A gate's figures in 64 bits, while they fit and nobody waits.
 ///
@@ -33,7 +33,7 @@ use crate::{Figures, Reason, Rejection, Request};
 ///
 /// gate.fold(word);
 /// assert_eq!(gate.snapshot().totals.admitted, 2);
-/// # Ok::<(), bulklink_core::Invalid>(())
+/// # Ok::<(), bulklink_core::InvalidArgument>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Word(u64);
@@ -222,8 +222,8 @@ impl Refusal {
             (false, true) => (Reason::Saturated, capacity, waiting_room),
             (false, false) => (Reason::Saturated, word.in_flight(), 0),
         };
-        let figures = Figures { in_flight, in_use: in_flight, waiting, capacity, waiting_room };
-        Rejection { reason, figures, waited_nanos: 0, limit_nanos: 0 }
+        let occupancy = Occupancy { in_flight, in_use: in_flight, waiting, capacity, waiting_room };
+        Rejection { reason, occupancy, waited_nanos: 0, limit_nanos: 0 }
     }
 }
 

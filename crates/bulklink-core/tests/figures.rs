@@ -1,4 +1,4 @@
-//! Figures and errors as they are read: ratios, flags, texts.
+//! Occupancy and errors as they are read: ratios, flags, texts.
 
 use bulklink_core::partitions::{self, Partitions};
 use bulklink_core::{Entry, Gate, Grant, Instant, Limits, Request, Snapshot, Word};
@@ -96,8 +96,8 @@ fn a_resize_that_is_refused_says_why() {
 fn figures_and_words_are_shown_spelled_out() {
     let mut gate = gate(3, 5);
     let [running, ended] = [grant(&mut gate), grant(&mut gate)];
-    let figures = "Figures { in_flight: 2, in_use: 2, waiting: 0, capacity: 3, waiting_room: 5 }";
-    assert_eq!(format!("{:?}", gate.figures()), figures);
+    let occupancy = "Occupancy { in_flight: 2, in_use: 2, waiting: 0, capacity: 3, waiting_room: 5 }";
+    assert_eq!(format!("{:?}", gate.occupancy()), occupancy);
     gate.release(ended);
     let shown = |word: Word| format!("{word:?}");
     let counts = "in_flight: 1, offered: 1, admitted: 0, rejected: 0";
@@ -115,15 +115,15 @@ fn figures_of_partitions_are_shown_and_what_they_hold_is_not() {
     let limits = partitions::Limits { max_partitions: 1, idle_timeout: None };
     let mut partitions = Partitions::new(limits).expect("valid");
     let _lease = partitions.create("secret").expect("there is room");
-    let figures = "Figures { partitions: 1, active_partitions: 1, leased_operations: 1, max_partitions: 1 }";
-    assert_eq!(format!("{:?}", partitions.figures()), figures);
-    assert_eq!(format!("{partitions:?}"), format!("Partitions {{ figures: {figures}, is_closed: false, .. }}"));
-    let figures = "1 of 1 partitions, 1 active, 1 operations";
-    assert_eq!(partitions.figures().to_string(), figures);
+    let occupancy = "Occupancy { partitions: 1, active_partitions: 1, leased_operations: 1, max_partitions: 1 }";
+    assert_eq!(format!("{:?}", partitions.occupancy()), occupancy);
+    assert_eq!(format!("{partitions:?}"), format!("Partitions {{ occupancy: {occupancy}, is_closed: false, .. }}"));
+    let occupancy = "1 of 1 partitions, 1 active, 1 operations";
+    assert_eq!(partitions.occupancy().to_string(), occupancy);
     let refused = |partitions: &Partitions<_>| partitions.may_create().expect_err("full, or closed").to_string();
-    assert_eq!(refused(&partitions), format!("partition limit ({figures})"));
+    assert_eq!(refused(&partitions), format!("partition limit ({occupancy})"));
     partitions.close();
-    assert_eq!(refused(&partitions), format!("closed ({figures})"));
+    assert_eq!(refused(&partitions), format!("closed ({occupancy})"));
 }
 
 #[test]

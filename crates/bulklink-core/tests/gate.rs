@@ -4,8 +4,8 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use bulklink_core::{
-    Collected, Entry, Figures, Gate, Grant, Instant, Interval, IntervalError, Invalid, Limits, Reason, Rejection,
-    Request, Snapshot, Ticket, Word,
+    Collected, Entry, Gate, Grant, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy, Reason,
+    Rejection, Request, Snapshot, Ticket, Word,
 };
 
 type TestGate = Gate<&'static str>;
@@ -51,8 +51,8 @@ fn rejected(gate: &mut TestGate, ticket: Ticket) -> Rejection {
 }
 
 /// In flight, in use, waiting, capacity, waiting room.
-fn shown(figures: Figures) -> [usize; 5] {
-    [figures.in_flight(), figures.in_use(), figures.waiting(), figures.capacity(), figures.waiting_room()]
+fn shown(occupancy: Occupancy) -> [usize; 5] {
+    [occupancy.in_flight(), occupancy.in_use(), occupancy.waiting(), occupancy.capacity(), occupancy.waiting_room()]
 }
 
 #[test]
@@ -61,16 +61,16 @@ fn every_rejection_has_the_figures_right_after_it() {
     let _running = [grant(&mut gate, 0), grant(&mut gate, 0)];
     let waiting = ticket(&mut gate, &within(5).cost(2), 0);
     let saturated = rejection(&mut gate, &Request::new(), 1);
-    assert_eq!((saturated.reason(), shown(saturated.figures())), (Reason::Saturated, [2, 2, 1, 3, 1]));
+    assert_eq!((saturated.reason(), shown(saturated.occupancy())), (Reason::Saturated, [2, 2, 1, 3, 1]));
     assert_eq!((saturated.waited(), saturated.limit()), (Duration::ZERO, None));
     gate.advance(at(7));
     let late = rejected(&mut gate, waiting);
-    assert_eq!((late.reason(), shown(late.figures())), (Reason::Expired, [2, 2, 0, 3, 1]));
+    assert_eq!((late.reason(), shown(late.occupancy())), (Reason::Expired, [2, 2, 0, 3, 1]));
     assert_eq!((late.waited(), late.limit()), (Duration::from_nanos(7), Some(Duration::from_nanos(5))));
     let waiting = ticket(&mut gate, &Request::new().cost(2), 8);
     gate.close(at(10));
     let closed = rejected(&mut gate, waiting);
-    assert_eq!((closed.reason(), shown(closed.figures())), (Reason::Closed, [2, 2, 0, 3, 1]));
+    assert_eq!((closed.reason(), shown(closed.occupancy())), (Reason::Closed, [2, 2, 0, 3, 1]));
     assert_eq!((closed.waited(), closed.limit()), (Duration::from_nanos(2), None));
 }
 
@@ -194,7 +194,7 @@ fn only_the_head_beside_free_units_and_one_who_holds_a_slot_cannot_be_cancelled_
     for grant in running {
         gate.release(grant);
     }
-    assert!(!gate.wants_now() && gate.figures().in_use() == 0);
+    assert!(!gate.wants_now() && gate.occupancy().in_use() == 0);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_word_holds_no_more_than_it_has_bits_for() {
     let word = Word::from_bits(full.to_bits() + Word::RELEASE * most as u64);
     let (word, last) = word.acquire().expect("all are free");
     gate.fold(word);
-    assert_eq!((gate.figures().in_flight(), gate.snapshot().peak_in_flight), (1, most));
+    assert_eq!((gate.occupancy().in_flight(), gate.snapshot().peak_in_flight), (1, most));
     gate.resize(most + 1, at(0)).expect("open");
     assert_eq!(gate.publish(), Word::GATE);
     gate.release(last);
@@ -272,7 +272,7 @@ fn rousing_wakes_the_tickets_that_rely_on_what_is_gone_and_they_stay_in_line() {
     assert_eq!([&late, &other, &none].map(|ticket| gate.relies_on(ticket)), [None, there, None]);
     gate.rouse(here.expect("not zero"));
     assert_eq!(gate.poll_wake(), None, "once");
-    assert_eq!((gate.figures().waiting(), gate.next_deadline()), (5, Some(at(5))));
+    assert_eq!((gate.occupancy().waiting(), gate.next_deadline()), (5, Some(at(5))));
     assert_eq!(gate.park(&late, "anew"), None);
     gate.release(running);
     gate.advance(at(1));
@@ -325,7 +325,7 @@ fn a_ticket_of_another_gate_is_found_out() {
 fn limits_are_checked() {
     let refused = |limits: Limits| Gate::<()>::new(limits).map(|_| ()).expect_err("it cannot be meant");
     let sound = Limits { capacity: 1, waiting_room: 0, wait_limit: None };
-    let names = |invalid: Invalid| (invalid.field(), invalid.value().to_string());
+    let names = |invalid: InvalidArgument| (invalid.field(), invalid.value().to_string());
     assert_eq!(names(refused(Limits { capacity: 0, ..sound })), ("capacity", "0".to_owned()));
     let limit = Limits { wait_limit: Some(Duration::ZERO), ..sound };
     assert_eq!(names(refused(limit)), ("wait_limit", "0s".to_owned()));

@@ -10,18 +10,18 @@ use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-use bulklink::{Driver, Home, Runtime, TimerError};
+use bulklink::{Driver, DriverHome, Runtime, TimerError};
 use tokio::runtime::{Handle, Id, RuntimeFlavor};
 
 use crate::TokioSleep;
 
 /// The runtime that this thread is in.
-pub(crate) fn home<R: Runtime<Sleep = TokioSleep>>() -> Result<Option<Home<R>>, TimerError> {
+pub(crate) fn home<R: Runtime<Sleep = TokioSleep>>() -> Result<Option<DriverHome<R>>, TimerError> {
     let id = current().ok_or(TimerError::new("there is no tokio runtime on this thread"))?;
     if !has_time(id) {
         return Err(TimerError::new("the tokio runtime was built without `enable_time` or `enable_all`"));
     }
-    Ok(Some(Home::new(number(id), |_, driver| spawn(driver))))
+    Ok(Some(DriverHome::new(number(id), |_, driver| spawn(driver))))
 }
 
 /// Tokio says whether a runtime has timers only by a panic when one is made, so each thread remembers the answer

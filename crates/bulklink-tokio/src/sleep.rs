@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bulklink::{Home, Instant, Timer, TimerError};
+use bulklink::{DriverHome, Instant, Timer, TimerError};
 use pin_project_lite::pin_project;
 use tokio::runtime::Id;
 use tokio::time::Sleep;
@@ -20,7 +20,7 @@ impl Timer for Tokio {
         TokioSleep { home: current(), deadline, sleep }
     }
 
-    fn home(&self) -> Result<Option<Home<Self>>, TimerError> {
+    fn home(&self) -> Result<Option<DriverHome<Self>>, TimerError> {
         home()
     }
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bulklink::Home;
+use bulklink::DriverHome;
 use bulklink_tokio::{
     Bulkhead, Clock, OwnedSlot, Partitions, Reason, Rejection, Request, Timer, TimerError, Tokio, TokioSleep,
 };
@@ -224,8 +224,8 @@ impl Timer for StuckBehind {
         Tokio.sleep_until(deadline)
     }
 
-    fn home(&self) -> Result<Option<Home<Self>>, TimerError> {
-        Ok(Some(Home::new(NonZeroU64::MIN, |_, driver| drop(tokio::spawn(driver)))))
+    fn home(&self) -> Result<Option<DriverHome<Self>>, TimerError> {
+        Ok(Some(DriverHome::new(NonZeroU64::MIN, |_, driver| drop(tokio::spawn(driver)))))
     }
 }
 

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use bulklink_core::{Gate, Invalid, Limits};
+use bulklink_core::{Gate, InvalidArgument, Limits};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::Waker;
 
@@ -74,7 +74,7 @@ impl<R> Builder<R> {
     }
 
     /// What all clones share, and the clock that it goes by.
-    pub(crate) fn share(self) -> Result<(Arc<Shared>, R), Invalid>
+    pub(crate) fn share(self) -> Result<(Arc<Shared>, R), InvalidArgument>
     where
         R: Clock + Clone + Send + Sync + 'static,
     {
@@ -83,18 +83,19 @@ impl<R> Builder<R> {
     }
 
     /// What is to be built, checked.
-    pub(crate) fn plan(self) -> Result<Plan<R>, Invalid> {
+    pub(crate) fn plan(self) -> Result<Plan<R>, InvalidArgument> {
         let label = label::check(&self.label)?;
         let unused = self.check().map_err(|invalid| invalid.of(format_args!("bulkhead {label}")))?;
         let Builder { runtime, capacity_field, measure_waits, .. } = self;
-        let identity = Arc::new(Identity::new(label, unused.figures()));
+        let identity = Arc::new(Identity::new(label, unused.occupancy()));
         Ok(Plan { runtime, limits: unused.limits(), measure_waits, capacity_field, identity })
     }
 
     /// A gate that shows that the limits are valid.
-    fn check(&self) -> Result<Gate<Waker>, Invalid> {
+    fn check(&self) -> Result<Gate<Waker>, InvalidArgument> {
         let field = self.capacity_field;
-        let capacity = self.capacity.ok_or_else(|| Invalid::new(field, "nothing", "or capacity must be set"))?;
+        let capacity =
+            self.capacity.ok_or_else(|| InvalidArgument::new(field, "nothing", "or capacity must be set"))?;
         let limits = Limits { capacity, waiting_room: self.waiting_room, wait_limit: self.wait_limit };
         Gate::new(limits).map_err(|invalid| match invalid.field() {
             "capacity" => invalid.for_field(field),
@@ -134,7 +135,7 @@ impl<R: Runtime> Builder<R> {
     /// If a number is out of its range, if neither parallelism nor capacity was set, or if the
     /// label is blank or holds control or invisible characters (see [Labels](Builder#labels)). The
     /// error names the field and the value.
-    pub fn build(self) -> Result<Bulkhead<R>, Invalid> {
+    pub fn build(self) -> Result<Bulkhead<R>, InvalidArgument> {
         let (shared, runtime) = self.share()?;
         Ok(Bulkhead::new(shared, runtime))
     }

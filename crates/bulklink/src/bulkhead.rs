@@ -12,7 +12,8 @@ use crate::execute::{Execute, ExecuteFallible};
 use crate::shared::Shared;
 use crate::waiting::Waiting;
 use crate::{
-    Builder, Clock, Failure, Handle, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture, Wrapped,
+    Builder, Clock, ExecuteError, Handle, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture,
+    Wrapped,
 };
 
 /// Admission control for one resource: at most so many operations at once, so many waiting, so long.
@@ -319,11 +320,11 @@ impl<R: Runtime> Bulkhead<R> {
     ///
     /// # Errors
     ///
-    /// [`Failure::Rejected`] as [`execute`](Bulkhead::execute), and [`Failure::Operation`] with the operation's own error.
+    /// [`ExecuteError::Rejected`] as [`execute`](Bulkhead::execute), and [`ExecuteError::Operation`] with the operation's own error.
     pub fn execute_fallible<T, E, F: Future<Output = Result<T, E>>>(
         &self,
         operation: F,
-    ) -> impl Future<Output = Result<T, Failure<E>>> + use<'_, T, E, F, R> {
+    ) -> impl Future<Output = Result<T, ExecuteError<E>>> + use<'_, T, E, F, R> {
         self.execute_fallible_with(Request::new(), operation)
     }
 
@@ -336,7 +337,7 @@ impl<R: Runtime> Bulkhead<R> {
         &self,
         request: Request<R::Instant>,
         operation: F,
-    ) -> impl Future<Output = Result<T, Failure<E>>> + use<'_, T, E, F, R> {
+    ) -> impl Future<Output = Result<T, ExecuteError<E>>> + use<'_, T, E, F, R> {
         ExecuteFallible::new(Execute::new(self.wait(request), operation))
     }
 

@@ -21,16 +21,16 @@ use crate::shared::{Shared, State};
 use crate::{Runtime, Timer};
 
 /// A runtime that can run a [`Driver`], as [`Timer::home`] names it.
-pub struct Home<R: Timer> {
+pub struct DriverHome<R: Timer> {
     id: NonZeroU64,
     spawn: fn(&R, Driver<R>),
 }
 
-impl<R: Timer> Home<R> {
+impl<R: Timer> DriverHome<R> {
     /// A runtime with the number `id`, which no other has that lives at the same time, and a function that
     /// runs a driver there, detached. A driver that is refused is to be dropped.
     pub fn new(id: NonZeroU64, spawn: fn(&R, Driver<R>)) -> Self {
-        Home { id, spawn }
+        DriverHome { id, spawn }
     }
 
     pub(crate) fn id(&self) -> NonZeroU64 {
@@ -38,9 +38,9 @@ impl<R: Timer> Home<R> {
     }
 }
 
-impl<R: Timer> fmt::Debug for Home<R> {
+impl<R: Timer> fmt::Debug for DriverHome<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Home").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("DriverHome").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -84,12 +84,18 @@ impl Shared {
     /// # Panics
     ///
     /// If the runtime has no timer to give. No ticket relies on the driver by then.
-    pub(crate) fn drive<R: Runtime>(&self, runtime: &R, home: &Home<R>, deadline: Instant, ticket: &Ticket) -> bool {
+    pub(crate) fn drive<R: Runtime>(
+        &self,
+        runtime: &R,
+        home: &DriverHome<R>,
+        deadline: Instant,
+        ticket: &Ticket,
+    ) -> bool {
         let found = self.beside_the_word(|state| {
             let found = state.drivers.hurry(home.id, deadline);
             if found.is_ok() {
                 state.gate.rely(ticket, Some(home.id));
-            } else if state.gate.figures().waiting() <= 1 {
+            } else if state.gate.occupancy().waiting() <= 1 {
                 state.drivers.refused = None;
             }
             found.map_err(|Missing| {
@@ -107,7 +113,7 @@ impl Shared {
         true
     }
 
-    fn spawn_driver<R: Runtime>(&self, runtime: &R, home: &Home<R>, deadline: Instant, ticket: &Ticket) -> bool {
+    fn spawn_driver<R: Runtime>(&self, runtime: &R, home: &DriverHome<R>, deadline: Instant, ticket: &Ticket) -> bool {
         let mut driver = self.driver(runtime, home.id, deadline);
         // Another thread may have made one meanwhile: then that is brought forward.
         let waker = self.beside_the_word(|state| {

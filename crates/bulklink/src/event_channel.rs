@@ -8,7 +8,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use bulklink_core::Invalid;
+use bulklink_core::InvalidArgument;
 use futures_core::Stream;
 
 use crate::foreign::{contain, discard};
@@ -68,9 +68,9 @@ struct State {
 struct Sender(Arc<Channel>);
 
 impl EventReceiver {
-    pub(crate) fn new(bulkhead: &Handle, capacity: usize) -> Result<Self, Invalid> {
+    pub(crate) fn new(bulkhead: &Handle, capacity: usize) -> Result<Self, InvalidArgument> {
         if capacity == 0 {
-            let invalid = Invalid::new("capacity", capacity, "must be at least 1");
+            let invalid = InvalidArgument::new("capacity", capacity, "must be at least 1");
             return Err(invalid.of(format_args!("event channel of bulkhead {}", bulkhead.label())));
         }
         let runtime = Arc::clone(&bulkhead.shared.runtime);

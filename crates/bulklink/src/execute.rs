@@ -66,47 +66,47 @@ impl<E> ExecuteFallible<E> {
 }
 
 impl<T, E, X: Future<Output = Result<Result<T, E>, Rejection>>> Future for ExecuteFallible<X> {
-    type Output = Result<T, Failure<E>>;
+    type Output = Result<T, ExecuteError<E>>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let outcome = ready!(self.project().execute.poll(context));
         Poll::Ready(match outcome {
-            Ok(output) => output.map_err(Failure::Operation),
-            Err(rejection) => Err(Failure::Rejected(rejection)),
+            Ok(output) => output.map_err(ExecuteError::Operation),
+            Err(rejection) => Err(ExecuteError::Rejected(rejection)),
         })
     }
 }
 
 /// Why a fallible operation gave no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure<E> {
+pub enum ExecuteError<E> {
     /// It was not admitted, and has not begun.
     Rejected(Rejection),
     /// It ran, and failed with this error of its own.
     Operation(E),
 }
 
-impl<E> From<Rejection> for Failure<E> {
+impl<E> From<Rejection> for ExecuteError<E> {
     fn from(rejection: Rejection) -> Self {
-        Failure::Rejected(rejection)
+        ExecuteError::Rejected(rejection)
     }
 }
 
-impl<E: fmt::Display> fmt::Display for Failure<E> {
+impl<E: fmt::Display> fmt::Display for ExecuteError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Rejected(rejection) => rejection.fmt(f),
-            Failure::Operation(error) => error.fmt(f),
+            ExecuteError::Rejected(rejection) => rejection.fmt(f),
+            ExecuteError::Operation(error) => error.fmt(f),
         }
     }
 }
 
-impl<E: core::error::Error + 'static> core::error::Error for Failure<E> {
+impl<E: core::error::Error + 'static> core::error::Error for ExecuteError<E> {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            Failure::Rejected(rejection) => rejection.source(),
-            Failure::Operation(error) => error.source(),
+            ExecuteError::Rejected(rejection) => rejection.source(),
+            ExecuteError::Operation(error) => error.source(),
         }
     }
 }

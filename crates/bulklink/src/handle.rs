@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use core::fmt;
 
-use bulklink_core::{Invalid, ResizeError, Resized};
+use bulklink_core::{InvalidArgument, ResizeError, Resized};
 
 use crate::event::Handlers;
 use crate::shared::Shared;
@@ -113,7 +113,7 @@ impl Handle {
     /// payments.close_and_wait().await;
     /// assert!(payments.status().is_drained());
     /// # });
-    /// # Ok::<(), bulklink::Invalid>(())
+    /// # Ok::<(), bulklink::InvalidArgument>(())
     /// ```
     pub fn close_and_wait(&self) -> Closed<'_> {
         self.close();
@@ -149,7 +149,7 @@ impl Handle {
     /// assert!(payments.add_event_handler(&handler));
     /// assert!(!payments.add_event_handler(&handler));
     /// assert!(payments.remove_event_handler(&handler));
-    /// # Ok::<(), bulklink::Invalid>(())
+    /// # Ok::<(), bulklink::InvalidArgument>(())
     /// ```
     pub fn add_event_handler(&self, handler: &EventHandler) -> bool {
         self.change_handlers(|handlers| handlers.with(handler))
@@ -189,7 +189,7 @@ impl Handle {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "event_channel")]
-    pub fn subscribe(&self, capacity: usize) -> Result<EventReceiver, Invalid> {
+    pub fn subscribe(&self, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
         EventReceiver::new(self, capacity)
     }
 
@@ -209,10 +209,10 @@ impl Handle {
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (figures, is_closed) = self.shared.look(|state| (state.gate.figures(), state.gate.is_closed()));
+        let (occupancy, is_closed) = self.shared.look(|state| (state.gate.occupancy(), state.gate.is_closed()));
         f.debug_struct("Bulkhead")
             .field("label", &self.label())
-            .field("figures", &figures)
+            .field("occupancy", &occupancy)
             .field("is_closed", &is_closed)
             .finish()
     }

@@ -3,18 +3,18 @@
 use alloc::sync::Arc;
 use core::fmt::{self, Write};
 
-use bulklink_core::Invalid;
+use bulklink_core::InvalidArgument;
 
 /// Returns a label as it is kept: trimmed, not empty, and plain from its first character to its
 /// last, so that it can be displayed as it is.
-pub(crate) fn check(label: &str) -> Result<Arc<str>, Invalid> {
+pub(crate) fn check(label: &str) -> Result<Arc<str>, InvalidArgument> {
     let trimmed = label.trim();
     // The trimmed label too: a combining mark that stood on a space is now first.
     if let Some(found) = [label, trimmed].into_iter().find(|name| !is_plain(name)) {
-        return Err(Invalid::new("label", Quoted(found), "must not hold control or invisible characters"));
+        return Err(InvalidArgument::new("label", Quoted(found), "must not hold control or invisible characters"));
     }
     if trimmed.is_empty() {
-        return Err(Invalid::new("label", Quoted(label), "must not be blank"));
+        return Err(InvalidArgument::new("label", Quoted(label), "must not be blank"));
     }
     Ok(trimmed.into())
 }

@@ -133,18 +133,18 @@ mod waiting;
 mod wrap;
 
 pub use bulklink_core::{
-    EventKind, Figures, Finding, FindingCode, Instant, Interval, IntervalError, Invalid, Limits, ResizeError, Resized,
-    Severity, Snapshot, Totals,
+    EventKind, Finding, FindingCode, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy, ResizeError,
+    Resized, Severity, Snapshot, Totals,
 };
 
 pub use builder::Builder;
 pub use bulkhead::Bulkhead;
 pub use capacity_report::CapacityReport;
 pub use closed::Closed;
-pub use driver::{Driver, Home};
+pub use driver::{Driver, DriverHome};
 pub use event::{Event, EventHandler};
 pub use event_channel::{EventReceiver, TryRecvError};
-pub use execute::Failure;
+pub use execute::ExecuteError;
 pub use handle::Handle;
 pub use partitions::Partitions;
 pub use registry::{CollectiveError, FailureCause, MemberFailure, RegisterError, Registry};

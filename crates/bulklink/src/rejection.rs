@@ -5,7 +5,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 
-use bulklink_core::{Figures, Invalid, Refusal, partitions};
+use bulklink_core::{InvalidArgument, Occupancy, Refusal, partitions};
 
 /// Why a call was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,12 +41,12 @@ pub(crate) struct Identity {
     pub(crate) label: Arc<str>,
     pub(crate) waiting_room: u32,
     /// Of a bulkhead as it is made.
-    unused: Figures,
+    unused: Occupancy,
     handler_panics: AtomicUsize,
 }
 
 impl Identity {
-    pub(crate) fn new(label: Arc<str>, unused: Figures) -> Self {
+    pub(crate) fn new(label: Arc<str>, unused: Occupancy) -> Self {
         let waiting_room = u32::try_from(unused.waiting_room()).expect("the gate has checked it");
         Identity { label, waiting_room, unused, handler_panics: AtomicUsize::new(0) }
     }
@@ -65,7 +65,7 @@ enum Cause {
     Refused(Refusal),
     Rejected(bulklink_core::Rejection),
     /// Shared, as that is less code wherever a rejection is dropped.
-    Invalid(Arc<(Invalid, Figures)>),
+    Invalid(Arc<(InvalidArgument, Occupancy)>),
     /// By all partitions together: there is no bulkhead to ask.
     Partitions(partitions::Rejection),
 }
@@ -80,8 +80,8 @@ impl Rejection {
         Rejection { by, cause: Cause::Rejected(rejection) }
     }
 
-    pub(crate) fn invalid(by: Arc<Identity>, figures: Figures, invalid: Invalid) -> Self {
-        Rejection { by, cause: Cause::Invalid(Arc::new((invalid, figures))) }
+    pub(crate) fn invalid(by: Arc<Identity>, occupancy: Occupancy, invalid: InvalidArgument) -> Self {
+        Rejection { by, cause: Cause::Invalid(Arc::new((invalid, occupancy))) }
     }
 
     pub(crate) fn by_partitions(by: Arc<Identity>, rejection: partitions::Rejection) -> Self {
@@ -128,10 +128,10 @@ impl Rejection {
     /// The bulkhead's occupancy at that moment; after closing, without those who are giving their slots back just then. Where [`partitions`](Rejection::partitions) turned the call away, that of a partition as
     /// it is made.
     #[must_use]
-    pub fn figures(&self) -> Figures {
+    pub fn occupancy(&self) -> Occupancy {
         match &self.cause {
-            Cause::Refused(refusal) => refusal.rejection(self.by.waiting_room).figures(),
-            Cause::Rejected(rejection) => rejection.figures(),
+            Cause::Refused(refusal) => refusal.rejection(self.by.waiting_room).occupancy(),
+            Cause::Rejected(rejection) => rejection.occupancy(),
             Cause::Invalid(invalid) => invalid.1,
             Cause::Partitions(_) => self.by.unused,
         }
@@ -140,8 +140,8 @@ impl Rejection {
     /// How many partitions there were at that moment, where the call was turned away before it came to one: for the reason
     /// [`PartitionLimit`](Reason::PartitionLimit), and as all of them were [`Closed`](Reason::Closed).
     #[must_use]
-    pub fn partitions(&self) -> Option<partitions::Figures> {
-        self.of_partitions().map(partitions::Rejection::figures)
+    pub fn partitions(&self) -> Option<partitions::Occupancy> {
+        self.of_partitions().map(partitions::Rejection::occupancy)
     }
 
     /// How long the call had waited; zero if it never queued.
@@ -159,7 +159,7 @@ impl Rejection {
 
     /// The refused field and value, where the reason is [`InvalidCost`](Reason::InvalidCost).
     #[must_use]
-    pub fn as_invalid(&self) -> Option<&Invalid> {
+    pub fn as_invalid(&self) -> Option<&InvalidArgument> {
         match &self.cause {
             Cause::Invalid(invalid) => Some(&invalid.0),
             _ => None,
@@ -172,7 +172,7 @@ impl PartialEq for Rejection {
     fn eq(&self, other: &Rejection) -> bool {
         self.label() == other.label()
             && self.by_gate() == other.by_gate()
-            && self.figures() == other.figures()
+            && self.occupancy() == other.occupancy()
             && self.as_invalid() == other.as_invalid()
             && (self.reason(), self.partitions()) == (other.reason(), other.partitions())
     }
@@ -182,7 +182,7 @@ impl Eq for Rejection {}
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (label, figures) = (self.label(), self.figures());
+        let (label, occupancy) = (self.label(), self.occupancy());
         if let Some(invalid) = self.as_invalid() {
             return write!(f, "bulkhead {label}: {invalid}");
         }
@@ -195,8 +195,8 @@ impl fmt::Display for Rejection {
             Some(limit) => write!(f, " after {:?} of {limit:?}", self.waited())?,
             None => {}
         }
-        let (in_use, capacity) = (figures.in_use(), figures.capacity());
-        let (waiting, room) = (figures.waiting(), figures.waiting_room());
+        let (in_use, capacity) = (occupancy.in_use(), occupancy.capacity());
+        let (waiting, room) = (occupancy.waiting(), occupancy.waiting_room());
         write!(f, " ({in_use} of {capacity} in use, {waiting} of {room} waiting)")
     }
 }
@@ -218,7 +218,7 @@ impl fmt::Debug for Rejection {
         f.debug_struct("Rejection")
             .field("label", &self.label())
             .field("reason", &self.reason())
-            .field("figures", &self.figures())
+            .field("occupancy", &self.occupancy())
             .field("waited", &self.waited())
             .field("limit", &self.limit())
             .field("invalid", &self.as_invalid())

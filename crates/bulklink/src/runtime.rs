@@ -10,7 +10,7 @@ use core::task::{Context, Poll};
 
 use bulklink_core::Instant;
 
-use crate::Home;
+use crate::DriverHome;
 
 /// A monotonic clock.
 ///
@@ -95,7 +95,7 @@ pub trait Timer: Clock {
     ///
     /// If `sleep_until` would panic on this thread. The call then fails before it waits: a future panics with
     /// this error, and a submitted operation is refused with it.
-    fn home(&self) -> Result<Option<Home<Self>>, TimerError>
+    fn home(&self) -> Result<Option<DriverHome<Self>>, TimerError>
     where
         Self: Runtime,
     {

@@ -9,7 +9,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::AtomicBool;
 use core::task::Waker;
 
-use bulklink_core::{Decision, Figures, Gate, Grant, Instant, Invalid, Limits, Request, Ticket, Word};
+use bulklink_core::{Decision, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, Ticket, Word};
 
 use crate::driver::Drivers;
 use crate::event::Handlers;
@@ -68,7 +68,7 @@ pub(crate) struct Aside {
 enum Refused {
     Rejected(bulklink_core::Rejection),
     /// An impossible request, with the figures at that moment.
-    Impossible(Invalid, Figures),
+    Impossible(InvalidArgument, Occupancy),
 }
 
 /// The clock of a gate in which no call ever waits.
@@ -110,7 +110,7 @@ impl Shared {
     /// A gate of one slot in no time, for those who wait for the end of something larger: that closes it when it is closed itself.
     pub(crate) fn for_the_end(label: Arc<str>) -> Arc<Self> {
         let gate = Gate::new(Limits { capacity: 1, waiting_room: 0, wait_limit: None }).expect("sound limits");
-        let identity = Arc::new(Identity::new(label, gate.figures()));
+        let identity = Arc::new(Identity::new(label, gate.occupancy()));
         Shared::new(gate, identity, "capacity", Arc::new(NoTime))
     }
 
@@ -258,7 +258,7 @@ impl Shared {
                     Entered::Rejected
                 }
                 Decision::Impossible => {
-                    refused = Some(Refused::Impossible(gate.impossible(request), gate.figures()));
+                    refused = Some(Refused::Impossible(gate.impossible(request), gate.occupancy()));
                     Entered::Rejected
                 }
                 Decision::NeedsNow => Entered::NeedsNow,
@@ -281,7 +281,9 @@ impl Shared {
     fn refused(&self, refused: Refused) -> Rejection {
         match refused {
             Refused::Rejected(rejection) => self.rejected(rejection),
-            Refused::Impossible(invalid, figures) => Rejection::invalid(Arc::clone(&self.identity), figures, invalid),
+            Refused::Impossible(invalid, occupancy) => {
+                Rejection::invalid(Arc::clone(&self.identity), occupancy, invalid)
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Instant as Std;
 
 use bulklink_core::Instant;
 
-use crate::{Clock, Home, Runtime, Spawn, SpawnBlocking, SpawnError, Timer, TimerError};
+use crate::{Clock, DriverHome, Runtime, Spawn, SpawnBlocking, SpawnError, Timer, TimerError};
 
 /// A runtime like `R`, but with a clock that costs less to read.
 ///
@@ -116,7 +116,7 @@ impl<R: Runtime> Timer for Tsc<R> {
     }
 
     /// There is no home, but there may be no timer either.
-    fn home(&self) -> Result<Option<Home<Self>>, TimerError> {
+    fn home(&self) -> Result<Option<DriverHome<Self>>, TimerError> {
         self.0.home().map(|_| None)
     }
 }

@@ -66,9 +66,9 @@ impl Text {
 impl Function {
     pub(super) fn origin(&self) -> Origin {
         let mentions = |name| self.name.contains(name);
-        if mentions("bulklink_core::") || mentions("size_probe::Waiter") {
+        if mentions("bulklink_core::") || mentions("code_size::Waiter") {
             Origin::Core
-        } else if mentions("size_probe::") || self.name == "_start" {
+        } else if mentions("code_size::") || self.name == "_start" {
             Origin::Probe
         } else if mentions("::") && !mentions("compiler_builtins::") {
             Origin::Library
@@ -89,8 +89,8 @@ mod tests {
     #[test]
     fn code_made_for_a_type_of_the_core_is_the_cores() {
         for name in [
-            "<bulklink_core::gate::Gate<size_probe::Waiter>>::enter",
-            "<alloc::collections::vec_deque::VecDeque<size_probe::Waiter>>::grow",
+            "<bulklink_core::gate::Gate<code_size::Waiter>>::enter",
+            "<alloc::collections::vec_deque::VecDeque<code_size::Waiter>>::grow",
             "core::mem::drop::<bulklink_core::invalid::Invalid>",
         ] {
             assert_eq!(function(name, 1).origin(), Origin::Core, "{name}");
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(origin("<alloc::raw_vec::RawVecInner>::finish_grow"), Origin::Library);
         assert_eq!(origin("compiler_builtins::mem::memcpy"), Origin::Runtime);
         assert_eq!(origin("__aeabi_memcpy4"), Origin::Runtime);
-        assert_eq!(origin("<size_probe::Heap as core::alloc::global::GlobalAlloc>::alloc"), Origin::Probe);
+        assert_eq!(origin("<code_size::Heap as core::alloc::global::GlobalAlloc>::alloc"), Origin::Probe);
     }
 
     #[test]

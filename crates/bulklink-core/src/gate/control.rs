@@ -5,7 +5,7 @@ use core::fmt;
 use super::Gate;
 use crate::invalid::Found;
 use crate::limits::check_capacity;
-use crate::{EventKind, Instant, Invalid, Reason, Ticket};
+use crate::{EventKind, Instant, InvalidArgument, Reason, Ticket};
 
 /// What a resize did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum ResizeError {
     /// The gate is closed.
     Closed,
     /// The capacity is out of range, or less than somebody in the queue asks for.
-    Invalid(Invalid),
+    Invalid(InvalidArgument),
 }
 
 impl<W> Gate<W> {
@@ -51,7 +51,7 @@ impl<W> Gate<W> {
         Ok(self.set_capacity(units))
     }
 
-    fn check_queued_costs(&self, capacity: u32) -> Result<(), Invalid> {
+    fn check_queued_costs(&self, capacity: u32) -> Result<(), InvalidArgument> {
         match self.queue.largest_cost() {
             Some(cost) if cost > capacity => Err(Found::CapacityBelowWaiter { capacity, cost }.into()),
             _ => Ok(()),
@@ -133,8 +133,8 @@ impl<W> Gate<W> {
     }
 }
 
-impl From<Invalid> for ResizeError {
-    fn from(invalid: Invalid) -> Self {
+impl From<InvalidArgument> for ResizeError {
+    fn from(invalid: InvalidArgument) -> Self {
         ResizeError::Invalid(invalid)
     }
 }

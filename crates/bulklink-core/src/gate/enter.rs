@@ -4,7 +4,7 @@ use core::num::NonZeroU32;
 
 use super::{Entry, Gate, Grant};
 use crate::invalid::Found;
-use crate::{EventKind, Instant, Invalid, Reason, Rejection, Request, Ticket};
+use crate::{EventKind, Instant, InvalidArgument, Reason, Rejection, Request, Ticket};
 
 /// What was decided on a request, in as little as it takes.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl<W> Gate<W> {
     /// # Errors
     ///
     /// If the cost is zero or more than the whole capacity. That is counted nowhere.
-    pub fn enter_untimed(&mut self, request: &Request) -> Result<Option<Entry>, Invalid> {
+    pub fn enter_untimed(&mut self, request: &Request) -> Result<Option<Entry>, InvalidArgument> {
         let decision = self.decide(request, None, &mut None);
         self.spell_out(decision, request)
     }
@@ -44,13 +44,13 @@ impl<W> Gate<W> {
     /// # Errors
     ///
     /// If the cost is zero or more than the whole capacity. That is counted nowhere.
-    pub fn enter(&mut self, request: &Request, now: Instant) -> Result<Entry, Invalid> {
+    pub fn enter(&mut self, request: &Request, now: Instant) -> Result<Entry, InvalidArgument> {
         let decision = self.decide(request, Some(now), &mut None);
         let Some(entry) = self.spell_out(decision, request)? else { unreachable!("the time is known") };
         Ok(entry)
     }
 
-    fn spell_out(&self, decision: Decision, request: &Request) -> Result<Option<Entry>, Invalid> {
+    fn spell_out(&self, decision: Decision, request: &Request) -> Result<Option<Entry>, InvalidArgument> {
         Ok(Some(match decision {
             Decision::Granted(grant) => Entry::Granted(grant),
             Decision::Queued(ticket) => Entry::Queued(ticket),
@@ -100,12 +100,12 @@ impl<W> Gate<W> {
     /// What a request is told that was turned away just now.
     #[must_use]
     pub fn rejection(&self, reason: Reason) -> Rejection {
-        Rejection { reason, figures: self.figures(), waited_nanos: 0, limit_nanos: 0 }
+        Rejection { reason, occupancy: self.occupancy(), waited_nanos: 0, limit_nanos: 0 }
     }
 
     /// What is wrong with a request of impossible cost.
     #[must_use]
-    pub fn impossible(&self, request: &Request) -> Invalid {
+    pub fn impossible(&self, request: &Request) -> InvalidArgument {
         Found::CostOutOfRange { cost: request.cost, capacity: self.capacity }.into()
     }
 

@@ -16,7 +16,7 @@ pub use enter::Decision;
 use crate::event::EventLog;
 use crate::fifo::Fifo;
 use crate::queue::Queue;
-use crate::{Event, EventKind, Figures, Instant, Invalid, Limits, Rejection, Ticket, Totals};
+use crate::{Event, EventKind, Instant, InvalidArgument, Limits, Occupancy, Rejection, Ticket, Totals};
 
 /// The admission state machine. `W` is whatever tells a waiter to look again: a waker in an async front, a thread handle, a
 /// number in a test.
@@ -125,7 +125,7 @@ impl<W> Gate<W> {
     /// # Errors
     ///
     /// If a limit is out of its range; the error names it.
-    pub fn new(limits: Limits) -> Result<Self, Invalid> {
+    pub fn new(limits: Limits) -> Result<Self, InvalidArgument> {
         Gate::with_instance(limits, 0)
     }
 
@@ -134,7 +134,7 @@ impl<W> Gate<W> {
     /// # Errors
     ///
     /// If a limit is out of its range; the error names it.
-    pub fn with_instance(limits: Limits, instance: u64) -> Result<Self, Invalid> {
+    pub fn with_instance(limits: Limits, instance: u64) -> Result<Self, InvalidArgument> {
         let (capacity, waiting_room) = limits.check()?;
         Ok(Gate {
             instance,
@@ -175,8 +175,8 @@ impl<W> Gate<W> {
     /// The occupancy at this moment.
     #[must_use]
     #[inline]
-    pub fn figures(&self) -> Figures {
-        Figures {
+    pub fn occupancy(&self) -> Occupancy {
+        Occupancy {
             in_flight: self.in_flight,
             in_use: self.in_use,
             waiting: self.queue.len(),
@@ -206,8 +206,8 @@ impl<W> Gate<W> {
     #[inline(never)]
     fn record(&mut self, kind: EventKind, units: usize, waited_nanos: Option<u64>) {
         self.events.recorded += 1;
-        let (number, is_closed, figures) = (self.events.recorded, self.closed, self.figures());
-        self.events.pending.push(Event { number, kind, figures, is_closed, units, waited_nanos, admitted: 0 });
+        let (number, is_closed, occupancy) = (self.events.recorded, self.closed, self.occupancy());
+        self.events.pending.push(Event { number, kind, occupancy, is_closed, units, waited_nanos, admitted: 0 });
     }
 
     /// Gives the waker of a ticket that has been settled out, if there is one.

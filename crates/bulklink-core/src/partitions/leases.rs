@@ -81,7 +81,7 @@ impl<P> Partitions<P> {
         let partition = &mut self.kept[id.0];
         partition.leases += 1;
         if partition.leases == 1 {
-            self.figures.active += 1;
+            self.occupancy.active += 1;
             let links = partition.links;
             self.idle.remove(&mut self.kept, links);
         }
@@ -91,8 +91,8 @@ impl<P> Partitions<P> {
 
     #[inline]
     fn count_lease(&mut self) {
-        self.figures.leased += 1;
-        self.peaks.leased = self.peaks.leased.max(self.figures.leased);
+        self.occupancy.leased += 1;
+        self.peaks.leased = self.peaks.leased.max(self.occupancy.leased);
     }
 
     /// Whether there is room for one more, if need be in the place of one that is idle. A rejection
@@ -112,7 +112,7 @@ impl<P> Partitions<P> {
     }
 
     fn is_full(&self) -> bool {
-        self.figures.partitions >= self.figures.max_partitions
+        self.occupancy.partitions >= self.occupancy.max_partitions
     }
 
     /// Keeps one more, leased by the call that needs it. If there is no room, the longest idle goes.
@@ -127,15 +127,15 @@ impl<P> Partitions<P> {
         let is_full = self.is_full();
         let lease = self.keep(content);
         let evicted = if is_full { self.evict() } else { None };
-        self.peaks.partitions = self.peaks.partitions.max(self.figures.partitions);
+        self.peaks.partitions = self.peaks.partitions.max(self.occupancy.partitions);
         Ok(Created { lease, evicted })
     }
 
     fn keep(&mut self, content: P) -> Lease {
         let links = Links::default();
         let place = self.kept.insert(Partition { content, leases: 1, links, idle_since: Instant::EPOCH });
-        self.figures.partitions += 1;
-        self.figures.active += 1;
+        self.occupancy.partitions += 1;
+        self.occupancy.active += 1;
         self.totals.created += 1;
         self.count_lease();
         Lease(place)
@@ -154,12 +154,12 @@ impl<P> Partitions<P> {
     /// back: an earlier instant counts as the latest at which something became idle.
     #[inline]
     pub fn end(&mut self, lease: Lease, now: Instant) -> bool {
-        self.figures.leased -= 1;
+        self.occupancy.leased -= 1;
         let partition = &mut self.kept[lease.0];
         partition.leases -= 1;
         let is_idle = partition.leases == 0;
         if is_idle {
-            self.figures.active -= 1;
+            self.occupancy.active -= 1;
             self.becomes_idle(lease.0, now);
         }
         is_idle
@@ -190,7 +190,7 @@ impl<P> Partitions<P> {
     pub(super) fn remove(&mut self, id: Id) -> P {
         let Partition { content, links, .. } = self.kept.remove(id.0);
         self.idle.remove(&mut self.kept, links);
-        self.figures.partitions -= 1;
+        self.occupancy.partitions -= 1;
         content
     }
 }

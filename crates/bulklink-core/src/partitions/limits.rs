@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::Invalid;
+use crate::InvalidArgument;
 
 /// The limits of what is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl Limits {
     pub const MAX: usize = u32::MAX as usize >> 1;
 
     /// The number of partitions, if it is in range.
-    pub(super) fn check(&self) -> Result<u32, Invalid> {
+    pub(super) fn check(&self) -> Result<u32, InvalidArgument> {
         match (self.max_partitions, u32::try_from(self.max_partitions)) {
             (0, _) => Err(self.invalid("must be at least 1")),
             (1..=Limits::MAX, Ok(count)) => Ok(count),
@@ -28,8 +28,8 @@ impl Limits {
         }
     }
 
-    fn invalid(&self, requirement: impl fmt::Display) -> Invalid {
-        Invalid::new("max_partitions", self.max_partitions, requirement)
+    fn invalid(&self, requirement: impl fmt::Display) -> InvalidArgument {
+        InvalidArgument::new("max_partitions", self.max_partitions, requirement)
     }
 }
 

@@ -60,10 +60,10 @@ use core::time::Duration;
 
 pub use leases::{Created, Id, Lease};
 pub use limits::Limits;
-pub use rejection::{Figures, Reason, Rejection};
+pub use rejection::{Occupancy, Reason, Rejection};
 pub use snapshot::{Interval, Snapshot, Totals};
 
-use crate::Invalid;
+use crate::InvalidArgument;
 use crate::list::List;
 use crate::slab::Slab;
 use leases::Partition;
@@ -84,7 +84,7 @@ pub struct Partitions<P> {
     /// Those without a lease, the longest idle first.
     idle: List,
     closed: bool,
-    figures: Figures,
+    occupancy: Occupancy,
     peaks: Peaks,
     totals: Totals,
 }
@@ -101,7 +101,7 @@ impl<P> Partitions<P> {
     /// # Errors
     ///
     /// If a limit is out of its range; the error names it.
-    pub fn new(limits: Limits) -> Result<Self, Invalid> {
+    pub fn new(limits: Limits) -> Result<Self, InvalidArgument> {
         Partitions::with_instance(limits, 0)
     }
 
@@ -110,7 +110,7 @@ impl<P> Partitions<P> {
     /// # Errors
     ///
     /// If a limit is out of its range; the error names it.
-    pub fn with_instance(limits: Limits, instance: u64) -> Result<Self, Invalid> {
+    pub fn with_instance(limits: Limits, instance: u64) -> Result<Self, InvalidArgument> {
         let max_partitions = limits.check()?;
         Ok(Partitions {
             instance,
@@ -119,7 +119,7 @@ impl<P> Partitions<P> {
             kept: Slab::new(max_partitions),
             idle: List::new(),
             closed: false,
-            figures: Figures { partitions: 0, active: 0, leased: 0, max_partitions },
+            occupancy: Occupancy { partitions: 0, active: 0, leased: 0, max_partitions },
             peaks: Peaks::default(),
             totals: Totals::default(),
         })
@@ -128,14 +128,14 @@ impl<P> Partitions<P> {
     /// The limits.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        Limits { max_partitions: self.figures.max_partitions as usize, idle_timeout: self.idle_timeout }
+        Limits { max_partitions: self.occupancy.max_partitions as usize, idle_timeout: self.idle_timeout }
     }
 
     /// How many there are at this moment.
     #[must_use]
     #[inline]
-    pub fn figures(&self) -> Figures {
-        self.figures
+    pub fn occupancy(&self) -> Occupancy {
+        self.occupancy
     }
 
     /// Nothing is leased from now on; what is leased goes on. Returns whether it was open until then.
@@ -154,15 +154,15 @@ impl<P> Partitions<P> {
     #[must_use]
     #[inline]
     pub fn is_drained(&self) -> bool {
-        self.closed && self.figures.leased == 0
+        self.closed && self.occupancy.leased == 0
     }
 }
 
-/// Figures only: what a partition holds is not shown.
+/// Occupancy only: what a partition holds is not shown.
 impl<P> fmt::Debug for Partitions<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Partitions")
-            .field("figures", &self.figures)
+            .field("occupancy", &self.occupancy)
             .field("is_closed", &self.closed)
             .finish_non_exhaustive()
     }

@@ -16,14 +16,14 @@ pub enum Reason {
 
 /// How many partitions there are at one moment, and how many use them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Figures {
+pub struct Occupancy {
     pub(super) partitions: u32,
     pub(super) active: u32,
     pub(super) max_partitions: u32,
     pub(super) leased: u64,
 }
 
-impl Figures {
+impl Occupancy {
     /// Partitions kept.
     #[must_use]
     pub const fn partitions(&self) -> usize {
@@ -49,9 +49,9 @@ impl Figures {
     }
 }
 
-impl fmt::Debug for Figures {
+impl fmt::Debug for Occupancy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Figures")
+        f.debug_struct("Occupancy")
             .field("partitions", &self.partitions)
             .field("active_partitions", &self.active)
             .field("leased_operations", &self.leased)
@@ -60,9 +60,9 @@ impl fmt::Debug for Figures {
     }
 }
 
-impl fmt::Display for Figures {
+impl fmt::Display for Occupancy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Figures { partitions, active, max_partitions, leased } = self;
+        let Occupancy { partitions, active, max_partitions, leased } = self;
         write!(f, "{partitions} of {max_partitions} partitions, {active} active, {leased} operations")
     }
 }
@@ -71,7 +71,7 @@ impl fmt::Display for Figures {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rejection {
     reason: Reason,
-    figures: Figures,
+    occupancy: Occupancy,
 }
 
 impl Rejection {
@@ -83,8 +83,8 @@ impl Rejection {
 
     /// How many partitions there were when the call was rejected.
     #[must_use]
-    pub const fn figures(&self) -> Figures {
-        self.figures
+    pub const fn occupancy(&self) -> Occupancy {
+        self.occupancy
     }
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for Rejection {
             Reason::PartitionLimit => "partition limit",
             Reason::Closed => "closed",
         })?;
-        write!(f, " ({})", self.figures)
+        write!(f, " ({})", self.occupancy)
     }
 }
 
@@ -102,7 +102,7 @@ impl core::error::Error for Rejection {}
 
 impl<P> Partitions<P> {
     pub(super) fn reject(&self, reason: Reason) -> Rejection {
-        Rejection { reason, figures: self.figures }
+        Rejection { reason, occupancy: self.occupancy }
     }
 
     /// Counts a rejection, when its call is told. Those for [`Reason::Closed`] have no counter.

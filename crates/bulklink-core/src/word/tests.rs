@@ -123,8 +123,8 @@ fn a_held_word_is_none_the_worse_for_all_releases_that_it_can_meet() {
                 assert_eq!(after.is_some(), before.is_some(), "{f:?} after {releases}");
                 let (Some(after), Some(before)) = (after, before) else { continue };
                 let ended = if f.closed { releases } else { 0 };
-                assert_eq!(after.figures().in_flight() as u64, before.figures().in_flight() as u64 - ended);
-                assert_eq!(after.figures().capacity(), before.figures().capacity());
+                assert_eq!(after.occupancy().in_flight() as u64, before.occupancy().in_flight() as u64 - ended);
+                assert_eq!(after.occupancy().capacity(), before.occupancy().capacity());
                 assert_eq!(after.reason(), before.reason());
             }
         }
@@ -150,11 +150,11 @@ fn it_turns_away_only_whom_the_gate_would() {
             let after = Fields { rejected: f.rejected + 1, ..f };
             assert_eq!(seen, reason.filter(|_| certain).map(|reason| (after, reason)), "{f:?} {request:?}");
             let Some((_, rejection)) = turned_away else { continue };
-            let figures = rejection.figures();
+            let occupancy = rejection.occupancy();
             let waiting = if f.held && !f.closed { waiting_room } else { 0 };
-            assert_eq!((figures.waiting(), figures.waiting_room()), (waiting as usize, waiting_room as usize));
-            assert_eq!((figures.in_flight() as u64, figures.in_use() as u64), (f.in_flight, f.in_flight));
-            assert_eq!(figures.capacity() as u64, f.in_flight + f.offered);
+            assert_eq!((occupancy.waiting(), occupancy.waiting_room()), (waiting as usize, waiting_room as usize));
+            assert_eq!((occupancy.in_flight() as u64, occupancy.in_use() as u64), (f.in_flight, f.in_flight));
+            assert_eq!(occupancy.capacity() as u64, f.in_flight + f.offered);
         }
     }
 }

@@ -84,11 +84,11 @@ fn check_event(event: &Event, past: &Past) {
         waited: event.waited().map(|waited| u64::try_from(waited.as_nanos()).expect("small worlds")),
         affected: event.affected_waiters(),
         previous_capacity: event.previous_capacity(),
-        in_flight: event.figures.in_flight(),
-        in_use: event.figures.in_use(),
-        waiting: event.figures.waiting(),
+        in_flight: event.occupancy.in_flight(),
+        in_use: event.occupancy.in_use(),
+        waiting: event.occupancy.waiting(),
         waiting_units: past.waiting_units,
-        capacity: event.figures.capacity(),
+        capacity: event.occupancy.capacity(),
         is_closed: event.is_closed,
     };
     assert_eq!(seen, *past);

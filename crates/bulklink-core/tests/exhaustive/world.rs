@@ -5,7 +5,8 @@ use std::mem;
 use std::time::Duration;
 
 use bulklink_core::{
-    Collected, Entry, EventKind, Gate, Grant, Instant, Invalid, Limits, Reason, Rejection, Request, Ticket, Word,
+    Collected, Entry, EventKind, Gate, Grant, Instant, InvalidArgument, Limits, Reason, Rejection, Request, Ticket,
+    Word,
 };
 
 use crate::model::{Answer, Ask, Id, Model, Time};
@@ -186,7 +187,7 @@ impl World {
         Some(entry)
     }
 
-    fn ask_gate(&mut self, request: &Request) -> Result<Entry, Invalid> {
+    fn ask_gate(&mut self, request: &Request) -> Result<Entry, InvalidArgument> {
         self.fold();
         let both = self.gate.is_observed() || self.word.is_some();
         let untimed = if both { self.gate.enter_untimed(request) } else { Ok(None) };

@@ -151,7 +151,7 @@ impl World {
                 assert_eq!(Ok(evicted), expected);
             }
             Err(rejection) => {
-                assert_eq!(rejection.figures(), self.partitions.figures());
+                assert_eq!(rejection.occupancy(), self.partitions.occupancy());
                 assert_eq!(Err(rejection.reason()), expected);
                 self.check_counts();
                 self.partitions.count(&rejection);
@@ -185,7 +185,7 @@ impl World {
     fn check_against_model(&mut self) {
         let (snapshot, model) = (self.partitions.snapshot(), &self.model);
         assert_eq!(snapshot.limits.max_partitions, model.max_partitions);
-        assert_eq!(self.partitions.figures().max_partitions(), model.max_partitions);
+        assert_eq!(self.partitions.occupancy().max_partitions(), model.max_partitions);
         assert_eq!(self.partitions.needs_now(), model.idle_timeout.is_some());
         assert_eq!(snapshot.partitions, model.kept.len());
         assert_eq!(snapshot.active_partitions, model.kept.iter().filter(|&&key| model.is_active(key)).count());

@@ -7,14 +7,14 @@ use core::pin::pin;
 use core::task::Poll;
 use core::time::Duration;
 
-use bulklink_core::{Invalid, Request as CoreRequest};
+use bulklink_core::{InvalidArgument, Request as CoreRequest};
 
 use super::thread::Thread;
 use super::{Bulkhead, Threads};
 use crate::shared::Shared;
 use crate::slot::Hold;
 use crate::waiting::{PollHold, Waiting};
-use crate::{Builder, Clock, Failure, Handle, OwnedSlot, Rejection, Request, Slot, Timer};
+use crate::{Builder, Clock, ExecuteError, Handle, OwnedSlot, Rejection, Request, Slot, Timer};
 
 impl Bulkhead<Threads> {
     /// Begins a bulkhead with this name, for threads alone. [Labels](Builder#labels) says which
@@ -32,7 +32,7 @@ impl Builder<Threads> {
     /// If a number is out of its range, if neither parallelism nor capacity was set, or if the
     /// label is blank or holds control or invisible characters (see [Labels](Builder#labels)). The
     /// error names the field and the value.
-    pub fn build(self) -> Result<Bulkhead<Threads>, Invalid> {
+    pub fn build(self) -> Result<Bulkhead<Threads>, InvalidArgument> {
         let (shared, runtime) = self.share()?;
         Ok(Bulkhead { handle: Handle { shared }, runtime })
     }
@@ -210,8 +210,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     ///
     /// # Errors
     ///
-    /// [`Failure::Rejected`] as [`execute`](Bulkhead::execute), and [`Failure::Operation`] with the operation's own error.
-    pub fn execute_fallible<T, E>(&self, operation: impl FnOnce() -> Result<T, E>) -> Result<T, Failure<E>> {
+    /// [`ExecuteError::Rejected`] as [`execute`](Bulkhead::execute), and [`ExecuteError::Operation`] with the operation's own error.
+    pub fn execute_fallible<T, E>(&self, operation: impl FnOnce() -> Result<T, E>) -> Result<T, ExecuteError<E>> {
         self.execute_fallible_with(Request::new(), operation)
     }
 
@@ -224,8 +224,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
         &self,
         request: Request<R::Instant>,
         operation: impl FnOnce() -> Result<T, E>,
-    ) -> Result<T, Failure<E>> {
-        self.execute_with(request, operation)?.map_err(Failure::Operation)
+    ) -> Result<T, ExecuteError<E>> {
+        self.execute_with(request, operation)?.map_err(ExecuteError::Operation)
     }
 
     /// Blocks until the bulkhead is closed and the last operation has ended. It closes nothing itself.

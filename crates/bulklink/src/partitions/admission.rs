@@ -13,7 +13,7 @@ use super::{Lookup, OwnedSlot, OwnedSlotFuture, Slot, SlotFuture};
 use crate::execute::{Execute, ExecuteFallible};
 use crate::slot::Hold;
 use crate::waiting::Waiting;
-use crate::{Failure, Partitions, Rejection, Request, Runtime};
+use crate::{ExecuteError, Partitions, Rejection, Request, Runtime};
 
 impl<K, R, S> Partitions<K, R, S>
 where
@@ -253,12 +253,12 @@ where
     ///
     /// # Errors
     ///
-    /// [`Failure::Rejected`] as [`execute`](Partitions::execute), and [`Failure::Operation`] with the operation's own error.
+    /// [`ExecuteError::Rejected`] as [`execute`](Partitions::execute), and [`ExecuteError::Operation`] with the operation's own error.
     pub fn execute_fallible<'a, Q, T, E, F>(
         &'a self,
         key: &Q,
         operation: F,
-    ) -> impl Future<Output = Result<T, Failure<E>>> + use<'a, Q, T, E, F, K, R, S>
+    ) -> impl Future<Output = Result<T, ExecuteError<E>>> + use<'a, Q, T, E, F, K, R, S>
     where
         Q: Lookup<K> + ?Sized,
         F: Future<Output = Result<T, E>>,
@@ -276,7 +276,7 @@ where
         key: &Q,
         request: Request<R::Instant>,
         operation: F,
-    ) -> impl Future<Output = Result<T, Failure<E>>> + use<'a, Q, T, E, F, K, R, S>
+    ) -> impl Future<Output = Result<T, ExecuteError<E>>> + use<'a, Q, T, E, F, K, R, S>
     where
         Q: Lookup<K> + ?Sized,
         F: Future<Output = Result<T, E>>,

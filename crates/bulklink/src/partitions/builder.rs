@@ -9,7 +9,7 @@ use bulklink_core::partitions::Limits;
 
 use super::RandomState;
 use super::inner::Inner;
-use crate::{Invalid, Partitions, Runtime};
+use crate::{InvalidArgument, Partitions, Runtime};
 
 /// The configuration of partitions to be; made by [`Partitions::builder`].
 #[must_use = "a builder does nothing until `build`"]
@@ -89,11 +89,12 @@ impl<K, R: Runtime, S> Builder<K, R, S> {
     /// If a number is out of its range, if the number of partitions was not set, or neither
     /// parallelism nor capacity was, or if the label is blank or holds control or invisible
     /// characters (see [Labels](crate::Builder#labels)). The error names the field and the value.
-    pub fn build(self) -> Result<Partitions<K, R, S>, Invalid> {
+    pub fn build(self) -> Result<Partitions<K, R, S>, InvalidArgument> {
         let Builder { each, max_partitions, idle_timeout, hasher, .. } = self;
         let plan = each.plan()?;
         let label = Arc::clone(&plan.identity.label);
-        let max_partitions = max_partitions.ok_or_else(|| Invalid::new("max_partitions", "nothing", "must be set"));
+        let max_partitions =
+            max_partitions.ok_or_else(|| InvalidArgument::new("max_partitions", "nothing", "must be set"));
         let inner =
             max_partitions.and_then(|count| Inner::new(plan, Limits { max_partitions: count, idle_timeout }, hasher));
         Ok(Partitions::new(inner.map_err(|invalid| invalid.of(format_args!("bulkhead {label}")))?))

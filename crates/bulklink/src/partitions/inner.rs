@@ -6,7 +6,7 @@ use core::hash::BuildHasher;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use bulklink_core::partitions::Lease;
-use bulklink_core::{Instant, Invalid, Request};
+use bulklink_core::{Instant, InvalidArgument, Request};
 
 use super::lease::Lessor;
 use super::state::{Entered, Kept, State};
@@ -34,7 +34,7 @@ impl<K, R, S> UnwindSafe for Inner<K, R, S> {}
 impl<K, R, S> RefUnwindSafe for Inner<K, R, S> {}
 
 impl<K, R: Runtime, S> Inner<K, R, S> {
-    pub(super) fn new(plan: Plan<R>, limits: Limits, hasher: S) -> Result<Self, Invalid> {
+    pub(super) fn new(plan: Plan<R>, limits: Limits, hasher: S) -> Result<Self, InvalidArgument> {
         let end = Shared::for_the_end(Arc::clone(&plan.identity.label));
         let open = end.try_enter(&Request::new(), |grant| OwnedSlot::new(Hold::new(Arc::clone(&end), grant)));
         let state = State::new(limits, open.ok())?;
@@ -116,9 +116,9 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
             return Ok(());
         }
         let mut unused = self.plan.gate();
-        let figures = unused.figures();
+        let occupancy = unused.occupancy();
         let judged = unused.enter_untimed(request);
-        judged.map(drop).map_err(|invalid| Rejection::invalid(Arc::clone(&self.plan.identity), figures, invalid))
+        judged.map(drop).map_err(|invalid| Rejection::invalid(Arc::clone(&self.plan.identity), occupancy, invalid))
     }
 
     #[cold]

@@ -16,7 +16,7 @@ use core::fmt;
 use core::future::Future;
 use core::hash::BuildHasher;
 
-pub use bulklink_core::partitions::{Figures, Interval, Limits, Snapshot, Totals};
+pub use bulklink_core::partitions::{Interval, Limits, Occupancy, Snapshot, Totals};
 
 pub use builder::Builder;
 pub use entering::{OwnedSlotFuture, SlotFuture};
@@ -203,7 +203,7 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// let status = tenants.status();
     /// assert!(status.is_drained() && status.partitions == 0);
     /// # });
-    /// # Ok::<(), bulklink::Invalid>(())
+    /// # Ok::<(), bulklink::InvalidArgument>(())
     /// ```
     pub fn close_and_wait(&self) -> impl Future<Output = ()> {
         self.close();
@@ -269,13 +269,14 @@ impl<K, R, S> Clone for Partitions<K, R, S> {
     }
 }
 
-/// Figures only, and no key.
+/// Occupancy only, and no key.
 impl<K, R, S> fmt::Debug for Partitions<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (figures, is_closed) = self.inner.state.with(|state| (state.account.figures(), state.account.is_closed()));
+        let (occupancy, is_closed) =
+            self.inner.state.with(|state| (state.account.occupancy(), state.account.is_closed()));
         f.debug_struct("Partitions")
             .field("label", &self.inner.plan.identity.label)
-            .field("figures", &figures)
+            .field("occupancy", &occupancy)
             .field("is_closed", &is_closed)
             .finish()
     }

@@ -6,7 +6,7 @@ use core::iter;
 use core::mem;
 
 use bulklink_core::partitions::{Created, Id, Lease, Partitions, Rejection};
-use bulklink_core::{Instant, Invalid};
+use bulklink_core::{Instant, InvalidArgument};
 use hashbrown::HashTable;
 
 use super::{Limits, Lookup};
@@ -39,7 +39,7 @@ pub(super) struct Kept<K> {
 pub(super) type Entered = (Arc<Shared>, Lease);
 
 impl<K> State<K> {
-    pub(super) fn new(limits: Limits, open: Option<OwnedSlot>) -> Result<Self, Invalid> {
+    pub(super) fn new(limits: Limits, open: Option<OwnedSlot>) -> Result<Self, InvalidArgument> {
         let account = Partitions::with_instance(limits, next_instance())?;
         Ok(State { account, index: HashTable::new(), handlers: Handlers::default(), open })
     }

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use bulklink_core::{Invalid, ResizeError};
+use bulklink_core::{InvalidArgument, ResizeError};
 
 use crate::label::{Escaped, Quoted};
 
@@ -20,11 +20,11 @@ pub enum RegisterError {
         label: Arc<str>,
     },
     /// The bulkhead could not be made.
-    Invalid(Invalid),
+    Invalid(InvalidArgument),
 }
 
-impl From<Invalid> for RegisterError {
-    fn from(invalid: Invalid) -> Self {
+impl From<InvalidArgument> for RegisterError {
+    fn from(invalid: InvalidArgument) -> Self {
         RegisterError::Invalid(invalid)
     }
 }

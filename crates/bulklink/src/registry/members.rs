@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::any::{Any, type_name};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use bulklink_core::Invalid;
+use bulklink_core::InvalidArgument;
 
 use crate::{Bulkhead, Handle, Runtime};
 
@@ -27,9 +27,9 @@ impl Member {
     }
 
     /// The bulkhead with its runtime, if that is the one.
-    pub(super) fn bulkhead<R: Runtime>(&self) -> Result<Bulkhead<R>, Invalid> {
+    pub(super) fn bulkhead<R: Runtime>(&self) -> Result<Bulkhead<R>, InvalidArgument> {
         self.bulkhead.downcast_ref().cloned().ok_or_else(|| {
-            Invalid::new("runtime", type_name::<R>(), format_args!("must be {}", self.runtime))
+            InvalidArgument::new("runtime", type_name::<R>(), format_args!("must be {}", self.runtime))
                 .of(format_args!("bulkhead {}", self.handle.label()))
         })
     }

@@ -10,7 +10,7 @@ use core::fmt;
 use core::future::Future;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use bulklink_core::{Instant, Invalid, Resized};
+use bulklink_core::{Instant, InvalidArgument, Resized};
 
 use self::members::{Member, Members, Refused};
 use crate::foreign::attempt;
@@ -122,7 +122,7 @@ impl Registry {
     /// let _slot = payments.try_slot()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn bulkhead<R: Runtime>(&self, label: &str) -> Result<Bulkhead<R>, Invalid> {
+    pub fn bulkhead<R: Runtime>(&self, label: &str) -> Result<Bulkhead<R>, InvalidArgument> {
         let (_, member) = self.find(label).ok_or_else(|| unknown(label))?;
         member.bulkhead()
     }
@@ -265,8 +265,8 @@ impl Registry {
     }
 }
 
-fn unknown(label: &str) -> Invalid {
-    Invalid::new("label", Quoted(label), "must be that of a bulkhead in the registry")
+fn unknown(label: &str) -> InvalidArgument {
+    InvalidArgument::new("label", Quoted(label), "must be that of a bulkhead in the registry")
 }
 
 impl Default for Registry {

@@ -5,7 +5,7 @@ use alloc::task::Wake;
 use core::future::Future;
 use core::task::Waker;
 
-use bulklink_core::Invalid;
+use bulklink_core::InvalidArgument;
 
 use super::{Inner, Registry, unknown};
 use crate::Handle;
@@ -57,11 +57,11 @@ impl Registry {
     /// let payments = registry.remove("payments").await?;
     /// assert!(payments.status().is_drained());
     /// assert!(registry.get("payments").is_none());
-    /// # Ok::<(), bulklink::Invalid>(())
+    /// # Ok::<(), bulklink::InvalidArgument>(())
     /// # })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn remove(&self, label: &str) -> impl Future<Output = Result<Handle, Invalid>> + Send + use<'_> {
+    pub fn remove(&self, label: &str) -> impl Future<Output = Result<Handle, InvalidArgument>> + Send + use<'_> {
         let leaving = self.find(label).ok_or_else(|| unknown(label));
         if let Ok((number, member)) = &leaving {
             member.handle.close();

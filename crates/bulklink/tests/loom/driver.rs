@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bulklink::{Bulkhead, Clock, Driver, Home, Instant, OwnedSlotFuture, Partitions, Request, Timer, TimerError};
+use bulklink::{Bulkhead, Clock, Driver, DriverHome, Instant, OwnedSlotFuture, Partitions, Request, Timer, TimerError};
 use loom::thread;
 
 use crate::call::Bell;
@@ -61,8 +61,8 @@ impl Timer for Background {
         Armed(deadline.as_nanos(), Arc::clone(&self.timers))
     }
 
-    fn home(&self) -> Result<Option<Home<Self>>, TimerError> {
-        Ok(Some(Home::new(NonZeroU64::MIN, |runtime, driver| runtime.spawned.lock().unwrap().push(driver))))
+    fn home(&self) -> Result<Option<DriverHome<Self>>, TimerError> {
+        Ok(Some(DriverHome::new(NonZeroU64::MIN, |runtime, driver| runtime.spawned.lock().unwrap().push(driver))))
     }
 }
 

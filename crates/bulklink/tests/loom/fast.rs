@@ -45,7 +45,7 @@ fn rejections_that_overflow_lose_nothing() {
             for _ in 0..2 {
                 let rejection = bulkhead.try_slot().unwrap_err();
                 assert_eq!(rejection.reason(), Reason::Saturated);
-                assert_eq!((rejection.figures().in_flight(), rejection.figures().capacity()), (1, 1));
+                assert_eq!((rejection.occupancy().in_flight(), rejection.occupancy().capacity()), (1, 1));
             }
         };
         let other = beside(bulkhead, work);
@@ -203,7 +203,7 @@ fn a_full_waiting_room_turns_away_without_the_lock_only_while_it_is_full() {
         let rejected = match second.poll() {
             std::task::Poll::Ready(answer) => {
                 let rejection = answer.unwrap_err();
-                assert_eq!((rejection.figures().waiting(), rejection.figures().in_use()), (1, 1));
+                assert_eq!((rejection.occupancy().waiting(), rejection.occupancy().in_use()), (1, 1));
                 true
             }
             std::task::Poll::Pending => false,

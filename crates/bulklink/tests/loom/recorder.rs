@@ -46,7 +46,7 @@ impl Recorder {
             "numbered without gaps: {events:?}"
         );
         for pair in events.windows(2) {
-            let (before, after, (ran, waited)) = (pair[0].figures, pair[1].figures, change(&pair[1]));
+            let (before, after, (ran, waited)) = (pair[0].occupancy, pair[1].occupancy, change(&pair[1]));
             assert_eq!(before.in_flight().checked_add_signed(ran), Some(after.in_flight()), "{pair:?}");
             assert_eq!(before.waiting().checked_add_signed(waited), Some(after.waiting()), "{pair:?}");
         }
@@ -61,9 +61,9 @@ impl Recorder {
     pub(crate) fn whole_story(&self, bulkhead: &Front) -> Vec<Event> {
         let (events, status) = (self.events(), bulkhead.status());
         if let Some(last) = events.last() {
-            assert_eq!(last.figures.in_flight(), status.in_flight);
-            assert_eq!(last.figures.waiting(), status.waiting);
-            assert_eq!(last.figures.capacity(), status.limits.capacity);
+            assert_eq!(last.occupancy.in_flight(), status.in_flight);
+            assert_eq!(last.occupancy.waiting(), status.waiting);
+            assert_eq!(last.occupancy.capacity(), status.limits.capacity);
             assert_eq!(last.is_closed, status.is_closed);
         }
         events

@@ -10,7 +10,7 @@ mod tick;
 
 use core::time::Duration;
 
-use bulklink_core::{Invalid, Limits};
+use bulklink_core::{InvalidArgument, Limits};
 use cortex_m::Peripherals;
 use cortex_m_rt::entry;
 
@@ -31,7 +31,7 @@ fn main() -> ! {
 }
 
 /// One turn in every millisecond, until the gate is closed and drained.
-fn run() -> Result<(), Invalid> {
+fn run() -> Result<(), InvalidArgument> {
     let limits = Limits { capacity: 1, waiting_room: 2, wait_limit: Some(Duration::from_millis(20)) };
     let mut superloop = Superloop::new(limits)?;
     while !superloop.is_drained() {

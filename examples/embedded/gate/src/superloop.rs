@@ -3,7 +3,7 @@
 use core::mem;
 
 use board::say;
-use bulklink_core::{Collected, Entry, Gate, Grant, Instant, Invalid, Limits, Request};
+use bulklink_core::{Collected, Entry, Gate, Grant, Instant, InvalidArgument, Limits, Request};
 
 use crate::job::Job;
 use crate::script::{Input, JOBS};
@@ -15,7 +15,7 @@ pub(crate) struct Superloop {
 }
 
 impl Superloop {
-    pub(crate) fn new(limits: Limits) -> Result<Self, Invalid> {
+    pub(crate) fn new(limits: Limits) -> Result<Self, InvalidArgument> {
         Ok(Superloop { gate: Gate::new(limits)?, jobs: Default::default() })
     }
 
@@ -24,7 +24,7 @@ impl Superloop {
     }
 
     /// Something has happened outside.
-    pub(crate) fn take(&mut self, input: Input, now: u32) -> Result<(), Invalid> {
+    pub(crate) fn take(&mut self, input: Input, now: u32) -> Result<(), InvalidArgument> {
         match input {
             Input::Ask { job, work } => self.ask(job, work, now)?,
             Input::Cancel { job } => self.cancel(job, now),
@@ -53,7 +53,7 @@ impl Superloop {
         }
     }
 
-    fn ask(&mut self, job: usize, work: u32, now: u32) -> Result<(), Invalid> {
+    fn ask(&mut self, job: usize, work: u32, now: u32) -> Result<(), InvalidArgument> {
         let name = JOBS[job];
         match self.gate.enter(&Request::new(), instant(now))? {
             Entry::Granted(grant) => self.run(job, grant, work, now),

@@ -15,7 +15,7 @@ pub(crate) const PAGE: &str = "COMPARE.md";
 const OURS: &str = "Bulklink";
 
 /// Tests that are written once and called for each runtime, from a list in the first file.
-const SUITE: (&str, &str) = ("contract/src/lib.rs", "contract/src/");
+const SUITE: (&str, &str) = ("tests/runtimes/src/lib.rs", "tests/runtimes/src/");
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     tree.file(PAGE).map_or_else(Vec::new, |page| missing(page, tree).chain(unproven(page)).collect())
@@ -91,17 +91,17 @@ mod tests {
     use crate::tidy::tree::Tree;
 
     const FILES: &[(&str, &str)] = &[
-        ("crates/a/tests/contract/closing.rs", "//! A.\n#[test]\nfn ends() {}\nfn helper() {}\n"),
+        ("crates/a/tests/behaviour/closing.rs", "//! A.\n#[test]\nfn ends() {}\nfn helper() {}\n"),
         (
-            "crates/a/tests/contract/parts/mod.rs",
+            "crates/a/tests/behaviour/parts/mod.rs",
             "//! A.\nfn f() {}\n#[test]\n#[should_panic(expected = \"x\")]\nfn parts() {}\n",
         ),
         (
             "crates/a/src/sum.rs",
             "//! A.\n#[cfg(test)]\nmod tests {\n#[tokio::test(start_paused = true)]\nasync fn sums() {}\n}\n",
         ),
-        ("contract/src/lib.rs", "//! A.\nmacro_rules! each { () => { closing: lasts } }\n"),
-        ("contract/src/closing.rs", "//! A.\npub(crate) fn lasts() {}\npub(crate) fn unlisted() {}\n"),
+        ("tests/runtimes/src/lib.rs", "//! A.\nmacro_rules! each { () => { closing: lasts } }\n"),
+        ("tests/runtimes/src/closing.rs", "//! A.\npub(crate) fn lasts() {}\npub(crate) fn unlisted() {}\n"),
         ("other/closing.rs", "//! A.\n#[test]\nfn ends() {}\n"),
     ];
 
@@ -113,11 +113,11 @@ mod tests {
     #[test]
     fn a_test_that_is_there_is_found_wherever_it_lies() {
         for good in [
-            "`contract/closing::ends`, `tests/contract/closing::ends`",
-            "`contract/parts::parts`",
+            "`behaviour/closing::ends`, `tests/behaviour/closing::ends`",
+            "`behaviour/parts::parts`",
             "`src/sum::tests::sums`",
-            "`contract/src/closing::lasts`",
-            "`tokio::sync::Semaphore` and `a/b` are no tests, nor is contract/closing::gone",
+            "`runtimes/src/closing::lasts`",
+            "`tokio::sync::Semaphore` and `a/b` are no tests, nor is behaviour/closing::gone",
         ] {
             assert_eq!(lines(good), [], "{good}");
         }
@@ -126,23 +126,23 @@ mod tests {
     #[test]
     fn one_that_is_missing_or_in_two_places_is_found() {
         for bad in [
-            "`contract/closing::gone`",
-            "`contract/closing::helper`",
+            "`behaviour/closing::gone`",
+            "`behaviour/closing::helper`",
             "`closing/contract::ends`",
             "`ract/closing::ends`",
-            "`contract/parts::f`",
-            "`contract/src/closing::unlisted`",
+            "`behaviour/parts::f`",
+            "`runtimes/src/closing::unlisted`",
         ] {
             assert_eq!(lines(&format!("# A\n{bad}\n")), [2], "{bad}");
         }
-        let twice = Tree::of(&[FILES[0], ("b/contract/closing.rs", FILES[0].1), (PAGE, "`contract/closing::ends`")]);
+        let twice = Tree::of(&[FILES[0], ("b/contract/closing.rs", FILES[0].1), (PAGE, "`behaviour/closing::ends`")]);
         assert_eq!(check(&twice).len(), 1);
     }
 
     #[test]
     fn a_claim_without_a_test_is_found() {
         let table = |ours: &str| format!("| what | Bulklink | other |\n| --- | --- | --- |\n| a | {ours} | yes |\n");
-        for good in ["yes: `contract/closing::ends`", "no", "no: on purpose"] {
+        for good in ["yes: `behaviour/closing::ends`", "no", "no: on purpose"] {
             assert_eq!(lines(&table(good)), [], "{good}");
         }
         assert_eq!(lines(&table("yes")), [3]);

@@ -1,0 +1,147 @@
+//! What cannot be meant is refused with its field and value, and counted nowhere.
+
+use std::time::Duration;
+
+use bulklink::{Bulkhead, Instant, InvalidArgument, Limits, Partitions, Reason, Request, ResizeError};
+
+use crate::{builder, bulkhead, executor};
+
+fn assert_names(invalid: &InvalidArgument, field: &str, value: &str) {
+    assert_eq!((invalid.field(), invalid.value().to_string().as_str()), (field, value));
+    let text = invalid.to_string();
+    assert!(text.contains(field) && text.ends_with(&format!("got {value}")), "{text}");
+}
+
+#[test]
+fn limits() {
+    let executor = executor();
+    let too_many = Limits::MAX + 1;
+    let refused = |build: Result<_, InvalidArgument>| build.map(|_: Bulkhead<_>| ()).expect_err("it cannot be meant");
+    assert_names(&refused(builder(&executor).parallelism(0).build()), "parallelism", "0");
+    assert_names(&refused(builder(&executor).capacity(0).build()), "capacity", "0");
+    assert_names(&refused(builder(&executor).build()), "parallelism", "nothing");
+    let text = refused(builder(&executor).parallelism(0).build()).to_string();
+    assert_eq!(text, "bulkhead test: parallelism must be at least 1, got 0");
+    assert_names(&refused(builder(&executor).parallelism(too_many).build()), "parallelism", &too_many.to_string());
+    let room = builder(&executor).parallelism(1).waiting_room(too_many).build();
+    assert_names(&refused(room), "waiting_room", &too_many.to_string());
+    let limit = builder(&executor).parallelism(1).wait_limit(Duration::ZERO).build();
+    assert_names(&refused(limit), "wait_limit", "0s");
+    builder(&executor)
+        .parallelism(Limits::MAX)
+        .waiting_room(Limits::MAX)
+        .wait_limit(Duration::MAX)
+        .build()
+        .expect("valid");
+}
+
+#[test]
+fn labels() {
+    let clock = executor().clock();
+    for (label, shown) in [
+        ("", "\"\""),
+        (" \u{3000} ", "\" \\u{3000} \""),
+        ("payments\n", "\"payments\\n\""),
+        ("a\u{7f}", "\"a\\u{7f}\""),
+    ] {
+        let refused = Bulkhead::builder_on(clock.clone(), label).parallelism(1).build().expect_err("no name");
+        assert_names(&refused, "label", shown);
+    }
+    let trimmed = Bulkhead::builder_on(clock, "  card payments ").parallelism(1).build().expect("a name");
+    assert_eq!(trimmed.label(), "card payments");
+}
+
+#[test]
+fn a_label_that_holds_control_or_invisible_characters_is_refused() {
+    let clock = executor().clock();
+    for (label, shown) in [
+        ("pay\u{2028}ments", r#""pay\u{2028}ments""#),
+        ("pay\nments", r#""pay\nments""#),
+        ("\u{1b}[2Jpayments", r#""\u{1b}[2Jpayments""#),
+        ("pay\u{85}ments", r#""pay\u{85}ments""#),
+        ("pay\u{2029}ments", r#""pay\u{2029}ments""#),
+        ("pay\u{202e}stnem", r#""pay\u{202e}stnem""#),
+        ("pay\u{2066}ments", r#""pay\u{2066}ments""#),
+        ("pay\u{200b}ments", r#""pay\u{200b}ments""#),
+        ("pay\u{200d}ments", r#""pay\u{200d}ments""#),
+        ("payments\u{feff}", r#""payments\u{feff}""#),
+        ("pay\u{a0}ments", r#""pay\u{a0}ments""#),
+        // A mark that has nothing to stand on, also where that was trimmed away.
+        ("\u{301}payments", r#""\u{301}payments""#),
+        (" \u{301}payments", r#""\u{301}payments""#),
+    ] {
+        let built = Bulkhead::builder_on(clock.clone(), label).parallelism(1).build();
+        assert_unreadable(&built.expect_err(shown), shown);
+        let built = Partitions::<u8, _>::builder_on(clock.clone(), label).parallelism(1).max_partitions(1).build();
+        assert_unreadable(&built.expect_err(shown), shown);
+    }
+}
+
+fn assert_unreadable(refused: &InvalidArgument, shown: &str) {
+    assert_names(refused, "label", shown);
+    let text = refused.to_string();
+    assert_eq!(text, format!("label must not hold control or invisible characters, got {shown}"));
+}
+
+#[test]
+fn a_label_may_hold_any_letters_marks_quotes_and_backslashes() {
+    let clock = executor().clock();
+    for label in ["Zürich", "Zu\u{308}rich", "支払い", "платежи", "a \"b\" 'c' \\d", "\"", "\u{2764}\u{fe0f}"]
+    {
+        let bulkhead = Bulkhead::builder_on(clock.clone(), label).parallelism(1).build().expect(label);
+        assert_eq!(bulkhead.label(), label);
+        bulkhead.close();
+        assert!(bulkhead.try_slot().expect_err("closed").to_string().starts_with(&format!("bulkhead {label}: ")));
+    }
+}
+
+#[test]
+fn costs() {
+    let executor = executor();
+    let bulkhead = builder(&executor).capacity(5).build().expect("valid");
+    let before = bulkhead.status();
+    for cost in [0, 6, Limits::MAX + 1] {
+        let rejection = bulkhead.try_slot_with(Request::new().cost(cost)).expect_err("impossible");
+        assert_eq!(rejection.reason(), Reason::InvalidCost);
+        assert_names(rejection.as_invalid().expect("it says which"), "cost", &cost.to_string());
+        let text = rejection.to_string();
+        assert_eq!(text, format!("bulkhead test: cost must be from 1 to the capacity, 5, got {cost}"));
+    }
+    assert!(!bulkhead.status().since(&before).expect("of the same bulkhead").has_activity(), "counted nowhere");
+}
+
+#[test]
+fn an_impossible_cost_comes_before_a_deadline_and_after_closed() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let past = Request::new().cost(2).before(bulklink::Instant::EPOCH);
+    assert_eq!(bulkhead.try_slot_with(past).expect_err("impossible").reason(), Reason::InvalidCost);
+    bulkhead.close();
+    assert_eq!(bulkhead.try_slot_with(past).expect_err("closed").reason(), Reason::Closed);
+    assert_eq!(bulkhead.status().totals.closed_before_queue, 1);
+}
+
+/// Where a plain request is turned away at a glance.
+#[test]
+fn an_impossible_cost_and_a_deadline_that_is_past_come_before_no_room() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let _running = bulkhead.try_slot().expect("free");
+    let reason = |request| bulkhead.try_slot_with(request).expect_err("full").reason();
+    assert_eq!([0, 2].map(|cost| reason(Request::new().cost(cost))), [Reason::InvalidCost; 2]);
+    assert_eq!(reason(Request::new().before(Instant::EPOCH)), Reason::Expired);
+    assert_eq!(reason(Request::new()), Reason::Saturated);
+    let totals = bulkhead.status().totals;
+    assert_eq!((totals.rejected(), totals.saturated, totals.expired_before_queue), (2, 1, 1));
+}
+
+#[test]
+fn resizes() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    for capacity in [0, Limits::MAX + 1] {
+        let Err(ResizeError::Invalid(invalid)) = bulkhead.resize(capacity) else { panic!("it cannot be meant") };
+        assert_names(&invalid, "parallelism", &capacity.to_string());
+    }
+    assert_eq!(bulkhead.status().limits.capacity, 1);
+}

@@ -1,0 +1,303 @@
+//! Threads that block, in one queue with tasks that wait.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant as Std};
+
+use bulklink::blocking::{Bulkhead as Blocking, Request as StdRequest, Threads};
+use bulklink::testing::FakeClock;
+use bulklink::{Bulkhead, Clock, ExecuteError, Instant, OwnedSlot, Reason, Rejection, Request, Totals};
+
+use crate::{TestBulkhead, bulkhead, call, executor, ms, slot};
+
+type Blocked = JoinHandle<Result<OwnedSlot, Rejection>>;
+
+/// A thread that blocks with this request. It stands in the queue when this returns.
+fn blocked(bulkhead: &TestBulkhead, request: Request<Instant>) -> Blocked {
+    let queued = bulkhead.status().totals.queued;
+    let thread = thread::spawn({
+        let bulkhead = bulkhead.clone();
+        move || bulkhead.blocking().slot_owned_with(request)
+    });
+    until(|| bulkhead.status().totals.queued > queued);
+    thread
+}
+
+fn until(mut holds: impl FnMut() -> bool) {
+    while !holds() {
+        thread::yield_now();
+    }
+}
+
+fn answer(thread: Blocked) -> Result<OwnedSlot, Reason> {
+    thread.join().expect("no panic").map_err(|rejection| rejection.reason())
+}
+
+fn identities_hold(totals: &Totals, in_flight: usize, waiting: usize) {
+    assert_eq!(totals.admitted, totals.finished + totals.abandoned + in_flight as u64);
+    assert_eq!(totals.queued, totals.settled_waiting() + waiting as u64);
+}
+
+#[test]
+fn all_four_ways() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 2, 9);
+    let now = executor.clock().now();
+    let running = bulkhead.blocking().slot().expect("free");
+    let second = bulkhead.blocking().try_slot().expect("free");
+    let saturated = bulkhead.blocking().slot_with(Request::new().now()).expect_err("full");
+    assert_eq!((saturated.reason(), bulkhead.blocking().try_slot().is_err()), (Reason::Saturated, true));
+    let past = bulkhead.blocking().slot_with(Request::new().before(now)).expect_err("past");
+    assert_eq!((past.reason(), past.limit()), (Reason::Expired, Some(Duration::ZERO)));
+
+    let within = blocked(&bulkhead, Request::new().within(ms(10)));
+    let before = blocked(&bulkhead, Request::new().before(now + ms(20)));
+    let both = blocked(&bulkhead, Request::new().cost(2));
+    executor.clock().advance(ms(10));
+    let late = within.join().expect("no panic").expect_err("too late");
+    assert_eq!((late.reason(), late.waited()), (Reason::Expired, ms(10)));
+    executor.clock().advance(ms(10));
+    assert_eq!(answer(before).err(), Some(Reason::Expired));
+    drop((running, second));
+    assert_eq!(answer(both).expect("there is room").cost(), 2);
+    assert_eq!(executor.clock().next_timer(), None);
+}
+
+#[test]
+fn threads_and_tasks_stand_in_one_line() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 9);
+    let mut running = bulkhead.blocking().try_slot_owned().expect("free");
+    for _ in 0..2 {
+        let first = blocked(&bulkhead, Request::new());
+        let second = call(&mut executor, &bulkhead);
+        let third = blocked(&bulkhead, Request::new());
+        drop(running);
+        let turn = answer(first).expect("its turn");
+        executor.run_until_idle();
+        assert!(!second.is_finished() && !third.is_finished() && bulkhead.blocking().try_slot().is_err());
+        drop(turn);
+        executor.run_until_idle();
+        let turn = slot(&second);
+        assert!(!third.is_finished());
+        drop(turn);
+        running = answer(third).expect("its turn");
+    }
+}
+
+#[test]
+fn the_limit_of_the_bulkhead_holds_on_the_clock_of_the_machine() {
+    let limit = ms(20);
+    let builder = Blocking::builder("test").parallelism(1).waiting_room(1).wait_limit(limit);
+    let bulkhead = builder.build().expect("valid");
+    let _running = bulkhead.slot().expect("free");
+    let begun = Std::now();
+    let rejection = bulkhead.slot().expect_err("it is taken");
+    assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(limit)));
+    assert!(rejection.waited() >= limit && begun.elapsed() >= limit);
+    let deadline = bulkhead.slot_with(StdRequest::new().before(Std::now() + ms(5))).expect_err("it is taken");
+    assert_eq!((deadline.reason(), bulkhead.status().totals.expired), (Reason::Expired, 2));
+}
+
+#[test]
+fn closing_wakes_whoever_is_blocked() {
+    let bulkhead = bulkhead(&executor(), 1, 9);
+    let running = bulkhead.try_slot().expect("free");
+    let threads = [(); 5].map(|()| blocked(&bulkhead, Request::new()));
+    bulkhead.close();
+    for thread in threads {
+        assert_eq!(answer(thread).err(), Some(Reason::Closed));
+    }
+    assert_eq!(bulkhead.blocking().slot().expect_err("closed").reason(), Reason::Closed);
+    let end = thread::spawn({
+        let bulkhead = bulkhead.clone();
+        move || bulkhead.blocking().close_and_wait()
+    });
+    drop(running);
+    end.join().expect("no panic");
+    assert!(bulkhead.status().is_drained());
+}
+
+#[test]
+fn a_wait_for_the_end_can_have_an_end() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let running = bulkhead.try_slot().expect("free");
+    bulkhead.close();
+    let wait = |limit| {
+        let bulkhead = bulkhead.clone();
+        thread::spawn(move || bulkhead.blocking().closed_within(limit))
+    };
+    let (short, long) = (wait(ms(10)), wait(ms(1000)));
+    until(|| executor.clock().next_timer() == Some(executor.clock().now() + ms(10)));
+    executor.clock().advance(ms(10));
+    assert!(!short.join().expect("no panic"));
+    drop(running);
+    assert!(long.join().expect("no panic"));
+    assert!(bulkhead.blocking().closed_within(Duration::ZERO));
+}
+
+#[test]
+fn a_neighbour_that_is_cancelled_keeps_no_thread_asleep() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 2, 9);
+    let running = (bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free"));
+    // It stands in the way of the thread, as it asks for more than is free.
+    let heavy = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(2)));
+    executor.run_until_idle();
+    let thread = blocked(&bulkhead, Request::new());
+    drop(running.0);
+    assert!(!thread.is_finished());
+    heavy.cancel();
+    drop(answer(thread).expect("nobody is in the way"));
+    // And one that was handed the slot already.
+    let second = bulkhead.try_slot().expect("free");
+    let neighbour = call(&mut executor, &bulkhead);
+    let thread = blocked(&bulkhead, Request::new());
+    drop(second);
+    neighbour.cancel();
+    drop(answer(thread).expect("the slot goes on"));
+    assert_eq!(bulkhead.status().totals.abandoned, 1);
+}
+
+#[test]
+fn what_others_unpark_is_theirs() {
+    for unparked_before in [true, false] {
+        let bulkhead = bulkhead(&executor(), 1, 1);
+        let running = bulkhead.try_slot().expect("free");
+        let (ready, told) = mpsc::channel();
+        let thread = thread::spawn({
+            let bulkhead = bulkhead.clone();
+            move || {
+                if unparked_before {
+                    thread::current().unpark();
+                }
+                let slot = bulkhead.blocking().slot_owned();
+                // The token is still there, once.
+                thread::park();
+                ready.send(()).expect("the test waits");
+                thread::park();
+                slot
+            }
+        });
+        until(|| bulkhead.status().waiting == 1);
+        if !unparked_before {
+            thread.thread().unpark();
+        }
+        assert_eq!(bulkhead.status().waiting, 1, "the wait is not disturbed");
+        drop(running);
+        told.recv().expect("it went on");
+        assert!(!thread.is_finished(), "the wait has left no token behind");
+        thread.thread().unpark();
+        drop(answer(thread).expect("its turn"));
+    }
+}
+
+/// A clock that is set by hand, says nothing when it is, and counts who looks.
+#[derive(Clone, Default)]
+struct Still(Arc<AtomicU64>, Arc<AtomicUsize>);
+
+impl Clock for Still {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        self.1.fetch_add(1, SeqCst);
+        Instant::from_nanos(self.0.load(SeqCst))
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl bulklink::Timer for Still {
+    type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    fn sleep_until(&self, _: Instant) -> Self::Sleep {
+        unreachable!("a thread wakes itself")
+    }
+}
+
+#[test]
+fn on_a_clock_that_stands_still_it_neither_spins_nor_sleeps_for_ever() {
+    let clock = Still::default();
+    let bulkhead = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).waiting_room(1).build().expect("valid");
+    let _running = bulkhead.try_slot().expect("free");
+    let thread = thread::spawn({
+        let bulkhead = bulkhead.clone();
+        move || bulkhead.blocking().slot_owned_with(Request::new().within(Duration::from_nanos(1)))
+    });
+    let (begun, looks) = (Std::now(), clock.1.load(SeqCst));
+    until(|| begun.elapsed() > ms(20));
+    let looks = clock.1.load(SeqCst) - looks;
+    // Three looks a round, and one round in a millisecond.
+    assert!(looks <= 3 * (begun.elapsed().as_millis() as usize + 1), "{looks} looks");
+    clock.0.store(1, SeqCst);
+    assert_eq!(answer(thread).err(), Some(Reason::Expired));
+}
+
+#[test]
+fn an_operation_that_panics_gives_its_slot_back() {
+    let bulkhead = Blocking::builder("test").parallelism(1).build().expect("valid");
+    let unwound = catch_unwind(AssertUnwindSafe(|| bulkhead.execute(|| panic!("on purpose")).map(|never: ()| never)));
+    assert!(unwound.is_err());
+    let status = bulkhead.status();
+    assert_eq!((status.in_flight, status.totals.finished), (0, 1));
+    assert_eq!(bulkhead.execute_fallible(|| Err::<(), _>("its own")), Err(ExecuteError::Operation("its own")));
+    assert_eq!(bulkhead.try_execute(|| bulkhead.try_execute(|| ()).is_err()), Ok(true));
+}
+
+/// Threads and tasks together, some of which have no time to wait, and everything adds up.
+#[test]
+fn thousands_of_operations_from_many_threads() {
+    const THREADS: usize = 8;
+    const ROUNDS: usize = 1000;
+    let bulkhead = Blocking::<Threads>::builder("busy").parallelism(3).waiting_room(THREADS).build().expect("valid");
+    let running = AtomicUsize::new(0);
+    let (ran, late): (Vec<_>, Vec<_>) = thread::scope(|scope| {
+        let threads = [(); THREADS].map(|()| {
+            scope.spawn(|| {
+                let ran = (0..ROUNDS).filter(|&round| one_operation(&bulkhead, &running, round)).count();
+                (ran, ROUNDS - ran)
+            })
+        });
+        threads.map(|thread| thread.join().expect("no panic")).into_iter().unzip()
+    });
+    let (ran, late) = (ran.iter().sum::<usize>() as u64, late.iter().sum::<usize>() as u64);
+    let status = bulkhead.status();
+    identities_hold(&status.totals, 0, 0);
+    assert_eq!((status.in_flight, status.waiting, status.totals.finished, status.totals.rejected()), (0, 0, ran, late));
+    assert!(status.peak_in_flight <= 3 && ran > late);
+}
+
+fn one_operation(bulkhead: &Blocking, running: &AtomicUsize, round: usize) -> bool {
+    let request = match round % 4 {
+        0 => StdRequest::new().now(),
+        1 => StdRequest::new().within(Duration::from_micros(50)),
+        _ => StdRequest::new(),
+    };
+    let ran = bulkhead.execute_with(request, || {
+        assert!(running.fetch_add(1, SeqCst) < 3, "over the limit");
+        if round % 8 == 0 {
+            thread::yield_now();
+        }
+        running.fetch_sub(1, SeqCst);
+    });
+    ran.is_ok()
+}
+
+#[test]
+fn a_bulkhead_lent_to_threads_is_the_same_one() {
+    let clock = FakeClock::new();
+    let lender = Bulkhead::builder_on(clock, "test").parallelism(1).build().expect("valid");
+    let lent = lender.blocking().clone();
+    let running = lent.slot().expect("free");
+    assert!(lender.try_slot().is_err() && lent.label() == "test");
+    drop(running);
+    assert_eq!(lent.handle().status().totals.finished, 1);
+    assert_eq!(format!("{lent:?}"), format!("{lender:?}"));
+}

@@ -1,0 +1,154 @@
+//! What is received, what is dropped, and when it ends.
+
+use std::task::{Poll, Waker};
+
+use bulklink::{EventKind, TryRecvError};
+use futures_util::StreamExt;
+
+use super::{kinds, numbers, pass, poll, received, subscribe};
+use crate::{bulkhead, call, executor, slot};
+
+use EventKind::{Admitted, Closed, ClosedRejection, Drained, Queued, Released};
+
+#[test]
+fn a_task_is_told_of_every_transition_in_order() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let mut events = subscribe(&bulkhead, 100);
+    let task = executor.spawn(async move {
+        let mut told = vec![];
+        while let Some(event) = events.recv().await {
+            told.push((event.number, event.kind, event.occupancy.in_flight(), event.occupancy.waiting()));
+        }
+        told
+    });
+    let running = slot(&call(&mut executor, &bulkhead));
+    let waiting = call(&mut executor, &bulkhead);
+    drop(running);
+    executor.run_until_idle();
+    drop(slot(&waiting));
+    executor.run_until_idle();
+    assert!(!task.is_finished(), "more could come");
+    drop((bulkhead, waiting));
+    executor.run_until_idle();
+    let expected =
+        [(1, Admitted, 1, 0), (2, Queued, 1, 1), (3, Released, 0, 1), (4, Admitted, 1, 0), (5, Released, 0, 0)];
+    assert_eq!(task.output().expect("the bulkhead is gone"), expected);
+}
+
+#[test]
+fn it_is_a_stream() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let events = subscribe(&bulkhead, 100);
+    let task = executor.spawn(async move { kinds(&events.collect::<Vec<_>>().await) });
+    executor.run_until_idle();
+    pass(&bulkhead, 2);
+    drop(bulkhead);
+    executor.run_until_idle();
+    assert_eq!(task.output().expect("the bulkhead is gone"), [Admitted, Released, Admitted, Released]);
+}
+
+#[test]
+fn a_capacity_of_zero_is_refused_and_nobody_observes() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let refused = bulkhead.subscribe(0).expect_err("it could keep nothing");
+    assert_eq!((refused.field(), refused.value().to_string().as_str()), ("capacity", "0"));
+    assert_eq!(refused.to_string(), "event channel of bulkhead test: capacity must be at least 1, got 0");
+    pass(&bulkhead, 1);
+    let mut events = subscribe(&bulkhead, usize::MAX);
+    pass(&bulkhead, 1);
+    assert_eq!(numbers(&received(&mut events)), [1, 2], "nothing was recorded before");
+}
+
+#[test]
+fn when_full_the_oldest_are_dropped_and_counted() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let mut events = subscribe(&bulkhead, 3);
+    pass(&bulkhead, 1);
+    assert_eq!(events.dropped(), 0);
+    pass(&bulkhead, 4);
+    assert_eq!(events.dropped(), 7);
+    assert_eq!(numbers(&received(&mut events)), [8, 9, 10], "what holds is told, and the numbers show the gap");
+    pass(&bulkhead, 1);
+    assert_eq!((events.dropped(), numbers(&received(&mut events))), (7, vec![11, 12]), "there is room again");
+    bulkhead.close();
+    drop(bulkhead);
+    assert_eq!(kinds(&received(&mut events)), [Closed, Drained]);
+}
+
+#[test]
+fn a_slow_one_drops_nothing_of_another() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let (mut slow, mut fast) = (subscribe(&bulkhead, 1), subscribe(&bulkhead, 100));
+    pass(&bulkhead, 3);
+    assert_eq!((slow.dropped(), fast.dropped()), (5, 0));
+    assert_eq!((numbers(&received(&mut slow)), numbers(&received(&mut fast))), (vec![6], vec![1, 2, 3, 4, 5, 6]));
+}
+
+#[test]
+fn it_ends_with_the_bulkhead_and_not_before_all_is_received() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let mut events = subscribe(&bulkhead, 100);
+    assert_eq!(events.try_recv(), Err(TryRecvError::Empty));
+    let running = bulkhead.try_slot_owned().expect("free");
+    bulkhead.close();
+    assert_eq!(kinds(&received(&mut events)), [Admitted, Closed]);
+    drop(bulkhead);
+    assert_eq!(events.try_recv(), Err(TryRecvError::Empty), "a slot keeps it alive");
+    drop(running);
+    assert_eq!(kinds(&received(&mut events)), [Released, Drained]);
+    for _ in 0..2 {
+        assert_eq!(events.try_recv(), Err(TryRecvError::Disconnected));
+        assert!(poll(&mut events, Waker::noop()) == Poll::Ready(None));
+    }
+}
+
+/// Closed and drained is not the end: those who come later are turned away, and that is told.
+#[test]
+fn it_goes_on_after_drained() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let mut events = subscribe(&bulkhead, 100);
+    bulkhead.close();
+    assert_eq!(kinds(&received(&mut events)), [Closed, Drained]);
+    assert!(bulkhead.try_slot().is_err());
+    assert_eq!(kinds(&received(&mut events)), [ClosedRejection]);
+}
+
+#[test]
+fn it_keeps_no_bulkhead_alive() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let mut events = subscribe(&bulkhead, 100);
+    let clone = bulkhead.clone();
+    assert_eq!(events.try_recv(), Err(TryRecvError::Empty));
+    drop((bulkhead, clone));
+    assert_eq!(events.try_recv(), Err(TryRecvError::Disconnected));
+}
+
+/// Numbers go on only while somebody observes.
+#[test]
+fn dropping_it_ends_the_observation() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    drop(subscribe(&bulkhead, 100));
+    pass(&bulkhead, 5);
+    let (mut events, other) = (subscribe(&bulkhead, 100), subscribe(&bulkhead, 100));
+    drop(other);
+    pass(&bulkhead, 1);
+    assert_eq!(numbers(&received(&mut events)), [1, 2], "not observed meanwhile, and still observed by this one");
+}
+
+#[test]
+fn dropping_it_after_the_bulkhead_does_nothing() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let events = subscribe(&bulkhead, 1);
+    drop(bulkhead);
+    drop(events);
+}

@@ -1,0 +1,146 @@
+//! What each kind of event carries.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bulklink::{Event, EventHandler, EventKind, Instant, Request};
+
+use crate::{TestBulkhead, builder, bulkhead, call, executor, ms, slot};
+
+type Log = Arc<Mutex<Vec<Event>>>;
+
+fn observe(bulkhead: &TestBulkhead) -> Log {
+    let log = Log::default();
+    let inside = Arc::clone(&log);
+    let handler: EventHandler = Arc::new(move |event| inside.lock().expect("no panic").push(event.clone()));
+    assert!(bulkhead.add_event_handler(&handler));
+    log
+}
+
+fn taken(log: &Log) -> Vec<Event> {
+    std::mem::take(&mut *log.lock().expect("no panic"))
+}
+
+type Told = (EventKind, bool, Option<Duration>);
+
+/// Each event's kind, whether it is about one from the queue, and how long that one had waited.
+fn told(log: &Log) -> Vec<Told> {
+    taken(log).iter().map(|event| (event.kind, event.from_queue(), event.waited())).collect()
+}
+
+#[test]
+fn all_eleven_kinds_say_whether_it_came_from_the_queue_and_how_long_it_waited() {
+    use EventKind::{
+        Abandoned, Admitted, Cancelled, Closed, ClosedRejection, Drained, Expired, Queued, Released, Resized, Saturated,
+    };
+    let mut executor = executor();
+    let bulkhead = builder(&executor).parallelism(1).waiting_room(1).wait_limit(ms(50)).build().expect("valid");
+    let log = observe(&bulkhead);
+
+    let running = slot(&call(&mut executor, &bulkhead));
+    let late = call(&mut executor, &bulkhead);
+    drop(bulkhead.try_slot());
+    drop(bulkhead.try_slot_with(Request::new().before(Instant::EPOCH)));
+    executor.advance(ms(50));
+    assert!(late.is_finished());
+    assert_eq!(
+        told(&log),
+        [
+            (Admitted, false, None),
+            (Queued, true, None),
+            (Saturated, false, None),
+            (Expired, false, Some(ms(0))),
+            (Expired, true, Some(ms(50))),
+        ]
+    );
+
+    let cancelled = call(&mut executor, &bulkhead);
+    executor.advance(ms(10));
+    cancelled.cancel();
+    let abandoned = call(&mut executor, &bulkhead);
+    executor.advance(ms(20));
+    drop(running);
+    abandoned.cancel();
+    assert_eq!(
+        told(&log),
+        [
+            (Queued, true, None),
+            (Cancelled, true, Some(ms(10))),
+            (Queued, true, None),
+            (Released, false, None),
+            (Admitted, true, Some(ms(20))),
+            (Abandoned, true, Some(ms(20))),
+        ]
+    );
+
+    bulkhead.resize(2).expect("open");
+    bulkhead.resize(1).expect("open");
+    assert_eq!(told(&log), [(Resized, false, None); 2]);
+
+    let running = slot(&call(&mut executor, &bulkhead));
+    let closed_out = call(&mut executor, &bulkhead);
+    executor.advance(ms(5));
+    bulkhead.close();
+    drop(bulkhead.try_slot());
+    drop((running, closed_out));
+    assert_eq!(
+        told(&log),
+        [
+            (Admitted, false, None),
+            (Queued, true, None),
+            (Closed, false, None),
+            (ClosedRejection, true, Some(ms(5))),
+            (ClosedRejection, false, None),
+            (Released, false, None),
+            (Drained, false, None),
+        ]
+    );
+}
+
+#[test]
+fn closing_and_resizing_say_how_many_waiters_they_affect_and_what_was_before() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 5);
+    let _running = bulkhead.try_slot().expect("free");
+    let _waiting = [(); 4].map(|()| call(&mut executor, &bulkhead));
+    let log = observe(&bulkhead);
+    bulkhead.resize(3).expect("open");
+    bulkhead.resize(3).expect("open");
+    bulkhead.close();
+    let affected: Vec<_> = taken(&log)
+        .iter()
+        .filter(|event| matches!(event.kind, EventKind::Resized | EventKind::Closed))
+        .map(|event| (event.kind, event.affected_waiters(), event.previous_capacity(), event.occupancy.capacity()))
+        .collect();
+    let expected = [(EventKind::Resized, 2, Some(1), 3), (EventKind::Closed, 2, None, 3)];
+    assert_eq!(affected, expected, "the same size again is told to nobody");
+}
+
+#[test]
+fn the_slot_that_nobody_took_is_told_of_before_the_next_to_have_it() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 5);
+    let running = bulkhead.try_slot().expect("free");
+    let [first, _second] = [(); 2].map(|()| call(&mut executor, &bulkhead));
+    drop(running);
+    let log = observe(&bulkhead);
+    first.cancel();
+    let kinds: Vec<_> = taken(&log).iter().map(|event| (event.kind, event.occupancy.in_flight())).collect();
+    assert_eq!(kinds, [(EventKind::Abandoned, 0), (EventKind::Admitted, 1)]);
+}
+
+#[test]
+fn every_event_has_label_time_limits_and_whether_all_is_closed() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 2, 3);
+    let log = observe(&bulkhead);
+    let start = bulklink::Clock::now(&executor.clock());
+    drop(bulkhead.try_slot());
+    executor.advance(ms(7));
+    bulkhead.close();
+    let events = taken(&log);
+    let limits = |event: &Event| (event.occupancy.capacity(), event.occupancy.waiting_room());
+    assert!(events.iter().all(|event| &*event.label == "test" && limits(event) == (2, 3)));
+    let seen: Vec<_> = events.iter().map(|event| (event.at().saturating_since(start), event.is_closed)).collect();
+    assert_eq!(seen, [(ms(0), false), (ms(0), false), (ms(7), true), (ms(7), true)]);
+}

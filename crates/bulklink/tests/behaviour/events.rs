@@ -1,0 +1,194 @@
+//! What observers see.
+
+use std::sync::{Arc, Mutex};
+
+use bulklink::{EventHandler, EventKind};
+
+use crate::{TestBulkhead, bulkhead, call, executor, ms, slot};
+
+type Log = Arc<Mutex<Vec<(EventKind, usize, usize)>>>;
+
+fn recorder(log: &Log) -> EventHandler {
+    let log = Arc::clone(log);
+    Arc::new(move |event| {
+        log.lock().expect("no panic").push((event.kind, event.occupancy.in_flight(), event.occupancy.waiting()));
+    })
+}
+
+fn observe(bulkhead: &TestBulkhead) -> (Log, EventHandler) {
+    let log = Log::default();
+    let handler = recorder(&log);
+    assert!(bulkhead.add_event_handler(&handler));
+    (log, handler)
+}
+
+#[test]
+fn every_transition_with_the_figures_right_after_it() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let (log, _handler) = observe(&bulkhead);
+    let running = slot(&call(&mut executor, &bulkhead));
+    let waiting = call(&mut executor, &bulkhead);
+    drop(call(&mut executor, &bulkhead));
+    drop(running);
+    executor.run_until_idle();
+    drop(slot(&waiting));
+    bulkhead.close();
+    let expected = [
+        (EventKind::Admitted, 1, 0),
+        (EventKind::Queued, 1, 1),
+        (EventKind::Saturated, 1, 1),
+        (EventKind::Released, 0, 1),
+        (EventKind::Admitted, 1, 0),
+        (EventKind::Released, 0, 0),
+        (EventKind::Closed, 0, 0),
+        (EventKind::Drained, 0, 0),
+    ];
+    assert_eq!(*log.lock().expect("no panic"), expected);
+}
+
+#[test]
+fn a_withdrawal_tells_how_long_it_had_waited() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let _running = bulkhead.try_slot().expect("free");
+    let waiting = call(&mut executor, &bulkhead);
+    let waits = Arc::new(Mutex::new(vec![]));
+    let log = Arc::clone(&waits);
+    let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push((event.kind, event.waited())));
+    bulkhead.add_event_handler(&handler);
+    executor.advance(ms(30));
+    waiting.cancel();
+    assert_eq!(*waits.lock().expect("no panic"), [(EventKind::Cancelled, Some(ms(30)))]);
+}
+
+#[test]
+fn adding_twice_and_removing_a_missing_one_do_nothing() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let (log, handler) = observe(&bulkhead);
+    assert!(!bulkhead.add_event_handler(&handler));
+    drop(bulkhead.try_slot());
+    assert_eq!(log.lock().expect("no panic").len(), 2);
+    assert!(bulkhead.remove_event_handler(&handler));
+    assert!(!bulkhead.remove_event_handler(&handler));
+    drop(bulkhead.try_slot());
+    assert_eq!(log.lock().expect("no panic").len(), 2);
+}
+
+#[test]
+fn handlers_run_in_order_and_one_that_panics_stops_no_other() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let order = Arc::new(Mutex::new(vec![]));
+    let handlers: Vec<EventHandler> = (0..3)
+        .map(|number| {
+            let order = Arc::clone(&order);
+            Arc::new(move |_: &bulklink::Event| {
+                order.lock().expect("no panic under this lock").push(number);
+                assert!(number != 1, "on purpose");
+            }) as EventHandler
+        })
+        .collect();
+    for handler in &handlers {
+        bulkhead.add_event_handler(handler);
+    }
+    let _running = bulkhead.try_slot().expect("the handler's panic is not the caller's");
+    assert_eq!(*order.lock().expect("no panic"), [0, 1, 2]);
+    assert_eq!(bulkhead.handler_panics(), 1);
+    assert_eq!(bulkhead.status().in_flight, 1);
+}
+
+#[test]
+fn a_handler_may_use_the_bulkhead() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let seen = Arc::new(Mutex::new(vec![]));
+    let (log, inside) = (Arc::clone(&seen), bulkhead.clone());
+    let handler: EventHandler = Arc::new(move |event| {
+        log.lock().expect("no panic").push((event.kind, inside.status().in_flight));
+        if event.kind == EventKind::Admitted {
+            inside.close();
+        }
+    });
+    bulkhead.add_event_handler(&handler);
+    drop(bulkhead.try_slot());
+    let kinds: Vec<_> = seen.lock().expect("no panic").iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(kinds, [EventKind::Admitted, EventKind::Closed, EventKind::Released, EventKind::Drained]);
+    bulkhead.remove_event_handler(&handler);
+}
+
+#[test]
+fn numbers_have_no_gaps_and_time_is_the_bulkheads() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let seen = Arc::new(Mutex::new(vec![]));
+    let log = Arc::clone(&seen);
+    let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push((event.number, event.at())));
+    bulkhead.add_event_handler(&handler);
+    let start = bulklink::Clock::now(&executor.clock());
+    let running = bulkhead.try_slot();
+    executor.advance(ms(3));
+    drop(running);
+    assert_eq!(*seen.lock().expect("no panic"), [(1, start), (2, start + ms(3))]);
+}
+
+#[test]
+fn nothing_is_recorded_while_nobody_observes() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let numbers = Arc::new(Mutex::new(vec![]));
+    let log = Arc::clone(&numbers);
+    let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push(event.number));
+    for _ in 0..2 {
+        bulkhead.add_event_handler(&handler);
+        drop(bulkhead.try_slot());
+        bulkhead.remove_event_handler(&handler);
+        drop(bulkhead.try_slot());
+    }
+    assert_eq!(*numbers.lock().expect("no panic"), [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_handler_that_removes_itself_and_panics_when_dropped_takes_no_slot_along() {
+    struct Bad;
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            panic!("a handler that panics when dropped, on purpose");
+        }
+    }
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let itself: Arc<Mutex<Option<EventHandler>>> = Arc::default();
+    let (place, inside, bad) = (Arc::clone(&itself), bulkhead.clone(), Bad);
+    let handler: EventHandler = Arc::new(move |_| {
+        let _captured = &bad;
+        let handler = place.lock().expect("no panic").take();
+        if let Some(handler) = handler {
+            inside.remove_event_handler(&handler);
+        }
+    });
+    bulkhead.add_event_handler(&handler);
+    *itself.lock().expect("no panic") = Some(handler);
+    drop(bulkhead.try_slot().expect("its panic is contained"));
+    assert_eq!(bulkhead.status().in_flight, 0);
+}
+
+#[test]
+fn figures_do_not_depend_on_being_observed() {
+    let counted = [false, true].map(|observed| {
+        let mut executor = executor();
+        let bulkhead =
+            crate::builder(&executor).parallelism(1).waiting_room(1).wait_limit(ms(10)).build().expect("valid");
+        let _running = bulkhead.try_slot().expect("free");
+        if observed {
+            observe(&bulkhead);
+        }
+        let waiting = call(&mut executor, &bulkhead);
+        executor.clock().advance(ms(20));
+        waiting.cancel();
+        let totals = bulkhead.status().totals;
+        (totals.cancelled, totals.expired)
+    });
+    assert_eq!(counted, [(1, 0); 2]);
+}

@@ -1,0 +1,283 @@
+//! Which partitions are kept, and for how long.
+
+use std::future::pending;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use bulklink::partitions::{Limits, OwnedSlot};
+use bulklink::{InvalidArgument, Reason, Request};
+
+use super::{
+    IDLE_TIMEOUT, Tenants, builder, call, counts, is_kept, occupancy, reason, slot, tenants, touch, touch_each,
+};
+use crate::{executor, ms};
+
+#[test]
+fn the_longest_idle_makes_room() {
+    let executor = executor();
+    let tenants = tenants(&executor, 3);
+    touch_each(&tenants, ["ann", "bob", "cid"]);
+    touch(&tenants, "ann");
+    touch(&tenants, "dan");
+    assert_eq!(["ann", "bob", "cid", "dan"].map(|key| is_kept(&tenants, key)), [true, false, true, true]);
+    touch(&tenants, "eve");
+    assert_eq!(["ann", "cid", "dan", "eve"].map(|key| is_kept(&tenants, key)), [true, false, true, true]);
+    assert_eq!(counts(&tenants.status().totals), [5, 2, 0, 0]);
+}
+
+#[test]
+fn one_that_made_room_begins_anew() {
+    let executor = executor();
+    let tenants = tenants(&executor, 1);
+    touch(&tenants, "ann");
+    tenants.handle("ann").expect("kept").resize(7).expect("open");
+    touch(&tenants, "bob");
+    touch(&tenants, "ann");
+    let ann = tenants.handle("ann").expect("kept").status();
+    assert_eq!((ann.limits.capacity, ann.totals.admitted), (1, 1));
+}
+
+#[test]
+fn without_an_idle_one_the_call_is_rejected_and_says_how_many_there_are() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 2);
+    let running = ["ann", "bob"].map(|key| slot(&call(&mut executor, &tenants, key)));
+    let rejection = call(&mut executor, &tenants, "cid").output().expect("at once").expect_err("no room");
+    assert_eq!((rejection.reason(), rejection.label()), (Reason::PartitionLimit, "tenants"));
+    assert_eq!(rejection.to_string(), "bulkhead tenants: partition limit (2 of 2 partitions, 2 active, 2 operations)");
+    let partitions = rejection.partitions().expect("they turned it away");
+    assert_eq!((partitions.partitions(), partitions.active_partitions(), partitions.max_partitions()), (2, 2, 2));
+    assert_eq!((partitions.leased_operations(), rejection.occupancy().capacity(), rejection.waited()), (2, 1, ms(0)));
+    assert_eq!(counts(&tenants.status().totals), [2, 0, 0, 1]);
+    assert!(tenants.status().is_full());
+    drop(running);
+    touch(&tenants, "cid");
+}
+
+#[test]
+fn a_rejected_call_that_is_never_polled_is_not_counted() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 1);
+    let _running = slot(&call(&mut executor, &tenants, "ann"));
+    let limit_rejected = |tenants: &Tenants| tenants.status().totals.limit_rejected;
+    drop((tenants.slot("bob"), tenants.slot_owned("bob"), tenants.execute("bob", async {})));
+    assert_eq!(limit_rejected(&tenants), 0);
+    executor.block_on({
+        let tenants = tenants.clone();
+        async move {
+            let (slot, owned) = (tenants.slot("bob"), tenants.slot_owned("bob"));
+            let (executed, fallible) =
+                (tenants.execute("bob", async {}), tenants.execute_fallible("bob", async { Ok::<_, ()>(()) }));
+            assert_eq!(limit_rejected(&tenants), 0, "made, and not polled");
+            slot.await.expect_err("no room");
+            assert_eq!(limit_rejected(&tenants), 1, "polled");
+            owned.await.expect_err("no room");
+            executed.await.expect_err("no room");
+            fallible.await.expect_err("no room");
+            assert_eq!(limit_rejected(&tenants), 4);
+        }
+    });
+    tenants.try_slot("bob").expect_err("no room");
+    tenants.try_slot_owned("bob").expect_err("no room");
+    tenants.try_slot_with("bob", Request::new()).expect_err("no room");
+    tenants.try_slot_owned_with("bob", Request::new()).expect_err("no room");
+    assert_eq!(limit_rejected(&tenants), 8, "told immediately");
+}
+
+/// It was rejected for the limit when it was made, and says so.
+#[test]
+fn a_call_rejected_before_all_is_closed_and_polled_afterwards_is_counted_once() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 1);
+    let running = tenants.try_slot_owned("ann").expect("free");
+    let early = tenants.slot_owned("bob");
+    tenants.close();
+    drop(running);
+    let early = executor.spawn(early);
+    executor.run_until_idle();
+    assert_eq!(reason(&early), Reason::PartitionLimit);
+    assert_eq!(counts(&tenants.status().totals), [1, 0, 0, 1]);
+}
+
+#[test]
+fn whoever_runs_waits_or_has_only_come_keeps_its_partition() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 1);
+    let refused = |tenants: &Tenants| tenants.try_slot("bob").expect_err("no room").reason() == Reason::PartitionLimit;
+    let running = slot(&call(&mut executor, &tenants, "ann"));
+    assert!(refused(&tenants) && !tenants.discard("ann"));
+    let waiting = call(&mut executor, &tenants, "ann");
+    assert_eq!(tenants.status().leased_operations, 2);
+    drop(running);
+    assert!(refused(&tenants), "it was handed the slot and has not taken it");
+    waiting.cancel();
+    let unpolled = tenants.slot_owned("ann");
+    assert!(refused(&tenants) && !tenants.discard("ann"));
+    drop(unpolled);
+    touch(&tenants, "bob");
+    assert_eq!(counts(&tenants.status().totals), [2, 1, 0, 3]);
+}
+
+/// Every state of a call, each of which ends here by being dropped.
+#[test]
+fn dropped_in_any_state_a_call_leaves_its_partition() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 1);
+    let left = |tenants: &Tenants| occupancy(&tenants.status()) == (1, 0, 0);
+    drop((tenants.slot("ann"), tenants.slot_owned("ann"), tenants.execute("ann", async {})));
+    assert!(left(&tenants), "before the first poll");
+    let running = slot(&call(&mut executor, &tenants, "ann"));
+    call(&mut executor, &tenants, "ann").cancel();
+    let handed = call(&mut executor, &tenants, "ann");
+    drop(running);
+    handed.cancel();
+    assert!(left(&tenants), "while it waits, and with a slot that it has not taken");
+    let executing = executor.spawn({
+        let tenants = tenants.clone();
+        async move { tenants.execute("ann", pending::<()>()).await }
+    });
+    executor.run_until_idle();
+    assert_eq!(occupancy(&tenants.status()), (1, 1, 1));
+    executing.cancel();
+    assert!(left(&tenants), "while its operation runs");
+    let refused = [tenants.try_slot_owned("ann"), tenants.try_slot_owned("ann")];
+    drop(refused);
+    assert!(left(&tenants), "turned away");
+    assert_eq!(tenants.handle("ann").expect("kept").status().in_flight, 0);
+}
+
+#[test]
+fn a_panic_leaves_the_partition_too() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 1);
+    let held: Vec<OwnedSlot> = vec![slot(&call(&mut executor, &tenants, "ann"))];
+    let unwound = catch_unwind(AssertUnwindSafe(|| {
+        let _held = held;
+        panic!("on purpose");
+    }));
+    assert!(unwound.is_err());
+    let failing = executor.spawn({
+        let tenants = tenants.clone();
+        async move { tenants.execute("ann", async { panic!("on purpose") }).await }
+    });
+    assert!(catch_unwind(AssertUnwindSafe(|| executor.run_until_idle())).is_err());
+    drop(failing);
+    assert_eq!(occupancy(&tenants.status()), (1, 0, 0));
+}
+
+#[test]
+fn a_cleanup_drops_what_has_been_idle_for_as_long_as_the_timeout() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 9);
+    touch(&tenants, "ann");
+    executor.advance(ms(1));
+    touch(&tenants, "bob");
+    let _running = tenants.try_slot("cid").expect("free");
+    executor.advance(ms(98));
+    assert_eq!(tenants.cleanup_idle(), 0, "Ann has been idle for 99 ms");
+    executor.advance(ms(1));
+    assert_eq!((tenants.cleanup_idle(), is_kept(&tenants, "ann")), (1, false));
+    executor.advance(ms(500));
+    assert_eq!((tenants.cleanup_idle(), tenants.cleanup_idle()), (1, 0), "Bob, and not Cid, who is in use");
+    assert_eq!((occupancy(&tenants.status()), counts(&tenants.status().totals)), ((1, 1, 1), [3, 2, 0, 0]));
+}
+
+#[test]
+fn being_used_again_begins_the_idle_time_anew() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 9);
+    touch(&tenants, "ann");
+    executor.advance(ms(60));
+    touch(&tenants, "ann");
+    executor.advance(ms(60));
+    assert_eq!(tenants.cleanup_idle(), 0);
+    executor.advance(ms(40));
+    assert_eq!(tenants.cleanup_idle(), 1);
+}
+
+#[test]
+fn a_cleanup_of_many_drops_them_all() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 1_000);
+    for number in 0..500 {
+        touch(&tenants, &number.to_string());
+    }
+    executor.advance(ms(100));
+    assert_eq!((tenants.cleanup_idle(), tenants.status().partitions), (500, 0));
+    touch(&tenants, "7");
+}
+
+#[test]
+fn without_a_timeout_a_cleanup_drops_none_and_with_none_at_all_whatever_is_idle() {
+    let mut executor = executor();
+    let patient = builder(&executor).parallelism(1).max_partitions(9).build().expect("valid");
+    let hasty = builder(&executor).parallelism(1).max_partitions(9).idle_timeout(Duration::ZERO).build();
+    let hasty = hasty.expect("valid");
+    touch(&patient, "ann");
+    touch(&hasty, "ann");
+    assert_eq!(hasty.cleanup_idle(), 1);
+    executor.advance(Duration::from_secs(1 << 40));
+    assert_eq!(patient.cleanup_idle(), 0);
+}
+
+#[test]
+fn nobody_keeps_house_in_the_background() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 2);
+    touch(&tenants, "ann");
+    assert_eq!(executor.clock().next_timer(), None, "nobody has been told to come by");
+    executor.advance(10 * IDLE_TIMEOUT);
+    assert!(is_kept(&tenants, "ann"));
+}
+
+#[test]
+fn discarding_drops_one_that_is_idle() {
+    let executor = executor();
+    let tenants = tenants(&executor, 2);
+    assert!(!tenants.discard("ann"), "there is none");
+    let running = tenants.try_slot("ann").expect("free");
+    assert!(!tenants.discard("ann"), "it is in use");
+    drop(running);
+    assert!(tenants.discard("ann"));
+    assert!(!tenants.discard("ann"), "it is gone");
+    assert_eq!((is_kept(&tenants, "ann"), counts(&tenants.status().totals)), (false, [1, 0, 1, 0]));
+    touch(&tenants, "ann");
+}
+
+#[test]
+fn many_keys_come_and_go_in_few_places() {
+    let executor = executor();
+    let tenants = tenants(&executor, 10);
+    for number in 0..10_000 {
+        touch(&tenants, &number.to_string());
+    }
+    assert!((9_990..10_000).all(|number| is_kept(&tenants, &number.to_string())));
+    let status = tenants.status();
+    assert_eq!((status.partitions, status.peak_partitions, counts(&status.totals)), (10, 10, [10_000, 9_990, 0, 0]));
+}
+
+#[test]
+fn numbers_that_cannot_be_meant_are_refused() {
+    let executor = executor();
+    let refused = |build: Result<Tenants, InvalidArgument>| build.expect_err("it cannot be meant").to_string();
+    let sound = || builder(&executor).parallelism(1);
+    assert_eq!(refused(sound().build()), "bulkhead tenants: max_partitions must be set, got nothing");
+    let none = refused(sound().max_partitions(0).build());
+    assert_eq!(none, "bulkhead tenants: max_partitions must be at least 1, got 0");
+    let many = refused(sound().max_partitions(Limits::MAX + 1).build());
+    assert!(many.ends_with(&format!("must be at most {}, got {}", Limits::MAX, Limits::MAX + 1)), "{many}");
+    let no_room = refused(builder(&executor).parallelism(0).max_partitions(1).build());
+    assert_eq!(no_room, "bulkhead tenants: parallelism must be at least 1, got 0");
+    sound().max_partitions(Limits::MAX).idle_timeout(Duration::MAX).build().expect("valid");
+}
+
+#[test]
+fn a_rejection_ends_the_lease_that_it_took() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 1);
+    let _running = slot(&call(&mut executor, &tenants, "ann"));
+    let _waiting = [call(&mut executor, &tenants, "ann"), call(&mut executor, &tenants, "ann")];
+    assert_eq!(reason(&call(&mut executor, &tenants, "ann")), Reason::Saturated);
+    let status = tenants.status();
+    assert_eq!((status.leased_operations, status.peak_leased_operations), (3, 4));
+}

@@ -1,0 +1,55 @@
+//! What a rejection says, whatever its reason.
+
+use std::error::Error;
+use std::io;
+
+use bulklink::{Instant, Occupancy, Reason, Rejection, Request};
+
+use crate::{TestBulkhead, bulkhead, executor, ms};
+
+/// One of each reason that load has, by a bulkhead with one slot and one place to wait.
+fn each_reason(bulkhead: &TestBulkhead) -> Vec<Rejection> {
+    let past = Request::new().before(Instant::EPOCH);
+    let running = bulkhead.try_slot().expect("free");
+    let rejections = [bulkhead.try_slot(), bulkhead.try_slot_with(past)].map(|call| call.expect_err("turned away"));
+    drop(running);
+    bulkhead.close();
+    rejections.into_iter().chain(bulkhead.try_slot().err()).collect()
+}
+
+fn occupancy(occupancy: Occupancy) -> (usize, usize, usize, usize) {
+    (occupancy.in_flight(), occupancy.capacity(), occupancy.waiting(), occupancy.waiting_room())
+}
+
+#[test]
+fn each_has_its_reason_its_label_and_the_figures_of_its_moment() {
+    let bulkhead = bulkhead(&executor(), 1, 1);
+    let rejections = each_reason(&bulkhead);
+    let told: Vec<_> = rejections.iter().map(|no| (no.reason(), no.label(), occupancy(no.occupancy()))).collect();
+    let expected = [
+        (Reason::Saturated, "test", (1, 1, 0, 1)),
+        (Reason::Expired, "test", (1, 1, 0, 1)),
+        (Reason::Closed, "test", (0, 1, 0, 1)),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn only_one_that_expired_has_a_limit() {
+    let limits: Vec<_> = each_reason(&bulkhead(&executor(), 1, 1)).iter().map(Rejection::limit).collect();
+    assert_eq!(limits, [None, Some(ms(0)), None]);
+}
+
+/// What a retry layer does that looks for timeouts of the network.
+#[test]
+fn nothing_in_it_looks_like_a_timeout_of_the_network() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let _running = bulkhead.try_slot().expect("free");
+    let late = executor.spawn(bulkhead.slot_owned_with(Request::new().within(ms(10))));
+    executor.advance(ms(10));
+    let rejection = late.output().expect("it is time").expect_err("too late");
+    assert_eq!(rejection.reason(), Reason::Expired);
+    let error: Box<dyn Error + Send + Sync> = rejection.into();
+    assert!(error.is::<Rejection>() && !error.is::<io::Error>() && error.source().is_none());
+}

@@ -1,0 +1,70 @@
+//! Occupancy that belong together, and what happened between two of them.
+
+use bulklink::{IntervalError, Limits};
+
+use crate::{builder, bulkhead, call, executor, ms, slot};
+
+#[test]
+fn intervals_are_differences() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).parallelism(1).waiting_room(5).build().expect("valid");
+    let running = slot(&call(&mut executor, &bulkhead));
+    let earlier = bulkhead.status();
+    let waiting = call(&mut executor, &bulkhead);
+    executor.advance(ms(40));
+    drop(running);
+    executor.run_until_idle();
+    let _running = slot(&waiting);
+    let later = bulkhead.status();
+    assert!(later.number > earlier.number);
+    let interval = later.since(&earlier).expect("in order");
+    assert!(interval.has_activity());
+    let totals = interval.totals;
+    assert_eq!((totals.admitted, totals.admitted_from_queue, totals.queued, totals.finished), (1, 1, 1, 1));
+    assert_eq!(totals.average_wait(), Some(ms(40)));
+    assert_eq!(later.longest_wait(), ms(40));
+    assert_eq!(later.totals.direct_admitted(), 1);
+}
+
+#[test]
+fn intervals_refuse_what_does_not_belong_together() {
+    let executor = executor();
+    let (one, other) = (bulkhead(&executor, 1, 0), bulkhead(&executor, 1, 0));
+    let (first, second) = (one.status(), one.status());
+    assert!(matches!(first.since(&second), Err(IntervalError::Reversed { earlier: 2, later: 1 })));
+    assert!(matches!(second.since(&other.status()), Err(IntervalError::DifferentInstance { .. })));
+    let mut roomier = first.snapshot;
+    roomier.limits.waiting_room = 3;
+    assert!(matches!(second.since(&roomier), Err(IntervalError::DifferentWaitingRoom { earlier: 3, later: 0 })));
+    assert!(!second.since(&first).expect("in order").has_activity());
+}
+
+#[test]
+fn derived_figures() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 2, 4);
+    let _running = [(); 2].map(|()| slot(&call(&mut executor, &bulkhead)));
+    let _waiting = call(&mut executor, &bulkhead);
+    let status = bulkhead.status();
+    assert_eq!(&*status.label, "test");
+    assert!(status.is_saturated());
+    assert!((status.utilization() - 1.0).abs() < f64::EPSILON);
+    assert!((status.queue_utilization() - 0.25).abs() < f64::EPSILON);
+    assert_eq!(status.totals.average_wait(), None);
+}
+
+#[test]
+fn it_tells_whose_it_is_what_was_configured_and_what_is_now() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).parallelism(2).waiting_room(4).wait_limit(ms(50)).build().expect("valid");
+    let _running = [(); 2].map(|()| slot(&call(&mut executor, &bulkhead)));
+    let _waiting = call(&mut executor, &bulkhead);
+    let status = bulkhead.status();
+    let Limits { capacity, waiting_room, wait_limit } = status.limits;
+    assert_eq!((&*status.label, capacity, waiting_room, wait_limit), ("test", 2, 4, Some(ms(50))));
+    assert_eq!((status.in_flight, status.waiting, status.is_closed), (2, 1, false));
+    bulkhead.close();
+    let later = bulkhead.status();
+    assert_eq!((later.instance, later.is_closed), (status.instance, true));
+    assert!(later.number > status.number);
+}

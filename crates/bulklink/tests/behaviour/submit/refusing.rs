@@ -1,0 +1,55 @@
+//! Runtimes that do not take what they are given.
+
+use bulklink::{EventHandler, EventKind, SubmitError};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+
+use super::by_hand::{ByHand, Manner};
+use super::{is_lost, on, settled};
+
+#[test]
+fn what_is_refused_is_counted_and_leaks_nothing() {
+    for manner in [Manner::Refuse, Manner::Panic, Manner::KeepAndPanic] {
+        let runtime = ByHand::new(manner);
+        let bulkhead = on(runtime.clone(), 1, 1);
+        let refused = bulkhead.submit(async { unreachable!("it never began") }).expect_err("refused");
+        assert!(matches!(refused, SubmitError::Refused(_)), "{manner:?}: {refused}");
+        assert!(bulkhead.submit_blocking(|| unreachable!("it never began")).is_err(), "{manner:?}");
+        assert_eq!((bulkhead.status().totals.abandoned, bulkhead.status().in_flight), (2, 0), "{manner:?}");
+        let running = bulkhead.try_slot().expect("free");
+        assert!(bulkhead.submit(async { unreachable!("it never began") }).is_err());
+        assert!(bulkhead.submit_blocking(|| unreachable!("it never began")).is_err());
+        assert_eq!((bulkhead.status().totals.cancelled, bulkhead.status().waiting), (2, 0), "{manner:?}");
+        drop(running);
+        assert_eq!(runtime.is_empty(), manner != Manner::KeepAndPanic);
+        runtime.poll_tasks(Waker::noop());
+        runtime.works().into_iter().for_each(|work| work());
+        settled(&bulkhead);
+    }
+}
+
+#[test]
+fn what_is_dropped_silently_ends_its_handle() {
+    let bulkhead = on(ByHand::new(Manner::DropSilently), 1, 1);
+    let handles = [bulkhead.submit(async {}), bulkhead.submit_blocking(|| ())];
+    assert!(handles.into_iter().all(|handle| is_lost(handle.expect("it said nothing"))));
+    let running = bulkhead.try_slot().expect("free");
+    let handles = [bulkhead.submit(async {}), bulkhead.submit_blocking(|| ())];
+    assert!(handles.into_iter().all(|handle| is_lost(handle.expect("it said nothing"))));
+    assert_eq!((bulkhead.status().totals.abandoned, bulkhead.status().totals.cancelled), (2, 2));
+    drop(running);
+    settled(&bulkhead);
+}
+
+#[test]
+fn observers_see_what_never_began_as_abandoned() {
+    let bulkhead = on(ByHand::new(Manner::Refuse), 1, 1);
+    let seen = Arc::new(Mutex::new(vec![]));
+    let handler: EventHandler = Arc::new({
+        let seen = Arc::clone(&seen);
+        move |event: &bulklink::Event| seen.lock().expect("no panic").push((event.kind, event.occupancy.in_flight()))
+    });
+    bulkhead.add_event_handler(&handler);
+    assert!(bulkhead.submit(async {}).is_err());
+    assert_eq!(*seen.lock().expect("no panic"), [(EventKind::Admitted, 1), (EventKind::Abandoned, 0)]);
+}

@@ -1,0 +1,155 @@
+//! The bare account with a gate for each partition: what a perfectly punctual driver would do with them.
+
+use std::collections::BTreeMap;
+
+use bulklink_core::partitions::{Created, Id, Lease, Partitions, Reason, Rejection};
+use bulklink_core::{Instant, InvalidArgument};
+use serde_json::{Map, Value};
+
+use crate::gate::GateSubject;
+use crate::subject::{self, Done, Subject};
+use crate::trace::{Config, Enter};
+use crate::words::{self, Kind};
+
+pub struct PartitionedGates {
+    config: Config,
+    account: Partitions<Partition>,
+    ids: BTreeMap<String, Id>,
+    leases: BTreeMap<usize, Lease>,
+    now: Instant,
+    changed: Vec<(usize, &'static str)>,
+}
+
+struct Partition {
+    key: String,
+    gate: GateSubject,
+}
+
+impl PartitionedGates {
+    fn lease(&mut self, key: &str) -> Result<Lease, Rejection> {
+        match self.ids.get(key) {
+            Some(&id) => self.account.lease(id),
+            None => self.create(key),
+        }
+    }
+
+    fn create(&mut self, key: &str) -> Result<Lease, Rejection> {
+        let gate = GateSubject::new(&self.config).expect("the first one had the same limits");
+        let created = self.account.create(Partition { key: key.to_owned(), gate });
+        let Created { lease, evicted } = created.map_err(|(_, rejection)| rejection)?;
+        if let Some((_, evicted)) = evicted {
+            self.ids.remove(&evicted.key);
+        }
+        self.ids.insert(key.to_owned(), lease.id());
+        Ok(lease)
+    }
+
+    /// Works with the gate of a partition, and ends the leases of all whose calls have ended by that.
+    fn with_gate<T>(&mut self, id: Id, work: impl FnOnce(&mut GateSubject) -> T) -> T {
+        let gate = &mut self.account.get_mut(id).gate;
+        let done = work(gate);
+        for (call, outcome) in gate.outcomes() {
+            self.changed.push((call, outcome));
+            if !["queued", "admitted"].contains(&outcome) {
+                let lease = self.leases.remove(&call).expect("a call that has not ended");
+                self.account.end(lease, self.now);
+            }
+        }
+        done
+    }
+
+    /// The gate that the call has entered, and has not left.
+    fn gate_of(&self, call: usize) -> Option<Id> {
+        self.leases.get(&call).map(Lease::id)
+    }
+
+    /// The partition in which somebody is late next, and when.
+    fn next_deadline(&self) -> Option<(Instant, Id)> {
+        let deadline = |&id: &Id| Some((self.account.get(id).gate.next_deadline()?, id));
+        self.ids.values().filter_map(deadline).min_by_key(|(deadline, _)| *deadline)
+    }
+}
+
+impl Subject for PartitionedGates {
+    fn new(config: &Config) -> Result<Self, InvalidArgument> {
+        GateSubject::new(config)?;
+        let account = Partitions::new(subject::partition_limits(config))?;
+        let (ids, leases, now) = (BTreeMap::new(), BTreeMap::new(), subject::instant(0));
+        Ok(PartitionedGates { config: config.clone(), account, ids, leases, now, changed: vec![] })
+    }
+
+    fn pass_time(&mut self, to: Instant) {
+        while let Some((deadline, id)) = self.next_deadline().filter(|(deadline, _)| *deadline <= to) {
+            self.now = deadline;
+            self.with_gate(id, |gate| gate.pass_time(deadline));
+        }
+        self.now = to;
+        for id in self.ids.values().copied().collect::<Vec<_>>() {
+            self.with_gate(id, |gate| gate.pass_time(to));
+        }
+    }
+
+    fn enter(&mut self, enter: &Enter, now: Instant) -> Done {
+        if self.leases.contains_key(&enter.id) {
+            return Err(subject::not_ended(enter.id));
+        }
+        match self.lease(&enter.partition) {
+            Ok(lease) => {
+                let id = lease.id();
+                self.leases.insert(enter.id, lease);
+                self.with_gate(id, |gate| gate.enter(enter, now))
+            }
+            Err(rejection) => {
+                self.account.count(&rejection);
+                self.changed.push((enter.id, outcome(rejection.reason())));
+                Ok(())
+            }
+        }
+    }
+
+    fn release(&mut self, id: usize) -> Done {
+        let gate = self.gate_of(id).ok_or_else(|| subject::not_running(id))?;
+        self.with_gate(gate, |gate| gate.release(id))
+    }
+
+    fn cancel(&mut self, id: usize) -> Done {
+        let gate = self.gate_of(id).ok_or_else(|| subject::not_waiting(id))?;
+        self.with_gate(gate, |gate| gate.cancel(id))
+    }
+
+    fn close(&mut self) {
+        self.account.close();
+        for id in self.ids.values().copied().collect::<Vec<_>>() {
+            self.with_gate(id, GateSubject::close);
+        }
+    }
+
+    fn cleanup_idle(&mut self) -> Done<usize> {
+        let before = self.ids.len();
+        while let Some((_, gone)) = self.account.cleanup_idle(self.now) {
+            self.ids.remove(&gone.key);
+        }
+        Ok(before - self.ids.len())
+    }
+
+    fn discard(&mut self, partition: &str) -> Done<bool> {
+        let discarded = self.ids.get(partition).and_then(|&id| self.account.discard(id));
+        Ok(discarded.map(|gone| self.ids.remove(&gone.key)).is_some())
+    }
+
+    fn outcomes(&mut self) -> Vec<(usize, &'static str)> {
+        std::mem::take(&mut self.changed)
+    }
+
+    fn status(&mut self, _kind: Kind) -> Map<String, Value> {
+        words::partitions_status(&self.account.snapshot(), &subject::limits(&self.config))
+    }
+}
+
+fn outcome(reason: Reason) -> &'static str {
+    match reason {
+        Reason::PartitionLimit => "partition_limit",
+        Reason::Closed => "closed",
+        _ => "unknown",
+    }
+}

@@ -1,0 +1,126 @@
+//! What a trace is replayed against.
+
+use std::time::Duration;
+
+use bulklink_core::{Event, Instant, InvalidArgument, Limits, Reason, Rejection, ResizeError, Resized, partitions};
+use serde_json::{Map, Value};
+
+use crate::trace::{Config, Enter, Mode};
+use crate::words::Kind;
+
+/// What came of a step, or why it could not be done.
+pub type Done<T = ()> = Result<T, String>;
+
+/// Whatever admits: gates, or the async front over them, one or many.
+pub trait Subject: Sized {
+    /// A subject with these limits, unless they are out of range.
+    fn new(config: &Config) -> Result<Self, InvalidArgument>;
+    /// Lets time pass, stopping at every deadline on the way, with all tasks run to idle there.
+    fn pass_time(&mut self, to: Instant);
+    fn enter(&mut self, enter: &Enter, now: Instant) -> Done;
+    fn release(&mut self, id: usize) -> Done;
+    fn cancel(&mut self, id: usize) -> Done;
+    fn close(&mut self);
+    /// The calls whose state changed since the last call, with that state, in the words of the traces.
+    fn outcomes(&mut self) -> Vec<(usize, &'static str)>;
+    /// All figures, in the words of the traces.
+    fn status(&mut self, kind: Kind) -> Map<String, Value>;
+
+    /// The operation `id` ends, and the waiting call that its slot goes to is dropped before it runs.
+    /// If one of the two is missing, the other is done.
+    fn release_then_cancel(&mut self, _id: usize, _cancel: usize) -> Done {
+        Err(no_such_step())
+    }
+
+    fn resize(&mut self, _to: usize) -> Done<&'static str> {
+        Err(no_such_step())
+    }
+
+    /// How many partitions were dropped.
+    fn cleanup_idle(&mut self) -> Done<usize> {
+        Err(no_such_step())
+    }
+
+    /// Whether the partition was dropped.
+    fn discard(&mut self, _partition: &str) -> Done<bool> {
+        Err(no_such_step())
+    }
+
+    /// The events since the last call.
+    fn events(&mut self) -> Vec<Event> {
+        vec![]
+    }
+}
+
+fn no_such_step() -> String {
+    "not a step of this kind of trace".to_owned()
+}
+
+pub fn not_running(id: usize) -> String {
+    format!("no such call: {id} does not run")
+}
+
+pub fn not_waiting(id: usize) -> String {
+    format!("no such call: {id} does not wait")
+}
+
+pub fn not_ended(id: usize) -> String {
+    format!("call {id} has not ended")
+}
+
+/// Where the traces' time 0 lies. Some deadlines lie before it.
+const START: Duration = Duration::from_hours(1);
+
+pub fn instant(millis: u64) -> Instant {
+    Instant::EPOCH + START + Duration::from_millis(millis)
+}
+
+/// The instant of a `before`.
+pub fn deadline(millis: i64) -> Instant {
+    let distance = Duration::from_millis(millis.unsigned_abs());
+    let start = instant(0);
+    if millis < 0 { start.saturating_sub(distance) } else { start + distance }
+}
+
+pub fn limits(config: &Config) -> Limits {
+    let wait_limit = config.wait_limit_ms.map(Duration::from_millis);
+    Limits { capacity: config.capacity, waiting_room: config.waiting_room, wait_limit }
+}
+
+pub fn partition_limits(config: &Config) -> partitions::Limits {
+    let idle_timeout = config.idle_timeout_us.map(Duration::from_micros);
+    partitions::Limits { max_partitions: config.max_partitions, idle_timeout }
+}
+
+pub fn outcome(rejection: &Rejection) -> &'static str {
+    match rejection.reason() {
+        Reason::Saturated => "saturated",
+        Reason::Expired => "expired",
+        Reason::Closed => "closed",
+        _ => "unknown",
+    }
+}
+
+pub fn result(resized: &Result<Resized, ResizeError>) -> &'static str {
+    match resized {
+        Ok(_) => "ok",
+        Err(ResizeError::Closed) => "closed",
+        Err(_) => "invalid",
+    }
+}
+
+/// The four ways of asking, handed to whichever request type the subject uses.
+pub fn ask<R>(
+    enter: &Enter,
+    request: R,
+    now: fn(R) -> R,
+    within: fn(R, Duration) -> R,
+    before: impl FnOnce(R, Instant) -> R,
+) -> R {
+    match enter.mode {
+        Mode::Plain => request,
+        Mode::Now => now(request),
+        Mode::Within { within_ms } => within(request, Duration::from_millis(within_ms)),
+        Mode::Before { before_ms } => before(request, deadline(before_ms)),
+    }
+}
