@@ -8,8 +8,8 @@ use bulklink_core::{Gate, InvalidArgument, Limits};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::Waker;
 
+use crate::gate::shared::Shared;
 use crate::rejection::Identity;
-use crate::shared::Shared;
 use crate::{Bulkhead, Clock, Runtime, label};
 
 /// The configuration of a bulkhead to be; made by [`Bulkhead::builder`].

@@ -7,10 +7,10 @@ use core::ops::Deref;
 
 use bulklink_core::Request as CoreRequest;
 
+use crate::acquire::execute::{Execute, ExecuteFallible};
+use crate::acquire::future::Waiting;
 use crate::blocking::Bulkhead as Entrance;
-use crate::execute::{Execute, ExecuteFallible};
-use crate::shared::Shared;
-use crate::waiting::Waiting;
+use crate::gate::shared::Shared;
 use crate::{
     Builder, Clock, ExecuteError, Handle, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture,
     Wrapped,

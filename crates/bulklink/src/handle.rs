@@ -5,8 +5,8 @@ use core::fmt;
 
 use bulklink_core::{InvalidArgument, ResizeError, Resized};
 
-use crate::event::Handlers;
-use crate::shared::Shared;
+use crate::gate::shared::Shared;
+use crate::observe::event::Handlers;
 use crate::{Closed, EventHandler, EventReceiver, Status};
 
 /// A bulkhead without its runtime, so that bulkheads of different runtimes can be kept in one place. Cheap to clone; every

@@ -95,68 +95,51 @@ extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
-mod alarm;
+mod acquire;
 #[cfg(feature = "std")]
 pub mod blocking;
 #[cfg(not(feature = "std"))]
 mod blocking;
 mod builder;
 mod bulkhead;
-mod capacity_report;
-mod closed;
-mod driver;
-mod event;
-mod event_channel;
-mod execute;
-mod fast;
 mod foreign;
+mod gate;
 mod handle;
 mod label;
-mod outputs;
+mod observe;
 pub mod partitions;
 mod registry;
 mod rejection;
 mod request;
-mod runtime;
-mod shared;
-mod slot;
-mod status;
-#[cfg(feature = "std")]
-mod std_clock;
 mod submit;
-mod sync;
 pub mod testing;
-mod ticket;
-#[cfg(feature = "tsc")]
-mod tsc;
-mod waiting;
-mod wrap;
+mod time;
 
 pub use bulklink_core::{
     EventKind, Finding, FindingCode, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy, ResizeError,
     Resized, Severity, Snapshot, Totals,
 };
 
+pub use acquire::execute::ExecuteError;
+pub use acquire::future::{OwnedSlotFuture, SlotFuture};
+pub use acquire::slot::{OwnedSlot, Slot};
+pub use acquire::wrap::Wrapped;
 pub use builder::Builder;
 pub use bulkhead::Bulkhead;
-pub use capacity_report::CapacityReport;
-pub use closed::Closed;
-pub use driver::{Driver, DriverHome};
-pub use event::{Event, EventHandler};
-pub use event_channel::{EventReceiver, TryRecvError};
-pub use execute::ExecuteError;
+pub use gate::closed::Closed;
 pub use handle::Handle;
+pub use observe::capacity_report::CapacityReport;
+pub use observe::channel::{EventReceiver, TryRecvError};
+pub use observe::event::{Event, EventHandler};
+pub use observe::status::Status;
 pub use partitions::Partitions;
 pub use registry::{CollectiveError, FailureCause, MemberFailure, RegisterError, Registry};
 pub use rejection::{Reason, Rejection};
 pub use request::Request;
-pub use runtime::{Clock, Runtime, Spawn, SpawnBlocking, SpawnError, Timer, TimerError};
-pub use slot::{OwnedSlot, Slot};
-pub use status::Status;
-#[cfg(feature = "std")]
-pub use std_clock::StdClock;
 pub use submit::{CancelOnDrop, JoinError, JoinHandle, Panic, SubmitError};
+pub use time::driver::{Driver, DriverHome};
+pub use time::runtime::{Clock, Runtime, Spawn, SpawnBlocking, SpawnError, Timer, TimerError};
+#[cfg(feature = "std")]
+pub use time::std_clock::StdClock;
 #[cfg(feature = "tsc")]
-pub use tsc::Tsc;
-pub use waiting::{OwnedSlotFuture, SlotFuture};
-pub use wrap::Wrapped;
+pub use time::tsc::Tsc;

@@ -11,9 +11,9 @@ use bulklink_core::{InvalidArgument, Request as CoreRequest};
 
 use super::thread::Thread;
 use super::{Bulkhead, Threads};
-use crate::shared::Shared;
-use crate::slot::Hold;
-use crate::waiting::{PollHold, Waiting};
+use crate::acquire::future::{PollHold, Waiting};
+use crate::acquire::slot::Hold;
+use crate::gate::shared::Shared;
 use crate::{Builder, Clock, ExecuteError, Handle, OwnedSlot, Rejection, Request, Slot, Timer};
 
 impl Bulkhead<Threads> {

@@ -7,7 +7,7 @@ use core::ops::Deref;
 use bulklink_core::Request;
 
 use super::Threads;
-use crate::slot::Hold;
+use crate::acquire::slot::Hold;
 use crate::{Handle, OwnedSlot, Rejection, Slot};
 
 /// Admission control for threads: at most so many operations at once, so many waiting, so long. Every call that waits blocks its

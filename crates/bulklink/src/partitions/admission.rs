@@ -10,9 +10,9 @@ use bulklink_core::Request as CoreRequest;
 use super::entering::Entering;
 use super::lease::{Borrowed, Leased, Lessor, Owned};
 use super::{Lookup, OwnedSlot, OwnedSlotFuture, Slot, SlotFuture};
-use crate::execute::{Execute, ExecuteFallible};
-use crate::slot::Hold;
-use crate::waiting::Waiting;
+use crate::acquire::execute::{Execute, ExecuteFallible};
+use crate::acquire::future::Waiting;
+use crate::acquire::slot::Hold;
 use crate::{ExecuteError, Partitions, Rejection, Request, Runtime};
 
 impl<K, R, S> Partitions<K, R, S>

@@ -8,8 +8,8 @@ use core::task::{Context, Poll};
 
 use super::lease::{Borrowed, Leased, Lessor, Owned};
 use super::{OwnedSlot, Slot};
-use crate::slot::Hold;
-use crate::waiting::{PollHold, Waiting};
+use crate::acquire::future::{PollHold, Waiting};
+use crate::acquire::slot::Hold;
 use crate::{Rejection, Runtime, Timer};
 
 /// A call that has entered its partition and waits there, or that got none.

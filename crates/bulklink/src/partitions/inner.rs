@@ -11,12 +11,12 @@ use bulklink_core::{Instant, InvalidArgument, Request};
 use super::lease::Lessor;
 use super::state::{Entered, Kept, State};
 use super::{Limits, Lookup};
+use crate::acquire::slot::Hold;
 use crate::builder::Plan;
-use crate::event::Handlers;
 use crate::foreign::discard;
-use crate::shared::Shared;
-use crate::slot::Hold;
-use crate::sync::Lock;
+use crate::gate::lock::Lock;
+use crate::gate::shared::Shared;
+use crate::observe::event::Handlers;
 use crate::{Handle, OwnedSlot, Rejection, Runtime};
 
 pub(crate) struct Inner<K, R, S> {

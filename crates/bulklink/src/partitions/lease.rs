@@ -7,7 +7,7 @@ use core::panic::UnwindSafe;
 use bulklink_core::partitions::Lease;
 
 use crate::Rejection;
-use crate::shared::Shared;
+use crate::gate::shared::Shared;
 
 /// What leases go back to, whatever its keys are.
 pub(crate) trait Lessor: Send + Sync {

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::lease::{Borrowed, Leased, Owned};
-use crate::slot::Hold;
+use crate::acquire::slot::Hold;
 
 /// The right to run one operation in a partition, borrowed from its [`Partitions`](crate::Partitions). Dropping it gives the slot
 /// to the next, and then lets go of the partition.

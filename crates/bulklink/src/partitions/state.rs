@@ -12,9 +12,9 @@ use hashbrown::HashTable;
 use super::{Limits, Lookup};
 use crate::OwnedSlot;
 use crate::builder::next_instance;
-use crate::event::Handlers;
-use crate::outputs::Displaced;
-use crate::shared::Shared;
+use crate::gate::outputs::Displaced;
+use crate::gate::shared::Shared;
+use crate::observe::event::Handlers;
 
 /// How many are taken in one go, so that nobody holds the lock for long. Two under loom, where each step multiplies the search.
 const BATCH: usize = if cfg!(bulklink_loom) { 2 } else { 64 };

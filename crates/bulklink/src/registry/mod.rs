@@ -14,9 +14,9 @@ use bulklink_core::{Instant, InvalidArgument, Resized};
 
 use self::members::{Member, Members, Refused};
 use crate::foreign::attempt;
+use crate::gate::lock::Lock;
+use crate::gate::shared::Shared;
 use crate::label::Quoted;
-use crate::shared::Shared;
-use crate::sync::Lock;
 use crate::{Builder, Bulkhead, CapacityReport, Handle, Runtime, Status};
 
 pub use self::error::{CollectiveError, FailureCause, MemberFailure, RegisterError};

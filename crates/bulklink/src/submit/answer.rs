@@ -5,7 +5,7 @@ use core::task::{Poll, Waker};
 
 use super::JoinError;
 use crate::foreign::{contain, discard};
-use crate::sync::Lock;
+use crate::gate::lock::Lock;
 
 type Outcome<T> = Result<T, JoinError>;
 

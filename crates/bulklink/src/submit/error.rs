@@ -6,7 +6,7 @@ use core::any::Any;
 use core::fmt;
 use core::mem;
 
-use crate::sync::Lock;
+use crate::gate::lock::Lock;
 use crate::{Rejection, SpawnError, TimerError};
 
 /// Why an operation was not accepted. It has not begun, and never will.

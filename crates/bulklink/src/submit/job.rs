@@ -7,10 +7,10 @@ use core::task::{Context, Poll};
 use super::JoinError;
 use super::answer::Answer;
 use super::progress::Progress;
+use crate::acquire::future::Admission;
 use crate::foreign::contain;
-use crate::runtime::Lent;
-use crate::shared::Shared;
-use crate::waiting::Admission;
+use crate::gate::shared::Shared;
+use crate::time::runtime::Lent;
 use crate::{Runtime, SpawnError};
 
 pub(crate) struct Job<T, R: Runtime> {

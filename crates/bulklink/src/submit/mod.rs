@@ -17,7 +17,7 @@ use job::{Job, Reporter};
 use task::Task;
 use work::{Usher, Work, launch};
 
-use crate::waiting::{Admission, Waiting};
+use crate::acquire::future::{Admission, Waiting};
 use crate::{Bulkhead, Request, Runtime, Spawn, SpawnBlocking};
 
 impl<R: Runtime<Sleep: Send>> Bulkhead<R> {

@@ -6,11 +6,11 @@ use core::task::{Context, Poll, Waker};
 
 use super::JoinError;
 use crate::Runtime;
+use crate::acquire::future::{Admission, PollHold, Waiting};
+use crate::acquire::slot::Hold;
 use crate::foreign::{contain, discard};
-use crate::shared::Shared;
-use crate::slot::Hold;
-use crate::sync::Lock;
-use crate::waiting::{Admission, PollHold, Waiting};
+use crate::gate::lock::Lock;
+use crate::gate::shared::Shared;
 
 pub(crate) struct Progress<R: Runtime>(Lock<State<R>>);
 

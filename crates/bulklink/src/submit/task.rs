@@ -10,9 +10,9 @@ use pin_project_lite::pin_project;
 use super::JoinError;
 use super::job::Reporter;
 use crate::Runtime;
+use crate::acquire::slot::Hold;
 use crate::foreign::{catch, contain, discard};
-use crate::shared::Shared;
-use crate::slot::Hold;
+use crate::gate::shared::Shared;
 
 pin_project! {
     /// The operation is dropped before its slot is given back, and the slot is free before the

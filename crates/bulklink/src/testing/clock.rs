@@ -12,7 +12,7 @@ use core::time::Duration;
 
 use bulklink_core::Instant;
 
-use crate::sync::Lock;
+use crate::gate::lock::Lock;
 use crate::{Clock, Timer};
 
 /// A clock and its timers, moved by hand. Clones share the time.

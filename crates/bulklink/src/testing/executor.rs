@@ -16,7 +16,7 @@ use super::FakeClock;
 use super::FakeRuntime;
 use super::runtime::Inbox;
 use crate::Clock;
-use crate::sync::Lock;
+use crate::gate::lock::Lock;
 
 type Job = Pin<Box<dyn Future<Output = ()>>>;
 

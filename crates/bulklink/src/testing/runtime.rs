@@ -10,7 +10,7 @@ use core::pin::Pin;
 use bulklink_core::Instant;
 
 use super::{FakeClock, FakeSleep};
-use crate::sync::Lock;
+use crate::gate::lock::Lock;
 use crate::{Clock, Spawn, SpawnBlocking, SpawnError, Timer};
 
 /// A [`FakeClock`], and the [`Executor`](super::Executor) that runs in its time; made by

@@ -14,10 +14,10 @@ use core::task::{Context, Poll, ready};
 
 use bulklink_core::{Grant, Instant, PackedRequest, Request, Ticket};
 
-use crate::alarm::Alarm;
-use crate::shared::{Aside, Entered, Shared};
-use crate::slot::Hold;
-use crate::ticket::{self, Found, Standing};
+use crate::acquire::slot::Hold;
+use crate::acquire::ticket::{self, Found, Standing};
+use crate::gate::shared::{Aside, Entered, Shared};
+use crate::time::timer::Alarm;
 use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
 
 pub(crate) use early::Admission;

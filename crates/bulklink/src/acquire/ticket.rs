@@ -6,7 +6,7 @@ use core::task::Waker;
 use bulklink_core::{Collected, Gate, Grant, Instant, Rejection, Ticket};
 
 use crate::foreign::discard;
-use crate::shared::{Shared, State};
+use crate::gate::shared::{Shared, State};
 
 /// How a ticket stands.
 pub(crate) enum Standing {

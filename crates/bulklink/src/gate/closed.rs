@@ -8,7 +8,7 @@ use core::task::{Context, Poll, Waker};
 use bulklink_core::Watch;
 
 use crate::foreign::discard;
-use crate::shared::{Shared, State};
+use crate::gate::shared::{Shared, State};
 
 /// Completes when the bulkhead is closed and the last operation has ended; made by [`Handle::closed`](crate::Handle::closed)
 /// and [`Handle::close_and_wait`](crate::Handle::close_and_wait).

@@ -15,9 +15,9 @@ use core::task::{Context, Poll, Waker};
 
 use bulklink_core::{Instant, Ticket};
 
-use crate::alarm::Alarm;
 use crate::foreign::contain;
-use crate::shared::{Shared, State};
+use crate::gate::shared::{Shared, State};
+use crate::time::timer::Alarm;
 use crate::{Runtime, Timer};
 
 /// A runtime that can run a [`Driver`], as [`Timer::home`] names it.

@@ -8,7 +8,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use bulklink_core::Instant;
 
-use crate::runtime::Lent;
+use crate::time::runtime::Lent;
 
 /// One transition of a bulkhead, with the figures right after it. Metadata only, never arguments or results.
 ///

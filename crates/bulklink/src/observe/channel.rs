@@ -12,9 +12,9 @@ use bulklink_core::InvalidArgument;
 use futures_core::Stream;
 
 use crate::foreign::{contain, discard};
-use crate::runtime::Lent;
-use crate::shared::Shared;
-use crate::sync::Lock;
+use crate::gate::lock::Lock;
+use crate::gate::shared::Shared;
+use crate::time::runtime::Lent;
 use crate::{Event, EventHandler, Handle};
 
 /// Receives the events of one bulkhead, from when it was made, and those that still waited to be delivered then; made by [`Handle::subscribe`].

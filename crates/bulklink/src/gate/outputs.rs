@@ -12,9 +12,9 @@ use core::task::Waker;
 
 use bulklink_core::Gate;
 
-use crate::event::{Event, Handlers};
 use crate::foreign::{contain, discard};
-use crate::shared::{Shared, State};
+use crate::gate::shared::{Shared, State};
+use crate::observe::event::{Event, Handlers};
 
 /// How many wakers are taken at a time, which bounds how long the lock is held. Two under loom, where
 /// each step multiplies the search.

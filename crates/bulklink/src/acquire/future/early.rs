@@ -6,8 +6,8 @@ use core::task::Waker;
 use bulklink_core::Request;
 
 use super::{Live, State, Waiting};
-use crate::shared::{Aside, Entered, Shared};
-use crate::slot::Hold;
+use crate::acquire::slot::Hold;
+use crate::gate::shared::{Aside, Entered, Shared};
 use crate::{Runtime, SubmitError};
 
 /// What became of a request that was made right now.

@@ -8,7 +8,7 @@ use core::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 
 use crate::Rejection;
-use crate::waiting::PollHold;
+use crate::acquire::future::PollHold;
 
 pin_project! {
     /// Waits for a slot, then runs the operation in it. The operation is stored once, in place, and it is gone before its

@@ -11,14 +11,14 @@ use core::task::Waker;
 
 use bulklink_core::{Decision, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, Ticket, Word};
 
-use crate::driver::Drivers;
-use crate::event::Handlers;
-use crate::fast::FastPath;
 use crate::foreign::discard;
-use crate::outputs::{Displaced, Observers};
+use crate::gate::fast::FastPath;
+use crate::gate::lock::Lock;
+use crate::gate::outputs::{Displaced, Observers};
+use crate::observe::event::Handlers;
 use crate::rejection::Identity;
-use crate::runtime::Lent;
-use crate::sync::Lock;
+use crate::time::driver::Drivers;
+use crate::time::runtime::Lent;
 use crate::{Clock, Rejection, TimerError};
 
 pub struct Shared {

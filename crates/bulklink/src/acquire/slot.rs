@@ -6,7 +6,7 @@ use core::ops::Deref;
 
 use bulklink_core::Grant;
 
-use crate::shared::{Shared, State};
+use crate::gate::shared::{Shared, State};
 
 /// A grant that finds its way home, however its bulkhead is held.
 pub(crate) struct Hold<S: Deref<Target = Shared>> {

@@ -1,0 +1,9 @@
+//! Clocks, timers, and the task that expires waiters.
+
+pub(crate) mod driver;
+pub(crate) mod runtime;
+#[cfg(feature = "std")]
+pub(crate) mod std_clock;
+pub(crate) mod timer;
+#[cfg(feature = "tsc")]
+pub(crate) mod tsc;
