@@ -24,8 +24,15 @@ pub(crate) enum Found {
     NoCapacity,
     CapacityTooLarge(usize),
     WaitingRoomTooLarge(usize),
-    CapacityBelowWaiter { capacity: u32, cost: u32 },
-    CostOutOfRange { cost: usize, capacity: u32 },
+    CapacityBelowWaiter {
+        capacity: u32,
+        cost: u32,
+    },
+    /// A cost of `u32::MAX` is that much or more.
+    CostOutOfRange {
+        cost: u32,
+        capacity: u32,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +117,7 @@ impl Found {
             Found::NoCapacity => &0,
             Found::CapacityTooLarge(value) | Found::WaitingRoomTooLarge(value) => value,
             Found::CapacityBelowWaiter { capacity, .. } => capacity,
+            Found::CostOutOfRange { cost: u32::MAX, .. } => &"4294967295 or more",
             Found::CostOutOfRange { cost, .. } => cost,
         }
     }
@@ -184,6 +192,10 @@ mod tests {
                 "capacity must be at least 3, which a waiter asks for, got 2",
             ),
             (Found::CostOutOfRange { cost: 9, capacity: 5 }, "cost must be from 1 to the capacity, 5, got 9"),
+            (
+                Found::CostOutOfRange { cost: u32::MAX, capacity: 5 },
+                "cost must be from 1 to the capacity, 5, got 4294967295 or more",
+            ),
         ] {
             let found = InvalidArgument::from(found);
             assert_eq!(found.to_string(), text);

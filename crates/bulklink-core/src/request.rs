@@ -12,13 +12,17 @@ use crate::instant::nanos;
 /// combine, and the strictest wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    pub(crate) cost: usize,
-    pub(crate) may_queue: bool,
-    /// The most that 64 bits hold stands for no limit.
+    /// `u64::MAX` means no limit.
     within_nanos: u64,
-    /// The far future stands for no deadline.
+    /// The far future means no deadline.
     before: Instant,
+    /// `u32::MAX` means that much or more: no gate has room for either.
+    pub(crate) cost: u32,
+    pub(crate) may_queue: bool,
 }
+
+// Each waiting call of a front keeps one.
+const _: () = assert!(size_of::<Request>() == 24);
 
 impl Request {
     /// A request for one unit that waits as long as the gate lets it.
@@ -30,7 +34,9 @@ impl Request {
     /// Asks for `units` of capacity, at least 1 and at most all there is.
     #[must_use]
     pub const fn cost(mut self, units: usize) -> Self {
-        self.cost = units;
+        #[expect(clippy::cast_possible_truncation, reason = "compared before")]
+        let cost = if units < u32::MAX as usize { units as u32 } else { u32::MAX };
+        self.cost = cost;
         self
     }
 
@@ -81,14 +87,6 @@ impl Request {
         self.has_deadline() && self.before <= now
     }
 
-    /// The same in less room; `None` if the cost is more than any gate can have.
-    #[inline]
-    #[must_use]
-    pub fn pack(&self) -> Option<PackedRequest> {
-        let Request { cost, may_queue, within_nanos, before } = *self;
-        Some(PackedRequest { within_nanos, before, cost: u32::try_from(cost).ok()?, may_queue })
-    }
-
     /// Whether it may wait, but for no time at all.
     pub(crate) const fn would_expire_at_once(&self) -> bool {
         self.may_queue && self.within_nanos == 0
@@ -99,32 +97,6 @@ impl Request {
     pub(crate) fn deadline(&self, now: Instant, wait_limit: Option<Duration>) -> Instant {
         let limit = wait_limit.map_or(u64::MAX, nanos).min(self.within_nanos);
         now.saturating_add_nanos(limit).min(self.before)
-    }
-}
-
-/// A [`Request`] in 24 bytes, for whoever keeps many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PackedRequest {
-    within_nanos: u64,
-    before: Instant,
-    cost: u32,
-    may_queue: bool,
-}
-
-impl PackedRequest {
-    /// The request in full.
-    #[inline]
-    #[must_use]
-    pub const fn unpack(&self) -> Request {
-        let PackedRequest { within_nanos, before, cost, may_queue } = *self;
-        Request { cost: cost as usize, may_queue, within_nanos, before }
-    }
-
-    /// As [`Request::is_simple`].
-    #[inline]
-    #[must_use]
-    pub const fn is_simple(&self) -> bool {
-        self.cost == 1 && self.before.as_nanos() == Instant::FAR_FUTURE.as_nanos()
     }
 }
 
@@ -150,23 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn packing_loses_nothing() {
-        let requests = [Request::new(), Request::new().now(), Request::new().cost(7).within(Duration::ZERO)];
-        for request in requests {
-            for request in [request, request.before(Instant::from_nanos(5)).within(Duration::from_nanos(9))] {
-                let packed = request.pack().unwrap();
-                assert_eq!(packed.unpack(), request);
-                assert_eq!(packed.is_simple(), request.is_simple());
-            }
-        }
-        assert_eq!(
-            Request::new().within(Duration::MAX).before(Instant::FAR_FUTURE),
-            Request::new(),
-            "no end is no limit"
-        );
-        assert!(
-            size_of::<PackedRequest>() == 24
-                && (size_of::<usize>() == 4 || Request::new().cost(1 << 32).pack().is_none())
-        );
+    fn a_limit_and_a_deadline_beyond_all_numbers_are_none() {
+        assert_eq!(Request::new().within(Duration::MAX).before(Instant::FAR_FUTURE), Request::new());
+    }
+
+    #[test]
+    fn a_cost_beyond_all_gates_stays_so() {
+        assert_eq!(Request::new().cost(usize::MAX).cost, u32::MAX);
+        assert_eq!(Request::new().cost(7).cost, 7);
     }
 }

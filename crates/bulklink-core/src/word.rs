@@ -22,7 +22,7 @@ use crate::{Occupancy, Reason, Rejection, Request};
 /// use bulklink_core::{Gate, Limits, Word};
 ///
 /// let mut gate: Gate<()> = Gate::new(Limits { capacity: 2, waiting_room: 0, wait_limit: None })?;
-/// # let bulklink_core::Entry::Granted(grant) = gate.enter_untimed(&Default::default())?.unwrap() else { panic!() };
+/// # let bulklink_core::Answer::Granted(grant) = gate.enter(&Default::default(), None)? else { panic!() };
 /// # gate.release(grant);
 /// // Somebody has been here before, so one unit is offered without asking the gate.
 /// let word = gate.publish();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bulklink_core::{CapacityReport, Entry, FindingCode, Gate, Instant, Limits, Request, Severity, Snapshot, Totals};
+use bulklink_core::{Answer, CapacityReport, FindingCode, Gate, Instant, Limits, Request, Severity, Snapshot, Totals};
 
 use FindingCode::{
     ActiveWorkAboveCapacity, ClosedWithActiveWork, ElevatedExpirationRate, ElevatedRejectionRate, ExecutionFull,
@@ -319,9 +319,10 @@ fn the_worst_finding_gives_the_severity_and_heads_the_summary() {
 fn weighted(capacity: usize, waiting_room: usize, running: &[usize], waiting: &[usize]) -> Snapshot {
     let limits = Limits { capacity, waiting_room, wait_limit: Some(LIMIT) };
     let mut gate: Gate<()> = Gate::new(limits).expect("valid");
-    let mut enter = |cost: usize| gate.enter(&Request::new().cost(cost), Instant::EPOCH).expect("a cost that fits");
-    assert!(running.iter().all(|&cost| matches!(enter(cost), Entry::Granted(_))));
-    assert!(waiting.iter().all(|&cost| matches!(enter(cost), Entry::Queued(_))));
+    let mut enter =
+        |cost: usize| gate.enter(&Request::new().cost(cost), Some(Instant::EPOCH)).expect("a cost that fits");
+    assert!(running.iter().all(|&cost| matches!(enter(cost), Answer::Granted(_))));
+    assert!(waiting.iter().all(|&cost| matches!(enter(cost), Answer::Queued(_))));
     gate.snapshot()
 }
 

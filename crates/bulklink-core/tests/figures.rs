@@ -1,7 +1,7 @@
 //! Occupancy and errors as they are read: ratios, flags, texts.
 
 use bulklink_core::partitions::{self, Partitions};
-use bulklink_core::{Entry, Gate, Grant, Instant, Limits, Request, Snapshot, Word};
+use bulklink_core::{Answer, Gate, Grant, Instant, Limits, Request, Snapshot, Word};
 
 type TestGate = Gate<()>;
 
@@ -10,14 +10,14 @@ fn gate(capacity: usize, waiting_room: usize) -> TestGate {
 }
 
 fn grant(gate: &mut TestGate) -> Grant {
-    match gate.enter(&Request::new(), Instant::EPOCH) {
-        Ok(Entry::Granted(grant)) => grant,
+    match gate.enter(&Request::new(), Some(Instant::EPOCH)) {
+        Ok(Answer::Granted(grant)) => grant,
         other => panic!("{other:?}"),
     }
 }
 
 fn queue(gate: &mut TestGate) {
-    assert!(matches!(gate.enter(&Request::new(), Instant::EPOCH), Ok(Entry::Queued(_))));
+    assert!(matches!(gate.enter(&Request::new(), Some(Instant::EPOCH)), Ok(Answer::Queued(_))));
 }
 
 /// Both utilizations, of the capacity and of the waiting room.

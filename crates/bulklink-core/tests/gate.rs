@@ -4,8 +4,8 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use bulklink_core::{
-    Collected, Entry, Gate, Grant, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy, Reason,
-    Rejection, Request, Snapshot, Ticket, Word,
+    Answer, Gate, Grant, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy, Reason, Rejection,
+    Request, Snapshot, Ticket, Word,
 };
 
 type TestGate = Gate<&'static str>;
@@ -23,29 +23,29 @@ fn within(nanos: u64) -> Request {
 }
 
 fn grant(gate: &mut TestGate, now: u64) -> Grant {
-    match gate.enter(&Request::new(), at(now)) {
-        Ok(Entry::Granted(grant)) => grant,
+    match gate.enter(&Request::new(), Some(at(now))) {
+        Ok(Answer::Granted(grant)) => grant,
         other => panic!("{other:?}"),
     }
 }
 
 fn ticket(gate: &mut TestGate, request: &Request, now: u64) -> Ticket {
-    match gate.enter(request, at(now)) {
-        Ok(Entry::Queued(ticket)) => ticket,
+    match gate.enter(request, Some(at(now))) {
+        Ok(Answer::Queued(ticket)) => ticket,
         other => panic!("{other:?}"),
     }
 }
 
 fn rejection(gate: &mut TestGate, request: &Request, now: u64) -> Rejection {
-    match gate.enter(request, at(now)) {
-        Ok(Entry::Rejected(rejection)) => rejection,
+    match gate.enter(request, Some(at(now))) {
+        Ok(Answer::Rejected(rejection)) => rejection,
         other => panic!("{other:?}"),
     }
 }
 
 fn rejected(gate: &mut TestGate, ticket: Ticket) -> Rejection {
     match gate.collect(ticket) {
-        Collected::Rejected(rejection) => rejection,
+        Answer::Rejected(rejection) => rejection,
         other => panic!("{other:?}"),
     }
 }
@@ -63,7 +63,7 @@ fn every_rejection_has_the_figures_right_after_it() {
     let saturated = rejection(&mut gate, &Request::new(), 1);
     assert_eq!((saturated.reason(), shown(saturated.occupancy())), (Reason::Saturated, [2, 2, 1, 3, 1]));
     assert_eq!((saturated.waited(), saturated.limit()), (Duration::ZERO, None));
-    gate.advance(at(7));
+    gate.advance(Some(at(7)));
     let late = rejected(&mut gate, waiting);
     assert_eq!((late.reason(), shown(late.occupancy())), (Reason::Expired, [2, 2, 0, 3, 1]));
     assert_eq!((late.waited(), late.limit()), (Duration::from_nanos(7), Some(Duration::from_nanos(5))));
@@ -81,26 +81,25 @@ fn a_limit_counts_from_the_callers_own_instant_whatever_the_gate_was_told_before
     let first = ticket(&mut gate, &Request::new(), 100);
     let hurried = ticket(&mut gate, &within(10), 50);
     assert_eq!(gate.deadline(&hurried), Some(at(60)), "not from the latest instant");
-    gate.advance(at(59));
+    gate.advance(Some(at(59)));
     assert!(gate.is_waiting(&hurried));
     gate.release(running);
-    gate.advance(at(60));
+    gate.advance(Some(at(60)));
     let late = rejected(&mut gate, hurried);
     assert_eq!((late.waited(), late.limit()), (Duration::from_nanos(10), Some(Duration::from_nanos(10))));
-    assert!(matches!(gate.collect(first), Collected::Granted(_)));
+    assert!(matches!(gate.collect(first), Answer::Granted(_)));
     assert_eq!(gate.snapshot().longest_wait(), Duration::ZERO, "by a clock that is behind");
 }
 
 #[test]
-fn telling_the_time_moves_nobody_and_counts_in_the_wait_of_a_cancelled_one() {
+fn a_cancelled_wait_counts_up_to_the_time_of_the_cancellation_which_expires_no_ticket() {
     let mut gate = gate(1, 1);
     gate.observe(true);
     let running = grant(&mut gate, 0);
     let waiting = ticket(&mut gate, &within(10), 0);
     gate.release(running);
-    gate.tell(at(30));
     assert!(gate.wants_now() && gate.is_waiting(&waiting));
-    gate.cancel(waiting);
+    assert_eq!(gate.cancel(waiting, Some(at(30))), Ok(None));
     let last = std::iter::from_fn(|| gate.poll_event()).last().expect("the cancellation");
     assert_eq!(last.waited(), Some(Duration::from_nanos(30)));
 }
@@ -110,22 +109,22 @@ fn an_empty_queue_forgets_the_time() {
     let mut gate = gate(1, 1);
     let _running = grant(&mut gate, 1_000_000);
     let earlier = ticket(&mut gate, &within(10), 1_000_000);
-    gate.cancel(earlier);
+    _ = gate.cancel(earlier, Some(at(1_000_000)));
     let later = ticket(&mut gate, &within(10), 5);
     assert_eq!(gate.deadline(&later), Some(at(15)));
 }
 
 /// Queues a request where no wait is measured, without telling the time.
 fn untimed(gate: &mut TestGate) -> Ticket {
-    match gate.enter_untimed(&Request::new()) {
-        Ok(Some(Entry::Queued(ticket))) => ticket,
+    match gate.enter(&Request::new(), None) {
+        Ok(Answer::Queued(ticket)) => ticket,
         other => panic!("{other:?}"),
     }
 }
 
 fn granted(gate: &mut TestGate, ticket: Ticket) -> Grant {
     match gate.collect(ticket) {
-        Collected::Granted(grant) => grant,
+        Answer::Granted(grant) => grant,
         other => panic!("{other:?}"),
     }
 }
@@ -137,10 +136,10 @@ fn a_wait_that_ends_some_time_takes_the_time_though_nobody_measures_it() {
     for (gate, request) in [(&mut gate(1, 1), within(10)), (&mut limited, Request::new())] {
         gate.measure_waits(false);
         let _running = grant(gate, 0);
-        assert_eq!(gate.enter_untimed(&request), Ok(None));
+        assert_eq!(gate.enter(&request, None), Ok(Answer::NeedsNow));
         let ticket = ticket(gate, &request, 5);
         assert_eq!(gate.deadline(&ticket), Some(at(15)));
-        assert!(gate.needs_now(None) && !gate.advance_untimed());
+        assert!(gate.needs_now(None) && !gate.advance(None));
     }
 }
 
@@ -150,7 +149,7 @@ fn a_wait_that_nobody_measures_lets_an_empty_queue_forget_the_time() {
     gate.measure_waits(false);
     let _running = grant(&mut gate, 1_000_000);
     let earlier = ticket(&mut gate, &within(10), 1_000_000);
-    gate.cancel(earlier);
+    _ = gate.cancel(earlier, Some(at(1_000_000)));
     let _patient = untimed(&mut gate);
     let later = ticket(&mut gate, &within(10), 5);
     assert_eq!(gate.deadline(&later), Some(at(15)));
@@ -164,10 +163,10 @@ fn a_wait_that_nobody_measures_counts_as_zero_long_whoever_stands_before_it() {
     let limited = ticket(&mut gate, &within(100), 0);
     let patient = ticket(&mut gate, &Request::new(), 0);
     gate.release(running);
-    gate.advance(at(10));
+    gate.advance(Some(at(10)));
     let running = granted(&mut gate, limited);
     gate.release(running);
-    assert!(gate.advance_untimed());
+    assert!(gate.advance(None));
     let _running = granted(&mut gate, patient);
     let snapshot = gate.snapshot();
     assert_eq!(snapshot.totals.cumulative_wait(), Duration::from_nanos(10), "of the one with a limit");
@@ -180,17 +179,17 @@ fn only_the_head_beside_free_units_and_one_who_holds_a_slot_cannot_be_cancelled_
     let head = ticket(&mut gate, &Request::new().cost(3), 0);
     let behind = ticket(&mut gate, &Request::new(), 0);
     let another = ticket(&mut gate, &Request::new(), 0);
-    assert_eq!(gate.cancel_untimed(another), Ok(None), "it stands behind");
-    let head = gate.cancel_untimed(head).expect_err("the one behind would fit in");
-    gate.cancel(head);
-    gate.advance(at(0));
+    assert_eq!(gate.cancel(another, None), Ok(None), "it stands behind");
+    let head = gate.cancel(head, None).expect_err("the one behind would fit in");
+    assert_eq!(gate.cancel(head, Some(at(0))), Ok(None));
+    gate.advance(Some(at(0)));
     let next = ticket(&mut gate, &within(10), 0);
     let last = ticket(&mut gate, &Request::new().before(at(10)), 0);
-    let behind = gate.cancel_untimed(behind).expect_err("its slot is for the next");
-    assert_eq!(gate.cancel_untimed(next), Ok(None), "nothing is free");
-    gate.advance(at(10));
-    assert_eq!(gate.cancel_untimed(last), Ok(None), "it has been turned away");
-    assert_eq!(gate.cancel_untimed(behind), Ok(None), "nobody waits for its slot");
+    let behind = gate.cancel(behind, None).expect_err("its slot is for the next");
+    assert_eq!(gate.cancel(next, None), Ok(None), "nothing is free");
+    gate.advance(Some(at(10)));
+    assert_eq!(gate.cancel(last, None), Ok(None), "it has been turned away");
+    assert_eq!(gate.cancel(behind, None), Ok(None), "nobody waits for its slot");
     for grant in running {
         gate.release(grant);
     }
@@ -220,7 +219,7 @@ fn an_impossible_cost_moves_nobody() {
     let running = grant(&mut gate, 0);
     let waiting = ticket(&mut gate, &Request::new(), 0);
     gate.release(running);
-    let invalid = gate.enter(&Request::new().cost(2), at(1)).expect_err("more than all there is");
+    let invalid = gate.enter(&Request::new().cost(2), Some(at(1))).expect_err("more than all there is");
     assert_eq!((invalid.field(), invalid.value().to_string().as_str()), ("cost", "2"));
     assert!(gate.wants_now() && gate.is_waiting(&waiting));
 }
@@ -243,7 +242,7 @@ fn parking_gives_back_what_it_displaces() {
     assert_eq!(gate.park(&waiting, "first"), None);
     assert_eq!((gate.park(&waiting, "second"), gate.parked(&waiting)), (Some("first"), Some(&"second")));
     gate.release(running);
-    gate.advance(at(1));
+    gate.advance(Some(at(1)));
     assert_eq!((gate.poll_wake(), gate.poll_wake()), (Some("second"), None));
     assert_eq!(gate.park(&waiting, "too late"), Some("too late"), "it is settled: collect it");
 }
@@ -275,7 +274,7 @@ fn rousing_wakes_the_tickets_that_rely_on_what_is_gone_and_they_stay_in_line() {
     assert_eq!((gate.occupancy().waiting(), gate.next_deadline()), (5, Some(at(5))));
     assert_eq!(gate.park(&late, "anew"), None);
     gate.release(running);
-    gate.advance(at(1));
+    gate.advance(Some(at(1)));
     assert_eq!(gate.poll_wake(), Some("anew"), "still the first");
 }
 
@@ -315,10 +314,10 @@ fn a_ticket_of_another_gate_is_found_out() {
     let (mut one, mut other) = (gate(1, 3), gate(1, 3));
     let _running = (grant(&mut one, 0), grant(&mut other, 0));
     let gone = ticket(&mut one, &Request::new(), 0);
-    one.cancel(gone);
+    _ = one.cancel(gone, None);
     let _second_in_the_same_place = ticket(&mut one, &Request::new(), 0);
     let first_in_that_place = ticket(&mut other, &Request::new(), 0);
-    one.cancel(first_in_that_place);
+    _ = one.cancel(first_in_that_place, None);
 }
 
 #[test]
@@ -343,8 +342,8 @@ fn intervals_are_differences_of_waits_too() {
     for wait in [30, 10] {
         let waiting = ticket(&mut gate, &Request::new(), 0);
         gate.release(running);
-        gate.advance(at(wait));
-        let Collected::Granted(next) = gate.collect(waiting) else { panic!("it was handed the slot") };
+        gate.advance(Some(at(wait)));
+        let Answer::Granted(next) = gate.collect(waiting) else { panic!("it was handed the slot") };
         running = next;
         snapshots.push(gate.snapshot());
     }
@@ -366,7 +365,7 @@ fn those_turned_out_by_a_close_are_told_the_same_whatever_their_limits() {
         let waiting = ticket(&mut gate, &within(limit), 0);
         gate.close(at(5));
         gate.release(running);
-        let Collected::Rejected(rejection) = gate.collect(waiting) else { panic!("it was turned out") };
+        let Answer::Rejected(rejection) = gate.collect(waiting) else { panic!("it was turned out") };
         rejection
     });
     assert_eq!(rejections[0], rejections[1]);

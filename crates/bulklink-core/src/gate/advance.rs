@@ -13,25 +13,18 @@ impl<W> Gate<W> {
     /// later counts as zero long. So readings may reach the gate out of order, and callers may have clocks of
     /// their own: a ticket expires no later than its deadline by the clock that it joined with, and earlier
     /// where a clock that is ahead comes first.
-    pub fn advance(&mut self, now: Instant) {
-        self.advance_to(now);
-    }
-
-    /// Moves what can be moved without knowing the time; `false` if it is [needed](Gate::needs_now).
+    ///
+    /// Without `now`, does the same where the time makes no difference. Returns whether it was done: `false` means that
+    /// the time is [needed](Gate::needs_now), and that nothing has changed.
     #[inline]
-    pub fn advance_untimed(&mut self) -> bool {
-        if self.queue.len() == 0 {
-            return true;
+    pub fn advance(&mut self, now: Option<Instant>) -> bool {
+        match now {
+            Some(now) => self.advance_to(now),
+            None if self.queue.len() == 0 => {}
+            None if self.needs_now(None) => return false,
+            None => self.advance_to(self.mark),
         }
-        self.advance_waiting_untimed()
-    }
-
-    fn advance_waiting_untimed(&mut self) -> bool {
-        let possible = !self.needs_now(None);
-        if possible {
-            self.advance_to(self.mark);
-        }
-        possible
+        true
     }
 
     /// Whether the time makes a difference: to a request that has to wait, or without one to what moves slots. It
@@ -43,11 +36,6 @@ impl<W> Gate<W> {
             Some(request) => self.measures_waits || self.wait_limit.is_some() || request.has_limit(),
             None => self.queue.len() > 0 && (self.measures_waits || self.queue.has_deadlines()),
         }
-    }
-
-    /// Takes note of the time and moves nothing, for the wait in the event of a [`cancel`](Gate::cancel).
-    pub fn tell(&mut self, now: Instant) {
-        self.mark = now;
     }
 
     pub(super) fn advance_to(&mut self, now: Instant) {
@@ -88,7 +76,7 @@ impl<W> Gate<W> {
 
     fn expire(&mut self, place: Place) {
         self.totals.expired += 1;
-        self.turn_out(place, Reason::Expired, EventKind::Expired);
+        self.reject_waiter(place, Reason::Expired, EventKind::Expired);
     }
 
     #[inline]
@@ -112,7 +100,7 @@ impl<W> Gate<W> {
 
     /// Takes a request out of the line and leaves a rejection in its place.
     #[inline(never)]
-    pub(super) fn turn_out(&mut self, place: Place, reason: Reason, kind: EventKind) {
+    pub(super) fn reject_waiter(&mut self, place: Place, reason: Reason, kind: EventKind) {
         let waiting = self.queue.waiting(place);
         let Waiting { cost, since, .. } = *waiting;
         let deadline = self.queue.deadline(waiting).unwrap_or(self.mark);

@@ -85,15 +85,15 @@ impl<W> Gate<W> {
         self.advance_to(now);
         self.closed = true;
         self.note(EventKind::Closed, 0);
-        self.turn_out_everyone();
+        self.reject_all();
         self.note_drained();
         true
     }
 
-    fn turn_out_everyone(&mut self) {
+    fn reject_all(&mut self) {
         while let Some((place, _)) = self.queue.first() {
             self.totals.closed_while_waiting += 1;
-            self.turn_out(place, Reason::Closed, EventKind::ClosedRejection);
+            self.reject_waiter(place, Reason::Closed, EventKind::ClosedRejection);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU64;
 
-use super::{Collected, Gate, Grant};
+use super::{Answer, Gate, Grant};
 use crate::queue::{Granted, Outcome, Standing};
 use crate::{EventKind, Instant, Ticket};
 
@@ -56,11 +56,11 @@ impl<W> Gate<W> {
 
     /// Redeems a ticket, or gives it back if it still waits.
     #[inline]
-    pub fn collect(&mut self, ticket: Ticket) -> Collected {
+    pub fn collect(&mut self, ticket: Ticket) -> Answer {
         match self.queue.redeem(ticket) {
-            Ok(Outcome::Granted(granted)) => Collected::Granted(Grant::by_gate(granted.cost)),
-            Ok(Outcome::Rejected(rejection)) => Collected::Rejected(rejection),
-            Err(ticket) => Collected::Waiting(ticket),
+            Ok(Outcome::Granted(granted)) => Answer::Granted(Grant::by_gate(granted.cost)),
+            Ok(Outcome::Rejected(rejection)) => Answer::Rejected(rejection),
+            Err(ticket) => Answer::Queued(ticket),
         }
     }
 
@@ -84,47 +84,38 @@ impl<W> Gate<W> {
 
     /// Withdraws a ticket in whatever state it is: a place in the queue is given up and counted as cancelled; a slot that was
     /// handed over is given back and counted as abandoned; a rejection stays counted as it is. Returns the parked waker, to be
-    /// dropped outside the caller's lock.
+    /// dropped outside the caller's lock. If a waiter can be admitted now, [`wants_now`](Gate::wants_now) is true.
     ///
-    /// Whoever observes and wants the wait in the event exact calls [`tell`](Gate::tell) first.
-    pub fn cancel(&mut self, ticket: Ticket) -> Option<W> {
-        let standing = self.queue.standing(&ticket);
-        self.cancel_standing(ticket, standing)
-    }
-
+    /// # Errors
+    ///
+    /// Without `now`, returns the ticket if the time makes a difference: to an observer, who is told how long the
+    /// request had waited, or to a waiter that this lets in. Nothing has changed then: call again with the time.
     #[inline]
-    fn cancel_standing(&mut self, ticket: Ticket, standing: Standing) -> Option<W> {
-        match standing {
+    pub fn cancel(&mut self, ticket: Ticket, now: Option<Instant>) -> Result<Option<W>, Ticket> {
+        let standing = self.queue.standing(&ticket);
+        match now {
+            Some(now) => self.mark = now,
+            None if self.events.observed || self.lets_others_in(standing) && self.needs_now(None) => {
+                return Err(ticket);
+            }
+            None => {}
+        }
+        Ok(match standing {
             Standing::First | Standing::Behind => self.withdraw(ticket),
             Standing::Granted | Standing::Rejected => {
                 self.give_up(ticket);
                 None
             }
-        }
+        })
     }
 
-    /// [Cancels](Gate::cancel) a ticket if the time makes no difference to that: it lets nobody else in, or nobody else's time
-    /// counts. Whoever it does let in is let in.
-    ///
-    /// # Errors
-    ///
-    /// The ticket, where the time is needed: call [`tell`](Gate::tell), `cancel` and [`advance`](Gate::advance).
-    #[inline]
-    pub fn cancel_untimed(&mut self, ticket: Ticket) -> Result<Option<W>, Ticket> {
-        let standing = self.queue.standing(&ticket);
-        let is_in_the_way = match standing {
+    /// Whether a waiter can be admitted once a ticket that stands like this is gone.
+    fn lets_others_in(&self, standing: Standing) -> bool {
+        match standing {
             Standing::First => self.free() > 0,
             Standing::Granted => self.queue.len() > 0,
             Standing::Behind | Standing::Rejected => false,
-        };
-        if self.events.observed || is_in_the_way && self.needs_now(None) {
-            return Err(ticket);
         }
-        let displaced = self.cancel_standing(ticket, standing);
-        if is_in_the_way {
-            self.advance_untimed();
-        }
-        Ok(displaced)
     }
 
     #[inline]

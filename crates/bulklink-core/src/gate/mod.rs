@@ -11,7 +11,6 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 
 pub use control::{ResizeError, Resized, Watch};
-pub use enter::Decision;
 
 use crate::event::EventLog;
 use crate::fifo::Fifo;
@@ -58,28 +57,19 @@ struct Peaks {
     wait_nanos: u64,
 }
 
-/// What [`enter`](Gate::enter) decided.
+/// The gate's answer to a request, or about a ticket.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a grant or a ticket that is forgotten keeps its units or its place"]
-pub enum Entry {
+pub enum Answer {
     /// Admitted. [`release`](Gate::release) the grant when the operation ends.
     Granted(Grant),
     /// In the queue. [`park`](Gate::park) a waker with the ticket, and [`collect`](Gate::collect) it when woken.
     Queued(Ticket),
-    /// Turned away.
+    /// Rejected, immediately or while waiting.
     Rejected(Rejection),
-}
-
-/// What became of a ticket.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use = "a grant or a ticket that is forgotten keeps its units or its place"]
-pub enum Collected {
-    /// Admitted. [`release`](Gate::release) the grant when the operation ends.
-    Granted(Grant),
-    /// Still in the queue: the ticket comes back.
-    Waiting(Ticket),
-    /// Expired, or turned away as the gate closed.
-    Rejected(Rejection),
+    /// The answer depends on the time, which was not given. Nothing has changed. Only from [`enter`](Gate::enter)
+    /// without the time.
+    NeedsNow,
 }
 
 /// The right to run one operation, until it is [released](Gate::release). Neither copied nor forged.

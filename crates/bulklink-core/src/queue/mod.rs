@@ -77,11 +77,11 @@ impl<W> Queue<W> {
 
     /// Puts a request at the end of the line. The far future is no deadline.
     #[inline]
-    pub(crate) fn push(&mut self, cost: NonZeroU32, since: Instant, deadline: Instant, waker: Option<W>) -> Ticket {
+    pub(crate) fn push(&mut self, cost: NonZeroU32, since: Instant, deadline: Instant) -> Ticket {
         self.len += 1;
         self.units += u64::from(cost.get());
         let links = self.line.links_of_last();
-        let Ticket { place, stamp } = self.insert(Waiting { cost, since, waker, links, due: None });
+        let Ticket { place, stamp } = self.insert(Waiting { cost, since, waker: None, links, due: None });
         self.line.push_back(&mut self.nodes, place);
         if deadline < Instant::FAR_FUTURE {
             let due = self.deadlines.add(deadline, place, stamp);

@@ -61,7 +61,8 @@ fn agrees_with_a_sorted_list() {
         if dice.roll(100) < if id % 4000 < 2000 { 65 } else { 35 } {
             let cost = NonZeroU32::new([1, 1, 2, 3][dice.below(4)]).expect("not zero");
             let deadline = deadline(&mut dice, id);
-            let ticket = queue.push(cost, Instant::EPOCH, deadline, Some(id));
+            let ticket = queue.push(cost, Instant::EPOCH, deadline);
+            queue.get_mut(&ticket).expect("it waits").waker = Some(id);
             expected.push(Expected { id, cost, deadline, ticket });
         } else if !expected.is_empty() {
             let chosen = expected.remove(dice.below(expected.len()));

@@ -17,7 +17,7 @@ pub struct Ask {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Outcome {
     Granted,
     Queued,
     Saturated,
@@ -62,7 +62,7 @@ pub struct Model {
     pub running: Vec<(Id, usize)>,
     pub line: Vec<Waiter>,
     /// What became of those who waited and have not asked yet; with the wait of those who were handed a slot.
-    pub settled: Vec<(Id, Answer, Time)>,
+    pub settled: Vec<(Id, Outcome, Time)>,
     pub woken: Vec<Id>,
     pub history: Vec<Past>,
     /// What it was told last.
@@ -102,13 +102,13 @@ impl Model {
         self.line.iter().filter_map(|waiter| waiter.deadline).min()
     }
 
-    pub fn enter(&mut self, id: Id, ask: Ask, now: Time) -> Answer {
+    pub fn enter(&mut self, id: Id, ask: Ask, now: Time) -> Outcome {
         if self.closed {
             self.past(EventKind::ClosedRejection, |past| past.cost = Some(ask.cost));
-            return Answer::Closed { waited: 0 };
+            return Outcome::Closed { waited: 0 };
         }
         if ask.cost == 0 || ask.cost > self.capacity {
-            return Answer::Invalid;
+            return Outcome::Invalid;
         }
         self.advance(now);
         if ask.before.is_some_and(|before| before <= now) {
@@ -117,25 +117,25 @@ impl Model {
         if self.line.is_empty() && ask.cost <= self.free() {
             self.running.push((id, ask.cost));
             self.past(EventKind::Admitted, |past| past.cost = Some(ask.cost));
-            return Answer::Granted;
+            return Outcome::Granted;
         }
         if ask.may_queue && ask.within == Some(0) {
             return self.expired_at_once(ask);
         }
         if !ask.may_queue || self.line.len() >= self.waiting_room {
             self.past(EventKind::Saturated, |past| past.cost = Some(ask.cost));
-            return Answer::Saturated;
+            return Outcome::Saturated;
         }
         let by_limit = ask.within.into_iter().chain(self.wait_limit).min().map(|limit| now + limit);
         let deadline = by_limit.into_iter().chain(ask.before).min();
         self.line.push(Waiter { id, cost: ask.cost, since: now, deadline });
         self.past(EventKind::Queued, |past| (past.cost, past.from_queue) = (Some(ask.cost), true));
-        Answer::Queued
+        Outcome::Queued
     }
 
-    fn expired_at_once(&mut self, ask: Ask) -> Answer {
+    fn expired_at_once(&mut self, ask: Ask) -> Outcome {
         self.past(EventKind::Expired, |past| (past.cost, past.waited) = (Some(ask.cost), Some(0)));
-        Answer::Expired { waited: 0, limit: 0 }
+        Outcome::Expired { waited: 0, limit: 0 }
     }
 
     /// What time allows: the late go first, the earliest deadline first; then the head of the line, while it fits.
@@ -146,17 +146,17 @@ impl Model {
             let waiter = self.line.remove(place);
             self.past_of(EventKind::Expired, &waiter, now);
             let limit = late.saturating_sub(waiter.since);
-            self.settle(&waiter, Answer::Expired { waited: self.waited(&waiter, now), limit });
+            self.settle(&waiter, Outcome::Expired { waited: self.waited(&waiter, now), limit });
         }
         while self.head_fits() {
             let head = self.line.remove(0);
             self.running.push((head.id, head.cost));
             self.past_of(EventKind::Admitted, &head, now);
-            self.settle(&head, Answer::Granted);
+            self.settle(&head, Outcome::Granted);
         }
     }
 
-    fn settle(&mut self, waiter: &Waiter, answer: Answer) {
+    fn settle(&mut self, waiter: &Waiter, answer: Outcome) {
         self.settled.push((waiter.id, answer, self.waited(waiter, self.latest)));
         self.woken.push(waiter.id);
     }
@@ -166,10 +166,10 @@ impl Model {
         if self.measures_waits || waiter.deadline.is_some() { now.saturating_sub(waiter.since) } else { 0 }
     }
 
-    pub fn collect(&mut self, id: Id) -> Answer {
+    pub fn collect(&mut self, id: Id) -> Outcome {
         match self.settled.iter().position(|settled| settled.0 == id) {
             Some(place) => self.settled.remove(place).1,
-            None => Answer::Queued,
+            None => Outcome::Queued,
         }
     }
 
@@ -185,15 +185,15 @@ impl Model {
         self.note_drained();
     }
 
-    pub fn cancel(&mut self, id: Id) {
+    pub fn cancel(&mut self, id: Id, now: Time) {
         if let Some(place) = self.line.iter().position(|waiter| waiter.id == id) {
             let waiter = self.line.remove(place);
-            self.past_of(EventKind::Cancelled, &waiter, self.latest);
+            self.past_of(EventKind::Cancelled, &waiter, now);
             return;
         }
         let place = self.settled.iter().position(|settled| settled.0 == id).expect("waiting or settled");
         let (_, answer, waited) = self.settled.remove(place);
-        if answer == Answer::Granted {
+        if answer == Outcome::Granted {
             let cost = self.stop(id);
             self.past(EventKind::Abandoned, |past| {
                 (past.cost, past.from_queue, past.waited) = (Some(cost), true, Some(waited));
@@ -237,7 +237,7 @@ impl Model {
         while !self.line.is_empty() {
             let head = self.line.remove(0);
             self.past_of(EventKind::ClosedRejection, &head, now);
-            self.settle(&head, Answer::Closed { waited: self.waited(&head, now) });
+            self.settle(&head, Outcome::Closed { waited: self.waited(&head, now) });
         }
         self.note_drained();
     }

@@ -5,11 +5,10 @@ use std::mem;
 use std::time::Duration;
 
 use bulklink_core::{
-    Collected, Entry, EventKind, Gate, Grant, Instant, InvalidArgument, Limits, Reason, Rejection, Request, Ticket,
-    Word,
+    Answer, EventKind, Gate, Grant, Instant, InvalidArgument, Limits, Reason, Rejection, Request, Ticket, Word,
 };
 
-use crate::model::{Answer, Ask, Id, Model, Time};
+use crate::model::{Ask, Id, Model, Outcome, Time};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Input {
@@ -102,9 +101,10 @@ impl World {
             }
             Input::Cancel(id) => {
                 let was_waiting = self.model.line.iter().any(|waiter| waiter.id == id);
-                let waker = self.gate.cancel(self.tickets.remove(&id).expect("a live ticket"));
-                assert_eq!(waker, was_waiting.then_some(id), "a waker comes back from whoever waited");
-                self.model.cancel(id);
+                let ticket = self.tickets.remove(&id).expect("a live ticket");
+                let waker = self.cancel(ticket, now);
+                assert_eq!(waker, was_waiting.then_some(id), "the waker of a waiting ticket comes back");
+                self.model.cancel(id, self.now);
             }
             Input::Resize(capacity) => {
                 let before = self.model.history.len();
@@ -123,10 +123,21 @@ impl World {
                 self.late.clear();
             }
             Input::Advance => {
-                self.gate.advance(now);
+                self.gate.advance(Some(now));
                 self.model.advance(self.now);
             }
         }
+    }
+
+    fn cancel(&mut self, ticket: Ticket, now: Instant) -> Option<Id> {
+        let ticket = match self.word {
+            Some(_) => match self.gate.cancel(ticket, None) {
+                Ok(waker) => return waker,
+                Err(ticket) => ticket,
+            },
+            None => ticket,
+        };
+        self.gate.cancel(ticket, Some(now)).expect("the time is known")
     }
 
     /// Makes the gate the truth again.
@@ -154,50 +165,54 @@ impl World {
         let is_past = ask.before.is_some_and(|before| before <= self.now);
         let is_rejected = self.model.closed || ask.cost == 0 || ask.cost > self.model.capacity || is_past;
         assert_eq!(self.gate.would_reject(&request(ask), Instant::from_nanos(self.now)), is_rejected);
-        let entry = self.ask_word(&request(ask)).map_or_else(|| self.ask_gate(&request(ask)), Ok);
+        let answer = self.ask_word(&request(ask)).map_or_else(|| self.ask_gate(&request(ask)), Ok);
         let expected = self.model.enter(id, ask, self.now);
-        let Ok(entry) = entry else {
-            assert_eq!(expected, Answer::Invalid);
+        let Ok(answer) = answer else {
+            assert_eq!(expected, Outcome::Invalid);
             return;
         };
-        let answer = match entry {
-            Entry::Granted(grant) => {
+        let outcome = match answer {
+            Answer::Granted(grant) => {
                 self.grants.insert(id, grant);
-                Answer::Granted
+                Outcome::Granted
             }
-            Entry::Queued(ticket) => {
+            Answer::Queued(ticket) => {
                 assert_eq!(self.gate.park(&ticket, id), None);
                 self.tickets.insert(id, ticket);
-                Answer::Queued
+                Outcome::Queued
             }
-            Entry::Rejected(rejection) => answer_of(&rejection),
+            Answer::Rejected(rejection) => outcome_of(&rejection),
+            Answer::NeedsNow => unreachable!("the time is known"),
         };
-        assert_eq!(answer, expected);
+        assert_eq!(outcome, expected);
     }
 
-    fn ask_word(&mut self, request: &Request) -> Option<Entry> {
+    fn ask_word(&mut self, request: &Request) -> Option<Answer> {
         let before = self.word.filter(|_| request.is_simple())?;
         let room = u32::try_from(self.model.waiting_room).expect("small worlds");
-        let admitted = before.acquire().map(|(after, grant)| (after, Entry::Granted(grant)));
+        let admitted = before.acquire().map(|(after, grant)| (after, Answer::Granted(grant)));
         let turned_away = || {
-            before.turn_away(request, room).map(|(after, refusal)| (after, Entry::Rejected(refusal.rejection(room))))
+            before.turn_away(request, room).map(|(after, refusal)| (after, Answer::Rejected(refusal.rejection(room))))
         };
         let (after, entry) = admitted.or_else(turned_away)?;
         self.word = Some(after);
         Some(entry)
     }
 
-    fn ask_gate(&mut self, request: &Request) -> Result<Entry, InvalidArgument> {
+    fn ask_gate(&mut self, request: &Request) -> Result<Answer, InvalidArgument> {
         self.fold();
-        let both = self.gate.is_observed() || self.word.is_some();
-        let untimed = if both { self.gate.enter_untimed(request) } else { Ok(None) };
-        let entry = match untimed {
-            Ok(None) => self.gate.enter(request, Instant::from_nanos(self.now)),
-            Ok(Some(entry)) => Ok(entry),
-            Err(invalid) => Err(invalid),
+        let now = Some(Instant::from_nanos(self.now));
+        let answer = match self.when_untimed(|gate| gate.enter(request, None)) {
+            None | Some(Ok(Answer::NeedsNow)) => self.gate.enter(request, now),
+            Some(answer) => answer,
         };
         self.publish();
-        entry
+        answer
+    }
+
+    /// Some worlds first try without the time.
+    fn when_untimed<T>(&mut self, input: impl FnOnce(&mut Gate<Id>) -> T) -> Option<T> {
+        (self.gate.is_observed() || self.word.is_some()).then(|| input(&mut self.gate))
     }
 
     fn release(&mut self, id: Id) {
@@ -219,19 +234,20 @@ impl World {
 
     fn collect(&mut self, id: Id) {
         let ticket = self.tickets.remove(&id).expect("a live ticket");
-        let answer = match self.gate.collect(ticket) {
-            Collected::Granted(grant) => {
+        let outcome = match self.gate.collect(ticket) {
+            Answer::Granted(grant) => {
                 assert!(!self.late.contains(&id), "no grant at or after a deadline");
                 self.grants.insert(id, grant);
-                Answer::Granted
+                Outcome::Granted
             }
-            Collected::Waiting(ticket) => {
+            Answer::Queued(ticket) => {
                 self.tickets.insert(id, ticket);
-                Answer::Queued
+                Outcome::Queued
             }
-            Collected::Rejected(rejection) => answer_of(&rejection),
+            Answer::Rejected(rejection) => outcome_of(&rejection),
+            Answer::NeedsNow => unreachable!("a ticket needs no time"),
         };
-        assert_eq!(answer, self.model.collect(id));
+        assert_eq!(outcome, self.model.collect(id));
     }
 }
 
@@ -249,13 +265,13 @@ fn request(ask: Ask) -> Request {
     request
 }
 
-fn answer_of(rejection: &Rejection) -> Answer {
+fn outcome_of(rejection: &Rejection) -> Outcome {
     let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).expect("small worlds");
     let waited = nanos(rejection.waited());
     match rejection.reason() {
-        Reason::Saturated => Answer::Saturated,
-        Reason::Expired => Answer::Expired { waited, limit: nanos(rejection.limit().expect("an effective limit")) },
-        Reason::Closed => Answer::Closed { waited },
+        Reason::Saturated => Outcome::Saturated,
+        Reason::Expired => Outcome::Expired { waited, limit: nanos(rejection.limit().expect("an effective limit")) },
+        Reason::Closed => Outcome::Closed { waited },
         other => panic!("unknown reason {other:?}"),
     }
 }
