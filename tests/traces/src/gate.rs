@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bulklink_core::{Collected, Entry, Event, Gate, Grant, Instant, InvalidArgument, Request, Ticket};
+use bulklink_core::{Answer, Event, Gate, Grant, Instant, InvalidArgument, Request, Ticket};
 use serde_json::{Map, Value};
 
 use crate::subject::{self, Done, Subject};
@@ -34,15 +34,16 @@ impl GateSubject {
 
     fn hand_over(&mut self) {
         if self.gate.wants_now() {
-            self.gate.advance(self.now);
+            self.gate.advance(Some(self.now));
         }
     }
 
     fn collect(&mut self, id: usize, ticket: Ticket) {
         match self.gate.collect(ticket) {
-            Collected::Granted(grant) => self.granted(id, grant),
-            Collected::Rejected(rejection) => self.changed.push((id, subject::outcome(&rejection))),
-            Collected::Waiting(ticket) => drop(self.tickets.insert(id, ticket)),
+            Answer::Granted(grant) => self.granted(id, grant),
+            Answer::Rejected(rejection) => self.changed.push((id, subject::outcome(&rejection))),
+            Answer::Queued(ticket) => drop(self.tickets.insert(id, ticket)),
+            Answer::NeedsNow => unreachable!("collecting needs no time"),
         }
     }
 
@@ -58,7 +59,8 @@ impl GateSubject {
     }
 
     fn withdraw(&mut self, id: usize) -> Done {
-        self.gate.cancel(self.tickets.remove(&id).ok_or_else(|| subject::not_waiting(id))?);
+        let ticket = self.tickets.remove(&id).ok_or_else(|| subject::not_waiting(id))?;
+        self.gate.cancel(ticket, Some(self.now)).expect("the time is known");
         self.changed.push((id, "cancelled"));
         Ok(())
     }
@@ -74,11 +76,11 @@ impl Subject for GateSubject {
 
     fn pass_time(&mut self, to: Instant) {
         while let Some(deadline) = self.gate.next_deadline().filter(|&deadline| deadline <= to) {
-            self.gate.advance(deadline);
+            self.gate.advance(Some(deadline));
             self.settle();
         }
         self.now = to;
-        self.gate.advance(to);
+        self.gate.advance(Some(to));
     }
 
     fn enter(&mut self, enter: &Enter, now: Instant) -> Done {
@@ -87,14 +89,15 @@ impl Subject for GateSubject {
         }
         let request = Request::new().cost(enter.cost);
         let request = subject::ask(enter, request, Request::now, Request::within, Request::before);
-        match self.gate.enter(&request, now) {
-            Ok(Entry::Granted(grant)) => self.granted(enter.id, grant),
-            Ok(Entry::Queued(ticket)) => {
+        match self.gate.enter(&request, Some(now)) {
+            Ok(Answer::Granted(grant)) => self.granted(enter.id, grant),
+            Ok(Answer::Queued(ticket)) => {
                 self.gate.park(&ticket, enter.id);
                 self.tickets.insert(enter.id, ticket);
                 self.changed.push((enter.id, "queued"));
             }
-            Ok(Entry::Rejected(rejection)) => self.changed.push((enter.id, subject::outcome(&rejection))),
+            Ok(Answer::Rejected(rejection)) => self.changed.push((enter.id, subject::outcome(&rejection))),
+            Ok(Answer::NeedsNow) => unreachable!("the time is known"),
             Err(_) => self.changed.push((enter.id, "invalid")),
         }
         Ok(())

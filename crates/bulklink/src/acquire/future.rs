@@ -2,7 +2,6 @@
 
 mod early;
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
@@ -12,11 +11,11 @@ use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
-use bulklink_core::{Grant, Instant, PackedRequest, Request, Ticket};
+use bulklink_core::{Grant, Instant, Request, Ticket};
 
 use crate::acquire::slot::Hold;
-use crate::acquire::ticket::{self, Found, Standing};
-use crate::gate::shared::{Aside, Entered, Shared};
+use crate::acquire::ticket;
+use crate::gate::shared::{Answer, Expiry, Shared};
 use crate::time::timer::Alarm;
 use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
 
@@ -44,12 +43,8 @@ struct Live<S, T> {
 }
 
 enum State<T> {
-    /// As most do.
-    AskingPlainly,
-    Asking(PackedRequest),
-    /// Its cost is beyond every capacity.
-    AskingTooMuch(Box<Request>),
-    /// With a timer of its own, if it has a deadline and relies on no driver.
+    Asking(Request),
+    /// With a timer, if it has a deadline and relies on no driver.
     Queued {
         ticket: Option<Ticket>,
         alarm: Option<Alarm<T>>,
@@ -62,12 +57,7 @@ impl<S: Deref<Target = Shared>, R: Timer> Unpin for Waiting<S, R> {}
 impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
     #[inline]
     pub(crate) fn new(shared: S, runtime: R, request: Request) -> Self {
-        let state = match request.pack() {
-            Some(_) if request == Request::new() => State::AskingPlainly,
-            Some(packed) => State::Asking(packed),
-            None => State::AskingTooMuch(Box::new(request)),
-        };
-        Waiting::of(runtime, Live { shared, state })
+        Waiting::of(runtime, Live { shared, state: State::Asking(request) })
     }
 
     #[inline]
@@ -84,7 +74,6 @@ impl<S: Deref<Target = Shared>, R: Runtime> PollHold for Waiting<S, R> {
     #[expect(clippy::inline_always, reason = "the compiler judges by what the cold path weighs")]
     fn poll_hold(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
         let granted = match &*self.live {
-            Some(Live { shared, state: State::AskingPlainly }) => shared.acquire(),
             Some(Live { shared, state: State::Asking(request) }) if request.is_simple() => shared.acquire(),
             _ => None,
         };
@@ -100,54 +89,41 @@ impl<S: Deref<Target = Shared>, R: Runtime> Waiting<S, R> {
     #[cold]
     #[inline(never)]
     fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<Result<Hold<S>, Rejection>> {
-        let mut aside = Aside::default();
         let Waiting { runtime, live } = self;
         let waiting = live.as_mut().expect("polled again after it had completed");
         let operations = waiting.shared.operations();
-        let poll = |context: &mut Context<'_>| waiting.poll_gate(runtime, context, &mut aside);
-        let grant = ready!(runtime.cooperate(context, operations, poll));
+        let poll = |context: &mut Context<'_>| waiting.poll_gate(runtime, context);
+        let outcome = ready!(runtime.cooperate(context, operations, poll));
         let Live { shared, state } = self.live.take().expect("polled just now");
-        // The rest of the wait is dropped last: a timer is foreign, and the grant is safe by then.
-        if let Some(grant) = grant {
-            let hold = Hold::new(shared, grant);
-            drop(state);
-            return Poll::Ready(Ok(hold));
-        }
+        // The rest of the wait is dropped last: a timer is foreign, and by then the grant is held.
+        let outcome = outcome.map(|grant| Hold::new(shared, grant));
         drop(state);
-        Poll::Ready(Err(aside.rejection.expect("not granted")))
+        Poll::Ready(outcome)
     }
 }
 
 impl<S: Deref<Target = Shared>, T: Future<Output = ()>> Live<S, T> {
-    /// A grant, or none where there is a rejection. Those are large and rare, and take a way of their own.
-    #[inline(never)]
     fn poll_gate<R: Runtime<Sleep = T>>(
         &mut self,
         runtime: &R,
         context: &mut Context<'_>,
-        aside: &mut Aside,
-    ) -> Poll<Option<Grant>> {
+    ) -> Poll<Result<Grant, Rejection>> {
         let Live { shared, state } = self;
-        let unpacked;
         let request = match state {
-            State::AskingPlainly => const { &Request::new() },
-            State::Asking(request) => {
-                unpacked = request.unpack();
-                &unpacked
-            }
-            State::AskingTooMuch(request) => request,
-            State::Queued { .. } => return state.poll_ticket(shared, runtime, context, aside),
+            State::Asking(request) => request,
+            State::Queued { .. } => return state.poll_ticket(shared, runtime, context),
         };
         let home = || Ok(runtime.home()?.map(|home| home.id()));
-        match shared.enter(request, context.waker(), home, aside) {
-            Ok(Entered::Granted(grant)) => return Poll::Ready(Some(grant)),
-            Ok(Entered::Queued) => {}
-            Ok(Entered::Rejected | Entered::NeedsNow) => return Poll::Ready(None),
+        let mut ticket = None;
+        let expiry = match shared.enter(request, context.waker(), home, &mut ticket) {
+            Ok(Answer::Granted(grant)) => return Poll::Ready(Ok(grant)),
+            Ok(Answer::Rejected(rejection)) => return Poll::Ready(Err(rejection)),
+            Ok(Answer::Queued(expiry)) => expiry,
             Err(error) => panic!("bulkhead {}: {error}", shared.label()),
-        }
-        // The ticket comes first: should no timer be made, the next poll makes it, or the future gives it up.
-        *state = State::Queued { ticket: aside.ticket.take(), alarm: None };
-        if let Some(deadline) = aside.due {
+        };
+        // Before a timer is made: should that panic, the next poll makes it, or the drop gives the ticket up.
+        *state = State::Queued { ticket, alarm: None };
+        if let Expiry { deadline: Some(deadline), home: None } = expiry {
             state.watch_the_clock(deadline, None, shared, runtime, context);
         }
         Poll::Pending
@@ -175,42 +151,29 @@ impl<T: Future<Output = ()>> State<T> {
         shared: &Shared,
         runtime: &R,
         context: &mut Context<'_>,
-        aside: &mut Aside,
-    ) -> Poll<Option<Grant>> {
-        let mut found = Found::default();
-        let standing = self.look(shared, context, &mut found);
-        match (&standing, found.deadline) {
-            (Standing::Waiting, Some(deadline)) => self.wait_on(deadline, found.home, shared, runtime, context, aside),
-            _ => answer(shared, standing, &mut found, aside),
+    ) -> Poll<Result<Grant, Rejection>> {
+        let mut answer = self.collect(shared, context);
+        if let Answer::Queued(Expiry { deadline: Some(deadline), home }) = answer {
+            // The clock decides what has expired, not the timer, which may be late.
+            let now = runtime.now();
+            if now < deadline {
+                self.watch_the_clock(deadline, home, shared, runtime, context);
+                return Poll::Pending;
+            }
+            shared.advance(now);
+            answer = self.collect(shared, context);
+        }
+        match answer {
+            Answer::Granted(grant) => Poll::Ready(Ok(grant)),
+            Answer::Rejected(rejection) => Poll::Ready(Err(rejection)),
+            Answer::Queued(_) => Poll::Pending,
         }
     }
 
     #[inline]
-    fn look(&mut self, shared: &Shared, context: &Context<'_>, found: &mut Found) -> Standing {
-        let State::Queued { ticket, .. } = self else { unreachable!("it waits") };
-        ticket::poll(shared, ticket, context.waker(), found)
-    }
-
-    /// Who is late is for the clock to say: a timer may be held back.
-    #[cold]
-    fn wait_on<R: Runtime<Sleep = T>>(
-        &mut self,
-        deadline: Instant,
-        home: Option<NonZeroU64>,
-        shared: &Shared,
-        runtime: &R,
-        context: &mut Context<'_>,
-        aside: &mut Aside,
-    ) -> Poll<Option<Grant>> {
-        let now = runtime.now();
-        if deadline <= now {
-            shared.advance(now);
-            let mut found = Found::default();
-            let standing = self.look(shared, context, &mut found);
-            return answer(shared, standing, &mut found, aside);
-        }
-        self.watch_the_clock(deadline, home, shared, runtime, context);
-        Poll::Pending
+    fn collect(&mut self, shared: &Shared, context: &Context<'_>) -> Answer {
+        let State::Queued { ticket, .. } = self else { unreachable!("the call waits") };
+        ticket::poll(shared, ticket, context.waker())
     }
 
     /// Sees to it that the task is woken at the deadline: by the driver on `home`, by one that is here, or by a
@@ -236,18 +199,6 @@ impl<T: Future<Output = ()>> State<T> {
             }
         }
         alarm.get_or_insert_with(Alarm::unset).arm(deadline, runtime, context);
-    }
-}
-
-#[inline]
-fn answer(shared: &Shared, standing: Standing, found: &mut Found, aside: &mut Aside) -> Poll<Option<Grant>> {
-    match standing {
-        Standing::Granted(grant) => Poll::Ready(Some(grant)),
-        Standing::Rejected => {
-            aside.rejection = found.rejection.take().map(|found| shared.rejected(found));
-            Poll::Ready(None)
-        }
-        Standing::Waiting | Standing::Stale => Poll::Pending,
     }
 }
 

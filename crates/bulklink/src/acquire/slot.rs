@@ -35,7 +35,7 @@ impl<S: Deref<Target = Shared>> Hold<S> {
         if let Some(grant) = self.grant.take() {
             self.shared.input(|State { gate, .. }| {
                 gate.abandon(grant);
-                gate.advance(now);
+                gate.advance(Some(now));
             });
         }
     }

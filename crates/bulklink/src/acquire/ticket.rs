@@ -1,105 +1,82 @@
-//! Looking after a ticket: redeeming it, leaving a waker with it, giving it up.
+//! What a waiter does with its ticket: collects it, parks a waker with it, gives it up.
 
-use core::num::NonZeroU64;
 use core::task::Waker;
 
-use bulklink_core::{Collected, Gate, Grant, Instant, Rejection, Ticket};
+use bulklink_core::{Gate, Ticket};
 
 use crate::foreign::discard;
-use crate::gate::shared::{Shared, State};
+use crate::gate::shared::{Answer, Expiry, Shared, State};
 
-/// How a ticket stands.
-pub(crate) enum Standing {
-    /// Redeemed for this.
-    Granted(Grant),
-    /// Redeemed for a rejection, which is too large to come this way.
-    Rejected,
-    /// In the queue, and the task will be woken.
-    Waiting,
-    /// In the queue, and another task would be woken.
-    Stale,
-}
-
-/// What else there is to say of it.
-#[derive(Default)]
-pub(crate) struct Found {
-    pub(crate) rejection: Option<Rejection>,
-    /// Of one in the queue.
-    pub(crate) deadline: Option<Instant>,
-    /// The runtime whose driver comes by at the deadline.
-    pub(crate) home: Option<NonZeroU64>,
-}
-
-/// Takes the ticket and redeems it, or leaves it there and sees to it that `waker` is woken when that can be done.
+/// Takes the ticket and collects it, or leaves it there and sees to it that the task of `waker` is woken when it can be
+/// collected.
 #[inline]
-pub(crate) fn poll(shared: &Shared, ticket: &mut Option<Ticket>, waker: &Waker, found: &mut Found) -> Standing {
-    match shared.beside_the_word(|State { gate, .. }| look(gate, ticket, waker, found)) {
+pub(crate) fn poll(shared: &Shared, ticket: &mut Option<Ticket>, waker: &Waker) -> Answer {
+    let answer = shared.beside_the_word(|State { gate, .. }| {
+        let answer = collect(shared, gate, ticket);
+        let is_stale = ticket.as_ref().is_some_and(|ticket| !would_wake(gate, ticket, waker));
+        (!is_stale).then_some(answer)
+    });
+    match answer {
+        Some(answer) => answer,
         // A clone is foreign code, and happens outside the lock. The ticket may be settled by then.
-        Standing::Stale => redeem_or_park(shared, ticket, waker.clone(), found),
-        standing => standing,
+        None => collect_or_park(shared, ticket, waker.clone()),
     }
 }
 
 #[inline]
-fn look(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, waker: &Waker, found: &mut Found) -> Standing {
-    match (redeem(gate, ticket, found), ticket) {
-        (Standing::Waiting, Some(ticket)) if !gate.parked(ticket).is_some_and(|parked| parked.will_wake(waker)) => {
-            Standing::Stale
-        }
-        (standing, _) => standing,
-    }
+fn would_wake(gate: &Gate<Waker>, ticket: &Ticket, waker: &Waker) -> bool {
+    gate.parked(ticket).is_some_and(|parked| parked.will_wake(waker))
 }
 
 #[cold]
-fn redeem_or_park(shared: &Shared, ticket: &mut Option<Ticket>, waker: Waker, found: &mut Found) -> Standing {
-    let (standing, displaced) = shared.beside_the_word(|State { gate, .. }| {
-        let standing = redeem(gate, ticket, found);
+fn collect_or_park(shared: &Shared, ticket: &mut Option<Ticket>, waker: Waker) -> Answer {
+    let (answer, displaced) = shared.beside_the_word(|State { gate, .. }| {
+        let answer = collect(shared, gate, ticket);
         let displaced = match ticket {
             Some(ticket) => gate.park(ticket, waker),
             None => Some(waker),
         };
-        (standing, displaced)
+        (answer, displaced)
     });
     discard(displaced);
-    standing
+    answer
 }
 
 #[inline]
-fn redeem(gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>, found: &mut Found) -> Standing {
-    match gate.collect(ticket.take().expect("a ticket is redeemed once")) {
-        Collected::Granted(grant) => Standing::Granted(grant),
-        Collected::Rejected(rejection) => {
-            found.rejection = Some(rejection);
-            Standing::Rejected
-        }
-        Collected::Waiting(waiting) => {
-            found.deadline = gate.deadline(&waiting);
-            if found.deadline.is_some() {
-                found.home = gate.relies_on(&waiting);
-            }
+fn collect(shared: &Shared, gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>) -> Answer {
+    match gate.collect(ticket.take().expect("a ticket is collected once")) {
+        bulklink_core::Answer::Granted(grant) => Answer::Granted(grant),
+        bulklink_core::Answer::Rejected(rejection) => Answer::Rejected(shared.rejected(rejection)),
+        bulklink_core::Answer::Queued(waiting) => {
+            let deadline = gate.deadline(&waiting);
+            let home = deadline.and_then(|_| gate.relies_on(&waiting));
             *ticket = Some(waiting);
-            Standing::Waiting
+            Answer::Queued(Expiry { deadline, home })
+        }
+        bulklink_core::Answer::NeedsNow => unreachable!("collecting needs no time"),
+    }
+}
+
+/// Gives the ticket up in whatever state it is. The clock is read only where the time makes a difference: to an
+/// observer, who is told how long the call had waited, or to a waiter that this lets in.
+pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
+    let (mut ticket, mut now) = (Some(ticket), None);
+    while let Some(waiting) = ticket.take() {
+        let displaced = shared.input(|State { gate, .. }| match gate.cancel(waiting, now) {
+            Ok(displaced) => {
+                gate.advance(now);
+                displaced
+            }
+            Err(waiting) => {
+                ticket = Some(waiting);
+                None
+            }
+        });
+        if displaced.is_some() {
+            discard(displaced);
+        }
+        if ticket.is_some() {
+            now = Some(shared.now());
         }
     }
-}
-
-/// Gives the ticket up in whatever state it is. The time matters only to an observer, who is told how long this one had
-/// waited, and to others whom it stood in the way of.
-pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
-    match shared.input(|State { gate, .. }| gate.cancel_untimed(ticket)) {
-        Ok(displaced) => discard(displaced),
-        Err(ticket) => withdraw_now(shared, ticket),
-    }
-}
-
-#[cold]
-fn withdraw_now(shared: &Shared, ticket: Ticket) {
-    let now = shared.now();
-    let displaced = shared.input(|State { gate, .. }| {
-        gate.tell(now);
-        let displaced = gate.cancel(ticket);
-        gate.advance(now);
-        displaced
-    });
-    discard(displaced);
 }

@@ -9,7 +9,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::AtomicBool;
 use core::task::Waker;
 
-use bulklink_core::{Decision, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, Ticket, Word};
+use bulklink_core::{Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, Ticket, Word};
 
 use crate::foreign::discard;
 use crate::gate::fast::FastPath;
@@ -44,31 +44,20 @@ pub(crate) struct State {
     pub(crate) drivers: Drivers,
 }
 
-/// What became of a request, in two registers: what else there is to say stands in [`Aside`].
-pub(crate) enum Entered {
+/// The answer to a request, or about a ticket.
+pub(crate) enum Answer {
     Granted(Grant),
-    Queued,
-    Rejected,
-    /// It is to be given in again, with the time.
-    NeedsNow,
+    /// The ticket is where the caller keeps it, so that no panic of foreign code can lose it.
+    Queued(Expiry),
+    Rejected(Rejection),
 }
 
-/// What goes with the answer to a request.
-#[derive(Default)]
-pub(crate) struct Aside {
-    /// Of one in the queue.
-    pub(crate) ticket: Option<Ticket>,
-    /// The deadline, if no driver comes by at it.
-    pub(crate) due: Option<Instant>,
-    /// Of one that was turned away.
-    pub(crate) rejection: Option<Rejection>,
-}
-
-/// What there is to say to one who was turned away.
-enum Refused {
-    Rejected(bulklink_core::Rejection),
-    /// An impossible request, with the figures at that moment.
-    Impossible(InvalidArgument, Occupancy),
+/// When a waiter expires, and what wakes it then.
+#[derive(Clone, Copy)]
+pub(crate) struct Expiry {
+    pub(crate) deadline: Option<Instant>,
+    /// The runtime whose driver expires the ticket at its deadline.
+    pub(crate) home: Option<NonZeroU64>,
 }
 
 /// The clock of a gate in which no call ever waits.
@@ -177,11 +166,10 @@ impl Shared {
                 return Err(Rejection::refused(Arc::clone(&self.identity), refusal));
             }
         }
-        let mut aside = Aside::default();
-        match (self.enter_gate(&request, None, None, &mut aside), aside.rejection) {
-            (Entered::Granted(grant), _) => Ok(grant),
-            (_, Some(rejection)) => Err(rejection),
-            (_, None) => unreachable!("a request that may not wait"),
+        match self.enter_gate(&request, None, None, &mut None) {
+            Answer::Granted(grant) => Ok(grant),
+            Answer::Rejected(rejection) => Err(rejection),
+            Answer::Queued(_) => unreachable!("the request may not wait"),
         }
     }
 
@@ -197,30 +185,32 @@ impl Shared {
         if self.fast.peek().is_full() { Word::MAX_ADMITTED } else { 1 }
     }
 
-    /// Asks for admission, where that takes more than a look; if it means to wait, `waker` is told when the wait is over.
-    /// One that can be too late is a wait on the runtime that `home` names.
+    /// Asks for admission where the word alone cannot grant it. If the request is queued, its ticket is stored in
+    /// `ticket`, and `waker` is woken when the wait is over. A request that can expire relies on the runtime that `home` names.
+    ///
+    /// # Errors
+    ///
+    /// If that runtime has no timer. A call that finds room would only hide that, so it fails too; but one that is
+    /// rejected in any case is told why.
     #[inline]
     pub(crate) fn enter(
         &self,
         request: &Request,
         waker: &Waker,
         home: impl FnOnce() -> Result<Option<NonZeroU64>, TimerError>,
-        aside: &mut Aside,
-    ) -> Result<Entered, TimerError> {
+        ticket: &mut Option<Ticket>,
+    ) -> Result<Answer, TimerError> {
         if request.is_simple() {
             if let Some(refusal) = self.fast.turn_away(request, self.identity.waiting_room) {
-                aside.rejection = Some(Rejection::refused(Arc::clone(&self.identity), refusal));
-                return Ok(Entered::Rejected);
+                return Ok(Answer::Rejected(Rejection::refused(Arc::clone(&self.identity), refusal)));
             }
         }
         let home = if request.may_be_late(self.has_wait_limit) { home() } else { Ok(None) };
         let home = match home {
-            // A call that finds room would only hide that there is no timer; but one that is rejected in any
-            // case is told why.
             Err(error) if !self.would_reject(request) => return Err(error),
             home => home.unwrap_or(None),
         };
-        Ok(self.enter_gate(request, Some(waker), home, aside))
+        Ok(self.enter_gate(request, Some(waker), home, ticket))
     }
 
     #[cold]
@@ -234,62 +224,50 @@ impl Shared {
         request: &Request,
         waker: Option<&Waker>,
         home: Option<NonZeroU64>,
-        aside: &mut Aside,
-    ) -> Entered {
+        ticket: &mut Option<Ticket>,
+    ) -> Answer {
         let mut now = self.fast.peek().needs_now(Some(request)).then(|| self.now());
+        // Cloning and dropping a waker is foreign code, and stays outside the lock.
         let mut waker = waker.cloned();
-        let mut refused = None;
-        let entered = loop {
-            let entered = self.input(|State { gate, drivers, .. }| match gate.decide(request, now, &mut waker) {
-                Decision::Granted(grant) => Entered::Granted(grant),
-                Decision::Queued(ticket) => {
-                    aside.due = gate.deadline(&ticket);
-                    if let (Some(home), Some(deadline)) = (home, aside.due) {
-                        if drivers.covers(home, deadline) {
-                            gate.rely(&ticket, Some(home));
-                            aside.due = None;
-                        }
+        let answer = loop {
+            let answer = self.input(|State { gate, drivers, .. }| match gate.enter(request, now) {
+                Ok(bulklink_core::Answer::Granted(grant)) => Some(Answer::Granted(grant)),
+                Ok(bulklink_core::Answer::Queued(queued)) => {
+                    if let Some(waker) = waker.take() {
+                        gate.park(&queued, waker);
                     }
-                    aside.ticket = Some(ticket);
-                    Entered::Queued
+                    let deadline = gate.deadline(&queued);
+                    let home = home.filter(|&home| deadline.is_some_and(|deadline| drivers.covers(home, deadline)));
+                    if home.is_some() {
+                        gate.rely(&queued, home);
+                    }
+                    *ticket = Some(queued);
+                    Some(Answer::Queued(Expiry { deadline, home }))
                 }
-                Decision::Rejected(reason) => {
-                    refused = Some(Refused::Rejected(gate.rejection(reason)));
-                    Entered::Rejected
-                }
-                Decision::Impossible => {
-                    refused = Some(Refused::Impossible(gate.impossible(request), gate.occupancy()));
-                    Entered::Rejected
-                }
-                Decision::NeedsNow => Entered::NeedsNow,
+                Ok(bulklink_core::Answer::Rejected(rejection)) => Some(Answer::Rejected(self.rejected(rejection))),
+                Ok(bulklink_core::Answer::NeedsNow) => None,
+                Err(invalid) => Some(Answer::Rejected(self.invalid(gate.occupancy(), invalid))),
             });
-            if !matches!(entered, Entered::NeedsNow) {
-                break entered;
+            match answer {
+                Some(answer) => break answer,
+                // The peek at the word was out of date.
+                None => now = Some(self.now()),
             }
-            now = Some(self.now());
         };
         if waker.is_some() {
             discard(waker);
         }
-        if let Some(refused) = refused {
-            aside.rejection = Some(self.refused(refused));
-        }
-        entered
-    }
-
-    #[cold]
-    fn refused(&self, refused: Refused) -> Rejection {
-        match refused {
-            Refused::Rejected(rejection) => self.rejected(rejection),
-            Refused::Impossible(invalid, occupancy) => {
-                Rejection::invalid(Arc::clone(&self.identity), occupancy, invalid)
-            }
-        }
+        answer
     }
 
     #[cold]
     pub(crate) fn rejected(&self, rejection: bulklink_core::Rejection) -> Rejection {
         Rejection::rejected(Arc::clone(&self.identity), rejection)
+    }
+
+    #[cold]
+    fn invalid(&self, occupancy: Occupancy, invalid: InvalidArgument) -> Rejection {
+        Rejection::invalid(Arc::clone(&self.identity), occupancy, invalid)
     }
 
     /// Whether the word takes the grant back. It is worth nothing then.
@@ -316,10 +294,7 @@ impl Shared {
                 if let Some(grant) = held.take() {
                     gate.release(grant);
                 }
-                match now {
-                    Some(now) => gate.advance(now),
-                    None => _ = gate.advance_untimed(),
-                }
+                gate.advance(now);
             });
             if held.is_none() {
                 return;
@@ -329,7 +304,7 @@ impl Shared {
     }
 
     pub(crate) fn advance(&self, now: Instant) {
-        self.input(|state| state.gate.advance(now));
+        self.input(|state| state.gate.advance(Some(now)));
     }
 
     pub(crate) fn count_handler_panic(&self) {

@@ -117,7 +117,7 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
         }
         let mut unused = self.plan.gate();
         let occupancy = unused.occupancy();
-        let judged = unused.enter_untimed(request);
+        let judged = unused.enter(request, None);
         judged.map(drop).map_err(|invalid| Rejection::invalid(Arc::clone(&self.plan.identity), occupancy, invalid))
     }
 

@@ -275,7 +275,7 @@ impl<R: Timer> Driver<R> {
 
 fn expire(state: &mut State, now: Instant) {
     if state.gate.next_deadline().is_some_and(|deadline| deadline <= now) {
-        state.gate.advance(now);
+        state.gate.advance(Some(now));
     }
 }
 

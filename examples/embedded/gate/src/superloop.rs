@@ -3,7 +3,7 @@
 use core::mem;
 
 use board::say;
-use bulklink_core::{Collected, Entry, Gate, Grant, Instant, InvalidArgument, Limits, Request};
+use bulklink_core::{Answer, Gate, Grant, Instant, InvalidArgument, Limits, Request};
 
 use crate::job::Job;
 use crate::script::{Input, JOBS};
@@ -46,7 +46,7 @@ impl Superloop {
         }
         let is_due = self.gate.next_deadline().is_some_and(|deadline| deadline <= instant(now));
         if is_due || self.gate.wants_now() {
-            self.gate.advance(instant(now));
+            self.gate.advance(Some(instant(now)));
         }
         while let Some(job) = self.gate.poll_wake() {
             self.collect(job, now);
@@ -55,14 +55,15 @@ impl Superloop {
 
     fn ask(&mut self, job: usize, work: u32, now: u32) -> Result<(), InvalidArgument> {
         let name = JOBS[job];
-        match self.gate.enter(&Request::new(), instant(now))? {
-            Entry::Granted(grant) => self.run(job, grant, work, now),
-            Entry::Queued(ticket) => {
+        match self.gate.enter(&Request::new(), Some(instant(now)))? {
+            Answer::Granted(grant) => self.run(job, grant, work, now),
+            Answer::Queued(ticket) => {
                 say!("{now:>4}  {name}: waits");
                 self.gate.park(&ticket, job);
                 self.jobs[job] = Job::Waiting { ticket, work };
             }
-            Entry::Rejected(rejection) => say!("{now:>4}  {name}: {:?}", rejection.reason()),
+            Answer::Rejected(rejection) => say!("{now:>4}  {name}: {:?}", rejection.reason()),
+            Answer::NeedsNow => unreachable!("the time is given"),
         }
         Ok(())
     }
@@ -76,7 +77,7 @@ impl Superloop {
     fn cancel(&mut self, job: usize, now: u32) {
         match mem::take(&mut self.jobs[job]) {
             Job::Waiting { ticket, .. } => {
-                self.gate.cancel(ticket);
+                _ = self.gate.cancel(ticket, Some(instant(now)));
                 say!("{now:>4}  {}: gives up", JOBS[job]);
             }
             other => self.jobs[job] = other,
@@ -87,11 +88,12 @@ impl Superloop {
     fn collect(&mut self, job: usize, now: u32) {
         let Job::Waiting { ticket, work } = mem::take(&mut self.jobs[job]) else { return };
         match self.gate.collect(ticket) {
-            Collected::Granted(grant) => self.run(job, grant, work, now),
-            Collected::Rejected(rejection) => {
+            Answer::Granted(grant) => self.run(job, grant, work, now),
+            Answer::Rejected(rejection) => {
                 say!("{now:>4}  {}: {:?} after {:?}", JOBS[job], rejection.reason(), rejection.waited());
             }
-            Collected::Waiting(ticket) => self.jobs[job] = Job::Waiting { ticket, work },
+            Answer::Queued(ticket) => self.jobs[job] = Job::Waiting { ticket, work },
+            Answer::NeedsNow => unreachable!("collecting needs no time"),
         }
     }
 

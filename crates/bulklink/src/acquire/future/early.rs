@@ -7,7 +7,7 @@ use bulklink_core::Request;
 
 use super::{Live, State, Waiting};
 use crate::acquire::slot::Hold;
-use crate::gate::shared::{Aside, Entered, Shared};
+use crate::gate::shared::{Answer, Shared};
 use crate::{Runtime, SubmitError};
 
 /// What became of a request that was made right now.
@@ -24,14 +24,14 @@ impl<R: Runtime> Waiting<Arc<Shared>, R> {
         if let Some(grant) = at_once {
             return Ok(Admission::Granted(Hold::new(shared, grant)));
         }
-        let mut aside = Aside::default();
         let home = || Ok(runtime.home()?.map(|home| home.id()));
-        match shared.enter(&request, Waker::noop(), home, &mut aside)? {
-            Entered::Granted(grant) => return Ok(Admission::Granted(Hold::new(shared, grant))),
-            Entered::Queued => {}
-            Entered::Rejected | Entered::NeedsNow => return Err(aside.rejection.expect("not granted").into()),
+        let mut ticket = None;
+        match shared.enter(&request, Waker::noop(), home, &mut ticket)? {
+            Answer::Granted(grant) => return Ok(Admission::Granted(Hold::new(shared, grant))),
+            Answer::Rejected(rejection) => return Err(rejection.into()),
+            Answer::Queued(_) => {}
         }
-        let state = State::Queued { ticket: aside.ticket.take(), alarm: None };
+        let state = State::Queued { ticket, alarm: None };
         Ok(Admission::Queued(Waiting::of(runtime, Live { shared, state })))
     }
 }
