@@ -12,12 +12,12 @@ use core::task::Waker;
 use bulklink_core::{Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, Ticket, Word};
 
 use crate::foreign::discard;
+use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
 use crate::gate::lock::Lock;
 use crate::gate::outputs::{Displaced, Observers};
 use crate::observe::event::Handlers;
 use crate::rejection::Identity;
-use crate::time::driver::Drivers;
 use crate::time::runtime::Lent;
 use crate::{Clock, Rejection, TimerError};
 

@@ -5,17 +5,15 @@
 //! its own waiters are woken, and no others.
 
 use alloc::sync::Weak;
-use alloc::vec::Vec;
 use core::fmt;
 use core::future::Future;
 use core::num::NonZeroU64;
 use core::pin::Pin;
-use core::sync::atomic::Ordering;
 use core::task::{Context, Poll, Waker};
 
 use bulklink_core::{Instant, Ticket};
 
-use crate::foreign::contain;
+use crate::gate::drivers::{Drivers, Entry, Missing, wake};
 use crate::gate::shared::{Shared, State};
 use crate::time::timer::Alarm;
 use crate::{Runtime, Timer};
@@ -58,25 +56,6 @@ pub struct Driver<R: Timer> {
     registered: bool,
 }
 
-/// The drivers of a bulkhead: one for each runtime on which calls wait with a limit.
-#[derive(Default)]
-pub(crate) struct Drivers {
-    entries: Vec<Entry>,
-    /// The last runtime that refused a driver. It is not asked again while other calls wait.
-    refused: Option<NonZeroU64>,
-}
-
-struct Entry {
-    home: NonZeroU64,
-    /// The driver comes by then, or before.
-    armed: Instant,
-    /// `None` while the driver has not been polled since it was woken.
-    waker: Option<Waker>,
-}
-
-/// No driver lives on this runtime.
-struct Missing;
-
 impl Shared {
     /// Has a driver on this runtime come by at `deadline` at the latest, for a ticket that relies on it from
     /// then on. Returns whether there is one.
@@ -91,20 +70,21 @@ impl Shared {
         deadline: Instant,
         ticket: &Ticket,
     ) -> bool {
-        let found = self.beside_the_word(|state| {
-            let found = state.drivers.hurry(home.id, deadline);
-            if found.is_ok() {
-                state.gate.rely(ticket, Some(home.id));
-            } else if state.gate.occupancy().waiting() <= 1 {
-                state.drivers.refused = None;
+        let found = self.beside_the_word(|State { gate, drivers, .. }| match drivers.hurry(home.id, deadline) {
+            Ok(waker) => {
+                gate.rely(ticket, Some(home.id));
+                Ok(waker)
             }
-            found.map_err(|Missing| {
-                let was_refused = state.drivers.refused == Some(home.id);
-                if was_refused {
-                    state.gate.rely(ticket, None);
+            Err(Missing) => {
+                if gate.occupancy().waiting() <= 1 {
+                    drivers.forget_refusal();
                 }
-                was_refused
-            })
+                let was_refused = drivers.has_refused(home.id);
+                if was_refused {
+                    gate.rely(ticket, None);
+                }
+                Err(was_refused)
+            }
         });
         match found {
             Ok(waker) => wake(waker),
@@ -117,9 +97,10 @@ impl Shared {
         let mut driver = self.driver(runtime, home.id, deadline);
         // Another thread may have made one meanwhile: then that is brought forward.
         let waker = self.beside_the_word(|state| {
-            let waker = state.drivers.register(&mut driver);
+            let registered = state.drivers.register(home.id, deadline);
+            driver.registered = registered.is_ok();
             self.note_drivers(&state.drivers);
-            waker
+            registered.err().flatten()
         });
         wake(waker);
         if driver.registered {
@@ -127,10 +108,10 @@ impl Shared {
         }
         // The ticket relies on a driver that was taken: one that was refused is gone by now.
         self.beside_the_word(|State { gate, drivers, .. }| {
-            let is_driven = drivers.of(home.id).is_some();
+            let is_driven = drivers.armed(home.id).is_some();
             gate.rely(ticket, Some(home.id).filter(|_| is_driven));
             if !is_driven {
-                drivers.refused = Some(home.id);
+                drivers.refuse(home.id);
             }
             is_driven
         })
@@ -140,93 +121,6 @@ impl Shared {
         let mut alarm = Alarm::unset();
         alarm.set(armed, runtime);
         Driver { shared: self.this.clone(), runtime: runtime.clone(), home, armed, alarm, registered: false }
-    }
-
-    /// Ends the drivers of a partition that has become idle: they come by now, and go on only if another call
-    /// waits there by then. A hint that there is none spares nearly every call the lock.
-    #[inline]
-    pub(crate) fn dismiss_drivers(&self) {
-        if self.has_drivers.load(Ordering::Relaxed) {
-            self.dismiss_all();
-        }
-    }
-
-    #[cold]
-    fn dismiss_all(&self) {
-        let wakers: Vec<_> = self.beside_the_word(|State { drivers, .. }| {
-            drivers.entries.iter_mut().filter_map(|entry| entry.hurry(Instant::EPOCH)).collect()
-        });
-        for waker in wakers {
-            wake(Some(waker));
-        }
-    }
-
-    /// Under the lock, and seen by the last call that leaves a partition, as that takes the lock of all
-    /// partitions after every call that has waited here.
-    fn note_drivers(&self, drivers: &Drivers) {
-        self.has_drivers.store(!drivers.entries.is_empty(), Ordering::Relaxed);
-    }
-}
-
-fn wake(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        contain(|| waker.wake());
-    }
-}
-
-impl Entry {
-    /// Has the driver come by at `deadline` at the latest. Returns its waker, if it has to be woken for that.
-    fn hurry(&mut self, deadline: Instant) -> Option<Waker> {
-        if self.armed <= deadline {
-            return None;
-        }
-        self.armed = deadline;
-        self.waker.take()
-    }
-}
-
-impl Drivers {
-    fn of(&mut self, home: NonZeroU64) -> Option<&mut Entry> {
-        self.entries.iter_mut().find(|entry| entry.home == home)
-    }
-
-    /// Whether the driver on this runtime comes by in time.
-    #[inline]
-    pub(crate) fn covers(&mut self, home: NonZeroU64, deadline: Instant) -> bool {
-        self.of(home).is_some_and(|entry| entry.armed <= deadline)
-    }
-
-    fn hurry(&mut self, home: NonZeroU64, deadline: Instant) -> Result<Option<Waker>, Missing> {
-        self.of(home).ok_or(Missing).map(|entry| entry.hurry(deadline))
-    }
-
-    /// Makes it the driver of its runtime, unless there is one: then that is brought forward, and its waker
-    /// returned.
-    fn register<R: Timer>(&mut self, driver: &mut Driver<R>) -> Option<Waker> {
-        self.hurry(driver.home, driver.armed).unwrap_or_else(|Missing| {
-            self.entries.push(Entry { home: driver.home, armed: driver.armed, waker: None });
-            driver.registered = true;
-            None
-        })
-    }
-
-    fn remove(&mut self, home: NonZeroU64) -> Option<Entry> {
-        let position = self.entries.iter().position(|entry| entry.home == home)?;
-        let removed = self.entries.swap_remove(position);
-        if self.entries.is_empty() {
-            // Most bulkheads have no driver most of the time.
-            self.entries = Vec::new();
-        }
-        Some(removed)
-    }
-}
-
-impl Drop for Drivers {
-    /// The bulkhead is gone. Its drivers are to end now, and not when their time comes.
-    fn drop(&mut self) {
-        for waker in self.entries.drain(..).filter_map(|entry| entry.waker) {
-            wake(Some(waker));
-        }
     }
 }
 
@@ -239,7 +133,7 @@ impl<R: Timer> Driver<R> {
             expire(state, now);
             // A timer that runs is kept, even if no call waits any more, so that a queue that flickers costs
             // one driver; unless the driver was dismissed, which brings its entry forward to the past.
-            let is_wanted = state.drivers.of(self.home).is_some_and(|entry| entry.armed > now);
+            let is_wanted = state.drivers.armed(self.home).is_some_and(|armed| armed > now);
             let running = Some(self.armed).filter(|&armed| armed > now && is_wanted);
             let due = running.into_iter().chain(state.gate.next_deadline()).min();
             let displaced = self.settle(&mut state.drivers, due, waker);
@@ -256,11 +150,7 @@ impl<R: Timer> Driver<R> {
             self.registered = false;
             return (Some(waker), drivers.remove(self.home));
         };
-        let displaced = drivers.of(self.home).and_then(|entry| {
-            entry.armed = armed;
-            entry.waker.replace(waker)
-        });
-        (displaced, None)
+        (drivers.settle(self.home, armed, waker), None)
     }
 
     /// Sets the timer, anew if it is to ring at another time. The clock decides who is late, not the timer.
