@@ -315,7 +315,8 @@ fn the_worst_finding_gives_the_severity_and_heads_the_summary() {
     assert!(busy(4, 10, 4, 1).capacity_report().requires_attention(), "a warning");
 }
 
-/// A real gate of this capacity, whose operations cost as much as said: those that run, and then those that wait.
+/// A real gate of this capacity, whose operations cost as much as said: those that run, and then
+/// those that wait.
 fn weighted(capacity: usize, waiting_room: usize, running: &[usize], waiting: &[usize]) -> Snapshot {
     let limits = Limits { capacity, waiting_room, wait_limit: Some(LIMIT) };
     let mut gate: Gate<()> = Gate::new(limits).expect("valid");

@@ -1,4 +1,5 @@
-//! What the exhaustive search does not look at: wakers, watches, figures in rejections, clocks that run back, misuse.
+//! What the exhaustive search does not look at: wakers, watches, figures in rejections, clocks that
+//! run back, misuse.
 
 use std::num::NonZeroU64;
 use std::time::Duration;

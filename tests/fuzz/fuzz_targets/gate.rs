@@ -1,26 +1,13 @@
-//! Bytes as scripts for the gate, against the model that the exhaustive search uses.
+//! Fuzzing: bytes as scripts for the gate, compared with its reference model.
 
 #![no_main]
 
-#[path = "../../../crates/bulklink-core/tests/exhaustive/check.rs"]
-mod check;
-#[path = "../../../crates/bulklink-core/tests/exhaustive/model.rs"]
-mod model;
-#[path = "../../../crates/bulklink-core/tests/properties/script.rs"]
-mod script;
-#[path = "../../../crates/bulklink-core/tests/properties/steps.rs"]
-mod steps;
-#[path = "../../../crates/bulklink-core/tests/exhaustive/world.rs"]
-mod world;
-
 use arbitrary::{Arbitrary, Result, Unstructured};
+use bulklink_model::gate::{ScriptedWorld, Start, Step};
+use bulklink_model::script::Script;
 use libfuzzer_sys::fuzz_target;
 
-use script::Script;
-use steps::{Gate, Step};
-use world::Start;
-
-/// A few bytes for the beginning, and the others for the steps.
+/// A script: the first bytes are the start, the others the steps.
 #[derive(Debug)]
 struct Bytes(Script<Start, Step>);
 
@@ -43,4 +30,4 @@ fn start(bytes: &mut Unstructured<'_>) -> Result<Start> {
     })
 }
 
-fuzz_target!(|script: Bytes| script.0.play::<Gate>(|_, _| ()));
+fuzz_target!(|script: Bytes| script.0.play::<ScriptedWorld>(|_, _| ()));

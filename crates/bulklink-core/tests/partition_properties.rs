@@ -1,29 +1,15 @@
-//! Long random scripts for partitions, against the model of their search: dozens of keys, thousands of steps.
+//! Long random scripts for partitions, against their reference model: dozens of keys, thousands of
+//! steps.
 //!
-//! As the properties of the gate, and told in the same way.
+//! The environment variables and the output are those of the gate's properties.
 
-#[path = "../partitions/model.rs"]
-mod model;
-#[path = "../properties/runner.rs"]
-mod runner;
-#[path = "../properties/script.rs"]
-mod script;
-#[path = "../exhaustive/search.rs"]
-#[expect(dead_code, reason = "only what a world is")]
-mod search;
-mod steps;
-#[path = "../partitions/world.rs"]
-mod world;
-
+use bulklink_model::partitions::{Start, Step, World};
+use bulklink_model::runner::play_all;
+use bulklink_model::script::Script;
 use proptest::prelude::*;
 
-use runner::play_all;
-use script::Script;
-use steps::Step;
-use world::{Start, World};
-
 #[test]
-fn whatever_happens_in_whatever_order_partitions_do_what_the_model_does() {
+fn partitions_do_what_the_model_does_in_any_order_of_inputs() {
     play_all::<World>(scripts());
 }
 

@@ -1,31 +1,31 @@
-//! What must hold after every input, whatever the script.
+//! The checks that must hold after every input of every script.
 
 use bulklink_core::{Event, EventKind, Instant, Snapshot};
 
-use crate::model::Past;
-use crate::world::World;
+use super::model::Past;
+use super::world::World;
 
 impl World {
-    /// Drains the gate and holds all of it against the model and against the laws.
-    pub fn check(&mut self, past_before: usize) {
+    /// Drains the gate, and compares its outputs and its snapshot with the model.
+    pub(super) fn check(&mut self, past_before: usize) {
         self.fold();
         self.check_outputs(past_before);
         let snapshot = self.gate.snapshot();
         self.check_against_model(&snapshot);
-        self.check_who_is_there();
+        self.check_tickets_and_grants();
         check_identities(&snapshot);
-        self.check_nobody_sleeps_beside_a_free_slot(&snapshot);
+        self.check_that_a_head_that_fits_wants_an_advance(&snapshot);
     }
 
     fn check_outputs(&mut self, past_before: usize) {
         let woken: Vec<_> = std::iter::from_fn(|| self.gate.poll_wake()).collect();
-        assert_eq!(woken, std::mem::take(&mut self.model.woken), "who was woken, in order");
+        assert_eq!(woken, std::mem::take(&mut self.model.woken), "the wakers, in the order of waking");
         let mut expected = self.model.history[past_before..].iter();
         let first = past_before as u64 + 1;
         let mut number = first;
         while let Some(event) = self.gate.poll_event() {
             assert_eq!(event.number, number);
-            check_event(&event, expected.next().expect("no event without a cause"));
+            check_event(&event, expected.next().expect("every event has a cause"));
             number += 1;
         }
         assert!(!self.gate.is_observed() || expected.next().is_none(), "an event is missing");
@@ -52,12 +52,12 @@ impl World {
         assert_eq!(
             self.gate.needs_now(None),
             is_timed && !model.line.is_empty(),
-            "whether the time makes a difference"
+            "the gate needs the time if a waiter has a deadline or waits are measured"
         );
     }
 
-    /// Every ticket and every grant, as the gate sees it.
-    fn check_who_is_there(&self) {
+    /// Compares every ticket and every grant with the model.
+    fn check_tickets_and_grants(&self) {
         for (id, ticket) in &self.tickets {
             let waiter = self.model.line.iter().find(|waiter| waiter.id == *id);
             assert_eq!(self.gate.is_waiting(ticket), waiter.is_some());
@@ -65,14 +65,18 @@ impl World {
             assert_eq!(self.gate.deadline(ticket).map(Instant::as_nanos), deadline);
         }
         for (id, grant) in &self.grants {
-            assert!(self.model.running.contains(&(*id, grant.cost())), "a grant for what it costs");
+            assert!(self.model.running.contains(&(*id, grant.cost())), "a grant is worth its cost");
         }
     }
 
-    fn check_nobody_sleeps_beside_a_free_slot(&self, snapshot: &Snapshot) {
+    fn check_that_a_head_that_fits_wants_an_advance(&self, snapshot: &Snapshot) {
         let head = self.model.line.first();
         let could_run = head.is_some_and(|head| head.cost <= snapshot.free());
-        assert_eq!(self.gate.wants_now(), could_run, "whoever could run is owed an advance");
+        assert_eq!(
+            self.gate.wants_now(),
+            could_run,
+            "the gate must ask for an advance while the head of the line fits"
+        );
     }
 }
 
@@ -93,7 +97,7 @@ fn check_event(event: &Event, past: &Past) {
     };
     assert_eq!(seen, *past);
     let granted = event.kind == EventKind::Admitted;
-    assert!(!(granted && event.is_closed), "once closed, nothing is granted");
+    assert!(!(granted && event.is_closed), "a closed gate grants nothing");
 }
 
 fn check_identities(s: &Snapshot) {

@@ -1,14 +1,16 @@
-//! The reference model: what partitions must do, written to be read. It keeps its whole history and counts in it.
+//! The reference model: what partitions must do, written to be read.
+//!
+//! It keeps its whole history and counts in it.
 
 use bulklink_core::partitions::Reason;
 
-/// One instant and one unit of time in the searched worlds is a nanosecond.
+/// A point in time or a duration, in nanoseconds.
 pub type Time = u64;
 
-/// A partition is a key.
+/// The key of a partition.
 pub type Key = usize;
 
-/// Calls are numbered in the order in which they come.
+/// The number of a call, in the order of arrival.
 pub type Call = usize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,14 +26,14 @@ pub struct Model {
     pub max_partitions: usize,
     pub idle_timeout: Option<Time>,
     pub closed: bool,
-    /// Who is in which.
+    /// The calls that have entered and not ended, with their keys.
     pub calls: Vec<(Call, Key)>,
-    /// In the order in which they were made.
+    /// The partitions, in the order of creation.
     pub kept: Vec<Key>,
-    /// In the order in which they became idle, with the time.
+    /// The idle partitions, in the order in which they became idle, with the time.
     pub idle: Vec<(Key, Time)>,
     pub history: Vec<Past>,
-    /// How many were taken at the end, which no counter shows.
+    /// The partitions that were taken after the close, which no counter shows.
     pub taken: usize,
     pub peak_partitions: usize,
     pub peak_calls: usize,
@@ -57,7 +59,7 @@ impl Model {
         self.calls.iter().any(|call| call.1 == key)
     }
 
-    /// The key that made room, if any had to.
+    /// Enters a call, and returns the key that was evicted to make room, if any.
     pub fn enter(&mut self, call: Call, key: Key) -> Result<Option<Key>, Reason> {
         if self.closed {
             return Err(Reason::Closed);
@@ -79,7 +81,7 @@ impl Model {
         Ok(evicted)
     }
 
-    /// What is refused here is not counted.
+    /// Checks whether a new partition may be created. A rejection here is not counted.
     pub fn may_create(&self) -> Result<(), Reason> {
         if self.closed {
             return Err(Reason::Closed);
@@ -90,15 +92,15 @@ impl Model {
         Ok(())
     }
 
-    /// A call is told that it was refused.
-    pub fn tell(&mut self, reason: Reason) {
+    /// Counts a rejection that a call was answered with.
+    pub fn count_rejection(&mut self, reason: Reason) {
         if reason == Reason::PartitionLimit {
             self.history.push(Past::LimitRejected);
         }
     }
 
     pub fn end(&mut self, call: Call, now: Time) {
-        let place = self.calls.iter().position(|entered| entered.0 == call).expect("it has entered");
+        let place = self.calls.iter().position(|entered| entered.0 == call).expect("the call has entered");
         let (_, key) = self.calls.remove(place);
         if !self.is_active(key) {
             let latest = self.idle.last().map_or(now, |last| last.1);
@@ -106,7 +108,7 @@ impl Model {
         }
     }
 
-    /// Whoever was idle for long enough, the longest first.
+    /// Evicts the partitions that were idle for the timeout, the longest idle first.
     pub fn cleanup_idle(&mut self, now: Time) -> Vec<Key> {
         let Some(timeout) = self.idle_timeout else { return vec![] };
         let due: Vec<_> = self.idle.iter().filter(|idle| now >= idle.1 + timeout).map(|idle| idle.0).collect();
@@ -118,7 +120,7 @@ impl Model {
         is_idle.then(|| self.remove(key, Past::Discarded))
     }
 
-    /// All that is left, once all is closed and no call is left, the longest idle first.
+    /// Takes the remaining partitions after the close and the last call, the longest idle first.
     pub fn take_drained(&mut self) -> Vec<Key> {
         if !self.closed || !self.calls.is_empty() {
             return vec![];

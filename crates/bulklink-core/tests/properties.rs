@@ -1,33 +1,36 @@
-//! The gate against the model: capacities up to dozens, thousands of steps.
+//! Long random scripts for the gate, against its reference model, in larger worlds than a search
+//! can afford: capacities up to dozens, thousands of steps.
+//!
+//! Runs as part of `cargo test`. `PROPTEST_CASES=N` tries N scripts of each kind instead of 64, and
+//! `PROPTEST_RNG_SEED=N` makes every run try the same ones. A script that fails is shortened, and
+//! printed as inputs to a world of the search.
 
 use std::ops::RangeInclusive;
 
 use bulklink_core::Word;
+use bulklink_model::gate::{ScriptedWorld, Start, Step, Wish};
+use bulklink_model::runner::play_all;
+use bulklink_model::script::Script;
 use proptest::prelude::*;
 
-use crate::runner::play_all;
-use crate::script::Script;
-use crate::steps::{Gate, Step, Wish};
-use crate::world::Start;
-
 #[test]
-fn whatever_happens_in_whatever_order_the_gate_does_what_the_model_does() {
-    play_all::<Gate>(scripts(starts(1..=48, 0..=48), steps(any_cost()), 0..=4000));
+fn the_gate_does_what_the_model_does_in_any_order_of_inputs() {
+    play_all::<ScriptedWorld>(scripts(starts(1..=48, 0..=48), steps(any_cost()), 0..=4000));
 }
 
-/// Where all are of one unit a word can nearly always decide; and in a crowd it counts until it is full.
+/// With costs of one unit, a word can nearly always decide. A crowd fills its counts.
 #[test]
 fn through_the_word_the_gate_does_what_the_model_does() {
     let starts = starts(1..=4, 0..=4).prop_map(|start| Start { observed: false, through_word: true, ..start });
     let steps = prop_oneof![30 => steps(Just(1)), 1 => any::<u8>().prop_map(Step::Crowd)];
-    play_all::<Gate>(scripts(starts, steps, 0..=400));
+    play_all::<ScriptedWorld>(scripts(starts, steps, 0..=400));
 }
 
-/// Around the largest that a word can have, and only there is it too large.
+/// The capacities are around the largest that fits a word.
 #[test]
-fn a_gate_too_large_for_a_word_does_without() {
+fn a_gate_whose_capacity_does_not_fit_a_word_works_without_one() {
     let edge = Word::MAX_CAPACITY;
-    play_all::<Gate>(scripts(starts(edge - 1..=edge + 2, 0..=4), steps(any_cost()), 0..=100));
+    play_all::<ScriptedWorld>(scripts(starts(edge - 1..=edge + 2, 0..=4), steps(any_cost()), 0..=100));
 }
 
 fn scripts(
@@ -51,7 +54,7 @@ fn starts(capacity: RangeInclusive<usize>, waiting_room: RangeInclusive<usize>) 
     })
 }
 
-/// About as many leave as come, and few close.
+/// Returns steps with about as many releases as entries, and few closes.
 fn steps(cost: impl Strategy<Value = u8>) -> impl Strategy<Value = Step> {
     prop_oneof![
         1600 => wishes(cost).prop_map(Step::Enter),

@@ -1,8 +1,8 @@
-//! A gate's world as the search sees it.
+//! The inputs that the exhaustive search tries in a gate's world.
 
-use crate::model::Ask;
+use super::model::Ask;
+use super::world::{Input, Start, World};
 use crate::search;
-use crate::world::{Input, Start, World};
 
 impl search::World for World {
     type Start = Start;
@@ -14,7 +14,7 @@ impl search::World for World {
         world
     }
 
-    /// Every way of asking, everything that those who are in can do, and time.
+    /// Returns every kind of request, every input for a ticket or a grant, and the passing of time.
     fn options(&self) -> Vec<Input> {
         let ask = Ask { cost: 1, may_queue: true, within: None, before: None };
         let mut options = vec![
@@ -63,7 +63,7 @@ impl search::World for World {
     }
 }
 
-/// Drops what is there to be pulled.
+/// Drops the outputs that have not been polled.
 fn forget_outputs(world: &mut World) {
     while world.gate.poll_wake().is_some() || world.gate.poll_event().is_some() {}
     world.model.woken.clear();

@@ -1,27 +1,22 @@
-//! Every script of inputs up to a depth, in many small worlds, against the reference model.
+//! Every script of inputs up to a depth, in many small worlds, against the gate's reference model.
 //!
-//! Runs as part of `cargo test`; with `BULKLINK_DEPTH=N` each script is N inputs long instead of the
-//! default, besides its prelude and one of the rarer inputs at its end.
+//! Runs as part of `cargo test`. With `BULKLINK_DEPTH=N` each script is N inputs long, besides its
+//! prelude and one of the rarer inputs at its end.
 
-mod check;
-mod model;
-mod search;
-mod searched;
-mod world;
-
-use model::Ask;
-use search::Extent;
-use world::{Input, Start, World};
+use bulklink_model::gate::{Ask, Input, Start, World};
+use bulklink_model::search::{Extent, search};
 
 const EXTENT: Extent = Extent { depth: 4, scripts: 42_681_834, inputs: 48_889_734 };
 
 fn main() {
-    search::search::<World>("exhaustive", &worlds(), EXTENT.depth, &EXTENT);
+    search::<World>("exhaustive", &worlds(), EXTENT.depth, &EXTENT);
 }
 
-/// Capacities, rooms and limits in every combination, each from three beginnings: nobody there; work running and somebody
-/// waiting; and the same a moment later, with a slot given back that nobody has handed on yet. Then all of it through the word,
-/// and both once more without measuring waits, where some have no limit.
+/// Returns capacities, waiting rooms and limits in every combination, each with three preludes.
+///
+/// The preludes are: none; all slots in use and waiters; and the same a nanosecond later, with one
+/// slot released that has not been handed over. Each world then exists a second time with its
+/// inputs through the word. Worlds without a wait limit exist with and without measured waits.
 fn worlds() -> Vec<Start> {
     let mut worlds = vec![];
     for capacity in 1..=3 {
@@ -42,7 +37,8 @@ fn worlds() -> Vec<Start> {
     worlds
 }
 
-/// Everything in use, and the waiting room full: a patient one, then a light one in a hurry.
+/// Returns inputs that take all slots and fill the waiting room: a heavy waiter without a limit,
+/// then a light one with a limit.
 fn busy(capacity: usize, waiting_room: usize) -> Vec<Input> {
     let ask = Ask { cost: 1, may_queue: true, within: None, before: None };
     let running = (0..capacity).map(|_| Input::Enter(ask));

@@ -1,34 +1,48 @@
-//! Trying every script: what the search of gates and that of partitions share.
+//! The exhaustive search: tries every script of inputs up to a depth, each in a world of its own.
 
 use std::env;
 use std::fmt::Debug;
 use std::panic::{self, AssertUnwindSafe};
 
-/// One small world: the machine and its model side by side, given the same inputs.
+/// A small world: the machine and its model side by side, which get the same inputs.
 pub trait World {
+    /// How a world begins.
     type Start: Debug;
+    /// An input to the machine and its model.
     type Input: Copy + Debug;
 
+    /// Makes the world.
     fn begin(start: &Self::Start) -> Self;
-    /// The inputs that make sense here.
+    /// Returns the inputs that make sense in this state.
     fn options(&self) -> Vec<Self::Input>;
-    /// The rarer inputs, tried once at the end of every script.
+    /// Returns the rarer inputs, which are tried once at the end of every script.
     fn last_options(&self) -> Vec<Self::Input>;
-    /// Gives both the input, of which all has been checked before.
+    /// Gives both the input without checking the result, which an earlier script has checked.
     fn replay(&mut self, input: Self::Input);
-    /// Gives both the input, and holds everything that comes of it against the model.
+    /// Gives both the input, and compares all of the machine's state and output with the model's.
     fn check(&mut self, input: Self::Input);
 }
 
-/// How far a search goes: the length of its scripts besides the last input, and the numbers of scripts and inputs that this
-/// comes to, so that it cannot shrink unnoticed.
+/// How far a search goes, with the number of scripts and inputs that it must come to.
+///
+/// The search asserts the numbers, so that it cannot shrink unnoticed.
+#[derive(Debug)]
 pub struct Extent {
+    /// The length of a script, without its last input.
     pub depth: usize,
+    /// The number of complete scripts.
     pub scripts: u64,
+    /// The number of inputs that were checked.
     pub inputs: u64,
 }
 
-/// Searches all worlds, as deep as the extent says, or by as much deeper as `BULKLINK_DEPTH` is more than `usual`.
+/// Searches all worlds to the depth of the extent.
+///
+/// `BULKLINK_DEPTH` changes the depth: by as much as it is more or less than `usual`.
+///
+/// # Panics
+///
+/// Panics where the machine and its model differ, and where the counts are not those of the extent.
 pub fn search<W: World>(name: &str, worlds: &[W::Start], usual: usize, extent: &Extent) {
     let depth = (extent.depth + depth_asked_for().unwrap_or(usual)).saturating_sub(usual);
     let mut search = Search::default();
@@ -54,7 +68,7 @@ struct Search {
 }
 
 impl Search {
-    /// Tries every input after `script`, each in a world of its own, and every script that goes on from there.
+    /// Checks every input after `script`, each in a new world, then every longer script.
     fn explore<W: World>(&mut self, start: &W::Start, script: &mut Vec<W::Input>, left: usize) {
         let world = replay::<W>(start, script);
         let options = if left == 0 { world.last_options() } else { world.options() };
@@ -80,9 +94,9 @@ fn replay<W: World>(start: &W::Start, script: &[W::Input]) -> W {
     world
 }
 
-/// Replays all but the last input, and checks everything after that one.
+/// Replays all but the last input, then gives the last one and checks everything after it.
 fn try_last<W: World>(start: &W::Start, script: &[W::Input]) {
-    let (&last, before) = script.split_last().expect("a script to try");
+    let (&last, before) = script.split_last().expect("a script has an input");
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| replay::<W>(start, before).check(last)));
     if let Err(cause) = outcome {
         eprintln!("in {start:?}\nafter {script:#?}");

@@ -1,18 +1,25 @@
-//! The reference model: what a gate must do, written to be read. It keeps its whole history and counts in it.
+//! The reference model: what a gate must do, written to be read.
+//!
+//! It keeps its whole history and counts in it.
 
 use bulklink_core::{EventKind, Totals};
 
-/// One instant and one unit of time in the searched worlds is a nanosecond.
+/// A point in time or a duration, in nanoseconds.
 pub type Time = u64;
 
-/// The callers are numbered in the order in which they come.
+/// The number of a call, in the order of arrival.
 pub type Id = usize;
 
+/// A request, as the model sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
+    /// The units it asks for.
     pub cost: usize,
+    /// Whether it may wait.
     pub may_queue: bool,
+    /// The limit on its wait.
     pub within: Option<Time>,
+    /// Its deadline.
     pub before: Option<Time>,
 }
 
@@ -34,7 +41,7 @@ pub struct Waiter {
     pub deadline: Option<Time>,
 }
 
-/// Something that happened, and the occupancy right after it.
+/// An entry of the history, with the occupancy right after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Past {
     pub kind: EventKind,
@@ -58,14 +65,15 @@ pub struct Model {
     pub wait_limit: Option<Time>,
     pub measures_waits: bool,
     pub closed: bool,
-    /// Who runs, with the cost: those who took their slot and those who were handed one.
+    /// The calls that hold a slot, with their cost; a slot that was handed over but is not
+    /// collected yet counts too.
     pub running: Vec<(Id, usize)>,
     pub line: Vec<Waiter>,
-    /// What became of those who waited and have not asked yet; with the wait of those who were handed a slot.
+    /// Outcomes that waiters have not collected yet, with the wait.
     pub settled: Vec<(Id, Outcome, Time)>,
     pub woken: Vec<Id>,
     pub history: Vec<Past>,
-    /// What it was told last.
+    /// The time of the last input that had one.
     latest: Time,
 }
 
@@ -112,7 +120,7 @@ impl Model {
         }
         self.advance(now);
         if ask.before.is_some_and(|before| before <= now) {
-            return self.expired_at_once(ask);
+            return self.expired_immediately(ask);
         }
         if self.line.is_empty() && ask.cost <= self.free() {
             self.running.push((id, ask.cost));
@@ -120,7 +128,7 @@ impl Model {
             return Outcome::Granted;
         }
         if ask.may_queue && ask.within == Some(0) {
-            return self.expired_at_once(ask);
+            return self.expired_immediately(ask);
         }
         if !ask.may_queue || self.line.len() >= self.waiting_room {
             self.past(EventKind::Saturated, |past| past.cost = Some(ask.cost));
@@ -133,16 +141,18 @@ impl Model {
         Outcome::Queued
     }
 
-    fn expired_at_once(&mut self, ask: Ask) -> Outcome {
+    fn expired_immediately(&mut self, ask: Ask) -> Outcome {
         self.past(EventKind::Expired, |past| (past.cost, past.waited) = (Some(ask.cost), Some(0)));
         Outcome::Expired { waited: 0, limit: 0 }
     }
 
-    /// What time allows: the late go first, the earliest deadline first; then the head of the line, while it fits.
+    /// Expires late waiters, the earliest deadline first; then grants the head of the line while it
+    /// fits.
     pub fn advance(&mut self, now: Time) {
         self.latest = now;
         while let Some(late) = self.next_deadline().filter(|&deadline| deadline <= now) {
-            let place = self.line.iter().position(|waiter| waiter.deadline == Some(late)).expect("somebody is late");
+            let place =
+                self.line.iter().position(|waiter| waiter.deadline == Some(late)).expect("a waiter has this deadline");
             let waiter = self.line.remove(place);
             self.past_of(EventKind::Expired, &waiter, now);
             let limit = late.saturating_sub(waiter.since);
@@ -161,7 +171,9 @@ impl Model {
         self.woken.push(waiter.id);
     }
 
-    /// How long it has waited, as far as that is measured: where nobody wants to know, only if it can end by time.
+    /// Returns how long the waiter has waited.
+    ///
+    /// Zero if waits are not measured and the waiter has no deadline: the gate reads no clock then.
     fn waited(&self, waiter: &Waiter, now: Time) -> Time {
         if self.measures_waits || waiter.deadline.is_some() { now.saturating_sub(waiter.since) } else { 0 }
     }
@@ -203,11 +215,11 @@ impl Model {
     }
 
     fn stop(&mut self, id: Id) -> usize {
-        let place = self.running.iter().position(|running| running.0 == id).expect("it runs");
+        let place = self.running.iter().position(|running| running.0 == id).expect("the call holds a slot");
         self.running.remove(place).1
     }
 
-    /// Whether the resize was accepted.
+    /// Changes the capacity, and returns whether the resize was accepted.
     pub fn resize(&mut self, capacity: usize, now: Time) -> bool {
         if self.closed || capacity == 0 {
             return false;
@@ -274,7 +286,7 @@ impl Model {
         self.history.push(past);
     }
 
-    /// Every counter, counted anew in the history.
+    /// Returns the counters, all counted in the history.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         for past in &self.history {

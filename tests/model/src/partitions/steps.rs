@@ -1,20 +1,29 @@
-//! The steps of the scripts for partitions, and what they come to in a world.
+//! The steps of scripts for partitions, and the inputs that they mean in a world.
 
+use super::world::{Input, Start, World};
 use crate::script::Machine;
 use crate::search::{self, World as _};
-use crate::world::{Input, Start, World};
 
-/// Who is meant is counted among those who are there, over and over.
+/// One step of a script. Numbers of calls and partitions are modulo those that exist.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
+    /// A call for this key.
     Enter(usize),
+    /// Asks whether a new partition may be created, and creates none.
     Ask,
+    /// A call ends.
     End(usize),
+    /// A partition is discarded, if it is idle.
     Discard(usize),
+    /// Partitions that were idle for the timeout are evicted.
     CleanUp,
+    /// The partitions close.
     Close,
+    /// Takes the partitions that remain after the close.
     TakeDrained,
+    /// This many nanoseconds pass.
     Tick(usize),
+    /// The clock is set back by a nanosecond, but not below zero.
     TickBack,
 }
 
@@ -31,8 +40,8 @@ impl Machine for World {
         match *step {
             Step::Enter(key) => vec![Input::Enter(key)],
             Step::Ask => vec![Input::Ask],
-            Step::End(who) => self.one_of(who, |input| matches!(input, Input::End(_))),
-            Step::Discard(who) => self.one_of(who, |input| matches!(input, Input::Discard(_))),
+            Step::End(index) => self.one_of(index, |input| matches!(input, Input::End(_))),
+            Step::Discard(index) => self.one_of(index, |input| matches!(input, Input::Discard(_))),
             Step::CleanUp => vec![Input::CleanUp],
             Step::Close => vec![Input::Close],
             Step::TakeDrained => vec![Input::TakeDrained],
@@ -51,10 +60,10 @@ impl Machine for World {
 }
 
 impl World {
-    /// Of the inputs that the search would try next, one of a kind.
-    fn one_of(&self, who: usize, is_of_this_kind: fn(&Input) -> bool) -> Vec<Input> {
+    /// Returns one input of a kind, out of those that the search would try next.
+    fn one_of(&self, index: usize, is_of_this_kind: fn(&Input) -> bool) -> Vec<Input> {
         let options: Vec<_> = self.options().into_iter().filter(is_of_this_kind).collect();
-        let place = who.checked_rem(options.len());
+        let place = index.checked_rem(options.len());
         place.map(|place| options[place]).into_iter().collect()
     }
 }

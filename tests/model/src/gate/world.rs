@@ -1,4 +1,4 @@
-//! One small world: a gate and the model side by side, given the same inputs.
+//! A small world: a gate and its model side by side, which get the same inputs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -8,21 +8,30 @@ use bulklink_core::{
     Answer, EventKind, Gate, Grant, Instant, InvalidArgument, Limits, Reason, Rejection, Request, Ticket, Word,
 };
 
-use crate::model::{Ask, Id, Model, Outcome, Time};
+use super::model::{Ask, Id, Model, Outcome, Time};
 
+/// An input to the gate and its model.
 #[derive(Clone, Copy, Debug)]
 pub enum Input {
+    /// A call asks for a slot.
     Enter(Ask),
+    /// A ticket is redeemed, if it is settled.
     Collect(Id),
+    /// A grant is given back.
     Release(Id),
+    /// A grant is given back unused.
     Abandon(Id),
+    /// A ticket is cancelled.
     Cancel(Id),
+    /// The capacity changes.
     Resize(usize),
+    /// The gate closes.
     Close,
-    /// Time passes and nobody calls.
+    /// Time passes, without an input to the gate.
     Tick,
-    /// The clock is set back and nobody calls.
+    /// The clock is set back, without an input to the gate.
     TickBack,
+    /// The gate is told the time.
     Advance,
 }
 
@@ -31,31 +40,36 @@ pub enum Input {
 pub struct Start {
     /// Capacity, waiting room and wait limit.
     pub limits: (usize, usize, Option<Time>),
+    /// Whether the gate measures waits that cannot expire.
     pub measures_waits: bool,
+    /// Whether the gate keeps events.
     pub observed: bool,
-    /// Whether inputs go through a published word wherever that can decide.
+    /// Whether inputs go through a published word wherever the word can decide.
     pub through_word: bool,
-    /// What has happened already, so that the search spends its depth where things get interesting.
+    /// Inputs that were given already, so that the search begins in a state where much can happen.
     pub prelude: Vec<Input>,
 }
 
+/// A gate and its model.
+#[derive(Debug)]
 pub struct World {
-    pub gate: Gate<Id>,
+    pub(super) gate: Gate<Id>,
     word: Option<Word>,
-    pub model: Model,
-    pub now: Time,
-    pub came: Id,
-    pub tickets: BTreeMap<Id, Ticket>,
-    pub grants: BTreeMap<Id, Grant>,
-    /// Who was still waiting when its deadline had come.
+    pub(super) model: Model,
+    pub(super) now: Time,
+    /// The number of calls so far.
+    pub(super) came: Id,
+    pub(super) tickets: BTreeMap<Id, Ticket>,
+    pub(super) grants: BTreeMap<Id, Grant>,
+    /// The calls that were still waiting when their deadline came.
     late: BTreeSet<Id>,
 }
 
 impl World {
-    pub fn new(start: &Start) -> Self {
+    pub(super) fn new(start: &Start) -> Self {
         let (capacity, waiting_room, wait_limit) = start.limits;
         let limits = Limits { capacity, waiting_room, wait_limit: wait_limit.map(Duration::from_nanos) };
-        let mut gate = Gate::new(limits).expect("the worlds are valid");
+        let mut gate = Gate::new(limits).expect("the limits of a world are valid");
         gate.observe(start.observed);
         gate.measure_waits(start.measures_waits);
         let model = Model::new(capacity, waiting_room, wait_limit, start.measures_waits);
@@ -76,8 +90,8 @@ impl World {
         world
     }
 
-    /// Gives the input to both, and holds the gate's answer against the model's.
-    pub fn apply(&mut self, input: Input) {
+    /// Gives the input to both, and compares the gate's answer with the model's.
+    pub(super) fn apply(&mut self, input: Input) {
         match input {
             Input::Enter(ask) => self.enter(ask),
             Input::Release(id) => self.release(id),
@@ -140,8 +154,8 @@ impl World {
         self.gate.cancel(ticket, Some(now)).expect("the time is known")
     }
 
-    /// Makes the gate the truth again.
-    pub fn fold(&mut self) {
+    /// Folds the word into the gate, which then knows everything.
+    pub(super) fn fold(&mut self) {
         if let Some(word) = &mut self.word {
             self.gate.fold(mem::replace(word, Word::GATE));
         }
@@ -191,10 +205,10 @@ impl World {
         let before = self.word.filter(|_| request.is_simple())?;
         let room = u32::try_from(self.model.waiting_room).expect("small worlds");
         let admitted = before.acquire().map(|(after, grant)| (after, Answer::Granted(grant)));
-        let turned_away = || {
+        let rejected = || {
             before.turn_away(request, room).map(|(after, refusal)| (after, Answer::Rejected(refusal.rejection(room))))
         };
-        let (after, entry) = admitted.or_else(turned_away)?;
+        let (after, entry) = admitted.or_else(rejected)?;
         self.word = Some(after);
         Some(entry)
     }
@@ -225,7 +239,8 @@ impl World {
         self.model.release(id);
     }
 
-    /// What it adds to a held word stays there until that is folded.
+    /// Adds the release to the word. It stays there until the word is folded, even if the gate
+    /// decides.
     fn release_by_word(&mut self, grant: &Grant) -> bool {
         let Some(before) = self.word else { return false };
         self.word = Some(Word::from_bits(before.to_bits() + Word::RELEASE));
@@ -236,7 +251,7 @@ impl World {
         let ticket = self.tickets.remove(&id).expect("a live ticket");
         let outcome = match self.gate.collect(ticket) {
             Answer::Granted(grant) => {
-                assert!(!self.late.contains(&id), "no grant at or after a deadline");
+                assert!(!self.late.contains(&id), "a waiter gets no grant at or after its deadline");
                 self.grants.insert(id, grant);
                 Outcome::Granted
             }

@@ -1,4 +1,4 @@
-//! One small world: partitions and the model side by side, given the same inputs.
+//! A small world: partitions and their model side by side, which get the same inputs.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -7,42 +7,53 @@ use std::time::Duration;
 use bulklink_core::Instant;
 use bulklink_core::partitions::{Created, Id, Lease, Limits, Partitions, Rejection, Snapshot};
 
-use crate::model::{Call, Key, Model, Past, Time};
+use super::model::{Call, Key, Model, Past, Time};
 use crate::search;
 
+/// The number of keys.
 pub const KEYS: usize = 4;
 
+/// An input to the partitions and their model.
 #[derive(Clone, Copy, Debug)]
 pub enum Input {
     /// A call for this key, whether it has a partition or not.
     Enter(Key),
-    /// One that asks whether it may have a new partition, and makes none.
+    /// Asks whether a new partition may be created, and creates none.
     Ask,
+    /// A call ends.
     End(Call),
+    /// The partition of this key is discarded, if it is idle.
     Discard(Key),
+    /// Partitions that were idle for the timeout are evicted.
     CleanUp,
+    /// The partitions close.
     Close,
-    /// Takes all that is left at the end.
+    /// Takes the partitions that remain after the close.
     TakeDrained,
-    /// Time passes and nobody calls.
+    /// Time passes, without an input to the partitions.
     Tick,
-    /// The clock is set back and nobody calls.
+    /// The clock is set back, without an input to the partitions.
     TickBack,
 }
 
 /// How a world begins.
 #[derive(Clone, Debug)]
 pub struct Start {
+    /// The largest number of partitions.
     pub max_partitions: usize,
+    /// How long a partition may be idle.
     pub idle_timeout: Option<Time>,
-    /// What has happened already, so that the search spends its depth where things get interesting.
+    /// Inputs that were given already, so that the search begins in a state where much can happen.
     pub prelude: Vec<Input>,
 }
 
+/// Partitions and their model.
+#[derive(Debug)]
 pub struct World {
     partitions: Partitions<Key>,
     model: Model,
     now: Time,
+    /// The number of calls so far.
     came: Call,
     leases: BTreeMap<Call, Lease>,
     ids: BTreeMap<Key, Id>,
@@ -56,7 +67,7 @@ impl search::World for World {
     fn begin(start: &Start) -> Self {
         let &Start { max_partitions, idle_timeout, ref prelude } = start;
         let limits = Limits { max_partitions, idle_timeout: idle_timeout.map(Duration::from_nanos) };
-        let mut partitions = Partitions::with_instance(limits, 7).expect("the worlds are valid");
+        let mut partitions = Partitions::with_instance(limits, 7).expect("the limits of a world are valid");
         let snapshot = partitions.snapshot();
         let model = Model::new(max_partitions, idle_timeout);
         let (leases, ids) = (BTreeMap::new(), BTreeMap::new());
@@ -94,19 +105,22 @@ impl search::World for World {
 }
 
 impl World {
-    /// Holds everything that can be seen against the model.
-    pub fn check_all(&mut self) {
+    /// Compares everything that can be read with the model.
+    pub(super) fn check_all(&mut self) {
         self.check_against_model();
-        self.check_what_is_kept();
+        self.check_partitions();
         self.check_interval();
     }
 
     fn apply(&mut self, input: Input) {
         match input {
             Input::Enter(key) => self.enter(key),
-            Input::Ask => assert_eq!(self.partitions.may_create().map_err(|no| no.reason()), self.model.may_create()),
+            Input::Ask => assert_eq!(
+                self.partitions.may_create().map_err(|rejection| rejection.reason()),
+                self.model.may_create()
+            ),
             Input::End(call) => {
-                let lease = self.leases.remove(&call).expect("it has entered");
+                let lease = self.leases.remove(&call).expect("the call has entered");
                 self.partitions.end(lease, self.instant());
                 self.model.end(call, self.now);
             }
@@ -155,18 +169,18 @@ impl World {
                 assert_eq!(Err(rejection.reason()), expected);
                 self.check_counts();
                 self.partitions.count(&rejection);
-                self.model.tell(rejection.reason());
+                self.model.count_rejection(rejection.reason());
             }
         }
     }
 
     fn create(&mut self, key: Key) -> Result<(Lease, Option<Key>), Rejection> {
         let Created { lease, evicted } = self.partitions.create(key).map_err(|(refused, rejection)| {
-            assert_eq!(refused, key, "it comes back");
+            assert_eq!(refused, key, "the key comes back");
             rejection
         })?;
         let evicted = evicted.map(|(id, evicted)| {
-            assert_eq!(self.ids.remove(&evicted), Some(id), "it was in the index");
+            assert_eq!(self.ids.remove(&evicted), Some(id), "the index knew the partition");
             evicted
         });
         self.ids.insert(key, lease.id());
@@ -176,7 +190,7 @@ impl World {
     fn take_all(&mut self, take: impl Fn(&mut Partitions<Key>) -> Option<(Id, Key)>, expected: &[Key]) {
         let taken: Vec<_> = iter::from_fn(|| take(&mut self.partitions)).collect();
         for (id, key) in &taken {
-            assert_eq!(self.ids.remove(key), Some(*id), "it was in the index");
+            assert_eq!(self.ids.remove(key), Some(*id), "the index knew the partition");
         }
         let keys: Vec<_> = taken.into_iter().map(|(_, key)| key).collect();
         assert_eq!(keys, expected);
@@ -209,8 +223,8 @@ impl World {
         );
     }
 
-    /// Every id leads to its partition, and nobody lost one that is used.
-    fn check_what_is_kept(&self) {
+    /// Checks that every id leads to its partition, and that no used partition is gone.
+    fn check_partitions(&self) {
         assert!(self.ids.keys().eq(sorted(&self.model.kept).iter()));
         assert!(self.ids.iter().all(|(key, &id)| self.partitions.get(id) == key));
         for (call, key) in &self.model.calls {
@@ -218,10 +232,10 @@ impl World {
         }
     }
 
-    /// Since the beginning, the interval is all that was counted.
+    /// Checks that the interval since the beginning has all that was counted.
     fn check_interval(&mut self) {
         let later = self.partitions.snapshot();
-        let interval = later.since(&self.snapshot).expect("of the same, and in order");
+        let interval = later.since(&self.snapshot).expect("snapshots of the same partitions, in order");
         assert_eq!(interval.totals, later.totals);
         assert_eq!(interval.has_activity(), !self.model.history.is_empty());
         assert!(self.snapshot.since(&later).is_err());
@@ -231,7 +245,7 @@ impl World {
 fn check_identities(s: &Snapshot, taken: usize) {
     assert_eq!(s.totals.created, s.totals.evicted + s.totals.discarded + (taken + s.partitions) as u64);
     assert!(s.active_partitions <= s.partitions && s.partitions <= s.limits.max_partitions);
-    assert!(s.active_partitions as u64 <= s.leased_operations, "whoever is active is leased");
+    assert!(s.active_partitions as u64 <= s.leased_operations, "every active partition is leased");
     assert!(s.peak_partitions >= s.partitions && s.peak_leased_operations >= s.leased_operations);
     assert_eq!(s.is_full(), s.active_partitions == s.limits.max_partitions);
 }

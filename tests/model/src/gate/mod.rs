@@ -1,0 +1,11 @@
+//! The gate: its model, its world, and the steps of its scripts.
+
+mod check;
+mod model;
+mod searched;
+mod steps;
+mod world;
+
+pub use model::{Ask, Id, Time};
+pub use steps::{ScriptedWorld, Step, Wish};
+pub use world::{Input, Start, World};

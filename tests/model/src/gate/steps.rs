@@ -1,0 +1,134 @@
+//! The steps of a gate's scripts, and the inputs that they mean in a world.
+//!
+//! The fuzz target makes them of bytes.
+
+use super::model::{Ask, Id};
+use super::world::{Input, Start, World};
+use crate::script::Machine;
+
+/// One step of a script. Numbers of tickets and grants are modulo those that exist.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Step {
+    /// A call asks for a slot.
+    Enter(Wish),
+    /// Many calls that may not wait, and release immediately if admitted: enough to fill the counts
+    /// of a word.
+    Crowd(u8),
+    /// A ticket is redeemed, if it is settled.
+    Collect(u8),
+    /// A ticket is cancelled.
+    Cancel(u8),
+    /// A grant is given back.
+    Release(u8),
+    /// A grant is given back unused.
+    Abandon(u8),
+    /// The capacity changes.
+    Resize(u8),
+    /// The gate closes.
+    Close,
+    /// This many nanoseconds pass.
+    Tick(u8),
+    /// The clock is set back by this many nanoseconds, but not below zero.
+    TickBack(u8),
+    /// The gate is told the time.
+    Advance,
+}
+
+/// The request of a call.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Wish {
+    /// The cost, modulo capacity + 2: from zero to one more than the capacity, both invalid.
+    pub cost: u8,
+    /// Whether the call may wait.
+    pub may_queue: bool,
+    /// The limit on its wait, in nanoseconds.
+    pub within: Option<u8>,
+    /// Its deadline, in nanoseconds from 3 ns before now.
+    pub before: Option<u8>,
+}
+
+/// The number of calls for each unit of a crowd.
+const CROWD: usize = 24;
+
+/// The length of the history beyond which crowds stay away: the model counts all of it at each
+/// check.
+const ENOUGH: usize = 30_000;
+
+/// How far in the past a deadline may be, in nanoseconds.
+const GRACE: u64 = 3;
+
+/// A world that plays scripts, and knows how much of its history was checked.
+#[derive(Debug)]
+pub struct ScriptedWorld {
+    world: World,
+    checked: usize,
+}
+
+impl Machine for ScriptedWorld {
+    type Start = Start;
+    type Step = Step;
+    type Input = Input;
+
+    fn begin(start: &Start) -> Self {
+        ScriptedWorld { world: World::new(start), checked: 0 }
+    }
+
+    fn inputs(&self, step: &Step) -> Vec<Input> {
+        let World { tickets, grants, .. } = &self.world;
+        match *step {
+            Step::Enter(wish) => vec![Input::Enter(self.ask(wish))],
+            Step::Crowd(size) => self.crowd(usize::from(size) * CROWD),
+            Step::Collect(index) => one_of(tickets.keys(), index).map(Input::Collect).into_iter().collect(),
+            Step::Cancel(index) => one_of(tickets.keys(), index).map(Input::Cancel).into_iter().collect(),
+            Step::Release(index) => one_of(grants.keys(), index).map(Input::Release).into_iter().collect(),
+            Step::Abandon(index) => one_of(grants.keys(), index).map(Input::Abandon).into_iter().collect(),
+            Step::Resize(capacity) => vec![Input::Resize(capacity.into())],
+            Step::Close => vec![Input::Close],
+            Step::Tick(times) => vec![Input::Tick; times.into()],
+            Step::TickBack(times) => vec![Input::TickBack; self.possible_ticks_back(times.into())],
+            Step::Advance => vec![Input::Advance],
+        }
+    }
+
+    fn give(&mut self, input: Input) {
+        self.world.apply(input);
+    }
+
+    fn check(&mut self) {
+        self.world.check(self.checked);
+        self.checked = self.world.model.history.len();
+    }
+}
+
+impl ScriptedWorld {
+    fn ask(&self, wish: Wish) -> Ask {
+        let Wish { cost, may_queue, within, before } = wish;
+        let World { now, model, .. } = &self.world;
+        let before = before.map(|before| (now + u64::from(before)).saturating_sub(GRACE));
+        Ask { cost: usize::from(cost) % (model.capacity + 2), may_queue, within: within.map(u64::from), before }
+    }
+
+    fn crowd(&self, size: usize) -> Vec<Input> {
+        let World { model, came, .. } = &self.world;
+        if model.history.len() > ENOUGH {
+            return vec![];
+        }
+        let enter = Input::Enter(Ask { cost: 1, may_queue: false, within: None, before: None });
+        if model.closed || model.free() == 0 || !model.line.is_empty() {
+            return vec![enter; size];
+        }
+        (*came..came + size).flat_map(|id| [enter, Input::Release(id)]).collect()
+    }
+
+    /// Limits the ticks back, because the clock cannot go below zero.
+    fn possible_ticks_back(&self, times: usize) -> usize {
+        times.min(usize::try_from(self.world.now).unwrap_or(times))
+    }
+}
+
+fn one_of<'a>(mut ids: impl ExactSizeIterator<Item = &'a Id>, index: u8) -> Option<Id> {
+    let place = usize::from(index).checked_rem(ids.len())?;
+    ids.nth(place).copied()
+}
