@@ -4,7 +4,7 @@ use std::error::Error;
 use std::thread;
 use std::time::Duration;
 
-use bulklink_tokio::{Bulkhead, Rejection, blocking};
+use bulklink_tokio::{Bulkhead, Rejection};
 use tokio::task::spawn_blocking;
 
 #[tokio::main]
@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .collect();
     let threads: Vec<_> = (0..10)
         .map(|number| {
-            let files = files.blocking().clone();
+            let files = files.clone();
             spawn_blocking(move || read(&files, number))
         })
         .collect();
@@ -37,8 +37,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Blocks its thread until there is a slot: for threads that may be blocked, and never in a task.
-fn read(files: &blocking::Bulkhead, number: usize) -> Result<usize, Rejection> {
-    files.execute(|| {
+fn read(files: &Bulkhead, number: usize) -> Result<usize, Rejection> {
+    files.blocking_execute(|| {
         thread::sleep(Duration::from_millis(2));
         100 * number
     })

@@ -4,17 +4,20 @@ use std::error::Error;
 use std::thread;
 use std::time::Duration;
 
-use bulklink::blocking::Bulkhead;
+use bulklink::{Bulkhead, StdClock};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let payments =
-        Bulkhead::builder("payments").parallelism(2).waiting_room(50).wait_limit(Duration::from_secs(2)).build()?;
+    let payments = Bulkhead::builder_on(StdClock, "payments")
+        .parallelism(2)
+        .waiting_room(50)
+        .wait_limit(Duration::from_secs(2))
+        .build()?;
 
-    // Runs on this thread, in a slot; the slot is given back however the operation ends.
-    println!("{}", payments.execute(|| send("order 1"))?);
+    // Runs on this thread, in a slot; the slot is released however the operation ends.
+    println!("{}", payments.blocking_execute(|| send("order 1"))?);
 
     // The same as a guard.
-    let slot = payments.slot()?;
+    let slot = payments.blocking_slot()?;
     println!("{}", send("order 2"));
     println!("{} in flight", payments.status().in_flight);
     drop(slot);
@@ -22,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Eight threads want in: two at a time, the others wait in order.
     thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| match payments.execute(|| send("order 3")) {
+            scope.spawn(|| match payments.blocking_execute(|| send("order 3")) {
                 Ok(_receipt) => {}
                 Err(rejection) => eprintln!("try later: {rejection}"),
             });

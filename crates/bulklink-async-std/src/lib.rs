@@ -35,6 +35,22 @@
 //! [`submit_blocking`](bulklink::Bulkhead::submit_blocking) a closure by
 //! [`spawn_blocking`](async_std::task::spawn_blocking). By itself, a bulkhead spawns nothing.
 //!
+//! # Threads
+//!
+//! Code that blocks its thread uses the same bulkhead, by the methods that begin with `blocking_`, such as
+//! [`blocking_execute`](bulklink::Bulkhead::blocking_execute): for example in [`async_std::task::spawn_blocking`].
+//!
+//! ```
+//! # use bulklink_async_std::Bulkhead;
+//! # async_std::task::block_on(async {
+//! let files = Bulkhead::builder("files").parallelism(4).waiting_room(100).build()?;
+//! let read = async_std::task::spawn_blocking(move || files.blocking_execute(|| std::fs::read("Cargo.toml")));
+//! # assert!(read.await?.is_ok());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Time
 //!
 //! The clock is `std::time::Instant`. async-std's time can be neither paused nor advanced: tests of limits wait for real, or
@@ -50,13 +66,7 @@ mod clock;
 
 use std::future::Future;
 
-pub use bulklink::{
-    Builder, CancelOnDrop, CapacityReport, Clock, Closed, CollectiveError, Event, EventHandler, EventKind,
-    EventReceiver, ExecuteError, FailureCause, Finding, FindingCode, Handle, Instant, Interval, IntervalError,
-    InvalidArgument, JoinError, JoinHandle, Limits, MemberFailure, Occupancy, OwnedSlot, Panic, Reason, RegisterError,
-    Registry, Rejection, ResizeError, Resized, Runtime, Severity, Slot, Snapshot, Spawn, SpawnBlocking, SpawnError,
-    Status, StdClock, SubmitError, Timer, TimerError, Totals, TryRecvError, partitions,
-};
+pub use bulklink::*;
 pub use clock::AsyncStdSleep;
 
 /// A [`bulklink::Bulkhead`] on async-std.
@@ -107,23 +117,6 @@ pub type OwnedSlotFuture = bulklink::OwnedSlotFuture<AsyncStd>;
 
 /// A [`bulklink::Wrapped`] function on async-std.
 pub type Wrapped<F> = bulklink::Wrapped<F, AsyncStd>;
-
-/// The bulkhead for threads that block, such as those of [`spawn_blocking`](async_std::task::spawn_blocking); see [`bulklink::blocking`].
-///
-/// ```
-/// # use bulklink_async_std::Bulkhead;
-/// # async_std::task::block_on(async {
-/// let files = Bulkhead::builder("files").parallelism(4).waiting_room(100).build()?;
-/// let read = async_std::task::spawn_blocking(move || files.blocking().execute(|| std::fs::read("Cargo.toml")));
-/// # assert!(read.await?.is_ok());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// # })?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub mod blocking {
-    /// A [`bulklink::blocking::Bulkhead`] on async-std, as [`Bulkhead::blocking`](bulklink::Bulkhead::blocking) lends it.
-    pub type Bulkhead = bulklink::blocking::Bulkhead<crate::AsyncStd>;
-}
 
 /// The async-std of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

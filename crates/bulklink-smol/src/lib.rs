@@ -47,6 +47,22 @@
 //! # }
 //! ```
 //!
+//! # Threads
+//!
+//! Code that blocks its thread uses the same bulkhead, by the methods that begin with `blocking_`, such as
+//! [`blocking_execute`](bulklink::Bulkhead::blocking_execute): for example in [`smol::unblock`].
+//!
+//! ```
+//! # use bulklink_smol::Bulkhead;
+//! # smol::block_on(async {
+//! let files = Bulkhead::builder("files").parallelism(4).waiting_room(100).build()?;
+//! let read = smol::unblock(move || files.blocking_execute(|| std::fs::read("Cargo.toml")));
+//! # assert!(read.await?.is_ok());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Time
 //!
 //! The clock is `std::time::Instant`. Smol's time can be neither paused nor advanced: tests of limits wait for real, or take
@@ -63,13 +79,7 @@ mod on;
 
 use std::future::Future;
 
-pub use bulklink::{
-    Builder, CancelOnDrop, CapacityReport, Clock, Closed, CollectiveError, Event, EventHandler, EventKind,
-    EventReceiver, ExecuteError, FailureCause, Finding, FindingCode, Handle, Instant, Interval, IntervalError,
-    InvalidArgument, JoinError, JoinHandle, Limits, MemberFailure, Occupancy, OwnedSlot, Panic, Reason, RegisterError,
-    Registry, Rejection, ResizeError, Resized, Runtime, Severity, Slot, Snapshot, Spawn, SpawnBlocking, SpawnError,
-    Status, StdClock, SubmitError, Timer, TimerError, Totals, TryRecvError, partitions,
-};
+pub use bulklink::*;
 pub use clock::SmolSleep;
 pub use on::{BulkheadOn, SmolOn};
 
@@ -121,23 +131,6 @@ pub type OwnedSlotFuture = bulklink::OwnedSlotFuture<Smol>;
 
 /// A [`bulklink::Wrapped`] function on smol.
 pub type Wrapped<F> = bulklink::Wrapped<F, Smol>;
-
-/// The bulkhead for threads that block, such as those of [`smol::unblock`]; see [`bulklink::blocking`].
-///
-/// ```
-/// # use bulklink_smol::Bulkhead;
-/// # smol::block_on(async {
-/// let files = Bulkhead::builder("files").parallelism(4).waiting_room(100).build()?;
-/// let read = smol::unblock(move || files.blocking().execute(|| std::fs::read("Cargo.toml")));
-/// # assert!(read.await?.is_ok());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// # })?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub mod blocking {
-    /// A [`bulklink::blocking::Bulkhead`] on smol, as [`Bulkhead::blocking`](bulklink::Bulkhead::blocking) lends it.
-    pub type Bulkhead = bulklink::blocking::Bulkhead<crate::Smol>;
-}
 
 /// Smol's timers, wherever a call is polled, and the executor behind [`smol::spawn`] for tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

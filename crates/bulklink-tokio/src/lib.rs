@@ -69,6 +69,22 @@
 //! # }
 //! ```
 //!
+//! # Threads
+//!
+//! Code that blocks its thread uses the same bulkhead, by the methods that begin with `blocking_`, such as
+//! [`blocking_execute`](bulklink::Bulkhead::blocking_execute): for example in [`tokio::task::spawn_blocking`].
+//!
+//! ```
+//! # use bulklink_tokio::Bulkhead;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let files = Bulkhead::builder("files").parallelism(4).waiting_room(100).build()?;
+//! let read = tokio::task::spawn_blocking(move || files.blocking_execute(|| std::fs::read("Cargo.toml")));
+//! # assert!(read.await??.is_ok());
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # The task in the background
 //!
 //! While calls wait with a limit, a bulkhead has one task on each runtime that they wait on, and it shows in the runtime's
@@ -119,13 +135,7 @@ pub mod tsc;
 
 use std::future::Future;
 
-pub use bulklink::{
-    Builder, CancelOnDrop, CapacityReport, Clock, Closed, CollectiveError, Event, EventHandler, EventKind,
-    EventReceiver, ExecuteError, FailureCause, Finding, FindingCode, Handle, Instant, Interval, IntervalError,
-    InvalidArgument, JoinError, JoinHandle, Limits, MemberFailure, Occupancy, OwnedSlot, Panic, Reason, RegisterError,
-    Registry, Rejection, ResizeError, Resized, Runtime, Severity, Slot, Snapshot, Spawn, SpawnBlocking, SpawnError,
-    Status, SubmitError, Timer, TimerError, Totals, TryRecvError, partitions,
-};
+pub use bulklink::*;
 pub use sleep::TokioSleep;
 #[cfg(feature = "tsc")]
 pub use tsc::Tsc;
@@ -179,24 +189,6 @@ pub type OwnedSlotFuture = bulklink::OwnedSlotFuture<Tokio>;
 
 /// A [`bulklink::Wrapped`] function on tokio.
 pub type Wrapped<F> = bulklink::Wrapped<F, Tokio>;
-
-/// The bulkhead for threads that block, such as those of [`spawn_blocking`](tokio::task::spawn_blocking); see
-/// [`bulklink::blocking`].
-///
-/// ```
-/// # use bulklink_tokio::Bulkhead;
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let files = Bulkhead::builder("files").parallelism(4).waiting_room(100).build()?;
-/// let read = tokio::task::spawn_blocking(move || files.blocking().execute(|| std::fs::read("Cargo.toml")));
-/// # assert!(read.await??.is_ok());
-/// # Ok(())
-/// # }
-/// ```
-pub mod blocking {
-    /// A [`bulklink::blocking::Bulkhead`] on tokio, as [`Bulkhead::blocking`](bulklink::Bulkhead::blocking) lends it.
-    pub type Bulkhead = bulklink::blocking::Bulkhead<crate::Tokio>;
-}
 
 /// The tokio runtime that a call happens to run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

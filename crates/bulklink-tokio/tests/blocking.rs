@@ -14,10 +14,10 @@ fn bulkhead() -> Bulkhead {
 #[test]
 fn outside_of_a_runtime_limits_and_deadlines_hold() {
     let bulkhead = bulkhead();
-    let _running = bulkhead.blocking().slot().expect("free");
+    let _running = bulkhead.blocking_slot().expect("free");
     for request in [Request::new().within(LIMIT), Request::new().before(tokio::time::Instant::now() + 2 * LIMIT)] {
         let begun = Instant::now();
-        let rejection = bulkhead.blocking().slot_with(request).expect_err("it is taken");
+        let rejection = bulkhead.blocking_slot_with(request).expect_err("it is taken");
         assert_eq!((rejection.reason(), bulkhead.status().waiting), (Reason::Expired, 0));
         assert!(begun.elapsed() >= rejection.waited() && rejection.waited() >= LIMIT / 2);
     }
@@ -30,7 +30,7 @@ async fn a_thread_of_the_pool_expires_in_paused_time() {
     let _running = bulkhead.slot().await.expect("free");
     let thread = tokio::task::spawn_blocking({
         let bulkhead = bulkhead.clone();
-        move || bulkhead.blocking().slot_with(Request::new().within(LIMIT)).map(drop)
+        move || bulkhead.blocking_slot_with(Request::new().within(LIMIT)).map(drop)
     });
     while bulkhead.status().waiting == 0 {
         thread::yield_now();

@@ -10,7 +10,7 @@ use core::task::Waker;
 
 use crate::gate::shared::Shared;
 use crate::rejection::Identity;
-use crate::{Bulkhead, Clock, Runtime, label};
+use crate::{Bulkhead, Clock, label};
 
 /// The configuration of a bulkhead to be; made by [`Bulkhead::builder`].
 ///
@@ -73,15 +73,6 @@ impl<R> Builder<R> {
         self
     }
 
-    /// What all clones share, and the clock that it goes by.
-    pub(crate) fn share(self) -> Result<(Arc<Shared>, R), InvalidArgument>
-    where
-        R: Clock + Clone + Send + Sync + 'static,
-    {
-        let plan = self.plan()?;
-        Ok((plan.make(), plan.runtime))
-    }
-
     /// What is to be built, checked.
     pub(crate) fn plan(self) -> Result<Plan<R>, InvalidArgument> {
         let label = label::check(&self.label)?;
@@ -127,7 +118,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Plan<R> {
     }
 }
 
-impl<R: Runtime> Builder<R> {
+impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
     /// Makes the bulkhead.
     ///
     /// # Errors
@@ -136,8 +127,8 @@ impl<R: Runtime> Builder<R> {
     /// label is blank or holds control or invisible characters (see [Labels](Builder#labels)). The
     /// error names the field and the value.
     pub fn build(self) -> Result<Bulkhead<R>, InvalidArgument> {
-        let (shared, runtime) = self.share()?;
-        Ok(Bulkhead::new(shared, runtime))
+        let plan = self.plan()?;
+        Ok(Bulkhead::new(plan.make(), plan.runtime))
     }
 }
 

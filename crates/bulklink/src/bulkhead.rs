@@ -1,4 +1,4 @@
-//! The bulkhead: all ways of being admitted.
+//! The bulkhead, and every call that an async task can make.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -9,74 +9,138 @@ use bulklink_core::Request as CoreRequest;
 
 use crate::acquire::execute::{Execute, ExecuteFallible};
 use crate::acquire::future::Waiting;
-use crate::blocking::Bulkhead as Entrance;
+use crate::acquire::slot::Hold;
 use crate::gate::shared::Shared;
 use crate::{
     Builder, Clock, ExecuteError, Handle, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture,
     Wrapped,
 };
 
-/// Admission control for one resource: at most so many operations at once, so many waiting, so long.
+/// Limits how many operations run at the same time on one resource, how many wait, and how long.
 ///
-/// Clones are cheap and share everything. What needs no runtime (status, resize, close, events) lives on the [`Handle`] to
-/// which it dereferences.
+/// Clones are cheap and share everything. What needs no runtime (status, resize, close, events) is on
+/// the [`Handle`], to which a bulkhead dereferences.
 ///
-/// A slot may outlive the tasks that wait for it, and a bulkhead the runtime: one in a `static` serves any number of
-/// runtimes, one after the other or at the same time.
+/// `R` is the runtime. Calls that never wait and calls that block their thread need only its [`Clock`];
+/// futures also need its [`Timer`](crate::Timer), and so a [`Runtime`]. A program without an async
+/// runtime uses a `Bulkhead<StdClock>`; see [Threads](crate#threads).
 ///
-/// Where the clocks of runtimes differ, as under paused time, each limit and deadline counts by the clock of the runtime
-/// that the call waits on, and from no later instant than the call's own. It passes sooner where, while the call waits, another call
-/// or a release comes from a runtime whose clock is ahead of it.
+/// A slot may outlive the tasks that wait for it, and a bulkhead may outlive the runtime: one in a
+/// `static` serves any number of runtimes, one after the other or at the same time.
+///
+/// The clocks of two runtimes can differ, as under paused time. Each limit and deadline then counts by
+/// the clock of the runtime that the call waits on, and from no later instant than the call's own. It
+/// passes earlier if, while the call waits, another call or a release comes from a runtime whose clock
+/// is ahead.
 #[derive(Clone)]
 #[doc(alias = "semaphore")]
 pub struct Bulkhead<R> {
-    /// The same as threads enter it, who need no timer.
-    entrance: Entrance<R>,
+    handle: Handle,
+    runtime: R,
 }
 
-impl<R: Runtime + Default> Bulkhead<R> {
-    /// Begins a bulkhead with this name, on the runtime that its type says.
-    /// [Labels](Builder#labels) says which names there can be.
+impl<R: Clock + Default> Bulkhead<R> {
+    /// Starts to build a bulkhead with this name, on the runtime that its type names.
+    ///
+    /// [Labels](Builder#labels) says which names are valid.
     pub fn builder(label: &str) -> Builder<R> {
         Builder::new(R::default(), label)
     }
 }
 
-impl<R: Runtime> Bulkhead<R> {
-    /// Begins a bulkhead with this name, on this runtime. [Labels](Builder#labels) says which names
-    /// there can be.
+impl<R: Clock> Bulkhead<R> {
+    /// Starts to build a bulkhead with this name, on this runtime.
+    ///
+    /// [Labels](Builder#labels) says which names are valid.
     pub fn builder_on(runtime: R, label: &str) -> Builder<R> {
         Builder::new(runtime, label)
     }
 
     pub(crate) fn new(shared: Arc<Shared>, runtime: R) -> Self {
-        Bulkhead { entrance: Entrance { handle: Handle { shared }, runtime } }
+        Bulkhead { handle: Handle { shared }, runtime }
     }
 
-    /// The bulkhead without its runtime.
+    /// Returns the bulkhead without its runtime.
     #[must_use]
     pub fn handle(&self) -> &Handle {
-        &self.entrance.handle
+        &self.handle
     }
 
-    /// The bulkhead for code that blocks its thread rather than awaits. Everyone stands in one queue.
+    /// Takes a slot if there is one and nobody waits for it.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room right now, or if the bulkhead is closed.
+    ///
+    /// # Examples
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, testing::FakeClock};
-    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).waiting_room(50).build()?;
-    /// let worker = std::thread::spawn({
-    ///     let payments = payments.clone();
-    ///     move || payments.blocking().execute(|| "paid")
-    /// });
-    /// assert_eq!(worker.join().unwrap()?, "paid");
+    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::{Bulkhead, Reason, Request};
+    /// # use std::time::Duration;
+    /// # let payments = Bulkhead::builder_on(FakeClock::new(), "payments").capacity(2).waiting_room(1).build()?;
+    /// let both = [payments.try_slot()?, payments.try_slot()?];
+    /// assert_eq!(payments.try_slot().unwrap_err().reason(), Reason::Saturated);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[cfg(feature = "std")]
-    #[must_use]
-    pub fn blocking(&self) -> &crate::blocking::Bulkhead<R> {
-        &self.entrance
+    #[doc(alias("try_acquire", "slot_now"))]
+    #[inline]
+    pub fn try_slot(&self) -> Result<Slot<'_>, Rejection> {
+        self.try_borrow(const { &CoreRequest::new() })
     }
 
+    /// As [`try_slot`](Bulkhead::try_slot), with a cost of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_slot`](Bulkhead::try_slot); besides, if the deadline is past, or if the cost is zero or more than the whole
+    /// capacity.
+    #[doc(alias = "try_acquire_many")]
+    #[inline]
+    pub fn try_slot_with(&self, request: Request<R::Instant>) -> Result<Slot<'_>, Rejection> {
+        self.try_borrow(&request.on(&self.runtime))
+    }
+
+    /// As [`try_slot`](Bulkhead::try_slot), for a slot that borrows nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_slot`](Bulkhead::try_slot).
+    #[doc(alias = "try_acquire_owned")]
+    #[inline]
+    pub fn try_slot_owned(&self) -> Result<OwnedSlot, Rejection> {
+        self.try_own(const { &CoreRequest::new() })
+    }
+
+    /// As [`try_slot_with`](Bulkhead::try_slot_with), for a slot that borrows nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_slot_with`](Bulkhead::try_slot_with).
+    #[doc(alias = "try_acquire_many_owned")]
+    #[inline]
+    pub fn try_slot_owned_with(&self, request: Request<R::Instant>) -> Result<OwnedSlot, Rejection> {
+        self.try_own(&request.on(&self.runtime))
+    }
+
+    #[inline]
+    fn try_borrow(&self, request: &CoreRequest) -> Result<Slot<'_>, Rejection> {
+        let shared = &*self.handle.shared;
+        shared.try_enter(request, |grant| Slot::new(Hold::new(shared, grant)))
+    }
+
+    #[inline]
+    fn try_own(&self, request: &CoreRequest) -> Result<OwnedSlot, Rejection> {
+        let shared = &self.handle.shared;
+        shared.try_enter(request, |grant| OwnedSlot::new(Hold::new(Arc::clone(shared), grant)))
+    }
+
+    pub(crate) fn runtime(&self) -> &R {
+        &self.runtime
+    }
+}
+
+impl<R: Runtime> Bulkhead<R> {
     /// Waits for a slot, if need be, and as long as the bulkhead lets it.
     ///
     /// # Errors
@@ -146,41 +210,6 @@ impl<R: Runtime> Bulkhead<R> {
         SlotFuture::new(self.wait(request))
     }
 
-    /// Takes a slot if there is one and nobody waits for it.
-    ///
-    /// # Errors
-    ///
-    /// If there is no room right now, or if the bulkhead is closed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use bulklink::testing::FakeClock;
-    /// # use bulklink::{Bulkhead, Reason, Request};
-    /// # use std::time::Duration;
-    /// # let payments = Bulkhead::builder_on(FakeClock::new(), "payments").capacity(2).waiting_room(1).build()?;
-    /// let both = [payments.try_slot()?, payments.try_slot()?];
-    /// assert_eq!(payments.try_slot().unwrap_err().reason(), Reason::Saturated);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias("try_acquire", "slot_now"))]
-    #[inline]
-    pub fn try_slot(&self) -> Result<Slot<'_>, Rejection> {
-        self.entrance.try_borrow(const { &CoreRequest::new() })
-    }
-
-    /// As [`try_slot`](Bulkhead::try_slot), with a cost of its own.
-    ///
-    /// # Errors
-    ///
-    /// As [`try_slot`](Bulkhead::try_slot); besides, if the deadline is past, or if the cost is zero or more than the whole
-    /// capacity.
-    #[doc(alias = "try_acquire_many")]
-    #[inline]
-    pub fn try_slot_with(&self, request: Request<R::Instant>) -> Result<Slot<'_>, Rejection> {
-        self.entrance.try_borrow(&request.on(&self.entrance.runtime))
-    }
-
     /// As [`slot`](Bulkhead::slot), for a slot that borrows nothing.
     ///
     /// # Errors
@@ -216,30 +245,8 @@ impl<R: Runtime> Bulkhead<R> {
     #[doc(alias = "acquire_many_owned")]
     #[inline]
     pub fn slot_owned_with(&self, request: Request<R::Instant>) -> OwnedSlotFuture<R> {
-        let (shared, request) = (Arc::clone(&self.entrance.handle.shared), request.on(&self.entrance.runtime));
-        OwnedSlotFuture::new(Waiting::new(shared, self.entrance.runtime.clone(), request))
-    }
-
-    /// As [`try_slot`](Bulkhead::try_slot), for a slot that borrows nothing.
-    ///
-    /// # Errors
-    ///
-    /// As [`try_slot`](Bulkhead::try_slot).
-    #[doc(alias = "try_acquire_owned")]
-    #[inline]
-    pub fn try_slot_owned(&self) -> Result<OwnedSlot, Rejection> {
-        self.entrance.try_own(const { &CoreRequest::new() })
-    }
-
-    /// As [`try_slot_with`](Bulkhead::try_slot_with), for a slot that borrows nothing.
-    ///
-    /// # Errors
-    ///
-    /// As [`try_slot_with`](Bulkhead::try_slot_with).
-    #[doc(alias = "try_acquire_many_owned")]
-    #[inline]
-    pub fn try_slot_owned_with(&self, request: Request<R::Instant>) -> Result<OwnedSlot, Rejection> {
-        self.entrance.try_own(&request.on(&self.entrance.runtime))
+        let (shared, request) = (Arc::clone(&self.handle.shared), request.on(&self.runtime));
+        OwnedSlotFuture::new(Waiting::new(shared, self.runtime.clone(), request))
     }
 
     /// Runs `operation` in a slot, waiting for that if need be. The slot is given back when the operation ends, however it
@@ -368,13 +375,9 @@ impl<R: Runtime> Bulkhead<R> {
         Wrapped::new(function, self.clone())
     }
 
-    pub(crate) fn runtime(&self) -> &R {
-        &self.entrance.runtime
-    }
-
     #[inline]
     fn wait(&self, request: Request<<R as Clock>::Instant>) -> Waiting<&Shared, R> {
-        Waiting::new(&*self.entrance.handle.shared, self.entrance.runtime.clone(), request.on(&self.entrance.runtime))
+        Waiting::new(&*self.handle.shared, self.runtime.clone(), request.on(&self.runtime))
     }
 }
 
@@ -382,12 +385,12 @@ impl<R> Deref for Bulkhead<R> {
     type Target = Handle;
 
     fn deref(&self) -> &Handle {
-        &self.entrance.handle
+        &self.handle
     }
 }
 
 impl<R> fmt::Debug for Bulkhead<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.entrance.handle.fmt(f)
+        self.handle.fmt(f)
     }
 }

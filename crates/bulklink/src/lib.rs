@@ -67,8 +67,43 @@
 //!
 //! # Threads
 //!
-//! With std, `Bulkhead::blocking` lets threads in that block, into the same queue; a program without an async runtime finds all it
-//! needs in the module `blocking`.
+//! With the feature `std`, a bulkhead also admits threads that block, by the methods whose names begin with
+//! `blocking_`. Threads and tasks wait in one queue, first come, first served. These methods need a
+//! [`Clock`] and no runtime, so a program without an async runtime uses a bulkhead on `StdClock`:
+//!
+//! ```
+//! use bulklink::{Bulkhead, Request, StdClock};
+//! use std::time::Duration;
+//!
+//! let payments = Bulkhead::builder_on(StdClock, "payments")
+//!     .parallelism(10)
+//!     .waiting_room(50)
+//!     .wait_limit(Duration::from_secs(2))
+//!     .build()?;
+//!
+//! // Runs in a slot, on this thread, which blocks until there is one.
+//! let receipt = payments.blocking_execute(|| "paid")?;
+//! # assert_eq!(receipt, "paid");
+//!
+//! // The same as a guard; without waiting; and with a limit for this call.
+//! let _slot = payments.blocking_slot()?;
+//! let _another = payments.try_slot()?;
+//! let _third = payments.blocking_slot_with(Request::new().within(Duration::from_millis(250)))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Do not call these methods from a task: they block the thread that runs the task, and all other tasks
+//! on that thread. If one of those tasks holds the slot, the call never returns. Call them on a thread
+//! of a pool for blocking work, such as tokio's `spawn_blocking`, or await [`Bulkhead::slot`] instead.
+//!
+//! A blocked thread needs no timer: it wakes itself when its time is up, by the clock of its bulkhead. A
+//! clock that does not advance by itself, such as the [fake one](testing::FakeClock), wakes the thread
+//! through `Clock::blocking_sleep_until`. A clock that stands still and does not implement that, such as
+//! tokio's while it is paused, is read again each time that the rest of the wait has passed on the
+//! machine's clock, and at most once per millisecond.
+//!
+//! A blocked thread waits on a lock and a condition variable of its own, not by `std::thread::park`. An
+//! unpark from elsewhere does not disturb the wait, and its token stays available.
 //!
 //! # The clock
 //!
@@ -97,8 +132,6 @@ extern crate std;
 
 mod acquire;
 #[cfg(feature = "std")]
-pub mod blocking;
-#[cfg(not(feature = "std"))]
 mod blocking;
 mod builder;
 mod bulkhead;

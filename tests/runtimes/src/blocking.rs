@@ -17,7 +17,7 @@ pub(crate) fn limits_pass_for_threads<H: Harness>() {
             let requests = [Request::new().within(LIMIT), Request::new().before(scene.after(LIMIT))];
             for request in requests {
                 let bulkhead = scene.bulkhead.clone();
-                let thread = thread::spawn(move || bulkhead.blocking().slot_with(request).map(drop));
+                let thread = thread::spawn(move || bulkhead.blocking_slot_with(request).map(drop));
                 scene.until(|_| thread.is_finished()).await;
                 let rejection = thread.join().expect("no panic").expect_err("taken");
                 assert_eq!(rejection.reason(), Reason::Expired);
@@ -40,7 +40,7 @@ pub(crate) fn threads_and_tasks_stand_in_one_line<H: Harness>() {
                 let (bulkhead, order) = (scene.bulkhead.clone(), Arc::clone(&order));
                 let log = move || order.lock().expect("no panic").push(number);
                 if number % 2 == 0 {
-                    threads.push(thread::spawn(move || bulkhead.blocking().execute(log)));
+                    threads.push(thread::spawn(move || bulkhead.blocking_execute(log)));
                 } else {
                     tasks.push(scene.spawn(async move { bulkhead.execute(async { log() }).await }));
                 }

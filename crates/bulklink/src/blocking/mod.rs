@@ -1,60 +1,253 @@
-//! The same gate for threads: calls that block until they are admitted.
-//!
-//! A thread stands in the same queue as the async callers of its bulkhead, first come, first served. There are two ways to get
-//! one of these bulkheads: every async bulkhead [lends](crate::Bulkhead::blocking) one, and a program without an async runtime
-//! makes one of its own, on the clock of the standard library:
-//!
-//! ```
-//! use bulklink::blocking::{Bulkhead, Request};
-//! use std::time::Duration;
-//!
-//! let payments = Bulkhead::builder("payments")
-//!     .parallelism(10)
-//!     .waiting_room(50)
-//!     .wait_limit(Duration::from_secs(2))
-//!     .build()?;
-//!
-//! // Runs in a slot, on this thread, which blocks until there is one.
-//! let receipt = payments.execute(|| "paid")?;
-//! # assert_eq!(receipt, "paid");
-//!
-//! // The same as a guard; without waiting; and with a limit of its own.
-//! let _slot = payments.slot()?;
-//! let _another = payments.try_slot()?;
-//! let _third = payments.slot_with(Request::new().within(Duration::from_millis(250)))?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # Time
-//!
-//! No timer and no runtime is needed: a blocked thread wakes itself when its time is up, by the clock of its bulkhead. Where that
-//! clock does not pass by itself, it [wakes the thread](crate::Clock::blocking_sleep_until), as the
-//! [fake one](crate::testing::FakeClock) does. One that stands still and does not say so, as tokio's when it is paused, is looked
-//! at again each time that what was left has passed on the machine, and no more often than once in a millisecond.
-//!
-//! # Wake-ups
-//!
-//! A blocked thread waits on a lock and a condition variable of its own, and not by [`std::thread::park`]: who unparks the thread
-//! for reasons of its own does not disturb the wait, and finds its token where it was.
-//!
-//! # In async code
-//!
-//! Do not call these from a task: they block the thread that runs it, and all other tasks that the thread has to run. Where a
-//! slot is held by one of those, the call waits for ever. Closures on a thread pool made for blocking, as that of tokio's
-//! `spawn_blocking`, are the place for it; or [`slot`](crate::Bulkhead::slot) and `await`.
+//! The calls that block their thread until they are admitted.
 
-#[cfg(feature = "std")]
-mod bulkhead;
-mod entrance;
-#[cfg(feature = "std")]
 pub(crate) mod parker;
-#[cfg(feature = "std")]
 mod thread;
-mod threads;
 
-pub use entrance::Bulkhead;
-pub use threads::Threads;
+use alloc::sync::Arc;
+use core::future::{Future, poll_fn};
+use core::ops::Deref;
+use core::pin::pin;
+use core::task::Poll;
+use core::time::Duration;
 
-/// A [`Request`](crate::Request) whose deadlines are those of the standard library.
-#[cfg(feature = "std")]
-pub type Request = crate::Request<std::time::Instant>;
+use bulklink_core::Request as CoreRequest;
+
+use self::thread::Thread;
+use crate::acquire::future::{PollHold, Waiting};
+use crate::acquire::slot::Hold;
+use crate::gate::shared::Shared;
+use crate::{Bulkhead, Clock, ExecuteError, OwnedSlot, Rejection, Request, Slot, Timer};
+
+/// Calls that block their thread, with the feature `std`. [Threads](crate#threads) says where they may
+/// be used.
+impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
+    /// Acquires a slot, and blocks the thread until one is free or the wait limit passes.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room to wait, if the wait limit passes, or if the bulkhead is closed before the
+    /// call has a slot.
+    ///
+    /// # Fairness
+    ///
+    /// First come, first served, in one queue with the tasks that wait at the same bulkhead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, StdClock};
+    /// let payments = Bulkhead::builder_on(StdClock, "payments").parallelism(1).waiting_room(1).build()?;
+    /// let slot = payments.blocking_slot()?;
+    /// // … use what the slot protects …
+    /// drop(slot);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("acquire", "acquire_blocking", "blocking_acquire"))]
+    #[inline]
+    pub fn blocking_slot(&self) -> Result<Slot<'_>, Rejection> {
+        self.blocking_slot_with(Request::new())
+    }
+
+    /// As [`blocking_slot`](Bulkhead::blocking_slot), with a cost, a limit or a deadline for this call.
+    ///
+    /// # Errors
+    ///
+    /// As [`blocking_slot`](Bulkhead::blocking_slot); also if the deadline is past, or if the cost is
+    /// zero or more than the whole capacity.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, Reason, Request, StdClock};
+    /// # use std::time::{Duration, Instant};
+    /// let payments = Bulkhead::builder_on(StdClock, "payments").capacity(2).waiting_room(1).build()?;
+    /// let deadline = Instant::now() + Duration::from_secs(1);
+    /// let both = payments.blocking_slot_with(Request::new().cost(2).before(deadline))?;
+    /// let late = payments.blocking_slot_with(Request::new().within(Duration::from_millis(1)));
+    /// assert_eq!(late.unwrap_err().reason(), Reason::Expired);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("acquire_many", "slot_within", "slot_before"))]
+    #[inline]
+    pub fn blocking_slot_with(&self, request: Request<R::Instant>) -> Result<Slot<'_>, Rejection> {
+        self.block_for_hold(&*self.handle().shared, request).map(Slot::new)
+    }
+
+    /// As [`blocking_slot`](Bulkhead::blocking_slot), for a slot that borrows nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`blocking_slot`](Bulkhead::blocking_slot).
+    #[doc(alias = "acquire_owned")]
+    #[inline]
+    pub fn blocking_slot_owned(&self) -> Result<OwnedSlot, Rejection> {
+        self.blocking_slot_owned_with(Request::new())
+    }
+
+    /// As [`blocking_slot_with`](Bulkhead::blocking_slot_with), for a slot that borrows nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`blocking_slot_with`](Bulkhead::blocking_slot_with).
+    #[doc(alias = "acquire_many_owned")]
+    #[inline]
+    pub fn blocking_slot_owned_with(&self, request: Request<R::Instant>) -> Result<OwnedSlot, Rejection> {
+        self.block_for_hold(Arc::clone(&self.handle().shared), request).map(OwnedSlot::new)
+    }
+
+    /// Runs `operation` on this thread in a slot, and blocks the thread until the call has one.
+    ///
+    /// The slot is released when the operation ends, also if it panics.
+    ///
+    /// # Errors
+    ///
+    /// As [`blocking_slot`](Bulkhead::blocking_slot). The operation has then not begun.
+    ///
+    /// # Panics
+    ///
+    /// If the operation panics.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, testing::FakeClock};
+    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).waiting_room(50).build()?;
+    /// let worker = std::thread::spawn({
+    ///     let payments = payments.clone();
+    ///     move || payments.blocking_execute(|| "paid")
+    /// });
+    /// assert_eq!(worker.join().unwrap()?, "paid");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn blocking_execute<T>(&self, operation: impl FnOnce() -> T) -> Result<T, Rejection> {
+        self.blocking_execute_with(Request::new(), operation)
+    }
+
+    /// As [`blocking_execute`](Bulkhead::blocking_execute), with a cost, a limit or a deadline for this
+    /// call.
+    ///
+    /// # Errors
+    ///
+    /// As [`blocking_slot_with`](Bulkhead::blocking_slot_with). The operation has then not begun.
+    #[doc(alias("execute_within", "execute_before"))]
+    #[inline]
+    pub fn blocking_execute_with<T>(
+        &self,
+        request: Request<R::Instant>,
+        operation: impl FnOnce() -> T,
+    ) -> Result<T, Rejection> {
+        let _slot = self.blocking_slot_with(request)?;
+        Ok(operation())
+    }
+
+    /// Runs `operation` on this thread if a slot is free now and no call waits for it.
+    ///
+    /// The call never waits for a slot. The thread is blocked only while the operation runs.
+    ///
+    /// # Errors
+    ///
+    /// If no slot is free, or if the bulkhead is closed. The operation has then not begun.
+    #[doc(alias = "execute_now")]
+    #[inline]
+    pub fn blocking_try_execute<T>(&self, operation: impl FnOnce() -> T) -> Result<T, Rejection> {
+        let _slot = self.try_slot()?;
+        Ok(operation())
+    }
+
+    /// As [`blocking_execute`](Bulkhead::blocking_execute), for an operation that can fail: a rejection
+    /// and the operation's own error come as one error type.
+    ///
+    /// # Errors
+    ///
+    /// [`ExecuteError::Rejected`] as [`blocking_execute`](Bulkhead::blocking_execute), and
+    /// [`ExecuteError::Operation`] with the operation's own error.
+    pub fn blocking_execute_fallible<T, E>(
+        &self,
+        operation: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, ExecuteError<E>> {
+        self.blocking_execute_fallible_with(Request::new(), operation)
+    }
+
+    /// As [`blocking_execute_fallible`](Bulkhead::blocking_execute_fallible), with a cost, a limit or a
+    /// deadline for this call.
+    ///
+    /// # Errors
+    ///
+    /// As [`blocking_execute_fallible`](Bulkhead::blocking_execute_fallible); also as
+    /// [`blocking_slot_with`](Bulkhead::blocking_slot_with).
+    pub fn blocking_execute_fallible_with<T, E>(
+        &self,
+        request: Request<R::Instant>,
+        operation: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, ExecuteError<E>> {
+        self.blocking_execute_with(request, operation)?.map_err(ExecuteError::Operation)
+    }
+
+    /// Blocks until the bulkhead is closed and the last operation has ended. Does not close it.
+    ///
+    /// A future that has been granted a slot, and is neither polled nor dropped, holds that slot. While
+    /// such a future is kept, this call does not return.
+    #[doc(alias = "wait_closed")]
+    pub fn blocking_closed(&self) {
+        Thread::on(self.runtime().clone()).block_on(self.closed());
+    }
+
+    /// As [`blocking_closed`](Bulkhead::blocking_closed), but for at most `limit`. Returns whether the
+    /// bulkhead is closed and the last operation has ended.
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, StdClock};
+    /// # use std::time::Duration;
+    /// let payments = Bulkhead::builder_on(StdClock, "payments").parallelism(1).build()?;
+    /// let running = payments.try_slot()?;
+    /// payments.close();
+    /// assert!(!payments.blocking_closed_within(Duration::from_millis(5)));
+    /// drop(running);
+    /// assert!(payments.blocking_closed_within(Duration::from_millis(5)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn blocking_closed_within(&self, limit: Duration) -> bool {
+        let thread = Thread::on(self.runtime().clone());
+        let deadline = self.runtime().now().saturating_add(limit);
+        let (mut closed, mut sleep) = (pin!(self.closed()), pin!(thread.sleep_until(deadline)));
+        thread.block_on(poll_fn(|context| {
+            if closed.as_mut().poll(context).is_ready() {
+                return Poll::Ready(true);
+            }
+            let is_late = self.runtime().now() >= deadline || sleep.as_mut().poll(context).is_ready();
+            if is_late { Poll::Ready(false) } else { Poll::Pending }
+        }))
+    }
+
+    /// Closes the bulkhead immediately, and blocks until the last operation has ended, as
+    /// [`blocking_closed`](Bulkhead::blocking_closed) does. A future that has been granted a slot must
+    /// be polled or dropped for that.
+    pub fn blocking_close_and_wait(&self) {
+        self.close();
+        self.blocking_closed();
+    }
+
+    #[inline]
+    fn block_for_hold<S>(&self, shared: S, request: Request<R::Instant>) -> Result<Hold<S>, Rejection>
+    where
+        S: Deref<Target = Shared>,
+    {
+        let request = request.on(self.runtime());
+        let granted = if request.is_simple() { shared.acquire() } else { None };
+        match granted {
+            Some(grant) => Ok(Hold::new(shared, grant)),
+            None => self.block_in_queue(shared, request),
+        }
+    }
+
+    #[cold]
+    fn block_in_queue<S>(&self, shared: S, request: CoreRequest) -> Result<Hold<S>, Rejection>
+    where
+        S: Deref<Target = Shared>,
+    {
+        let thread = Thread::on(self.runtime().clone());
+        let mut waiting = Waiting::new(shared, thread.clone(), request);
+        thread.block_on(poll_fn(|context| waiting.poll_hold(context)))
+    }
+}

@@ -86,18 +86,17 @@ impl<T> JoinHandle<T> {
         self.job.is_finished()
     }
 
-    /// Blocks the thread until the operation has ended. Not for [async
-    /// code](crate::blocking#in-async-code): on the thread that runs the operation's runtime, where no
-    /// other thread runs it, this never returns, also after [`cancel`](JoinHandle::cancel). Await the
-    /// handle there.
+    /// Blocks the thread until the operation has ended.
+    ///
+    /// Do not call this from a [task](crate#threads): on the only thread that runs the operation's
+    /// runtime it never returns, also after [`cancel`](JoinHandle::cancel). Await the handle there.
     ///
     /// # Errors
     ///
     /// As awaiting it.
     #[cfg(feature = "std")]
     pub fn join(self) -> Result<T, JoinError> {
-        use crate::blocking::{Threads, parker::Parker};
-        Parker::new().block_on(&Threads, self)
+        crate::blocking::parker::Parker::new().block_on(&crate::StdClock, self)
     }
 }
 

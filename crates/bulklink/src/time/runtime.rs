@@ -42,7 +42,7 @@ pub trait Clock {
         poll(context)
     }
 
-    /// A timer for a thread that is [blocked](crate::blocking) until `deadline`, on a clock that does not pass by itself. `None`
+    /// A timer for a thread that is [blocked](crate#threads) until `deadline`, on a clock that does not pass by itself. `None`
     /// unless overridden: where the clock passes as the machine's does, the thread wakes itself.
     #[cfg(feature = "std")]
     fn blocking_sleep_until(&self, deadline: Instant) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {

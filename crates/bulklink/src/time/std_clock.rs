@@ -16,9 +16,12 @@ fn anchor() -> Std {
     *ANCHOR.get_or_init(Std::now)
 }
 
-/// The clock of the standard library, for adapters of runtimes that have none of their own.
+/// The clock of the standard library: for bulkheads that only [threads](crate#threads) use, and for
+/// adapters of runtimes without a clock of their own.
 ///
-/// It has no timers, so it is no [`Runtime`](crate::Runtime): an adapter hands its own [`Clock`] on to this one, and brings those.
+/// It has no timers, so it is no [`Runtime`](crate::Runtime): a task cannot await a slot of a bulkhead on
+/// it. If threads and tasks share a bulkhead, build it on the tasks' runtime. An adapter forwards its own
+/// [`Clock`] to this one, and adds the timers.
 ///
 /// ```
 /// use bulklink::{Clock, StdClock};

@@ -8,9 +8,8 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant as Std};
 
-use bulklink::blocking::{Bulkhead as Blocking, Request as StdRequest, Threads};
 use bulklink::testing::FakeClock;
-use bulklink::{Bulkhead, Clock, ExecuteError, Instant, OwnedSlot, Reason, Rejection, Request, Totals};
+use bulklink::{Bulkhead, Clock, ExecuteError, Instant, OwnedSlot, Reason, Rejection, Request, StdClock, Totals};
 
 use crate::{TestBulkhead, bulkhead, call, executor, ms, slot};
 
@@ -21,7 +20,7 @@ fn blocked(bulkhead: &TestBulkhead, request: Request<Instant>) -> Blocked {
     let queued = bulkhead.status().totals.queued;
     let thread = thread::spawn({
         let bulkhead = bulkhead.clone();
-        move || bulkhead.blocking().slot_owned_with(request)
+        move || bulkhead.blocking_slot_owned_with(request)
     });
     until(|| bulkhead.status().totals.queued > queued);
     thread
@@ -47,11 +46,11 @@ fn all_four_ways() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 2, 9);
     let now = executor.clock().now();
-    let running = bulkhead.blocking().slot().expect("free");
-    let second = bulkhead.blocking().try_slot().expect("free");
-    let saturated = bulkhead.blocking().slot_with(Request::new().now()).expect_err("full");
-    assert_eq!((saturated.reason(), bulkhead.blocking().try_slot().is_err()), (Reason::Saturated, true));
-    let past = bulkhead.blocking().slot_with(Request::new().before(now)).expect_err("past");
+    let running = bulkhead.blocking_slot().expect("free");
+    let second = bulkhead.try_slot().expect("free");
+    let saturated = bulkhead.blocking_slot_with(Request::new().now()).expect_err("full");
+    assert_eq!((saturated.reason(), bulkhead.try_slot().is_err()), (Reason::Saturated, true));
+    let past = bulkhead.blocking_slot_with(Request::new().before(now)).expect_err("past");
     assert_eq!((past.reason(), past.limit()), (Reason::Expired, Some(Duration::ZERO)));
 
     let within = blocked(&bulkhead, Request::new().within(ms(10)));
@@ -71,7 +70,7 @@ fn all_four_ways() {
 fn threads_and_tasks_stand_in_one_line() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 9);
-    let mut running = bulkhead.blocking().try_slot_owned().expect("free");
+    let mut running = bulkhead.try_slot_owned().expect("free");
     for _ in 0..2 {
         let first = blocked(&bulkhead, Request::new());
         let second = call(&mut executor, &bulkhead);
@@ -79,7 +78,7 @@ fn threads_and_tasks_stand_in_one_line() {
         drop(running);
         let turn = answer(first).expect("its turn");
         executor.run_until_idle();
-        assert!(!second.is_finished() && !third.is_finished() && bulkhead.blocking().try_slot().is_err());
+        assert!(!second.is_finished() && !third.is_finished() && bulkhead.try_slot().is_err());
         drop(turn);
         executor.run_until_idle();
         let turn = slot(&second);
@@ -92,14 +91,14 @@ fn threads_and_tasks_stand_in_one_line() {
 #[test]
 fn the_limit_of_the_bulkhead_holds_on_the_clock_of_the_machine() {
     let limit = ms(20);
-    let builder = Blocking::builder("test").parallelism(1).waiting_room(1).wait_limit(limit);
+    let builder = Bulkhead::builder_on(StdClock, "test").parallelism(1).waiting_room(1).wait_limit(limit);
     let bulkhead = builder.build().expect("valid");
-    let _running = bulkhead.slot().expect("free");
+    let _running = bulkhead.blocking_slot().expect("free");
     let begun = Std::now();
-    let rejection = bulkhead.slot().expect_err("it is taken");
+    let rejection = bulkhead.blocking_slot().expect_err("it is taken");
     assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(limit)));
     assert!(rejection.waited() >= limit && begun.elapsed() >= limit);
-    let deadline = bulkhead.slot_with(StdRequest::new().before(Std::now() + ms(5))).expect_err("it is taken");
+    let deadline = bulkhead.blocking_slot_with(Request::new().before(Std::now() + ms(5))).expect_err("it is taken");
     assert_eq!((deadline.reason(), bulkhead.status().totals.expired), (Reason::Expired, 2));
 }
 
@@ -112,10 +111,10 @@ fn closing_wakes_whoever_is_blocked() {
     for thread in threads {
         assert_eq!(answer(thread).err(), Some(Reason::Closed));
     }
-    assert_eq!(bulkhead.blocking().slot().expect_err("closed").reason(), Reason::Closed);
+    assert_eq!(bulkhead.blocking_slot().expect_err("closed").reason(), Reason::Closed);
     let end = thread::spawn({
         let bulkhead = bulkhead.clone();
-        move || bulkhead.blocking().close_and_wait()
+        move || bulkhead.blocking_close_and_wait()
     });
     drop(running);
     end.join().expect("no panic");
@@ -130,7 +129,7 @@ fn a_wait_for_the_end_can_have_an_end() {
     bulkhead.close();
     let wait = |limit| {
         let bulkhead = bulkhead.clone();
-        thread::spawn(move || bulkhead.blocking().closed_within(limit))
+        thread::spawn(move || bulkhead.blocking_closed_within(limit))
     };
     let (short, long) = (wait(ms(10)), wait(ms(1000)));
     until(|| executor.clock().next_timer() == Some(executor.clock().now() + ms(10)));
@@ -138,7 +137,7 @@ fn a_wait_for_the_end_can_have_an_end() {
     assert!(!short.join().expect("no panic"));
     drop(running);
     assert!(long.join().expect("no panic"));
-    assert!(bulkhead.blocking().closed_within(Duration::ZERO));
+    assert!(bulkhead.blocking_closed_within(Duration::ZERO));
 }
 
 #[test]
@@ -176,7 +175,7 @@ fn what_others_unpark_is_theirs() {
                 if unparked_before {
                     thread::current().unpark();
                 }
-                let slot = bulkhead.blocking().slot_owned();
+                let slot = bulkhead.blocking_slot_owned();
                 // The token is still there, once.
                 thread::park();
                 ready.send(()).expect("the test waits");
@@ -229,7 +228,7 @@ fn on_a_clock_that_stands_still_it_neither_spins_nor_sleeps_for_ever() {
     let _running = bulkhead.try_slot().expect("free");
     let thread = thread::spawn({
         let bulkhead = bulkhead.clone();
-        move || bulkhead.blocking().slot_owned_with(Request::new().within(Duration::from_nanos(1)))
+        move || bulkhead.blocking_slot_owned_with(Request::new().within(Duration::from_nanos(1)))
     });
     let (begun, looks) = (Std::now(), clock.1.load(SeqCst));
     until(|| begun.elapsed() > ms(20));
@@ -242,13 +241,14 @@ fn on_a_clock_that_stands_still_it_neither_spins_nor_sleeps_for_ever() {
 
 #[test]
 fn an_operation_that_panics_gives_its_slot_back() {
-    let bulkhead = Blocking::builder("test").parallelism(1).build().expect("valid");
-    let unwound = catch_unwind(AssertUnwindSafe(|| bulkhead.execute(|| panic!("on purpose")).map(|never: ()| never)));
+    let bulkhead = Bulkhead::builder_on(StdClock, "test").parallelism(1).build().expect("valid");
+    let unwound =
+        catch_unwind(AssertUnwindSafe(|| bulkhead.blocking_execute(|| panic!("on purpose")).map(|never: ()| never)));
     assert!(unwound.is_err());
     let status = bulkhead.status();
     assert_eq!((status.in_flight, status.totals.finished), (0, 1));
-    assert_eq!(bulkhead.execute_fallible(|| Err::<(), _>("its own")), Err(ExecuteError::Operation("its own")));
-    assert_eq!(bulkhead.try_execute(|| bulkhead.try_execute(|| ()).is_err()), Ok(true));
+    assert_eq!(bulkhead.blocking_execute_fallible(|| Err::<(), _>("its own")), Err(ExecuteError::Operation("its own")));
+    assert_eq!(bulkhead.blocking_try_execute(|| bulkhead.blocking_try_execute(|| ()).is_err()), Ok(true));
 }
 
 /// Threads and tasks together, some of which have no time to wait, and everything adds up.
@@ -256,7 +256,7 @@ fn an_operation_that_panics_gives_its_slot_back() {
 fn thousands_of_operations_from_many_threads() {
     const THREADS: usize = 8;
     const ROUNDS: usize = 1000;
-    let bulkhead = Blocking::<Threads>::builder("busy").parallelism(3).waiting_room(THREADS).build().expect("valid");
+    let bulkhead = Bulkhead::<StdClock>::builder("busy").parallelism(3).waiting_room(THREADS).build().expect("valid");
     let running = AtomicUsize::new(0);
     let (ran, late): (Vec<_>, Vec<_>) = thread::scope(|scope| {
         let threads = [(); THREADS].map(|()| {
@@ -274,13 +274,13 @@ fn thousands_of_operations_from_many_threads() {
     assert!(status.peak_in_flight <= 3 && ran > late);
 }
 
-fn one_operation(bulkhead: &Blocking, running: &AtomicUsize, round: usize) -> bool {
+fn one_operation(bulkhead: &Bulkhead<StdClock>, running: &AtomicUsize, round: usize) -> bool {
     let request = match round % 4 {
-        0 => StdRequest::new().now(),
-        1 => StdRequest::new().within(Duration::from_micros(50)),
-        _ => StdRequest::new(),
+        0 => Request::new().now(),
+        1 => Request::new().within(Duration::from_micros(50)),
+        _ => Request::new(),
     };
-    let ran = bulkhead.execute_with(request, || {
+    let ran = bulkhead.blocking_execute_with(request, || {
         assert!(running.fetch_add(1, SeqCst) < 3, "over the limit");
         if round % 8 == 0 {
             thread::yield_now();
@@ -291,13 +291,12 @@ fn one_operation(bulkhead: &Blocking, running: &AtomicUsize, round: usize) -> bo
 }
 
 #[test]
-fn a_bulkhead_lent_to_threads_is_the_same_one() {
-    let clock = FakeClock::new();
-    let lender = Bulkhead::builder_on(clock, "test").parallelism(1).build().expect("valid");
-    let lent = lender.blocking().clone();
-    let running = lent.slot().expect("free");
-    assert!(lender.try_slot().is_err() && lent.label() == "test");
+fn a_blocking_call_takes_a_slot_of_the_bulkhead_that_tasks_use() {
+    let bulkhead = Bulkhead::builder_on(FakeClock::new(), "test").parallelism(1).build().expect("valid");
+    let clone = bulkhead.clone();
+    let running = clone.blocking_slot().expect("free");
+    assert!(bulkhead.try_slot().is_err() && clone.label() == "test");
     drop(running);
-    assert_eq!(lent.handle().status().totals.finished, 1);
-    assert_eq!(format!("{lent:?}"), format!("{lender:?}"));
+    assert_eq!(clone.handle().status().totals.finished, 1);
+    assert_eq!(format!("{clone:?}"), format!("{bulkhead:?}"));
 }

@@ -93,14 +93,14 @@ fn a_future_that_was_granted_a_slot_holds_up_the_end_until_it_is_polled_or_dropp
         let mut closing = pin!(bulkhead.close_and_wait());
         assert_eq!(bulkhead.status().in_flight, 1, "it was granted the slot");
         assert!(closing.as_mut().poll(&mut context).is_pending());
-        assert!(!bulkhead.blocking().closed_within(ms(0)));
+        assert!(!bulkhead.blocking_closed_within(ms(0)));
         if dropped {
             drop(granted);
         } else {
             drop(Pin::new(&mut granted).poll(&mut context));
         }
         assert!(closing.as_mut().poll(&mut context).is_ready());
-        assert!(bulkhead.blocking().closed_within(ms(0)));
+        assert!(bulkhead.blocking_closed_within(ms(0)));
     }
 }
 

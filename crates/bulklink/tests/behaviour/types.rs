@@ -6,13 +6,13 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use bulklink::testing::FakeClock;
 use bulklink::{
     Bulkhead, CapacityReport, Closed, CollectiveError, Event, EventReceiver, Handle, OwnedSlot, OwnedSlotFuture,
-    RegisterError, Registry, Rejection, Slot, SlotFuture, Status, TryRecvError,
+    RegisterError, Registry, Rejection, Slot, SlotFuture, Status, StdClock, TryRecvError,
 };
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 assert_impl_all!(Bulkhead<FakeClock>: Clone, Send, Sync, Unpin);
-assert_impl_all!(bulklink::blocking::Bulkhead: Clone, Send, Sync, Unpin);
-assert_not_impl_any!(bulklink::blocking::Threads: bulklink::Runtime);
+assert_impl_all!(Bulkhead<StdClock>: Clone, Send, Sync, Unpin);
+assert_not_impl_any!(StdClock: bulklink::Runtime);
 assert_impl_all!(bulklink::JoinHandle<Cell<u8>>: Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
 assert_impl_all!(bulklink::CancelOnDrop<Cell<u8>>: Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
 assert_impl_all!(bulklink::JoinError: std::error::Error, Send, Sync);

@@ -12,7 +12,7 @@ fn a_slot_is_given_back_while_a_thread_falls_asleep() {
         let running = bulkhead.try_slot_owned().unwrap();
         let blocked = thread::spawn({
             let bulkhead = bulkhead.clone();
-            move || drop(bulkhead.blocking().slot().expect("there is room to wait"))
+            move || drop(bulkhead.blocking_slot().expect("there is room to wait"))
         });
         drop(running);
         blocked.join().unwrap();
@@ -27,7 +27,7 @@ fn closing_meets_a_thread_that_falls_asleep() {
         let running = bulkhead.try_slot_owned().unwrap();
         let blocked = thread::spawn({
             let bulkhead = bulkhead.clone();
-            move || bulkhead.blocking().slot_owned().expect_err("nobody gives it back").reason()
+            move || bulkhead.blocking_slot_owned().expect_err("nobody gives it back").reason()
         });
         bulkhead.close();
         assert_eq!(blocked.join().unwrap(), Reason::Closed);
@@ -45,7 +45,7 @@ fn a_task_in_front_of_it_gives_up() {
         let task = Call::with(bulkhead, Request::new()).queued();
         let blocked = thread::spawn({
             let bulkhead = bulkhead.clone();
-            move || drop(bulkhead.blocking().slot().expect("there is room to wait"))
+            move || drop(bulkhead.blocking_slot().expect("there is room to wait"))
         });
         drop(running);
         drop(task);
