@@ -1,4 +1,5 @@
-//! The gateway: an HTTP server that forwards each route to its upstream (`protect.rs`), and says in HTTP why it did not.
+//! The gateway: an HTTP server that forwards each route to its upstream (`protect.rs`), and maps each
+//! rejection to an HTTP status.
 
 use std::{error::Error, sync::Arc};
 
@@ -28,7 +29,7 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// A new one for every phase: new pool, new bulkheads, no connections left over.
+    /// Starts a gateway. Each phase has its own: new pool, new bulkheads, no connections left over.
     pub(crate) async fn start(
         phase: Phase,
         upstreams: &PerRoute<Server>,
@@ -51,7 +52,7 @@ impl Gateway {
         self.outbound.in_use()
     }
 
-    /// Outbound lines, slots, and places in waiting rooms.
+    /// Counts outbound lines and slots in use, and places in waiting rooms.
     pub(crate) fn held(&self) -> usize {
         let statuses = self.bulkheads.iter().map(|bulkhead| bulkhead.status());
         self.in_use() + statuses.map(|status| status.in_flight + status.waiting).sum::<usize>()
@@ -62,7 +63,7 @@ async fn forward(State(forwarding): State<Arc<Forwarding>>) -> Result<Response, 
     forwarding.forward().await
 }
 
-/// Why a request was not forwarded, or not answered.
+/// The reason why a request was not forwarded or not answered.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     Bulkhead(Rejection),

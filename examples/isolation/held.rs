@@ -1,4 +1,4 @@
-//! A response body that keeps something until its last byte has been handed on, or until it is dropped.
+//! A response body that keeps a value until its last byte has been passed on, or until it is dropped.
 
 use std::{
     pin::Pin,
@@ -17,7 +17,7 @@ pub(crate) struct Held<T> {
 }
 
 impl<T: Send + Unpin + 'static> Held<T> {
-    /// `body`, holding on to `kept`; past `deadline` it breaks off.
+    /// Returns `body`, which holds `kept` until it ends and fails at `deadline`.
     pub(crate) fn until_sent(body: Body, deadline: Instant, kept: T) -> Body {
         Body::new(Self { body, deadline: Box::pin(sleep_until(deadline)), _kept: kept })
     }

@@ -1,4 +1,4 @@
-//! What both sides of HTTP need here: a server on a free loopback port, and a client.
+//! An HTTP server on a free loopback port, and an HTTP client.
 
 use std::{io, net::SocketAddr};
 
@@ -33,7 +33,7 @@ impl Server {
     pub(crate) async fn start(router: Router) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
-        let serving = axum::serve(listener.tap_io(send_at_once), router);
+        let serving = axum::serve(listener.tap_io(disable_nagle), router);
         let accepting = tokio::spawn(serving.into_future());
         Ok(Self { address, accepting })
     }
@@ -45,7 +45,7 @@ impl Drop for Server {
     }
 }
 
-/// Small writes held back for an acknowledgement would show up as latency that nobody caused.
-fn send_at_once(connection: &mut TcpStream) {
+/// Without this, small writes wait for an acknowledgement and show up as latency of the gateway.
+fn disable_nagle(connection: &mut TcpStream) {
     let _ = connection.set_nodelay(true);
 }

@@ -1,5 +1,6 @@
-//! The clients. Open loop: requests are due at a constant rate whatever became of the earlier ones, and time counts from
-//! the instant a request was due, so neither a slow gateway nor a late generator can hide what a user would have felt.
+//! The clients: an open loop. Requests are due at a constant rate, whatever the earlier ones did, and
+//! latency counts from the instant a request was due. So neither a slow gateway nor a late generator
+//! hides the latency that a user would see.
 
 use std::time::Duration;
 
@@ -37,9 +38,9 @@ impl Load {
     }
 
     async fn request(self, due: Instant, samples: UnboundedSender<Sample>) {
-        // Giving up drops the call, which hangs up.
+        // The timeout drops the call, which closes the connection.
         let outcome = timeout_at(due + self.timeout, self.call()).await.unwrap_or(Outcome::TimedOut);
-        // A phase that failed no longer listens.
+        // The receiver is gone if the phase has failed.
         let _ = samples.send(Sample { route: self.route, outcome, latency: due.elapsed() });
     }
 

@@ -1,13 +1,14 @@
-//! One upstream stalls; does its neighbour notice? Two HTTP upstreams, a gateway in front of them whose outbound pool
-//! both routes share, and open-loop load, all of it real and on loopback:
+//! Measures whether a stalled upstream disturbs its neighbour. A gateway forwards two routes to two
+//! HTTP upstreams through one shared pool of outbound calls, under open-loop load on loopback:
 //!
 //! ```text
 //! cargo run --release --example isolation
+//! cargo run --release --example isolation -- --plot isolation.svg
 //! ```
 //!
-//! Three phases: unloaded; overloaded without bulkheads; the same again with them. `protect.rs` is the part to copy into
-//! a gateway of your own. The run fails unless the bulkheads kept the healthy route healthy (`verdict.rs`).
-//! This file holds the order of the run.
+//! There are three phases: unloaded, overloaded without bulkheads, and the same load with bulkheads.
+//! `protect.rs` is the part to copy into a gateway of your own. The run fails unless the bulkheads
+//! kept the healthy route healthy (`verdict.rs`). This file holds the order of the run.
 
 mod gateway;
 mod held;
@@ -16,6 +17,7 @@ mod load;
 mod options;
 mod outbound;
 mod phase;
+mod plot;
 mod protect;
 mod report;
 mod scenario;
@@ -50,6 +52,10 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     };
     println!("{}", summary::table(&results));
     println!("{}", summary::sentence(&results));
-    verdict::check(&results.unloaded.healthy, &results.protected.healthy)?;
+    if let Some(path) = &options.plot {
+        plot::draw(&results, options, path)?;
+        println!("The plot is in {}.", path.display());
+    }
+    verdict::check(&results.unloaded.total.healthy, &results.protected.total.healthy)?;
     Ok(())
 }

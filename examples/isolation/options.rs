@@ -1,16 +1,16 @@
-//! The command line: every rate, duration and limit, and which combinations of them make no sense.
+//! The command line: every rate, duration and limit, and the combinations that are refused.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use clap::{CommandFactory, Parser, builder::RangedU64ValueParser, error::ErrorKind};
 
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// One upstream stalls; does its neighbour notice?
+/// Measures whether a stalled upstream disturbs its neighbour.
 ///
-/// Two HTTP upstreams, a gateway whose outbound pool both routes share, and open-loop load, on loopback. Times are
-/// written like 2s or 500ms. Exits with 1 unless bulkheads keep the healthy route at 99 % success and its p99 within
-/// 3 times the unloaded one or 50 ms, whichever is larger.
+/// Two HTTP upstreams, a gateway whose outbound pool both routes share, and open-loop load, on
+/// loopback. Times are written like 2s or 500ms. Exits with 1 unless bulkheads keep the healthy route
+/// at 99 % success and its p99 within 3 times the unloaded one or 50 ms, whichever is larger.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "isolation")]
 pub(crate) struct Options {
@@ -44,7 +44,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = patience)]
     pub(crate) upstream_timeout: Duration,
 
-    /// Calls the gateway can have outbound at once, shared by both routes
+    /// Calls the gateway can have outbound simultaneously, shared by both routes
     #[arg(long, value_name = "COUNT", default_value = "32", value_parser = limit(1))]
     pub(crate) pool: usize,
     /// How long a request waits for the shared pool before the gateway answers 504
@@ -63,10 +63,14 @@ pub(crate) struct Options {
     /// How long a request may wait for its bulkhead
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = patience)]
     pub(crate) wait_limit: Duration,
+
+    /// Where to write a plot of the healthy route, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
 }
 
 impl Options {
-    /// Leaves the process, with a message that names option and value, if the command line makes no sense.
+    /// Exits with a message that names the option and its value if the command line is invalid.
     pub(crate) fn from_command_line() -> Self {
         let options = Self::parse();
         if let Err(why) = options.check() {

@@ -1,4 +1,4 @@
-//! What the gateway's routes share, and what a gateway runs out of: a pool of outbound lines of a fixed size.
+//! The resource that the gateway's routes share and exhaust: a fixed pool of outbound lines.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
     options::Options,
 };
 
-/// The right to have one call outbound; back in the pool when it is dropped.
+/// Permission for one outbound call; dropping it returns it to the pool.
 pub(crate) type Line = OwnedSemaphorePermit;
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Outbound {
         }
     }
 
-    /// Waits for a line, first come first served, whichever route it is for.
+    /// Waits for a line in FIFO order, whichever route it is for.
     pub(crate) async fn line(&self) -> Result<Line, Refusal> {
         let line = timeout(self.wait, Arc::clone(&self.lines).acquire_owned()).await;
         line.ok().and_then(Result::ok).ok_or(Refusal::NoLine)
@@ -48,7 +48,7 @@ impl Outbound {
         Instant::now() + self.call_timeout
     }
 
-    /// Returns as soon as the head of the answer is there; the body streams.
+    /// Returns as soon as the head of the response has arrived; the body streams.
     pub(crate) async fn get(&self, uri: &Uri, deadline: Instant) -> Result<Response, Refusal> {
         let head = timeout_at(deadline, self.client.get(uri.clone())).await;
         Ok(head.map_err(|_| Refusal::UpstreamSilent)??.map(Body::new))

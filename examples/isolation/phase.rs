@@ -1,4 +1,5 @@
-//! One phase: a world of its own, load on it, a line a second about it, and proof that it ended with nothing still held.
+//! One phase: new servers, load on them, one printed row per second, and a check that nothing is
+//! still held at the end.
 
 use std::{error::Error, io, time::Duration};
 
@@ -14,21 +15,21 @@ use crate::{
     options::Options,
     report,
     scenario::{PerRoute, Phase, Route},
-    tally::{Sample, Tally},
+    tally::{Record, Sample, Second, Tally},
     upstream,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
 
-pub(crate) async fn run(phase: Phase, options: &Options) -> Result<PerRoute<Tally>, Box<dyn Error>> {
+pub(crate) async fn run(phase: Phase, options: &Options) -> Result<Record, Box<dyn Error>> {
     println!("{}", report::heading(phase, options));
     let start = Instant::now();
     let upstreams = upstreams(phase, start, options).await?;
     let gateway = Gateway::start(phase, &upstreams, options).await?;
     let samples = start_load(phase, start, &gateway, options)?;
-    let tallies = watch(phase, start, samples, &gateway, options).await;
+    let record = watch(phase, start, samples, &gateway, options).await;
     drained(&gateway).await?;
-    Ok(tallies)
+    Ok(record)
 }
 
 async fn upstreams(phase: Phase, start: Instant, options: &Options) -> io::Result<PerRoute<Server>> {
@@ -61,27 +62,31 @@ fn start_load(
     Ok(samples)
 }
 
-/// Collects until the last client has its outcome, which ends the channel.
+/// Collects samples until the last client has its outcome, which ends the channel.
 async fn watch(
     phase: Phase,
     start: Instant,
     mut samples: UnboundedReceiver<Sample>,
     gateway: &Gateway,
     options: &Options,
-) -> PerRoute<Tally> {
-    let mut total = PerRoute::<Tally>::default();
+) -> Record {
+    let mut record = Record::default();
     for t in 1.. {
         let (tally, is_last) = collect(&mut samples, start + SECOND * t).await;
-        println!("{}", report::second(phase, t, &tally, gateway.in_use(), options));
-        total.absorb(tally);
+        println!("{}", report::second(t, &tally, gateway.in_use(), options));
+        // After the load has ended only the slowest requests are left, which say nothing about a second.
+        if SECOND * t <= phase.length(options) {
+            record.healthy.push(Second::of(t, &tally.healthy));
+        }
+        record.total.absorb(tally);
         if is_last {
             break;
         }
     }
-    total
+    record
 }
 
-/// What arrives until then, and whether that was all.
+/// Collects what arrives before `until`, and whether the channel has ended.
 async fn collect(samples: &mut UnboundedReceiver<Sample>, until: Instant) -> (PerRoute<Tally>, bool) {
     let mut tally = PerRoute::<Tally>::default();
     loop {
@@ -93,7 +98,8 @@ async fn collect(samples: &mut UnboundedReceiver<Sample>, until: Instant) -> (Pe
     }
 }
 
-/// The gateway sees a client hang up a moment after it did; whatever is still held after that has leaked.
+/// Waits until the gateway holds nothing. It notices a disconnected client with some delay; what it
+/// still holds after a second has leaked.
 async fn drained(gateway: &Gateway) -> Result<(), String> {
     let patience = Instant::now() + SECOND;
     while gateway.held() > 0 {

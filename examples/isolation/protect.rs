@@ -1,6 +1,6 @@
-//! How the gateway protects its routes from each other: the part to copy. One bulkhead for each route, together no
-//! larger than what the routes share; a slot is taken before anything shared is touched, and given back only with the
-//! last byte of the answer.
+//! Protects the gateway's routes from each other: the part to copy. Each route has a bulkhead, and all
+//! bulkheads together are no larger than what the routes share. A request acquires a slot before it
+//! uses anything shared, and releases it with the last byte of the response.
 
 use std::sync::Arc;
 
@@ -25,18 +25,19 @@ pub(crate) fn bulkhead(route: Route, options: &Options) -> Result<Bulkhead, Inva
 }
 
 impl Forwarding {
-    /// Dropped half-way, because the client has gone, it leaves every queue and gives back all it held.
+    /// Forwards a request. If the client disconnects, dropping this future leaves every queue and
+    /// releases everything the request held.
     pub(crate) async fn forward(&self) -> Result<Response, Refusal> {
         let slot = self.slot().await?;
         let line = self.outbound.line().await?;
         let deadline = self.outbound.deadline();
         let answer = self.outbound.get(&self.upstream, deadline).await?;
-        // Only the head has arrived. The body takes both along and gives back the line first, so that whoever gets the
-        // slot finds a line.
+        // Only the head has arrived, so the body keeps both until it ends. It releases the line first, so
+        // that the next holder of the slot finds a free line.
         Ok(answer.map(|body| Held::until_sent(body, deadline, (line, slot))))
     }
 
-    /// Without bulkheads, and only then, everybody is let in: the one difference between the phases.
+    /// Acquires a slot, or nothing without bulkheads: the only difference between the phases.
     async fn slot(&self) -> Result<Option<OwnedSlot>, Rejection> {
         match &self.bulkhead {
             Some(bulkhead) => bulkhead.slot_owned().await.map(Some),

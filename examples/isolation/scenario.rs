@@ -1,4 +1,4 @@
-//! The words of the experiment: its two routes, its three phases, and how much of what happens when.
+//! The two routes and the three phases of the experiment, with their rates and durations.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ impl Phase {
         }
     }
 
-    /// When the stalling upstream goes silent, from the start of the phase.
+    /// Returns when the stalling upstream goes silent, counted from the start of the phase.
     pub(crate) const fn stall(self, options: &Options) -> Option<Duration> {
         match self {
             Self::Unloaded => None,
@@ -82,7 +82,7 @@ impl Phase {
     }
 }
 
-/// One of something for each route.
+/// One value for each route.
 #[derive(Debug, Default)]
 pub(crate) struct PerRoute<T> {
     pub(crate) healthy: T,

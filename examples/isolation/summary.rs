@@ -1,33 +1,33 @@
-//! What the run prints at its end: the table, and in a sentence what its numbers say.
+//! The end of the output: a table, and what its numbers say in sentences. All of it fits into 79 columns.
 
 use std::{fmt::Write, time::Duration};
 
 use crate::{
     scenario::{PerRoute, Phase, Route},
-    tally::Tally,
+    tally::{Record, Tally},
 };
 
 #[derive(Debug)]
 pub(crate) struct Results {
-    pub(crate) unloaded: PerRoute<Tally>,
-    pub(crate) bare: PerRoute<Tally>,
-    pub(crate) protected: PerRoute<Tally>,
+    pub(crate) unloaded: Record,
+    pub(crate) bare: Record,
+    pub(crate) protected: Record,
 }
 
 impl Results {
     const fn of(&self, phase: Phase) -> &PerRoute<Tally> {
         match phase {
-            Phase::Unloaded => &self.unloaded,
-            Phase::Bare => &self.bare,
-            Phase::Protected => &self.protected,
+            Phase::Unloaded => &self.unloaded.total,
+            Phase::Bare => &self.bare.total,
+            Phase::Protected => &self.protected.total,
         }
     }
 }
 
 pub(crate) fn table(results: &Results) -> String {
     let mut table = format!(
-        "\n{:<9} {:<25} {:>8} {:>9} {:>16} {:>9} {:>7} {:>10} {:>10}\n",
-        "route", "phase", "requests", "success", "rejected at once", "timed out", "errors", "p50", "p99"
+        "\n{:<8} {:<12} {:>8} {:>7} {:>8} {:>7} {:>6} {:>7} {:>8}\n",
+        "route", "phase", "requests", "ok", "rej", "late", "errors", "p50/ms", "p99/ms"
     );
     let mut failures = Vec::new();
     for route in Route::ALL {
@@ -46,9 +46,9 @@ pub(crate) fn table(results: &Results) -> String {
 fn row(route: Route, phase: Phase, tally: &Tally) -> String {
     let share = |count| percent(count, tally.requests());
     format!(
-        "{:<9} {:<25} {:>8} {:>9} {:>16} {:>9} {:>7} {:>10} {:>10}",
+        "{:<8} {:<12} {:>8} {:>7} {:>8} {:>7} {:>6} {:>7.1} {:>8.1}",
         route.name(),
-        phase.name(),
+        phase.short_name(),
         tally.requests(),
         share(tally.successes()),
         share(tally.rejected()),
@@ -60,25 +60,27 @@ fn row(route: Route, phase: Phase, tally: &Tally) -> String {
 }
 
 pub(crate) fn sentence(results: &Results) -> String {
-    let Results { unloaded, bare, protected } = results;
+    let [unloaded, bare, protected] = Phase::ALL.map(|phase| &results.of(phase).healthy);
     format!(
-        "Beside a stalled neighbour, the healthy route answered {} of its requests without bulkheads and {} with them; \
-         its p99 was {} without, {} with and {} unloaded; {}.",
-        success(&bare.healthy),
-        success(&protected.healthy),
-        millis(bare.healthy.percentile(99)),
-        millis(protected.healthy.percentile(99)),
-        millis(unloaded.healthy.percentile(99)),
-        neighbour(&protected.stalling),
+        "Beside a stalled neighbour, the healthy route answered {} of its requests\n\
+         without bulkheads and {} with them. Its p99 was {:.1} ms without,\n\
+         {:.1} ms with, and {:.1} ms unloaded.\n{}",
+        success(bare),
+        success(protected),
+        millis(bare.percentile(99)),
+        millis(protected.percentile(99)),
+        millis(unloaded.percentile(99)),
+        neighbour(&results.protected.total.stalling),
     )
 }
 
 fn neighbour(stalling: &Tally) -> String {
     if stalling.rejected() == 0 {
-        return "the neighbour's bulkhead had nobody to turn away".to_owned();
+        return "The neighbour's bulkhead rejected no request.".to_owned();
     }
     format!(
-        "the neighbour's bulkhead turned away {} of what came for the stalled upstream at once, half of it within {}",
+        "The neighbour's bulkhead rejected {} of the requests for the stalled\n\
+         upstream immediately, half of them within {:.1} ms.",
         percent(stalling.rejected(), stalling.requests()),
         millis(stalling.rejection_time()),
     )
@@ -88,12 +90,12 @@ fn success(tally: &Tally) -> String {
     percent(tally.successes(), tally.requests())
 }
 
-/// Never rounded up: 100.0 % is said of all, not of nearly all.
+/// Returns a share in percent. It is never rounded up, so 100.0 % means all requests.
 fn percent(count: usize, of: usize) -> String {
     let tenths = count * 1_000 / of.max(1);
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
-fn millis(time: Duration) -> String {
-    format!("{:.1} ms", time.as_secs_f64() * 1_000.0)
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
 }

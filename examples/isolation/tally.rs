@@ -1,14 +1,14 @@
-//! What became of the requests, and what can be counted in it.
+//! The outcomes of requests, and their counts and percentiles.
 
 use std::time::Duration;
 
-use crate::scenario::Route;
+use crate::scenario::{PerRoute, Route};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// 200, with the whole body.
     Success,
-    /// 503: a bulkhead said no at once.
+    /// 503: a bulkhead rejected the request immediately.
     Rejected,
     /// The client gave up, or a wait in the gateway took too long (504).
     TimedOut,
@@ -21,6 +21,30 @@ pub(crate) struct Sample {
     pub(crate) outcome: Outcome,
     /// From the instant the request was due to the instant its client knew the outcome.
     pub(crate) latency: Duration,
+}
+
+/// The measurements of a phase: all of it together, and the healthy route second by second.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    pub(crate) total: PerRoute<Tally>,
+    pub(crate) healthy: Vec<Second>,
+}
+
+/// One second of one route, as the plot shows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Second {
+    /// Seconds from the start of the phase to the end of this one.
+    pub(crate) at: u32,
+    /// Successes in percent of the requests; `None` if there were no requests.
+    pub(crate) success: Option<u32>,
+    pub(crate) p99: Duration,
+}
+
+impl Second {
+    pub(crate) fn of(at: u32, tally: &Tally) -> Self {
+        let success = (tally.successes() * 100).checked_div(tally.requests());
+        Self { at, success: success.and_then(|percent| percent.try_into().ok()), p99: tally.percentile(99) }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -61,12 +85,12 @@ impl Tally {
         self.failures().next()
     }
 
-    /// Over all requests, whatever became of them; zero if there were none.
+    /// Returns a percentile of the latency of all requests, whatever their outcome; zero if there are none.
     pub(crate) fn percentile(&self, percent: usize) -> Duration {
         percentile(self.samples.iter().map(|sample| sample.latency).collect(), percent)
     }
 
-    /// How long the median rejection took.
+    /// Returns the median latency of the rejections.
     pub(crate) fn rejection_time(&self) -> Duration {
         let rejections = self.samples.iter().filter(|sample| sample.outcome == Outcome::Rejected);
         percentile(rejections.map(|sample| sample.latency).collect(), 50)
@@ -84,7 +108,7 @@ impl Tally {
     }
 }
 
-/// The smallest latency that at least `percent` of 100 do not exceed (nearest rank).
+/// Returns the smallest latency that at least `percent` in 100 requests do not exceed (nearest rank).
 fn percentile(mut latencies: Vec<Duration>, percent: usize) -> Duration {
     latencies.sort_unstable();
     let rank = (latencies.len() * percent).div_ceil(100).max(1);

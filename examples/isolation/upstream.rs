@@ -1,5 +1,5 @@
-//! The upstreams: one page each. From a given instant on, an upstream can stall: it sends the head of its answer and
-//! half of the body, then goes silent without hanging up.
+//! The upstreams, which serve one page each. From a given instant on, an upstream can stall: it sends
+//! the head of its response and half of the body, then nothing, and keeps the connection open.
 
 use std::{convert::Infallible, io, time::Duration};
 

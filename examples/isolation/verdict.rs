@@ -1,13 +1,14 @@
-//! The promise that the run is held to: with bulkheads, the healthy route stays healthy.
+//! The condition for a successful run: with bulkheads, the healthy route stays healthy.
 
 use std::time::Duration;
 
 use crate::tally::Tally;
 
-/// What counts as undisturbed even where the unloaded p99 is tiny: a shared machine is noisier than that.
+/// A p99 up to this bound counts as undisturbed even if the unloaded p99 is tiny, because a shared
+/// machine is noisier than that.
 const FLOOR: Duration = Duration::from_millis(50);
 
-/// The healthy route, unloaded and then protected under overload.
+/// Compares the healthy route unloaded with the same route protected under overload.
 pub(crate) fn check(unloaded: &Tally, protected: &Tally) -> Result<(), String> {
     check_success(protected.successes(), protected.requests())?;
     check_p99(unloaded.percentile(99), protected.percentile(99))
