@@ -8,7 +8,7 @@ use bulklink_benches::measure::instructions::count;
 use gungraun::prelude::*;
 use gungraun::{Callgrind, EntryPoint};
 
-/// What the counting begins and ends with.
+/// The function that callgrind counts in.
 const ENTRY: &str = "*instructions::callgrind*";
 
 #[library_benchmark(

@@ -1,4 +1,4 @@
-//! Reads bytes and allocations with an allocator that counts, and writes them as JSON to the file that is named.
+//! Reads bytes and allocations with a counting allocator, and writes them as JSON to the given file.
 
 use std::alloc::System;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Joins what the other programs left in a folder with the goals: a table for people, JSON for programs, plots.
+//! Compares the other programs' readings with the limits, and reports the result as tables and JSON.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,27 +8,24 @@ use anyhow::{Context, Result};
 use bulklink_benches::goals;
 use bulklink_benches::report::readings::Readings;
 use bulklink_benches::report::verdict::{Verdict, judge};
-use bulklink_benches::report::{document, json, plots, table};
+use bulklink_benches::report::{document, json, summary, table};
 use clap::Parser;
 
 #[derive(Parser)]
 struct Options {
     /// Where the readings are
     folder: PathBuf,
-    /// A line for the head of the table: where and how it was measured
+    /// A line to print above the table: where and how it was measured
     #[arg(long)]
     about: Option<String>,
-    /// Write the goals there as JSON
+    /// Write the rows with a limit there as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw plots into this folder
-    #[arg(long, value_name = "DIR")]
-    plots: Option<PathBuf>,
-    /// Put the table between the markers of this document
+    /// Write the summary and the table between the markers of this document
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Look only at what comes out the same every time, and exit with 1 if any of it misses its limit, or misses it by more than
-    /// before
+    /// Look only at figures that every run repeats. Exit with 1 if a row misses its limit, or, where
+    /// it is missed already, misses it by more than before
     #[arg(long)]
     gate: bool,
 }
@@ -39,29 +36,32 @@ fn main() -> Result<ExitCode> {
     if options.gate {
         verdicts.retain(|verdict| verdict.is_exact);
     }
-    tell(&options, &verdicts)?;
+    report(&options, &verdicts)?;
     Ok(if options.gate && verdicts.iter().any(fails_the_gate) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn tell(options: &Options, verdicts: &[Verdict]) -> Result<()> {
+fn report(options: &Options, verdicts: &[Verdict]) -> Result<()> {
     let about = options.about.as_ref().map_or_else(String::new, |about| format!("{about}\n\n"));
     let text = format!("{about}{}", table::table(verdicts));
     println!("{text}");
     if let Some(path) = &options.json {
         fs::write(path, serde_json::to_string_pretty(&json::entries(verdicts))? + "\n")?;
     }
-    if let Some(folder) = &options.plots {
-        plots::draw(&options.folder, folder)?;
-    }
     if let Some(path) = &options.write {
-        let document = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        fs::write(path, document::refresh(&document, &text)?)?;
+        let mut document = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        document = document::refresh(&document, document::TABLE, &text)?;
+        // The summary needs times, which the gate does not measure.
+        if !options.gate {
+            document = document::refresh(&document, document::SUMMARY, &summary::summary(verdicts))?;
+        }
+        fs::write(path, document)?;
     }
     Ok(())
 }
 
-/// What this machine could not measure fails too; only the embedded build may be left to one that has its compiler.
+/// A row that could not be measured fails too. Only the embedded build is excepted, because its
+/// compiler may be missing.
 fn fails_the_gate(verdict: &Verdict) -> bool {
-    let left_out = verdict.goal == "embedded" && verdict.figures.is_err();
-    verdict.limit.is_some() && !verdict.passes_the_gate() && !left_out
+    let is_excepted = verdict.goal == "embedded" && verdict.figures.is_err();
+    verdict.limit.is_some() && !verdict.passes_the_gate() && !is_excepted
 }

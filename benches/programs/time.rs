@@ -1,19 +1,20 @@
-//! Times every pair and every series in one process, and writes both as JSON into the folder that is named.
+//! Times the pairs of one run in one process, and writes them as JSON to the given file.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use bulklink_benches::goals;
-use bulklink_benches::measure::series;
 use bulklink_benches::measure::time::{Comparison, Effort, compare};
 use clap::Parser;
-use serde::Serialize;
 
 #[derive(Parser)]
 struct Options {
-    /// Where to leave `time.json` and `series.json`
-    folder: PathBuf,
+    /// Where to write the readings
+    file: PathBuf,
+    /// Which run, from 1: the first has all pairs, later ones those judged over several runs
+    #[arg(long, default_value_t = 1)]
+    run: usize,
     /// Fewer rounds
     #[arg(long)]
     quick: bool,
@@ -22,17 +23,14 @@ struct Options {
 fn main() -> Result<()> {
     let options = Options::parse();
     let effort = if options.quick { Effort::QUICK } else { Effort::FULL };
-    let comparisons: Vec<_> = goals::timed().iter().map(|(ours, peer)| told(compare(ours, peer, effort))).collect();
-    write(&options.folder.join("time.json"), &comparisons)?;
-    write(&options.folder.join("series.json"), &series::measure(options.quick))
+    let mut comparisons = Vec::new();
+    for pairs in goals::timed(options.run) {
+        comparisons.extend(compare(&pairs, effort).into_iter().inspect(print));
+    }
+    Ok(serde_json::to_writer_pretty(File::create(options.file)?, &comparisons)?)
 }
 
-fn told(comparison: Comparison) -> Comparison {
-    let Comparison { ours, peer, ours_ns, peer_ns, ratio } = &comparison;
+fn print(comparison: &Comparison) {
+    let Comparison { ours, peer, ours_ns, peer_ns, ratio } = comparison;
     eprintln!("{ours} {ours_ns:.1} ns, {peer} {peer_ns:.1} ns: {ratio:.2}");
-    comparison
-}
-
-fn write(path: &Path, value: &impl Serialize) -> Result<()> {
-    Ok(serde_json::to_writer_pretty(File::create(path)?, value)?)
 }

@@ -1,53 +1,61 @@
-//! What a goal is made of: rows, each with two figures and a limit.
+//! A goal: rows, each with two figures and a limit.
 
 use crate::scene::Scene;
 
-/// A promise of how fast or how small, by its id.
+/// The peer of a row that compares with nothing.
+pub const NO_PEER: &str = "-";
+
+/// A promise about speed or size.
 #[derive(Debug)]
 pub struct Goal {
-    /// As in the table of goals.
+    /// The name in the table's first column.
     pub id: &'static str,
-    /// All that must hold, and what is told for information.
+    /// The rows with a limit, and the rows for information.
     pub rows: Vec<Row>,
+    /// How many runs the timed rows are judged over, by the median. Each run is a process.
+    pub runs: usize,
 }
 
 /// One comparison.
 #[derive(Debug)]
 pub struct Row {
-    /// In words.
+    /// What is measured, in words.
     pub what: String,
-    /// Whom ours is compared with.
+    /// The name of what ours is compared with, or [`NO_PEER`].
     pub peer: &'static str,
-    /// What is measured.
+    /// What is measured, and how.
     pub figure: Figure,
-    /// What must hold; a row without is for information.
+    /// The limit, or none for a row for information.
     pub limit: Option<Limit>,
-    /// Where the limit is missed, what at least must hold: the gate lets it get no worse.
+    /// The limit that the gate applies instead when `limit` is missed, so that the figure gets no
+    /// worse.
     pub at_least: Option<Limit>,
+    /// The text of the row in the summary, if it is shown there.
+    pub headline: Option<&'static str>,
 }
 
-/// What is measured, and where.
+/// What is measured, and how.
 #[derive(Debug)]
 pub enum Figure {
-    /// Time of one operation, ours and the peer's, in rounds that alternate.
+    /// Time of one operation, ours and the peer's, in alternating rounds.
     Time(Scene, Scene),
     /// Instructions of one operation, ours and the peer's.
     Instructions(Scene, Scene),
-    /// Instructions of our own operation under several conditions: the most and the least.
+    /// Instructions of our operation under several conditions: the largest and the smallest count.
     Spread(Vec<Scene>),
-    /// Instructions of our own operation, in the usual build and in one without statistics.
+    /// Instructions of our operation, in the usual build and in a build without statistics.
     Builds(Scene),
-    /// Instructions of our own operation that are spent in functions whose names hold one of these words.
+    /// Instructions of our operation in functions with one of these words in their names.
     Within(Scene, &'static [&'static str]),
-    /// Bytes or allocations: two readings of the memory program, by name, and their unit.
-    Memory(String, String, &'static str),
+    /// Two readings of the memory program, by name, and their unit: ours, and the peer's if any.
+    Memory(String, Option<String>, &'static str),
     /// Time of our operation in a row that is timed anyway, and a reading of the Python script.
     Python(&'static str, &'static str),
     /// A reading of the embedded build, and its unit.
     Embedded(&'static str, &'static str),
 }
 
-/// What must hold of the figures.
+/// A condition on the figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// Ours ÷ the peer's is at most this.
@@ -58,52 +66,81 @@ pub enum Limit {
     More(f64),
 }
 
-impl Row {
-    /// A row for information; [`at_most`](Row::at_most) and its like make it a goal.
-    pub fn new(what: impl Into<String>, peer: &'static str, figure: Figure) -> Self {
-        Row { what: what.into(), peer, figure, limit: None, at_least: None }
+impl Goal {
+    /// Makes a goal that is judged by one run.
+    pub fn new(id: &'static str, rows: impl Into<Vec<Row>>) -> Self {
+        Goal { id, rows: rows.into(), runs: 1 }
     }
 
-    /// Time against a peer.
+    /// Sets how many runs the timed rows are judged over.
+    #[must_use]
+    pub fn over_runs(mut self, runs: usize) -> Self {
+        self.runs = runs;
+        self
+    }
+
+    /// Returns the pairs of scenes that are timed.
+    pub fn timed(self) -> impl Iterator<Item = (Scene, Scene)> {
+        self.rows.into_iter().filter_map(|row| match row.figure {
+            Figure::Time(ours, peer) => Some((ours, peer)),
+            _ => None,
+        })
+    }
+}
+
+impl Row {
+    /// Makes a row for information. [`at_most`](Row::at_most) or [`limit`](Row::limit) adds a limit.
+    pub fn new(what: impl Into<String>, peer: &'static str, figure: Figure) -> Self {
+        Row { what: what.into(), peer, figure, limit: None, at_least: None, headline: None }
+    }
+
+    /// Makes a row of times.
     pub fn time(what: impl Into<String>, peer: &'static str, ours: Scene, theirs: Scene) -> Self {
         Row::new(what, peer, Figure::Time(ours, theirs))
     }
 
-    /// Instructions against a peer.
+    /// Makes a row of instruction counts.
     pub fn instructions(what: impl Into<String>, peer: &'static str, ours: Scene, theirs: Scene) -> Self {
         Row::new(what, peer, Figure::Instructions(ours, theirs))
     }
 
-    /// With a limit on ours ÷ the peer's.
+    /// Limits ours ÷ the peer's.
     #[must_use]
     pub fn at_most(self, ratio: f64) -> Self {
         self.limit(Limit::Ratio(ratio))
     }
 
-    /// For a limit that is missed: the ratio which the gate fails beyond. The row still says that it is missed.
+    /// Sets the ratio that the gate applies while the limit is missed. The row still says MISSED.
     #[must_use]
     pub fn missed_at(mut self, ratio: f64) -> Self {
         self.at_least = Some(Limit::Ratio(ratio));
         self
     }
 
-    /// As [`missed_at`](Row::missed_at), for a limit on ours alone.
+    /// Does the same as [`missed_at`](Row::missed_at), for a limit on ours alone.
     #[must_use]
     pub fn missed_at_ours(mut self, ours: f64) -> Self {
         self.at_least = Some(Limit::Ours(ours));
         self
     }
 
-    /// With a limit.
+    /// Sets the limit.
     #[must_use]
     pub fn limit(mut self, limit: Limit) -> Self {
         self.limit = Some(limit);
         self
     }
+
+    /// Shows the row in the summary, under this text.
+    #[must_use]
+    pub fn headline(mut self, text: &'static str) -> Self {
+        self.headline = Some(text);
+        self
+    }
 }
 
 impl Limit {
-    /// The bare number.
+    /// Returns the bare number.
     #[must_use]
     pub fn value(self) -> f64 {
         match self {
@@ -113,7 +150,7 @@ impl Limit {
 }
 
 impl Figure {
-    /// Whether the same comes out every time, so that it may fail a build.
+    /// Returns whether every run gives the same figure, so that it may fail a build.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         !matches!(self, Figure::Time(..) | Figure::Python(..))

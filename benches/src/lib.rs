@@ -1,11 +1,12 @@
-//! Bulklink side by side with its peers: what is promised, how it is measured, and how it is told.
+//! Measures Bulklink beside its peers.
 //!
-//! Each goal lies in a file of its own under `goals`: its rows, their limits, and the scenes that are measured for them. The
-//! programs beside this folder measure: time in one process, instructions under callgrind, memory under a counting allocator.
-//! Each leaves its readings in a folder, and the report joins them. `cargo xtask bench` runs them all.
+//! Each goal has a file under `goals` with its rows, their limits and the scenes that are measured.
+//! The programs beside this folder measure time, instructions (under callgrind) and memory (with a
+//! counting allocator). Each writes its readings to a folder; the report joins them. `cargo xtask
+//! bench` runs them all. `cargo bench` times the same scenes with criterion.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(test, allow(clippy::float_cmp, reason = "what goes in comes out"))]
+#![cfg_attr(test, allow(clippy::float_cmp, reason = "the tests use numbers that floats represent exactly"))]
 
 pub mod goal;
 pub mod goals;
@@ -13,4 +14,5 @@ pub mod measure;
 pub mod peers;
 pub mod report;
 pub mod scene;
+pub mod series;
 pub mod work;

@@ -1,4 +1,4 @@
-//! Who is compared: how each is made, and what each answers.
+//! The contenders: how each is made, and the permit that each returns.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use bulklink_tokio::Bulkhead;
 use tokio::runtime::{self, Runtime};
 
-/// More than any scene has waiting.
+/// More waiters than any scene has.
 const ROOM: usize = 4_000_000;
 
-/// Ours, for so many at once, with room for all who wait.
+/// Makes a bulkhead with this many slots, and room for every waiter.
 ///
 /// # Panics
 ///
@@ -19,7 +19,7 @@ pub fn bulkhead(capacity: usize) -> Bulkhead {
     Bulkhead::builder("bench").parallelism(capacity).waiting_room(ROOM).build().expect("these are valid limits")
 }
 
-/// [`bulkhead`] in which nobody waits longer than `limit`.
+/// Makes a [`bulkhead`] with a limit on each wait.
 ///
 /// # Panics
 ///
@@ -30,22 +30,22 @@ pub fn limited(capacity: usize, limit: Duration) -> Bulkhead {
     builder.wait_limit(limit).build().expect("these are valid limits")
 }
 
-/// Tokio on one thread, with its timers.
+/// Makes a tokio runtime on one thread, with timers.
 ///
 /// # Panics
 ///
-/// If the system has no resources for it.
+/// If the system lacks the resources.
 #[must_use]
 pub fn tokio_runtime() -> Runtime {
-    runtime::Builder::new_current_thread().enable_time().build().expect("a runtime can be made")
+    runtime::Builder::new_current_thread().enable_time().build().expect("the system has the resources for a runtime")
 }
 
-/// A contender's answer. A refusal where none is expected ends the measurement, instead of being measured.
+/// What a contender returns. An unexpected rejection ends the measurement instead of being measured.
 pub trait Answer {
-    /// The right to run.
+    /// A slot or a permit.
     type Permit;
 
-    /// The permit.
+    /// Returns the permit.
     fn permit(self) -> Self::Permit;
 }
 
@@ -65,7 +65,7 @@ impl<T: Answer> Answer for Option<T> {
     }
 }
 
-/// Those that are permits themselves.
+/// Implements [`Answer`] for the permits themselves.
 macro_rules! permits {
     ($($permit:ty),* $(,)?) => {
         $(impl Answer for $permit {

@@ -1,65 +1,72 @@
-//! A scene: one operation, the same for ours and for a peer, that can be timed and whose instructions can be counted.
+//! A scene: one operation, ours or a peer's, that can be timed and whose instructions can be counted.
 
 use std::fmt;
 
-/// What a scene hands its work to, once all is set up: runs it, and takes its measure.
+/// Runs the work that a scene has set up, and measures it.
 pub type Meter<'a> = &'a mut dyn FnMut(&mut dyn FnMut());
 
-/// A name, and how to do the operation a number of times.
+/// A named operation that can be done any number of times.
 pub struct Scene {
     /// Goal and contender: `uncontended/tokio acquire`.
     pub name: String,
-    /// How many operations the work does at a time.
+    /// How many operations one run of the work does.
     pub pace: Pace,
-    /// What is read before and after.
+    /// The clock that times the work.
     pub clock: Clock,
     body: Box<dyn Fn(usize, Meter<'_>)>,
 }
 
-/// How many operations the work of a scene does at a time.
+/// How many operations one run of a scene's work does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// As many as make a round long enough.
     Any,
-    /// The same, but longer: threads neither begin nor end all at once.
+    /// The same for a longer round, because threads do not all start and end at the same moment.
     Long,
-    /// So many, because the scene is made of them.
+    /// This many, because the scene is made of them.
     Fixed(usize),
-    /// So many, and only once: there is nothing left to do it again.
+    /// This many, and only once: the work uses up what was set up.
     Once(usize),
 }
 
-/// What a timed scene costs.
+/// The clock that times a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// Time on the wall.
+    /// Wall time.
     Wall,
-    /// Time of the process on all processors.
+    /// Processor time of the process, on all processors.
     Cpu,
 }
 
 impl Scene {
-    /// `body` sets up, hands the work of so many operations to the meter, and cleans up; only the work is measured. The work may
-    /// be run twice, the first time to warm up.
+    /// Makes a scene. `body` sets up, passes the work of the given number of operations to the
+    /// meter, and cleans up; only the work is measured. The meter may run the work twice, the first
+    /// time to warm up.
     pub fn new(name: impl Into<String>, body: impl Fn(usize, Meter<'_>) + 'static) -> Self {
         Scene { name: name.into(), pace: Pace::Any, clock: Clock::Wall, body: Box::new(body) }
     }
 
-    /// With another pace.
+    /// Sets the pace.
     #[must_use]
     pub fn pace(mut self, pace: Pace) -> Self {
         self.pace = pace;
         self
     }
 
-    /// Measured by the processor's time.
+    /// Measures processor time instead of wall time.
     #[must_use]
     pub fn cpu(mut self) -> Self {
         self.clock = Clock::Cpu;
         self
     }
 
-    /// How many operations its work does, where `any` is as good as any other number.
+    /// Returns the contender, which is the name without the goal.
+    #[must_use]
+    pub fn contender(&self) -> &str {
+        self.name.split_once('/').map_or(&self.name, |(_, contender)| contender)
+    }
+
+    /// Returns how many operations the work does: `any`, unless the scene has a fixed number.
     #[must_use]
     pub fn operations(&self, any: usize) -> usize {
         match self.pace {
@@ -68,7 +75,7 @@ impl Scene {
         }
     }
 
-    /// Sets up `operations` operations and hands them to the meter.
+    /// Sets up `operations` operations and passes them to the meter.
     pub fn perform(&self, operations: usize, meter: Meter<'_>) {
         (self.body)(operations, meter);
     }

@@ -1,4 +1,5 @@
-//! The work that scenes are made of. Ours and the peers' go through the same functions, and differ only in the call.
+//! The work that scenes are made of. Ours and the peers' use the same functions and differ in one
+//! call.
 
 use std::future::Future;
 use std::hint::black_box;
@@ -13,39 +14,39 @@ use tokio::task::yield_now;
 use crate::peers::{Answer, tokio_runtime};
 use crate::scene::Meter;
 
-/// Polls once, without an executor. As an `await` does it, in the code of the caller.
+/// Polls once, without an executor. It is inlined into the caller, as the poll of an `await` is.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "what is measured is the code of the caller")]
+#[expect(clippy::inline_always, reason = "the measured code is the caller's")]
 pub fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// The output of a future that needs not wait. It is made where it is pinned, as an `await` does it: futures are large enough for
-/// a move to show.
+/// Returns the output of a future that is ready at its first poll. The future is made where it is
+/// pinned, as an `await` does it: a future is large enough for a move to show.
 ///
 /// # Panics
 ///
-/// If it waits.
+/// If the future is not ready.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "what is measured is the code of the caller")]
+#[expect(clippy::inline_always, reason = "the measured code is the caller's")]
 pub fn now<F: Future>(make: impl FnOnce() -> F) -> F::Output {
     ready(pin!(make()))
 }
 
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "what is measured is the code of the caller")]
+#[expect(clippy::inline_always, reason = "the measured code is the caller's")]
 fn ready<F: Future>(future: Pin<&mut F>) -> F::Output {
     match poll(future) {
         Poll::Ready(output) => output,
-        Poll::Pending => panic!("waits, though there should be room"),
+        Poll::Pending => panic!("the call waits, though there should be room"),
     }
 }
 
 fn pending<F: Future>(future: Pin<&mut F>) {
-    assert!(poll(future).is_pending(), "has a place, though there should be no room");
+    assert!(poll(future).is_pending(), "the call is admitted, though there should be no room");
 }
 
-/// `call` and dropping what it answers, over and over.
+/// Repeats `call`, and drops each result.
 pub fn repeat<T>(operations: usize, meter: Meter<'_>, call: impl Fn() -> T) {
     meter(&mut || {
         for _ in 0..operations {
@@ -54,7 +55,7 @@ pub fn repeat<T>(operations: usize, meter: Meter<'_>, call: impl Fn() -> T) {
     });
 }
 
-/// [`repeat`] with the keys, one after the other and over again.
+/// Does the same as [`repeat`] with one key after the other, and the first again after the last.
 pub fn repeat_by<T>(keys: Range<u64>, operations: usize, meter: Meter<'_>, call: impl Fn(u64) -> T) {
     let mut keys = keys.cycle();
     meter(&mut || {
@@ -64,12 +65,12 @@ pub fn repeat_by<T>(keys: Range<u64>, operations: usize, meter: Meter<'_>, call:
     });
 }
 
-/// Acquire and release, while nobody waits.
+/// Acquires and releases, without waiters.
 pub fn take<F: Future<Output: Answer>>(operations: usize, meter: Meter<'_>, acquire: impl Fn() -> F) {
     repeat(operations, meter, || now(&acquire).permit());
 }
 
-/// [`repeat`] on several threads at once. Each does all operations.
+/// Does the same as [`repeat`] on several threads in parallel. Each does all operations.
 pub fn on_threads<T>(threads: usize, operations: usize, meter: Meter<'_>, call: impl Fn() -> T + Sync) {
     let start = Barrier::new(threads);
     let work = || {
@@ -88,7 +89,8 @@ pub fn on_threads<T>(threads: usize, operations: usize, meter: Meter<'_>, call: 
     });
 }
 
-/// With one permit in all and `waiting` in the queue: release, which grants to the head; poll it; queue again behind the rest.
+/// Moves a single permit along a queue of `waiting` waiters. Each operation releases, which grants to
+/// the head, polls the head, and queues it again behind the rest.
 pub fn cycle<F: Future<Output: Answer>>(waiting: usize, operations: usize, meter: Meter<'_>, acquire: impl Fn() -> F) {
     let mut held = Some(now(&acquire).permit());
     let mut line: Vec<_> = (0..waiting).map(|_| Box::pin(acquire())).collect();
@@ -108,7 +110,7 @@ pub fn cycle<F: Future<Output: Answer>>(waiting: usize, operations: usize, meter
     drop(line);
 }
 
-/// A waiter that is dropped, with so many waiting, from the middle of the queue or from its head.
+/// Drops waiters of a queue of `waiting`, one after the other, beginning with number `first`.
 pub fn cancel<F: Future<Output: Answer>>(
     (waiting, first): (usize, usize),
     operations: usize,
@@ -124,7 +126,7 @@ pub fn cancel<F: Future<Output: Answer>>(
     drop(held);
 }
 
-/// The beginning of a wait, timer included: a future made and polled for the first time, while there is no room.
+/// Begins waits, timer included: makes each future and polls it once, while there is no room.
 pub fn enqueue<F: Future>(operations: usize, meter: Meter<'_>, acquire: impl Fn() -> F) {
     let runtime = tokio_runtime();
     let _entered = runtime.enter();
@@ -138,12 +140,12 @@ pub fn enqueue<F: Future>(operations: usize, meter: Meter<'_>, acquire: impl Fn(
     });
 }
 
-/// Tasks on one thread of tokio's, each of which acquires, yields while it holds, and releases, over and over. The operations
-/// are shared out among them.
+/// Runs tasks on one thread of tokio's. Each acquires, yields while it holds the permit, and releases,
+/// again and again. The tasks divide the operations among them.
 ///
 /// # Panics
 ///
-/// If a task does.
+/// If a task panics.
 pub fn tasks<F>(tasks: usize, operations: usize, meter: Meter<'_>, acquire: impl Fn() -> F + Copy + Send + 'static)
 where
     F: Future<Output: Answer<Permit: Send>> + Send + 'static,

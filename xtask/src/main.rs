@@ -76,7 +76,7 @@ enum Task {
     Embedded(embedded::Options),
     /// Check the published crates with the oldest Rust they promise to support
     Msrv(Skips),
-    /// Measure everything side by side with the peers: a table, plots, JSON; needs valgrind, and installs it where it may
+    /// Measure everything beside the peers: a table and JSON; needs valgrind, and installs it where allowed
     Bench(bench::Options),
     /// Run everything: lint, test, no-std, embedded, msrv, the isolation example, the gate of bench
     Ci(Skips),

@@ -1,4 +1,4 @@
-//! *cancel*: one waiter is dropped while very many wait.
+//! *cancel*: one waiter is dropped while many others wait.
 
 use tokio::sync::Semaphore;
 
@@ -7,19 +7,19 @@ use crate::peers::bulkhead;
 use crate::scene::{Pace, Scene};
 use crate::work::cancel;
 
-/// So few that the queue is about as long afterwards, warm-up included.
+/// So few that the queue is about as long afterwards, even with those of the warm-up.
 const OPERATIONS: usize = 100;
 
 pub(crate) fn goal() -> Goal {
     let (middle, head) = ((100_000, 50_000), (100_000, 0));
     let lengths = Figure::Spread(vec![ours(middle), ours((10_000, 5_000))]);
     let what = "one of 100,000 waiting, from the middle";
-    let rows = vec![
+    let rows = [
         Row::new(what, "our own with 10,000 waiting", lengths).at_most(1.02),
         Row::instructions(what, "tokio Acquire", ours(middle), tokio(middle)).at_most(3.0).missed_at(3.6),
         Row::instructions("one of 100,000 waiting, from the head", "tokio Acquire", ours(head), tokio(head)),
     ];
-    Goal { id: "cancel", rows }
+    Goal::new("cancel", rows)
 }
 
 fn ours((waiting, first): (usize, usize)) -> Scene {

@@ -1,4 +1,5 @@
-//! *execute*: an operation that is ready at once, run in a slot while nobody waits. Each peer in the way its docs show.
+//! *execute*: an operation that is ready immediately runs in a slot, without waiters. Each peer is
+//! called as its docs show.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -21,8 +22,9 @@ pub(crate) fn goal() -> Goal {
         ("tower-resilience", tower_resilience, 0.08),
     ];
     let instructions = peers.map(|(name, peer, limit)| Row::instructions(WHAT, name, ours(), peer()).at_most(limit));
-    let times = peers.map(|(name, peer, ..)| Row::time(WHAT, name, ours(), peer()));
-    Goal { id: "execute", rows: instructions.into_iter().chain(times).collect() }
+    let [tower, bulkhead, resilience] = peers.map(|(name, peer, ..)| Row::time(WHAT, name, ours(), peer()));
+    let times = [tower.headline("Run an operation that is ready immediately"), bulkhead, resilience];
+    Goal::new("execute", instructions.into_iter().chain(times).collect::<Vec<_>>())
 }
 
 const WHAT: &str = "execute(ready future)";
@@ -41,7 +43,7 @@ fn concurrency_limit() -> Scene {
     })
 }
 
-/// It makes a timer for every call, and so wants to be inside of a runtime.
+/// Must run inside a runtime, because it makes a timer for every call.
 fn async_bulkhead() -> Scene {
     Scene::new("execute/async-bulkhead", |operations, meter| {
         let runtime = tokio_runtime();
@@ -64,7 +66,7 @@ fn answer(request: u32) -> std::future::Ready<Result<u32, Infallible>> {
     ready(Ok(request))
 }
 
-/// Readiness first, then the call, as tower has it.
+/// Waits for readiness and then calls, as tower requires.
 fn call<S: Service<u32>>(mut service: S, operations: usize, meter: Meter<'_>) {
     meter(&mut || {
         for _ in 0..operations {

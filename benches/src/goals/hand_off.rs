@@ -1,5 +1,6 @@
-//! *hand-off*: a thousand tasks on one thread of tokio's share ten permits. Each acquires, yields while it holds, and releases,
-//! over and over. What the tasks cost by themselves is in both figures.
+//! *hand-off*: a thousand tasks on one thread of tokio's share ten permits. Each acquires, yields while
+//! it holds the permit, and releases, again and again. Both figures include the cost of the tasks
+//! themselves.
 
 use std::time::Duration;
 
@@ -11,30 +12,33 @@ use crate::peers::{bulkhead, limited};
 use crate::scene::{Meter, Pace, Scene};
 use crate::work::tasks;
 
-/// At once.
+/// The number of permits.
 const LIMIT: usize = 10;
-/// Together, all tasks do so many.
+/// The operations of all tasks together.
 pub(crate) const OPERATIONS: usize = 20_000;
-/// Longer than anyone waits here.
+/// Longer than any wait here.
 const LONG: Duration = Duration::from_secs(10);
 
 pub(crate) fn goal() -> Goal {
     let (exact, limit) = ("1,000 tasks, limit 10: exact waits", "1,000 tasks, limit 10: with a wait limit");
-    let rows = vec![
+    let rows = [
         Row::time(exact, "tokio acquire", slot(1_000), acquire(1_000)).at_most(1.25),
-        Row::time(limit, "tokio timeout(acquire)", with_limit(), with_timeout()).at_most(0.90),
+        Row::time(limit, "tokio timeout(acquire)", with_limit(), with_timeout())
+            .at_most(0.90)
+            .headline("1,000 tasks share 10 slots, with a wait limit: one turn"),
         Row::time(exact, "async-lock", slot(1_000), async_lock(1_000)),
         Row::time(exact, "asyncband", slot(1_000), asyncband(1_000)),
         Row::time(exact, "throttle-net", slot(1_000), throttle_net(1_000)),
     ];
-    Goal { id: "hand-off", rows }
+    Goal::new("hand-off", rows)
 }
 
 fn scene(name: &str, body: impl Fn(usize, Meter<'_>) + 'static) -> Scene {
     Scene::new(format!("hand-off/{name}"), body).pace(Pace::Fixed(OPERATIONS))
 }
 
-/// Tasks own what they use. A few kilobytes a round are not worth a reference count in what is measured.
+/// Gives tasks a static reference. A few kilobytes of leak per round are better than a reference count
+/// in the measured code.
 fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }

@@ -1,4 +1,4 @@
-//! *limits*: waits that may end by the clock: how they begin, and what it costs when very many end at once.
+//! *limits*: waits with a limit: the cost of beginning one, and of many that end at the same time.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,18 +17,21 @@ use crate::work::enqueue;
 
 const WAITERS: usize = 10_000;
 const LATE: usize = 100_000;
-/// Longer than anyone waits here.
+/// Longer than any wait here.
 const LONG: Duration = Duration::from_secs(10);
-/// Longer than it takes to queue all who are to be late.
+/// Longer than it takes to queue all the waiters that will expire.
 const SHORT: Duration = Duration::from_secs(1);
 
 pub(crate) fn goal() -> Goal {
-    let rows = vec![
-        Row::time("queue with a wait limit", "tokio timeout(acquire)", queue(), queue_tokio()).at_most(0.60),
+    let rows = [
+        Row::time("queue with a wait limit", "tokio timeout(acquire)", queue(), queue_tokio())
+            .at_most(0.60)
+            .headline("Join the queue with a wait limit"),
         Row::time("100,000 waiters expire: processor time", "tokio timeout(acquire)", late(), late_tokio())
-            .at_most(0.90),
+            .at_most(0.90)
+            .headline("Expire 100,000 waiters: processor time of each"),
     ];
-    Goal { id: "limits", rows }
+    Goal::new("limits", rows)
 }
 
 fn queue() -> Scene {
@@ -67,7 +70,8 @@ fn late_tokio() -> Scene {
     scene.pace(Pace::Once(LATE)).cpu()
 }
 
-/// Tasks that all wait until they are late, as they then say. They are queued before the meter begins, and all are late within.
+/// Runs tasks that wait until they expire. Each returns whether it has expired. All are queued before
+/// the meter starts, and expire while it runs.
 fn expire<F>(tasks: usize, meter: Meter<'_>, wait: impl Fn() -> F)
 where
     F: Future<Output = bool> + Send + 'static,
@@ -75,7 +79,7 @@ where
     let runtime = tokio_runtime();
     let start = Instant::now();
     let mut waiting = runtime.block_on(queued(tasks, wait));
-    assert!(start.elapsed() < SHORT, "too slow: some were late before all were queued");
+    assert!(start.elapsed() < SHORT, "too slow: some tasks expired before all were queued");
     meter(&mut || {
         runtime.block_on(async {
             for task in waiting.drain(..) {
@@ -85,7 +89,7 @@ where
     });
 }
 
-/// The tasks, once each has been polled.
+/// Spawns the tasks, and returns when each has been polled.
 async fn queued<F>(tasks: usize, wait: impl Fn() -> F) -> Vec<JoinHandle<bool>>
 where
     F: Future<Output = bool> + Send + 'static,

@@ -1,6 +1,7 @@
-//! *memory*: what a waiter costs, in its future and on the heap, and how large a slot is.
+//! *memory*: the size of a waiter, in its future and on the heap, and of a slot.
 //!
-//! Read by a program whose allocator counts; the others are left with the one that users have.
+//! A program with a counting allocator reads these figures. The other programs keep the usual
+//! allocator.
 
 use std::alloc::System;
 use std::collections::BTreeMap;
@@ -19,6 +20,9 @@ use crate::peers::{bulkhead, limited, tokio_runtime};
 use crate::work::{now, poll};
 
 const WAITERS: [(usize, &str); 2] = [(1_000, "1,000"), (10_000, "10,000")];
+/// The number of waiters that the summary shows.
+const SHOWN: usize = 10_000;
+/// Longer than any wait here.
 const LONG: Duration = Duration::from_secs(10);
 
 pub(crate) fn goal() -> Goal {
@@ -27,20 +31,21 @@ pub(crate) fn goal() -> Goal {
         row("a slot", "tokio permit", "slot", "tokio permit", "bytes").limit(Limit::Ours(16.0)),
         row("an owned slot", "tokio owned permit", "owned slot", "tokio owned permit", "bytes"),
     ];
-    Goal { id: "memory", rows: waiters.chain(slots).collect() }
+    Goal::new("memory", waiters.chain(slots).collect::<Vec<_>>())
 }
 
 fn of_waiters(waiters: usize, shown: &str) -> [Row; 3] {
-    let key = |who: &str, what: &str| format!("{who}, {waiters} waiting: {what}");
+    let key = |contender: &str, what: &str| format!("{contender}, {waiters} waiting: {what}");
     let bytes = |what: &str, peer, ours, theirs| {
         row(format!("a waiter {what}, {shown} waiting"), peer, key(ours, "bytes"), key(theirs, "bytes"), "bytes")
     };
     let allocations = key("slot", "allocations");
     let theirs = key("tokio acquire", "allocations");
+    let limited = bytes("with a limit", "tokio timeout(acquire)", "slot with a limit", "tokio timeout(acquire)")
+        .limit(Limit::Ours(170.0));
     [
         bytes("without a limit", "tokio acquire", "slot", "tokio acquire").limit(Limit::Ours(84.0)),
-        bytes("with a limit", "tokio timeout(acquire)", "slot with a limit", "tokio timeout(acquire)")
-            .limit(Limit::Ours(170.0)),
+        if waiters == SHOWN { limited.headline("Memory of a waiter with a wait limit, of 10,000") } else { limited },
         row(format!("a waiter without a limit, {shown} waiting"), "tokio acquire", allocations, theirs, "allocations")
             .limit(Limit::Ours(0.02)),
     ]
@@ -53,10 +58,10 @@ fn row(
     theirs: impl Into<String>,
     unit: &'static str,
 ) -> Row {
-    Row::new(what, peer, Figure::Memory(ours.into(), theirs.into(), unit))
+    Row::new(what, peer, Figure::Memory(ours.into(), Some(theirs.into()), unit))
 }
 
-/// All readings, by name.
+/// Returns all readings by name.
 #[must_use]
 pub fn read(heap: &'static StatsAlloc<System>) -> BTreeMap<String, f64> {
     let runtime = tokio_runtime();
@@ -74,18 +79,19 @@ fn read_waiters(heap: &StatsAlloc<System>, waiters: usize) -> Vec<(String, f64)>
         ("tokio acquire", cost(heap, waiters, || semaphore.acquire())),
         ("tokio timeout(acquire)", cost(heap, waiters, || timeout(LONG, semaphore.acquire()))),
     ];
-    let readings = costs
-        .into_iter()
-        .flat_map(|(who, (bytes, allocations))| [(who, "bytes", bytes), (who, "allocations", allocations)]);
-    readings.map(|(who, what, value)| (format!("{who}, {waiters} waiting: {what}"), value)).collect()
+    let readings = costs.into_iter().flat_map(|(contender, (bytes, allocations))| {
+        [(contender, "bytes", bytes), (contender, "allocations", allocations)]
+    });
+    readings.map(|(contender, what, value)| (format!("{contender}, {waiters} waiting: {what}"), value)).collect()
 }
 
-/// Bytes and allocations a waiter: its future, wherever that lies, and what waiting puts on the heap.
+/// Returns the bytes and the allocations of one waiter: its future, wherever that is, and what its
+/// first poll leaves on the heap.
 fn cost<F: Future>(heap: &StatsAlloc<System>, waiters: usize, acquire: impl Fn() -> F) -> (f64, f64) {
     let mut line: Vec<_> = (0..waiters).map(|_| Box::pin(acquire())).collect();
     let region = Region::new(heap);
     for waiter in &mut line {
-        assert!(poll(waiter.as_mut()).is_pending(), "has a place, though there should be no room");
+        assert!(poll(waiter.as_mut()).is_pending(), "the call is admitted, though there should be no room");
     }
     let change = region.change();
     let kept = float(change.bytes_allocated as u128) - float(change.bytes_deallocated as u128);

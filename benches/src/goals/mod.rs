@@ -1,4 +1,4 @@
-//! The goals, each in the file that is named after it.
+//! The goals. Each has a file of the same name.
 
 mod cancel;
 pub(crate) mod contended;
@@ -22,7 +22,7 @@ use std::collections::HashSet;
 use crate::goal::{Figure, Goal};
 use crate::scene::Scene;
 
-/// All goals, in the order of the table.
+/// Returns all goals, in the order of the table.
 #[must_use]
 pub fn all() -> Vec<Goal> {
     vec![
@@ -45,7 +45,8 @@ pub fn all() -> Vec<Goal> {
     ]
 }
 
-/// Every scene whose instructions are counted, once. The harness and the reader of what it leaves go by the place in this list.
+/// Returns every scene whose instructions are counted, once. The harness and the reader of its files
+/// identify a scene by its place in this list.
 #[must_use]
 pub fn counted() -> Vec<Scene> {
     let mut seen = HashSet::new();
@@ -62,11 +63,11 @@ fn counted_in(figure: Figure) -> Vec<Scene> {
     }
 }
 
-/// The pairs that are timed, each once.
+/// Returns the pairs that a run times, by goal. Runs count from 1, and all goals are in the first.
 #[must_use]
-pub fn timed() -> Vec<(Scene, Scene)> {
-    let rows = all().into_iter().flat_map(|goal| goal.rows);
-    rows.filter_map(|row| if let Figure::Time(ours, peer) = row.figure { Some((ours, peer)) } else { None }).collect()
+pub fn timed(run: usize) -> Vec<Vec<(Scene, Scene)>> {
+    let goals = all().into_iter().filter(|goal| run <= goal.runs);
+    goals.map(|goal| goal.timed().collect()).collect()
 }
 
 #[cfg(test)]
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
     use crate::scene::Pace;
 
-    /// What is promised, and how many limits each goal has.
+    /// The promises: how many limits each goal has.
     const PROMISED: [(&str, usize); 16] = [
         ("uncontended", 3),
         ("uncontended-try", 2),
@@ -102,9 +103,23 @@ mod tests {
     }
 
     #[test]
+    fn the_summary_has_eight_rows() {
+        let rows = all().into_iter().flat_map(|goal| goal.rows);
+        assert_eq!(rows.filter(|row| row.headline.is_some()).count(), 8);
+    }
+
+    #[test]
+    fn only_the_contended_pairs_are_timed_in_five_runs() {
+        let timed = |run| timed(run).into_iter().flatten().map(|(ours, _)| ours.name).collect::<Vec<_>>();
+        assert!(timed(1).len() > timed(5).len());
+        assert_eq!(timed(5), ["contended/slot", "contended/slot", "contended/try_slot"]);
+        assert!(timed(6).is_empty());
+    }
+
+    #[test]
     fn every_scene_can_be_performed() {
         let quick = |scene: &&Scene| !scene.name.contains("000") && !matches!(scene.pace, Pace::Once(_));
-        let timed = timed().into_iter().flat_map(|(ours, peer)| [ours, peer]);
+        let timed = timed(1).into_iter().flatten().flat_map(|(ours, peer)| [ours, peer]);
         let scenes: Vec<_> = counted().into_iter().chain(timed).collect();
         for scene in scenes.iter().filter(quick) {
             let mut performed = 0;
@@ -124,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_for_one_scene() {
+    fn each_name_belongs_to_one_scene() {
         let names: Vec<_> = counted().into_iter().map(|scene| scene.name).collect();
         assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
     }

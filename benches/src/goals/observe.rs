@@ -1,7 +1,8 @@
-//! *observe*: events cost nothing without a handler, before the first and after the last, and little with one.
+//! *observe*: events cost nothing before the first handler and after the last, and little with one.
 //!
-//! The first is shown twice, because neither says it alone: what a handler leaves behind when it goes, and what is spent in
-//! functions that have to do with events, which leaves out what was inlined into others.
+//! Two rows show the cost without a handler, because neither shows all of it. One counts the extra
+//! instructions after a handler was added and removed. The other counts the instructions in functions
+//! for events, which leaves out those inlined into other functions.
 
 use std::alloc::System;
 use std::hint::black_box;
@@ -11,7 +12,7 @@ use bulklink_tokio::{Bulkhead, Event, EventHandler};
 use stats_alloc::{Region, StatsAlloc};
 
 use super::uncontended::{self, CAPACITY};
-use crate::goal::{Figure, Goal, Limit, Row};
+use crate::goal::{Figure, Goal, Limit, NO_PEER, Row};
 use crate::measure::float;
 use crate::peers::bulkhead;
 use crate::scene::Scene;
@@ -21,17 +22,17 @@ pub(crate) fn goal() -> Goal {
     let what = "slot + drop after a handler came and went, instructions more";
     let after = Row::instructions(what, "our own, never observed", observed_before(), uncontended::slot());
     let within = Figure::Within(uncontended::slot(), EVENTS);
-    let within = Row::new("slot + drop, never observed: spent in functions of events", "nobody", within);
+    let within = Row::new("slot + drop, never observed: spent in functions of events", NO_PEER, within);
     let observed = "slot + drop, observed by one handler";
     let time = Row::time(observed, "tokio acquire", while_observed(), uncontended::acquire()).at_most(3.5);
-    let allocations = Figure::Memory(OBSERVED.to_owned(), OBSERVED.to_owned(), "allocations");
-    let allocations = Row::new(observed, "nobody", allocations).limit(Limit::Ours(0.0));
-    Goal { id: "observe", rows: vec![after.limit(Limit::More(0.0)), within.limit(Limit::Ours(0.0)), time, allocations] }
+    let allocations = Figure::Memory(OBSERVED.to_owned(), None, "allocations");
+    let allocations = Row::new(observed, NO_PEER, allocations).limit(Limit::Ours(0.0));
+    Goal::new("observe", [after.limit(Limit::More(0.0)), within.limit(Limit::Ours(0.0)), time, allocations])
 }
 
 const EVENTS: &[&str] = &["event", "handler", "observe", "outputs"];
 
-/// A reading of allocations.
+/// The name of a reading of allocations.
 const OBSERVED: &str = "slot + drop, observed: allocations";
 
 fn observe(bulkhead: &Bulkhead) -> EventHandler {
@@ -48,7 +49,8 @@ fn while_observed() -> Scene {
     })
 }
 
-/// Allocations of one operation with two events, once the first has made what later ones use.
+/// Returns the allocations of one operation with two events, after a first operation has allocated
+/// what later ones reuse.
 pub(crate) fn read(heap: &StatsAlloc<System>) -> [(String, f64); 1] {
     const OPERATIONS: u32 = 1_000;
     let bulkhead = bulkhead(CAPACITY);

@@ -1,4 +1,5 @@
-//! *partitions*: a call by key costs the same and memory stays bounded, however many keys there were and however many are kept.
+//! *partitions*: for any number of keys seen and of partitions kept, a call by key costs the same and
+//! memory stays bounded.
 
 use std::alloc::System;
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ use crate::peers::Answer;
 use crate::scene::Scene;
 use crate::work::{poll, repeat_by};
 
-/// Always the same, so that the same comes out of every run.
+/// Without a random seed, so that every run gives the same figures.
 type Hasher = BuildHasherDefault<DefaultHasher>;
 
 type Keyed = Partitions<u64, Hasher>;
@@ -31,12 +32,12 @@ const MANY: usize = 10_000;
 const FEW: usize = 10;
 const HOUR: Duration = Duration::from_hours(1);
 
-/// Readings of bytes, with many kept.
+/// Names of readings of bytes, with `MANY` partitions kept.
 const HALF_WAY: &str = "a partition, 500,000 keys seen";
 const AT_THE_END: &str = "a partition, 1,000,000 keys seen";
 const GROWTH: &str = "partitions, growth from 500,000 keys to 1,000,000";
 
-/// Readings of bytes, with many kept in each of which one call has waited.
+/// The same, after one call has waited in each partition.
 const QUEUED: &str = "a partition, one call has waited";
 const QUEUED_WITH_LIMIT: &str = "a partition, one call has waited with a limit";
 
@@ -46,9 +47,9 @@ const SMALL: f64 = 1.2 * 1024.0;
 pub(crate) fn goal() -> Goal {
     let call = "try_slot + drop by key";
     let late = "try_slot + drop by key, 1,000,000 keys seen, 10,000 kept";
-    let bytes = |ours: &str| Figure::Memory(ours.to_owned(), HALF_WAY.to_owned(), "bytes");
+    let bytes = |ours: &str| Figure::Memory(ours.to_owned(), Some(HALF_WAY.to_owned()), "bytes");
     let early = "our own with 500,000 keys seen, each";
-    let rows = vec![
+    let rows = [
         Row::instructions(late, "our own with 10 kept", kept(MANY), kept(FEW)).at_most(1.50),
         Row::new("a partition of 10,000, 1,000,000 keys seen", early, bytes(AT_THE_END)).limit(Limit::Ours(800.0)),
         Row::new("10,000 partitions: growth by another 500,000 keys", early, bytes(GROWTH)).limit(Limit::Ours(0.0)),
@@ -63,7 +64,7 @@ pub(crate) fn goal() -> Goal {
             kept(FEW),
         ),
     ];
-    Goal { id: "partitions", rows }
+    Goal::new("partitions", rows)
 }
 
 fn partitions(max_partitions: usize) -> Keyed {
@@ -71,7 +72,8 @@ fn partitions(max_partitions: usize) -> Keyed {
     builder.hasher(Hasher::default()).build().expect("these are valid limits")
 }
 
-/// Partitions in each of which one call has waited, all of them idle again, and what they keep in bytes, each.
+/// Returns the bytes that a partition keeps on the heap after one call has waited in it, when it is
+/// idle again.
 fn queued(heap: &StatsAlloc<System>, runtime: &Runtime, limit: Option<Duration>) -> f64 {
     let region = Region::new(heap);
     let builder = Partitions::builder("bench").parallelism(1).waiting_room(50).max_partitions(MANY);
@@ -81,21 +83,21 @@ fn queued(heap: &StatsAlloc<System>, runtime: &Runtime, limit: Option<Duration>)
         let running = partitions.try_slot(&key).expect("there is room");
         assert!(poll(pin!(partitions.slot(&key))).is_pending(), "it waits");
         drop(running);
-        // What the partition has in the background ends.
+        // Lets the partition's background work end.
         runtime.block_on(yield_now());
     }
     let change = region.change();
     float((change.bytes_allocated - change.bytes_deallocated) as u128) / float(MANY as u128)
 }
 
-/// Uses each of the keys for a moment.
+/// Takes and releases a slot of each key.
 fn see(partitions: &Keyed, keys: impl IntoIterator<Item = u64>) {
     for key in keys {
         drop(partitions.try_slot(&key).expect("there is room"));
     }
 }
 
-/// Calls by keys that have a partition, one after the other, once a million keys have been seen.
+/// Calls by keys that have a partition, one after the other, after a million keys were seen.
 fn kept(kept: usize) -> Scene {
     Scene::new(format!("partitions/try_slot, {SEEN} keys seen, {kept} kept"), move |operations, meter| {
         let partitions = partitions(kept);
@@ -104,7 +106,7 @@ fn kept(kept: usize) -> Scene {
     })
 }
 
-/// Calls by keys that are new, with all places taken by others that are idle.
+/// Calls by new keys, while all places are taken by idle partitions, so that each call evicts one.
 fn newcomers() -> Scene {
     Scene::new("partitions/try_slot of a new key", |operations, meter| {
         let partitions = partitions(FEW);
@@ -113,7 +115,7 @@ fn newcomers() -> Scene {
     })
 }
 
-/// What one would write without a library; it grows with every key.
+/// The usual code without a library. It grows with every key.
 fn semaphores() -> Scene {
     Scene::new("partitions/HashMap of semaphores", |operations, meter| {
         let semaphores: Mutex<HashMap<u64, Arc<Semaphore>, Hasher>> = Mutex::default();
@@ -128,7 +130,8 @@ fn semaphores() -> Scene {
     })
 }
 
-/// Bytes on the heap with many partitions kept: after half of the keys and after all, and where calls have waited.
+/// Returns the bytes on the heap with `MANY` partitions kept: after half of the keys, after all, and
+/// after calls have waited.
 pub(crate) fn read(heap: &StatsAlloc<System>, runtime: &Runtime) -> [(String, f64); 5] {
     let (plain, limited) = (queued(heap, runtime, None), queued(heap, runtime, Some(HOUR)));
     let region = Region::new(heap);

@@ -1,4 +1,5 @@
-//! *reject*: a counted rejection, with label and figures, built and dropped; the peer's is a bare word.
+//! *reject*: a rejection that is counted and carries a label and figures is built and dropped. The
+//! peer's is a bare enum.
 
 use tokio::sync::Semaphore;
 
@@ -9,11 +10,11 @@ use crate::work::repeat;
 
 pub(crate) fn goal() -> Goal {
     let what = "try_slot rejected";
-    let rows = vec![
+    let rows = [
         Row::instructions(what, "tokio try_acquire failing", rejected(), refused()).at_most(2.0),
-        Row::time(what, "tokio try_acquire failing", rejected(), refused()),
+        Row::time(what, "tokio try_acquire failing", rejected(), refused()).headline("Reject a call: no slot is free"),
     ];
-    Goal { id: "reject", rows }
+    Goal::new("reject", rows)
 }
 
 fn rejected() -> Scene {

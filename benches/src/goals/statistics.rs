@@ -1,4 +1,4 @@
-//! *statistics*: what it costs that everything is counted.
+//! *statistics*: the cost of counting everything.
 
 use super::uncontended;
 use crate::goal::{Figure, Goal, Limit, Row};
@@ -6,5 +6,5 @@ use crate::goal::{Figure, Goal, Limit, Row};
 pub(crate) fn goal() -> Goal {
     let figure = Figure::Builds(uncontended::slot());
     let row = Row::new("slot + drop, instructions more with statistics", "our own build without", figure);
-    Goal { id: "statistics", rows: vec![row.limit(Limit::More(5.0))] }
+    Goal::new("statistics", [row.limit(Limit::More(5.0))])
 }

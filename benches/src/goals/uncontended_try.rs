@@ -1,4 +1,4 @@
-//! *uncontended-try*: the same for those who would not wait.
+//! *uncontended-try*: the same for calls that would rather fail than wait.
 
 use tokio::sync::Semaphore;
 
@@ -10,17 +10,17 @@ use crate::work::repeat;
 
 pub(crate) fn goal() -> Goal {
     let what = "try_slot + drop";
-    let rows = vec![
+    let rows = [
         Row::instructions(what, "tokio try_acquire", try_slot(), try_acquire()).at_most(0.45),
         Row::time(what, "tokio try_acquire", try_slot(), try_acquire()).at_most(0.70),
         Row::time(what, "async-lock", try_slot(), async_lock()),
         Row::time(what, "asyncband", try_slot(), asyncband()),
         Row::time(what, "throttle-net", try_slot(), throttle_net()),
     ];
-    Goal { id: "uncontended-try", rows }
+    Goal::new("uncontended-try", rows)
 }
 
-/// Ours; other goals compare themselves with it.
+/// Takes and drops one of our slots. Other goals compare their scenes with this one.
 pub(crate) fn try_slot() -> Scene {
     Scene::new("uncontended-try/try_slot", |operations, meter| {
         let bulkhead = bulkhead(CAPACITY);

@@ -1,4 +1,5 @@
-//! Instructions of one operation, by callgrind: counted in [`callgrind`], read back from what gungraun leaves.
+//! Instructions of one operation. Callgrind counts them in [`callgrind`]; they are read back from
+//! gungraun's files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,13 +13,13 @@ use super::float;
 use crate::goals;
 use crate::scene::Scene;
 
-/// So many that what surrounds them is a rounding error.
+/// So many that the loop around them is a rounding error.
 const OPERATIONS: usize = 1_000;
 
-/// What gungraun calls the scenes, before their place in the list.
+/// Gungraun's name of a scene, before the scene's place in the list.
 const ID: &str = "scenes_";
 
-/// Performs a scene: once to warm up where that can be, and once to be counted.
+/// Performs a scene twice: to warm up, and to count.
 pub fn count(scene: &Scene) {
     scene.perform(scene.operations(OPERATIONS), &mut |work| {
         work();
@@ -26,23 +27,24 @@ pub fn count(scene: &Scene) {
     });
 }
 
-/// Callgrind counts from entering here to leaving: no set-up, no clean-up. It goes by the name.
+/// Runs the work. Callgrind knows this function by its name and counts nothing outside it, so set-up
+/// and clean-up are left out.
 #[inline(never)]
 pub fn callgrind(work: &mut dyn FnMut()) {
     work();
 }
 
-/// What callgrind counted, an operation.
+/// What callgrind counted, divided by the operations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
     /// All instructions.
     pub all: f64,
-    /// Those of each function of ours by itself, without what it calls.
+    /// The instructions of each of our functions, without those of the functions it calls.
     pub within: BTreeMap<String, f64>,
 }
 
 impl Counts {
-    /// Instructions in functions of ours whose names hold one of the words.
+    /// Returns the instructions in our functions with one of the words in their names.
     #[must_use]
     pub fn within(&self, words: &[&str]) -> f64 {
         let holds = |name: &str| words.iter().any(|word| name.to_lowercase().contains(word));
@@ -50,11 +52,11 @@ impl Counts {
     }
 }
 
-/// Instructions an operation, by scene, from what is in the folder that gungraun was given.
+/// Reads the instructions of one operation, by scene, from the folder that gungraun wrote to.
 ///
 /// # Errors
 ///
-/// If a summary isn't what it should be.
+/// If a summary is missing, or is not as expected.
 pub fn read(home: &Path) -> Result<BTreeMap<String, Counts>> {
     let scenes = goals::counted();
     let mut counts = BTreeMap::new();
@@ -69,7 +71,7 @@ pub fn read(home: &Path) -> Result<BTreeMap<String, Counts>> {
     Ok(counts)
 }
 
-/// A scene's name and counts, from its summary and from callgrind's own file beside it.
+/// Reads a scene's name and counts from its summary and from callgrind's file beside it.
 fn read_scene(scenes: &[Scene], summary: &Path) -> Result<(String, Counts)> {
     let (place, instructions) = parse(&fs::read_to_string(summary)?)?;
     let scene = scenes.get(place).with_context(|| format!("there is no scene {place}"))?;
@@ -78,14 +80,15 @@ fn read_scene(scenes: &[Scene], summary: &Path) -> Result<(String, Counts)> {
     let out = fs::read_to_string(&out).with_context(|| format!("cannot read {}", out.display()))?;
     let within = functions(&out);
     let sum: u64 = within.values().sum();
-    ensure!(sum == instructions, "the functions have {sum} instructions in all, and the summary {instructions}");
+    ensure!(sum == instructions, "the functions have {sum} instructions in total, and the summary {instructions}");
     let ours = within.into_iter().filter(|(name, _)| is_ours(name));
     let within = ours.map(|(name, count)| (name, float(count.into()) / operations)).collect();
     Ok((scene.name.clone(), Counts { all: float(instructions.into()) / operations, within }))
 }
 
-/// Instructions of each function by itself, by name. In callgrind's format, a line of numbers is a cost of the function above it, but
-/// for that behind a `calls=`, which is what was called.
+/// Reads the instructions of each function, without those of the functions it calls. In callgrind's
+/// format a line of numbers is a cost of the function named above it. The line after a `calls=` is an
+/// exception: it is the cost of the callee.
 fn functions(out: &str) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let (mut function, mut called) = ("", false);
@@ -102,7 +105,7 @@ fn functions(out: &str) -> BTreeMap<String, u64> {
     counts
 }
 
-/// The second number of a line that has two.
+/// Parses the second number of a line that has two.
 fn cost(line: &str) -> Option<u64> {
     let (position, cost) = line.split_once(' ')?;
     position.trim_start_matches('+').parse::<i64>().ok()?;
@@ -113,7 +116,7 @@ fn is_ours(function: &str) -> bool {
     function.contains("bulklink") && !function.contains("bulklink_benches")
 }
 
-/// The scene's place in the list, and the instructions of all its operations.
+/// Parses the scene's place in the list, and the instructions of all its operations.
 fn parse(summary: &str) -> Result<(usize, u64)> {
     let summary: Value = serde_json::from_str(summary)?;
     let id = summary["id"].as_str().context("the summary has no id")?;
@@ -121,7 +124,7 @@ fn parse(summary: &str) -> Result<(usize, u64)> {
     let place = place.with_context(|| format!("id is `{id}`, not `{ID}` and a number"))?;
     let instructions = summary.pointer("/profiles/0/data/total/metrics/Ir/values/new").and_then(Value::as_u64);
     let instructions = instructions.context("the summary has no new Ir")?;
-    ensure!(instructions > 0, "nothing was counted: callgrind found no function to begin with");
+    ensure!(instructions > 0, "nothing was counted: callgrind did not find the function to count in");
     Ok((place, instructions))
 }
 
@@ -134,19 +137,19 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_says_which_scene_and_how_many() {
+    fn a_summary_names_its_scene_and_its_instructions() {
         let text = summary("scenes_12", r#"{"Ir": {"values": {"new": 96820}}}"#);
         assert_eq!(parse(&text).unwrap(), (12, 96_820));
     }
 
     #[test]
-    fn a_summary_of_another_kind_is_an_error_that_names_what_is_amiss() {
+    fn an_unexpected_summary_is_an_error_that_names_the_fault() {
         let ir = r#"{"Ir": {"values": {"new": 1}}}"#;
         for (text, error) in [
             (summary("other_1", ir), "id is `other_1`, not `scenes_` and a number"),
             (
                 summary("scenes_1", r#"{"Ir": {"values": {"new": 0}}}"#),
-                "nothing was counted: callgrind found no function to begin with",
+                "nothing was counted: callgrind did not find the function to count in",
             ),
             (summary("scenes_1", r#"{"Ir": {"values": {"old": 1}}}"#), "the summary has no new Ir"),
             ("{}".to_owned(), "the summary has no id"),
@@ -156,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_is_charged_with_what_it_does_itself_and_the_words_pick_it() {
+    fn a_function_is_charged_with_its_own_instructions_and_found_by_a_word() {
         let out = "events: Ir\nsummary: 9\n\nfn=bulklink::outputs::Outputs::take\n0 3000\ncfn=bulklink::b\ncalls=2 0 \n0 5000\n+1 1000\n\n\
                    fn=bulklink::b\n0 5000\n\nfn=main\n0 7\n";
         let counts = functions(out);
@@ -168,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_peers_nor_the_benches_themselves_are_ours() {
+    fn functions_of_peers_and_of_the_benches_are_not_ours() {
         assert!(is_ours("<bulklink::slot::Hold<S> as core::ops::drop::Drop>::drop"));
         assert!(
             !is_ours("tokio::sync::semaphore::Semaphore::acquire")

@@ -1,4 +1,6 @@
-//! Time: ours and the peer's in rounds that alternate, within one process. The median of the rounds' ratios is what counts.
+//! Paired ratios of time: ours and the peer's alternate within one process, and the median of the
+//! rounds' ratios counts. Criterion measures one scene after the other, so a change of the
+//! machine's speed between the two would change its ratio.
 
 use std::time::{Duration, Instant};
 
@@ -8,53 +10,76 @@ use serde::{Deserialize, Serialize};
 use super::float;
 use crate::scene::{Clock, Pace, Scene};
 
-/// How hard to try.
+/// How many rounds, and how long.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Of each pair.
+    /// Rounds of each pair.
     pub rounds: usize,
-    /// Of each pair that takes a while for itself.
+    /// Rounds of a pair that takes about a second a round.
     pub slow_rounds: usize,
     /// The shortest round, where its length can be chosen.
     pub least: Duration,
 }
 
 impl Effort {
-    /// For figures to be kept. Many short rounds, because what else the machine does comes and goes.
+    /// For figures to keep. Many short rounds, because other load on the machine comes and goes.
     pub const FULL: Effort = Effort { rounds: 101, slow_rounds: 11, least: Duration::from_millis(2) };
 
     /// For a first look.
     pub const QUICK: Effort = Effort { rounds: 31, slow_rounds: 5, least: Duration::from_millis(2) };
 }
 
-/// What came out of one pair.
+/// The result of one pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The name of our scene.
     pub ours: String,
-    /// The name of the peer's.
+    /// The name of the peer's scene.
     pub peer: String,
-    /// Nanoseconds an operation, the median of all rounds.
+    /// Nanoseconds of one operation, the median of all rounds.
     pub ours_ns: f64,
-    /// The peer's.
+    /// The same for the peer.
     pub peer_ns: f64,
-    /// Ours ÷ the peer's, the median of each round's.
+    /// Ours ÷ the peer's, the median of the rounds' ratios.
     pub ratio: f64,
 }
 
-/// Measures a pair.
+/// Measures pairs in the same rounds: each round times every pair once.
 #[must_use]
-pub fn compare(ours: &Scene, peer: &Scene, effort: Effort) -> Comparison {
-    let (our_number, peer_number) = (calibrate(ours, effort.least), calibrate(peer, effort.least));
-    let rounds = if matches!(ours.pace, Pace::Once(_)) { effort.slow_rounds } else { effort.rounds };
-    let mut times = Vec::new();
-    for round in 0..rounds {
-        times.push(in_turn(round % 2 == 0, || nanoseconds(ours, our_number), || nanoseconds(peer, peer_number)));
+pub fn compare(pairs: &[(Scene, Scene)], effort: Effort) -> Vec<Comparison> {
+    let mut pairs: Vec<_> = pairs.iter().map(|(ours, peer)| Rounds::of(ours, peer, effort)).collect();
+    for round in 0..effort.rounds {
+        pairs.iter_mut().filter(|pair| round < pair.number).for_each(|pair| pair.measure(round));
     }
-    summary(&ours.name, &peer.name, &times)
+    pairs.into_iter().map(|pair| summary(&pair.ours.name, &pair.peer.name, &pair.times)).collect()
 }
 
-/// Both, in this order or the other, since the one before may leave the machine warmer.
+/// One pair in the course of its rounds.
+struct Rounds<'a> {
+    ours: &'a Scene,
+    peer: &'a Scene,
+    /// Operations of a round, ours and the peer's.
+    operations: (usize, usize),
+    /// How many rounds there will be.
+    number: usize,
+    times: Vec<(f64, f64)>,
+}
+
+impl<'a> Rounds<'a> {
+    fn of(ours: &'a Scene, peer: &'a Scene, effort: Effort) -> Self {
+        let operations = (calibrate(ours, effort.least), calibrate(peer, effort.least));
+        let number = if matches!(ours.pace, Pace::Once(_)) { effort.slow_rounds } else { effort.rounds };
+        Rounds { ours, peer, operations, number, times: Vec::new() }
+    }
+
+    fn measure(&mut self, round: usize) {
+        let ours = || nanoseconds(self.ours, self.operations.0);
+        let peer = || nanoseconds(self.peer, self.operations.1);
+        self.times.push(in_turn(round % 2 == 0, ours, peer));
+    }
+}
+
+/// Runs both in this order or in the other, because the first may leave the machine warmer.
 fn in_turn<T>(straight: bool, first: impl FnOnce() -> T, second: impl FnOnce() -> T) -> (T, T) {
     if straight {
         let first = first();
@@ -74,11 +99,11 @@ fn summary(ours: &str, peer: &str, times: &[(f64, f64)]) -> Comparison {
     }
 }
 
-/// The middle of the values, or of the two in the middle.
+/// Returns the middle value, or the mean of the two in the middle.
 ///
 /// # Panics
 ///
-/// If there are none.
+/// If there are no values.
 #[must_use]
 pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<_> = values.collect();
@@ -86,7 +111,7 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
 }
 
-/// How many operations make a round long enough.
+/// Returns how many operations make a round long enough.
 fn calibrate(scene: &Scene, least: Duration) -> usize {
     let least = match scene.pace {
         Pace::Any => least,
@@ -100,34 +125,35 @@ fn calibrate(scene: &Scene, least: Duration) -> usize {
     operations
 }
 
-/// The time of one operation.
-#[must_use]
-pub fn nanoseconds(scene: &Scene, operations: usize) -> f64 {
+/// Measures the time of one operation.
+fn nanoseconds(scene: &Scene, operations: usize) -> f64 {
     float(elapsed(scene, operations).as_nanos()) / float(operations as u128)
 }
 
-/// The time of so many operations, after as many to warm up where that can be.
-fn elapsed(scene: &Scene, operations: usize) -> Duration {
+/// Measures the time of the given number of operations, after as many to warm up where the work
+/// can be repeated.
+#[must_use]
+pub fn elapsed(scene: &Scene, operations: usize) -> Duration {
     let mut elapsed = Duration::ZERO;
     scene.perform(operations, &mut |work| {
         if !matches!(scene.pace, Pace::Once(_)) {
             work();
         }
         elapsed = match scene.clock {
-            Clock::Wall => on_the_wall(work),
-            Clock::Cpu => on_the_processors(work),
+            Clock::Wall => wall_time(work),
+            Clock::Cpu => processor_time(work),
         };
     });
     elapsed
 }
 
-fn on_the_wall(work: &mut dyn FnMut()) -> Duration {
+fn wall_time(work: &mut dyn FnMut()) -> Duration {
     let start = Instant::now();
     work();
     start.elapsed()
 }
 
-fn on_the_processors(work: &mut dyn FnMut()) -> Duration {
+fn processor_time(work: &mut dyn FnMut()) -> Duration {
     let start = ProcessTime::now();
     work();
     start.elapsed()
@@ -135,6 +161,9 @@ fn on_the_processors(work: &mut dyn FnMut()) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
     use super::*;
 
     #[test]
@@ -144,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_is_the_median_of_the_ratios_and_not_the_ratio_of_the_medians() {
+    fn the_median_of_the_ratios_counts_and_not_the_ratio_of_the_medians() {
         // The machine slows down in mid-run, for both alike.
         let times = [(1.0, 2.0), (2.0, 4.0), (30.0, 10.0), (10.0, 20.0), (11.0, 22.0)];
         let summary = summary("a", "b", &times);
@@ -154,8 +183,7 @@ mod tests {
     #[test]
     fn either_may_go_first_and_each_keeps_its_place() {
         for straight in [true, false] {
-            let mut order = Vec::new();
-            let order = std::cell::RefCell::new(&mut order);
+            let order = RefCell::new(Vec::new());
             let note = |name| {
                 order.borrow_mut().push(name);
                 name
@@ -163,6 +191,20 @@ mod tests {
             assert_eq!(in_turn(straight, || note("ours"), || note("peer")), ("ours", "peer"));
             assert_eq!(order.borrow()[0] == "ours", straight);
         }
+    }
+
+    #[test]
+    fn each_round_times_every_pair_and_slow_pairs_have_fewer_rounds() {
+        let order = Rc::new(RefCell::new(String::new()));
+        let scene = |name: &'static str, pace| {
+            let order = Rc::clone(&order);
+            Scene::new(name, move |_, _| order.borrow_mut().push_str(name)).pace(pace)
+        };
+        let pair = |ours, peer, pace| (scene(ours, pace), scene(peer, pace));
+        let pairs = [pair("a", "b", Pace::Fixed(1)), pair("C", "D", Pace::Once(1))];
+        let effort = Effort { rounds: 3, slow_rounds: 2, least: Duration::ZERO };
+        assert_eq!(compare(&pairs, effort).len(), 2);
+        assert_eq!(*order.borrow(), "abCDbaDCab");
     }
 
     #[test]

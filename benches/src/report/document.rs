@@ -1,19 +1,27 @@
-//! The part of a document between two markers, which holds the last full table.
+//! The generated parts of a document, each between two markers.
 
 use anyhow::{Context, Result};
 
-const BEGIN: &str = "<!-- the table begins -->";
-const END: &str = "<!-- the table ends -->";
+/// The rows to read first.
+pub const SUMMARY: &str = "the summary";
 
-/// The document with `table` between its markers.
+/// The whole table.
+pub const TABLE: &str = "the table";
+
+/// Returns the document with `text` between the markers of `part`.
 ///
 /// # Errors
 ///
 /// If a marker is missing.
-pub fn refresh(document: &str, table: &str) -> Result<String> {
-    let (before, rest) = document.split_once(BEGIN).with_context(|| format!("there is no `{BEGIN}`"))?;
-    let (_, after) = rest.split_once(END).with_context(|| format!("there is no `{END}` behind the other marker"))?;
-    Ok(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", table.trim_end()))
+pub fn refresh(document: &str, part: &str, text: &str) -> Result<String> {
+    let (begin, end) = markers(part);
+    let (before, rest) = document.split_once(&begin).with_context(|| format!("there is no `{begin}`"))?;
+    let (_, after) = rest.split_once(&end).with_context(|| format!("there is no `{end}` after the other marker"))?;
+    Ok(format!("{before}{begin}\n\n{}\n\n{end}{after}", text.trim_end()))
+}
+
+fn markers(part: &str) -> (String, String) {
+    (format!("<!-- {part} begins -->"), format!("<!-- {part} ends -->"))
 }
 
 #[cfg(test)]
@@ -21,14 +29,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_between_the_markers_is_replaced_and_nothing_else() {
-        let document = |table| format!("before\n{BEGIN}\n\n{table}\n\n{END}\nafter\n");
-        assert_eq!(refresh(&document("old"), "new\n").unwrap(), document("new"));
+    fn only_the_text_between_the_markers_is_replaced() {
+        let document = |summary: &str, table: &str| {
+            let (summary_markers, table_markers) = (markers(SUMMARY), markers(TABLE));
+            format!(
+                "before\n{}\n\n{summary}\n\n{}\nbetween\n{}\n\n{table}\n\n{}\nafter\n",
+                summary_markers.0, summary_markers.1, table_markers.0, table_markers.1
+            )
+        };
+        assert_eq!(refresh(&document("old", "old"), TABLE, "new\n").unwrap(), document("old", "new"));
+        assert_eq!(refresh(&document("old", "old"), SUMMARY, "new\n").unwrap(), document("new", "old"));
     }
 
     #[test]
     fn a_missing_marker_is_named() {
-        assert_eq!(refresh("", "new").unwrap_err().to_string(), format!("there is no `{BEGIN}`"));
-        assert!(refresh(BEGIN, "new").unwrap_err().to_string().contains(END));
+        let (begin, end) = markers(TABLE);
+        assert_eq!(refresh("", TABLE, "new").unwrap_err().to_string(), format!("there is no `{begin}`"));
+        assert!(refresh(&begin, TABLE, "new").unwrap_err().to_string().contains(&end));
     }
 }

@@ -1,10 +1,10 @@
-//! The goals as JSON, for programs. What has no limit is no goal, and is left out.
+//! The rows with a limit as JSON. Rows for information are left out.
 
 use serde::Serialize;
 
 use super::verdict::Verdict;
 
-/// A goal's row. What was not measured has no figures, does not hold, and says why.
+/// A row with a limit. If it was not measured, it has no figures, does not hold, and says why.
 #[derive(Debug, Serialize)]
 pub struct Entry {
     goal: &'static str,
@@ -18,7 +18,7 @@ pub struct Entry {
     holds: bool,
 }
 
-/// One for each row with a limit.
+/// Returns an entry for each row with a limit.
 #[must_use]
 pub fn entries(verdicts: &[Verdict]) -> Vec<Entry> {
     verdicts.iter().filter_map(entry).collect()
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_goal_has_exactly_these_fields() {
+    fn an_entry_has_exactly_these_fields() {
         let expected = json!([{
             "goal": "g", "what": "w", "ours": 1.0, "peer": 4.0, "peer_name": "p", "unit": "ns", "ratio": 0.25,
             "limit": 0.3, "holds": true,
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_there_and_does_not_hold() {
+    fn a_row_that_was_not_measured_is_listed_and_does_not_hold() {
         let unmeasured = Verdict { figures: Err("no valgrind".into()), ..verdict(1.0, 4.0, Limit::Ratio(0.3)) };
         let found = as_json(unmeasured);
         assert_eq!(found[0]["what"], "w (not measured: no valgrind)");
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_limit_is_left_out() {
+    fn a_row_without_a_limit_is_left_out() {
         let information = Verdict { limit: None, ..verdict(1.0, 4.0, Limit::Ratio(0.3)) };
         assert_eq!(as_json(information), json!([]));
     }

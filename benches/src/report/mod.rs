@@ -1,8 +1,8 @@
-//! What was measured, held against what was promised, and told to people and to programs.
+//! Compares the readings with the limits, and reports the result as tables and as JSON.
 
 pub mod document;
 pub mod json;
-pub mod plots;
 pub mod readings;
+pub mod summary;
 pub mod table;
 pub mod verdict;

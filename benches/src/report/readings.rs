@@ -1,4 +1,4 @@
-//! What the programs left in their folder, or why they left nothing.
+//! The readings of one run, or the reasons why there are none.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,16 +10,16 @@ use serde::de::DeserializeOwned;
 use crate::measure::instructions::{self, Counts};
 use crate::measure::time::Comparison;
 
-/// Readings by their name.
+/// Readings by name.
 pub type Named = BTreeMap<String, f64>;
 
-/// What one program read, or why it did not.
+/// The readings of one program, or the reason why there are none.
 pub type Source<T> = Result<T, String>;
 
-/// Everything that was read in one run.
+/// All readings.
 #[derive(Debug)]
 pub struct Readings {
-    /// Of pairs, in nanoseconds.
+    /// Times of pairs, in nanoseconds. A pair that was timed in several runs is there several times.
     pub time: Source<Vec<Comparison>>,
     /// Instructions of one operation, by scene.
     pub instructions: Source<BTreeMap<String, Counts>>,
@@ -29,20 +29,20 @@ pub struct Readings {
     pub memory: Source<Named>,
     /// Nanoseconds of one operation of the Python library.
     pub python: Source<Named>,
-    /// About the embedded build.
+    /// Figures of the embedded build.
     pub embedded: Source<Named>,
 }
 
 impl Readings {
-    /// Reads the folder. Of each source there is `NAME.json`, or for instructions a folder `NAME`, or else `NAME.missing`, which
-    /// says why.
+    /// Reads the folder. Each source is a file `NAME.json`, or a folder `NAME` for instructions and
+    /// time. If both are missing, `NAME.missing` says why.
     ///
     /// # Errors
     ///
-    /// If a file isn't what it should be.
+    /// If a file is not as expected.
     pub fn load(folder: &Path) -> Result<Self> {
         Ok(Readings {
-            time: json(folder, "time")?,
+            time: runs(folder, "time")?,
             instructions: counts(folder, "instructions")?,
             without_statistics: counts(folder, "without-statistics")?,
             memory: json(folder, "memory")?,
@@ -57,8 +57,25 @@ fn json<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Source<T>> {
     if !path.exists() {
         return Ok(Err(missing(folder, name)));
     }
-    let text = fs::read_to_string(&path)?;
-    serde_json::from_str(&text).map(Ok).with_context(|| format!("{} is not what it should be", path.display()))
+    parse(&path).map(Ok)
+}
+
+fn parse<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read_to_string(path)?;
+    serde_json::from_str(&text).with_context(|| format!("{} is not as expected", path.display()))
+}
+
+/// Reads the files of a folder, one for each run, into one list.
+fn runs<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Source<Vec<T>>> {
+    let home = folder.join(name);
+    if !home.is_dir() {
+        return Ok(Err(missing(folder, name)));
+    }
+    let mut all = Vec::new();
+    for entry in home.read_dir()? {
+        all.extend(parse::<Vec<T>>(&entry?.path())?);
+    }
+    Ok(Ok(all))
 }
 
 fn counts(folder: &Path, name: &str) -> Result<Source<BTreeMap<String, Counts>>> {
@@ -82,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_read_and_what_is_missing_says_why() {
+    fn sources_are_read_and_a_missing_source_says_why() {
         let folder = folder("there");
         fs::write(folder.join("memory.json"), r#"{"slot": 16}"#).unwrap();
         fs::write(folder.join("python.missing"), "no pip\n").unwrap();
@@ -94,11 +111,26 @@ mod tests {
     }
 
     #[test]
+    fn the_times_of_all_runs_are_in_one_list() {
+        let folder = folder("runs");
+        fs::create_dir(folder.join("time")).unwrap();
+        for (run, ratio) in [("1.json", 0.5), ("2.json", 0.75)] {
+            let text = format!(r#"[{{"ours": "a", "peer": "b", "ours_ns": 1, "peer_ns": 2, "ratio": {ratio}}}]"#);
+            fs::write(folder.join("time").join(run), text).unwrap();
+        }
+        let mut ratios: Vec<_> = Readings::load(&folder).unwrap().time.unwrap().iter().map(|pair| pair.ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        assert_eq!(ratios, [0.5, 0.75]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
     fn a_broken_file_is_an_error_that_names_it() {
         let folder = folder("broken");
-        fs::write(folder.join("time.json"), "{}").unwrap();
+        fs::create_dir(folder.join("time")).unwrap();
+        fs::write(folder.join("time/2.json"), "{}").unwrap();
         let error = Readings::load(&folder).unwrap_err().to_string();
-        assert!(error.ends_with("time.json is not what it should be"), "{error}");
+        assert!(error.ends_with("2.json is not as expected"), "{error}");
         fs::remove_dir_all(folder).unwrap();
     }
 }

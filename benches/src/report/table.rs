@@ -1,16 +1,15 @@
-//! The table for people: Markdown, with columns that line up on a terminal too.
+//! The whole table as Markdown, with columns that are aligned on a terminal too.
 
 use super::verdict::{Figures, Verdict};
-use crate::goal::Limit;
+use crate::goal::{Limit, NO_PEER};
 
 const HEAD: [&str; 7] = ["goal", "what", "ours", "peer", "ratio", "limit", "verdict"];
 
-/// The goals, how many of them hold, and what is for information.
+/// Returns the rows with a limit, how many of them hold, and the rows for information.
 #[must_use]
 pub fn table(verdicts: &[Verdict]) -> String {
     let (goals, information): (Vec<_>, Vec<_>) = verdicts.iter().partition(|verdict| verdict.limit.is_some());
-    let holding = goals.iter().filter(|verdict| verdict.holds()).count();
-    let goals = format!("{}\n{holding} of {} rows hold.\n", markdown(&goals), goals.len());
+    let goals = format!("{}\n{}\n", markdown(&goals), holding(verdicts));
     match information.as_slice() {
         [] => goals,
         information => format!("{goals}\nFor information:\n\n{}", markdown(information)),
@@ -20,14 +19,26 @@ pub fn table(verdicts: &[Verdict]) -> String {
 fn markdown(verdicts: &[&Verdict]) -> String {
     let rows: Vec<_> =
         [HEAD.map(str::to_owned)].into_iter().chain(verdicts.iter().map(|verdict| cells(verdict))).collect();
-    let widths: [usize; 7] =
+    align(&rows)
+}
+
+/// Returns how many of the rows with a limit hold, as a sentence.
+pub(super) fn holding(verdicts: &[Verdict]) -> String {
+    let goals = verdicts.iter().filter(|verdict| verdict.limit.is_some());
+    let (number, holding) = (goals.clone().count(), goals.filter(|verdict| verdict.holds()).count());
+    format!("{holding} of {number} rows hold.")
+}
+
+/// Returns the rows, the head first, as a Markdown table with aligned columns.
+pub(super) fn align<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+    let widths: [usize; COLUMNS] =
         std::array::from_fn(|column| rows.iter().map(|row| width(&row[column])).max().unwrap_or(0));
     let mut lines: Vec<_> = rows.iter().map(|row| line(row, &widths)).collect();
     lines.insert(1, format!("|{}", widths.map(|width| format!("{}|", "-".repeat(width + 2))).concat()));
     lines.join("\n") + "\n"
 }
 
-fn line(row: &[String; 7], widths: &[usize; 7]) -> String {
+fn line<const COLUMNS: usize>(row: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
     let cells = row.iter().zip(widths).map(|(cell, wide)| format!(" {cell}{} |", " ".repeat(wide - width(cell))));
     format!("|{}", cells.collect::<String>())
 }
@@ -38,16 +49,16 @@ fn width(cell: &str) -> usize {
 
 fn cells(verdict: &Verdict) -> [String; 7] {
     let [ours, peer, ratio] = match &verdict.figures {
-        Ok(figures) => told(figures, verdict.peer),
+        Ok(figures) => shown(figures, verdict.peer),
         Err(_) => [String::new(), verdict.peer.to_owned(), String::new()],
     };
     let limit = verdict.limit.map(limit).unwrap_or_default();
     [verdict.goal.to_owned(), verdict.what.clone(), ours, peer, ratio, limit, outcome(verdict)]
 }
 
-fn told(figures: &Figures, peer_name: &str) -> [String; 3] {
+fn shown(figures: &Figures, peer_name: &str) -> [String; 3] {
     let ours = format!("{} {}", number(figures.ours), figures.unit);
-    let peer = figures.peer.map_or_else(String::new, |peer| format!("{} ({peer_name})", number(peer)));
+    let peer = figures.peer.map_or_else(|| NO_PEER.to_owned(), |peer| format!("{} ({peer_name})", number(peer)));
     [ours, peer, figures.ratio.map(number).unwrap_or_default()]
 }
 
@@ -68,8 +79,8 @@ fn outcome(verdict: &Verdict) -> String {
     }
 }
 
-/// With as many digits as mean something.
-fn number(value: f64) -> String {
+/// Formats a figure with its significant digits.
+pub(super) fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
         v if v >= 1_000.0 => format!("{value:.0}"),
@@ -85,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_line_up_and_the_verdicts_are_told() {
+    fn columns_are_aligned_and_the_verdicts_are_shown() {
         let missed = verdict(90.0, 88.0, Limit::Ours(84.0));
         let unmeasured = Verdict { figures: Err("no pip".into()), ..verdict(1.0, 1.0, Limit::Ratio(0.001)) };
         let information = Verdict { limit: None, ..verdict(1.0, 4.0, Limit::Ratio(1.0)) };

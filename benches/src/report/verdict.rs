@@ -1,72 +1,76 @@
-//! The rows with their figures, and whether they hold. A figure that is missing does not.
+//! The rows with their figures, and whether they hold. A row without a figure does not.
 
 use std::collections::BTreeMap;
 
 use super::readings::{Named, Readings, Source};
 use crate::goal::{Figure, Goal, Limit, Row};
 use crate::measure::instructions::Counts;
+use crate::measure::time::{Comparison, median};
 use crate::scene::Scene;
 
-/// A row that was judged.
+/// A judged row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// Its goal.
+    /// The goal's id.
     pub goal: &'static str,
-    /// In words.
+    /// What was measured, in words.
     pub what: String,
-    /// Whom ours is compared with.
+    /// The name of what ours is compared with.
     pub peer: &'static str,
-    /// What was read, or why nothing was.
+    /// The figures, or the reason why there are none.
     pub figures: Result<Figures, String>,
-    /// What must hold; none is for information.
+    /// The limit, or none for a row for information.
     pub limit: Option<Limit>,
-    /// Where that is missed, what the gate asks for.
+    /// The limit that the gate applies instead when `limit` is missed.
     pub at_least: Option<Limit>,
-    /// Whether the figures are the same every time.
+    /// Whether every run gives the same figures.
     pub is_exact: bool,
+    /// The text of the row in the summary, if it is shown there.
+    pub headline: Option<&'static str>,
 }
 
-/// Two figures and what is between them.
+/// Two figures and their ratio.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
     /// Ours.
     pub ours: f64,
-    /// The peer's. None where a limit stands alone.
+    /// The peer's, if there is a peer.
     pub peer: Option<f64>,
-    /// Ours ÷ the peer's; where there are rounds, their median.
+    /// Ours ÷ the peer's; for times, the median of the rounds' ratios.
     pub ratio: Option<f64>,
-    /// Of both.
+    /// The unit of both.
     pub unit: &'static str,
 }
 
 /// Judges every row.
 #[must_use]
 pub fn judge(goals: &[Goal], readings: &Readings) -> Vec<Verdict> {
-    let rows = goals.iter().flat_map(|goal| goal.rows.iter().map(|row| (goal.id, row)));
+    let rows = goals.iter().flat_map(|goal| goal.rows.iter().map(move |row| (goal, row)));
     rows.map(|(goal, row)| judge_row(goal, row, readings)).collect()
 }
 
-fn judge_row(goal: &'static str, row: &Row, readings: &Readings) -> Verdict {
-    let figures = figures(&row.figure, readings);
+fn judge_row(goal: &Goal, row: &Row, readings: &Readings) -> Verdict {
+    let figures = figures(&row.figure, goal.runs, readings);
     Verdict {
-        goal,
+        goal: goal.id,
         what: row.what.clone(),
         peer: row.peer,
         figures,
         limit: row.limit,
         at_least: row.at_least,
         is_exact: row.figure.is_exact(),
+        headline: row.headline,
     }
 }
 
 impl Verdict {
-    /// Whether there is a limit, and figures that keep it.
+    /// Returns whether there is a limit, and figures within it.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.keeps(self.limit)
     }
 
-    /// Whether it is no worse than it was when the limit was missed, where that is so.
+    /// Returns whether the row holds, or misses its limit by no more than before.
     #[must_use]
     pub fn passes_the_gate(&self) -> bool {
         self.holds() || self.keeps(self.at_least)
@@ -82,9 +86,9 @@ impl Verdict {
     }
 }
 
-fn figures(figure: &Figure, readings: &Readings) -> Result<Figures, String> {
+fn figures(figure: &Figure, runs: usize, readings: &Readings) -> Result<Figures, String> {
     match figure {
-        Figure::Time(ours, peer) => timed(ours, peer, readings),
+        Figure::Time(ours, peer) => timed(ours, peer, runs, readings),
         Figure::Instructions(ours, peer) => {
             let counts = &readings.instructions;
             Ok(Figures::of(counted(counts, ours)?.all, counted(counts, peer)?.all, "instructions"))
@@ -99,7 +103,9 @@ fn figures(figure: &Figure, readings: &Readings) -> Result<Figures, String> {
         }
         Figure::Memory(ours, peer, unit) => {
             let memory = available(&readings.memory)?;
-            Ok(Figures::of(named(memory, ours)?, named(memory, peer)?, unit))
+            let ours = named(memory, ours)?;
+            let Some(peer) = peer else { return Ok(Figures::alone(ours, unit)) };
+            Ok(Figures::of(ours, named(memory, peer)?, unit))
         }
         Figure::Python(ours, peer) => {
             Ok(Figures::of(our_time(ours, readings)?, named(available(&readings.python)?, peer)?, "ns"))
@@ -110,7 +116,7 @@ fn figures(figure: &Figure, readings: &Readings) -> Result<Figures, String> {
 
 impl Figures {
     fn of(ours: f64, peer: f64, unit: &'static str) -> Self {
-        // No allocations divided by none say nothing.
+        // Where the peer needs no allocation, there is no ratio.
         let ratio = (peer != 0.0).then(|| ours / peer);
         Figures { ours, peer: Some(peer), ratio, unit }
     }
@@ -132,14 +138,22 @@ fn counted<'a>(counts: &'a Source<BTreeMap<String, Counts>>, scene: &Scene) -> R
     available(counts)?.get(&scene.name).ok_or_else(|| format!("no count of `{}`", scene.name))
 }
 
-fn timed(ours: &Scene, peer: &Scene, readings: &Readings) -> Result<Figures, String> {
-    let mut comparisons = available(&readings.time)?.iter();
-    let found = comparisons.find(|pair| pair.ours == ours.name && pair.peer == peer.name);
-    let found = found.ok_or_else(|| format!("no time of `{}` and `{}`", ours.name, peer.name))?;
-    Ok(Figures { ours: found.ours_ns, peer: Some(found.peer_ns), ratio: Some(found.ratio), unit: "ns" })
+/// Returns the medians over all runs.
+fn timed(ours: &Scene, peer: &Scene, runs: usize, readings: &Readings) -> Result<Figures, String> {
+    let comparisons = available(&readings.time)?.iter();
+    let found: Vec<_> = comparisons.filter(|pair| pair.ours == ours.name && pair.peer == peer.name).collect();
+    if found.is_empty() {
+        return Err(format!("no time of `{}` and `{}`", ours.name, peer.name));
+    }
+    if found.len() < runs {
+        return Err(format!("{} of {runs} runs of `{}` and `{}`", found.len(), ours.name, peer.name));
+    }
+    let over_runs = |figure: fn(&Comparison) -> f64| median(found.iter().map(|pair| figure(pair)));
+    let ratio = Some(over_runs(|pair| pair.ratio));
+    Ok(Figures { ours: over_runs(|pair| pair.ours_ns), peer: Some(over_runs(|pair| pair.peer_ns)), ratio, unit: "ns" })
 }
 
-/// From the first pair it is in.
+/// Returns our time from the first pair with the scene.
 fn our_time(ours: &str, readings: &Readings) -> Result<f64, String> {
     let found = available(&readings.time)?.iter().find(|pair| pair.ours == ours);
     found.map(|pair| pair.ours_ns).ok_or_else(|| format!("no time of `{ours}`"))
@@ -155,11 +169,19 @@ fn spread(scenes: &[Scene], counts: &Source<BTreeMap<String, Counts>>) -> Result
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::measure::time::Comparison;
 
     pub(crate) fn verdict(ours: f64, peer: f64, limit: Limit) -> Verdict {
         let figures = Ok(Figures::of(ours, peer, "ns"));
-        Verdict { goal: "g", what: "w".into(), peer: "p", figures, limit: Some(limit), at_least: None, is_exact: true }
+        Verdict {
+            goal: "g",
+            what: "w".into(),
+            peer: "p",
+            figures,
+            limit: Some(limit),
+            at_least: None,
+            is_exact: true,
+            headline: None,
+        }
     }
 
     fn scene(name: &str) -> Scene {
@@ -176,9 +198,14 @@ pub(super) mod tests {
                 .map(|(name, all)| ((*name).to_owned(), Counts { all: *all, within: within.clone() }))
                 .collect())
         };
-        let time = Comparison { ours: "a".into(), peer: "b".into(), ours_ns: 10.0, peer_ns: 40.0, ratio: 0.2 };
+        let time = |ours: &str, ours_ns, peer_ns, ratio| {
+            let (ours, peer) = (ours.to_owned(), "b".to_owned());
+            Comparison { ours, peer, ours_ns, peer_ns, ratio }
+        };
+        let thrice = [(3.0, 7.0, 0.5), (1.0, 9.0, 0.25), (2.0, 8.0, 0.75)];
+        let thrice = thrice.map(|(ours_ns, peer_ns, ratio)| time("thrice", ours_ns, peer_ns, ratio));
         Readings {
-            time: Ok(vec![time]),
+            time: Ok([time("a", 10.0, 40.0, 0.2)].into_iter().chain(thrice).collect()),
             instructions: counts(&[("a", 50.0), ("b", 100.0), ("c", 40.0)]),
             without_statistics: counts(&[("a", 45.0)]),
             memory: named(&[("m", 1.0), ("none", 0.0)]),
@@ -188,7 +215,7 @@ pub(super) mod tests {
     }
 
     fn figures_of(figure: &Figure) -> Result<(f64, Option<f64>, Option<f64>), String> {
-        figures(figure, &readings()).map(|figures| (figures.ours, figures.peer, figures.ratio))
+        figures(figure, 1, &readings()).map(|figures| (figures.ours, figures.peer, figures.ratio))
     }
 
     #[test]
@@ -197,16 +224,31 @@ pub(super) mod tests {
         let expected = [
             // The median of the ratios, and not the ratio of the medians.
             (Figure::Time(a(), b()), (10.0, Some(40.0), Some(0.2))),
+            // The median of the runs.
+            (Figure::Time(scene("thrice"), b()), (2.0, Some(8.0), Some(0.5))),
             (Figure::Instructions(a(), b()), (50.0, Some(100.0), Some(0.5))),
             (Figure::Spread(vec![a(), b(), scene("c")]), (100.0, Some(40.0), Some(2.5))),
             (Figure::Builds(a()), (50.0, Some(45.0), Some(50.0 / 45.0))),
             (Figure::Within(a(), &["event"]), (3.0, None, None)),
-            (Figure::Memory("m".into(), "none".into(), "bytes"), (1.0, Some(0.0), None)),
+            (Figure::Memory("m".into(), Some("none".into()), "bytes"), (1.0, Some(0.0), None)),
+            (Figure::Memory("m".into(), None, "bytes"), (1.0, None, None)),
             (Figure::Python("a", "p"), (10.0, Some(20_000.0), Some(0.000_5))),
         ];
         for (figure, expected) in expected {
             assert_eq!(figures_of(&figure), Ok(expected), "{figure:?}");
         }
+    }
+
+    #[test]
+    fn a_pair_with_fewer_runs_than_its_goal_asks_for_has_no_figure() {
+        let judged = |runs| {
+            let row = Row::time("w", "p", scene("thrice"), scene("b")).at_most(1.0);
+            let goal = Goal::new("g", [row]).over_runs(runs);
+            judge(&[goal], &readings()).remove(0)
+        };
+        assert!(judged(3).holds());
+        assert_eq!(judged(5).figures, Err("3 of 5 runs of `thrice` and `b`".to_owned()));
+        assert!(!judged(5).holds());
     }
 
     #[test]
@@ -219,20 +261,20 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_was_not_read_says_why_and_does_not_hold() {
+    fn a_row_without_a_reading_says_why_and_does_not_hold() {
         for (figure, why) in [
             (Figure::Embedded("text", "bytes"), "no compiler"),
             (Figure::Instructions(scene("a"), scene("z")), "no count of `z`"),
             (Figure::Time(scene("b"), scene("a")), "no time of `b` and `a`"),
         ] {
-            let row = Row::new("w", "p", figure).at_most(1e9);
-            let verdict = judge_row("g", &row, &readings());
+            let goal = Goal::new("g", [Row::new("w", "p", figure).at_most(1e9)]);
+            let verdict = judge(&[goal], &readings()).remove(0);
             assert_eq!((verdict.holds(), verdict.figures), (false, Err(why.to_owned())));
         }
     }
 
     #[test]
-    fn a_limit_holds_up_to_its_very_value() {
+    fn a_figure_equal_to_its_limit_holds() {
         for limit in [Limit::Ratio(0.5), Limit::Ours(10.0), Limit::More(-10.0)] {
             assert!(verdict(10.0, 20.0, limit).holds(), "{limit:?}");
             assert!(!verdict(10.1, 20.0, limit).holds(), "{limit:?}");

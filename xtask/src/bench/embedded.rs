@@ -1,5 +1,6 @@
-//! The embedded build: `text`, the size of the core's `.text` on thumbv7em at opt-level s with LTO, and `failed builds`, how many
-//! of core on thumbv6m and front on thumbv7m do not build; both as `embedded.json`.
+//! Measures the embedded builds and writes `embedded.json`: `text` is the size of the core's `.text` on
+//! thumbv7em at opt-level s with LTO, and `failed builds` is how many of two builds fail, the core on
+//! thumbv6m and the front on thumbv7m.
 
 use std::fs;
 

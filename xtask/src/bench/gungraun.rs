@@ -1,4 +1,4 @@
-//! The runner that gungraun drives valgrind with.
+//! The program with which gungraun runs valgrind.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use crate::{tools, workspace};
 
-/// Gungraun's runner, of the very version that the benches were built for.
+/// Returns the path of gungraun's runner, in exactly the version that the benches were built for.
 pub(super) fn runner() -> Result<PathBuf> {
     let version =
         locked_version(&workspace::manifest("Cargo.lock")?, "gungraun").context("Cargo.lock has no gungraun")?;
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_in_the_lock_is_that_of_the_package_of_this_very_name() {
+    fn the_version_in_the_lock_is_found_by_the_exact_name_of_the_package() {
         let lock = "[[package]]\nname = \"gungraun-common\"\nversion = \"0.1.0\"\n\
                     [[package]]\nname = \"gungraun\"\nversion = \"0.20.0\"\n";
         let lock = lock.parse().unwrap();

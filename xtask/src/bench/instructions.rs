@@ -1,4 +1,4 @@
-//! Instructions under callgrind, in the usual build and in one without statistics.
+//! Counts instructions under callgrind, in the usual build and in a build without statistics.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -13,10 +13,11 @@ use crate::apt;
 use crate::run::{cargo, flags, run};
 use crate::workspace::{self, value_at};
 
-/// What drops all statistics from the fast path, to see what they cost. Nobody else should use it.
+/// The private cfg that drops all statistics from the fast path, to measure their cost.
 const WITHOUT: &str = "bulklink_no_statistics";
 
-/// The one scene that the other build is needed for: the first of them all, as a test in the benches sees to.
+/// The only scene that is counted in the other build. A test in the benches checks that it comes
+/// first.
 const UNCONTENDED: &str = "*::scenes_0";
 
 pub(super) fn measure(readings: &Readings) -> Result<()> {
@@ -33,13 +34,15 @@ pub(super) fn measure(readings: &Readings) -> Result<()> {
 fn count(cargo: &mut Command, home: &Path, scenes: &str) -> Result<()> {
     apt::provide("valgrind")?;
     let runner = gungraun::runner()?;
-    cargo.args(["bench", "-p", PACKAGE, "--bench", "instructions", "--", scenes, "--save-summary=json", "--home"]);
+    cargo.args(["bench", "-p", PACKAGE, "--bench", "instructions", "--features", "instructions"]);
+    cargo.args(["--", scenes, "--save-summary=json", "--home"]);
     cargo.arg(home).arg(format!("--parallel={}", available_parallelism().map_or(1, usize::from)));
-    // What it prints is in the summaries, which the report reads.
+    // The report reads the summaries, which hold all that is printed.
     run(cargo.env("GUNGRAUN_RUNNER", runner).stdout(Stdio::null()))
 }
 
-/// Without the cfg both builds would be the same, and the statistics would seem to cost nothing.
+/// Returns whether the cfg exists. Without it both builds would be equal, and statistics would seem to
+/// cost nothing.
 fn can_do_without() -> bool {
     let Ok(manifest) = workspace::manifest("Cargo.toml") else { return false };
     let known = value_at(&manifest, &["workspace", "lints", "rust", "unexpected_cfgs", "check-cfg"]);

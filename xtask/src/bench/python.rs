@@ -1,4 +1,4 @@
-//! The Python library of the same name, timed by a script of its own.
+//! Times the Python library of the same name with a script.
 
 use std::fs;
 use std::path::Path;
@@ -15,17 +15,17 @@ const SCRIPT: &str = "benches/python/bulkhead.py";
 
 pub(super) fn measure(readings: &Readings) -> Result<()> {
     let packages = workspace::target_path("bench/python");
-    install(&packages).with_context(|| format!("cannot have the Python package bulklink {VERSION}"))?;
+    install(&packages).with_context(|| format!("cannot install the Python package bulklink {VERSION}"))?;
     let figures = run_and_read(command("python3", &[SCRIPT]).env("PYTHONPATH", &packages))?;
     Ok(fs::write(readings.path("python.json"), figures)?)
 }
 
-/// Into a folder of its own, where nothing else finds it.
+/// Installs the package into a separate folder, where no other program finds it.
 fn install(packages: &Path) -> Result<()> {
     if packages.join(format!("bulklink-{VERSION}.dist-info")).is_dir() {
         return Ok(());
     }
-    ensure!(may_install(), "{NO_INSTALL} forbids to install it");
+    ensure!(may_install(), "{NO_INSTALL} forbids installing it");
     let package = format!("bulklink=={VERSION}");
     let quiet = ["--quiet", "--disable-pip-version-check", "--root-user-action=ignore"];
     run(command("python3", &["-m", "pip", "install"]).args(quiet).arg("--target").arg(packages).arg(package))

@@ -1,4 +1,4 @@
-//! The folder of one run: what was read, and for what was not, why.
+//! The folder of one run: the readings, and the reasons for those that are missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use anyhow::{Context, Result};
 
 use crate::workspace;
 
-/// Where the programs leave what they read.
+/// The folder that the programs write their readings to.
 pub(super) struct Readings {
     folder: PathBuf,
 }
 
 impl Readings {
-    /// An empty folder: nothing of an earlier run may pass for a result of this one.
+    /// Makes an empty folder, so that no reading of an earlier run is taken for one of this run.
     pub(super) fn fresh() -> Result<Self> {
         Self::at(workspace::target_path("bench/readings"))
     }
@@ -34,7 +34,7 @@ impl Readings {
         self.folder.join(name)
     }
 
-    /// Runs what reads a source. If that fails, the reason is what the report tells in its place.
+    /// Reads a source. If that fails, the report shows the reason in place of the figures.
     pub(super) fn attempt(&self, source: &str, read: impl FnOnce() -> Result<()>) -> Result<()> {
         let Err(error) = read() else { return Ok(()) };
         eprintln!("{source}: NOT MEASURED: {error:#}");
@@ -42,7 +42,7 @@ impl Readings {
         Ok(fs::write(self.path(source).with_extension("missing"), format!("{error:#}"))?)
     }
 
-    /// Half of the figures would look like all of them.
+    /// Removes what the source has written, because half of the figures would look like all of them.
     fn discard(&self, source: &str) -> Result<()> {
         let (folder, file) = (self.path(source), self.path(source).with_extension("json"));
         if folder.is_dir() {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_source_that_fails_leaves_its_reason_and_nothing_else() {
+    fn a_source_that_fails_leaves_only_its_reason() {
         let readings =
             Readings::at(std::env::temp_dir().join(format!("bulklink-bench-{}", std::process::id()))).unwrap();
         fs::write(readings.path("time.json"), "half").unwrap();
