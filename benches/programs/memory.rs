@@ -1,4 +1,5 @@
-//! Reads bytes and allocations with a counting allocator, and writes them as JSON to the given file.
+//! Reads bytes and allocations with a counting allocator, and writes them as JSON to the given
+//! file.
 
 use std::alloc::System;
 use std::fs::File;

@@ -1,4 +1,5 @@
-//! Compares the other programs' readings with the limits, and reports the result as tables and JSON.
+//! Compares the other programs' readings with the limits, and reports the result as tables and
+//! JSON.
 
 use std::fs;
 use std::path::PathBuf;
@@ -24,8 +25,8 @@ struct Options {
     /// Write the summary and the table between the markers of this document
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Look only at figures that every run repeats. Exit with 1 if a row misses its limit, or, where
-    /// it is missed already, misses it by more than before
+    /// Look only at figures that every run repeats. Exit with 1 if a row misses its limit, or,
+    /// where it is missed already, misses it by more than before
     #[arg(long)]
     gate: bool,
 }

@@ -1,7 +1,8 @@
 //! Times the scenes with criterion, ours beside the peers': `cargo bench`.
 //!
-//! Each goal with timed rows is a group, and so is each series. Criterion reports the distribution of
-//! the times and changes since its last run. It does not judge the goals: `cargo xtask bench` does.
+//! Each goal with timed rows is a group, and so is each series. Criterion reports the distribution
+//! of the times and changes since its last run. It does not judge the goals: `cargo xtask bench`
+//! does.
 
 // Its macros write undocumented items.
 #![allow(missing_docs)]

@@ -1,4 +1,4 @@
-"""Times the Python bulklink as the Rust scenes time ours: nanoseconds an operation, as JSON."""
+"""Times the Python bulklink as the Rust scenes time ours. Prints nanoseconds per operation as JSON."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ EACH = 20
 
 
 async def uncontended() -> float:
-    """A slot is taken and given back, while nobody waits."""
+    """Takes and releases a slot, without waiters."""
     bulkhead = AsyncBulkhead(label="bench", parallelism=10, waiting_room=TASKS)
     start = time.perf_counter_ns()
     for _ in range(UNCONTENDED):
@@ -24,7 +24,7 @@ async def uncontended() -> float:
 
 
 async def hand_off() -> float:
-    """Tasks share ten slots: each acquires, yields while it holds, and releases, over and over."""
+    """Tasks share ten slots: each acquires, yields while it holds the slot, and releases, again and again."""
     bulkhead = AsyncBulkhead(label="bench", parallelism=10, waiting_room=TASKS)
 
     async def task() -> None:
@@ -38,7 +38,7 @@ async def hand_off() -> float:
 
 
 def median(scene) -> float:
-    """The middle of all rounds, after one to warm up."""
+    """Returns the median of the rounds, after one to warm up."""
     times = [asyncio.run(scene()) for _ in range(ROUNDS + 1)]
     return statistics.median(times[1:])
 

@@ -89,7 +89,8 @@ impl Goal {
 }
 
 impl Row {
-    /// Makes a row for information. [`at_most`](Row::at_most) or [`limit`](Row::limit) adds a limit.
+    /// Makes a row for information. [`at_most`](Row::at_most) or [`limit`](Row::limit) adds a
+    /// limit.
     pub fn new(what: impl Into<String>, peer: &'static str, figure: Figure) -> Self {
         Row { what: what.into(), peer, figure, limit: None, at_least: None, headline: None }
     }

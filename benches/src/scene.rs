@@ -1,4 +1,4 @@
-//! A scene: one operation, ours or a peer's, that can be timed and whose instructions can be counted.
+//! A scene: one operation, ours or a peer's, to be timed or to have its instructions counted.
 
 use std::fmt;
 

@@ -89,8 +89,8 @@ pub fn on_threads<T>(threads: usize, operations: usize, meter: Meter<'_>, call: 
     });
 }
 
-/// Moves a single permit along a queue of `waiting` waiters. Each operation releases, which grants to
-/// the head, polls the head, and queues it again behind the rest.
+/// Moves a single permit along a queue of `waiting` waiters. Each operation releases, which grants
+/// to the head, polls the head, and queues it again behind the rest.
 pub fn cycle<F: Future<Output: Answer>>(waiting: usize, operations: usize, meter: Meter<'_>, acquire: impl Fn() -> F) {
     let mut held = Some(now(&acquire).permit());
     let mut line: Vec<_> = (0..waiting).map(|_| Box::pin(acquire())).collect();
@@ -140,8 +140,8 @@ pub fn enqueue<F: Future>(operations: usize, meter: Meter<'_>, acquire: impl Fn(
     });
 }
 
-/// Runs tasks on one thread of tokio's. Each acquires, yields while it holds the permit, and releases,
-/// again and again. The tasks divide the operations among them.
+/// Runs tasks on one thread of tokio's. Each acquires, yields while it holds the permit, and
+/// releases, again and again. The tasks divide the operations among them.
 ///
 /// # Panics
 ///

@@ -1,7 +1,7 @@
 //! Measures the promises about speed and size, beside the peers. BENCHMARKS.md says how.
 //!
-//! Each source of figures writes its readings to a folder, or the reason why it could not. The report
-//! joins them.
+//! Each source of figures writes its readings to a folder, or the reason why it could not. The
+//! report joins them.
 
 mod embedded;
 mod gungraun;
@@ -33,8 +33,8 @@ pub(crate) struct Options {
     /// Write the summary and the table between the markers of this document
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Measure only instructions and bytes, never time. Exit with 1 if a row misses its limit, or, where
-    /// it is missed already, misses it by more than before
+    /// Measure only instructions and bytes, never time. Exit with 1 if a row misses its limit, or,
+    /// where it is missed already, misses it by more than before
     #[arg(long)]
     gate: bool,
 }
@@ -78,8 +78,8 @@ fn time(readings: &Readings, quick: bool) -> Result<()> {
     })
 }
 
-/// Fails if anything in the build turns on tokio's `test-util`, which takes a lock for every reading of
-/// the clock.
+/// Fails if anything in the build turns on tokio's `test-util`, which adds work to its clock and its
+/// timers.
 fn check_clock() -> Result<()> {
     let features = ["tree", "-p", PACKAGE, "--edges", "normal,features", "--invert", "tokio"];
     let tree = ask(&mut cargo(&features)).unwrap_or_default();
@@ -98,7 +98,8 @@ fn report(readings: &Readings, options: &Options) -> Result<()> {
     }
     for (flag, file) in [("--json", &options.json), ("--write", &options.write)] {
         if let Some(file) = file {
-            // The path is relative to the user's folder, and the report runs in the workspace's root.
+            // The path is relative to the user's folder, and the report runs in the workspace's
+            // root.
             report.arg(flag).arg(absolute(file)?);
         }
     }

@@ -1,6 +1,6 @@
-//! *hand-off*: a thousand tasks on one thread of tokio's share ten permits. Each acquires, yields while
-//! it holds the permit, and releases, again and again. Both figures include the cost of the tasks
-//! themselves.
+//! *hand-off*: a thousand tasks on one thread of tokio's share ten permits. Each acquires, yields
+//! while it holds the permit, and releases, again and again. Both figures include the cost of the
+//! tasks themselves.
 
 use std::time::Duration;
 
@@ -37,8 +37,8 @@ fn scene(name: &str, body: impl Fn(usize, Meter<'_>) + 'static) -> Scene {
     Scene::new(format!("hand-off/{name}"), body).pace(Pace::Fixed(OPERATIONS))
 }
 
-/// Gives tasks a static reference. A few kilobytes of leak per round are better than a reference count
-/// in the measured code.
+/// Gives tasks a static reference. A few kilobytes of leak per round are better than a reference
+/// count in the measured code.
 fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }

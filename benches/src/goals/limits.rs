@@ -70,8 +70,8 @@ fn late_tokio() -> Scene {
     scene.pace(Pace::Once(LATE)).cpu()
 }
 
-/// Runs tasks that wait until they expire. Each returns whether it has expired. All are queued before
-/// the meter starts, and expire while it runs.
+/// Runs tasks that wait until they expire. Each returns whether it has expired. All are queued
+/// before the meter starts, and expire while it runs.
 fn expire<F>(tasks: usize, meter: Meter<'_>, wait: impl Fn() -> F)
 where
     F: Future<Output = bool> + Send + 'static,

@@ -45,7 +45,7 @@ pub fn all() -> Vec<Goal> {
     ]
 }
 
-/// Returns every scene whose instructions are counted, once. The harness and the reader of its files
+/// Returns every scene with counted instructions, once. The harness and the reader of its files
 /// identify a scene by its place in this list.
 #[must_use]
 pub fn counted() -> Vec<Scene> {

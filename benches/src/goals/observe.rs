@@ -1,8 +1,8 @@
 //! *observe*: events cost nothing before the first handler and after the last, and little with one.
 //!
 //! Two rows show the cost without a handler, because neither shows all of it. One counts the extra
-//! instructions after a handler was added and removed. The other counts the instructions in functions
-//! for events, which leaves out those inlined into other functions.
+//! instructions after a handler was added and removed. The other counts the instructions in
+//! functions for events, which leaves out those inlined into other functions.
 
 use std::alloc::System;
 use std::hint::black_box;

@@ -1,5 +1,5 @@
-//! *partitions*: for any number of keys seen and of partitions kept, a call by key costs the same and
-//! memory stays bounded.
+//! *partitions*: for any number of keys seen and of partitions kept, a call by key costs the same
+//! and memory stays bounded.
 
 use std::alloc::System;
 use std::collections::HashMap;
@@ -130,8 +130,8 @@ fn semaphores() -> Scene {
     })
 }
 
-/// Returns the bytes on the heap with `MANY` partitions kept: after half of the keys, after all, and
-/// after calls have waited.
+/// Returns the bytes on the heap with `MANY` partitions kept: after half of the keys, after all,
+/// and after calls have waited.
 pub(crate) fn read(heap: &StatsAlloc<System>, runtime: &Runtime) -> [(String, f64); 5] {
     let (plain, limited) = (queued(heap, runtime, None), queued(heap, runtime, Some(HOUR)));
     let region = Region::new(heap);

@@ -27,8 +27,8 @@ pub fn count(scene: &Scene) {
     });
 }
 
-/// Runs the work. Callgrind knows this function by its name and counts nothing outside it, so set-up
-/// and clean-up are left out.
+/// Runs the work. Callgrind knows this function by its name and counts nothing outside it, so
+/// set-up and clean-up are left out.
 #[inline(never)]
 pub fn callgrind(work: &mut dyn FnMut()) {
     work();
@@ -87,8 +87,8 @@ fn read_scene(scenes: &[Scene], summary: &Path) -> Result<(String, Counts)> {
 }
 
 /// Reads the instructions of each function, without those of the functions it calls. In callgrind's
-/// format a line of numbers is a cost of the function named above it. The line after a `calls=` is an
-/// exception: it is the cost of the callee.
+/// format a line of numbers is a cost of the function named above it. The line after a `calls=` is
+/// an exception: it is the cost of the callee.
 fn functions(out: &str) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let (mut function, mut called) = ("", false);

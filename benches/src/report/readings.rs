@@ -19,7 +19,8 @@ pub type Source<T> = Result<T, String>;
 /// All readings.
 #[derive(Debug)]
 pub struct Readings {
-    /// Times of pairs, in nanoseconds. A pair that was timed in several runs is there several times.
+    /// Times of pairs, in nanoseconds. A pair that was timed in several runs is there several
+    /// times.
     pub time: Source<Vec<Comparison>>,
     /// Instructions of one operation, by scene.
     pub instructions: Source<BTreeMap<String, Counts>>,

@@ -1,6 +1,6 @@
-//! Measures the embedded builds and writes `embedded.json`: `text` is the size of the core's `.text` on
-//! thumbv7em at opt-level s with LTO, and `failed builds` is how many of two builds fail, the core on
-//! thumbv6m and the front on thumbv7m.
+//! Measures the embedded builds and writes `embedded.json`: `text` is the size of the core's
+//! `.text` on thumbv7em at opt-level s with LTO, and `failed builds` is how many of two builds
+//! fail, the core on thumbv6m and the front on thumbv7m.
 
 use std::fs;
 

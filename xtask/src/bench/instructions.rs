@@ -41,8 +41,8 @@ fn count(cargo: &mut Command, home: &Path, scenes: &str) -> Result<()> {
     run(cargo.env("GUNGRAUN_RUNNER", runner).stdout(Stdio::null()))
 }
 
-/// Returns whether the cfg exists. Without it both builds would be equal, and statistics would seem to
-/// cost nothing.
+/// Returns whether the cfg exists. Without it both builds would be equal, and statistics would seem
+/// to cost nothing.
 fn can_do_without() -> bool {
     let Ok(manifest) = workspace::manifest("Cargo.toml") else { return false };
     let known = value_at(&manifest, &["workspace", "lints", "rust", "unexpected_cfgs", "check-cfg"]);

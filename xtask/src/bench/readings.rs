@@ -42,7 +42,8 @@ impl Readings {
         Ok(fs::write(self.path(source).with_extension("missing"), format!("{error:#}"))?)
     }
 
-    /// Removes what the source has written, because half of the figures would look like all of them.
+    /// Removes what the source has written, because half of the figures would look like all of
+    /// them.
     fn discard(&self, source: &str) -> Result<()> {
         let (folder, file) = (self.path(source), self.path(source).with_extension("json"));
         if folder.is_dir() {
