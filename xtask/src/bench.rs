@@ -18,7 +18,7 @@ use clap::Args;
 
 use self::readings::Readings;
 use crate::run::{ask, cargo, command, run};
-use crate::step::{Outcome, Step};
+use crate::step::Step;
 use crate::workspace;
 
 /// The options of `cargo xtask bench`.
@@ -39,27 +39,42 @@ pub(crate) struct Options {
     gate: bool,
 }
 
-/// The part that every run repeats exactly.
-pub(crate) const GATE: Step =
-    Step { name: "bench gate", run: || bench(&Options { gate: true, ..Options::default() }).map(|()| Outcome::Passed) };
-
 const PACKAGE: &str = "bulklink-benches";
 
 /// The most runs that a goal is judged over. A goal that needs more says so in its rows.
 const RUNS: usize = 5;
 
-/// Measures and reports. A missed limit is reported; only the gate fails because of it.
-pub(crate) fn bench(options: &Options) -> Result<()> {
-    run(&mut cargo(&["build", "--release", "-p", PACKAGE, "--bins"]))?;
-    let readings = Readings::fresh()?;
-    readings.attempt("memory", || run(program("bench-memory").arg(readings.path("memory.json"))))?;
-    instructions::measure(&readings)?;
-    readings.attempt("embedded", || embedded::measure(&readings))?;
-    if !options.gate {
-        readings.attempt("time", || time(&readings, options.quick))?;
-        readings.attempt("python", || python::measure(&readings))?;
+/// The steps whose figures are the same in every run.
+pub(crate) fn gate() -> Vec<Step<'static>> {
+    steps(Options { gate: true, ..Options::default() })
+}
+
+/// The steps of `cargo xtask bench`. A missed limit is reported; only the gate fails because of it.
+pub(crate) fn steps(options: Options) -> Vec<Step<'static>> {
+    let (quick, gate) = (options.quick, options.gate);
+    let mut steps = vec![
+        Step::new("bench build", || {
+            Readings::of_this_run().clear()?;
+            run(&mut cargo(&["build", "--release", "-p", PACKAGE, "--bins"]))
+        }),
+        source("memory", |readings| run(program("bench-memory").arg(readings.path("memory.json")))),
+        source("instructions", instructions::usual),
+        source("without-statistics", instructions::without_statistics),
+        source("embedded", embedded::measure),
+    ];
+    if !gate {
+        steps.extend([source("time", move |readings| time(readings, quick)), source("python", python::measure)]);
     }
-    report(&readings, options)
+    steps.push(Step::new("bench report", move || report(&Readings::of_this_run(), &options)));
+    steps
+}
+
+/// The step that reads a source. If that fails, the report shows the reason.
+fn source(name: &'static str, read: impl FnOnce(&Readings) -> Result<()> + 'static) -> Step<'static> {
+    Step::new(format!("bench {name}"), move || {
+        let readings = Readings::of_this_run();
+        readings.attempt(name, || read(&readings))
+    })
 }
 
 /// Returns the command for one of the programs that were built.

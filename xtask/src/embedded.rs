@@ -1,77 +1,55 @@
-//! The examples for microcontrollers: built, run in QEMU, and what they print compared with a committed text.
+//! `cargo xtask embedded`: builds the examples for microcontrollers, runs them in QEMU, and
+//! compares their output with a committed text.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use similar::TextDiff;
-use toml::Value;
 
-use crate::bare::{self, Toolchain};
-use crate::run::{cargo, command, run, run_and_read_within};
-use crate::step::{Outcome, Step};
-use crate::workspace::{self, value_at};
-use crate::{Skips, apt};
+use crate::Skips;
+use crate::run::{run, run_and_read_within};
+use crate::step::{Missing, Step};
+use crate::toolchain::bare::{self, Toolchain};
+use crate::toolchain::programs;
+use crate::workspace;
 
-/// What `cargo xtask embedded` takes.
+/// The options of `cargo xtask embedded`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Take what the programs print for what they should print
+    /// Replace the expected texts by what the programs print
     #[arg(long)]
-    write: bool,
+    pub(crate) write: bool,
     #[command(flatten)]
     pub(crate) skips: Skips,
 }
 
-impl Options {
-    pub(crate) fn steps(&self) -> &'static [Step] {
-        if self.write { WRITE } else { STEPS }
-    }
-}
-
-/// What `cargo xtask embedded` runs.
-pub(crate) const STEPS: &[Step] = &[Step { name: "embedded", run: || examples(Program::compare) }];
-
-const WRITE: &[Step] = &[Step { name: "embedded", run: || examples(Program::write) }];
-
+/// The workspace of the examples.
 const HOME: &str = "examples/embedded";
 
-const MANIFEST: &str = "examples/embedded/Cargo.toml";
+pub(crate) const MANIFEST: &str = "examples/embedded/Cargo.toml";
 
-/// They take about a second.
+/// The time after which a program hangs; each takes about a second.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The front under embassy, and the core alone.
-const PROGRAMS: &[Program] =
-    &[Program { name: "front", target: "thumbv7m-none-eabi" }, Program { name: "gate", target: "thumbv6m-none-eabi" }];
+/// The front under embassy, and the core without an executor.
+const PROGRAMS: [Program; 2] =
+    [Program { name: "front", target: "thumbv7m-none-eabi" }, Program { name: "gate", target: "thumbv6m-none-eabi" }];
 
+#[derive(Clone, Copy)]
 struct Program {
     name: &'static str,
     target: &'static str,
 }
 
-/// Runs them all, and concludes something from what each of them printed.
-fn examples(conclude: fn(&Program, &str) -> Result<()>) -> Result<Outcome> {
-    let toolchains: Vec<_> = PROGRAMS.iter().map(|program| Toolchain::find(program.target)).collect();
-    let missing = PROGRAMS.iter().zip(&toolchains).filter(|(_, toolchain)| toolchain.is_none());
-    let missing: Vec<_> = missing.map(|(program, _)| program.target).collect();
-    if !missing.is_empty() {
-        return Ok(Outcome::Skipped(bare::absent(&missing)));
-    }
-    if let Err(why) = apt::provide("qemu-system-arm") {
-        return Ok(Outcome::Skipped(format!("{why:#}")));
-    }
-    for (program, toolchain) in PROGRAMS.iter().zip(toolchains.iter().flatten()) {
-        run(&mut program.cargo("build", toolchain))?;
-        conclude(program, &program.output()?)?;
-    }
-    Ok(Outcome::Passed)
+/// The steps of `cargo xtask embedded`, one for each program.
+pub(crate) fn steps(write: bool) -> Vec<Step<'static>> {
+    PROGRAMS.map(|program| Step::new(format!("embedded {}", program.name), move || program.test(write))).into()
 }
 
-/// Clippy for those that the usual compiler can build; Debian's has none.
+/// Runs clippy for the programs that the usual compiler can build; Debian's has no clippy.
 pub(crate) fn clippy() -> Result<()> {
     for program in PROGRAMS.iter().filter(|program| bare::is_installed(program.target)) {
         run(program.cargo("clippy", &Toolchain::Usual).args(["--", "-D", "warnings"]))?;
@@ -79,53 +57,32 @@ pub(crate) fn clippy() -> Result<()> {
     Ok(())
 }
 
-/// Cargo's formatter for all of them.
-pub(crate) fn fmt() -> Result<()> {
-    run(&mut cargo(&["fmt", "--all", "--check", "--manifest-path", MANIFEST]))
-}
-
 impl Program {
-    /// The user's own flags are left out, as they are for another machine.
-    fn cargo(&self, task: &str, toolchain: &Toolchain) -> Command {
-        let arguments = [task, "--release", "--manifest-path", MANIFEST, "--package", self.name];
-        let mut cargo = toolchain.cargo(&arguments, self.target, "embedded");
-        cargo.env_remove("RUSTFLAGS");
-        cargo
-    }
-
-    fn output(&self) -> Result<String> {
-        let binary = workspace::target_path("embedded").join(self.target).join("release").join(self.name);
-        run_and_read_within(self.runner()?.arg(binary), LIMIT)
-    }
-
-    /// What `cargo run` runs it with, in the folder of the examples.
-    fn runner(&self) -> Result<Command> {
-        let config = format!("{HOME}/.cargo/config.toml");
-        let manifest = workspace::manifest(&config)?;
-        let words = value_at(&manifest, &["target", self.target, "runner"]).and_then(Value::as_array);
-        let mut words = words.into_iter().flatten().filter_map(Value::as_str);
-        let program = words.next().with_context(|| format!("{config} names no runner for {}", self.target))?;
-        Ok(command(program, &words.collect::<Vec<_>>()))
-    }
-
-    fn expected(&self) -> PathBuf {
-        workspace::root().join(HOME).join(self.name).join("expected.txt")
-    }
-
-    fn compare(&self, output: &str) -> Result<()> {
-        let path = self.expected();
+    fn test(&self, write: bool) -> Result<()> {
+        let toolchain = Toolchain::find(self.target)?;
+        programs::from_apt("qemu-system-arm").map_err(|error| Missing(format!("{error:#}")))?;
+        run(&mut self.cargo("build", &toolchain))?;
+        let output = run_and_read_within(&mut self.cargo("run", &toolchain), LIMIT)?;
+        let path = workspace::root().join(HOME).join(self.name).join("expected.txt");
+        if write {
+            return Ok(fs::write(path, output)?);
+        }
         let expected = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let difference = difference(&expected, output);
-        ensure!(difference.is_empty(), "{} printed something else; `--write` takes it over\n{difference}", self.name);
+        let difference = difference(&expected, &output);
+        ensure!(difference.is_empty(), "{} printed other text; `--write` accepts it\n{difference}", self.name);
         Ok(())
     }
 
-    fn write(&self, output: &str) -> Result<()> {
-        Ok(fs::write(self.expected(), output)?)
+    /// Cargo in the folder of the examples, whose configuration makes QEMU the runner. Without the
+    /// user's flags, which are for the host.
+    fn cargo(&self, task: &str, toolchain: &Toolchain) -> Command {
+        let mut cargo = toolchain.cargo(&[task, "--release", "--package", self.name], self.target, "embedded");
+        cargo.current_dir(workspace::root().join(HOME)).env_remove("RUSTFLAGS");
+        cargo
     }
 }
 
-/// Where two texts differ, with a line around it; empty where they are the same.
+/// The lines that differ, with a line around them; empty if the texts are equal.
 fn difference(expected: &str, printed: &str) -> String {
     let lines = TextDiff::from_lines(expected, printed);
     lines.unified_diff().context_radius(1).header("expected.txt", "printed").to_string()
@@ -136,18 +93,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_told() {
+    fn only_lines_that_differ_are_printed() {
         assert_eq!(difference("a\nb\n", "a\nb\n"), "");
         let told = difference("a\nb\nc\nd\n", "a\nb\nx\nd\n");
         assert!(told.ends_with("@@ -2,3 +2,3 @@\n b\n-c\n+x\n d\n"), "{told}");
-        assert!(!difference("a\n", "a").is_empty(), "a line that does not end");
-    }
-
-    #[test]
-    fn each_program_has_a_runner_and_a_text() {
-        for program in PROGRAMS {
-            assert_eq!(program.runner().unwrap().get_program(), "qemu-system-arm");
-            assert!(program.expected().is_file(), "{}", program.name);
-        }
+        assert!(!difference("a\n", "a").is_empty(), "a missing end of line");
     }
 }

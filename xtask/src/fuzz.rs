@@ -1,40 +1,50 @@
-//! Fuzzing: bytes as scripts for the gate. Needs nightly, a C++ compiler and cargo-fuzz, which it installs where that may be.
+//! `cargo xtask fuzz`: libFuzzer makes bytes, which are read as scripts for the gate. Needs a
+//! nightly Rust and a C++ compiler; installs cargo-fuzz below `target/` if it may.
 
 use anyhow::{Result, ensure};
 use clap::Args;
 
 use crate::run::{ask, command, run};
-use crate::{tools, workspace};
+use crate::step::Step;
+use crate::toolchain::programs;
+use crate::workspace;
 
-/// What `cargo xtask fuzz` takes.
+/// The options of `cargo xtask fuzz`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// How long
+    /// The time to run
     #[arg(long, value_name = "N", default_value_t = 60)]
     seconds: u32,
 }
 
 const VERSION: &str = "0.13.2";
 
-/// Scripts of a few hundred steps: longer ones are for the properties.
+/// Enough for scripts of a few hundred steps; the properties run longer ones.
 const MAX_BYTES: u32 = 1024;
 
-/// Runs the target on what earlier runs have found worth keeping, and on. What fails is shown, and kept in `tests/fuzz/artifacts`.
-pub(crate) fn fuzz(options: &Options) -> Result<()> {
-    ensure!(has_nightly(), "fuzzing needs a nightly Rust; `rustup toolchain install nightly` adds it");
-    let cargo_fuzz = tools::provide("cargo-fuzz", VERSION)?;
-    let target = workspace::target_dir("fuzz");
-    // Without unsafe code there is nothing for a sanitizer to see.
-    let mut fuzz = command(
-        cargo_fuzz,
-        &["fuzz", "run", "--fuzz-dir", "tests/fuzz", "--sanitizer", "none", "--target-dir", &target, "gate", "--"],
-    );
-    fuzz.arg(format!("-max_total_time={}", options.seconds)).arg(format!("-max_len={MAX_BYTES}"));
-    run(fuzz.arg("-print_final_stats=1").env("RUSTUP_TOOLCHAIN", "nightly"))
+/// The steps of `cargo xtask fuzz`.
+pub(crate) fn steps(options: Options) -> Vec<Step<'static>> {
+    vec![Step::new("fuzz", move || fuzz(&options))]
 }
 
-/// Asks for what is there, as asking for the toolchain itself could fetch it.
-fn has_nightly() -> bool {
-    let toolchains = ask(&mut command("rustup", &["toolchain", "list"]));
-    toolchains.is_some_and(|list| list.lines().any(|name| name.starts_with("nightly")))
+/// Starts from the corpus of earlier runs. A script that fails is printed, and kept in
+/// `tests/fuzz/artifacts`.
+fn fuzz(options: &Options) -> Result<()> {
+    // Asks for the list, because asking for the toolchain could make rustup fetch it.
+    let toolchains = ask(&mut command("rustup", &["toolchain", "list"])).unwrap_or_default();
+    let has_nightly = toolchains.lines().any(|name| name.starts_with("nightly"));
+    ensure!(has_nightly, "fuzzing needs a nightly Rust; `rustup toolchain install nightly` adds it");
+    let mut fuzz = command(programs::from_registry("cargo-fuzz", VERSION)?, &["fuzz", "run", "gate"]);
+    // A sanitizer would find nothing in safe code.
+    fuzz.args([
+        "--fuzz-dir",
+        "tests/fuzz",
+        "--sanitizer",
+        "none",
+        "--target-dir",
+        &workspace::target_dir("fuzz"),
+        "--",
+    ]);
+    fuzz.arg(format!("-max_total_time={}", options.seconds)).arg(format!("-max_len={MAX_BYTES}"));
+    run(fuzz.arg("-print_final_stats=1").env("RUSTUP_TOOLCHAIN", "nightly"))
 }

@@ -1,55 +1,38 @@
-//! What must be spotless: format, clippy, docs and the rules of the house.
+//! `cargo xtask lint`: format, clippy, docs and the rules of `tidy`.
 
 use anyhow::Result;
 
-use crate::embedded;
 use crate::run::{cargo, flags, run};
-use crate::step::{Outcome, Step};
-use crate::tidy::tidy;
-use crate::workspace;
+use crate::step::Step;
+use crate::{embedded, tidy, workspace};
 
-/// What `cargo xtask lint` runs.
-pub(crate) const STEPS: &[Step] = &[
-    Step { name: "fmt", run: || fmt().map(|()| Outcome::Passed) },
-    Step { name: "clippy", run: || clippy().map(|()| Outcome::Passed) },
-    Step { name: "docs", run: || docs().map(|()| Outcome::Passed) },
-    Step { name: "tidy", run: || tidy().map(|()| Outcome::Passed) },
-];
+/// The steps of `cargo xtask lint`.
+pub(crate) fn steps() -> Vec<Step<'static>> {
+    vec![Step::new("fmt", fmt), Step::new("clippy", clippy), Step::new("docs", docs), tidy::step()]
+}
 
-/// The probes are workspaces of their own, and would be left out. Each has a target folder too.
-const PROBES: &[(&str, &str)] = &[("no-std-probe/Cargo.toml", "no-std"), ("tests/code-size/Cargo.toml", "size")];
+/// A workspace of its own, which `--workspace` leaves out.
+const CODE_SIZE: &str = "tests/code-size/Cargo.toml";
 
-/// Only for the formatter: it takes nightly and a C++ compiler to build.
+/// Only formatted, because building it takes nightly and a C++ compiler.
 const FUZZ: &str = "tests/fuzz/Cargo.toml";
 
-/// What is off by default, and documented all the same.
+/// The feature is off by default; its code is linted and documented all the same.
 const TSC: &str = "--features=bulklink/tsc,bulklink-tokio/tsc";
 
 fn fmt() -> Result<()> {
     run(&mut cargo(&["fmt", "--all", "--check"]))?;
-    PROBES.iter().try_for_each(|(manifest, _)| run(&mut cargo(&["fmt", "--check", "--manifest-path", manifest])))?;
-    run(&mut cargo(&["fmt", "--check", "--manifest-path", FUZZ]))?;
-    embedded::fmt()
+    for manifest in [CODE_SIZE, FUZZ, embedded::MANIFEST] {
+        run(&mut cargo(&["fmt", "--all", "--check", "--manifest-path", manifest]))?;
+    }
+    Ok(())
 }
 
 fn clippy() -> Result<()> {
-    run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    run(&mut cargo(&[
-        "clippy",
-        "-p",
-        "bulklink-tokio",
-        "-p",
-        "bulklink",
-        "--all-targets",
-        TSC,
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
-    PROBES.iter().try_for_each(|(manifest, folder)| {
-        let target = workspace::target_dir(folder);
-        run(&mut cargo(&["clippy", "--manifest-path", manifest, "--target-dir", &target, "--", "-D", "warnings"]))
-    })?;
+    let clippy = |args: &[&str]| run(cargo(&["clippy"]).args(args).args(["--", "-D", "warnings"]));
+    clippy(&["--workspace", "--all-targets"])?;
+    clippy(&["-p", "bulklink-tokio", "-p", "bulklink", "--all-targets", TSC])?;
+    clippy(&["--manifest-path", CODE_SIZE, "--target-dir", &workspace::target_dir("size")])?;
     embedded::clippy()
 }
 

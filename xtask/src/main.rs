@@ -1,11 +1,7 @@
-//! `cargo xtask`: everything this project builds, checks and proves, a subcommand each.
+//! `cargo xtask`: a subcommand for everything that this project builds, checks and measures.
 
-mod apt;
-mod bare;
 mod bench;
 mod ci;
-mod compiler;
-mod debian;
 mod embedded;
 mod fuzz;
 mod lint;
@@ -17,7 +13,7 @@ mod size;
 mod step;
 mod test;
 mod tidy;
-mod tools;
+mod toolchain;
 mod workspace;
 
 use std::path::PathBuf;
@@ -25,9 +21,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-/// Builds, checks and proves Bulklink. Needs a stable Rust and nothing else.
+/// Builds, checks and measures Bulklink. Needs a stable Rust; some commands need more and say so.
 ///
-/// Every step prints the command it runs, and the first failure ends the run with that command's exit code.
+/// Every command prints its steps and the commands it runs. The first failure ends the run with the
+/// exit code of the command that failed.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Cli {
@@ -37,54 +34,58 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all tests: unit, integration and doc tests, the contract on every runtime, the exhaustive search, the
-    /// properties, the feature tsc, the front by its lock alone, the conformance replay, loom
+    /// Run all tests: unit, integration and doc tests, the tests of each runtime, the exhaustive
+    /// search, the properties, the feature tsc, the front without its fast path, the trace replay,
+    /// loom
     Test,
-    /// Try every script of inputs up to a depth against the reference model of the core
+    /// Run every script of inputs up to a depth against the reference model of the core
     Exhaustive {
-        /// How many inputs a script has, besides its prelude and its last [default: what the search itself says]
+        /// The number of inputs in a script, without its prelude and its last input [default: set
+        /// by the search]
         #[arg(long, value_name = "N")]
         depth: Option<u32>,
     },
-    /// Play long random scripts to the core and to its reference models
+    /// Run long random scripts against the reference models of the core
     Properties {
-        /// How many scripts of each kind [default: what the tests themselves say]
+        /// The number of scripts of each kind [default: set by the tests]
         #[arg(long, value_name = "N")]
         cases: Option<u32>,
     },
-    /// Play scripts made of bytes to the core and to its reference model, as libFuzzer finds them; needs nightly
+    /// Run scripts that libFuzzer makes of bytes against the reference model; needs nightly
     Fuzz(fuzz::Options),
-    /// Put small faults into the core, one by one; exits with 1 where the tests notice too few, or not those that they should
+    /// Put small faults into the core, one at a time; exits with 1 if the tests miss a fault that
+    /// mutants.toml does not list
     Mutants(mutants::Options),
-    /// Replay the recorded scenarios; exits with 1 where the behaviour differs from the recording
+    /// Replay the recorded traces; exits with 1 if the behaviour differs from a trace
     Conformance {
-        /// The folder of recordings [default: the one in the repository]
+        /// The folder of traces [default: the one in the repository]
         dir: Option<PathBuf>,
     },
-    /// Let loom run small scenes of the front in every order, or up to a stated number of preemptions; with the fast path and by
-    /// the lock alone
+    /// Run the loom scenes of the front in every order, or up to a stated number of preemptions;
+    /// with the fast path and without it
     Loom,
     /// Check format, clippy, docs and tidy; a warning fails
     Lint,
-    /// Check the rules of the house that no compiler knows; prints `path:line: rule: text`
+    /// Check the rules that neither rustc nor clippy knows; prints `path:line: rule: text`
     Tidy,
-    /// Show that core and front need no standard library: a probe that runs without it, and bare-metal targets
+    /// Check that the core and the front build without the standard library, on bare-metal targets
     NoStd(Skips),
-    /// Tell how much code the core is on a microcontroller; exits with 1 when it is more than 8 KiB
+    /// Measure the code size of the core on a microcontroller; exits with 1 above 8 KiB
     Size(Skips),
-    /// Run the examples for microcontrollers in QEMU; exits with 1 where one fails, hangs, or prints something else than it did
+    /// Run the examples for microcontrollers in QEMU; exits with 1 if one fails, hangs, or prints
+    /// other text than expected
     Embedded(embedded::Options),
-    /// Check the published crates with the oldest Rust they promise to support
+    /// Check the published crates with the oldest Rust that they support
     Msrv(Skips),
-    /// Measure everything beside the peers: a table and JSON; needs valgrind, and installs it where allowed
+    /// Measure Bulklink and its peers: a table and JSON; installs valgrind if it may
     Bench(bench::Options),
-    /// Run everything: lint, test, no-std, embedded, msrv, the isolation example, the gate of bench
+    /// Run everything: lint, test, no-std, embedded, msrv, the isolation example, the bench gate
     Ci(Skips),
 }
 
 #[derive(Args)]
 struct Skips {
-    /// Fail when a compiler or a target is missing, instead of skipping what needs it
+    /// Fail if a compiler or a target is missing, instead of skipping the steps that need it
     #[arg(long)]
     no_skip: bool,
 }
@@ -100,21 +101,22 @@ fn main() -> ExitCode {
 }
 
 fn perform(task: Task) -> anyhow::Result<()> {
-    match task {
-        Task::Test => step::run_all(test::STEPS, true),
-        Task::Exhaustive { depth } => test::exhaustive(depth),
-        Task::Properties { cases } => test::properties(cases),
-        Task::Fuzz(options) => fuzz::fuzz(&options),
-        Task::Mutants(options) => mutants::mutants(&options),
-        Task::Conformance { dir } => test::conformance(dir),
-        Task::Loom => test::loom(),
-        Task::Lint => step::run_all(lint::STEPS, true),
-        Task::Tidy => tidy::tidy(),
-        Task::NoStd(skips) => step::run_all(no_std::STEPS, skips.no_skip),
-        Task::Size(skips) => step::run_all(size::STEPS, skips.no_skip),
-        Task::Embedded(options) => step::run_all(options.steps(), options.skips.no_skip),
-        Task::Msrv(skips) => step::run_all(msrv::STEPS, skips.no_skip),
-        Task::Bench(options) => bench::bench(&options),
-        Task::Ci(skips) => step::run_all(&ci::steps(), skips.no_skip),
-    }
+    let (steps, no_skip) = match task {
+        Task::Test => (test::steps(), true),
+        Task::Exhaustive { depth } => (test::exhaustive(depth), true),
+        Task::Properties { cases } => (test::properties(cases), true),
+        Task::Fuzz(options) => (fuzz::steps(options), true),
+        Task::Mutants(options) => (mutants::steps(options), true),
+        Task::Conformance { dir } => (vec![test::conformance(dir)], true),
+        Task::Loom => (test::loom(), true),
+        Task::Lint => (lint::steps(), true),
+        Task::Tidy => (vec![tidy::step()], true),
+        Task::NoStd(skips) => (no_std::steps(), skips.no_skip),
+        Task::Size(skips) => (size::steps(), skips.no_skip),
+        Task::Embedded(options) => (embedded::steps(options.write), options.skips.no_skip),
+        Task::Msrv(skips) => (msrv::steps(), skips.no_skip),
+        Task::Bench(options) => (bench::steps(options), true),
+        Task::Ci(skips) => (ci::steps(), skips.no_skip),
+    };
+    step::run_all(steps, no_skip)
 }

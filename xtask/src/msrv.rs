@@ -1,50 +1,29 @@
-//! The oldest Rust that the published crates promise to support: each is checked with exactly that compiler.
-
-mod compiler;
+//! `cargo xtask msrv`: checks the published crates with the oldest Rust that they support.
 
 use anyhow::Result;
-use toml::{Table, Value};
 
 use crate::run::{cargo, run};
-use crate::step::{Outcome, Step};
-use crate::workspace::{self, value_at};
+use crate::step::Step;
+use crate::toolchain::pinned;
+use crate::workspace::{self, Package};
 
-/// What `cargo xtask msrv` runs.
-pub(crate) const STEPS: &[Step] = &[Step { name: "msrv", run: msrv }];
+/// The steps of `cargo xtask msrv`.
+pub(crate) fn steps() -> Vec<Step<'static>> {
+    vec![Step::new("msrv", msrv)]
+}
 
-fn msrv() -> Result<Outcome> {
+fn msrv() -> Result<()> {
     let version = workspace::rust_version()?;
-    let Some(compiler) = compiler::find(&version)? else {
-        return Ok(Outcome::Skipped(format!(
-            "no Rust {version} here; `rustup toolchain install {version}`, or name one in {}",
-            compiler::VARIABLE,
-        )));
-    };
+    let compiler = pinned::find(&version)?;
     let target = workspace::target_dir("msrv");
-    for name in under_the_promise()? {
-        // The library alone, so that dev-dependencies may need a newer compiler.
+    // A crate that states another version than the workspace is left out.
+    let supports = |package: &Package| package.is_published() && package.rust_version.as_ref() == Some(&version);
+    for package in workspace::packages()?.into_iter().filter(supports) {
+        // Only the library, so that dev-dependencies may need a newer compiler.
         for features in [&[][..], &["--all-features"]] {
-            let mut check = cargo(&["check", "-p", &name, "--lib", "--target-dir", &target]);
+            let mut check = cargo(&["check", "-p", &package.name, "--lib", "--target-dir", &target]);
             run(compiler.apply(check.args(features)))?;
         }
     }
-    Ok(Outcome::Passed)
-}
-
-/// The crates that take the workspace's `rust-version`. A companion may state its own instead.
-fn under_the_promise() -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for folder in workspace::root().join("crates").read_dir()? {
-        let folder = folder?;
-        let path = folder.path().join("Cargo.toml");
-        if path.is_file() && takes_the_promise(&workspace::manifest(path)?) {
-            names.push(folder.file_name().to_string_lossy().into_owned());
-        }
-    }
-    names.sort();
-    Ok(names)
-}
-
-fn takes_the_promise(manifest: &Table) -> bool {
-    value_at(manifest, &["package", "rust-version", "workspace"]) == Some(&Value::Boolean(true))
+    Ok(())
 }

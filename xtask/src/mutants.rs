@@ -1,65 +1,171 @@
-//! Mutation: small faults put into the core one by one, of which the tests must notice each but those that make no difference.
+//! `cargo xtask mutants`: puts small faults into the core, one at a time. The tests must catch each
+//! fault, except those that `mutants.toml` lists because they make no difference.
 
-mod outcome;
-mod survivors;
+use std::fs;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
+use serde::Deserialize;
 
-use outcome::Outcome;
-use survivors::Survivors;
+use crate::run::{code, command, run};
+use crate::step::Step;
+use crate::toolchain::programs;
+use crate::workspace;
 
-use crate::run::{command, run_and_accept};
-use crate::{tools, workspace};
-
-/// What `cargo xtask mutants` takes.
+/// The options of `cargo xtask mutants`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// How many mutants are built and tested at once
+    /// How many mutants are built and tested in parallel
     #[arg(long, value_name = "N", default_value_t = 2)]
     jobs: u32,
-    /// Only the K-th of N parts, counted from 0; what the list says of the others is not looked at
+    /// Only the K-th of N parts, counted from 0; the other parts of the list are not compared
     #[arg(long, value_name = "K/N")]
     shard: Option<String>,
 }
 
 const VERSION: &str = "27.1.0";
 
-/// In percent of those that compile.
-const LEAST: f64 = 95.0;
+const LIST: &str = "crates/bulklink-core/mutants.toml";
 
-/// Fewer scripts than usual, the same in every run, and none made shorter: most mutants fall at the first.
-const TESTS: &[(&str, &str)] = &[
-    ("BULKLINK_DEPTH", "2"),
-    ("PROPTEST_CASES", "24"),
-    ("PROPTEST_RNG_SEED", "1"),
-    ("PROPTEST_MAX_SHRINK_ITERS", "0"),
-];
+/// The least share of viable mutants that must be caught, in tenths of a percent.
+const LEAST: usize = 950;
 
-/// What cargo-mutants exits with where it went to the end: all were caught, some were missed, some timed out.
-const TO_THE_END: &[i32] = &[0, 2, 3];
+/// Fewer scripts than usual, the same in every run, without shrinking: the first script catches
+/// most mutants.
+const TESTS: [(&str, &str); 4] =
+    [("BULKLINK_DEPTH", "2"), ("PROPTEST_CASES", "24"), ("PROPTEST_RNG_SEED", "1"), ("PROPTEST_MAX_SHRINK_ITERS", "0")];
 
-/// Tests all mutants of the core, and compares those that survive with the list.
-pub(crate) fn mutants(options: &Options) -> Result<()> {
-    test_all(options)?;
-    let outcome = Outcome::read(&workspace::target_path("mutation").join("mutants.out"))?;
-    let faults = Survivors::listed()?.differences(&outcome.missed, options.shard.is_none());
-    println!("{outcome}");
-    ensure!(faults.is_empty(), "{} does not say what survives:\n{}", survivors::LIST, faults.join("\n"));
-    ensure!(options.shard.is_some() || outcome.score() >= LEAST, "less than {LEAST} % are caught");
-    Ok(())
+/// The exit codes of a complete run of cargo-mutants in which some were missed or timed out.
+const COMPLETE: [i32; 2] = [2, 3];
+
+/// The list of mutants that survive because they make no difference.
+#[derive(Deserialize)]
+struct List {
+    equivalent: Vec<Entry>,
 }
 
-fn test_all(options: &Options) -> Result<()> {
+/// Mutations of a file, each as often as it survives in the function that it names.
+#[derive(Deserialize)]
+struct Entry {
+    file: String,
+    #[serde(rename = "reason")]
+    _reason: String,
+    mutations: Vec<String>,
+}
+
+/// The steps of `cargo xtask mutants`.
+pub(crate) fn steps(options: Options) -> Vec<Step<'static>> {
+    let all = options.shard.is_none();
+    vec![Step::new("test the mutants", move || test(&options)), Step::new("compare", move || compare(all))]
+}
+
+fn test(options: &Options) -> Result<()> {
     let output = workspace::target_path("mutation");
-    std::fs::create_dir_all(&output)?;
-    let mut test = command(tools::provide("cargo-mutants", VERSION)?, &["mutants", "--no-config", "--no-shuffle"]);
+    fs::create_dir_all(&output)?;
+    let cargo_mutants = programs::from_registry("cargo-mutants", VERSION)?;
+    let mut test = command(cargo_mutants, &["mutants", "--no-config", "--no-shuffle"]);
     test.args(["--package", "bulklink-core", "--profile", "mutants", "--minimum-test-timeout", "60", "--output"]);
     test.arg(output).args(["--jobs", &options.jobs.to_string()]);
     if let Some(shard) = &options.shard {
         test.args(["--shard", shard, "--sharding", "round-robin"]);
     }
-    // Each job builds in a copy, with a target folder there.
-    test.args(["--", "--tests"]).envs(TESTS.iter().copied()).env_remove("CARGO_TARGET_DIR");
-    run_and_accept(&mut test, TO_THE_END)
+    // Each job builds in a copy of the workspace, which has its own target folder.
+    test.args(["--", "--tests"]).envs(TESTS).env_remove("CARGO_TARGET_DIR");
+    match run(&mut test) {
+        Err(error) if code(&error).is_some_and(|code| COMPLETE.contains(&code)) => Ok(()),
+        result => result,
+    }
+}
+
+/// Compares the mutants that survived with the list, and judges how many were caught.
+fn compare(all: bool) -> Result<()> {
+    let lines = |name: &str| -> Result<Vec<String>> {
+        let path = workspace::target_path("mutation/mutants.out").join(name);
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(text.lines().map(str::to_owned).collect())
+    };
+    let (caught, timed_out) = (lines("caught.txt")?.len(), lines("timeout.txt")?.len());
+    let (missed, unviable) = (lines("missed.txt")?, lines("unviable.txt")?.len());
+    let survivors = missed.iter().map(|line| without_line(line).with_context(|| format!("not a mutant: {line}")));
+    let differences = differences(&listed(workspace::manifest(LIST)?), &survivors.collect::<Result<Vec<_>>>()?, all);
+    // A test that hangs has caught its mutant.
+    let score = score(caught + timed_out, missed.len());
+    let missed = missed.len();
+    println!("mutants: {caught} caught, {timed_out} timed out, {missed} survive; {unviable} do not compile");
+    println!("caught: {}.{} %, at least {}.{} %", score / 10, score % 10, LEAST / 10, LEAST % 10);
+    ensure!(differences.is_empty(), "{LIST} differs from the result:\n{}", differences.join("\n"));
+    ensure!(!all || score >= LEAST, "too few mutants are caught");
+    Ok(())
+}
+
+/// The share of mutants that were caught, in tenths of a percent, rounded down.
+fn score(caught: usize, missed: usize) -> usize {
+    1000 * caught / (caught + missed).max(1)
+}
+
+/// Turns `file:line:column: mutation` into `file: mutation`. Lines move; the text names the
+/// function.
+fn without_line(mutant: &str) -> Option<String> {
+    let (place, mutation) = mutant.split_once(": ")?;
+    Some(format!("{}: {mutation}", place.split(':').next()?))
+}
+
+fn listed(list: List) -> Vec<String> {
+    let of_entry = |entry: Entry| entry.mutations.into_iter().map(move |text| format!("{}: {text}", entry.file));
+    list.equivalent.into_iter().flat_map(of_entry).collect()
+}
+
+/// The mutants that survive and are not listed and, if all were tested, the listed mutants that do
+/// not survive.
+fn differences(listed: &[String], survivors: &[String], all: bool) -> Vec<String> {
+    let unlisted =
+        without(survivors, listed).into_iter().map(|mutant| format!("survives, but is not listed: {mutant}"));
+    let caught = if all { without(listed, survivors) } else { vec![] };
+    unlisted.chain(caught.into_iter().map(|mutant| format!("listed, but does not survive: {mutant}"))).collect()
+}
+
+/// The first list without the second. A mutant that is twice in the first and once in the second
+/// stays.
+fn without<'a>(mutants: &'a [String], others: &[String]) -> Vec<&'a String> {
+    let mut left: Vec<_> = mutants.iter().collect();
+    for other in others {
+        if let Some(place) = left.iter().position(|mutant| *mutant == other) {
+            left.remove(place);
+        }
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn survivors_and_list_must_be_the_same() {
+        let list = "[[equivalent]]\nfile = 'a.rs'\nreason = 'none'\nmutations = ['replace | in f', 'replace | in f']\n\
+                    [[equivalent]]\nfile = 'b.rs'\nreason = 'none'\nmutations = ['replace g']\n";
+        let list = listed(toml::from_str(list).unwrap());
+        let (f, g) = ("a.rs:1:1: replace | in f", "b.rs:2:2: replace g");
+        for (survivors, all, found) in [
+            (&[g, "a.rs:3:4: replace | in f", f][..], true, &[][..]),
+            (&[f, f, f], false, &["survives, but is not listed: a.rs: replace | in f"]),
+            (&[f, f], true, &["listed, but does not survive: b.rs: replace g"]),
+            (&[f, f], false, &[]),
+        ] {
+            let survivors: Vec<_> = survivors.iter().map(|line| without_line(line).unwrap()).collect();
+            assert_eq!(differences(&list, &survivors, all), found);
+        }
+        assert_eq!(without_line("nothing"), None);
+    }
+
+    #[test]
+    fn an_entry_must_have_a_reason_and_the_list_in_the_repository_can_be_read() {
+        assert!(toml::from_str::<List>("[[equivalent]]\nfile = 'a.rs'\nmutations = []\n").is_err());
+        assert!(!listed(workspace::manifest(LIST).unwrap()).is_empty());
+    }
+
+    #[test]
+    fn the_score_is_rounded_down() {
+        assert_eq!((score(9499, 501), score(95, 5), score(0, 0)), (949, 950, 0));
+    }
 }

@@ -1,18 +1,17 @@
-//! Running commands: each is printed as one could type it, and a failure becomes an error with its exit code.
+//! Runs commands: prints each as it could be typed, and turns a failure into an error that keeps
+//! the exit code.
 
 use std::borrow::Cow;
-use std::env;
 use std::ffi::OsStr;
-use std::fmt;
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-use std::{io, thread};
+use std::{env, fmt, io, thread};
 
 use anyhow::{Context, Result};
 
 use crate::workspace;
 
-/// A command that ran and did not succeed.
+/// The error of a command that ran and did not succeed.
 #[derive(Debug)]
 struct Failed {
     command: String,
@@ -30,16 +29,17 @@ impl fmt::Display for Failed {
 
 impl std::error::Error for Failed {}
 
-/// What xtask itself exits with: the code of the command that failed, 1 for any other error.
+/// The exit code of xtask: that of the command that failed, or 1 for any other error.
 pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(code(error).and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-fn code(error: &anyhow::Error) -> Option<i32> {
+/// The exit code of the command that failed.
+pub(crate) fn code(error: &anyhow::Error) -> Option<i32> {
     error.downcast_ref::<Failed>()?.code
 }
 
-/// A command to be run in the root of the workspace.
+/// A command that runs in the root of the workspace.
 pub(crate) fn command(program: impl AsRef<OsStr>, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(args).current_dir(workspace::root());
@@ -51,69 +51,52 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     command("cargo", args)
 }
 
-/// Prints the command and runs it to its end.
+/// Prints the command and runs it.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let text = echo(command);
     let status = command.status().with_context(|| format!("cannot start: {text}"))?;
     succeeded(text, status)
 }
 
-/// [`run`] for a command that may tell something by its exit code.
-pub(crate) fn run_and_accept(command: &mut Command, codes: &[i32]) -> Result<()> {
-    match run(command) {
-        Err(error) if code(&error).is_some_and(|code| codes.contains(&code)) => Ok(()),
-        result => result,
-    }
-}
-
-/// [`run`] that hands back what the command wrote to its standard output, after showing it.
+/// [`run`], and returns what the command wrote to its standard output, after printing it.
 pub(crate) fn run_and_read(command: &mut Command) -> Result<String> {
-    let text = echo(command);
-    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot start: {text}"))?;
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    print!("{stdout}");
-    succeeded(text, output.status).map(|()| stdout)
+    run_and_read_within(command, Duration::MAX)
 }
 
-/// [`run_and_read`] for a command that may hang: it is killed when the time is up.
+/// [`run_and_read`], but kills a command that takes longer than `limit`.
 pub(crate) fn run_and_read_within(command: &mut Command, limit: Duration) -> Result<String> {
-    let text = echo(command);
+    let (text, start) = (echo(command), Instant::now());
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("cannot start: {text}"))?;
-    let stdout = child.stdout.take().context("a child without the output that it was given")?;
+    let stdout = child.stdout.take().expect("the output is piped");
+    // Reads in a thread, so that a full pipe does not stop the child.
     let reader = thread::spawn(move || io::read_to_string(stdout));
-    let status = status_within(&mut child, limit)?;
+    let mut status = child.try_wait()?;
+    while status.is_none() && start.elapsed() < limit {
+        thread::sleep(Duration::from_millis(10));
+        status = child.try_wait()?;
+    }
+    if status.is_none() {
+        child.kill()?;
+        child.wait()?;
+    }
     let output = reader.join().expect("reading does not panic")?;
     print!("{output}");
-    let status = status.with_context(|| format!("killed, as it took more than {limit:?}: {text}"))?;
+    let status = status.with_context(|| format!("killed after {limit:?}: {text}"))?;
     succeeded(text, status).map(|()| output)
-}
-
-/// How a child ended; nothing if it had to be killed.
-fn status_within(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
-    let start = Instant::now();
-    while start.elapsed() < limit {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    child.kill()?;
-    child.wait()?;
-    Ok(None)
 }
 
 fn succeeded(command: String, status: ExitStatus) -> Result<()> {
     if status.success() { Ok(()) } else { Err(Failed { command, code: status.code() }.into()) }
 }
 
-/// Asks a question quietly: the standard output, or nothing if the program is absent or fails.
+/// Runs a command quietly and returns its standard output, or `None` if it is absent or fails.
 pub(crate) fn ask(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The user's own flags in `variable` with `more` behind them.
+/// The flags that the user set in `variable`, followed by `more`.
 pub(crate) fn flags(variable: &str, more: &str) -> String {
     let flags = env::var(variable).unwrap_or_default();
     format!("{flags} {more}").trim_start().to_owned()
@@ -146,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_shown_as_one_would_type_it() {
+    fn a_command_is_printed_as_it_could_be_typed() {
         let mut command = cargo(&["test", "--", "it's"]);
         command.env("RUSTFLAGS", "--cfg a");
         assert_eq!(shown(&command), r"RUSTFLAGS='--cfg a' cargo test -- 'it'\''s'");
@@ -155,33 +138,22 @@ mod tests {
     #[test]
     fn a_failure_keeps_its_exit_code() {
         let code = |code| exit_code(&Failed { command: String::new(), code }.into());
-        assert_eq!(code(Some(101)), ExitCode::from(101));
-        assert_eq!(code(None), ExitCode::from(1));
+        assert_eq!((code(Some(101)), code(None)), (ExitCode::from(101), ExitCode::from(1)));
         assert_eq!(exit_code(&anyhow::anyhow!("other")), ExitCode::from(1));
     }
 
     #[test]
     #[cfg(unix)]
-    fn an_exit_code_that_tells_something_is_no_failure() {
-        let exit = |code| run_and_accept(&mut command("sh", &["-c", &format!("exit {code}")]), &[2, 3]);
-        assert!(exit(0).is_ok() && exit(3).is_ok());
-        assert_eq!(code(&exit(4).unwrap_err()), Some(4));
-    }
-
-    #[test]
-    #[cfg(unix)]
-    fn a_command_that_hangs_is_killed_and_one_that_ends_is_read() {
+    fn a_command_that_hangs_is_killed() {
         let limit = Duration::from_millis(200);
         let error = run_and_read_within(&mut command("sleep", &["1000"]), limit).unwrap_err();
-        assert!(error.to_string().starts_with("killed, as it took more than 200ms: sleep"), "{error}");
-        let limit = Duration::from_secs(100);
-        assert_eq!(run_and_read_within(&mut command("echo", &["read"]), limit).unwrap(), "read\n");
-        let error = run_and_read_within(&mut command("false", &[]), limit).unwrap_err();
-        assert_eq!(exit_code(&error), ExitCode::from(1));
+        assert_eq!(error.to_string(), "killed after 200ms: sleep 1000");
+        assert_eq!(run_and_read(&mut command("echo", &["read"])).unwrap(), "read\n");
+        assert_eq!(code(&run_and_read(&mut command("false", &[])).unwrap_err()), Some(1));
     }
 
     #[test]
-    fn a_program_that_is_absent_answers_nothing() {
+    fn an_absent_program_answers_nothing() {
         assert_eq!(ask(&mut command("bulklink-no-such-program", &[])), None);
     }
 }

@@ -1,99 +1,107 @@
-//! How much code the core is on a microcontroller: what a program that holds every input and output of the gate has over an
-//! empty one.
+//! `cargo xtask size`: the code size of the core on a microcontroller. It is the size of a program
+//! that uses every input and output of the gate, minus the size of an empty program.
 
-mod report;
 mod text;
 
 use anyhow::{Context, Result, ensure};
 
 use self::text::Text;
-use crate::bare::{self, Toolchain};
 use crate::run::run;
-use crate::step::{Outcome, Step};
+use crate::step::Step;
+use crate::toolchain::bare::Toolchain;
 use crate::workspace;
 
-/// What `cargo xtask size` runs.
-pub(crate) const STEPS: &[Step] = &[Step { name: "size", run: size }];
+const TARGET: &str = "thumbv7em-none-eabi";
 
-pub(crate) const TARGET: &str = "thumbv7em-none-eabi";
+/// The most bytes of code that the core may have.
+const LIMIT: u64 = 8 * 1024;
 
-/// The most bytes that the core may have.
-pub(crate) const LIMIT: u64 = 8 * 1024;
+/// How many functions are listed if the core is too large.
+const LARGEST: usize = 25;
 
-/// The code of the programs of the probe.
+/// The steps of `cargo xtask size`.
+pub(crate) fn steps() -> Vec<Step<'static>> {
+    vec![Step::new("size", || {
+        let sizes = measured()?;
+        print!("{}", sizes.report());
+        ensure!(sizes.core() <= LIMIT, "the core's .text on {TARGET} is {} bytes, more than {LIMIT}", sizes.core());
+        Ok(())
+    })]
+}
+
+/// The code of each program of `tests/code-size`.
 pub(crate) struct Sizes {
     empty: Text,
     gate: Text,
     values: Text,
 }
 
+/// Builds the programs and reads their code.
+pub(crate) fn measured() -> Result<Sizes> {
+    let args = ["build", "--release", "--manifest-path", "tests/code-size/Cargo.toml"];
+    let mut build = Toolchain::find(TARGET)?.cargo(&args, TARGET, "size");
+    // Replaces the user's flags, which are for the host. With v0, symbols name their generic types.
+    run(build.env("RUSTFLAGS", "-Csymbol-mangling-version=v0"))?;
+    let program = |name| {
+        let path = workspace::target_path("size").join(TARGET).join("release").join(name);
+        Text::read(&path).with_context(|| format!("cannot read the program {}", path.display()))
+    };
+    Ok(Sizes { empty: program("empty")?, gate: program("gate")?, values: program("values")? })
+}
+
 impl Sizes {
-    /// The bytes that are judged: all that the gate brings into a program, wherever it comes from.
+    /// Returns the bytes that count: everything that the gate adds to a program, of any origin.
     pub(crate) fn core(&self) -> u64 {
-        self.gate.over(&self.empty)
+        self.gate.bytes.saturating_sub(self.empty.bytes)
     }
-}
 
-fn size() -> Result<Outcome> {
-    let Some(sizes) = measured()? else { return Ok(Outcome::Skipped(bare::absent(&[TARGET]))) };
-    print!("{sizes}");
-    ensure!(sizes.core() <= LIMIT, "the core's .text on {TARGET} is {} bytes, more than {LIMIT}", sizes.core());
-    Ok(Outcome::Passed)
-}
-
-/// Builds the probe and reads its programs; nothing where no compiler has the target.
-pub(crate) fn measured() -> Result<Option<Sizes>> {
-    let Some(toolchain) = Toolchain::find(TARGET) else { return Ok(None) };
-    build(&toolchain)?;
-    Ok(Some(Sizes { empty: program("empty")?, gate: program("gate")?, values: program("values")? }))
-}
-
-/// The user's own flags are left out, as they are for another machine. Only these names tell for which types code was made.
-fn build(toolchain: &Toolchain) -> Result<()> {
-    let mut build =
-        toolchain.cargo(&["build", "--release", "--manifest-path", "tests/code-size/Cargo.toml"], TARGET, "size");
-    run(build.env("RUSTFLAGS", "-Csymbol-mangling-version=v0"))
-}
-
-fn program(name: &str) -> Result<Text> {
-    let path = workspace::root().join(workspace::target_dir("size")).join(TARGET).join("release").join(name);
-    Text::read(&path).with_context(|| format!("cannot read the program {}", path.display()))
+    fn report(&self) -> String {
+        let (empty, gate, values) = (self.empty.bytes, self.gate.bytes, self.values.bytes);
+        let mut lines = vec![format!("core .text on {TARGET}: {} bytes (limit {LIMIT})", self.core())];
+        lines.extend(self.gate.by_origin().into_iter().map(|(origin, bytes)| format!("{bytes:>8} {origin}")));
+        lines.push(format!("counted: the program with the gate, {gate}, minus an empty one, {empty}"));
+        let values = values.saturating_sub(empty);
+        lines.push(format!("not counted: a program with only the inputs and outputs as text, {values}"));
+        if self.core() > LIMIT {
+            lines.push("the largest functions:".to_owned());
+            let largest = self.gate.functions.iter().take(LARGEST);
+            lines.extend(largest.map(|(name, bytes)| format!("{bytes:>8} {name}")));
+        }
+        lines.join("\n") + "\n"
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
 
-    use crate::tidy::tokens::tokens;
+    use super::{LIMIT, Sizes, Text};
     use crate::workspace;
 
-    /// The names of the public functions in a source file.
-    fn public(source: &str) -> Vec<String> {
-        let tokens: Vec<_> = tokens(source).unwrap().into_iter().map(|token| token.text).collect();
-        let starts =
-            tokens.windows(4).filter(|window| window[0] == "pub" && window[1..3].iter().any(|word| word == "fn"));
-        starts.map(|window| window[if window[1] == "fn" { 2 } else { 3 }].clone()).collect()
+    #[test]
+    fn an_empty_program_does_not_count_and_functions_are_listed_above_the_limit() {
+        let text = |bytes| Text { bytes, functions: vec![("bulklink_core::f".to_owned(), bytes)] };
+        let report = |gate| Sizes { empty: text(14), gate: text(gate), values: text(0) }.report();
+        let (fits, too_large) = (report(LIMIT + 14), report(LIMIT + 15));
+        assert!(fits.starts_with("core .text on thumbv7em-none-eabi: 8192 bytes (limit 8192)\n"), "{fits}");
+        assert!(!fits.contains("bulklink_core::f") && too_large.contains("8207 bulklink_core::f"), "{too_large}");
     }
 
     #[test]
-    fn public_functions_are_found_and_no_others() {
-        let source = "pub fn a() {} pub(crate) fn b() {} fn c() {} pub const fn d() {} pub struct E(fn());";
-        assert_eq!(public(source), ["a", "d"]);
-    }
-
-    #[test]
-    fn the_probe_has_every_public_function_of_gate_and_word() {
-        let root = workspace::root();
-        let probe = fs::read_to_string(root.join("tests/code-size/src/bin/gate.rs")).unwrap();
-        let core = root.join("crates/bulklink-core/src");
-        let gate = core.join("gate").read_dir().unwrap().map(|file| file.unwrap().path());
-        for file in gate.chain([core.join("word.rs")]) {
-            for name in public(&fs::read_to_string(file).unwrap()) {
-                assert!(
-                    probe.contains(&format!("::{name},")),
-                    "tests/code-size/src/bin/gate.rs does not keep `{name}`"
-                );
-            }
+    fn the_measured_program_uses_every_public_function_of_gate_and_word() {
+        let read = |path: &str| fs::read_to_string(workspace::root().join(path)).unwrap();
+        let program = read("tests/code-size/src/bin/gate.rs");
+        let folder = workspace::root().join("crates/bulklink-core/src/gate");
+        let gate = folder.read_dir().unwrap().map(|file| fs::read_to_string(file.unwrap().path()).unwrap());
+        let sources: String = gate.chain([read("crates/bulklink-core/src/word.rs")]).collect();
+        let public = sources.lines().filter_map(|line| {
+            let line = line.trim_start().strip_prefix("pub ")?;
+            line.strip_prefix("const ").unwrap_or(line).strip_prefix("fn ")?.split(['(', '<']).next()
+        });
+        let names: Vec<_> = public.collect();
+        assert!(names.len() > 20, "{names:?}");
+        for name in names {
+            assert!(program.contains(&format!("::{name},")), "tests/code-size/src/bin/gate.rs does not use `{name}`");
         }
     }
 }

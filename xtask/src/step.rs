@@ -1,87 +1,79 @@
-//! Steps in a row: stop at the first that fails, say at the end what ran, how long it took and what was skipped.
+//! A command is a list of steps: they run in order, and the first failure ends the run.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 /// A named piece of work.
-#[derive(Clone, Copy)]
-pub(crate) struct Step {
-    pub(crate) name: &'static str,
-    pub(crate) run: fn() -> Result<Outcome>,
+pub(crate) struct Step<'a> {
+    name: String,
+    work: Box<dyn FnOnce() -> Result<()> + 'a>,
 }
 
-/// How a step ended, if it did not fail.
+impl<'a> Step<'a> {
+    pub(crate) fn new(name: impl Into<String>, work: impl FnOnce() -> Result<()> + 'a) -> Self {
+        Step { name: name.into(), work: Box::new(work) }
+    }
+}
+
+/// The error of a step that cannot run on this machine. Says what is missing and how to get it.
 #[derive(Debug)]
-pub(crate) enum Outcome {
-    Passed,
-    /// Something it needs is missing on this machine; says what, and how to get it.
-    Skipped(String),
+pub(crate) struct Missing(pub(crate) String);
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
-/// Runs the steps in order. With `no_skip`, one that is skipped has failed.
-pub(crate) fn run_all(steps: &[Step], no_skip: bool) -> Result<()> {
-    let mut summary = Vec::new();
-    let result = steps.iter().try_for_each(|step| timed(step, no_skip, &mut summary));
-    if steps.len() > 1 {
+impl std::error::Error for Missing {}
+
+/// Runs the steps in order and prints a summary. A step that ends with [`Missing`] is skipped, or
+/// fails with `no_skip`.
+pub(crate) fn run_all(steps: Vec<Step<'_>>, no_skip: bool) -> Result<()> {
+    let (count, mut summary) = (steps.len(), Vec::new());
+    let result = steps.into_iter().zip(1..).try_for_each(|(Step { name, work }, number)| {
+        eprintln!("\n[{number}/{count}] {name}");
+        let start = Instant::now();
+        let result = work();
+        let skipped = !no_skip && result.as_ref().is_err_and(|error| error.is::<Missing>());
+        let outcome = ["ok", "FAILED", "SKIPPED"][usize::from(result.is_err()) + usize::from(skipped)];
+        summary.push(format!("{name:<20} {:>7.1} s  {outcome}", start.elapsed().as_secs_f64()));
+        match result {
+            Err(why) if skipped => eprintln!("{name}: SKIPPED: {why:#}"),
+            result => result.context(name)?,
+        }
+        Ok(())
+    });
+    if count > 1 {
         eprintln!("\n{}", summary.join("\n"));
     }
     result
-}
-
-fn timed(step: &Step, no_skip: bool, summary: &mut Vec<String>) -> Result<()> {
-    eprintln!("\n== {} ==", step.name);
-    let start = Instant::now();
-    let result = (step.run)().and_then(|outcome| allowed(outcome, no_skip)).context(step.name);
-    summary.push(line(step.name, start.elapsed(), result.as_ref().ok()));
-    if let Outcome::Skipped(why) = result? {
-        eprintln!("{}: SKIPPED: {why}", step.name);
-    }
-    Ok(())
-}
-
-fn allowed(outcome: Outcome, no_skip: bool) -> Result<Outcome> {
-    match outcome {
-        Outcome::Skipped(why) if no_skip => bail!("cannot run, and --no-skip was given: {why}"),
-        outcome => Ok(outcome),
-    }
-}
-
-fn line(name: &str, time: Duration, outcome: Option<&Outcome>) -> String {
-    let outcome = match outcome {
-        Some(Outcome::Passed) => "ok",
-        Some(Outcome::Skipped(_)) => "SKIPPED",
-        None => "FAILED",
-    };
-    format!("{name:<14} {:>7.1} s  {outcome}", time.as_secs_f64())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PASSES: Step = Step { name: "passes", run: || Ok(Outcome::Passed) };
-    const FAILS: Step = Step { name: "fails", run: || bail!("broken") };
-    const SKIPS: Step = Step { name: "skips", run: || Ok(Outcome::Skipped("no compiler".into())) };
-    const UNREACHED: Step = Step { name: "unreached", run: || panic!("runs after a failure") };
+    fn step(name: &'static str, error: Option<anyhow::Error>) -> Step<'static> {
+        Step::new(name, || error.map_or(Ok(()), Err))
+    }
+
+    fn unreached() -> Step<'static> {
+        Step::new("unreached", || panic!("runs after a failure"))
+    }
 
     #[test]
     fn the_first_failure_ends_the_run_and_is_named() {
-        let error = run_all(&[PASSES, FAILS, UNREACHED], false).unwrap_err();
-        assert_eq!(format!("{error:#}"), "fails: broken");
+        let steps = vec![step("passes", None), step("fails", Some(anyhow::anyhow!("broken"))), unreached()];
+        assert_eq!(format!("{:#}", run_all(steps, false).unwrap_err()), "fails: broken");
     }
 
     #[test]
-    fn a_skip_fails_only_if_asked_to() {
-        assert!(run_all(&[SKIPS, PASSES], false).is_ok());
-        assert!(run_all(&[SKIPS, UNREACHED], true).is_err());
-    }
-
-    #[test]
-    fn the_summary_tells_a_skip_from_a_pass() {
-        let time = Duration::from_millis(1_250);
-        assert!(line("a", time, Some(&Outcome::Passed)).ends_with("1.2 s  ok"));
-        assert!(line("a", time, Some(&Outcome::Skipped(String::new()))).ends_with("SKIPPED"));
-        assert!(line("a", time, None).ends_with("FAILED"));
+    fn a_skipped_step_fails_only_with_no_skip() {
+        let skipped = || step("skipped", Some(Missing("no compiler".into()).into()));
+        assert!(run_all(vec![skipped(), step("passes", None)], false).is_ok());
+        let error = run_all(vec![skipped(), unreached()], true).unwrap_err();
+        assert_eq!(format!("{error:#}"), "skipped: no compiler");
     }
 }

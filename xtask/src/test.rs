@@ -1,82 +1,63 @@
-//! The tests: cargo's own, of which the exhaustive search and the properties are two, the conformance replay, loom.
+//! The tests: those of `cargo test`, the front without its fast path, the trace replay, loom.
 
 use std::path::PathBuf;
-
-use anyhow::Result;
+use std::process::Command;
 
 use crate::run::{cargo, flags, run};
-use crate::step::{Outcome, Step};
+use crate::step::Step;
 use crate::workspace;
 
-/// What `cargo xtask test` runs.
-pub(crate) const STEPS: &[Step] = &[
-    Step { name: "tests", run: || tests().map(|()| Outcome::Passed) },
-    Step { name: "tsc", run: || tsc().map(|()| Outcome::Passed) },
-    Step { name: "lock-only", run: || lock_only().map(|()| Outcome::Passed) },
-    Step { name: "conformance", run: || conformance(None).map(|()| Outcome::Passed) },
-    Step { name: "loom", run: || loom().map(|()| Outcome::Passed) },
-];
-
-fn tests() -> Result<()> {
-    run(&mut cargo(&["test", "--workspace"]))
+/// The steps of `cargo xtask test`.
+pub(crate) fn steps() -> Vec<Step<'static>> {
+    let front = ["test", "-p", "bulklink", "-p", "bulklink-tokio"];
+    let mut steps = vec![
+        Step::new("tests", || run(&mut cargo(&["test", "--workspace"]))),
+        Step::new("tsc", move || run(cargo(&front).args(["--features", "bulklink/tsc,bulklink-tokio/tsc"]))),
+        // The front as it is on targets without 64-bit atomics.
+        Step::new("lock-only", move || run(&mut with_flags(&front, "lock-only", "--cfg bulklink_lock_only"))),
+        conformance(None),
+    ];
+    steps.extend(loom());
+    steps
 }
 
-/// The front and its adapter once more with the counter for a clock, on which nothing else depends.
-fn tsc() -> Result<()> {
-    run(&mut cargo(&[
-        "test",
-        "-p",
-        "bulklink",
-        "-p",
-        "bulklink-tokio",
-        "--features",
-        "bulklink/tsc,bulklink-tokio/tsc",
-    ]))
+/// Runs every script of inputs up to a depth, for gates and for partitions, against their reference
+/// models.
+pub(crate) fn exhaustive(depth: Option<u32>) -> Vec<Step<'static>> {
+    core_tests("exhaustive search", ["exhaustive", "partitions"], "BULKLINK_DEPTH", depth)
 }
 
-/// Every script of inputs up to a depth, for gates and for partitions, against their reference models.
-pub(crate) fn exhaustive(depth: Option<u32>) -> Result<()> {
-    let mut search = cargo(&["test", "-p", "bulklink-core", "--test", "exhaustive", "--test", "partitions"]);
-    if let Some(depth) = depth {
-        search.env("BULKLINK_DEPTH", depth.to_string());
-    }
-    run(&mut search)
+/// Runs long random scripts against the reference models.
+pub(crate) fn properties(cases: Option<u32>) -> Vec<Step<'static>> {
+    core_tests("properties", ["properties", "partition_properties"], "PROPTEST_CASES", cases)
 }
 
-/// Long random scripts against the reference models.
-pub(crate) fn properties(cases: Option<u32>) -> Result<()> {
-    let mut scripts = cargo(&["test", "-p", "bulklink-core", "--test", "properties", "--test", "partition_properties"]);
-    if let Some(cases) = cases {
-        scripts.env("PROPTEST_CASES", cases.to_string());
-    }
-    run(&mut scripts)
+fn core_tests(name: &str, tests: [&'static str; 2], variable: &'static str, value: Option<u32>) -> Vec<Step<'static>> {
+    vec![Step::new(name, move || {
+        let mut test = cargo(&["test", "-p", "bulklink-core", "--test", tests[0], "--test", tests[1]]);
+        run(test.envs(value.map(|value| (variable, value.to_string()))))
+    })]
 }
 
-/// The recorded scenarios, replayed.
-pub(crate) fn conformance(dir: Option<PathBuf>) -> Result<()> {
-    let mut replay = cargo(&["run", "-q", "-p", "bulklink-traces", "--release", "--"]);
-    // The user's folder is relative to where the user is, not to the root of the workspace.
-    if let Some(dir) = dir {
-        replay.arg(std::path::absolute(dir)?);
-    }
-    run(&mut replay)
+/// Replays recorded traces. A relative folder starts at the current folder of the user.
+pub(crate) fn conformance(dir: Option<PathBuf>) -> Step<'static> {
+    Step::new("conformance", || {
+        let mut replay = cargo(&["run", "-q", "-p", "bulklink-traces", "--release", "--"]);
+        run(replay.args(dir.map(std::path::absolute).transpose()?))
+    })
 }
 
-/// Every interleaving of the front, with the fast path and by the lock alone.
-pub(crate) fn loom() -> Result<()> {
-    let search = ["test", "-p", "bulklink", "--test", "loom", "--profile", "proof"];
-    with_flags(&search, "loom", "--cfg bulklink_loom")?;
-    with_flags(&search, "loom-lock-only", "--cfg bulklink_loom --cfg bulklink_lock_only")
+/// Runs the loom scenes of the front, with the fast path and without it.
+pub(crate) fn loom() -> Vec<Step<'static>> {
+    let scenes = ["test", "-p", "bulklink", "--test", "loom", "--profile", "proof"];
+    [("loom", "--cfg bulklink_loom"), ("loom-lock-only", "--cfg bulklink_loom --cfg bulklink_lock_only")]
+        .map(|(name, added)| Step::new(name, move || run(&mut with_flags(&scenes, name, added))))
+        .into()
 }
 
-/// The tests of the front as it is where there are no atomics of 64 bits.
-fn lock_only() -> Result<()> {
-    with_flags(&["test", "-p", "bulklink", "-p", "bulklink-tokio"], "lock-only", "--cfg bulklink_lock_only")
-}
-
-/// In a target folder of its own, as the flags would rebuild the usual one.
-fn with_flags(arguments: &[&str], folder: &str, added: &str) -> Result<()> {
-    let mut command = cargo(arguments);
-    command.args(["--target-dir", &workspace::target_dir(folder)]);
-    run(command.env("RUSTFLAGS", flags("RUSTFLAGS", added)))
+/// Cargo with more compiler flags, in its own target folder: the flags would rebuild the usual one.
+fn with_flags(args: &[&str], folder: &str, added: &str) -> Command {
+    let mut cargo = cargo(args);
+    cargo.args(["--target-dir", &workspace::target_dir(folder)]).env("RUSTFLAGS", flags("RUSTFLAGS", added));
+    cargo
 }

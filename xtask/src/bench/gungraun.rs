@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use toml::{Table, Value};
 
-use crate::{tools, workspace};
+use crate::toolchain::programs;
+use crate::workspace;
 
 /// Returns the path of gungraun's runner, in exactly the version that the benches were built for.
 pub(super) fn runner() -> Result<PathBuf> {
     let version =
         locked_version(&workspace::manifest("Cargo.lock")?, "gungraun").context("Cargo.lock has no gungraun")?;
-    tools::provide("gungraun-runner", &version)
+    programs::from_registry("gungraun-runner", &version)
 }
 
 fn locked_version(lock: &Table, name: &str) -> Option<String> {

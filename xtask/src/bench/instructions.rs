@@ -9,8 +9,8 @@ use toml::Value;
 
 use super::readings::Readings;
 use super::{PACKAGE, gungraun};
-use crate::apt;
 use crate::run::{cargo, flags, run};
+use crate::toolchain::programs;
 use crate::workspace::{self, value_at};
 
 /// The private cfg that drops all statistics from the fast path, to measure their cost.
@@ -20,19 +20,20 @@ const WITHOUT: &str = "bulklink_no_statistics";
 /// first.
 const UNCONTENDED: &str = "*::scenes_0";
 
-pub(super) fn measure(readings: &Readings) -> Result<()> {
-    readings.attempt("instructions", || count(&mut cargo(&[]), &readings.path("instructions"), "*"))?;
-    readings.attempt("without-statistics", || {
-        ensure!(can_do_without(), "there is no build without statistics: no cfg `{WITHOUT}` in Cargo.toml");
-        let mut cargo = cargo(&[]);
-        cargo.env("CARGO_TARGET_DIR", workspace::target_path("without-statistics"));
-        cargo.env("RUSTFLAGS", flags("RUSTFLAGS", &format!("--cfg {WITHOUT}")));
-        count(&mut cargo, &readings.path("without-statistics"), UNCONTENDED)
-    })
+pub(super) fn usual(readings: &Readings) -> Result<()> {
+    count(&mut cargo(&[]), &readings.path("instructions"), "*")
+}
+
+pub(super) fn without_statistics(readings: &Readings) -> Result<()> {
+    ensure!(can_do_without(), "there is no build without statistics: no cfg `{WITHOUT}` in Cargo.toml");
+    let mut cargo = cargo(&[]);
+    cargo.env("CARGO_TARGET_DIR", workspace::target_path("without-statistics"));
+    cargo.env("RUSTFLAGS", flags("RUSTFLAGS", &format!("--cfg {WITHOUT}")));
+    count(&mut cargo, &readings.path("without-statistics"), UNCONTENDED)
 }
 
 fn count(cargo: &mut Command, home: &Path, scenes: &str) -> Result<()> {
-    apt::provide("valgrind")?;
+    programs::from_apt("valgrind")?;
     let runner = gungraun::runner()?;
     cargo.args(["bench", "-p", PACKAGE, "--bench", "instructions", "--features", "instructions"]);
     cargo.args(["--", scenes, "--save-summary=json", "--home"]);

@@ -7,7 +7,8 @@ use anyhow::{Context, Result, ensure};
 
 use super::readings::Readings;
 use crate::run::{command, run, run_and_read};
-use crate::workspace::{self, NO_INSTALL, may_install};
+use crate::toolchain::{NO_INSTALL, may_install};
+use crate::workspace;
 
 const VERSION: &str = "0.6.0";
 

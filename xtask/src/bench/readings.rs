@@ -13,17 +13,16 @@ pub(super) struct Readings {
 }
 
 impl Readings {
-    /// Makes an empty folder, so that no reading of an earlier run is taken for one of this run.
-    pub(super) fn fresh() -> Result<Self> {
-        Self::at(workspace::target_path("bench/readings"))
+    pub(super) fn of_this_run() -> Self {
+        Readings { folder: workspace::target_path("bench/readings") }
     }
 
-    fn at(folder: PathBuf) -> Result<Self> {
-        if folder.exists() {
-            fs::remove_dir_all(&folder)?;
+    /// Empties the folder, so that no reading of an earlier run is taken for one of this run.
+    pub(super) fn clear(&self) -> Result<()> {
+        if self.folder.exists() {
+            fs::remove_dir_all(&self.folder)?;
         }
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        Ok(Readings { folder })
+        fs::create_dir_all(&self.folder).with_context(|| format!("cannot make {}", self.folder.display()))
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -62,8 +61,9 @@ mod tests {
 
     #[test]
     fn a_source_that_fails_leaves_only_its_reason() {
-        let readings =
-            Readings::at(std::env::temp_dir().join(format!("bulklink-bench-{}", std::process::id()))).unwrap();
+        let folder = std::env::temp_dir().join(format!("bulklink-bench-{}", std::process::id()));
+        let readings = Readings { folder };
+        readings.clear().unwrap();
         fs::write(readings.path("time.json"), "half").unwrap();
         readings.attempt("time", || anyhow::bail!("interrupted")).unwrap();
         readings.attempt("memory", || Ok(fs::write(readings.path("memory.json"), "{}")?)).unwrap();

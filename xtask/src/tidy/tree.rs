@@ -1,86 +1,111 @@
-//! The files that the rules look at, read once.
+//! The files and packages that the rules check, and what the rules find.
 
-use std::path::Path;
+use std::fs;
+use std::path::{MAIN_SEPARATOR_STR, Path};
 
-use toml::{Table, Value};
+use anyhow::{Context, Result};
+use walkdir::{DirEntry, WalkDir};
 
-use super::Finding;
-use super::tokens::{Token, tokens};
+use crate::workspace::{self, Package};
 
-/// All source files and manifests of the repository, and a page.
+/// All sources, pages and manifests of the repository, and the packages of the workspace.
+#[derive(Default)]
 pub(crate) struct Tree {
     pub(crate) files: Vec<File>,
+    pub(crate) packages: Vec<Package>,
 }
 
-/// One of them. What can't be read, and what another kind of file has, is empty.
+/// A file, by its path from the root with forward slashes.
+#[derive(Default)]
 pub(crate) struct File {
-    /// From the root, with forward slashes.
     pub(crate) path: String,
     pub(crate) text: String,
-    pub(crate) tokens: Vec<Token>,
-    pub(crate) manifest: Table,
-    /// The line at which the file stops to be what its name says.
-    pub(crate) broken_at: Option<usize>,
+}
+
+/// Places that break a rule: the path, the line and what is wrong.
+#[derive(Default)]
+pub(crate) struct Findings(pub(crate) Vec<(String, usize, String)>);
+
+impl Findings {
+    pub(crate) fn add(&mut self, path: &str, line: usize, text: impl Into<String>) {
+        self.0.push((path.to_owned(), line, text.into()));
+    }
 }
 
 impl Tree {
-    /// The Rust files.
-    pub(crate) fn sources(&self) -> impl Iterator<Item = &File> {
-        self.files.iter().filter(|file| is_source(&file.path))
+    /// Reads the repository, without hidden folders and build output.
+    pub(crate) fn read() -> Result<Self> {
+        let (root, mut files) = (workspace::root(), Vec::new());
+        let visible = |entry: &DirEntry| {
+            let name = entry.file_name().to_string_lossy();
+            entry.depth() == 0 || !name.starts_with('.') && name != "target"
+        };
+        for entry in WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(visible) {
+            let entry = entry?;
+            let path = entry.path().strip_prefix(root)?.to_string_lossy().replace(MAIN_SEPARATOR_STR, "/");
+            let file = File { path, text: String::new() };
+            if file.is("rs") || file.is("md") || file.path.ends_with("Cargo.toml") {
+                let text = fs::read_to_string(entry.path()).with_context(|| format!("cannot read {}", file.path))?;
+                files.push(File { text, ..file });
+            }
+        }
+        Ok(Tree { files, packages: workspace::packages()? })
     }
 
-    /// The file at a path.
+    /// Returns the Rust files.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &File> {
+        self.files.iter().filter(|file| file.is("rs"))
+    }
+
+    /// Returns the file at a path.
     pub(crate) fn file(&self, path: &str) -> Option<&File> {
         self.files.iter().find(|file| file.path == path)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
-        let files = files.iter().map(|(path, text)| File::new(path, text)).collect();
-        Self { files }
     }
 }
 
 impl File {
-    pub(crate) fn new(path: &str, text: &str) -> Self {
-        let (mut source, mut manifest) = (Vec::new(), Table::new());
-        let read = if is_source(path) {
-            tokens(text).map(|tokens| source = tokens)
-        } else if is_manifest(path) {
-            table(text).map(|table| manifest = table)
-        } else {
-            Ok(())
-        };
-        Self { path: path.to_owned(), text: text.to_owned(), tokens: source, manifest, broken_at: read.err() }
+    /// Whether the file has this extension.
+    pub(crate) fn is(&self, extension: &str) -> bool {
+        Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
 
-    /// What a manifest depends on, for every target and for one only; not what its tests do.
-    pub(crate) fn dependencies(&self) -> impl Iterator<Item = (&String, &Value)> {
-        let targets = self.manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
-        let theirs = targets.filter_map(|target| target.get("dependencies"));
-        self.manifest.get("dependencies").into_iter().chain(theirs).filter_map(Value::as_table).flatten()
+    /// Returns the numbered lines.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        (1..).zip(self.text.lines())
     }
 
-    /// A finding in this file.
-    pub(crate) fn finding(&self, line: usize, rule: &'static str, text: impl Into<String>) -> Finding {
-        Finding { path: self.path.clone(), line, rule, text: text.into() }
+    /// Returns the numbered lines of prose: the comments of a source, or a page without its code.
+    pub(crate) fn prose(&self) -> impl Iterator<Item = (usize, &str)> {
+        let (is_source, is_page, mut in_code) = (self.is("rs"), self.is("md"), false);
+        self.lines().filter(move |(_, line)| {
+            let is_fence = line.trim_start().starts_with("```");
+            in_code ^= is_fence;
+            is_source && line.trim_start().starts_with("//") || is_page && !in_code && !is_fence
+        })
     }
 }
 
-/// Whether it is a Rust file.
-pub(crate) fn is_source(path: &str) -> bool {
-    Path::new(path).extension().is_some_and(|extension| extension == "rs")
+/// The lines at which a rule finds something in these files, for the tests of the rules.
+#[cfg(test)]
+pub(crate) fn lines(rule: fn(&Tree, &mut Findings), files: &[(&str, &str)]) -> Vec<usize> {
+    let file = |&(path, text): &(&str, &str)| File { path: path.to_owned(), text: text.to_owned() };
+    let (tree, mut findings) =
+        (Tree { files: files.iter().map(file).collect(), packages: vec![] }, Findings::default());
+    rule(&tree, &mut findings);
+    findings.0.into_iter().map(|(_, line, _)| line).collect()
 }
 
-/// Whether it is a manifest.
-pub(crate) fn is_manifest(path: &str) -> bool {
-    path.rsplit('/').next() == Some("Cargo.toml")
-}
+#[cfg(test)]
+mod tests {
+    use super::Tree;
 
-/// A manifest, or the line at which it stops to be one.
-fn table(text: &str) -> Result<Table, usize> {
-    text.parse().map_err(|error: toml::de::Error| {
-        let before = text.bytes().take(error.span().map_or(0, |span| span.start));
-        before.filter(|byte| *byte == b'\n').count() + 1
-    })
+    #[test]
+    fn the_tree_has_sources_pages_manifests_and_packages_and_no_build_output() {
+        let tree = Tree::read().unwrap();
+        for path in ["xtask/src/tidy/tree.rs", "README.md", "Cargo.toml"] {
+            assert!(tree.file(path).is_some(), "{path}");
+        }
+        assert!(tree.packages.iter().any(|package| package.name == "bulklink-core"));
+        assert!(!tree.files.iter().any(|file| file.path.starts_with("target/") || file.path.starts_with(".git/")));
+    }
 }

@@ -1,44 +1,47 @@
-//! Finding a compiler of one version: named by the user, in rustup's list, or from Debian. Never installs a toolchain.
+//! A compiler of one exact version: named by the user, installed through rustup, or from Debian.
 
 use std::env;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::compiler::Compiler;
-use crate::debian::{self, Wanted};
+use super::compiler::Compiler;
+use super::debian::{self, Wanted};
 use crate::run::{ask, command};
+use crate::step::Missing;
 
-/// Names the compiler to use, before any other place is looked at.
-pub(crate) const VARIABLE: &str = "BULKLINK_MSRV_RUSTC";
+/// The environment variable that names the compiler to use.
+const VARIABLE: &str = "BULKLINK_MSRV_RUSTC";
 
-/// Looks in all places, in order.
-pub(crate) fn find(version: &str) -> Result<Option<Compiler>> {
+/// Returns the first compiler of this version.
+pub(crate) fn find(version: &str) -> Result<Compiler> {
     if let Some(rustc) = env::var_os(VARIABLE) {
-        return named(rustc.into(), version).map(Some);
+        return named(rustc.into(), version);
     }
-    Ok(from_rustup(version).or_else(|| from_debian(version)))
+    let found = from_rustup(version).or_else(|| from_debian(version));
+    Ok(found.ok_or_else(|| {
+        Missing(format!("no Rust {version}; `rustup toolchain install {version}` adds it, or name one in {VARIABLE}"))
+    })?)
 }
 
 fn named(rustc: PathBuf, version: &str) -> Result<Compiler> {
     let compiler = Compiler { rustc, libraries: None };
     let found = compiler.version().with_context(|| format!("{VARIABLE} names no compiler that runs"))?;
-    ensure!(is_version(&found, version), "{VARIABLE} names Rust {found}, but {version} is wanted");
+    ensure!(is_version(&found, version), "{VARIABLE} names Rust {found}, but {version} is needed");
     Ok(compiler)
 }
 
-/// Only a toolchain that is already listed: naming another would make rustup fetch it.
+/// Uses only a toolchain that rustup lists, because rustup would fetch any other.
 fn from_rustup(version: &str) -> Option<Compiler> {
     let list = ask(&mut command("rustup", &["toolchain", "list"]))?;
-    let toolchain = listed(&list, version)?;
-    let rustc = ask(&mut command("rustup", &["which", "--toolchain", toolchain, "rustc"]))?;
+    let rustc = ask(&mut command("rustup", &["which", "--toolchain", listed(&list, version)?, "rustc"]))?;
     let compiler = Compiler { rustc: rustc.trim().into(), libraries: None };
     has_version(&compiler, version).then_some(compiler)
 }
 
 fn listed<'a>(list: &'a str, version: &str) -> Option<&'a str> {
-    let names = list.lines().filter_map(|line| line.split_whitespace().next());
-    names.into_iter().find(|name| is_version(name.split('-').next().unwrap_or_default(), version))
+    let mut names = list.lines().filter_map(|line| line.split_whitespace().next());
+    names.find(|name| is_version(name.split('-').next().unwrap_or_default(), version))
 }
 
 /// Whether `found` is `wanted` or one of its patch releases.
@@ -50,11 +53,11 @@ fn has_version(compiler: &Compiler, wanted: &str) -> bool {
     compiler.version().is_some_and(|found| is_version(&found, wanted))
 }
 
-/// The version is pinned, because the distribution offers a newer compiler under the same names.
+/// Pins the version, because Debian has a newer compiler under the same names.
 fn from_debian(version: &str) -> Option<Compiler> {
     debian::unpacked(&Wanted {
         folder: "msrv-toolchain",
-        will_do: &|compiler| has_version(compiler, version),
+        accepts: &|compiler| has_version(compiler, version),
         package: &format!("rustc-web={version}.*"),
         others: &[&format!("libstd-rust-web-{version}"), &format!("libstd-rust-web-dev={version}.*")],
     })
@@ -71,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_listed_toolchain_of_the_version_is_taken() {
+    fn only_a_listed_toolchain_of_the_version_is_used() {
         let list = "stable-x86_64-unknown-linux-gnu (active, default)\n1.85.1-x86_64-unknown-linux-gnu\n";
         assert_eq!(listed(list, "1.85"), Some("1.85.1-x86_64-unknown-linux-gnu"));
         assert_eq!(listed(list, "1.84"), None);

@@ -1,12 +1,12 @@
-//! A compiler besides the usual one, and how cargo is made to use it.
+//! A compiler other than the usual one, and how cargo is made to use it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::run::{ask, command};
 
-/// A compiler that works, and the folder with its libraries if it isn't where it was built to lie.
-#[derive(Clone, Debug)]
+/// A compiler, and the folder of its shared libraries if the loader does not find them.
+#[derive(Debug)]
 pub(crate) struct Compiler {
     pub(crate) rustc: PathBuf,
     pub(crate) libraries: Option<PathBuf>,
@@ -18,15 +18,16 @@ impl Compiler {
         self.with_libraries(cargo).env("RUSTC", &self.rustc).env("RUSTDOC", self.rustc.with_file_name("rustdoc"))
     }
 
-    /// Its version, if it runs.
+    /// Returns the version, or `None` if the compiler does not run.
     pub(crate) fn version(&self) -> Option<String> {
         let answer = self.answer("--version")?;
         answer.split_whitespace().nth(1).map(str::to_owned)
     }
 
-    /// Whether the library's source lies with it, where cargo looks for it.
+    /// Whether the source of the standard library is where cargo looks for it.
     pub(crate) fn has_sources(&self) -> bool {
-        self.answer("--print=sysroot").is_some_and(|root| Path::new(&root).join(SOURCES).is_dir())
+        let root = self.answer("--print=sysroot");
+        root.is_some_and(|root| Path::new(&root).join("lib/rustlib/src/rust/library/core").is_dir())
     }
 
     fn answer(&self, question: &str) -> Option<String> {
@@ -34,11 +35,6 @@ impl Compiler {
     }
 
     fn with_libraries<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        match &self.libraries {
-            Some(folder) => command.env("LD_LIBRARY_PATH", folder),
-            None => command,
-        }
+        command.envs(self.libraries.iter().map(|folder| ("LD_LIBRARY_PATH", folder)))
     }
 }
-
-const SOURCES: &str = "lib/rustlib/src/rust/library/core";

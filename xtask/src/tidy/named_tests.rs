@@ -1,0 +1,131 @@
+//! Every row of `docs/PROMISES.md` names a test, and every test named there exists in exactly one
+//! file.
+//!
+//! A test is named as `folder/file::test`: the end of the path of its file, and its function.
+
+use super::tree::{File, Findings, Tree};
+
+/// A table with two columns: the promise and its tests.
+const PAGE: &str = "docs/PROMISES.md";
+
+/// The tests that each runtime runs: they are listed as `file: test` in `lib.rs` of this folder.
+const SUITE: &str = "tests/runtimes/src/";
+
+pub(super) fn check(tree: &Tree, findings: &mut Findings) {
+    let Some(page) = tree.file(PAGE) else { return };
+    for (line, text) in page.lines() {
+        for test in tests_in(text) {
+            let files = tree.sources().filter(|file| has(file, test, tree)).count();
+            if files != 1 {
+                findings.add(PAGE, line, format!("`{test}` is a test of {files} files, not of one"));
+            }
+        }
+    }
+    for (line, row) in rows(page) {
+        if row.split('|').nth(2).is_none_or(|cell| tests_in(cell).next().is_none()) {
+            findings.add(PAGE, line, "name a test of this promise");
+        }
+    }
+}
+
+/// The rows of the tables, without the heads and the lines below them.
+fn rows(page: &File) -> impl Iterator<Item = (usize, &str)> {
+    let is_rule = |line: &str| line.starts_with('|') && line.chars().all(|c| "|-: ".contains(c));
+    let next = page.text.lines().skip(1).chain([""]);
+    page.lines().zip(next).filter_map(move |((number, line), next)| {
+        (line.starts_with('|') && !is_rule(line) && !is_rule(next)).then_some((number, line))
+    })
+}
+
+/// The text between backticks that has the form of a test's name.
+fn tests_in(text: &str) -> impl Iterator<Item = &str> {
+    let code = text.split('`').skip(1).step_by(2);
+    code.filter(|code| code.split_once("::").is_some_and(|(place, _)| place.contains('/')))
+}
+
+fn has(file: &File, test: &str, tree: &Tree) -> bool {
+    let Some(((place, _), (_, name))) = test.split_once("::").zip(test.rsplit_once("::")) else { return false };
+    let module = file.path.strip_suffix("/mod.rs").or_else(|| file.path.strip_suffix(".rs"));
+    let is_place = module.is_some_and(|path| path == place || path.ends_with(&format!("/{place}")));
+    is_place && (is_marked(file, name) || is_listed(file, name, tree))
+}
+
+/// Whether the file has a function of this name with an attribute that makes it a test.
+fn is_marked(file: &File, name: &str) -> bool {
+    let lines: Vec<_> = file.text.lines().map(str::trim).collect();
+    let head = format!("fn {name}(");
+    let functions = lines.iter().enumerate().filter(|(_, line)| line.contains(&head));
+    functions.into_iter().any(|(at, _)| {
+        // The attributes are above the function, up to the end of what is before it.
+        let above = lines[..at].iter().rev().take_while(|line| !line.is_empty() && !line.ends_with(['{', '}', ';']));
+        let mut attributes = above.filter(|line| line.starts_with("#["));
+        attributes.any(|line| ["[test]", "::test]", "::test("].iter().any(|mark| line.contains(mark)))
+    })
+}
+
+/// Whether the list of the suite has the function.
+fn is_listed(file: &File, name: &str, tree: &Tree) -> bool {
+    let module = file.path.strip_prefix(SUITE).and_then(|path| path.strip_suffix(".rs"));
+    let list = tree.file(&format!("{SUITE}lib.rs"));
+    module.zip(list).is_some_and(|(module, list)| {
+        let entry = format!("{module}: {name}");
+        list.text.lines().any(|line| line.trim() == entry)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PAGE, check};
+    use crate::tidy::tree::lines;
+
+    const FILES: &[(&str, &str)] = &[
+        ("crates/a/tests/behaviour/closing.rs", "//! A.\n#[test]\nfn ends() {}\n\nfn helper() {}\n"),
+        (
+            "crates/a/tests/behaviour/parts/mod.rs",
+            "fn f() {}\n#[test]\n#[should_panic(expected = \"x\")]\nfn parts() {}",
+        ),
+        ("crates/a/src/sum.rs", "mod tests {\n    #[tokio::test(start_paused = true)]\n    async fn sums() {}\n}\n"),
+        ("tests/runtimes/src/lib.rs", "each! {\n    closing: lasts\n}\n"),
+        ("tests/runtimes/src/closing.rs", "pub(crate) fn lasts() {}\npub(crate) fn unlisted() {}\n"),
+        ("other/closing.rs", "#[test]\nfn ends() {}\n"),
+        ("other/twice/closing.rs", "#[test]\nfn doubled() {}\n"),
+        ("more/twice/closing.rs", "#[test]\nfn doubled() {}\n"),
+    ];
+
+    /// The findings in a table with one row.
+    fn findings(tests: &str) -> Vec<usize> {
+        let page = format!("# A\n\n| promise | tests |\n| --- | --- |\n| Closing ends. | {tests} |\n");
+        let files: Vec<_> = FILES.iter().copied().chain([(PAGE, &*page)]).collect();
+        lines(check, &files)
+    }
+
+    #[test]
+    fn a_test_that_exists_once_is_accepted() {
+        for good in [
+            "`behaviour/closing::ends`, `tests/behaviour/closing::ends`",
+            "`behaviour/parts::parts`",
+            "`src/sum::tests::sums`",
+            "`runtimes/src/closing::lasts`, on each `tokio::runtime::Runtime`",
+        ] {
+            assert_eq!(findings(good), [0; 0], "{good}");
+        }
+        assert!(lines(check, FILES).is_empty(), "without the page");
+    }
+
+    #[test]
+    fn a_test_that_is_missing_or_ambiguous_is_found_and_so_is_a_row_without_tests() {
+        for bad in [
+            "`behaviour/closing::gone`",
+            "`behaviour/closing::helper`",
+            "`closing/contract::ends`",
+            "`aviour/closing::ends`",
+            "`behaviour/parts::f`",
+            "`runtimes/src/closing::unlisted`",
+            "`twice/closing::doubled`",
+            "yes, behaviour/closing::ends",
+            "",
+        ] {
+            assert_eq!(findings(bad), [5], "{bad}");
+        }
+    }
+}

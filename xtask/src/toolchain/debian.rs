@@ -1,0 +1,91 @@
+//! Debian's compilers, unpacked below the target folder without being installed.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::compiler::Compiler;
+use super::may_install;
+use crate::run::{ask, command, run, run_and_read};
+use crate::workspace;
+
+/// A compiler and the folder below `target` where it is unpacked.
+pub(crate) struct Wanted<'a> {
+    pub(crate) folder: &'a str,
+    /// Whether a compiler found in the folder is good enough.
+    pub(crate) accepts: &'a dyn Fn(&Compiler) -> bool,
+    /// The package of the compiler, unpacked without its dependencies.
+    pub(crate) package: &'a str,
+    /// Packages that are unpacked with the dependencies that the machine lacks.
+    pub(crate) others: &'a [&'a str],
+}
+
+/// Returns the compiler of an earlier run, or fetches it. `None` without apt-get, or if Debian does
+/// not have it.
+pub(crate) fn unpacked(wanted: &Wanted<'_>) -> Option<Compiler> {
+    let folder = workspace::target_path(wanted.folder);
+    let present = || compiler_in(&folder).filter(wanted.accepts);
+    present().or_else(|| {
+        let may_fetch = may_install() && ask(&mut command("apt-get", &["--version"])).is_some();
+        let fetched = may_fetch.then(|| fetch(&folder, wanted))?;
+        fetched.inspect_err(|error| eprintln!("cannot fetch Debian's {}: {error:#}", wanted.package)).ok()?;
+        present()
+    })
+}
+
+fn compiler_in(folder: &Path) -> Option<Compiler> {
+    // Debian names this folder after the architecture.
+    let mut libraries = folder.join("usr/lib").read_dir().ok()?.flatten().map(|entry| entry.path());
+    let libraries = libraries.find(|path| path.to_string_lossy().contains("-linux-gnu"))?;
+    Some(Compiler { rustc: folder.join("usr/bin/rustc"), libraries: Some(libraries) })
+}
+
+/// Unpacks into a folder beside `folder` first, so that an interrupted run leaves nothing that
+/// looks complete.
+fn fetch(folder: &Path, wanted: &Wanted<'_>) -> Result<()> {
+    let partial = folder.with_extension("partial");
+    let archives = partial.join("archives");
+    fs::create_dir_all(&archives)?;
+    download(&archives, wanted)?;
+    for archive in archives.read_dir()? {
+        run(command("dpkg", &["--extract"]).arg(archive?.path()).arg(&partial))?;
+    }
+    fs::remove_dir_all(&archives)?;
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    fs::rename(&partial, folder).context("cannot move the compiler into place")
+}
+
+fn download(archives: &Path, wanted: &Wanted<'_>) -> Result<()> {
+    // Only root can refresh the lists; the lists that are present may be good enough.
+    run(&mut command("apt-get", &["update", "-qq"])).unwrap_or_else(|error| eprintln!("continuing without: {error}"));
+    let mut plan = command("apt-get", &["install", "-qq", "--simulate", "--no-install-recommends"]);
+    let plan = run_and_read(plan.args(wanted.others))?;
+    let mut download = command("apt-get", &["download", "-qq", "-o", "APT::Sandbox::User=root", wanted.package]);
+    run(download.args(lacking(&plan)).current_dir(archives))
+}
+
+/// The packages that apt would add, as `name=version`. A package that apt would only upgrade is
+/// installed already and is left out.
+fn lacking(plan: &str) -> impl Iterator<Item = String> {
+    let added = plan.lines().filter_map(|line| line.strip_prefix("Inst ")?.split_once(" ("));
+    added.filter_map(|(name, rest)| {
+        let version = rest.split_whitespace().next()?;
+        (!name.contains(' ')).then(|| format!("{name}={version}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lacking;
+
+    #[test]
+    fn only_packages_that_the_machine_lacks_are_fetched() {
+        let plan = "Inst libllvm19 (1:19.1.7-3 Debian:12.15/oldstable [amd64])\n\
+                    Inst libc6 [2.36-8] (2.36-9 Debian:12.15/oldstable [amd64])\n\
+                    Conf libllvm19 (1:19.1.7-3 Debian:12.15/oldstable [amd64])\n";
+        assert_eq!(lacking(plan).collect::<Vec<_>>(), ["libllvm19=1:19.1.7-3"]);
+    }
+}
