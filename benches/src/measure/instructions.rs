@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn functions_of_peers_and_of_the_benches_are_not_ours() {
-        assert!(is_ours("<bulklink::slot::Hold<S> as core::ops::drop::Drop>::drop"));
+        assert!(is_ours("<bulklink::acquire::slot::HeldGrant<S> as core::ops::drop::Drop>::drop"));
         assert!(
             !is_ours("tokio::sync::semaphore::Semaphore::acquire")
                 && !is_ours("bulklink_benches::goals::observe::goal")

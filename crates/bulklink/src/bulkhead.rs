@@ -8,8 +8,8 @@ use core::ops::Deref;
 use bulklink_core::Request as CoreRequest;
 
 use crate::acquire::execute::{Execute, ExecuteFallible};
-use crate::acquire::future::Waiting;
-use crate::acquire::slot::Hold;
+use crate::acquire::future::Acquire;
+use crate::acquire::slot::HeldGrant;
 use crate::gate::shared::Shared;
 use crate::{
     Builder, Clock, ExecuteError, Handle, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture,
@@ -126,13 +126,13 @@ impl<R: Clock> Bulkhead<R> {
     #[inline]
     fn try_borrow(&self, request: &CoreRequest) -> Result<Slot<'_>, Rejection> {
         let shared = &*self.handle.shared;
-        shared.try_enter(request, |grant| Slot::new(Hold::new(shared, grant)))
+        shared.try_enter(request, |grant| Slot::new(HeldGrant::new(shared, grant)))
     }
 
     #[inline]
     fn try_own(&self, request: &CoreRequest) -> Result<OwnedSlot, Rejection> {
         let shared = &self.handle.shared;
-        shared.try_enter(request, |grant| OwnedSlot::new(Hold::new(Arc::clone(shared), grant)))
+        shared.try_enter(request, |grant| OwnedSlot::new(HeldGrant::new(Arc::clone(shared), grant)))
     }
 
     pub(crate) fn runtime(&self) -> &R {
@@ -246,7 +246,7 @@ impl<R: Runtime> Bulkhead<R> {
     #[inline]
     pub fn slot_owned_with(&self, request: Request<R::Instant>) -> OwnedSlotFuture<R> {
         let (shared, request) = (Arc::clone(&self.handle.shared), request.on(&self.runtime));
-        OwnedSlotFuture::new(Waiting::new(shared, self.runtime.clone(), request))
+        OwnedSlotFuture::new(Acquire::new(shared, self.runtime.clone(), request))
     }
 
     /// Runs `operation` in a slot, waiting for that if need be. The slot is given back when the operation ends, however it
@@ -376,8 +376,8 @@ impl<R: Runtime> Bulkhead<R> {
     }
 
     #[inline]
-    fn wait(&self, request: Request<<R as Clock>::Instant>) -> Waiting<&Shared, R> {
-        Waiting::new(&*self.handle.shared, self.runtime.clone(), request.on(&self.runtime))
+    fn wait(&self, request: Request<<R as Clock>::Instant>) -> Acquire<&Shared, R> {
+        Acquire::new(&*self.handle.shared, self.runtime.clone(), request.on(&self.runtime))
     }
 }
 

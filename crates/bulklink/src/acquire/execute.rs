@@ -8,45 +8,45 @@ use core::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 
 use crate::Rejection;
-use crate::acquire::future::PollHold;
+use crate::acquire::future::PollAcquire;
 
 pin_project! {
     /// Waits for a slot, then runs the operation in it. The operation is stored once, in place, and it is gone before its
     /// slot is given back: so it stands first here, for the case that all is dropped.
-    pub(crate) struct Execute<A: PollHold, F> {
+    pub(crate) struct Execute<A: PollAcquire, F> {
         #[pin]
         operation: Option<F>,
         stage: Stage<A>,
     }
 }
 
-enum Stage<A: PollHold> {
-    Waiting(A),
-    Running(A::Hold),
-    Over,
+enum Stage<A: PollAcquire> {
+    Acquiring(A),
+    Running(A::Held),
+    Done,
 }
 
-impl<A: PollHold, F> Execute<A, F> {
+impl<A: PollAcquire, F> Execute<A, F> {
     #[inline]
     pub(crate) fn new(admission: A, operation: F) -> Self {
-        Execute { operation: Some(operation), stage: Stage::Waiting(admission) }
+        Execute { operation: Some(operation), stage: Stage::Acquiring(admission) }
     }
 }
 
-impl<A: PollHold, F: Future> Future for Execute<A, F> {
+impl<A: PollAcquire, F: Future> Future for Execute<A, F> {
     type Output = Result<F::Output, Rejection>;
 
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "as `PollHold::poll_hold`")]
+    #[expect(clippy::inline_always, reason = "as `PollAcquire::poll_acquire`")]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        if let Stage::Waiting(waiting) = this.stage {
-            *this.stage = Stage::Running(ready!(waiting.poll_hold(context))?);
+        if let Stage::Acquiring(waiting) = this.stage {
+            *this.stage = Stage::Running(ready!(waiting.poll_acquire(context))?);
         }
         let operation = this.operation.as_mut().as_pin_mut().expect("not polled again after it had completed");
         let output = ready!(operation.poll(context));
         this.operation.set(None);
-        *this.stage = Stage::Over;
+        *this.stage = Stage::Done;
         Poll::Ready(Ok(output))
     }
 }

@@ -6,19 +6,19 @@ use core::ops::Deref;
 
 use bulklink_core::Grant;
 
-use crate::gate::shared::{Shared, State};
+use crate::gate::shared::{GateState, Shared};
 
 /// A grant that finds its way home, however its bulkhead is held.
-pub(crate) struct Hold<S: Deref<Target = Shared>> {
+pub(crate) struct HeldGrant<S: Deref<Target = Shared>> {
     shared: S,
     /// Gone only while being dropped.
     grant: Option<Grant>,
 }
 
-impl<S: Deref<Target = Shared>> Hold<S> {
+impl<S: Deref<Target = Shared>> HeldGrant<S> {
     #[inline]
     pub(crate) fn new(shared: S, grant: Grant) -> Self {
-        Hold { shared, grant: Some(grant) }
+        HeldGrant { shared, grant: Some(grant) }
     }
 
     #[cold]
@@ -33,7 +33,7 @@ impl<S: Deref<Target = Shared>> Hold<S> {
     pub(crate) fn abandon(mut self) {
         let now = self.shared.now();
         if let Some(grant) = self.grant.take() {
-            self.shared.input(|State { gate, .. }| {
+            self.shared.input(|GateState { gate, .. }| {
                 gate.abandon(grant);
                 gate.advance(Some(now));
             });
@@ -49,11 +49,11 @@ impl<S: Deref<Target = Shared>> Hold<S> {
     }
 }
 
-impl<S: Deref<Target = Shared>> Drop for Hold<S> {
+impl<S: Deref<Target = Shared>> Drop for HeldGrant<S> {
     #[inline]
     fn drop(&mut self) {
         if let Some(grant) = &self.grant {
-            if !(grant.is_by_word() && self.shared.release_at_once(grant)) {
+            if !(grant.is_by_word() && self.shared.try_release(grant)) {
                 self.release();
             }
         }
@@ -65,12 +65,12 @@ impl<S: Deref<Target = Shared>> Drop for Hold<S> {
 /// Forgetting it (`mem::forget`) keeps the slot taken for good.
 #[must_use = "a slot is given back as soon as it is dropped"]
 #[doc(alias = "permit")]
-pub struct Slot<'a>(Hold<&'a Shared>);
+pub struct Slot<'a>(HeldGrant<&'a Shared>);
 
 impl<'a> Slot<'a> {
     #[inline]
-    pub(crate) fn new(hold: Hold<&'a Shared>) -> Self {
-        Slot(hold)
+    pub(crate) fn new(held: HeldGrant<&'a Shared>) -> Self {
+        Slot(held)
     }
 
     /// The units that it holds.
@@ -91,12 +91,12 @@ impl fmt::Debug for Slot<'_> {
 /// Forgetting it (`mem::forget`) keeps the slot taken for good.
 #[must_use = "a slot is given back as soon as it is dropped"]
 #[doc(alias = "permit")]
-pub struct OwnedSlot(Hold<Arc<Shared>>);
+pub struct OwnedSlot(HeldGrant<Arc<Shared>>);
 
 impl OwnedSlot {
     #[inline]
-    pub(crate) fn new(hold: Hold<Arc<Shared>>) -> Self {
-        OwnedSlot(hold)
+    pub(crate) fn new(held: HeldGrant<Arc<Shared>>) -> Self {
+        OwnedSlot(held)
     }
 
     /// The units that it holds.

@@ -5,13 +5,13 @@ use core::task::Waker;
 use bulklink_core::{Gate, Ticket};
 
 use crate::foreign::discard;
-use crate::gate::shared::{Answer, Expiry, Shared, State};
+use crate::gate::shared::{Answer, Expiry, GateState, Shared};
 
 /// Takes the ticket and collects it, or leaves it there and sees to it that the task of `waker` is woken when it can be
 /// collected.
 #[inline]
 pub(crate) fn poll(shared: &Shared, ticket: &mut Option<Ticket>, waker: &Waker) -> Answer {
-    let answer = shared.beside_the_word(|State { gate, .. }| {
+    let answer = shared.beside_the_word(|GateState { gate, .. }| {
         let answer = collect(shared, gate, ticket);
         let is_stale = ticket.as_ref().is_some_and(|ticket| !would_wake(gate, ticket, waker));
         (!is_stale).then_some(answer)
@@ -30,7 +30,7 @@ fn would_wake(gate: &Gate<Waker>, ticket: &Ticket, waker: &Waker) -> bool {
 
 #[cold]
 fn collect_or_park(shared: &Shared, ticket: &mut Option<Ticket>, waker: Waker) -> Answer {
-    let (answer, displaced) = shared.beside_the_word(|State { gate, .. }| {
+    let (answer, displaced) = shared.beside_the_word(|GateState { gate, .. }| {
         let answer = collect(shared, gate, ticket);
         let displaced = match ticket {
             Some(ticket) => gate.park(ticket, waker),
@@ -62,7 +62,7 @@ fn collect(shared: &Shared, gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>)
 pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
     let (mut ticket, mut now) = (Some(ticket), None);
     while let Some(waiting) = ticket.take() {
-        let displaced = shared.input(|State { gate, .. }| match gate.cancel(waiting, now) {
+        let displaced = shared.input(|GateState { gate, .. }| match gate.cancel(waiting, now) {
             Ok(displaced) => {
                 gate.advance(now);
                 displaced

@@ -13,8 +13,8 @@ use core::time::Duration;
 use bulklink_core::Request as CoreRequest;
 
 use self::thread::Thread;
-use crate::acquire::future::{PollHold, Waiting};
-use crate::acquire::slot::Hold;
+use crate::acquire::future::{Acquire, PollAcquire};
+use crate::acquire::slot::HeldGrant;
 use crate::gate::shared::Shared;
 use crate::{Bulkhead, Clock, ExecuteError, OwnedSlot, Rejection, Request, Slot, Timer};
 
@@ -229,25 +229,25 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     }
 
     #[inline]
-    fn block_for_hold<S>(&self, shared: S, request: Request<R::Instant>) -> Result<Hold<S>, Rejection>
+    fn block_for_hold<S>(&self, shared: S, request: Request<R::Instant>) -> Result<HeldGrant<S>, Rejection>
     where
         S: Deref<Target = Shared>,
     {
         let request = request.on(self.runtime());
         let granted = if request.is_simple() { shared.acquire() } else { None };
         match granted {
-            Some(grant) => Ok(Hold::new(shared, grant)),
+            Some(grant) => Ok(HeldGrant::new(shared, grant)),
             None => self.block_in_queue(shared, request),
         }
     }
 
     #[cold]
-    fn block_in_queue<S>(&self, shared: S, request: CoreRequest) -> Result<Hold<S>, Rejection>
+    fn block_in_queue<S>(&self, shared: S, request: CoreRequest) -> Result<HeldGrant<S>, Rejection>
     where
         S: Deref<Target = Shared>,
     {
         let thread = Thread::on(self.runtime().clone());
-        let mut waiting = Waiting::new(shared, thread.clone(), request);
-        thread.block_on(poll_fn(|context| waiting.poll_hold(context)))
+        let mut waiting = Acquire::new(shared, thread.clone(), request);
+        thread.block_on(poll_fn(|context| waiting.poll_acquire(context)))
     }
 }

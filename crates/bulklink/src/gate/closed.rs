@@ -8,7 +8,7 @@ use core::task::{Context, Poll, Waker};
 use bulklink_core::Watch;
 
 use crate::foreign::discard;
-use crate::gate::shared::{Shared, State};
+use crate::gate::shared::{GateState, Shared};
 
 /// Completes when the bulkhead is closed and the last operation has ended; made by [`Handle::closed`](crate::Handle::closed)
 /// and [`Handle::close_and_wait`](crate::Handle::close_and_wait).
@@ -25,7 +25,7 @@ impl Shared {
 
     /// Wakes `waker` when the bulkhead has closed and drained, for whoever never gives up waiting: at once, if it has.
     pub(crate) fn when_drained(&self, waker: Waker) {
-        let drained = self.beside_the_word(|State { gate, .. }| {
+        let drained = self.beside_the_word(|GateState { gate, .. }| {
             if gate.is_drained() {
                 return Some(waker);
             }
@@ -42,8 +42,9 @@ impl Closed<'_> {
     /// Whether the waker that is left is one that wakes this task.
     fn is_watched_by(&self, waker: &Waker) -> bool {
         let Some(watch) = &self.watch else { return false };
-        self.shared
-            .beside_the_word(|State { gate, .. }| gate.watched(watch).is_some_and(|watched| watched.will_wake(waker)))
+        self.shared.beside_the_word(|GateState { gate, .. }| {
+            gate.watched(watch).is_some_and(|watched| watched.will_wake(waker))
+        })
     }
 
     /// What waits for the end, and whether it has come, needs no look at the word: once the bulkhead is closed,
@@ -52,7 +53,7 @@ impl Closed<'_> {
     /// Leaves the waker, or says that there is nothing more to wait for. What is displaced is dropped outside the lock.
     fn watch(&mut self, waker: Waker) -> Poll<()> {
         let Closed { shared, watch } = self;
-        let (poll, displaced) = shared.beside_the_word(|State { gate, .. }| {
+        let (poll, displaced) = shared.beside_the_word(|GateState { gate, .. }| {
             if gate.is_drained() {
                 return (Poll::Ready(()), Some(waker));
             }

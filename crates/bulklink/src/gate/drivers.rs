@@ -8,7 +8,7 @@ use core::task::Waker;
 use bulklink_core::Instant;
 
 use crate::foreign::contain;
-use crate::gate::shared::{Shared, State};
+use crate::gate::shared::{GateState, Shared};
 
 /// The drivers of a bulkhead: one for each runtime on which calls wait with a limit.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub(crate) struct Entry {
 }
 
 /// No driver lives on this runtime.
-pub(crate) struct Missing;
+pub(crate) struct NoDriver;
 
 impl Shared {
     /// Ends the drivers of a partition that has become idle: they run now, and go on only if another call waits there
@@ -42,7 +42,7 @@ impl Shared {
 
     #[cold]
     fn dismiss_all(&self) {
-        let wakers: Vec<_> = self.beside_the_word(|State { drivers, .. }| {
+        let wakers: Vec<_> = self.beside_the_word(|GateState { drivers, .. }| {
             drivers.entries.iter_mut().filter_map(|entry| entry.hurry(Instant::EPOCH)).collect()
         });
         for waker in wakers {
@@ -93,8 +93,8 @@ impl Drivers {
 
     /// Makes the driver on this runtime run at `deadline` at the latest. Returns its waker, if it must be woken for
     /// that.
-    pub(crate) fn hurry(&mut self, home: NonZeroU64, deadline: Instant) -> Result<Option<Waker>, Missing> {
-        self.of(home).ok_or(Missing).map(|entry| entry.hurry(deadline))
+    pub(crate) fn hurry(&mut self, home: NonZeroU64, deadline: Instant) -> Result<Option<Waker>, NoDriver> {
+        self.of(home).ok_or(NoDriver).map(|entry| entry.hurry(deadline))
     }
 
     /// Adds the driver of a runtime.
@@ -105,7 +105,7 @@ impl Drivers {
     pub(crate) fn register(&mut self, home: NonZeroU64, armed: Instant) -> Result<(), Option<Waker>> {
         match self.hurry(home, armed) {
             Ok(waker) => Err(waker),
-            Err(Missing) => {
+            Err(NoDriver) => {
                 self.entries.push(Entry { home, armed, waker: None });
                 Ok(())
             }

@@ -44,7 +44,7 @@ mod imp {
 
         /// A counted rejection of a simple request, if it is certain.
         #[inline]
-        pub(crate) fn turn_away(&self, request: &Request, waiting_room: u32) -> Option<Refusal> {
+        pub(crate) fn reject(&self, request: &Request, waiting_room: u32) -> Option<Refusal> {
             self.apply(Ordering::Acquire, |word| word.turn_away(request, waiting_room))
         }
 
@@ -123,7 +123,7 @@ mod imp {
             false
         }
 
-        pub(crate) fn turn_away(&self, _request: &Request, _waiting_room: u32) -> Option<Refusal> {
+        pub(crate) fn reject(&self, _request: &Request, _waiting_room: u32) -> Option<Refusal> {
             None
         }
 

@@ -13,7 +13,7 @@ use core::task::Waker;
 use bulklink_core::Gate;
 
 use crate::foreign::{contain, discard};
-use crate::gate::shared::{Shared, State};
+use crate::gate::shared::{GateState, Shared};
 use crate::observe::event::{Event, Handlers};
 
 /// How many wakers are taken at a time, which bounds how long the lock is held. Two under loom, where
@@ -27,12 +27,12 @@ pub(crate) struct Observers {
     /// Whether a thread delivers events.
     is_delivering: bool,
     /// Kept between deliveries.
-    courier: Option<Box<Courier>>,
+    delivery: Option<Box<Delivery>>,
 }
 
 /// What a thread takes along to deliver events. As it is kept, an event allocates nothing and counts
 /// no references.
-struct Courier {
+struct Delivery {
     handlers: Handlers,
     /// What handlers are shown, filled in anew for each event.
     event: Event,
@@ -54,13 +54,13 @@ enum Rest {
     Wake,
     /// The same, and this thread has the right to deliver afterwards.
     WakeThenDeliver,
-    Deliver(Box<Courier>),
+    Deliver(Box<Delivery>),
 }
 
 impl Shared {
     /// Takes what is to be done first. Most often that is all, and most often it is one waker.
     #[inline]
-    pub(crate) fn take_outputs(&self, state: &mut State) -> Outputs {
+    pub(crate) fn take_outputs(&self, state: &mut GateState) -> Outputs {
         if !state.gate.has_output() {
             return Outputs::default();
         }
@@ -72,7 +72,7 @@ impl Shared {
     /// Events come only once no waker is left. But the right to deliver them is taken before, so that what a
     /// waker runs on this thread does not deliver them while others have not been woken.
     #[inline(never)]
-    fn take_rest(&self, State { gate, observers, .. }: &mut State, delivers: bool) -> Rest {
+    fn take_rest(&self, GateState { gate, observers, .. }: &mut GateState, delivers: bool) -> Rest {
         let delivers = delivers || observers.begin();
         if gate.has_wakes() {
             return if delivers { Rest::WakeThenDeliver } else { Rest::Wake };
@@ -101,10 +101,10 @@ impl Shared {
                 Rest::Nothing => return,
                 Rest::Wake => self.wake_batch(false),
                 Rest::WakeThenDeliver => self.wake_batch(true),
-                Rest::Deliver(mut courier) => {
-                    courier.deliver(self);
+                Rest::Deliver(mut delivery) => {
+                    delivery.deliver(self);
                     let (rest, displaced) = self.beside_the_word(|state| {
-                        let displaced = state.observers.arrive(courier);
+                        let displaced = state.observers.arrive(delivery);
                         if state.gate.has_output() {
                             return (self.take_rest(state, true), displaced);
                         }
@@ -134,7 +134,7 @@ impl Shared {
 impl Observers {
     /// Changes the handlers. Returns what is to be dropped outside the lock.
     pub(crate) fn change(&mut self, handlers: Handlers) -> Displaced {
-        Displaced { _handlers: mem::replace(&mut self.handlers, handlers), _courier: self.courier.take() }
+        Displaced { _handlers: mem::replace(&mut self.handlers, handlers), _delivery: self.delivery.take() }
     }
 
     /// Takes the right to deliver events, unless another thread has it. Returns whether it was taken.
@@ -144,53 +144,53 @@ impl Observers {
         begins
     }
 
-    /// Gives the next event to the courier, which leaves; if there is none, this thread delivers no more. That is
+    /// Gives the next event to the delivery, which leaves; if there is none, this thread delivers no more. That is
     /// one step under the lock: what adds the next event delivers it.
     #[inline]
-    fn take_event(&mut self, gate: &mut Gate<Waker>, shared: &Shared) -> Option<Box<Courier>> {
-        let has_event = match &mut self.courier {
-            Some(courier) => gate.poll_event().map(|event| courier.event.event = event).is_some(),
+    fn take_event(&mut self, gate: &mut Gate<Waker>, shared: &Shared) -> Option<Box<Delivery>> {
+        let has_event = match &mut self.delivery {
+            Some(delivery) => gate.poll_event().map(|event| delivery.event.event = event).is_some(),
             None => self.take_first_event(gate, shared),
         };
         self.is_delivering = has_event;
-        if has_event { self.courier.take() } else { None }
+        if has_event { self.delivery.take() } else { None }
     }
 
-    /// Makes a courier for the first event since the handlers changed, if there is one.
+    /// Makes a delivery for the first event since the handlers changed, if there is one.
     #[cold]
     fn take_first_event(&mut self, gate: &mut Gate<Waker>, shared: &Shared) -> bool {
         if self.handlers.is_empty() {
             // The last handler was removed while a thread delivered.
             while gate.poll_event().is_some() {}
         }
-        let courier = |event| {
+        let delivery = |event| {
             let event = Event::new(Arc::clone(shared.label()), event, Arc::clone(&shared.runtime));
-            Box::new(Courier { handlers: self.handlers.clone(), event })
+            Box::new(Delivery { handlers: self.handlers.clone(), event })
         };
-        self.courier = gate.poll_event().map(courier);
-        self.courier.is_some()
+        self.delivery = gate.poll_event().map(delivery);
+        self.delivery.is_some()
     }
 
-    /// Returns what is to be dropped outside the lock: the courier, where the handlers have changed.
+    /// Returns what is to be dropped outside the lock: the delivery, where the handlers have changed.
     #[inline]
-    fn arrive(&mut self, courier: Box<Courier>) -> Option<Box<Courier>> {
-        if courier.handlers.is(&self.handlers) {
-            return self.courier.replace(courier);
+    fn arrive(&mut self, delivery: Box<Delivery>) -> Option<Box<Delivery>> {
+        if delivery.handlers.is(&self.handlers) {
+            return self.delivery.replace(delivery);
         }
-        Some(courier)
+        Some(delivery)
     }
 }
 
 /// What a change of handlers leaves to be dropped outside the lock.
 pub(crate) struct Displaced {
     _handlers: Handlers,
-    _courier: Option<Box<Courier>>,
+    _delivery: Option<Box<Delivery>>,
 }
 
-impl Courier {
+impl Delivery {
     #[inline]
     fn deliver(&mut self, shared: &Shared) {
-        let Courier { handlers, event } = self;
+        let Delivery { handlers, event } = self;
         for handler in handlers.as_slice() {
             if !contain(|| handler(event)) {
                 shared.count_handler_panic();

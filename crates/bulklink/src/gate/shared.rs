@@ -18,12 +18,12 @@ use crate::gate::lock::Lock;
 use crate::gate::outputs::{Displaced, Observers};
 use crate::observe::event::Handlers;
 use crate::rejection::Identity;
-use crate::time::runtime::Lent;
+use crate::time::runtime::DynClock;
 use crate::{Clock, Rejection, TimerError};
 
 pub struct Shared {
     fast: FastPath,
-    state: Lock<State>,
+    state: Lock<GateState>,
     /// For drivers, which hold no bulkhead alive.
     pub(crate) this: Weak<Shared>,
     identity: Arc<Identity>,
@@ -31,14 +31,14 @@ pub struct Shared {
     pub(crate) capacity_field: &'static str,
     has_wait_limit: bool,
     pub(crate) has_drivers: AtomicBool,
-    pub(crate) runtime: Arc<dyn Lent>,
+    pub(crate) runtime: Arc<dyn DynClock>,
 }
 
 /// No panic can interrupt a change half-way: foreign code never runs inside one.
 impl UnwindSafe for Shared {}
 impl RefUnwindSafe for Shared {}
 
-pub(crate) struct State {
+pub(crate) struct GateState {
     pub(crate) gate: Gate<Waker>,
     pub(crate) observers: Observers,
     pub(crate) drivers: Drivers,
@@ -80,7 +80,7 @@ impl Shared {
         gate: Gate<Waker>,
         identity: Arc<Identity>,
         capacity_field: &'static str,
-        runtime: Arc<dyn Lent>,
+        runtime: Arc<dyn DynClock>,
     ) -> Arc<Self> {
         let shared = Arc::new_cyclic(|this| Shared {
             fast: FastPath::new(),
@@ -88,7 +88,7 @@ impl Shared {
             capacity_field,
             has_wait_limit: gate.limits().wait_limit.is_some(),
             has_drivers: AtomicBool::new(false),
-            state: Lock::new(State { gate, observers: Observers::default(), drivers: Drivers::default() }),
+            state: Lock::new(GateState { gate, observers: Observers::default(), drivers: Drivers::default() }),
             this: this.clone(),
             runtime,
         });
@@ -115,7 +115,7 @@ impl Shared {
     /// Gives the gate an input, and does all that follows from it before it returns. An input that lets others in brings the
     /// time along and advances. Whatever the answer displaced is the caller's to drop, outside the lock.
     #[inline]
-    pub(crate) fn input<T>(&self, input: impl FnOnce(&mut State) -> T) -> T {
+    pub(crate) fn input<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> T {
         let (answer, outputs) = self.look(|state| {
             let answer = input(state);
             debug_assert!(!state.gate.wants_now(), "an input that frees units advances");
@@ -128,7 +128,7 @@ impl Shared {
     /// Works with the gate, without doing anything that others would have to hear of. While it lasts, nothing happens without
     /// the lock.
     #[inline]
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&mut GateState) -> T) -> T {
         self.state.with(|state| {
             if let Some(word) = self.fast.take() {
                 state.gate.fold(word);
@@ -142,7 +142,7 @@ impl Shared {
     /// Works with what is in the word neither before nor after: tickets, watches, outputs, handlers. The
     /// word may go on changing meanwhile.
     #[inline]
-    pub(crate) fn beside_the_word<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+    pub(crate) fn beside_the_word<T>(&self, work: impl FnOnce(&mut GateState) -> T) -> T {
         self.state.with(work)
     }
 
@@ -162,7 +162,7 @@ impl Shared {
     fn try_enter_gate(&self, request: &Request) -> Result<Grant, Rejection> {
         let request = request.now();
         if request.is_simple() {
-            if let Some(refusal) = self.fast.turn_away(&request, self.identity.waiting_room) {
+            if let Some(refusal) = self.fast.reject(&request, self.identity.waiting_room) {
                 return Err(Rejection::refused(Arc::clone(&self.identity), refusal));
             }
         }
@@ -201,7 +201,7 @@ impl Shared {
         ticket: &mut Option<Ticket>,
     ) -> Result<Answer, TimerError> {
         if request.is_simple() {
-            if let Some(refusal) = self.fast.turn_away(request, self.identity.waiting_room) {
+            if let Some(refusal) = self.fast.reject(request, self.identity.waiting_room) {
                 return Ok(Answer::Rejected(Rejection::refused(Arc::clone(&self.identity), refusal)));
             }
         }
@@ -230,7 +230,7 @@ impl Shared {
         // Cloning and dropping a waker is foreign code, and stays outside the lock.
         let mut waker = waker.cloned();
         let answer = loop {
-            let answer = self.input(|State { gate, drivers, .. }| match gate.enter(request, now) {
+            let answer = self.input(|GateState { gate, drivers, .. }| match gate.enter(request, now) {
                 Ok(bulklink_core::Answer::Granted(grant)) => Some(Answer::Granted(grant)),
                 Ok(bulklink_core::Answer::Queued(queued)) => {
                     if let Some(waker) = waker.take() {
@@ -272,7 +272,7 @@ impl Shared {
 
     /// Whether the word takes the grant back. It is worth nothing then.
     #[inline]
-    pub(crate) fn release_at_once(&self, grant: &Grant) -> bool {
+    pub(crate) fn try_release(&self, grant: &Grant) -> bool {
         self.fast.release(grant)
     }
 
@@ -287,7 +287,7 @@ impl Shared {
         let mut now = word.needs_now(None).then(|| self.now());
         let mut held = Some(grant);
         loop {
-            self.input(|State { gate, .. }| {
+            self.input(|GateState { gate, .. }| {
                 if now.is_none() && gate.needs_now(None) {
                     return;
                 }
@@ -316,7 +316,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl GateState {
     /// Changes the handlers. Returns what is to be dropped outside the lock.
     pub(crate) fn set_handlers(&mut self, handlers: Handlers) -> Displaced {
         self.gate.observe(!handlers.is_empty());

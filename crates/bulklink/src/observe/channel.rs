@@ -14,7 +14,7 @@ use futures_core::Stream;
 use crate::foreign::{contain, discard};
 use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
-use crate::time::runtime::Lent;
+use crate::time::runtime::DynClock;
 use crate::{Event, EventHandler, Handle};
 
 /// Receives the events of one bulkhead, from when it was made, and those that still waited to be delivered then; made by [`Handle::subscribe`].
@@ -52,7 +52,7 @@ pub enum TryRecvError {
 
 struct Channel {
     capacity: usize,
-    runtime: Arc<dyn Lent>,
+    runtime: Arc<dyn DynClock>,
     state: Lock<State>,
 }
 

@@ -8,7 +8,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use bulklink_core::Instant;
 
-use crate::time::runtime::Lent;
+use crate::time::runtime::DynClock;
 
 /// One transition of a bulkhead, with the figures right after it. Metadata only, never arguments or results.
 ///
@@ -25,12 +25,12 @@ pub struct Event {
 /// When an event was delivered.
 enum Time {
     /// It is being delivered: a handler that wants the time reads this clock, and others pay nothing for it.
-    Now(Arc<dyn Lent>),
+    Now(Arc<dyn DynClock>),
     At(Instant),
 }
 
 impl Event {
-    pub(crate) fn new(label: Arc<str>, event: bulklink_core::Event, clock: Arc<dyn Lent>) -> Self {
+    pub(crate) fn new(label: Arc<str>, event: bulklink_core::Event, clock: Arc<dyn DynClock>) -> Self {
         Event { label, event, time: Time::Now(clock) }
     }
 

@@ -7,12 +7,12 @@ use core::ops::Deref;
 
 use bulklink_core::Request as CoreRequest;
 
-use super::entering::Entering;
-use super::lease::{Borrowed, Leased, Lessor, Owned};
+use super::acquire::PartitionAcquire;
+use super::lease::{BorrowedOwner, LeaseOwner, Leased, SharedOwner};
 use super::{Lookup, OwnedSlot, OwnedSlotFuture, Slot, SlotFuture};
 use crate::acquire::execute::{Execute, ExecuteFallible};
-use crate::acquire::future::Waiting;
-use crate::acquire::slot::Hold;
+use crate::acquire::future::Acquire;
+use crate::acquire::slot::HeldGrant;
 use crate::{ExecuteError, Partitions, Rejection, Request, Runtime};
 
 impl<K, R, S> Partitions<K, R, S>
@@ -284,45 +284,47 @@ where
         ExecuteFallible::new(Execute::new(self.wait(self.borrowed(), key, request), operation))
     }
 
-    fn borrowed(&self) -> Borrowed<'_> {
+    fn borrowed(&self) -> BorrowedOwner<'_> {
         &*self.inner
     }
 
-    fn owned(&self) -> Owned {
-        Arc::clone(&self.inner) as Owned
+    fn owned(&self) -> SharedOwner {
+        Arc::clone(&self.inner) as SharedOwner
     }
 
     #[inline]
-    fn wait<Q, L>(&self, lessor: L, key: &Q, request: Request<R::Instant>) -> Entering<L, R>
+    fn wait<Q, L>(&self, owner: L, key: &Q, request: Request<R::Instant>) -> PartitionAcquire<L, R>
     where
         Q: Lookup<K> + ?Sized,
-        L: Deref<Target = dyn Lessor>,
+        L: Deref<Target = dyn LeaseOwner>,
     {
         let runtime = &self.inner.plan.runtime;
         let request = request.on(runtime);
         match self.inner.enter(key, &request) {
             Ok((shared, lease)) => {
-                let leased = Leased::new(shared, lessor, lease);
-                Entering::Entered(Waiting::new(leased, runtime.clone(), request))
+                let leased = Leased::new(shared, owner, lease);
+                PartitionAcquire::Entered(Acquire::new(leased, runtime.clone(), request))
             }
-            Err(rejection) => Entering::Refused { lessor, runtime: runtime.clone(), rejection: Some(rejection) },
+            Err(rejection) => {
+                PartitionAcquire::Rejected { owner, runtime: runtime.clone(), rejection: Some(rejection) }
+            }
         }
     }
 
     #[inline]
-    fn try_hold<Q, L>(&self, lessor: L, key: &Q, request: &CoreRequest) -> Result<Hold<Leased<L>>, Rejection>
+    fn try_hold<Q, L>(&self, owner: L, key: &Q, request: &CoreRequest) -> Result<HeldGrant<Leased<L>>, Rejection>
     where
         Q: Lookup<K> + ?Sized,
-        L: Deref<Target = dyn Lessor>,
+        L: Deref<Target = dyn LeaseOwner>,
     {
         match self.inner.enter(key, request) {
             Ok((shared, lease)) => {
-                let leased = Leased::new(shared, lessor, lease);
+                let leased = Leased::new(shared, owner, lease);
                 let grant = leased.try_enter(request, |grant| grant)?;
-                Ok(Hold::new(leased, grant))
+                Ok(HeldGrant::new(leased, grant))
             }
             Err(rejection) => {
-                lessor.count(&rejection);
+                owner.count(&rejection);
                 Err(rejection)
             }
         }

@@ -8,10 +8,10 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use bulklink_core::partitions::Lease;
 use bulklink_core::{Instant, InvalidArgument, Request};
 
-use super::lease::Lessor;
-use super::state::{Entered, Kept, State};
+use super::lease::LeaseOwner;
+use super::state::{Entered, Partition, PartitionsState};
 use super::{Limits, Lookup};
-use crate::acquire::slot::Hold;
+use crate::acquire::slot::HeldGrant;
 use crate::builder::Plan;
 use crate::foreign::discard;
 use crate::gate::lock::Lock;
@@ -23,7 +23,7 @@ pub(crate) struct Inner<K, R, S> {
     pub(super) plan: Plan<R>,
     hasher: S,
     needs_now: bool,
-    pub(super) state: Lock<State<K>>,
+    pub(super) state: Lock<PartitionsState<K>>,
     /// Closed with all partitions, and its one slot is out until the last lease has ended: whoever waits for the end waits for
     /// that of this one.
     pub(super) end: Arc<Shared>,
@@ -36,8 +36,8 @@ impl<K, R, S> RefUnwindSafe for Inner<K, R, S> {}
 impl<K, R: Runtime, S> Inner<K, R, S> {
     pub(super) fn new(plan: Plan<R>, limits: Limits, hasher: S) -> Result<Self, InvalidArgument> {
         let end = Shared::for_the_end(Arc::clone(&plan.identity.label));
-        let open = end.try_enter(&Request::new(), |grant| OwnedSlot::new(Hold::new(Arc::clone(&end), grant)));
-        let state = State::new(limits, open.ok())?;
+        let open = end.try_enter(&Request::new(), |grant| OwnedSlot::new(HeldGrant::new(Arc::clone(&end), grant)));
+        let state = PartitionsState::new(limits, open.ok())?;
         Ok(Inner { plan, hasher, needs_now: state.account.needs_now(), state: Lock::new(state), end })
     }
 
@@ -49,11 +49,11 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
 
     /// Drops what is left once all is closed and the last lease has ended.
     pub(super) fn drop_drained(&self) {
-        self.drop_batches(State::take_drained);
+        self.drop_batches(PartitionsState::take_drained);
     }
 
     /// Keys and handlers are foreign, and dropped outside the lock.
-    fn drop_batches(&self, take: impl Fn(&mut State<K>) -> Vec<Kept<K>>) -> usize {
+    fn drop_batches(&self, take: impl Fn(&mut PartitionsState<K>) -> Vec<Partition<K>>) -> usize {
         let mut taken = 0;
         loop {
             let batch = self.state.with(&take);
@@ -66,7 +66,7 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
     }
 
     pub(super) fn close(&self) -> bool {
-        let (was_open, partitions, last) = self.state.with(State::close);
+        let (was_open, partitions, last) = self.state.with(PartitionsState::close);
         for shared in partitions {
             Handle { shared }.close();
         }
@@ -101,7 +101,7 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
     #[cold]
     fn create<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, request: &Request) -> Result<Entered, Rejection> {
         self.check_cost(request)?;
-        let mut newcomer = Some(Kept { hash, key: key.to_key(), shared: self.plan.make() });
+        let mut newcomer = Some(Partition { hash, key: key.to_key(), shared: self.plan.make() });
         let entered = self.state.with(|state| match state.find(hash, key) {
             Some(id) => state.lease(id),
             None => state.create(&mut newcomer),
@@ -139,7 +139,7 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
     }
 }
 
-impl<K: Send, R: Runtime, S: Send + Sync> Lessor for Inner<K, R, S> {
+impl<K: Send, R: Runtime, S: Send + Sync> LeaseOwner for Inner<K, R, S> {
     #[inline]
     fn end(&self, lease: Lease, shared: &Shared) {
         let now = if self.needs_now { shared.now() } else { Instant::EPOCH };

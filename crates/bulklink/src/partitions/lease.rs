@@ -10,7 +10,7 @@ use crate::Rejection;
 use crate::gate::shared::Shared;
 
 /// What leases go back to, whatever its keys are.
-pub(crate) trait Lessor: Send + Sync {
+pub(crate) trait LeaseOwner: Send + Sync {
     /// Ends a lease of the partition with this bulkhead.
     fn end(&self, lease: Lease, shared: &Shared);
 
@@ -19,28 +19,28 @@ pub(crate) trait Lessor: Send + Sync {
 }
 
 /// Borrowed with the partitions.
-pub(crate) type Borrowed<'a> = &'a (dyn Lessor + 'static);
+pub(crate) type BorrowedOwner<'a> = &'a (dyn LeaseOwner + 'static);
 
 /// For what outlives the borrow.
-pub(crate) type Owned = Arc<dyn Lessor>;
+pub(crate) type SharedOwner = Arc<dyn LeaseOwner>;
 
 /// A partition's bulkhead, which is kept for as long as this is held. It stands where others hold a bulkhead: in a call that waits,
 /// and behind a slot.
-pub(crate) struct Leased<L: Deref<Target = dyn Lessor>> {
+pub(crate) struct Leased<L: Deref<Target = dyn LeaseOwner>> {
     shared: Arc<Shared>,
-    lessor: L,
+    owner: L,
     /// Gone only while being dropped.
     lease: Option<Lease>,
 }
 
-impl<L: Deref<Target = dyn Lessor>> Leased<L> {
+impl<L: Deref<Target = dyn LeaseOwner>> Leased<L> {
     #[inline]
-    pub(crate) fn new(shared: Arc<Shared>, lessor: L, lease: Lease) -> Self {
-        Leased { shared, lessor, lease: Some(lease) }
+    pub(crate) fn new(shared: Arc<Shared>, owner: L, lease: Lease) -> Self {
+        Leased { shared, owner, lease: Some(lease) }
     }
 }
 
-impl<L: Deref<Target = dyn Lessor>> Deref for Leased<L> {
+impl<L: Deref<Target = dyn LeaseOwner>> Deref for Leased<L> {
     type Target = Shared;
 
     #[inline]
@@ -49,14 +49,14 @@ impl<L: Deref<Target = dyn Lessor>> Deref for Leased<L> {
     }
 }
 
-impl<L: Deref<Target = dyn Lessor>> Drop for Leased<L> {
+impl<L: Deref<Target = dyn LeaseOwner>> Drop for Leased<L> {
     #[inline]
     fn drop(&mut self) {
         if let Some(lease) = self.lease.take() {
-            self.lessor.end(lease, &self.shared);
+            self.owner.end(lease, &self.shared);
         }
     }
 }
 
 /// No panic can interrupt a change half-way: of what is foreign, only comparing keys runs inside of one, and before anything changes.
-impl<L: Deref<Target = dyn Lessor>> UnwindSafe for Leased<L> {}
+impl<L: Deref<Target = dyn LeaseOwner>> UnwindSafe for Leased<L> {}

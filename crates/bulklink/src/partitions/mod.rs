@@ -1,8 +1,8 @@
 //! Keyed bulkheads: [`Partitions`], and what they are made with, give out and say of themselves.
 
+mod acquire;
 mod admission;
 mod builder;
-mod entering;
 mod hasher;
 mod inner;
 mod key;
@@ -18,8 +18,8 @@ use core::hash::BuildHasher;
 
 pub use bulklink_core::partitions::{Interval, Limits, Occupancy, Snapshot, Totals};
 
+pub use acquire::{OwnedSlotFuture, SlotFuture};
 pub use builder::Builder;
-pub use entering::{OwnedSlotFuture, SlotFuture};
 pub use hasher::RandomState;
 pub use key::Lookup;
 pub use slot::{OwnedSlot, Slot};

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use super::lease::{Borrowed, Leased, Owned};
-use crate::acquire::slot::Hold;
+use super::lease::{BorrowedOwner, Leased, SharedOwner};
+use crate::acquire::slot::HeldGrant;
 
 /// The right to run one operation in a partition, borrowed from its [`Partitions`](crate::Partitions). Dropping it gives the slot
 /// to the next, and then lets go of the partition.
@@ -11,12 +11,12 @@ use crate::acquire::slot::Hold;
 /// Forgetting it (`mem::forget`) keeps the slot taken and the partition kept for good.
 #[must_use = "a slot is given back as soon as it is dropped"]
 #[doc(alias = "permit")]
-pub struct Slot<'a>(Hold<Leased<Borrowed<'a>>>);
+pub struct Slot<'a>(HeldGrant<Leased<BorrowedOwner<'a>>>);
 
 impl<'a> Slot<'a> {
     #[inline]
-    pub(super) fn new(hold: Hold<Leased<Borrowed<'a>>>) -> Self {
-        Slot(hold)
+    pub(super) fn new(held: HeldGrant<Leased<BorrowedOwner<'a>>>) -> Self {
+        Slot(held)
     }
 
     /// The units that it holds.
@@ -38,12 +38,12 @@ impl fmt::Debug for Slot<'_> {
 /// Forgetting it (`mem::forget`) keeps the slot taken and the partition kept for good.
 #[must_use = "a slot is given back as soon as it is dropped"]
 #[doc(alias = "permit")]
-pub struct OwnedSlot(Hold<Leased<Owned>>);
+pub struct OwnedSlot(HeldGrant<Leased<SharedOwner>>);
 
 impl OwnedSlot {
     #[inline]
-    pub(super) fn new(hold: Hold<Leased<Owned>>) -> Self {
-        OwnedSlot(hold)
+    pub(super) fn new(held: HeldGrant<Leased<SharedOwner>>) -> Self {
+        OwnedSlot(held)
     }
 
     /// The units that it holds.

@@ -19,8 +19,8 @@ use crate::observe::event::Handlers;
 /// How many are taken in one go, so that nobody holds the lock for long. Two under loom, where each step multiplies the search.
 const BATCH: usize = if cfg!(bulklink_loom) { 2 } else { 64 };
 
-pub(super) struct State<K> {
-    pub(super) account: Partitions<Kept<K>>,
+pub(super) struct PartitionsState<K> {
+    pub(super) account: Partitions<Partition<K>>,
     /// By the hash of its key, where each partition is.
     index: HashTable<Id>,
     handlers: Handlers,
@@ -29,7 +29,7 @@ pub(super) struct State<K> {
 }
 
 /// A partition: whose it is, and its bulkhead.
-pub(super) struct Kept<K> {
+pub(super) struct Partition<K> {
     pub(super) hash: u64,
     pub(super) key: K,
     pub(super) shared: Arc<Shared>,
@@ -38,10 +38,10 @@ pub(super) struct Kept<K> {
 /// A partition that is kept, as its lease is held.
 pub(super) type Entered = (Arc<Shared>, Lease);
 
-impl<K> State<K> {
+impl<K> PartitionsState<K> {
     pub(super) fn new(limits: Limits, open: Option<OwnedSlot>) -> Result<Self, InvalidArgument> {
         let account = Partitions::with_instance(limits, next_instance())?;
-        Ok(State { account, index: HashTable::new(), handlers: Handlers::default(), open })
+        Ok(PartitionsState { account, index: HashTable::new(), handlers: Handlers::default(), open })
     }
 
     /// Compares keys, which is foreign code; so nothing has been changed by then.
@@ -74,7 +74,7 @@ impl<K> State<K> {
     }
 
     /// Keeps the newcomer, and leases it. What is not kept, the one that made room or the newcomer itself, is in its place then.
-    pub(super) fn create(&mut self, newcomer: &mut Option<Kept<K>>) -> Result<Entered, Rejection> {
+    pub(super) fn create(&mut self, newcomer: &mut Option<Partition<K>>) -> Result<Entered, Rejection> {
         let content = newcomer.take().expect("somebody who comes");
         let (hash, shared) = (content.hash, Arc::clone(&content.shared));
         let Created { lease, evicted } = self.account.create(content).map_err(|(refused, rejection)| {
@@ -90,7 +90,7 @@ impl<K> State<K> {
     }
 
     /// Takes one that is no longer kept out of the index.
-    fn forget(&mut self, (id, gone): (Id, Kept<K>)) -> Kept<K> {
+    fn forget(&mut self, (id, gone): (Id, Partition<K>)) -> Partition<K> {
         if let Ok(entry) = self.index.find_entry(gone.hash, |&found| found == id) {
             entry.remove();
         }
@@ -98,20 +98,23 @@ impl<K> State<K> {
     }
 
     /// A batch of those that have been idle for too long.
-    pub(super) fn take_idle(&mut self, now: Instant) -> Vec<Kept<K>> {
+    pub(super) fn take_idle(&mut self, now: Instant) -> Vec<Partition<K>> {
         self.take_batch(|account| account.cleanup_idle(now))
     }
 
     /// A batch of those that are left once all is closed and the last lease has ended.
-    pub(super) fn take_drained(&mut self) -> Vec<Kept<K>> {
+    pub(super) fn take_drained(&mut self) -> Vec<Partition<K>> {
         self.take_batch(Partitions::take_drained)
     }
 
-    fn take_batch(&mut self, take: impl Fn(&mut Partitions<Kept<K>>) -> Option<(Id, Kept<K>)>) -> Vec<Kept<K>> {
+    fn take_batch(
+        &mut self,
+        take: impl Fn(&mut Partitions<Partition<K>>) -> Option<(Id, Partition<K>)>,
+    ) -> Vec<Partition<K>> {
         iter::from_fn(|| take(&mut self.account).map(|gone| self.forget(gone))).take(BATCH).collect()
     }
 
-    pub(super) fn discard<Q: Lookup<K> + ?Sized>(&mut self, hash: u64, key: &Q) -> Option<Kept<K>> {
+    pub(super) fn discard<Q: Lookup<K> + ?Sized>(&mut self, hash: u64, key: &Q) -> Option<Partition<K>> {
         let id = self.find(hash, key)?;
         let gone = self.account.discard(id)?;
         Some(self.forget((id, gone)))

@@ -10,13 +10,13 @@ use super::progress::Progress;
 use crate::acquire::future::Admission;
 use crate::foreign::contain;
 use crate::gate::shared::Shared;
-use crate::time::runtime::Lent;
+use crate::time::runtime::DynClock;
 use crate::{Runtime, SpawnError};
 
 pub(crate) struct Job<T, R: Runtime> {
     progress: Progress<R>,
     answer: Answer<T>,
-    runtime: Arc<dyn Lent>,
+    runtime: Arc<dyn DynClock>,
 }
 
 impl<T, R: Runtime> Job<T, R> {

@@ -17,7 +17,7 @@ use job::{Job, Reporter};
 use task::Task;
 use work::{Usher, Work, launch};
 
-use crate::acquire::future::{Admission, Waiting};
+use crate::acquire::future::{Acquire, Admission};
 use crate::{Bulkhead, Request, Runtime, Spawn, SpawnBlocking};
 
 impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
@@ -174,6 +174,6 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
 
     fn admit(&self, request: Request<R::Instant>) -> Result<Admission<R>, SubmitError> {
         let runtime = self.runtime();
-        Waiting::enter(Arc::clone(&self.shared), runtime.clone(), request.on(runtime))
+        Acquire::enter(Arc::clone(&self.shared), runtime.clone(), request.on(runtime))
     }
 }

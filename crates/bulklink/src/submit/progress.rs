@@ -6,8 +6,8 @@ use core::task::{Context, Poll, Waker};
 
 use super::JoinError;
 use crate::Runtime;
-use crate::acquire::future::{Admission, PollHold, Waiting};
-use crate::acquire::slot::Hold;
+use crate::acquire::future::{Acquire, Admission, PollAcquire};
+use crate::acquire::slot::HeldGrant;
 use crate::foreign::{contain, discard};
 use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
@@ -43,7 +43,7 @@ impl<R: Runtime> Progress<R> {
     pub(crate) fn poll_admitted(&self, context: &mut Context<'_>) -> Poll<Result<(), JoinError>> {
         let picked_up = self.attend(context.waker(), State::pick_up)?;
         let Some(mut waiting) = picked_up else { return Poll::Ready(Ok(())) };
-        match waiting.poll_hold(context) {
+        match waiting.poll_acquire(context) {
             Poll::Pending => {
                 self.put_back(Admission::Queued(waiting))?;
                 Poll::Pending
@@ -69,7 +69,7 @@ impl<R: Runtime> Progress<R> {
 
     /// Takes the slot. The caller then polls or calls the operation without another look at the
     /// state, as a later cancel counts it as begun.
-    pub(crate) fn begin(&self) -> Result<Hold<Arc<Shared>>, JoinError> {
+    pub(crate) fn begin(&self) -> Result<HeldGrant<Arc<Shared>>, JoinError> {
         self.0.with(|state| match mem::replace(&mut state.stage, Stage::Running) {
             Stage::Pending(Some(Admission::Granted(hold))) => Ok(hold),
             other => {
@@ -155,7 +155,7 @@ impl<R: Runtime> State<R> {
     }
 
     /// Takes the wait in the queue, if there is one and not a slot already.
-    fn pick_up(&mut self) -> Result<Option<Waiting<Arc<Shared>, R>>, JoinError> {
+    fn pick_up(&mut self) -> Result<Option<Acquire<Arc<Shared>, R>>, JoinError> {
         match self.stage.take_admission() {
             Some(Admission::Queued(waiting)) => Ok(Some(waiting)),
             Some(granted) => {

@@ -10,7 +10,7 @@ use pin_project_lite::pin_project;
 use super::JoinError;
 use super::job::Reporter;
 use crate::Runtime;
-use crate::acquire::slot::Hold;
+use crate::acquire::slot::HeldGrant;
 use crate::foreign::{catch, contain, discard};
 use crate::gate::shared::Shared;
 
@@ -20,7 +20,7 @@ pin_project! {
     pub(crate) struct Task<F: Future, R: Runtime> {
         #[pin]
         operation: Option<F>,
-        hold: Option<Hold<Arc<Shared>>>,
+        hold: Option<HeldGrant<Arc<Shared>>>,
         reporter: Reporter<F::Output, R>,
     }
 
@@ -56,7 +56,7 @@ impl<F: Future, R: Runtime> Future for Task<F, R> {
 /// Completes when the operation may be polled. Nothing looks for a cancel between the beginning and
 /// the first poll, so an operation that counts as begun has been polled.
 fn poll_may_run<T, R: Runtime>(
-    hold: &mut Option<Hold<Arc<Shared>>>,
+    hold: &mut Option<HeldGrant<Arc<Shared>>>,
     reporter: &Reporter<T, R>,
     context: &mut Context<'_>,
 ) -> Poll<Result<(), JoinError>> {

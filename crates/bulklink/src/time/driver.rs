@@ -13,9 +13,9 @@ use core::task::{Context, Poll, Waker};
 
 use bulklink_core::{Instant, Ticket};
 
-use crate::gate::drivers::{Drivers, Entry, Missing, wake};
-use crate::gate::shared::{Shared, State};
-use crate::time::timer::Alarm;
+use crate::gate::drivers::{Drivers, Entry, NoDriver, wake};
+use crate::gate::shared::{GateState, Shared};
+use crate::time::timer::LazySleep;
 use crate::{Runtime, Timer};
 
 /// A runtime that can run a [`Driver`], as [`Timer::home`] names it.
@@ -51,7 +51,7 @@ pub struct Driver<R: Timer> {
     home: NonZeroU64,
     /// What its timer is set to.
     armed: Instant,
-    alarm: Alarm<R::Sleep>,
+    sleep: LazySleep<R::Sleep>,
     /// Whether waiters may rely on it, so that they must hear of its end.
     registered: bool,
 }
@@ -70,12 +70,12 @@ impl Shared {
         deadline: Instant,
         ticket: &Ticket,
     ) -> bool {
-        let found = self.beside_the_word(|State { gate, drivers, .. }| match drivers.hurry(home.id, deadline) {
+        let found = self.beside_the_word(|GateState { gate, drivers, .. }| match drivers.hurry(home.id, deadline) {
             Ok(waker) => {
                 gate.rely(ticket, Some(home.id));
                 Ok(waker)
             }
-            Err(Missing) => {
+            Err(NoDriver) => {
                 if gate.occupancy().waiting() <= 1 {
                     drivers.forget_refusal();
                 }
@@ -107,7 +107,7 @@ impl Shared {
             (home.spawn)(runtime, driver);
         }
         // The ticket relies on a driver that was taken: one that was refused is gone by now.
-        self.beside_the_word(|State { gate, drivers, .. }| {
+        self.beside_the_word(|GateState { gate, drivers, .. }| {
             let is_driven = drivers.armed(home.id).is_some();
             gate.rely(ticket, Some(home.id).filter(|_| is_driven));
             if !is_driven {
@@ -118,9 +118,9 @@ impl Shared {
     }
 
     fn driver<R: Runtime>(&self, runtime: &R, home: NonZeroU64, armed: Instant) -> Driver<R> {
-        let mut alarm = Alarm::unset();
-        alarm.set(armed, runtime);
-        Driver { shared: self.this.clone(), runtime: runtime.clone(), home, armed, alarm, registered: false }
+        let mut sleep = LazySleep::new();
+        sleep.set(armed, runtime);
+        Driver { shared: self.this.clone(), runtime: runtime.clone(), home, armed, sleep, registered: false }
     }
 }
 
@@ -157,13 +157,13 @@ impl<R: Timer> Driver<R> {
     fn arm(&mut self, due: Instant, context: &mut Context<'_>) {
         if due != self.armed {
             self.armed = due;
-            self.alarm.unset_again();
+            self.sleep.reset();
         }
-        self.alarm.arm(due, &self.runtime, context);
+        self.sleep.arm(due, &self.runtime, context);
     }
 }
 
-fn expire(state: &mut State, now: Instant) {
+fn expire(state: &mut GateState, now: Instant) {
     if state.gate.next_deadline().is_some_and(|deadline| deadline <= now) {
         state.gate.advance(Some(now));
     }

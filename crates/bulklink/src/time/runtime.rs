@@ -52,14 +52,14 @@ pub trait Clock {
 }
 
 /// What a bulkhead keeps of its runtime, whatever that is.
-pub(crate) trait Lent: Send + Sync {
+pub(crate) trait DynClock: Send + Sync {
     fn now(&self) -> Instant;
 
     /// As [`Clock::cooperate`], of one operation.
     fn cooperate(&self, context: &mut Context<'_>, poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<()>) -> Poll<()>;
 }
 
-impl<C: Clock + Send + Sync> Lent for C {
+impl<C: Clock + Send + Sync> DynClock for C {
     fn now(&self) -> Instant {
         Clock::now(self)
     }

@@ -10,15 +10,15 @@ use bulklink_core::Instant;
 use crate::Timer;
 
 /// A timer of a runtime, made when it is needed and boxed: most never are, and it is larger than all the rest.
-pub(crate) struct Alarm<T>(Pin<Box<Option<T>>>);
+pub(crate) struct LazySleep<T>(Pin<Box<Option<T>>>);
 
-impl<T: Future<Output = ()>> Alarm<T> {
-    pub(crate) fn unset() -> Self {
-        Alarm(Box::pin(None))
+impl<T: Future<Output = ()>> LazySleep<T> {
+    pub(crate) fn new() -> Self {
+        LazySleep(Box::pin(None))
     }
 
     /// The timer is made anew when it is armed next.
-    pub(crate) fn unset_again(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.0.set(None);
     }
 
@@ -34,7 +34,7 @@ impl<T: Future<Output = ()>> Alarm<T> {
         let fired = self.0.as_mut().as_pin_mut().is_some_and(|sleep| sleep.poll(context).is_ready());
         if fired {
             // Too early. Others get their turn before it is armed anew, or a timer that always is would spin here.
-            self.unset_again();
+            self.reset();
             context.waker().wake_by_ref();
         }
     }

@@ -6,17 +6,17 @@ use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use super::lease::{Borrowed, Leased, Lessor, Owned};
+use super::lease::{BorrowedOwner, LeaseOwner, Leased, SharedOwner};
 use super::{OwnedSlot, Slot};
-use crate::acquire::future::{PollHold, Waiting};
-use crate::acquire::slot::Hold;
+use crate::acquire::future::{Acquire, PollAcquire};
+use crate::acquire::slot::HeldGrant;
 use crate::{Rejection, Runtime, Timer};
 
 /// A call that has entered its partition and waits there, or that got none.
-pub(super) enum Entering<L: Deref<Target = dyn Lessor>, R: Timer> {
-    Entered(Waiting<Leased<L>, R>),
-    Refused {
-        lessor: L,
+pub(super) enum PartitionAcquire<L: Deref<Target = dyn LeaseOwner>, R: Timer> {
+    Entered(Acquire<Leased<L>, R>),
+    Rejected {
+        owner: L,
         runtime: R,
         /// Gone when it has been told.
         rejection: Option<Rejection>,
@@ -24,29 +24,29 @@ pub(super) enum Entering<L: Deref<Target = dyn Lessor>, R: Timer> {
 }
 
 /// Nothing in it is pinned but what is behind a box.
-impl<L: Deref<Target = dyn Lessor>, R: Timer> Unpin for Entering<L, R> {}
+impl<L: Deref<Target = dyn LeaseOwner>, R: Timer> Unpin for PartitionAcquire<L, R> {}
 
-impl<L: Deref<Target = dyn Lessor>, R: Runtime> PollHold for Entering<L, R> {
-    type Hold = Hold<Leased<L>>;
+impl<L: Deref<Target = dyn LeaseOwner>, R: Runtime> PollAcquire for PartitionAcquire<L, R> {
+    type Held = HeldGrant<Leased<L>>;
 
     #[inline]
-    fn poll_hold(&mut self, context: &mut Context<'_>) -> Poll<Result<Self::Hold, Rejection>> {
+    fn poll_acquire(&mut self, context: &mut Context<'_>) -> Poll<Result<Self::Held, Rejection>> {
         match self {
-            Entering::Entered(waiting) => waiting.poll_hold(context),
-            Entering::Refused { lessor, runtime, rejection } => runtime.cooperate(context, 1, |_| {
+            PartitionAcquire::Entered(waiting) => waiting.poll_acquire(context),
+            PartitionAcquire::Rejected { owner, runtime, rejection } => runtime.cooperate(context, 1, |_| {
                 let rejection = rejection.take().expect("polled again after it had completed");
-                lessor.count(&rejection);
+                owner.count(&rejection);
                 Poll::Ready(Err(rejection))
             }),
         }
     }
 }
 
-impl<L: Deref<Target = dyn Lessor>, R: Timer> Entering<L, R> {
+impl<L: Deref<Target = dyn LeaseOwner>, R: Timer> PartitionAcquire<L, R> {
     fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Entering::Entered(waiting) => waiting.describe(name, f),
-            Entering::Refused { rejection, .. } => {
+            PartitionAcquire::Entered(waiting) => waiting.describe(name, f),
+            PartitionAcquire::Rejected { rejection, .. } => {
                 let label = rejection.as_ref().map(Rejection::label);
                 f.debug_struct(name).field("label", &label).field("state", &"refused").finish_non_exhaustive()
             }
@@ -62,10 +62,10 @@ impl<L: Deref<Target = dyn Lessor>, R: Timer> Entering<L, R> {
 ///
 /// If polled again after it has completed.
 #[must_use = "futures do nothing unless polled"]
-pub struct SlotFuture<'a, R: Timer>(Entering<Borrowed<'a>, R>);
+pub struct SlotFuture<'a, R: Timer>(PartitionAcquire<BorrowedOwner<'a>, R>);
 
 impl<'a, R: Timer> SlotFuture<'a, R> {
-    pub(super) fn new(entering: Entering<Borrowed<'a>, R>) -> Self {
+    pub(super) fn new(entering: PartitionAcquire<BorrowedOwner<'a>, R>) -> Self {
         SlotFuture(entering)
     }
 }
@@ -75,7 +75,7 @@ impl<'a, R: Runtime> Future for SlotFuture<'a, R> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.poll_hold(context).map_ok(Slot::new)
+        self.0.poll_acquire(context).map_ok(Slot::new)
     }
 }
 
@@ -93,10 +93,10 @@ impl<R: Timer> fmt::Debug for SlotFuture<'_, R> {
 ///
 /// If polled again after it has completed.
 #[must_use = "futures do nothing unless polled"]
-pub struct OwnedSlotFuture<R: Timer>(Entering<Owned, R>);
+pub struct OwnedSlotFuture<R: Timer>(PartitionAcquire<SharedOwner, R>);
 
 impl<R: Timer> OwnedSlotFuture<R> {
-    pub(super) fn new(entering: Entering<Owned, R>) -> Self {
+    pub(super) fn new(entering: PartitionAcquire<SharedOwner, R>) -> Self {
         OwnedSlotFuture(entering)
     }
 }
@@ -106,7 +106,7 @@ impl<R: Runtime> Future for OwnedSlotFuture<R> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.poll_hold(context).map_ok(OwnedSlot::new)
+        self.0.poll_acquire(context).map_ok(OwnedSlot::new)
     }
 }
 
