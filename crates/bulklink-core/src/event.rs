@@ -1,4 +1,4 @@
-//! What happened, in order, for those who observe.
+//! The events of a gate, recorded in order while it is observed.
 
 use core::time::Duration;
 
@@ -9,19 +9,19 @@ use crate::fifo::Fifo;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EventKind {
-    /// A request was admitted, at once or from the queue.
+    /// A request was admitted, immediately or from the queue.
     Admitted,
     /// A request joined the queue.
     Queued,
-    /// A request was rejected for want of room.
+    /// A request was rejected because there was no room.
     Saturated,
-    /// A request ran out of time, in the queue or before it.
+    /// The time of a request ran out, in the queue or before it.
     Expired,
-    /// A waiting request was withdrawn.
+    /// A waiting request was cancelled.
     Cancelled,
-    /// A request was withdrawn after a slot was handed to it and before it began.
+    /// A request was cancelled after a slot was handed to it and before its operation began.
     Abandoned,
-    /// An operation ended and gave its slot back.
+    /// An operation ended and its slot was given back.
     Released,
     /// The gate was closed.
     Closed,
@@ -33,63 +33,65 @@ pub enum EventKind {
     Resized,
 }
 
-/// One transition, with the figures right after it. Metadata only.
+/// One transition, with the occupancy right after it. It holds metadata only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
-    /// Counts the events of this gate from 1, without gaps while it is observed.
+    /// The number of the event. It counts from 1, without gaps while the gate is observed.
     pub number: u64,
     /// What happened.
     pub kind: EventKind,
-    /// The occupancy right after it.
+    /// The occupancy right after the transition.
     pub occupancy: Occupancy,
-    /// Whether the gate was closed by then.
+    /// Whether the gate was closed at that moment.
     pub is_closed: bool,
     /// The cost of the request or operation; for a resize, the capacity before.
     pub(crate) units: usize,
-    /// How long a request that was in the queue had waited.
+    /// How long a request that was in the queue waited.
     pub(crate) waited_nanos: Option<u64>,
-    /// Waiters let in by a resize.
+    /// The number of waiters that a resize admitted.
     pub(crate) admitted: u32,
 }
 
 impl Event {
-    /// Whether it concerns a request that was in the queue.
+    /// Returns whether the event concerns a request that was in the queue.
     #[must_use]
     pub fn from_queue(&self) -> bool {
         self.waited_nanos.is_some() || self.kind == EventKind::Queued
     }
 
-    /// The cost of the request or operation, where it concerns one.
+    /// Returns the cost of the request or operation, if the event concerns one.
     #[must_use]
     pub fn cost(&self) -> Option<usize> {
         let has_cost = !matches!(self.kind, EventKind::Closed | EventKind::Drained | EventKind::Resized);
         has_cost.then_some(self.units)
     }
 
-    /// How long the request had waited, where it had; zero for one that expired before the queue.
+    /// Returns the time that the request waited, if it did; zero for one that expired before it
+    /// could queue.
     ///
-    /// For [`Cancelled`](EventKind::Cancelled), counted up to the instant that the gate was told last.
+    /// For [`Cancelled`](EventKind::Cancelled), this counts up to the instant that the gate was
+    /// given last.
     #[must_use]
     pub fn waited(&self) -> Option<Duration> {
         let before_queue = (self.kind == EventKind::Expired).then_some(0);
         self.waited_nanos.or(before_queue).map(Duration::from_nanos)
     }
 
-    /// Waiters let in by a resize, or rejected by a close.
+    /// Returns the number of waiters that a resize admitted or a close rejected.
     #[must_use]
     pub fn affected_waiters(&self) -> usize {
         (if self.kind == EventKind::Closed { self.occupancy.waiting } else { self.admitted }) as usize
     }
 
-    /// The capacity before, for [`Resized`](EventKind::Resized).
+    /// Returns the capacity before, for [`Resized`](EventKind::Resized).
     #[must_use]
     pub fn previous_capacity(&self) -> Option<usize> {
         (self.kind == EventKind::Resized).then_some(self.units)
     }
 }
 
-/// The events not yet pulled. None is recorded unless the gate is observed.
+/// The events that were not pulled yet. None is recorded unless the gate is observed.
 #[derive(Debug)]
 pub(crate) struct EventLog {
     pub(crate) observed: bool,

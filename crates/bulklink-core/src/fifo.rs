@@ -1,16 +1,19 @@
-//! First in, first out, in two stacks.
+//! A first-in, first-out queue made of two stacks.
 
 use alloc::vec::Vec;
 use core::mem;
 
-/// Pushes grow at one end and never move what is there but to a larger block; what comes out is turned round when the other
-/// stack has run out. Each item is moved once, and it takes less code than a ring.
+/// A first-in, first-out queue.
+///
+/// Items are pushed on one stack and popped from the other; when that is empty, the first is
+/// reversed and takes its place. A push never moves other items, except to a larger allocation, and
+/// each item is moved once. It takes less code than a ring buffer.
 #[derive(Debug)]
 pub(crate) struct Fifo<T> {
     incoming: Vec<T>,
-    /// The first is last.
+    /// In reverse order: the next item is last.
     outgoing: Vec<T>,
-    /// Of both: whether there is anything is asked at every turn.
+    /// The length of both stacks together, stored because every turn asks whether there is an item.
     len: usize,
 }
 
@@ -35,21 +38,23 @@ impl<T> Fifo<T> {
     pub(crate) fn pop(&mut self) -> Option<T> {
         self.len = self.len.saturating_sub(1);
         if self.outgoing.is_empty() {
+            // A single item needs no reversal, and an empty queue ends here.
             if self.incoming.len() < 2 {
                 return self.incoming.pop();
             }
-            self.turn_round();
+            self.refill_outgoing();
         }
         self.outgoing.pop()
     }
 
     #[cfg_attr(target_pointer_width = "64", cold)]
-    fn turn_round(&mut self) {
+    fn refill_outgoing(&mut self) {
         mem::swap(&mut self.incoming, &mut self.outgoing);
         self.outgoing.reverse();
     }
 
-    /// Those that came since the last were turned round, in order. While nothing is popped, each keeps its position.
+    /// Returns the items pushed since the last reversal, in order. Each keeps its position while
+    /// nothing is popped.
     pub(crate) fn incoming(&mut self) -> &mut [T] {
         &mut self.incoming
     }
@@ -60,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_the_order_of_pushes_and_pops_they_come_out_as_they_came_in() {
+    fn items_come_out_in_order_for_every_script_of_pushes_and_pops() {
         for script in 0_u32..1 << 12 {
             let (mut fifo, mut pushed, mut popped) = (Fifo::new(), 0, 0);
             for step in 0..12 {

@@ -1,35 +1,35 @@
-//! A point in time, as the caller counts it.
+//! A point in time, counted by the caller.
 
 use core::ops::Add;
 use core::time::Duration;
 
 /// A point in time: nanoseconds since an epoch that the caller chooses.
 ///
-/// All arithmetic saturates. 2⁶⁴ ns are 584 years, so only sentinel values such as `Duration::MAX` ever meet the end, and they
-/// then mean what they were meant to: [`FAR_FUTURE`](Instant::FAR_FUTURE), never.
+/// All arithmetic saturates. 2⁶⁴ ns are 584 years, so only sentinel values such as `Duration::MAX`
+/// reach the end, where they mean what was intended: [`FAR_FUTURE`](Instant::FAR_FUTURE), never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
 impl Instant {
-    /// The first instant there is.
+    /// The earliest instant.
     pub const EPOCH: Instant = Instant(0);
 
-    /// The last instant there is. As a deadline it means none.
+    /// The latest instant. As a deadline it means none.
     pub const FAR_FUTURE: Instant = Instant(u64::MAX);
 
-    /// The instant `nanos` nanoseconds after the epoch.
+    /// Returns the instant `nanos` nanoseconds after the epoch.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Instant(nanos)
     }
 
-    /// Nanoseconds since the epoch.
+    /// Returns the nanoseconds since the epoch.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The time from `earlier` to this instant; zero if `earlier` is later.
+    /// Returns the time from `earlier` to this instant, or zero if `earlier` is later.
     #[must_use]
     pub const fn saturating_since(self, earlier: Instant) -> Duration {
         Duration::from_nanos(self.nanos_since(earlier))
@@ -39,7 +39,7 @@ impl Instant {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// This instant moved forward by `by`, at most to [`FAR_FUTURE`](Instant::FAR_FUTURE).
+    /// Returns this instant moved forward by `by`, at most to [`FAR_FUTURE`](Instant::FAR_FUTURE).
     #[must_use]
     pub fn saturating_add(self, by: Duration) -> Self {
         Instant(self.0.saturating_add(nanos(by)))
@@ -49,7 +49,7 @@ impl Instant {
         Instant(self.0.saturating_add(nanos))
     }
 
-    /// This instant moved back by `by`, at most to [`EPOCH`](Instant::EPOCH).
+    /// Returns this instant moved back by `by`, at most to [`EPOCH`](Instant::EPOCH).
     #[must_use]
     pub fn saturating_sub(self, by: Duration) -> Self {
         Instant(self.0.saturating_sub(nanos(by)))
@@ -65,7 +65,7 @@ impl Add<Duration> for Instant {
     }
 }
 
-/// The nanoseconds of a duration, at most what 64 bits hold.
+/// Returns the nanoseconds of a duration, at most `u64::MAX`.
 #[inline]
 pub(crate) const fn nanos(duration: Duration) -> u64 {
     let whole = duration.as_secs().saturating_mul(1_000_000_000);

@@ -1,4 +1,4 @@
-//! What happened between two snapshots.
+//! The activity between two snapshots.
 
 use core::fmt;
 
@@ -8,29 +8,30 @@ use crate::{Snapshot, Totals};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interval {
-    /// What was counted in between. Its [`average_wait`](Totals::average_wait) is that of the interval.
+    /// The counts of the interval. Their [`average_wait`](Totals::average_wait) is that of the
+    /// interval.
     pub totals: Totals,
 }
 
-/// Why two snapshots make no interval.
+/// Why two snapshots do not make an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IntervalError {
-    /// They are of different gates, or of different partitions.
+    /// The snapshots are of different gates, or of different partitions.
     DifferentInstance {
         /// The identity in the earlier snapshot.
         earlier: u64,
         /// The identity in the later snapshot.
         later: u64,
     },
-    /// The one given as earlier is the later one.
+    /// The snapshot given as the earlier one is the later one.
     Reversed {
         /// The number of the snapshot given as earlier.
         earlier: u64,
         /// The number of the snapshot given as later.
         later: u64,
     },
-    /// They are of different waiting rooms.
+    /// The snapshots are of different waiting rooms.
     DifferentWaitingRoom {
         /// The waiting room in the earlier snapshot.
         earlier: usize,
@@ -50,7 +51,7 @@ impl Interval {
         Ok(Interval { totals: later.totals.since(&earlier.totals) })
     }
 
-    /// Whether anything was counted.
+    /// Returns whether anything was counted.
     #[must_use]
     pub fn has_activity(&self) -> bool {
         self.totals != Totals::default()

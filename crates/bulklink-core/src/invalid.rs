@@ -1,4 +1,4 @@
-//! The error for numbers and names that cannot be meant.
+//! The error for invalid numbers and names.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -6,20 +6,20 @@ use core::fmt;
 
 use crate::Limits;
 
-/// A value that was refused. It names the field and the value, and nothing was changed or counted.
+/// An invalid value. The error names the field and the value; nothing was changed or counted.
 #[derive(Clone, Debug)]
 pub struct InvalidArgument(Cause);
 
 #[derive(Clone, Debug)]
 enum Cause {
-    Found(Found),
-    Told(Box<Told>),
+    Violation(Violation),
+    Custom(Box<Custom>),
 }
 
-/// What the gate itself refuses, put into words only where it is read: to find it takes no memory, and none of the code that
-/// formats numbers.
+/// A violation that the gate itself finds. It is formatted only when it is read, so that finding it
+/// takes no memory and none of the code that formats numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum Violation {
     NoWaitLimit,
     NoCapacity,
     CapacityTooLarge(usize),
@@ -28,15 +28,17 @@ pub(crate) enum Found {
         capacity: u32,
         cost: u32,
     },
-    /// A cost of `u32::MAX` is that much or more.
+    /// A cost of `u32::MAX` means that many units or more.
     CostOutOfRange {
         cost: u32,
         capacity: u32,
     },
 }
 
+/// A violation in the words of a crate that builds on the gate, or one of the gate's own that was
+/// renamed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Told {
+struct Custom {
     owner: Option<String>,
     field: &'static str,
     value: String,
@@ -44,102 +46,110 @@ struct Told {
 }
 
 impl InvalidArgument {
-    /// A refusal of `value` for `field`, which must satisfy `requirement` (worded to follow the field's name, such as
-    /// "must be at least 1"). For crates that build on the gate and check fields of their own.
+    /// Makes an error that rejects `value` for `field`, which must satisfy `requirement`.
+    ///
+    /// The requirement must follow the field's name grammatically, such as "must be at least 1".
+    /// For crates that build on the gate and validate fields of their own.
     #[must_use]
     pub fn new(field: &'static str, value: impl fmt::Display, requirement: impl fmt::Display) -> Self {
         let (value, requirement) = (value.to_string(), requirement.to_string());
-        InvalidArgument(Cause::Told(Box::new(Told { owner: None, field, value, requirement })))
+        InvalidArgument(Cause::Custom(Box::new(Custom { owner: None, field, value, requirement })))
     }
 
-    /// The same refusal under the name that the caller knows the field by.
+    /// Returns the same error under another name for the field: the one that the caller knows.
     #[must_use]
     pub fn for_field(self, field: &'static str) -> Self {
-        InvalidArgument(Cause::Told(Box::new(Told { field, ..self.told() })))
+        InvalidArgument(Cause::Custom(Box::new(Custom { field, ..self.into_custom() })))
     }
 
-    /// The same refusal, with whose field it is at the head of its text.
+    /// Returns the same error with the owner of the field at the head of its text.
     #[must_use]
     pub fn of(self, owner: impl fmt::Display) -> Self {
-        InvalidArgument(Cause::Told(Box::new(Told { owner: Some(owner.to_string()), ..self.told() })))
+        InvalidArgument(Cause::Custom(Box::new(Custom { owner: Some(owner.to_string()), ..self.into_custom() })))
     }
 
-    fn told(self) -> Told {
+    fn into_custom(self) -> Custom {
         match self.0 {
-            Cause::Found(found) => Told {
+            Cause::Violation(violation) => Custom {
                 owner: None,
-                field: found.field(),
-                value: found.value().to_string(),
-                requirement: found.to_string(),
+                field: violation.field(),
+                value: violation.value().to_string(),
+                requirement: violation.to_string(),
             },
-            Cause::Told(told) => *told,
+            Cause::Custom(custom) => *custom,
         }
     }
 
-    /// The name of the field.
+    /// Returns the name of the field.
     #[must_use]
     pub fn field(&self) -> &'static str {
         match &self.0 {
-            Cause::Found(found) => found.field(),
-            Cause::Told(told) => told.field,
+            Cause::Violation(violation) => violation.field(),
+            Cause::Custom(custom) => custom.field,
         }
     }
 
-    /// The value that was refused, to be displayed.
+    /// Returns the invalid value, to be displayed.
     #[must_use]
     pub fn value(&self) -> &dyn fmt::Display {
         match &self.0 {
-            Cause::Found(found) => found.value(),
-            Cause::Told(told) => &told.value,
+            Cause::Violation(violation) => violation.value(),
+            Cause::Custom(custom) => &custom.value,
         }
     }
 }
 
-impl From<Found> for InvalidArgument {
-    fn from(found: Found) -> Self {
-        InvalidArgument(Cause::Found(found))
+impl From<Violation> for InvalidArgument {
+    fn from(violation: Violation) -> Self {
+        InvalidArgument(Cause::Violation(violation))
     }
 }
 
-impl Found {
+impl Violation {
     fn field(&self) -> &'static str {
         match self {
-            Found::NoWaitLimit => "wait_limit",
-            Found::NoCapacity | Found::CapacityTooLarge(_) | Found::CapacityBelowWaiter { .. } => "capacity",
-            Found::WaitingRoomTooLarge(_) => "waiting_room",
-            Found::CostOutOfRange { .. } => "cost",
+            Violation::NoWaitLimit => "wait_limit",
+            Violation::NoCapacity | Violation::CapacityTooLarge(_) | Violation::CapacityBelowWaiter { .. } => {
+                "capacity"
+            }
+            Violation::WaitingRoomTooLarge(_) => "waiting_room",
+            Violation::CostOutOfRange { .. } => "cost",
         }
     }
 
     fn value(&self) -> &dyn fmt::Display {
         match self {
-            Found::NoWaitLimit => &"0s",
-            Found::NoCapacity => &0,
-            Found::CapacityTooLarge(value) | Found::WaitingRoomTooLarge(value) => value,
-            Found::CapacityBelowWaiter { capacity, .. } => capacity,
-            Found::CostOutOfRange { cost: u32::MAX, .. } => &"4294967295 or more",
-            Found::CostOutOfRange { cost, .. } => cost,
+            Violation::NoWaitLimit => &"0s",
+            Violation::NoCapacity => &0,
+            Violation::CapacityTooLarge(value) | Violation::WaitingRoomTooLarge(value) => value,
+            Violation::CapacityBelowWaiter { capacity, .. } => capacity,
+            Violation::CostOutOfRange { cost: u32::MAX, .. } => &"4294967295 or more",
+            Violation::CostOutOfRange { cost, .. } => cost,
         }
     }
 }
 
-/// What the field would have to satisfy.
-impl fmt::Display for Found {
+/// Writes the requirement that the field violates.
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Found::NoWaitLimit => f.write_str("must be longer than zero"),
-            Found::NoCapacity => f.write_str("must be at least 1"),
-            Found::CapacityTooLarge(_) | Found::WaitingRoomTooLarge(_) => write!(f, "must be at most {}", Limits::MAX),
-            Found::CapacityBelowWaiter { cost, .. } => write!(f, "must be at least {cost}, which a waiter asks for"),
-            Found::CostOutOfRange { capacity, .. } => write!(f, "must be from 1 to the capacity, {capacity}"),
+            Violation::NoWaitLimit => f.write_str("must be longer than zero"),
+            Violation::NoCapacity => f.write_str("must be at least 1"),
+            Violation::CapacityTooLarge(_) | Violation::WaitingRoomTooLarge(_) => {
+                write!(f, "must be at most {}", Limits::MAX)
+            }
+            Violation::CapacityBelowWaiter { cost, .. } => {
+                write!(f, "must be at least {cost}, which a waiter asks for")
+            }
+            Violation::CostOutOfRange { capacity, .. } => write!(f, "must be from 1 to the capacity, {capacity}"),
         }
     }
 }
 
-/// By what it says, whoever found it.
+/// Compares the contents: an error of the gate equals a custom one with the same text.
 impl PartialEq for InvalidArgument {
     fn eq(&self, other: &InvalidArgument) -> bool {
-        self.clone().told() == other.clone().told()
+        self.clone().into_custom() == other.clone().into_custom()
     }
 }
 
@@ -148,15 +158,15 @@ impl Eq for InvalidArgument {}
 impl fmt::Display for InvalidArgument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Cause::Found(found) => write!(f, "{} {found}, got {}", found.field(), found.value()),
-            Cause::Told(told) => told.fmt(f),
+            Cause::Violation(violation) => write!(f, "{} {violation}, got {}", violation.field(), violation.value()),
+            Cause::Custom(custom) => custom.fmt(f),
         }
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for Custom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Told { owner, field, value, requirement } = self;
+        let Custom { owner, field, value, requirement } = self;
         if let Some(owner) = owner {
             write!(f, "{owner}: ")?;
         }
@@ -173,44 +183,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_found_equals_what_is_told() {
-        let told = InvalidArgument::new("capacity", 0, "must be at least 1");
-        assert_eq!(InvalidArgument::from(Found::NoCapacity), told);
-        assert_ne!(InvalidArgument::from(Found::NoWaitLimit), told);
-        assert_ne!(told.clone().of("payments"), told);
+    fn a_violation_equals_a_custom_error_with_the_same_text() {
+        let custom = InvalidArgument::new("capacity", 0, "must be at least 1");
+        assert_eq!(InvalidArgument::from(Violation::NoCapacity), custom);
+        assert_ne!(InvalidArgument::from(Violation::NoWaitLimit), custom);
+        assert_ne!(custom.clone().of("payments"), custom);
     }
 
     #[test]
-    fn what_is_found_reads_as_what_is_told() {
-        for (found, text) in [
-            (Found::NoWaitLimit, "wait_limit must be longer than zero, got 0s"),
-            (Found::NoCapacity, "capacity must be at least 1, got 0"),
-            (Found::CapacityTooLarge(1 << 31), "capacity must be at most 2147483647, got 2147483648"),
-            (Found::WaitingRoomTooLarge(1 << 31), "waiting_room must be at most 2147483647, got 2147483648"),
+    fn a_violation_reads_as_a_custom_error() {
+        for (violation, text) in [
+            (Violation::NoWaitLimit, "wait_limit must be longer than zero, got 0s"),
+            (Violation::NoCapacity, "capacity must be at least 1, got 0"),
+            (Violation::CapacityTooLarge(1 << 31), "capacity must be at most 2147483647, got 2147483648"),
+            (Violation::WaitingRoomTooLarge(1 << 31), "waiting_room must be at most 2147483647, got 2147483648"),
             (
-                Found::CapacityBelowWaiter { capacity: 2, cost: 3 },
+                Violation::CapacityBelowWaiter { capacity: 2, cost: 3 },
                 "capacity must be at least 3, which a waiter asks for, got 2",
             ),
-            (Found::CostOutOfRange { cost: 9, capacity: 5 }, "cost must be from 1 to the capacity, 5, got 9"),
+            (Violation::CostOutOfRange { cost: 9, capacity: 5 }, "cost must be from 1 to the capacity, 5, got 9"),
             (
-                Found::CostOutOfRange { cost: u32::MAX, capacity: 5 },
+                Violation::CostOutOfRange { cost: u32::MAX, capacity: 5 },
                 "cost must be from 1 to the capacity, 5, got 4294967295 or more",
             ),
         ] {
-            let found = InvalidArgument::from(found);
-            assert_eq!(found.to_string(), text);
-            assert!(text.starts_with(found.field()) && text.ends_with(&found.value().to_string()));
-            let named = found.clone().for_field("parallelism");
-            assert_eq!(named.to_string(), text.replacen(found.field(), "parallelism", 1));
-            assert_eq!((named.field(), named.value().to_string()), ("parallelism", found.value().to_string()));
+            let error = InvalidArgument::from(violation);
+            assert_eq!(error.to_string(), text);
+            assert!(text.starts_with(error.field()) && text.ends_with(&error.value().to_string()));
+            let named = error.clone().for_field("parallelism");
+            assert_eq!(named.to_string(), text.replacen(error.field(), "parallelism", 1));
+            assert_eq!((named.field(), named.value().to_string()), ("parallelism", error.value().to_string()));
             let owned = named.of("bulkhead a");
-            assert_eq!(owned.to_string(), ["bulkhead a: ", &text.replacen(found.field(), "parallelism", 1)].concat());
+            assert_eq!(owned.to_string(), ["bulkhead a: ", &text.replacen(error.field(), "parallelism", 1)].concat());
             assert_eq!(owned.field(), "parallelism");
         }
     }
 
     #[test]
-    fn it_is_no_larger_than_a_rejection() {
+    fn an_invalid_argument_is_no_larger_than_a_rejection() {
         assert!(size_of::<InvalidArgument>() <= size_of::<crate::Rejection>());
     }
 }

@@ -1,48 +1,53 @@
-//! The admission state machine of Bulklink: it decides which requests run, which wait and which are rejected.
+//! The admission state machine of Bulklink: it decides which requests run, which wait and which are
+//! rejected.
 //!
-//! A [`Gate`] is plain data with plain `&mut self` methods. It never waits, wakes, locks or reads a clock: the
-//! caller passes the time in and pulls the effects on other callers out. So the same machine decides on a
-//! microcontroller, under an async front (the crate `bulklink`), inside a simulation, and in a test that tries
-//! every script of inputs.
+//! A [`Gate`] is plain data with plain `&mut self` methods. It never waits, wakes, locks or reads a
+//! clock: the caller passes the time in and pulls the effects on other callers out. So the same
+//! machine decides on a microcontroller, under an async front (the crate `bulklink`), inside a
+//! simulation, and in a test that tries every script of inputs.
 //!
 //! # The contract
 //!
 //! The code that drives a gate repeats one cycle, under its own lock if it has one:
 //!
-//! 1. **Input**: call one of [`enter`](Gate::enter), [`collect`](Gate::collect), [`release`](Gate::release),
-//!    [`abandon`](Gate::abandon), [`cancel`](Gate::cancel), [`resize`](Gate::resize), [`close`](Gate::close). Its
-//!    return value is the caller's own answer.
-//! 2. **Advance**: if [`wants_now`](Gate::wants_now), read the clock and call [`advance`](Gate::advance). Slots
-//!    move in that call only: it first expires waiters whose deadline has come, then admits from the head of the
-//!    queue.
+//! 1. **Input**: call one of [`enter`](Gate::enter), [`collect`](Gate::collect),
+//!    [`release`](Gate::release), [`abandon`](Gate::abandon), [`cancel`](Gate::cancel),
+//!    [`resize`](Gate::resize), [`close`](Gate::close). Its return value is the caller's own
+//!    answer.
+//! 2. **Advance**: if [`wants_now`](Gate::wants_now), read the clock and call
+//!    [`advance`](Gate::advance). Slots move in that call only: it first expires waiters that are
+//!    due, then admits from the head of the queue.
 //! 3. **Drain**: call [`poll_wake`](Gate::poll_wake) and, if the gate is observed,
 //!    [`poll_event`](Gate::poll_event) until they return `None`.
 //! 4. **Unlock**, and only then wake, run handlers and drop displaced wakers.
 //!
-//! Also call [`advance`](Gate::advance) when [`next_deadline`](Gate::next_deadline) comes; otherwise a waiter whose
-//! deadline has passed learns of it only with the next input. A call that comes later expires all such waiters in one
-//! go; for exact instants, step from one `next_deadline` to the next.
+//! Also call [`advance`](Gate::advance) when [`next_deadline`](Gate::next_deadline) comes;
+//! otherwise a waiter that is past its deadline learns of it only with the next input. A call that
+//! comes later expires all such waiters together; for exact instants, step from one `next_deadline`
+//! to the next.
 //!
-//! Other inputs may come between step 1 and step 2 (another thread may take the lock): nothing is lost and no
-//! request overtakes another.
+//! Other inputs may come between step 1 and step 2 (another thread may take the lock): nothing is
+//! lost and no request overtakes another.
 //!
 //! # When is the time needed?
 //!
-//! Not while no request waits: [`enter`](Gate::enter) without the time decides wherever time makes no difference. As
-//! soon as a request waits whose wait is measured or can end by itself ([`needs_now`](Gate::needs_now)), inputs that
-//! judge room or move slots need it, and expire waiters first. [`enter`](Gate::enter), [`cancel`](Gate::cancel) and
-//! [`advance`](Gate::advance) take `Option<Instant>`: without the time they say so where they need it, and change
-//! nothing. [`release`](Gate::release), [`abandon`](Gate::abandon) and [`collect`](Gate::collect) never need it.
+//! Not while no request waits: [`enter`](Gate::enter) without the time decides wherever time makes
+//! no difference. As soon as a request waits with a wait that is measured or can end by itself
+//! ([`needs_now`](Gate::needs_now)), inputs that depend on room or move slots need it, and expire
+//! waiters first. [`enter`](Gate::enter), [`cancel`](Gate::cancel) and [`advance`](Gate::advance)
+//! take `Option<Instant>`: where they need the time and lack it, they say so and change nothing.
+//! [`release`](Gate::release), [`abandon`](Gate::abandon) and [`collect`](Gate::collect) never need
+//! it.
 //!
 //! # Conservation of units
 //!
-//! Capacity counts in units and each request costs at least one, so the plain bulkhead and the weighted one are the
-//! same machine. After every input, in units: in use + free = capacity + owed. Units are owed only after the
-//! capacity was reduced below what is in use, and then none are free.
+//! Capacity counts in units and each request costs at least one, so the plain bulkhead and the
+//! weighted one are the same machine. After every input, in units: in use + free = capacity + owed.
+//! Units are owed only after the capacity was reduced below what is in use, and then none are free.
 //!
 //! # Many gates
 //!
-//! [`partitions`] accounts for gates that are made on demand, one for each key.
+//! [`partitions`] keeps the account of gates that are made on demand, one for each key.
 //!
 //! # Example
 //!
@@ -50,13 +55,15 @@
 //! use bulklink_core::{Answer, Gate, Instant, Limits, Request};
 //! use core::time::Duration;
 //!
-//! let mut gate: Gate<&str> = Gate::new(Limits { capacity: 1, waiting_room: 1, wait_limit: Some(Duration::from_secs(2)) })?;
+//! let wait_limit = Some(Duration::from_secs(2));
+//! let mut gate: Gate<&str> = Gate::new(Limits { capacity: 1, waiting_room: 1, wait_limit })?;
 //! let now = Instant::from_nanos(0);
 //!
-//! let Answer::Granted(first) = gate.enter(&Request::new(), Some(now))? else { panic!("there was room") };
-//! let Answer::Queued(ticket) = gate.enter(&Request::new(), Some(now))? else { panic!("the slot was taken") };
+//! let request = Request::new();
+//! let Answer::Granted(first) = gate.enter(&request, Some(now))? else { panic!("there was room") };
+//! let Answer::Queued(ticket) = gate.enter(&request, Some(now))? else { panic!("no slot") };
 //! gate.park(&ticket, "the second caller");
-//! assert!(matches!(gate.enter(&Request::new(), Some(now))?, Answer::Rejected(_)));
+//! assert!(matches!(gate.enter(&request, Some(now))?, Answer::Rejected(_)));
 //!
 //! gate.release(first);
 //! assert!(gate.wants_now());

@@ -2,7 +2,7 @@
 
 use crate::slab::{Place, Slab};
 
-/// The neighbours in a list.
+/// The neighbours of an item in its list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Links {
     previous: Option<Place>,
@@ -15,12 +15,13 @@ impl Links {
     }
 }
 
-/// What can be in a list.
+/// An item that can be in a list.
 pub(crate) trait Linked {
     fn links(&self) -> Links;
     fn links_mut(&mut self) -> &mut Links;
 }
 
+/// The ends of a list. The items hold the links between them.
 #[derive(Debug)]
 pub(crate) struct List {
     first: Option<Place>,
@@ -45,7 +46,7 @@ impl List {
         core::iter::successors(self.first, |&place| items[place].links().next).map(|place| &items[place])
     }
 
-    /// Adds one that has been made with the [links of the last](List::links_of_last).
+    /// Appends an item that was made with the [links for it](List::links_for_push).
     #[inline]
     pub(crate) fn push_back<T: Linked>(&mut self, items: &mut Slab<T>, place: Place) {
         match self.last.replace(place) {
@@ -54,13 +55,13 @@ impl List {
         }
     }
 
-    /// The links of whoever is added next.
+    /// Returns the links that the next item to be appended must be made with.
     #[inline]
-    pub(crate) fn links_of_last(&self) -> Links {
+    pub(crate) fn links_for_push(&self) -> Links {
         Links { previous: self.last, next: None }
     }
 
-    /// Takes out one whose links were these.
+    /// Removes the item that had these links.
     #[inline]
     pub(crate) fn remove<T: Linked>(&mut self, items: &mut Slab<T>, links: Links) {
         let Links { previous, next } = links;

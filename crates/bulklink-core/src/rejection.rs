@@ -1,15 +1,15 @@
-//! The honest no: why, with which figures, after how long.
+//! Rejections: the reason, the occupancy and the time waited.
 
 use core::fmt;
 use core::time::Duration;
 
-/// Why a request was turned away.
+/// Why a request was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// No room: nothing free, and no place in the waiting room or no wish to wait.
+    /// No room: nothing is free, and the waiting room is full or the request may not wait.
     Saturated,
-    /// Its time ran out before a slot came.
+    /// The time ran out before a slot was free.
     Expired,
     /// The gate is closed.
     Closed,
@@ -26,31 +26,31 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
-    /// Operations running.
+    /// Returns the number of running operations.
     #[must_use]
     pub const fn in_flight(&self) -> usize {
         self.in_flight as usize
     }
 
-    /// Units that the running operations use.
+    /// Returns the number of units that the running operations use.
     #[must_use]
     pub const fn in_use(&self) -> usize {
         self.in_use as usize
     }
 
-    /// Operations waiting.
+    /// Returns the number of waiting requests.
     #[must_use]
     pub const fn waiting(&self) -> usize {
         self.waiting as usize
     }
 
-    /// Units that may be in use at once.
+    /// Returns the number of units that may be in use at the same time.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.capacity as usize
     }
 
-    /// Operations that may wait at once.
+    /// Returns the number of requests that may wait at the same time.
     #[must_use]
     pub const fn waiting_room(&self) -> usize {
         self.waiting_room as usize
@@ -69,38 +69,43 @@ impl fmt::Debug for Occupancy {
     }
 }
 
-/// What a request that was turned away is told.
+/// The rejection of a request: the reason, the occupancy and the time waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rejection {
     pub(crate) reason: Reason,
     pub(crate) occupancy: Occupancy,
     pub(crate) waited_nanos: u64,
-    /// Has a meaning for the reason `Expired` only.
+    /// Meaningful only for the reason `Expired`.
     pub(crate) limit_nanos: u64,
 }
 
 impl Rejection {
-    /// Why.
+    /// Returns the reason.
     #[must_use]
     pub const fn reason(&self) -> Reason {
         self.reason
     }
 
-    /// The gate's occupancy right after this rejection. In one after closing, an operation that a [`Word`](crate::Word) admitted
-    /// and that is just being given back may have left already.
+    /// Returns the gate's occupancy right after this rejection.
+    ///
+    /// In a rejection after closing, an operation that a [`Word`](crate::Word) admitted and that is
+    /// being given back at that moment may already be missing.
     #[must_use]
     pub const fn occupancy(&self) -> Occupancy {
         self.occupancy
     }
 
-    /// How long the request had waited; zero if it never queued.
+    /// Returns how long the request waited; zero if it never joined the queue.
     #[must_use]
     pub const fn waited(&self) -> Duration {
         Duration::from_nanos(self.waited_nanos)
     }
 
-    /// How long it could have waited, where the reason is [`Expired`](Reason::Expired): the least of the gate's limit, its own
-    /// and what its deadline left. Zero if that deadline was past when it came.
+    /// Returns how long the request could have waited, if the reason is
+    /// [`Expired`](Reason::Expired).
+    ///
+    /// That is the least of the gate's limit, the request's own limit and the time left to its
+    /// deadline; zero if the deadline was already past on entry.
     #[must_use]
     pub fn limit(&self) -> Option<Duration> {
         (self.reason == Reason::Expired).then(|| Duration::from_nanos(self.limit_nanos))

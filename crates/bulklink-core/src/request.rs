@@ -1,37 +1,38 @@
-//! What a caller asks of the gate.
+//! A request for admission.
 
 use core::time::Duration;
 
 use crate::Instant;
 use crate::instant::nanos;
 
-/// One request for admission: its cost, whether it may wait, and until when.
+/// A request for admission: its cost, whether it may wait, and until when.
 ///
-/// As it starts, a request costs one unit and waits in the queue if it must, as long as the gate's own limit lets it. The four
-/// ways of asking are this default, [`now`](Request::now), [`within`](Request::within) and [`before`](Request::before); they
-/// combine, and the strictest wins.
+/// By default a request costs one unit and waits in the queue if necessary, as long as the gate's
+/// own limit allows. The four ways of asking are this default, [`now`](Request::now),
+/// [`within`](Request::within) and [`before`](Request::before); they combine, and the strictest
+/// applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// `u64::MAX` means no limit.
     within_nanos: u64,
     /// The far future means no deadline.
     before: Instant,
-    /// `u32::MAX` means that much or more: no gate has room for either.
+    /// `u32::MAX` means that many units or more: no gate has room for either.
     pub(crate) cost: u32,
     pub(crate) may_queue: bool,
 }
 
-// Each waiting call of a front keeps one.
+// Every waiting call of a front stores a request.
 const _: () = assert!(size_of::<Request>() == 24);
 
 impl Request {
-    /// A request for one unit that waits as long as the gate lets it.
+    /// Makes a request for one unit that waits as long as the gate allows.
     #[must_use]
     pub const fn new() -> Self {
         Request { cost: 1, may_queue: true, within_nanos: u64::MAX, before: Instant::FAR_FUTURE }
     }
 
-    /// Asks for `units` of capacity, at least 1 and at most all there is.
+    /// Asks for `units` of capacity. The gate accepts 1 to its whole capacity.
     #[must_use]
     pub const fn cost(mut self, units: usize) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "compared before")]
@@ -40,39 +41,43 @@ impl Request {
         self
     }
 
-    /// Never waits: admitted at once or rejected as saturated.
+    /// Makes the request one that never waits: it is admitted immediately or rejected as saturated.
     #[must_use]
     pub const fn now(mut self) -> Self {
         self.may_queue = false;
         self
     }
 
-    /// Waits at most `limit`, and never longer than the gate's own limit. A limit of zero means admitted at once or expired.
+    /// Limits the wait to `limit`, in addition to the gate's own limit. With zero, the request is
+    /// admitted immediately or expires.
     #[must_use]
     pub const fn within(mut self, limit: Duration) -> Self {
         self.within_nanos = nanos(limit);
         self
     }
 
-    /// Is admitted only before `deadline`. If that is past already, the request expires at once, room or no room.
+    /// Sets a deadline: the request is admitted only before it. If the deadline is already past,
+    /// the request expires immediately, whether there is room or not.
     #[must_use]
     pub const fn before(mut self, deadline: Instant) -> Self {
         self.before = deadline;
         self
     }
 
-    /// Whether a [`Word`](crate::Word) can decide on it: it is of one unit, and has no deadline to be held against the time.
+    /// Returns whether a [`Word`](crate::Word) can decide on the request: it costs one unit, and
+    /// has no deadline to compare with the time.
     #[inline]
     #[must_use]
     pub const fn is_simple(&self) -> bool {
         self.cost == 1 && !self.has_deadline()
     }
 
-    /// Whether it may come to wait, and not for as long as it takes. `limited` says whether the gate has a limit for all.
+    /// Returns whether the request could wait and then expire. `limited` says whether the gate has
+    /// a wait limit.
     #[inline]
     #[must_use]
     pub const fn may_be_late(&self, limited: bool) -> bool {
-        (limited || self.has_limit() || self.has_deadline()) && self.may_queue && !self.would_expire_at_once()
+        (limited || self.has_limit() || self.has_deadline()) && self.may_queue && !self.would_expire_immediately()
     }
 
     pub(crate) const fn has_deadline(&self) -> bool {
@@ -87,12 +92,13 @@ impl Request {
         self.has_deadline() && self.before <= now
     }
 
-    /// Whether it may wait, but for no time at all.
-    pub(crate) const fn would_expire_at_once(&self) -> bool {
+    /// Returns whether the request may wait, but only for zero time.
+    pub(crate) const fn would_expire_immediately(&self) -> bool {
         self.may_queue && self.within_nanos == 0
     }
 
-    /// The instant from which on it is too late, for a wait that begins `now`; the far future for never.
+    /// Returns the instant from which on the request is expired, for a wait that begins at `now`;
+    /// the far future for never.
     #[inline]
     pub(crate) fn deadline(&self, now: Instant, wait_limit: Option<Duration>) -> Instant {
         let limit = wait_limit.map_or(u64::MAX, nanos).min(self.within_nanos);
@@ -111,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_one_that_may_wait_and_not_for_ever_may_be_late() {
+    fn only_a_request_with_a_limited_wait_may_be_late() {
         let (patient, hurried) = (Request::new(), Request::new().within(Duration::from_nanos(9)));
         assert!(!patient.may_be_late(false) && patient.may_be_late(true));
         for request in [hurried, patient.before(Instant::EPOCH), hurried.before(Instant::EPOCH)] {
@@ -122,12 +128,12 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_and_a_deadline_beyond_all_numbers_are_none() {
+    fn an_unrepresentable_limit_or_deadline_means_none() {
         assert_eq!(Request::new().within(Duration::MAX).before(Instant::FAR_FUTURE), Request::new());
     }
 
     #[test]
-    fn a_cost_beyond_all_gates_stays_so() {
+    fn a_cost_beyond_32_bits_saturates() {
         assert_eq!(Request::new().cost(usize::MAX).cost, u32::MAX);
         assert_eq!(Request::new().cost(7).cost, 7);
     }

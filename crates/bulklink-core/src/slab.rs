@@ -1,16 +1,18 @@
-//! Storage in chunks that never move: growing copies nothing, and freed places are used again. The first
-//! chunks are small, as most slabs of a program with many bulkheads are.
+//! Storage in chunks that never move: growing copies nothing, and freed places are reused. The
+//! first chunks are small, because most slabs of a program with many bulkheads are.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 use core::ops::{Index, IndexMut};
 
-/// The places of the first chunk, and of the largest, by which the numbers of all chunks are apart.
+/// The number of places in the first chunk.
 const FIRST: u32 = 4;
+/// The number of places in the largest chunk. Place numbers of consecutive chunks are this far
+/// apart, whatever their sizes.
 const CHUNK: u32 = 128;
 
-/// Where something lies: its position counted from 1, so that an `Option` of it takes no more room.
+/// The place of an item: its position counted from 1, so that an `Option` of it takes no more room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(NonZeroU32);
 
@@ -36,14 +38,14 @@ enum Cell<T> {
 pub(crate) struct Slab<T> {
     chunks: Vec<Box<[Cell<T>]>>,
     vacant: Option<Place>,
-    /// How many places there are.
+    /// The number of places in all chunks.
     places: u32,
-    /// How many are expected at most; there may come to be more.
+    /// The largest number of items expected; there may be more.
     expected: u32,
 }
 
 impl<T> Slab<T> {
-    /// A slab that allocates no more than the `expected` places, unless more are needed.
+    /// Makes an empty slab, which allocates at most the `expected` places unless more are needed.
     pub(crate) const fn new(expected: u32) -> Self {
         Slab { chunks: Vec::new(), vacant: None, places: 0, expected }
     }
@@ -55,6 +57,7 @@ impl<T> Slab<T> {
             None => self.grow(),
         };
         let cell = self.cell(place);
+        // Always true: the head of the vacant list is vacant. The pattern only reads its link.
         if let Cell::Vacant { next } = *cell {
             *cell = Cell::Full(item);
             self.vacant = next;
@@ -71,6 +74,8 @@ impl<T> Slab<T> {
         let first = self.chunks.len() as u32 * CHUNK + 1;
         let mut cells: Box<[Cell<T>]> =
             (first..first + places).map(|number| Cell::Vacant { next: Place::from_number(number + 1) }).collect();
+        // The last cell of a chunk ends the list; the number after it belongs to no cell of this
+        // chunk.
         if let Some(last) = cells.last_mut() {
             *last = Cell::Vacant { next: None };
         }
@@ -79,23 +84,24 @@ impl<T> Slab<T> {
         Place(NonZeroU32::MIN.saturating_add(first - 1))
     }
 
-    /// Gives the place up. `take` takes what is wanted of the item; to move all of it out would cost more.
+    /// Frees the place. `take` takes what is needed of the item: moving all of it out would cost
+    /// more.
     #[inline]
     pub(crate) fn vacate<R>(&mut self, place: Place, take: impl FnOnce(&mut T) -> R) -> R {
         let (chunk, offset) = place.split();
         let cell = &mut self.chunks[chunk][offset];
-        let Cell::Full(item) = cell else { foreign() };
+        let Cell::Full(item) = cell else { invalid_place() };
         let taken = take(item);
         *cell = Cell::Vacant { next: self.vacant.replace(place) };
         taken
     }
 
-    /// Gives the place up, and the item back.
+    /// Frees the place and returns the item.
     pub(crate) fn remove(&mut self, place: Place) -> T {
         let next = self.vacant.replace(place);
         match core::mem::replace(self.cell(place), Cell::Vacant { next }) {
             Cell::Full(item) => item,
-            Cell::Vacant { .. } => foreign(),
+            Cell::Vacant { .. } => invalid_place(),
         }
     }
 
@@ -106,8 +112,8 @@ impl<T> Slab<T> {
     }
 }
 
-/// How many places to add to these: as many again, within bounds, but none beyond those that are expected
-/// before all of them are used.
+/// Returns how many places to add to `places`: as many again, between `FIRST` and `CHUNK`, but none
+/// beyond the expected ones until all of those are used.
 fn next_chunk(places: u32, expected: u32) -> u32 {
     let step = places.clamp(FIRST, CHUNK);
     match expected.saturating_sub(places) {
@@ -117,8 +123,8 @@ fn next_chunk(places: u32, expected: u32) -> u32 {
 }
 
 #[cold]
-fn foreign() -> ! {
-    panic!("a ticket of another gate, or an id of a partition that is gone")
+fn invalid_place() -> ! {
+    panic!("a ticket of another gate, or the id of a removed partition")
 }
 
 impl<T> Index<Place> for Slab<T> {
@@ -129,7 +135,7 @@ impl<T> Index<Place> for Slab<T> {
         let (chunk, offset) = place.split();
         match &self.chunks[chunk][offset] {
             Cell::Full(item) => item,
-            Cell::Vacant { .. } => foreign(),
+            Cell::Vacant { .. } => invalid_place(),
         }
     }
 }
@@ -139,7 +145,7 @@ impl<T> IndexMut<Place> for Slab<T> {
     fn index_mut(&mut self, place: Place) -> &mut T {
         match self.cell(place) {
             Cell::Full(item) => item,
-            Cell::Vacant { .. } => foreign(),
+            Cell::Vacant { .. } => invalid_place(),
         }
     }
 }
@@ -166,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_begin_small_and_end_with_what_is_expected() {
+    fn chunks_start_small_and_stop_at_the_expected_number() {
         let allocated = |expected, inserted: u32| {
             let mut slab = Slab::new(expected);
             (0..inserted).for_each(|n| _ = slab.insert(n));

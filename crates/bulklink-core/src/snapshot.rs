@@ -1,4 +1,4 @@
-//! The whole state of a gate, as figures that belong together.
+//! The state of a gate, as a consistent set of figures.
 
 use core::time::Duration;
 
@@ -8,100 +8,105 @@ use crate::{CapacityReport, Interval, IntervalError, Limits, Totals};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// The identity that the gate was given; see [`Gate::with_instance`](crate::Gate::with_instance).
+    /// The identity given to the gate; see [`Gate::with_instance`](crate::Gate::with_instance).
     pub instance: u64,
-    /// Counts the snapshots of this gate from 1: a later one has the larger number.
+    /// The number of the snapshot. It counts from 1 per gate, so a later snapshot has a larger
+    /// number.
     pub number: u64,
     /// The limits in force.
     pub limits: Limits,
-    /// Operations running, those included that were handed a slot and have not taken it yet.
+    /// Operations running, including those that were handed a slot and have not collected it yet.
     pub in_flight: usize,
-    /// Units that those use.
+    /// Units that the running operations use.
     pub in_use: usize,
-    /// Operations waiting.
+    /// Requests waiting.
     pub waiting: usize,
-    /// Units that those will use.
+    /// Units that the waiting requests ask for.
     pub waiting_units: u64,
-    /// The most operations that ever ran at once.
+    /// The largest number of operations that ever ran at the same time.
     pub peak_in_flight: usize,
-    /// The most units that were ever in use at once.
+    /// The largest number of units that were ever in use at the same time.
     pub peak_in_use: usize,
-    /// The most operations that ever waited at once.
+    /// The largest number of requests that ever waited at the same time.
     pub peak_waiting: usize,
-    /// The most units that were ever waited for at once.
+    /// The largest number of units that were ever waited for at the same time.
     pub peak_waiting_units: u64,
     /// [`longest_wait`](Snapshot::longest_wait) in nanoseconds.
     pub longest_wait_nanos: u64,
     /// Whether the gate is closed.
     pub is_closed: bool,
-    /// Everything counted since the gate was made.
+    /// All counters since the gate was made.
     pub totals: Totals,
 }
 
 impl Snapshot {
-    /// The longest that any admitted waiter waited.
+    /// Returns the longest wait that ended in admission.
     #[must_use]
     pub const fn longest_wait(&self) -> Duration {
         Duration::from_nanos(self.longest_wait_nanos)
     }
 
-    /// Units free: none while over capacity.
+    /// Returns the number of free units; zero while over capacity.
     #[must_use]
     pub const fn free(&self) -> usize {
         self.limits.capacity.saturating_sub(self.in_use)
     }
 
-    /// Units in use beyond the capacity, after shrinking.
+    /// Returns the number of units in use beyond the capacity, after it was reduced.
     #[must_use]
     pub const fn capacity_excess(&self) -> usize {
         self.in_use.saturating_sub(self.limits.capacity)
     }
 
-    /// Whether more is in use than the capacity allows. Nobody is admitted until work has drained.
+    /// Returns whether more is in use than the capacity allows. No request is admitted until enough
+    /// operations have ended.
     #[must_use]
     pub const fn is_over_capacity(&self) -> bool {
         self.capacity_excess() > 0
     }
 
-    /// Whether nothing is free. (A rejection of that name also needs a full waiting room, or no wish to wait.)
+    /// Returns whether no unit is free. (A rejection as [`Saturated`](crate::Reason::Saturated)
+    /// also needs a full waiting room, or a request that may not wait.)
     #[must_use]
     pub const fn is_saturated(&self) -> bool {
         self.free() == 0
     }
 
-    /// Whether the gate is closed and the last operation has ended.
+    /// Returns whether the gate is closed and the last operation has ended.
     #[must_use]
     pub const fn is_drained(&self) -> bool {
         self.is_closed && self.in_flight == 0
     }
 
-    /// Units in use per unit of capacity; above 1 after shrinking.
+    /// Returns the units in use per unit of capacity; above 1 while over capacity.
     #[must_use]
     pub fn utilization(&self) -> f64 {
         ratio(self.in_use, self.limits.capacity)
     }
 
-    /// Operations waiting per place in the waiting room; 0 without a waiting room.
+    /// Returns the requests waiting per place in the waiting room; 0 without a waiting room.
     #[must_use]
     pub fn queue_utilization(&self) -> f64 {
         ratio(self.waiting, self.limits.waiting_room)
     }
 
-    /// What happened between `earlier` and this snapshot of the same gate.
+    /// Returns the activity between `earlier` and this snapshot of the same gate.
     ///
     /// # Errors
     ///
-    /// If the two are of different gates, the wrong way round, or of different waiting rooms.
+    /// If the two are of different gates, in the wrong order, or of different waiting rooms.
     pub fn since(&self, earlier: &Snapshot) -> Result<Interval, IntervalError> {
         Interval::between(earlier, self)
     }
 
-    /// What these figures say about capacity: what is full, what is configured oddly, and what has happened too often.
+    /// Reports what these figures say about capacity: what is full, what is configured oddly, and
+    /// what has happened too often.
     ///
     /// ```
     /// use bulklink_core::{FindingCode, Gate, Limits, Severity};
     ///
-    /// let mut gate: Gate<()> = Gate::new(Limits { capacity: 8, waiting_room: 50, wait_limit: None })?;
+    /// let limits = Limits { capacity: 8, waiting_room: 50, wait_limit: None };
+    /// let mut gate: Gate<()> = Gate::new(limits)?;
     /// let report = gate.snapshot().capacity_report();
     /// assert_eq!(report.severity(), Severity::Notice);
     /// assert_eq!(report.findings[0].code, FindingCode::UnboundedQueueWait);
@@ -114,7 +119,8 @@ impl Snapshot {
     }
 }
 
-/// Both fit 31 bits by [`Limits::MAX`], so the division is exact to the last place of an `f64`.
+/// Divides two figures. Both fit 31 bits by [`Limits::MAX`], so the result is exact to the last
+/// place of an `f64`.
 #[expect(clippy::cast_precision_loss)]
 fn ratio(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }

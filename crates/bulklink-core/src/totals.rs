@@ -1,17 +1,19 @@
-//! Everything that is counted and never goes down.
+//! The counters of a gate. They never go down.
 
 use core::time::Duration;
 
 /// Declares [`Totals`] with its difference, so that no counter can be left out of an interval.
 macro_rules! totals {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Counters since the gate was made, or over an [`Interval`](crate::Interval). Counts of 64 bits wrap.
+        /// Counters since the gate was made, or over an [`Interval`](crate::Interval). The counters
+        /// of 64 bits wrap.
         ///
-        /// Always true, with the occupancy of the same [`Snapshot`](crate::Snapshot):
+        /// These hold at all times, with the occupancy of the same [`Snapshot`](crate::Snapshot):
         ///
         /// - admitted = finished + abandoned + in flight
         /// - queued = admitted from queue + cancelled + expired + closed while waiting + waiting
-        /// - rejected = saturated + expired + expired before queue + closed; a cancellation is no rejection
+        /// - rejected = saturated + expired + expired before queue + closed; a cancellation is not
+        ///   a rejection
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Totals {
@@ -32,60 +34,60 @@ macro_rules! totals {
 }
 
 totals! {
-    /// Requests admitted, at once or from the queue.
+    /// Requests admitted, immediately or from the queue.
     admitted,
-    /// Units of those.
+    /// Units of the requests admitted.
     admitted_units,
     /// Requests admitted from the queue.
     admitted_from_queue,
-    /// Units of those.
+    /// Units of the requests admitted from the queue.
     admitted_from_queue_units,
-    /// Requests withdrawn after admission and before they began.
+    /// Requests cancelled after admission and before their operation began.
     abandoned,
-    /// Units of those.
+    /// Units of the requests abandoned.
     abandoned_units,
     /// Requests that joined the queue.
     queued,
-    /// Units of those.
+    /// Units of the requests that joined the queue.
     queued_units,
-    /// Requests rejected for want of room.
+    /// Requests rejected because there was no room.
     saturated,
     /// Requests that expired in the queue.
     expired,
     /// Requests that expired before they could queue.
     expired_before_queue,
-    /// Requests withdrawn while they waited.
+    /// Requests cancelled while they waited.
     cancelled,
-    /// Requests rejected because the gate was closed when they came.
+    /// Requests rejected on entry because the gate was closed.
     closed_before_queue,
     /// Waiting requests rejected when the gate closed.
     closed_while_waiting,
-    /// Operations that ended, however they ended.
+    /// Operations that ended, with any outcome.
     finished,
-    /// Units of those.
+    /// Units of the operations that ended.
     finished_units,
 }
 
 impl Totals {
-    /// Requests admitted without waiting.
+    /// Returns the number of requests admitted without waiting.
     #[must_use]
     pub const fn direct_admitted(&self) -> u64 {
         self.admitted.wrapping_sub(self.admitted_from_queue)
     }
 
-    /// Requests rejected because the gate was closed.
+    /// Returns the number of requests rejected because the gate was closed.
     #[must_use]
     pub const fn closed(&self) -> u64 {
         self.closed_before_queue.wrapping_add(self.closed_while_waiting)
     }
 
-    /// Requests turned away, for whatever reason.
+    /// Returns the number of requests rejected, for any reason.
     #[must_use]
     pub const fn rejected(&self) -> u64 {
         self.saturated.wrapping_add(self.expired).wrapping_add(self.expired_before_queue).wrapping_add(self.closed())
     }
 
-    /// Requests that left the queue, for whatever reason.
+    /// Returns the number of requests that left the queue, for any reason.
     #[must_use]
     pub const fn settled_waiting(&self) -> u64 {
         self.admitted_from_queue
@@ -94,7 +96,7 @@ impl Totals {
             .wrapping_add(self.closed_while_waiting)
     }
 
-    /// Time that admitted waiters spent waiting, summed.
+    /// Returns the sum of all waits that ended in admission.
     #[must_use]
     pub fn cumulative_wait(&self) -> Duration {
         const SECOND: u128 = 1_000_000_000;
@@ -105,11 +107,11 @@ impl Totals {
         }
     }
 
-    /// The mean wait of those admitted from the queue; `None` if there were none.
+    /// Returns the mean wait of requests admitted from the queue, or `None` if there were none.
     #[must_use]
     pub fn average_wait(&self) -> Option<Duration> {
         let nanos = self.cumulative_wait_nanos.checked_div(u128::from(self.admitted_from_queue))?;
-        // No single wait passes 64 bits of nanoseconds, so no mean of waits does.
+        // No single wait exceeds 64 bits of nanoseconds, so neither does their mean.
         Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
 }

@@ -344,7 +344,7 @@ fn a_head_that_is_too_large_for_what_is_free_fills_it() {
     let blocked = weighted(10, 2, &[8], &[3]);
     assert!(!blocked.is_saturated());
     assert_eq!(codes(&blocked), [(ExecutionFull, Warning)]);
-    let text = "8 of 10 in use, too few left (2) for who is first in line";
+    let text = "8 of 10 in use, too few left (2) for the first waiter";
     assert_eq!(message(ExecutionFull, &blocked), text);
     assert_eq!(codes(&weighted(10, 2, &[8], &[3, 1])), [(WaitingRoomFull, Critical)]);
     let near = [(ExecutionFull, Warning), (WaitingRoomNearCapacity, Warning)];

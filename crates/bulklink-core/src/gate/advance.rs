@@ -1,21 +1,22 @@
-//! The one place where slots move: expire the late, then admit from the head.
+//! The one place where slots move: expire waiters that are due, then admit from the head.
 
 use super::Gate;
 use crate::queue::{Place, Waiting};
 use crate::{EventKind, Instant, Reason, Rejection, Request};
 
 impl<W> Gate<W> {
-    /// Moves everything that `now` allows: first expires the waiters whose deadline has come, then hands free
-    /// units to the head of the queue for as long as they suffice for it. So a slot that is given back at `now`
-    /// never goes to a ticket whose deadline has come by then.
+    /// Moves everything that `now` allows: expires the waiters that are due, then admits from the
+    /// head of the queue for as long as free units suffice.
     ///
-    /// An earlier `now` than before is taken as it is: it expires fewer, and a wait that seems to have begun
-    /// later counts as zero long. So readings may reach the gate out of order, and callers may have clocks of
-    /// their own: a ticket expires no later than its deadline by the clock that it joined with, and earlier
-    /// where a clock that is ahead comes first.
+    /// So a slot that is given back at `now` never goes to a ticket that is due by then.
     ///
-    /// Without `now`, does the same where the time makes no difference. Returns whether it was done: `false` means that
-    /// the time is [needed](Gate::needs_now), and that nothing has changed.
+    /// An earlier `now` than before is used as it is: it expires fewer waiters, and a wait that
+    /// seems to have begun later counts as zero long. So clock readings may reach the gate out of
+    /// order, and callers may use different clocks: a ticket expires no later than its deadline by
+    /// the clock that it joined with, and earlier if a clock that is ahead comes first.
+    ///
+    /// Without `now`, does the same where the time makes no difference. Returns whether it
+    /// advanced: `false` means that the time is [needed](Gate::needs_now) and nothing has changed.
     #[inline]
     pub fn advance(&mut self, now: Option<Instant>) -> bool {
         match now {
@@ -27,8 +28,11 @@ impl<W> Gate<W> {
         true
     }
 
-    /// Whether the time makes a difference: to a request that has to wait, or without one to what moves slots. It
-    /// does where a wait is measured or can end by itself: that which would begin, or those that go on.
+    /// Returns whether the time makes a difference: to a request that has to wait (`Some`), or to
+    /// inputs that move slots (`None`).
+    ///
+    /// It does where a wait is measured or can end by itself: with `Some`, the wait that would
+    /// begin; with `None`, the waits that go on.
     #[must_use]
     #[inline]
     pub fn needs_now(&self, joins: Option<&Request>) -> bool {
@@ -41,33 +45,36 @@ impl<W> Gate<W> {
     pub(super) fn advance_to(&mut self, now: Instant) {
         self.mark = now;
         if self.queue.has_deadlines() {
-            self.expire_the_late();
+            self.expire_due();
         }
         while let Some(place) = self.next_admissible() {
             self.hand_over(place);
         }
     }
 
-    fn expire_the_late(&mut self) {
+    fn expire_due(&mut self) {
         while let Some(place) = self.queue.due(self.mark) {
             self.expire(place);
         }
     }
 
-    /// Whether slots could move if the time were known: somebody waits, and the head's units are free. Then
-    /// [`advance`](Gate::advance) is owed.
+    /// Returns whether slots could move if the time were known: a request waits, and enough units
+    /// for the head are free. Then [`advance`](Gate::advance) must be called.
     #[must_use]
     #[inline]
     pub fn wants_now(&self) -> bool {
         self.next_admissible().is_some()
     }
 
-    /// When somebody's time runs out next, so that [`advance`](Gate::advance) be called then.
+    /// Returns the next time at which [`advance`](Gate::advance) should be called, if any waiter
+    /// has a deadline. It may change after any input.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
         self.queue.next_deadline()
     }
 
+    /// Returns the head of the queue if its units are free. No waiter behind the head is looked at,
+    /// so none overtakes it.
     #[inline]
     fn next_admissible(&self) -> Option<Place> {
         let (place, first) = self.queue.first()?;
@@ -104,6 +111,8 @@ impl<W> Gate<W> {
         let waiting = self.queue.waiting(place);
         let Waiting { cost, since, .. } = *waiting;
         let deadline = self.queue.deadline(waiting).unwrap_or(self.mark);
+        // Leaving removes the deadline, so that is read above; the occupancy, read below, must not
+        // count this waiter.
         let waker = self.queue.leave(place);
         let waited_nanos = self.mark.nanos_since(since);
         let limit_nanos = if reason == Reason::Expired { deadline.nanos_since(since) } else { 0 };

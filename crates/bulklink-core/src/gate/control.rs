@@ -1,51 +1,55 @@
-//! Changing the capacity, closing, and waiting for the end.
+//! Resizing, closing, and watching for the gate to drain.
 
 use core::fmt;
 
 use super::Gate;
-use crate::invalid::Found;
+use crate::invalid::Violation;
 use crate::limits::check_capacity;
 use crate::{EventKind, Instant, InvalidArgument, Reason, Ticket};
 
-/// What a resize did.
+/// The result of a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resized {
     /// The capacity before.
     pub previous: usize,
-    /// Waiters let in.
+    /// The number of waiters that the resize admitted.
     pub admitted: usize,
 }
 
-/// A place among the calls that are told when the gate has closed and drained. Neither copied nor forged.
+/// A registration to be woken when the gate has closed and drained. It can be neither copied nor
+/// forged.
 #[derive(Debug)]
 #[must_use = "a forgotten watch keeps its waker until the gate has drained"]
 pub struct Watch(Ticket);
 
-/// Why a resize was refused. The capacity is what it was.
+/// Why a resize failed. The capacity is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResizeError {
     /// The gate is closed.
     Closed,
-    /// The capacity is out of range, or less than somebody in the queue asks for.
+    /// The capacity is out of range, or less than a waiter asks for.
     Invalid(InvalidArgument),
 }
 
 impl<W> Gate<W> {
-    /// Changes the capacity at `now`, after expiring the late and handing out what was free.
+    /// Changes the capacity at `now`, after expiring waiters that are due and handing out free
+    /// units.
     ///
-    /// Growing admits waiters in order. Shrinking cancels nothing: while more is in use than the new capacity allows, nobody is
-    /// admitted. The same capacity again changes nothing.
+    /// Growing admits waiters in order. Shrinking cancels nothing: while more is in use than the
+    /// new capacity, no request is admitted. Setting the same capacity again changes nothing.
     ///
     /// # Errors
     ///
-    /// If the gate is closed, if the capacity is out of range, or if somebody waits for more units than it would have.
+    /// If the gate is closed, if the capacity is out of range, or if a waiter asks for more units
+    /// than the new capacity.
     pub fn resize(&mut self, capacity: usize, now: Instant) -> Result<Resized, ResizeError> {
         if self.closed {
             return Err(ResizeError::Closed);
         }
         let units = check_capacity(capacity)?;
+        // A waiter that expires or is admitted now must not block the resize by its cost.
         self.advance_to(now);
         self.check_queued_costs(units)?;
         Ok(self.set_capacity(units))
@@ -53,7 +57,7 @@ impl<W> Gate<W> {
 
     fn check_queued_costs(&self, capacity: u32) -> Result<(), InvalidArgument> {
         match self.queue.largest_cost() {
-            Some(cost) if cost > capacity => Err(Found::CapacityBelowWaiter { capacity, cost }.into()),
+            Some(cost) if cost > capacity => Err(Violation::CapacityBelowWaiter { capacity, cost }.into()),
             _ => Ok(()),
         }
     }
@@ -63,6 +67,8 @@ impl<W> Gate<W> {
         if previous == units as usize {
             return Resized { previous, admitted: 0 };
         }
+        // The event precedes those of the waiters it admits, but carries their number: it is
+        // recorded first and completed below.
         let place = self.events.pending.incoming().len();
         self.note(EventKind::Resized, previous);
         let waited = self.queue.len();
@@ -74,10 +80,11 @@ impl<W> Gate<W> {
         Resized { previous, admitted: admitted as usize }
     }
 
-    /// Closes the gate at `now`: everyone who waits and everyone who comes is rejected; what runs goes on. Returns whether it
-    /// was open until then. From then on nothing is ever granted.
+    /// Closes the gate at `now`: rejects all waiters and all later requests. Running operations go
+    /// on. Returns whether the gate was open until then.
     ///
-    /// The late are expired first, not closed; and a slot that was free for the head of the queue is handed to it.
+    /// Waiters that are due expire first and are not rejected as closed, and free units are handed
+    /// to the head of the queue first. After that no slot is ever granted.
     pub fn close(&mut self, now: Instant) -> bool {
         if self.closed {
             return false;
@@ -97,37 +104,42 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Whether the gate is closed.
+    /// Returns whether the gate is closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Whether the gate is closed and the last operation has ended.
+    /// Returns whether the gate is closed and the last operation has ended.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.closed && self.in_flight == 0
     }
 
-    /// Leaves `waker` to be given out by [`poll_wake`](Gate::poll_wake) when the gate has [drained](Gate::is_drained). To be
-    /// called only while it has not.
+    /// Stores `waker`, which [`poll_wake`](Gate::poll_wake) returns when the gate has
+    /// [drained](Gate::is_drained).
+    ///
+    /// Must be called only while the gate has not drained.
     pub fn watch(&mut self, waker: W) -> Watch {
         Watch(self.queue.watch(waker))
     }
 
-    /// Replaces the waker of a watch. Returns what it displaced, to be dropped outside the caller's lock; if the gate has
-    /// drained, that is `waker` itself.
+    /// Replaces the waker of a watch.
+    ///
+    /// Returns the waker that it displaced, which must be dropped outside the caller's lock; if the
+    /// gate has drained, that is `waker` itself.
     pub fn rewatch(&mut self, watch: &Watch, waker: W) -> Option<W> {
         self.park(&watch.0, waker)
     }
 
-    /// The waker of a watch that is not over.
+    /// Returns the waker of a watch, if the gate has not drained.
     #[must_use]
     pub fn watched(&self, watch: &Watch) -> Option<&W> {
         self.parked(&watch.0)
     }
 
-    /// Gives a watch up, in O(1). Returns its waker, if it was not over, to be dropped outside the caller's lock.
+    /// Ends a watch, in O(1). Returns its waker if the gate has not drained; it must be dropped
+    /// outside the caller's lock.
     pub fn unwatch(&mut self, watch: Watch) -> Option<W> {
         self.queue.unwatch(watch.0)
     }

@@ -3,24 +3,25 @@
 use core::num::NonZeroU32;
 
 use super::{Answer, Gate, Grant};
-use crate::invalid::Found;
+use crate::invalid::Violation;
 use crate::{EventKind, Instant, InvalidArgument, Reason, Rejection, Request};
 
 impl<W> Gate<W> {
     /// Decides on a request: admits it, queues it or rejects it.
     ///
-    /// With `now`, waiters whose deadline has come expire first, and free units go to the head of the queue. The
-    /// checks come in this order: closed, invalid cost, a deadline already past, room. No request is admitted
-    /// past a waiter.
+    /// With `now`, waiters that are due expire first, and free units go to the head of the queue.
+    /// The checks come in this order: closed, invalid cost, a deadline already past, room. No
+    /// request is admitted past a waiter.
     ///
-    /// Without `now`, the answer is [`NeedsNow`](Answer::NeedsNow) where it depends on the time, and nothing has
-    /// changed then: call again with the time. That is so while any call waits, for a request with a deadline, and
-    /// for one that would have to wait; where waits are [not measured](Gate::measure_waits), only if a limit or a
-    /// deadline is concerned.
+    /// Without `now`, the answer is [`NeedsNow`](Answer::NeedsNow) where it depends on the time,
+    /// and nothing has changed then: call again with the time. It depends on the time while any
+    /// request waits, for a request with a deadline, and for one that would have to wait. Where
+    /// waits are [not measured](Gate::measure_waits), it does only if a limit or a deadline is
+    /// involved.
     ///
     /// # Errors
     ///
-    /// If the cost is zero or more than the whole capacity. That is counted nowhere.
+    /// If the cost is zero or more than the whole capacity. The request is not counted.
     #[inline]
     pub fn enter(&mut self, request: &Request, now: Option<Instant>) -> Result<Answer, InvalidArgument> {
         if self.closed {
@@ -37,7 +38,7 @@ impl<W> Gate<W> {
             self.admit(cost)
         } else if !request.may_queue {
             self.reject(Reason::Saturated, request.cost)
-        } else if request.would_expire_at_once() {
+        } else if request.would_expire_immediately() {
             self.reject(Reason::Expired, request.cost)
         } else if self.queue.len() >= self.waiting_room {
             self.reject(Reason::Saturated, request.cost)
@@ -49,8 +50,8 @@ impl<W> Gate<W> {
         Ok(answer)
     }
 
-    /// Whether the gate would reject this request at `now` whatever room there is: it is closed, or the cost is
-    /// impossible, or the deadline is past.
+    /// Returns whether the gate would reject this request at `now` whatever room there is: the gate
+    /// is closed, the cost is out of range, or the deadline is past.
     #[must_use]
     pub fn would_reject(&self, request: &Request, now: Instant) -> bool {
         self.closed || self.check_cost(request).is_none() || request.is_past(now)
@@ -58,9 +59,10 @@ impl<W> Gate<W> {
 
     #[cold]
     fn invalid_cost(&self, request: &Request) -> InvalidArgument {
-        Found::CostOutOfRange { cost: request.cost, capacity: self.capacity }.into()
+        Violation::CostOutOfRange { cost: request.cost, capacity: self.capacity }.into()
     }
 
+    /// Returns the cost if it is in range: from 1 to the capacity.
     #[inline]
     fn check_cost(&self, request: &Request) -> Option<NonZeroU32> {
         NonZeroU32::new(request.cost).filter(|cost| cost.get() <= self.capacity)
@@ -76,6 +78,8 @@ impl<W> Gate<W> {
     #[inline]
     fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant) -> Answer {
         let deadline = request.deadline(now, self.wait_limit);
+        // A wait that is not measured gets a far-future start, so that its length saturates to
+        // zero.
         let is_measured = self.measures_waits || deadline < Instant::FAR_FUTURE;
         let since = if is_measured { now } else { Instant::FAR_FUTURE };
         let ticket = self.queue.push(cost, since, deadline);

@@ -1,14 +1,17 @@
-//! The way of those who are in: parking, collecting, withdrawing, giving back. None of it takes the time.
+//! What happens to a ticket or a grant after entry: parking, collecting, cancelling, releasing.
+//! None of it needs the time, except cancelling in some states.
 
 use core::num::NonZeroU64;
 
 use super::{Answer, Gate, Grant};
-use crate::queue::{Granted, Outcome, Standing};
+use crate::queue::{Granted, Outcome, TicketState};
 use crate::{EventKind, Instant, Ticket};
 
 impl<W> Gate<W> {
-    /// Leaves `waker` to be given out by [`poll_wake`](Gate::poll_wake) when the ticket is settled. Returns what it displaced,
-    /// to be dropped outside the caller's lock; if the ticket is settled already, that is `waker` itself: collect it.
+    /// Stores `waker`, which [`poll_wake`](Gate::poll_wake) returns when the ticket is settled.
+    ///
+    /// Returns the waker that it displaced, which must be dropped outside the caller's lock. If the
+    /// ticket is settled already, that is `waker` itself: collect the ticket.
     #[inline]
     pub fn park(&mut self, ticket: &Ticket, waker: W) -> Option<W> {
         match self.queue.get_mut(ticket) {
@@ -17,20 +20,21 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Whether a ticket still waits. If not, [`collect`](Gate::collect) says what became of it.
+    /// Returns whether the ticket still waits. If not, [`collect`](Gate::collect) returns its
+    /// outcome.
     #[must_use]
     pub fn is_waiting(&self, ticket: &Ticket) -> bool {
         self.queue.get(ticket).is_some()
     }
 
-    /// The waker parked with a ticket that still waits.
+    /// Returns the waker parked with a ticket that still waits.
     #[must_use]
     #[inline]
     pub fn parked(&self, ticket: &Ticket) -> Option<&W> {
         self.queue.get(ticket)?.waker.as_ref()
     }
 
-    /// The instant from which on a ticket that still waits is too late.
+    /// Returns the instant from which on a ticket that still waits is expired, if it has one.
     #[must_use]
     #[inline]
     pub fn deadline(&self, ticket: &Ticket) -> Option<Instant> {
@@ -40,21 +44,24 @@ impl<W> Gate<W> {
         self.queue.deadline(self.queue.get(ticket)?)
     }
 
-    /// Notes what a ticket with a deadline relies on to [advance](Gate::advance) the gate in time: a number of
-    /// the caller's own. Of a ticket that no longer waits, or has no deadline, nothing is noted.
+    /// Records what a ticket with a deadline relies on to [advance](Gate::advance) the gate in
+    /// time: a number that the caller chooses.
+    ///
+    /// Nothing is recorded for a ticket that no longer waits or has no deadline.
     #[inline]
     pub fn rely(&mut self, ticket: &Ticket, home: Option<NonZeroU64>) {
         self.queue.rely(ticket, home);
     }
 
-    /// What a ticket [relies](Gate::rely) on, if it still waits.
+    /// Returns what the ticket [relies](Gate::rely) on, if it still waits with a deadline.
     #[must_use]
     #[inline]
     pub fn relies_on(&self, ticket: &Ticket) -> Option<NonZeroU64> {
         self.queue.relies_on(ticket)
     }
 
-    /// Redeems a ticket, or gives it back if it still waits.
+    /// Redeems a settled ticket for its outcome. Returns a ticket that still waits as
+    /// [`Answer::Queued`].
     #[inline]
     pub fn collect(&mut self, ticket: Ticket) -> Answer {
         match self.queue.redeem(ticket) {
@@ -64,7 +71,8 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Ends an operation: its units are free again. If somebody waits for them, [`wants_now`](Gate::wants_now) is now true.
+    /// Ends an operation and frees its units. If a waiter can be admitted now,
+    /// [`wants_now`](Gate::wants_now) is true afterwards.
     #[inline]
     pub fn release(&mut self, grant: Grant) {
         let cost = grant.units();
@@ -73,8 +81,10 @@ impl<W> Gate<W> {
         self.note_drained();
     }
 
-    /// Gives a grant back whose operation has not begun and never will: as [`release`](Gate::release), but counted as abandoned. Its
-    /// event says nothing of the queue, as a grant does not know where it came from.
+    /// Gives back a grant for an operation that has not begun and never will.
+    ///
+    /// Works as [`release`](Gate::release), but counts as abandoned. Its event says nothing about
+    /// the queue, because a grant does not record whether it came from there.
     pub fn abandon(&mut self, grant: Grant) {
         let cost = grant.units();
         self.count_abandoned(cost);
@@ -82,39 +92,43 @@ impl<W> Gate<W> {
         self.note_drained();
     }
 
-    /// Withdraws a ticket in whatever state it is: a place in the queue is given up and counted as cancelled; a slot that was
-    /// handed over is given back and counted as abandoned; a rejection stays counted as it is. Returns the parked waker, to be
-    /// dropped outside the caller's lock. If a waiter can be admitted now, [`wants_now`](Gate::wants_now) is true.
+    /// Withdraws a ticket in whatever state it is.
+    ///
+    /// A place in the queue is given up and counts as cancelled. A slot that was handed to the
+    /// ticket is given back and counts as abandoned. A rejection stays counted as it is. Returns
+    /// the parked waker, which must be dropped outside the caller's lock. If a waiter can be
+    /// admitted now, [`wants_now`](Gate::wants_now) is true afterwards.
     ///
     /// # Errors
     ///
-    /// Without `now`, returns the ticket if the time makes a difference: to an observer, who is told how long the
-    /// request had waited, or to a waiter that this lets in. Nothing has changed then: call again with the time.
+    /// Without `now`, returns the ticket if the time makes a difference: to an observer, because
+    /// the event carries the time waited, or to a waiter that this can admit. Nothing has changed
+    /// then: call again with the time.
     #[inline]
     pub fn cancel(&mut self, ticket: Ticket, now: Option<Instant>) -> Result<Option<W>, Ticket> {
-        let standing = self.queue.standing(&ticket);
+        let state = self.queue.state(&ticket);
         match now {
             Some(now) => self.mark = now,
-            None if self.events.observed || self.lets_others_in(standing) && self.needs_now(None) => {
+            None if self.events.observed || self.unblocks_a_waiter(state) && self.needs_now(None) => {
                 return Err(ticket);
             }
             None => {}
         }
-        Ok(match standing {
-            Standing::First | Standing::Behind => self.withdraw(ticket),
-            Standing::Granted | Standing::Rejected => {
-                self.give_up(ticket);
+        Ok(match state {
+            TicketState::First | TicketState::Behind => self.withdraw(ticket),
+            TicketState::Granted | TicketState::Rejected => {
+                self.discard_settled(ticket);
                 None
             }
         })
     }
 
-    /// Whether a waiter can be admitted once a ticket that stands like this is gone.
-    fn lets_others_in(&self, standing: Standing) -> bool {
-        match standing {
-            Standing::First => self.free() > 0,
-            Standing::Granted => self.queue.len() > 0,
-            Standing::Behind | Standing::Rejected => false,
+    /// Returns whether a waiter can be admitted once a ticket in this state is gone.
+    fn unblocks_a_waiter(&self, state: TicketState) -> bool {
+        match state {
+            TicketState::First => self.free() > 0,
+            TicketState::Granted => self.queue.len() > 0,
+            TicketState::Behind | TicketState::Rejected => false,
         }
     }
 
@@ -126,7 +140,7 @@ impl<W> Gate<W> {
         waker
     }
 
-    fn give_up(&mut self, ticket: Ticket) {
+    fn discard_settled(&mut self, ticket: Ticket) {
         if let Ok(Outcome::Granted(Granted { cost, waited_nanos })) = self.queue.redeem(ticket) {
             self.count_abandoned(cost.get());
             self.note_settled(EventKind::Abandoned, cost, waited_nanos);

@@ -1,4 +1,4 @@
-//! The gate: its state, what its inputs answer, and the small steps that they share.
+//! The gate: its state, its answers, and the small steps that its inputs share.
 
 mod advance;
 mod control;
@@ -17,21 +17,25 @@ use crate::fifo::Fifo;
 use crate::queue::Queue;
 use crate::{Event, EventKind, Instant, InvalidArgument, Limits, Occupancy, Rejection, Ticket, Totals};
 
-/// The admission state machine. `W` is whatever tells a waiter to look again: a waker in an async front, a thread handle, a
-/// number in a test.
+/// The admission state machine.
 ///
-/// The crate's front page has the contract: who calls what, in which order.
+/// `W` is what notifies a waiter that its ticket is settled: a waker in an async front, a thread
+/// handle, a number in a test. The gate only stores it and hands it out.
+///
+/// The [crate's front page](crate#the-contract) has the contract: which calls follow each other, in
+/// which order.
 ///
 /// # Panics
 ///
-/// Tickets, grants and watches mean something only to the gate that issued them. Handing one to another gate is a programming
-/// error: that gate's account is wrong from then on, or it panics. Nothing else panics.
+/// Tickets, grants and watches are valid only for the gate that issued them. Passing one to another
+/// gate is a programming error: that gate's account is wrong from then on, or it panics. Nothing
+/// else panics.
 #[derive(Debug)]
 pub struct Gate<W> {
     instance: u64,
     snapshots: u64,
-    /// Not beside `in_use`: an event that copied the two in one go, right after each was written by itself, would
-    /// wait for both writes.
+    /// Kept apart from `in_use`. If the two were adjacent, an event could copy both with one load
+    /// right after two separate stores, and such a load waits until both stores have completed.
     in_flight: u32,
     capacity: u32,
     in_use: u32,
@@ -40,7 +44,7 @@ pub struct Gate<W> {
     measures_waits: bool,
     closed: bool,
     queue: Queue<W>,
-    /// The instant that the gate was told last.
+    /// The instant that the gate was given last.
     mark: Instant,
     totals: Totals,
     peaks: Peaks,
@@ -63,28 +67,31 @@ struct Peaks {
 pub enum Answer {
     /// Admitted. [`release`](Gate::release) the grant when the operation ends.
     Granted(Grant),
-    /// In the queue. [`park`](Gate::park) a waker with the ticket, and [`collect`](Gate::collect) it when woken.
+    /// In the queue. [`park`](Gate::park) a waker with the ticket, and [`collect`](Gate::collect)
+    /// the ticket when it is woken.
     Queued(Ticket),
     /// Rejected, immediately or while waiting.
     Rejected(Rejection),
-    /// The answer depends on the time, which was not given. Nothing has changed. Only from [`enter`](Gate::enter)
-    /// without the time.
+    /// The answer depends on the time, which was not given. Nothing has changed. Only
+    /// [`enter`](Gate::enter) without the time returns it.
     NeedsNow,
 }
 
-/// The right to run one operation, until it is [released](Gate::release). Neither copied nor forged.
+/// The right to run one operation, until it is [released](Gate::release). It can be neither copied
+/// nor forged.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a forgotten grant keeps its units for good"]
 pub struct Grant {
-    /// Twice its cost, and one more if it took asking the gate. So it takes a register, and an `Option` of it no more.
+    /// `cost << 1 | issued_by_gate`: non-zero, so that `Option<Grant>` fits a register as well.
     code: NonZeroU32,
 }
 
 impl Grant {
-    /// For one unit, which [`Word::acquire`](crate::Word::acquire) has taken.
+    /// A grant of one unit, which [`Word::acquire`](crate::Word::acquire) has taken.
     pub(crate) const BY_WORD: Grant = Grant { code: NonZeroU32::new(2).unwrap() };
 
-    /// [`Limits::MAX`] leaves room for twice the cost.
+    /// Makes a grant of `cost` units, which the gate has taken. Twice the cost fits, by
+    /// [`Limits::MAX`].
     #[inline]
     fn by_gate(cost: NonZeroU32) -> Grant {
         Grant { code: NonZeroU32::MIN | cost.get() << 1 }
@@ -95,13 +102,14 @@ impl Grant {
         self.code.get() >> 1
     }
 
-    /// The units that it holds.
+    /// Returns the number of units that the grant holds.
     #[must_use]
     pub const fn cost(&self) -> usize {
         self.units() as usize
     }
 
-    /// Whether a [`Word`](crate::Word) gave it, which then will probably take it back.
+    /// Returns whether a [`Word`](crate::Word) issued the grant. If so, a word can probably take it
+    /// back without asking the gate.
     #[must_use]
     #[inline]
     pub const fn is_by_word(&self) -> bool {
@@ -110,20 +118,23 @@ impl Grant {
 }
 
 impl<W> Gate<W> {
-    /// An open gate with nobody in it.
+    /// Makes an open, empty gate.
     ///
     /// # Errors
     ///
-    /// If a limit is out of its range; the error names it.
+    /// If a limit is out of range; the error names it.
     pub fn new(limits: Limits) -> Result<Self, InvalidArgument> {
         Gate::with_instance(limits, 0)
     }
 
-    /// As [`new`](Gate::new), with an identity for its snapshots, so that those of different gates are never compared.
+    /// Makes a gate as [`new`](Gate::new) does, with an identity for its snapshots.
+    ///
+    /// Snapshots with different identities cannot be compared, so those of different gates are
+    /// never mixed up.
     ///
     /// # Errors
     ///
-    /// If a limit is out of its range; the error names it.
+    /// If a limit is out of range; the error names it.
     pub fn with_instance(limits: Limits, instance: u64) -> Result<Self, InvalidArgument> {
         let (capacity, waiting_room) = limits.check()?;
         Ok(Gate {
@@ -145,24 +156,27 @@ impl<W> Gate<W> {
         })
     }
 
-    /// Whether waits are measured, as they are at first. If not, the time is wanted only where a limit or a deadline needs it,
-    /// and a wait without one counts as zero long.
+    /// Sets whether waits are measured, as they are at first.
+    ///
+    /// If not, the time is needed only where a limit or a deadline depends on it, and a wait
+    /// without either counts as zero nanoseconds long.
     pub fn measure_waits(&mut self, measured: bool) {
         self.measures_waits = measured;
     }
 
-    /// Whether waits are [measured](Gate::measure_waits).
+    /// Returns whether waits are [measured](Gate::measure_waits).
     #[must_use]
     pub fn measures_waits(&self) -> bool {
         self.measures_waits
     }
 
+    /// Returns the free units; zero after the capacity was reduced below what is in use.
     #[inline]
     fn free(&self) -> u32 {
         self.capacity.saturating_sub(self.in_use)
     }
 
-    /// The occupancy at this moment.
+    /// Returns the occupancy at this moment.
     #[must_use]
     #[inline]
     pub fn occupancy(&self) -> Occupancy {
@@ -175,8 +189,9 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Records what happened, while somebody observes. `units` are the cost of the request or operation, or for a resize the
-    /// capacity before.
+    /// Records an event, if the gate is observed.
+    ///
+    /// `units` is the cost of the request or operation, or for a resize the capacity before it.
     #[inline]
     fn note(&mut self, kind: EventKind, units: usize) {
         if self.events.observed {
@@ -184,7 +199,7 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Records what became of a request that was in the queue, while somebody observes.
+    /// Records the end of a wait in the queue, if the gate is observed.
     #[inline]
     fn note_settled(&mut self, kind: EventKind, cost: NonZeroU32, waited_nanos: u64) {
         if self.events.observed {
@@ -200,7 +215,8 @@ impl<W> Gate<W> {
         self.events.pending.push(Event { number, kind, occupancy, is_closed, units, waited_nanos, admitted: 0 });
     }
 
-    /// Gives the waker of a ticket that has been settled out, if there is one.
+    /// Queues the waker of a ticket that has been settled, if there is one, for
+    /// [`poll_wake`](Gate::poll_wake).
     #[inline]
     fn wake(&mut self, waker: Option<W>) {
         if let Some(waker) = waker {
@@ -219,24 +235,24 @@ impl<W> Gate<W> {
         self.totals.admitted_units = self.totals.admitted_units.wrapping_add(cost.into());
     }
 
-    /// Gives the units of one operation back.
+    /// Frees the units of one operation.
     #[inline]
     fn give_back(&mut self, cost: u32) {
         self.in_flight -= 1;
         self.in_use -= cost;
     }
 
-    /// Tells those who wait for it that the gate is closed and empty, if it is.
+    /// Wakes the watchers if the gate is closed and empty.
     #[inline]
     fn note_drained(&mut self) {
         if self.is_drained() {
-            self.tell_watchers();
+            self.wake_watchers();
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn tell_watchers(&mut self) {
+    fn wake_watchers(&mut self) {
         self.note(EventKind::Drained, 0);
         while let Some(waker) = self.queue.end_watch() {
             self.wakes.push(waker);

@@ -1,4 +1,4 @@
-//! What is pulled out of the gate: wakers, events, snapshots.
+//! The outputs of the gate: wakers, events, snapshots.
 
 use core::num::NonZeroU64;
 
@@ -6,54 +6,62 @@ use super::Gate;
 use crate::{Event, Limits, Snapshot, Totals};
 
 impl<W> Gate<W> {
-    /// The next waker to be woken, in the order in which tickets were settled; `None` when there is no more.
+    /// Returns the next waker to wake, in the order in which tickets were settled, or `None` when
+    /// no more is pending.
     ///
-    /// Everyone who calls an input owes calls of this until it gives nothing. To be woken outside the caller's lock.
+    /// Every caller of an input must call this until it returns `None`, and wake outside its lock.
     #[inline]
     pub fn poll_wake(&mut self) -> Option<W> {
         if self.wakes.is_empty() { None } else { self.wakes.pop() }
     }
 
-    /// Wakes every ticket that [relies](Gate::rely) on `home`, though nothing was decided, as `home` is gone:
-    /// the tickets rely on nothing from now on, and their wakers are to be [parked](Gate::park) anew.
+    /// Wakes every ticket that [relies](Gate::rely) on `home`, because `home` is gone. No ticket is
+    /// settled.
+    ///
+    /// The tickets rely on nothing from then on, and their wakers must be [parked](Gate::park)
+    /// anew.
     pub fn rouse(&mut self, home: NonZeroU64) {
         self.queue.rouse(home, |waker| self.wakes.push(waker));
     }
 
-    /// The next event, in the order in which things happened; `None` when there is no more.
+    /// Returns the next event, in the order in which the transitions happened, or `None` when no
+    /// more is pending.
     ///
-    /// While the gate is observed, everyone who calls an input owes calls of this until it gives nothing.
+    /// While the gate is observed, every caller of an input must call this until it returns `None`.
     #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pending.pop()
     }
 
-    /// Whether a call of [`poll_wake`](Gate::poll_wake) would give something.
+    /// Returns whether [`poll_wake`](Gate::poll_wake) would return a waker.
     #[must_use]
     #[inline]
     pub fn has_wakes(&self) -> bool {
         !self.wakes.is_empty()
     }
 
-    /// Whether a call of [`poll_wake`](Gate::poll_wake) or [`poll_event`](Gate::poll_event) would give something.
+    /// Returns whether [`poll_wake`](Gate::poll_wake) or [`poll_event`](Gate::poll_event) would
+    /// return something.
     #[must_use]
     #[inline]
     pub fn has_output(&self) -> bool {
         !self.wakes.is_empty() || !self.events.pending.is_empty()
     }
 
-    /// Begins or ends recording events. They cost nothing while nobody observes. What was recorded stays to be pulled.
+    /// Starts or stops recording events. They cost nothing while the gate is not observed.
+    ///
+    /// Events that were recorded before stay pending until they are pulled.
     pub fn observe(&mut self, observed: bool) {
         self.events.observed = observed;
     }
 
-    /// Whether events are recorded.
+    /// Returns whether events are recorded.
     #[must_use]
     pub fn is_observed(&self) -> bool {
         self.events.observed
     }
 
-    /// The limits in force.
+    /// Returns the limits in force.
     #[must_use]
     pub fn limits(&self) -> Limits {
         Limits {
@@ -63,7 +71,9 @@ impl<W> Gate<W> {
         }
     }
 
-    /// All figures at this moment. It is the next in the gate's series of snapshots, hence `&mut`.
+    /// Returns all figures at this moment.
+    ///
+    /// It takes `&mut self` because each snapshot has the next number in the gate's series.
     pub fn snapshot(&mut self) -> Snapshot {
         self.snapshots += 1;
         Snapshot {
@@ -84,7 +94,8 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Whoever was admitted has finished, unless it was abandoned or still runs.
+    /// Completes the totals: every admitted operation has finished, unless it was abandoned or
+    /// still runs.
     fn totals(&self) -> Totals {
         let mut totals = self.totals;
         totals.finished = totals.admitted.wrapping_sub(totals.abandoned).wrapping_sub(self.in_flight.into());

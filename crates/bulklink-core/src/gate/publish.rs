@@ -1,16 +1,16 @@
-//! Handing the figures out in a word, and taking them back.
+//! Publishing the gate's figures as a word, and folding the word back.
 
 use super::Gate;
 use crate::word::{CLOSED, COMPLETE, HELD, TIMED};
 use crate::{Request, Word};
 
 impl<W> Gate<W> {
-    /// The gate's figures as a word, on which others may work until it is [folded](Gate::fold) back. Between the two, no input
-    /// may be given.
+    /// Returns the gate's figures as a word, which callers use to admit and release without the
+    /// gate until it is [folded](Gate::fold) back. No input may be given in between.
     ///
-    /// A word offers units only while the gate is open and not observed, nobody waits, every grant is of one unit, and no more
-    /// than [`Word::MAX_CAPACITY`] are in use; and no more of them than have been in use at once before, so that the gate sees
-    /// every new peak.
+    /// A word offers units only while the gate is open and not observed, no request waits, every
+    /// grant is of one unit, and at most [`Word::MAX_CAPACITY`] are in use. Units in flight and
+    /// offered together never exceed the peak so far, so that the gate sees every new peak.
     #[must_use]
     #[inline]
     pub fn publish(&self) -> Word {
@@ -28,8 +28,8 @@ impl<W> Gate<W> {
         word.with(TIMED, self.needs_now(Some(const { &Request::new() })))
     }
 
-    /// While somebody waits, all that a word can do is turn others away; and only where the time makes no difference: with a
-    /// deadline in the queue, its end could make room.
+    /// While a request waits, a word can only reject, and only where the time makes no difference:
+    /// with a deadline in the queue, its end could make room.
     #[inline]
     fn publish_held(&self) -> Word {
         let is_full = self.queue.len() == self.waiting_room && self.free() == 0 && !self.queue.has_deadlines();
@@ -40,13 +40,16 @@ impl<W> Gate<W> {
         }
     }
 
+    /// Returns whether every figure fits a word: all grants are of one unit, the gate is not over
+    /// capacity, and no event needs recording.
     #[inline]
     fn fits_a_word(&self) -> bool {
         let is_plain = self.in_use == self.in_flight && self.in_use <= self.capacity;
         is_plain && self.capacity as usize <= Word::MAX_CAPACITY && !self.events.observed
     }
 
-    /// Takes back a word that this gate has [published](Gate::publish), with all that was counted in it.
+    /// Takes back a word that this gate has [published](Gate::publish), with everything counted in
+    /// it.
     #[inline]
     pub fn fold(&mut self, word: Word) {
         if word.is_closed() {
@@ -54,6 +57,8 @@ impl<W> Gate<W> {
         } else {
             self.totals.saturated += word.rejected();
         }
+        // Additions to a held word leave its unit fields meaningless; the gate itself counts those
+        // releases.
         if !word.is_held() {
             self.in_flight = word.in_flight();
             self.in_use = word.in_flight();

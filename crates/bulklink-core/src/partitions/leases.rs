@@ -1,21 +1,23 @@
-//! Who uses which partition: leases that begin and end, partitions that are made.
+//! Leases that begin and end, and partitions that are created.
 
 use super::{Partitions, Reason, Rejection};
 use crate::Instant;
 use crate::list::{Linked, Links};
 use crate::slab::Place;
 
-/// Names a partition as long as it is kept. Afterwards it names another, or none.
+/// The identity of a partition, as long as it is kept. Afterwards it names another partition, or
+/// none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Id(Place);
 
-/// The use of a partition by one call, until it [ends](Partitions::end). Neither copied nor forged.
+/// The use of a partition by one call, until it [ends](Partitions::end). It can be neither copied
+/// nor forged.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a forgotten lease keeps its partition for good"]
 pub struct Lease(Place);
 
 impl Lease {
-    /// The partition. It is kept as long as the lease.
+    /// Returns the partition's id. The partition is kept as long as the lease.
     #[must_use]
     #[inline]
     pub fn id(&self) -> Id {
@@ -23,13 +25,13 @@ impl Lease {
     }
 }
 
-/// A partition that was made just now.
+/// The result of creating a partition.
 #[derive(Debug)]
 #[must_use = "a forgotten lease keeps its partition for good"]
 pub struct Created<P> {
-    /// The first lease of it.
+    /// The first lease of the new partition.
     pub lease: Lease,
-    /// The one that made room for it.
+    /// The idle partition that was removed to make room.
     pub evicted: Option<(Id, P)>,
 }
 
@@ -37,7 +39,8 @@ pub struct Created<P> {
 pub(super) struct Partition<P> {
     pub(super) content: P,
     leases: u64,
-    /// Mean something only without leases: the neighbours among the idle, and since when.
+    /// The neighbours among the idle partitions. Meaningful only without leases, as is
+    /// `idle_since`.
     links: Links,
     idle_since: Instant,
 }
@@ -55,24 +58,24 @@ impl<P> Linked for Partition<P> {
 }
 
 impl<P> Partitions<P> {
-    /// What a partition holds.
+    /// Returns what a partition holds.
     #[must_use]
     #[inline]
     pub fn get(&self, id: Id) -> &P {
         &self.kept[id.0].content
     }
 
-    /// What a partition holds, to be worked with.
+    /// Returns what a partition holds, to be changed.
     #[inline]
     pub fn get_mut(&mut self, id: Id) -> &mut P {
         &mut self.kept[id.0].content
     }
 
-    /// A lease of one that is kept. A rejection is not [counted](Partitions::count) here.
+    /// Leases a partition that is kept. A rejection is not [counted](Partitions::count) here.
     ///
     /// # Errors
     ///
-    /// If all is closed.
+    /// If the set is closed.
     #[inline]
     pub fn lease(&mut self, id: Id) -> Result<Lease, Rejection> {
         if self.closed {
@@ -80,6 +83,7 @@ impl<P> Partitions<P> {
         }
         let partition = &mut self.kept[id.0];
         partition.leases += 1;
+        // The first lease: the partition is no longer idle.
         if partition.leases == 1 {
             self.occupancy.active += 1;
             let links = partition.links;
@@ -95,12 +99,12 @@ impl<P> Partitions<P> {
         self.peaks.leased = self.peaks.leased.max(self.occupancy.leased);
     }
 
-    /// Whether there is room for one more, if need be in the place of one that is idle. A rejection
-    /// is not [counted](Partitions::count) here.
+    /// Checks whether there is room for another partition, if necessary in the place of an idle
+    /// one. A rejection is not [counted](Partitions::count) here.
     ///
     /// # Errors
     ///
-    /// If all is closed, or if there is no room.
+    /// If the set is closed, or if there is no room.
     pub fn may_create(&self) -> Result<(), Rejection> {
         if self.closed {
             return Err(self.reject(Reason::Closed));
@@ -115,16 +119,18 @@ impl<P> Partitions<P> {
         self.occupancy.partitions >= self.occupancy.max_partitions
     }
 
-    /// Keeps one more, leased by the call that needs it. If there is no room, the longest idle goes.
+    /// Adds a partition and leases it. If there is no room, the longest idle partition is evicted.
     ///
     /// # Errors
     ///
-    /// As [`may_create`](Partitions::may_create); `content` comes back.
+    /// As [`may_create`](Partitions::may_create); `content` is returned.
     pub fn create(&mut self, content: P) -> Result<Created<P>, (P, Rejection)> {
         if let Err(rejection) = self.may_create() {
             return Err((content, rejection));
         }
         let is_full = self.is_full();
+        // The new partition is kept first: so the evicted id differs from the new one. The peak is
+        // taken after both.
         let lease = self.keep(content);
         let evicted = if is_full { self.evict() } else { None };
         self.peaks.partitions = self.peaks.partitions.max(self.occupancy.partitions);
@@ -141,17 +147,19 @@ impl<P> Partitions<P> {
         Lease(place)
     }
 
-    /// Whether [`end`](Partitions::end) makes something of the time.
+    /// Returns whether [`end`](Partitions::end) uses the time.
     #[must_use]
     #[inline]
     pub fn needs_now(&self) -> bool {
         self.idle_timeout.is_some()
     }
 
-    /// Ends a lease at `now`. Returns whether it was the last of its partition, which is idle from now on.
+    /// Ends a lease at `now`. Returns whether it was the last of its partition, which is idle from
+    /// now on.
     ///
-    /// Without an [idle timeout](super::Limits::idle_timeout) the time is not looked at. While anything is idle, time never runs
-    /// back: an earlier instant counts as the latest at which something became idle.
+    /// Without an [idle timeout](super::Limits::idle_timeout) the time is ignored. While a
+    /// partition is idle, time never runs back: an earlier instant counts as the latest at which a
+    /// partition became idle.
     #[inline]
     pub fn end(&mut self, lease: Lease, now: Instant) -> bool {
         self.occupancy.leased -= 1;
@@ -167,17 +175,18 @@ impl<P> Partitions<P> {
 
     #[inline]
     fn becomes_idle(&mut self, place: Place, now: Instant) {
+        // The list stays sorted by `idle_since`, even if clock readings arrive out of order.
         let latest = self.idle.last().map_or(now, |last| self.kept[last].idle_since);
-        let links = self.idle.links_of_last();
+        let links = self.idle.links_for_push();
         let partition = &mut self.kept[place];
         (partition.idle_since, partition.links) = (now.max(latest), links);
         self.idle.push_back(&mut self.kept, place);
     }
 }
 
-/// What takes partitions away looks at these.
+/// What the removal of partitions uses.
 impl<P> Partitions<P> {
-    /// The longest idle, and since when it is.
+    /// Returns the longest idle partition, and since when it is idle.
     pub(super) fn longest_idle(&self) -> Option<(Id, Instant)> {
         self.idle.first().map(|place| (Id(place), self.kept[place].idle_since))
     }
@@ -186,7 +195,7 @@ impl<P> Partitions<P> {
         self.kept[id.0].leases == 0
     }
 
-    /// Takes out one that is idle.
+    /// Removes a partition that is idle.
     pub(super) fn remove(&mut self, id: Id) -> P {
         let Partition { content, links, .. } = self.kept.remove(id.0);
         self.idle.remove(&mut self.kept, links);

@@ -1,25 +1,26 @@
-//! How many partitions are kept, and for how long.
+//! The limits of partitions: how many are kept, and for how long.
 
 use core::fmt;
 use core::time::Duration;
 
 use crate::InvalidArgument;
 
-/// The limits of what is kept.
+/// The limits of a set of partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Partitions kept at once, 1 to [`MAX`](Limits::MAX).
+    /// Partitions kept at the same time, 1 to [`MAX`](Limits::MAX).
     pub max_partitions: usize,
-    /// How long a partition has been idle when [`cleanup_idle`](super::Partitions::cleanup_idle) takes it; zero for whatever is
-    /// idle then, `None` for never.
+    /// How long a partition must have been idle before
+    /// [`cleanup_idle`](super::Partitions::cleanup_idle) removes it. Zero removes every idle
+    /// partition, `None` removes none.
     pub idle_timeout: Option<Duration>,
 }
 
 impl Limits {
-    /// The most partitions that can be kept: what 31 bits hold.
+    /// The largest number of partitions: the largest value of 31 bits.
     pub const MAX: usize = u32::MAX as usize >> 1;
 
-    /// The number of partitions, if it is in range.
+    /// Returns the number of partitions, if it is in range.
     pub(super) fn check(&self) -> Result<u32, InvalidArgument> {
         match (self.max_partitions, u32::try_from(self.max_partitions)) {
             (0, _) => Err(self.invalid("must be at least 1")),
@@ -39,15 +40,18 @@ mod tests {
 
     use super::*;
 
-    fn refused(max_partitions: usize) -> alloc::string::String {
+    fn error_for(max_partitions: usize) -> alloc::string::String {
         Limits { max_partitions, idle_timeout: None }.check().expect_err("out of range").to_string()
     }
 
     #[test]
-    fn a_number_out_of_range_is_named() {
-        assert_eq!(refused(0), "max_partitions must be at least 1, got 0");
+    fn an_error_names_the_number_out_of_range() {
+        assert_eq!(error_for(0), "max_partitions must be at least 1, got 0");
         let beyond = Limits::MAX + 1;
-        assert_eq!(refused(beyond), ["max_partitions must be at most 2147483647, got ", &beyond.to_string()].concat());
+        assert_eq!(
+            error_for(beyond),
+            ["max_partitions must be at most 2147483647, got ", &beyond.to_string()].concat()
+        );
         assert_eq!(
             Limits { max_partitions: Limits::MAX, idle_timeout: Some(Duration::ZERO) }.check(),
             Ok(2_147_483_647)

@@ -1,36 +1,38 @@
-//! Which partitions of something are kept: the account of those who use them, without their keys.
+//! Keyed partitions: which are kept, and how many calls use each, without their keys.
 //!
-//! [`Partitions`] is to a keyed set of gates what the [`Gate`](crate::Gate) is to its callers: plain data with plain
-//! `&mut self` methods, which neither locks nor reads a clock. What a partition is, is the caller's affair: `P` is most often a
-//! key with a gate. Nothing here looks into it, and whatever is dropped of it is handed out, to be dropped outside the
-//! caller's lock.
+//! [`Partitions`] is to a keyed set of gates what the [`Gate`](crate::Gate) is to its callers:
+//! plain data with plain `&mut self` methods, which neither locks nor reads a clock. The caller
+//! chooses what a partition is: `P` is usually a key with a gate. This module never looks into a
+//! `P`, and hands out every `P` that it removes, so that the caller can drop it outside its lock.
 //!
 //! # Leases
 //!
-//! A call into a partition has a [`Lease`] of it, from before it asks for admission until it has
-//! ended, whether it waits, runs, or is rejected. A partition without leases is *idle*. Idle ones
-//! are kept in the order in which they became idle, which is the order in which they go: the
-//! longest idle makes room for a newcomer, and [`cleanup_idle`](Partitions::cleanup_idle) takes
-//! those that were idle for too long. A partition with a lease stays, whatever happens. Once all is
-//! closed and no lease is left, [`take_drained`](Partitions::take_drained) takes the rest.
-//! Everything takes O(1).
+//! A call into a partition holds a [`Lease`] of it, from before it asks for admission until it has
+//! ended, whether it waits, runs, or is rejected. A partition without leases is *idle*. Idle
+//! partitions are kept in the order in which they became idle, and are removed in that order: the
+//! longest idle makes room for a new one, and [`cleanup_idle`](Partitions::cleanup_idle) removes
+//! those that were idle for too long. A partition with a lease always stays. Once the set is closed
+//! and no lease is left, [`take_drained`](Partitions::take_drained) removes the rest. Everything
+//! takes O(1).
 //!
 //! # The contract
 //!
-//! The caller keeps an index from its keys to [`Id`]s, and looks there first. For a key that is in
-//! it, [`lease`](Partitions::lease); for one that is not, [`may_create`](Partitions::may_create),
-//! and if so [`create`](Partitions::create). Ids that come back as evicted, cleaned up, discarded
-//! or taken leave the index before the lock is left: they will be used again.
+//! The caller keeps an index from its keys to [`Id`]s, and looks there first. For a key in the
+//! index, it calls [`lease`](Partitions::lease); for any other,
+//! [`may_create`](Partitions::may_create), and if that succeeds [`create`](Partitions::create). Ids
+//! that are returned as evicted, cleaned up, discarded or taken must leave the index before the
+//! lock is released, because they are reused.
 //!
-//! All three reject without counting. A rejection is handed to [`count`](Partitions::count) when
-//! its call is told, which may be later than when it came, or never.
+//! All three reject without counting. The caller passes a rejection to [`count`](Partitions::count)
+//! when it reports the rejection to the call, which may be later, or never.
 //!
 //! ```
 //! use bulklink_core::Instant;
 //! use bulklink_core::partitions::{Limits, Partitions, Reason};
 //! use core::time::Duration;
 //!
-//! let mut tenants = Partitions::new(Limits { max_partitions: 1, idle_timeout: Some(Duration::from_secs(60)) })?;
+//! let idle_timeout = Some(Duration::from_secs(60));
+//! let mut tenants = Partitions::new(Limits { max_partitions: 1, idle_timeout })?;
 //! let now = Instant::from_nanos(0);
 //!
 //! let ann = tenants.create("ann").map_err(|(_, rejection)| rejection)?.lease;
@@ -45,7 +47,8 @@
 //!
 //! tenants.end(bob.lease, now);
 //! assert!(tenants.cleanup_idle(now + Duration::from_secs(59)).is_none());
-//! assert!(tenants.cleanup_idle(now + Duration::from_secs(60)).is_some_and(|(_, tenant)| tenant == "bob"));
+//! let cleaned_up = tenants.cleanup_idle(now + Duration::from_secs(60));
+//! assert!(cleaned_up.is_some_and(|(_, tenant)| tenant == "bob"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -68,20 +71,21 @@ use crate::list::List;
 use crate::slab::Slab;
 use leases::Partition;
 
-/// The partitions that are kept, who leases them, and which are idle.
+/// The partitions that are kept, their leases, and the order in which they became idle.
 ///
 /// The [module's page](self) has the contract.
 ///
 /// # Panics
 ///
-/// Ids and leases mean something only to the `Partitions` that gave them out, and ids only as long as their partition is kept.
-/// Handing in others is a programming error: the account is wrong from then on, or it panics. Nothing else panics.
+/// Ids and leases are valid only for the `Partitions` that issued them, and ids only as long as
+/// their partition is kept. Passing others is a programming error: the account is wrong from then
+/// on, or it panics. Nothing else panics.
 pub struct Partitions<P> {
     instance: u64,
     snapshots: u64,
     idle_timeout: Option<Duration>,
     kept: Slab<Partition<P>>,
-    /// Those without a lease, the longest idle first.
+    /// The partitions without a lease, the longest idle first.
     idle: List,
     closed: bool,
     occupancy: Occupancy,
@@ -96,20 +100,23 @@ struct Peaks {
 }
 
 impl<P> Partitions<P> {
-    /// None yet.
+    /// Makes an empty set of partitions.
     ///
     /// # Errors
     ///
-    /// If a limit is out of its range; the error names it.
+    /// If a limit is out of range; the error names it.
     pub fn new(limits: Limits) -> Result<Self, InvalidArgument> {
         Partitions::with_instance(limits, 0)
     }
 
-    /// As [`new`](Partitions::new), with an identity for its snapshots, so that those of different ones are never compared.
+    /// Makes an empty set as [`new`](Partitions::new) does, with an identity for its snapshots.
+    ///
+    /// Snapshots with different identities cannot be compared, so those of different sets are never
+    /// mixed up.
     ///
     /// # Errors
     ///
-    /// If a limit is out of its range; the error names it.
+    /// If a limit is out of range; the error names it.
     pub fn with_instance(limits: Limits, instance: u64) -> Result<Self, InvalidArgument> {
         let max_partitions = limits.check()?;
         Ok(Partitions {
@@ -125,32 +132,33 @@ impl<P> Partitions<P> {
         })
     }
 
-    /// The limits.
+    /// Returns the limits.
     #[must_use]
     pub fn limits(&self) -> Limits {
         Limits { max_partitions: self.occupancy.max_partitions as usize, idle_timeout: self.idle_timeout }
     }
 
-    /// How many there are at this moment.
+    /// Returns the occupancy at this moment.
     #[must_use]
     #[inline]
     pub fn occupancy(&self) -> Occupancy {
         self.occupancy
     }
 
-    /// Nothing is leased from now on; what is leased goes on. Returns whether it was open until then.
+    /// Closes the set: nothing is leased from now on, and existing leases go on. Returns whether it
+    /// was open until then.
     pub fn close(&mut self) -> bool {
         !core::mem::replace(&mut self.closed, true)
     }
 
-    /// Whether it is closed.
+    /// Returns whether the set is closed.
     #[must_use]
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Whether it is closed and the last lease has ended.
+    /// Returns whether the set is closed and the last lease has ended.
     #[must_use]
     #[inline]
     pub fn is_drained(&self) -> bool {
@@ -158,7 +166,7 @@ impl<P> Partitions<P> {
     }
 }
 
-/// Occupancy only: what a partition holds is not shown.
+/// Shows the occupancy only, not what the partitions hold.
 impl<P> fmt::Debug for Partitions<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Partitions")

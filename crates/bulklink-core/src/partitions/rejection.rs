@@ -1,4 +1,4 @@
-//! Why a call got no partition.
+//! Rejections of calls that get no lease.
 
 use core::fmt;
 
@@ -8,13 +8,13 @@ use super::Partitions;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// There is no partition for it, as many are kept as may be, and none is idle.
+    /// The key has no partition, `max_partitions` exist already, and none of them is idle.
     PartitionLimit,
-    /// All of them are closed.
+    /// The set of partitions is closed.
     Closed,
 }
 
-/// How many partitions there are at one moment, and how many use them.
+/// The number of partitions and of their leases at one moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Occupancy {
     pub(super) partitions: u32,
@@ -24,25 +24,25 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
-    /// Partitions kept.
+    /// Returns the number of partitions kept.
     #[must_use]
     pub const fn partitions(&self) -> usize {
         self.partitions as usize
     }
 
-    /// Those of them that are leased.
+    /// Returns the number of partitions that are leased.
     #[must_use]
     pub const fn active_partitions(&self) -> usize {
         self.active as usize
     }
 
-    /// Leases: operations that wait or run, in all partitions.
+    /// Returns the number of leases: operations that wait or run, in all partitions.
     #[must_use]
     pub const fn leased_operations(&self) -> u64 {
         self.leased
     }
 
-    /// Partitions that may be kept at once.
+    /// Returns the number of partitions that may be kept at the same time.
     #[must_use]
     pub const fn max_partitions(&self) -> usize {
         self.max_partitions as usize
@@ -67,7 +67,7 @@ impl fmt::Display for Occupancy {
     }
 }
 
-/// What a call is told that got no lease.
+/// The rejection of a call that got no lease: the reason and the occupancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rejection {
     reason: Reason,
@@ -75,13 +75,13 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// Why.
+    /// Returns the reason.
     #[must_use]
     pub const fn reason(&self) -> Reason {
         self.reason
     }
 
-    /// How many partitions there were when the call was rejected.
+    /// Returns the occupancy at the time of the rejection.
     #[must_use]
     pub const fn occupancy(&self) -> Occupancy {
         self.occupancy
@@ -105,7 +105,7 @@ impl<P> Partitions<P> {
         Rejection { reason, occupancy: self.occupancy }
     }
 
-    /// Counts a rejection, when its call is told. Those for [`Reason::Closed`] have no counter.
+    /// Counts a rejection, when it is reported to its call. [`Reason::Closed`] has no counter.
     pub fn count(&mut self, rejection: &Rejection) {
         self.totals.limit_rejected += u64::from(rejection.reason == Reason::PartitionLimit);
     }

@@ -1,50 +1,50 @@
-//! All figures at one moment, and what happened between two of them.
+//! The state of the partitions at one moment, and the activity between two snapshots.
 
 use super::{Limits, Partitions};
 use crate::IntervalError;
 
 /// A consistent picture of all partitions at one moment.
 ///
-/// Always true: active partitions ≤ partitions ≤ max partitions. Until the last partitions are
-/// [taken at the end](Partitions::take_drained), which is not counted, created = evicted +
-/// discarded + partitions.
+/// This holds at all times: active partitions ≤ partitions ≤ max partitions. Until the last
+/// partitions are [taken at the end](Partitions::take_drained), which is not counted, created =
+/// evicted + discarded + partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// The identity that was given; see [`Partitions::with_instance`].
+    /// The identity given to the set; see [`Partitions::with_instance`].
     pub instance: u64,
-    /// Counts the snapshots from 1: a later one has the larger number.
+    /// The number of the snapshot. It counts from 1, so a later snapshot has a larger number.
     pub number: u64,
     /// The limits.
     pub limits: Limits,
     /// Partitions kept.
     pub partitions: usize,
-    /// Those of them that are leased.
+    /// Partitions that are leased.
     pub active_partitions: usize,
     /// Leases: operations that wait or run, in all partitions.
     pub leased_operations: u64,
-    /// The most partitions that were ever kept at once.
+    /// The largest number of partitions that were ever kept at the same time.
     pub peak_partitions: usize,
-    /// The most leases that there ever were at once.
+    /// The largest number of leases that ever existed at the same time.
     pub peak_leased_operations: u64,
-    /// Whether all is closed.
+    /// Whether the set is closed.
     pub is_closed: bool,
-    /// Everything counted since the beginning.
+    /// All counters since the set was made.
     pub totals: Totals,
 }
 
-/// Counters since the beginning, or over an [`Interval`]. They wrap.
+/// Counters since the set was made, or over an [`Interval`]. They wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Totals {
-    /// Partitions made.
+    /// Partitions created.
     pub created: u64,
-    /// Partitions that went because they were idle: for a newcomer, or in a cleanup.
+    /// Idle partitions removed to make room for another, or in a cleanup.
     pub evicted: u64,
-    /// Partitions that were discarded by name.
+    /// Partitions discarded by id.
     pub discarded: u64,
-    /// Calls rejected because there was no room for their partition, each counted when it
-    /// [is told](Partitions::count).
+    /// Calls rejected because there was no room for their partition, each counted when the
+    /// rejection [is reported](Partitions::count).
     pub limit_rejected: u64,
 }
 
@@ -60,29 +60,30 @@ impl Totals {
 }
 
 impl Snapshot {
-    /// Partitions that nobody uses.
+    /// Returns the number of partitions without a lease.
     #[must_use]
     pub const fn idle_partitions(&self) -> usize {
         self.partitions.saturating_sub(self.active_partitions)
     }
 
-    /// Whether a call for a new partition would be rejected: as many as may be are kept, and none is idle.
+    /// Returns whether a call for a new partition would be rejected: `max_partitions` exist, and
+    /// none of them is idle.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         self.active_partitions >= self.limits.max_partitions
     }
 
-    /// Whether all is closed and the last lease has ended.
+    /// Returns whether the set is closed and the last lease has ended.
     #[must_use]
     pub const fn is_drained(&self) -> bool {
         self.is_closed && self.leased_operations == 0
     }
 
-    /// What happened between `earlier` and this snapshot of the same partitions.
+    /// Returns the activity between `earlier` and this snapshot of the same partitions.
     ///
     /// # Errors
     ///
-    /// If the two are of different instances, or the wrong way round.
+    /// If the two are of different sets, or in the wrong order.
     pub fn since(&self, earlier: &Snapshot) -> Result<Interval, IntervalError> {
         IntervalError::check_instances(earlier.instance, self.instance)?;
         IntervalError::check_order(earlier.number, self.number)?;
@@ -94,12 +95,12 @@ impl Snapshot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interval {
-    /// What was counted in between.
+    /// The counts of the interval.
     pub totals: Totals,
 }
 
 impl Interval {
-    /// Whether anything was counted.
+    /// Returns whether anything was counted.
     #[must_use]
     pub fn has_activity(&self) -> bool {
         self.totals != Totals::default()
@@ -107,7 +108,9 @@ impl Interval {
 }
 
 impl<P> Partitions<P> {
-    /// All figures at this moment. It is the next in a series of snapshots, hence `&mut`.
+    /// Returns all figures at this moment.
+    ///
+    /// It takes `&mut self` because each snapshot has the next number in the series.
     pub fn snapshot(&mut self) -> Snapshot {
         self.snapshots += 1;
         Snapshot {

@@ -1,4 +1,4 @@
-//! Who is late first: a list for deadlines that come in order, a heap for the others.
+//! The deadlines of a queue: a list for those that arrive in order, a heap for the others.
 
 use core::num::NonZeroU64;
 
@@ -8,7 +8,10 @@ use super::node::Stamp;
 use super::slab::{Place, Slab};
 use crate::Instant;
 
-/// With one limit for all, deadlines come in the order in which they end, and the list does it all in O(1).
+/// The deadlines of the waiting requests.
+///
+/// With one wait limit for all requests, deadlines arrive in the order in which they end, and the
+/// list does everything in O(1).
 #[derive(Debug)]
 pub(super) struct Deadlines {
     entries: Slab<Due>,
@@ -16,26 +19,28 @@ pub(super) struct Deadlines {
     others: Heap,
 }
 
-/// When somebody is late.
+/// The deadline of one request.
 #[derive(Debug)]
 pub(super) struct Due {
     pub(super) at: Instant,
-    /// What the request relies on to be expired in time, if that is noted.
+    /// What the request relies on to be expired in time, if that is recorded.
     home: Option<NonZeroU64>,
     pub(super) node: Place,
     pub(super) stamp: Stamp,
-    pub(super) standing: Standing,
+    pub(super) location: Location,
 }
 
+/// Where an entry is kept.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Standing {
+pub(super) enum Location {
     Listed(Links),
-    /// At this position.
+    /// In the heap, at this position.
     Heaped(u32),
 }
 
 impl Due {
-    /// Whether this one comes first; of equal deadlines, that of whoever came first.
+    /// Returns whether this deadline comes first. Among equal deadlines, the earlier arrival comes
+    /// first.
     pub(super) fn is_before(&self, other: &Due) -> bool {
         self.at < other.at || (self.at == other.at && self.stamp.is_before(other.stamp))
     }
@@ -51,7 +56,7 @@ impl Deadlines {
         self.in_order.first().is_none() && self.others.first().is_none()
     }
 
-    /// The one that comes first; of equal deadlines, that of whoever came first.
+    /// Returns the earliest deadline, and among equal ones that of the earlier arrival.
     pub(super) fn first(&self) -> Option<&Due> {
         let listed = self.in_order.first().map(|place| &self.entries[place]);
         match self.others.first().map(|place| &self.entries[place]) {
@@ -61,9 +66,12 @@ impl Deadlines {
     }
 
     pub(super) fn add(&mut self, at: Instant, node: Place, stamp: Stamp) -> Place {
+        // A deadline earlier than the last one in the list would break its order, so it goes to the
+        // heap.
         let is_last = self.in_order.last().is_none_or(|last| self.entries[last].at <= at);
-        let standing = if is_last { Standing::Listed(self.in_order.links_of_last()) } else { Standing::Heaped(0) };
-        let place = self.entries.insert(Due { at, home: None, node, stamp, standing });
+        // The position in the heap is a placeholder, which `push` writes.
+        let location = if is_last { Location::Listed(self.in_order.links_for_push()) } else { Location::Heaped(0) };
+        let place = self.entries.insert(Due { at, home: None, node, stamp, location });
         if is_last {
             self.in_order.push_back(&mut self.entries, place);
         } else {
@@ -73,13 +81,13 @@ impl Deadlines {
     }
 
     pub(super) fn remove(&mut self, place: Place) {
-        match self.entries.vacate(place, |due| due.standing) {
-            Standing::Listed(links) => self.in_order.remove(&mut self.entries, links),
-            Standing::Heaped(position) => self.others.remove(&mut self.entries, position as usize),
+        match self.entries.vacate(place, |due| due.location) {
+            Location::Listed(links) => self.in_order.remove(&mut self.entries, links),
+            Location::Heaped(position) => self.others.remove(&mut self.entries, position as usize),
         }
     }
 
-    /// That of one who has an entry.
+    /// Returns the deadline of an entry.
     pub(super) fn at(&self, place: Place) -> Instant {
         self.entries[place].at
     }
@@ -102,16 +110,16 @@ impl Deadlines {
 
 impl Linked for Due {
     fn links(&self) -> Links {
-        match self.standing {
-            Standing::Listed(links) => links,
-            Standing::Heaped(_) => unreachable!("not in the list"),
+        match self.location {
+            Location::Listed(links) => links,
+            Location::Heaped(_) => unreachable!("not in the list"),
         }
     }
 
     fn links_mut(&mut self) -> &mut Links {
-        match &mut self.standing {
-            Standing::Listed(links) => links,
-            Standing::Heaped(_) => unreachable!("not in the list"),
+        match &mut self.location {
+            Location::Listed(links) => links,
+            Location::Heaped(_) => unreachable!("not in the list"),
         }
     }
 }

@@ -1,8 +1,9 @@
-//! A binary heap of deadlines in which every entry knows its position, so that any can be taken out in O(log n).
+//! A binary heap of deadlines. Each entry knows its position, so that any entry can be removed in
+//! O(log n).
 
 use alloc::vec::Vec;
 
-use super::deadlines::{Due, Standing};
+use super::deadlines::{Due, Location};
 use super::slab::{Place, Slab};
 
 #[derive(Debug)]
@@ -27,17 +28,20 @@ impl Heap {
         self.rise(entries, last);
     }
 
-    /// Takes out whatever is at `position`: the last one fills the gap and finds its level from there.
+    /// Removes the entry at `position`: the last entry fills the gap and moves to its level from
+    /// there.
     pub(super) fn remove(&mut self, entries: &mut Slab<Due>, position: usize) {
         self.places.swap_remove(position);
         if let Some(&moved) = self.places.get(position) {
             self.put(entries, position, moved);
+            // The entry that fills the gap may come from another branch, so it can have to move
+            // either way.
             let level = self.rise(entries, position);
             self.sink(entries, level);
         }
     }
 
-    /// Moves the one at `position` up to its level, and returns that.
+    /// Moves the entry at `position` up to its level. Returns its new position.
     fn rise(&mut self, entries: &mut Slab<Due>, mut position: usize) -> usize {
         while position > 0 {
             let parent = (position - 1) / 2;
@@ -50,6 +54,7 @@ impl Heap {
         position
     }
 
+    /// Moves the entry at `position` down to its level.
     fn sink(&mut self, entries: &mut Slab<Due>, mut position: usize) {
         while let Some(child) = self.earlier_child(entries, position) {
             if !entries[self.places[child]].is_before(&entries[self.places[position]]) {
@@ -78,7 +83,7 @@ impl Heap {
     #[cfg(test)]
     pub(super) fn assert_sound(&self, entries: &Slab<Due>) {
         for (position, &place) in self.places.iter().enumerate() {
-            assert!(matches!(entries[place].standing, Standing::Heaped(known) if known as usize == position));
+            assert!(matches!(entries[place].location, Location::Heaped(known) if known as usize == position));
             assert!(
                 position == 0 || !entries[place].is_before(&entries[self.places[(position - 1) / 2]]),
                 "not a heap"
@@ -86,6 +91,7 @@ impl Heap {
         }
     }
 
+    /// Records in the entry at `position` where it is.
     fn put(&self, entries: &mut Slab<Due>, position: usize, place: Place) {
         debug_assert_eq!(self.places[position], place);
         #[expect(
@@ -93,6 +99,6 @@ impl Heap {
             reason = "no more positions than places, which are numbered in 32 bits"
         )]
         let position = position as u32;
-        entries[place].standing = Standing::Heaped(position);
+        entries[place].location = Location::Heaped(position);
     }
 }

@@ -1,4 +1,5 @@
-//! The tickets of a gate: who waits, in which order and until when, and what became of those not yet collected.
+//! The tickets of a gate: which wait, in which order and until when, and the outcome of those not
+//! yet collected.
 
 mod deadlines;
 mod heap;
@@ -19,31 +20,34 @@ pub(crate) use slab::Place;
 
 use crate::{Instant, Rejection, list, slab};
 
-/// First come, first served. Everything here takes O(1), or O(log n) where a deadline ends before one that came earlier;
-/// but for [`largest_cost`](Queue::largest_cost).
+/// A first-in, first-out queue of requests, with their deadlines.
+///
+/// Everything here takes O(1), or O(log n) for a deadline earlier than one that joined before it.
+/// The exceptions are [`largest_cost`](Queue::largest_cost) and [`rouse`](Queue::rouse), which walk
+/// the line.
 #[derive(Debug)]
 pub(crate) struct Queue<W> {
     nodes: Slab<Node<W>>,
     line: List,
-    /// The tickets of those that wait for the end: nodes as in the line, in a list of their own.
+    /// The tickets of watches: nodes as in the line, in a list apart from it.
     watchers: List,
     deadlines: Deadlines,
     len: u32,
     units: u64,
-    /// That of the latest arrival.
+    /// The stamp of the latest arrival.
     stamp: Stamp,
 }
 
-/// Where a ticket stands.
+/// The state of a ticket: first in line, behind the first, or settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum TicketState {
     First,
     Behind,
     Granted,
     Rejected,
 }
 
-/// What became of a ticket.
+/// The outcome of a settled ticket.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Granted(Granted),
@@ -51,7 +55,7 @@ pub(crate) enum Outcome {
 }
 
 impl<W> Queue<W> {
-    /// An empty queue, in which no more than `waiting_room` are expected.
+    /// Makes an empty queue, in which no more than `waiting_room` requests are expected.
     pub(crate) const fn new(waiting_room: u32) -> Self {
         Queue {
             nodes: Slab::new(waiting_room),
@@ -64,23 +68,23 @@ impl<W> Queue<W> {
         }
     }
 
-    /// How many wait.
+    /// Returns the number of requests that wait.
     #[inline]
     pub(crate) fn len(&self) -> u32 {
         self.len
     }
 
-    /// How many units they wait for.
+    /// Returns the number of units that they wait for.
     pub(crate) fn units(&self) -> u64 {
         self.units
     }
 
-    /// Puts a request at the end of the line. The far future is no deadline.
+    /// Puts a request at the end of the line. A deadline in the far future means none.
     #[inline]
     pub(crate) fn push(&mut self, cost: NonZeroU32, since: Instant, deadline: Instant) -> Ticket {
         self.len += 1;
         self.units += u64::from(cost.get());
-        let links = self.line.links_of_last();
+        let links = self.line.links_for_push();
         let Ticket { place, stamp } = self.insert(Waiting { cost, since, waker: None, links, due: None });
         self.line.push_back(&mut self.nodes, place);
         if deadline < Instant::FAR_FUTURE {
@@ -97,16 +101,16 @@ impl<W> Queue<W> {
         Ticket::new(place, self.stamp)
     }
 
-    /// Adds one to those that wait for the end.
+    /// Adds a watch: a ticket that is settled when the gate has drained.
     pub(crate) fn watch(&mut self, waker: W) -> Ticket {
-        let (links, waker) = (self.watchers.links_of_last(), Some(waker));
+        let (links, waker) = (self.watchers.links_for_push(), Some(waker));
         let waiting = Waiting { cost: NonZeroU32::MIN, since: Instant::EPOCH, waker, links, due: None };
         let ticket = self.insert(waiting);
         self.watchers.push_back(&mut self.nodes, ticket.place());
         ticket
     }
 
-    /// Settles the first of those that wait for the end. Returns its waker.
+    /// Settles the first watch. Returns its waker.
     pub(crate) fn end_watch(&mut self) -> Option<W> {
         self.end_watch_at(self.watchers.first()?)
     }
@@ -118,14 +122,14 @@ impl<W> Queue<W> {
         waker
     }
 
-    /// Gives up a ticket of one that waits for the end. Returns its waker, if it was not settled.
+    /// Gives up the ticket of a watch. Returns its waker, if the watch was not settled.
     pub(crate) fn unwatch(&mut self, ticket: Ticket) -> Option<W> {
         let waker = if self.get(&ticket).is_some() { self.end_watch_at(ticket.place()) } else { None };
         drop(self.redeem(ticket));
         waker
     }
 
-    /// The first in line.
+    /// Returns the first request in line.
     #[inline]
     pub(crate) fn first(&self) -> Option<(Place, &Waiting<W>)> {
         let place = self.line.first()?;
@@ -141,28 +145,29 @@ impl<W> Queue<W> {
         self.deadlines.first().map(|due| due.at)
     }
 
-    /// The first whose deadline has come: the earliest deadline, and among equal ones the first in line.
+    /// Returns the first request that is due at `now`: the one with the earliest deadline, and
+    /// among equal ones the first in line.
     #[inline]
     pub(crate) fn due(&self, now: Instant) -> Option<Place> {
         self.deadlines.first().filter(|due| due.at <= now).map(|due| due.node)
     }
 
-    /// One who waits.
+    /// Returns the waiting request at this place.
     #[inline]
     pub(crate) fn waiting(&self, place: Place) -> &Waiting<W> {
-        self.nodes[place].waiting().expect(WAITS)
+        self.nodes[place].waiting().expect(ONLY_WAITERS_ARE_LINKED)
     }
 
     fn waiting_mut(&mut self, place: Place) -> &mut Waiting<W> {
-        self.nodes[place].waiting_mut().expect(WAITS)
+        self.nodes[place].waiting_mut().expect(ONLY_WAITERS_ARE_LINKED)
     }
 
-    /// The deadline of one who waits, if there is one.
+    /// Returns the deadline of a waiting request, if it has one.
     pub(crate) fn deadline(&self, waiting: &Waiting<W>) -> Option<Instant> {
         waiting.due.map(|due| self.deadlines.at(due))
     }
 
-    /// The most units that anyone waits for. Looks at everyone, unless all wait for one.
+    /// Returns the largest cost in the queue. Walks the line, unless every request costs one unit.
     pub(crate) fn largest_cost(&self) -> Option<u32> {
         if self.units == u64::from(self.len) {
             return (self.len > 0).then_some(1);
@@ -170,7 +175,7 @@ impl<W> Queue<W> {
         self.line.iter(&self.nodes).filter_map(|node| node.waiting()).map(|waiting| waiting.cost.get()).max()
     }
 
-    /// Notes what the request of this ticket relies on, if it waits with a deadline.
+    /// Records what the request of this ticket relies on, if it waits with a deadline.
     #[inline]
     pub(crate) fn rely(&mut self, ticket: &Ticket, home: Option<NonZeroU64>) {
         if let Some(due) = self.get(ticket).and_then(|waiting| waiting.due) {
@@ -178,18 +183,18 @@ impl<W> Queue<W> {
         }
     }
 
-    /// What the request of this ticket relies on, if it waits with a deadline.
+    /// Returns what the request of this ticket relies on, if it waits with a deadline.
     #[inline]
     pub(crate) fn relies_on(&self, ticket: &Ticket) -> Option<NonZeroU64> {
         self.deadlines.home(self.get(ticket)?.due?)
     }
 
-    /// Takes the wakers of all requests that rely on `home`, in the order of the line. They rely on nothing
-    /// from now on.
+    /// Takes the wakers of all requests that rely on `home`, in the order of the line. They rely on
+    /// nothing from then on.
     pub(crate) fn rouse(&mut self, home: NonZeroU64, mut take: impl FnMut(W)) {
         let mut next = self.line.first();
         while let Some(place) = next {
-            let waiting = self.nodes[place].waiting_mut().expect(WAITS);
+            let waiting = self.nodes[place].waiting_mut().expect(ONLY_WAITERS_ARE_LINKED);
             next = waiting.links.next();
             let Some(due) = waiting.due else { continue };
             if self.deadlines.home(due) == Some(home) {
@@ -202,29 +207,32 @@ impl<W> Queue<W> {
     /// Takes a request out of the line and leaves its grant in its place. Returns its waker.
     #[inline]
     pub(crate) fn grant(&mut self, place: Place, waited_nanos: u64) -> Option<W> {
-        self.take_out(place, waited_nanos)
+        self.settle_and_unlink(place, waited_nanos)
     }
 
-    /// Takes a request out of the line. Its place is kept for the [rejection](Queue::reject), which must follow. Returns its
-    /// waker.
+    /// Takes a request out of the line. Its place is kept for the [rejection](Queue::reject), which
+    /// must follow. Returns its waker.
     pub(crate) fn leave(&mut self, place: Place) -> Option<W> {
-        self.take_out(place, 0)
+        // A placeholder grant, which `reject` overwrites: the rejection needs the occupancy without
+        // this request.
+        self.settle_and_unlink(place, 0)
     }
 
     #[inline]
-    fn take_out(&mut self, place: Place, waited_nanos: u64) -> Option<W> {
+    fn settle_and_unlink(&mut self, place: Place, waited_nanos: u64) -> Option<W> {
         let ((cost, links, due), waker) =
             self.settle(place, waited_nanos, |waiting| (waiting.cost, waiting.links, waiting.due));
         self.unlink(cost, links, due);
         waker
     }
 
-    /// The node is changed where it lies: moving it out and reading parts of the copy stalls the processor.
+    /// Replaces a waiting node by a grant, in place: moving the node out and reading parts of the
+    /// copy stalls the processor.
     #[inline]
     fn settle<T>(&mut self, place: Place, waited_nanos: u64, read: impl FnOnce(&Waiting<W>) -> T) -> (T, Option<W>) {
         let node = &mut self.nodes[place];
         let stamp = node.stamp();
-        let waiting = node.waiting_mut().expect(WAITS);
+        let waiting = node.waiting_mut().expect(ONLY_WAITERS_ARE_LINKED);
         let (read, cost, waker) = (read(waiting), waiting.cost, waiting.waker.take());
         *node = Node::Granted(stamp, Granted { cost, waited_nanos });
         (read, waker)
@@ -245,7 +253,7 @@ impl<W> Queue<W> {
         self.units -= u64::from(cost.get());
     }
 
-    /// The request of a ticket that still waits.
+    /// Returns the request of a ticket that still waits.
     #[inline]
     pub(crate) fn get(&self, ticket: &Ticket) -> Option<&Waiting<W>> {
         self.node(ticket).waiting()
@@ -258,20 +266,20 @@ impl<W> Queue<W> {
     }
 
     #[inline]
-    pub(crate) fn standing(&self, ticket: &Ticket) -> Standing {
+    pub(crate) fn state(&self, ticket: &Ticket) -> TicketState {
         match self.node(ticket) {
-            Node::Waiting(..) if self.line.first() == Some(ticket.place()) => Standing::First,
-            Node::Waiting(..) => Standing::Behind,
-            Node::Granted(..) => Standing::Granted,
-            Node::Rejected(..) => Standing::Rejected,
+            Node::Waiting(..) if self.line.first() == Some(ticket.place()) => TicketState::First,
+            Node::Waiting(..) => TicketState::Behind,
+            Node::Granted(..) => TicketState::Granted,
+            Node::Rejected(..) => TicketState::Rejected,
         }
     }
 
-    /// Gives up the place of a ticket that still waits, which is not to be asked of any other.
+    /// Gives up the place of a ticket that still waits. Must not be called for any other ticket.
     #[inline]
     pub(crate) fn withdraw(&mut self, ticket: Ticket) -> (NonZeroU32, Instant, Option<W>) {
         let (cost, since, links, due, waker) = self.nodes.vacate(ticket.place(), |node| {
-            let waiting = node.waiting_mut().expect(WAITS);
+            let waiting = node.waiting_mut().expect(ONLY_WAITERS_ARE_LINKED);
             let Waiting { cost, since, links, due, .. } = *waiting;
             (cost, since, links, due, waiting.waker.take())
         });
@@ -279,7 +287,8 @@ impl<W> Queue<W> {
         (cost, since, waker)
     }
 
-    /// Gives up the place of a ticket that has been settled; hands one that still waits back.
+    /// Gives up the place of a settled ticket and returns its outcome. Hands back a ticket that
+    /// still waits.
     #[inline]
     pub(crate) fn redeem(&mut self, ticket: Ticket) -> Result<Outcome, Ticket> {
         let outcome = match *self.node(&ticket) {
@@ -303,4 +312,4 @@ fn check<W>(ticket: &Ticket, node: &Node<W>) {
     assert!(ticket.is_of(node.stamp()), "a ticket of another gate");
 }
 
-const WAITS: &str = "only those who wait are in line";
+const ONLY_WAITERS_ARE_LINKED: &str = "only waiters are linked";

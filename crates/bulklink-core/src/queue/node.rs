@@ -1,4 +1,4 @@
-//! One ticket's node: a request that waits, or what became of it.
+//! The node of one ticket: a waiting request, or its outcome.
 
 use core::num::NonZeroU32;
 
@@ -6,15 +6,15 @@ use super::list::{Linked, Links};
 use super::slab::Place;
 use crate::{Instant, Rejection};
 
-/// A place in the queue, or what became of it. Neither copied nor forged: it is given up by
-/// [`collect`](crate::Gate::collect) or [`cancel`](crate::Gate::cancel).
+/// A place in the queue, or the outcome that was left there.
 ///
-/// A ticket means something only to the gate that issued it.
+/// It can be neither copied nor forged; [`collect`](crate::Gate::collect) or
+/// [`cancel`](crate::Gate::cancel) gives it up. It is valid only for the gate that issued it.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a forgotten ticket keeps its place, and the slot once that is handed to it"]
 pub struct Ticket {
     pub(super) place: Place,
-    /// Tells it from an earlier or a later one at the same place.
+    /// Tells the ticket from an earlier or a later one at the same place.
     pub(super) stamp: Stamp,
 }
 
@@ -28,14 +28,14 @@ impl Ticket {
         self.place
     }
 
-    /// Whether it is the ticket of this arrival.
+    /// Returns whether this is the ticket of the arrival with this stamp.
     #[inline]
     pub(super) fn is_of(&self, stamp: Stamp) -> bool {
         self.stamp == stamp
     }
 }
 
-/// Counts arrivals, and wraps.
+/// The number of an arrival. It wraps, and is never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp(pub(super) NonZeroU32);
 
@@ -45,24 +45,29 @@ impl Stamp {
         Stamp(self.0.checked_add(1).unwrap_or(NonZeroU32::MIN))
     }
 
-    /// Whether this one came first, if no more than 2³¹ came between the two.
+    /// Returns whether this stamp is the earlier one, provided that no more than 2³¹ arrivals lie
+    /// between the two.
     pub(super) fn is_before(self, other: Stamp) -> bool {
+        // The distance is taken modulo 2³², so the order holds across the wrap.
         self.0.get().wrapping_sub(other.0.get()) > u32::MAX / 2
     }
 }
 
-/// A request that waits.
+/// A waiting request.
 #[derive(Debug)]
 pub(crate) struct Waiting<W> {
     pub(crate) cost: NonZeroU32,
     pub(crate) since: Instant,
     pub(crate) waker: Option<W>,
     pub(super) links: Links,
-    /// Its entry among the deadlines, if it has one.
+    /// Its entry among the deadlines, if it has a deadline.
     pub(super) due: Option<Place>,
 }
 
-/// 48 bytes with a waker of two words: a queue may hold a million. The stamp is in each case, as it fills a gap there.
+/// The node of a ticket.
+///
+/// It takes 48 bytes with a waker of two words, as a queue may hold a million nodes. The stamp is
+/// repeated in each variant, because it fills a gap there.
 #[derive(Debug)]
 pub(super) enum Node<W> {
     Waiting(Stamp, Waiting<W>),
@@ -70,7 +75,7 @@ pub(super) enum Node<W> {
     Rejected(Stamp, Rejection),
 }
 
-/// What became of one that was let in.
+/// The outcome of a request that was admitted from the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Granted {
     pub(crate) cost: NonZeroU32,
@@ -105,16 +110,16 @@ impl<W> Node<W> {
 impl<W> Linked for Node<W> {
     #[inline]
     fn links(&self) -> Links {
-        self.waiting().expect(IN_LINE).links
+        self.waiting().expect(ONLY_WAITERS_ARE_LINKED).links
     }
 
     #[inline]
     fn links_mut(&mut self) -> &mut Links {
-        &mut self.waiting_mut().expect(IN_LINE).links
+        &mut self.waiting_mut().expect(ONLY_WAITERS_ARE_LINKED).links
     }
 }
 
-const IN_LINE: &str = "only those who wait are in line";
+const ONLY_WAITERS_ARE_LINKED: &str = "only waiters are linked";
 
 #[cfg(all(test, target_pointer_width = "64"))]
 mod tests {

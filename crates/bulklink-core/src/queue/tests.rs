@@ -5,7 +5,7 @@ use core::num::NonZeroU32;
 
 use super::*;
 
-/// A small xorshift: the script is the same in every run.
+/// A small xorshift generator: the script is the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -50,14 +50,14 @@ fn deadline(dice: &mut Dice, id: u64) -> Instant {
 }
 
 #[test]
-fn agrees_with_a_sorted_list() {
+fn the_queue_agrees_with_a_sorted_list() {
     let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
     let mut queue: Queue<u64> = Queue::new(1000);
-    // Begins just before the stamps wrap.
+    // Starts just before the stamps wrap.
     queue.stamp = Stamp(NonZeroU32::new(u32::MAX - 1000).expect("not zero"));
     let mut expected: Vec<Expected> = Vec::new();
     for id in 0..20_000 {
-        // Grows for a while, then shrinks, so that long and empty queues both occur.
+        // The queue grows for a while, then shrinks, so that long and empty queues both occur.
         if dice.roll(100) < if id % 4000 < 2000 { 65 } else { 35 } {
             let cost = NonZeroU32::new([1, 1, 2, 3][dice.below(4)]).expect("not zero");
             let deadline = deadline(&mut dice, id);
@@ -72,7 +72,7 @@ fn agrees_with_a_sorted_list() {
     }
 }
 
-/// By cancelling, or by being settled and collected.
+/// Removes the chosen request by cancelling, or by settling and collecting.
 fn leave(queue: &mut Queue<u64>, chosen: Expected, settle: bool) {
     if settle {
         assert_eq!(queue.grant(chosen.ticket.place(), chosen.id), Some(chosen.id));
@@ -88,7 +88,7 @@ fn leave(queue: &mut Queue<u64>, chosen: Expected, settle: bool) {
 }
 
 #[test]
-fn stamps_tell_who_came_first_up_to_half_of_them_apart() {
+fn stamps_keep_the_order_of_arrivals_up_to_half_their_range_apart() {
     let stamp = |number| Stamp(NonZeroU32::new(number).expect("not zero"));
     for (first, second) in [(1, 2), (u32::MAX, 1), (1, 1 << 31), (1 << 31, u32::MAX), (3 << 30, 1 << 30)] {
         assert!(stamp(first).is_before(stamp(second)), "{first} {second}");

@@ -1,24 +1,25 @@
-//! One thing that the figures say: a code, a severity, a text and advice.
+//! One finding of a report: a code, a severity, a text and a recommendation.
 
 use alloc::string::String;
 use core::fmt;
 
-/// How much a [`Finding`] or a [`CapacityReport`](crate::CapacityReport) matters. The order is that of urgency.
+/// How much a [`Finding`] or a [`CapacityReport`](crate::CapacityReport) matters, in ascending
+/// order of urgency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Severity {
-    /// Nothing was found.
+    /// There is no finding.
     Ok,
-    /// Good to know; nothing is wrong at this moment.
+    /// For information; nothing is wrong at this moment.
     Notice,
-    /// Somebody should look at it.
+    /// It should be looked into.
     Warning,
-    /// Callers are being turned away, or are about to be.
+    /// Calls are being rejected, or are about to be.
     Critical,
 }
 
 impl Severity {
-    /// Its name in lower case, which never changes.
+    /// Returns the name in lower case, which never changes.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -36,10 +37,10 @@ impl fmt::Display for Severity {
     }
 }
 
-/// Declares [`FindingCode`], so that no code can be without its name and its advice.
+/// Declares [`FindingCode`], so that no code can lack its name or its recommendation.
 macro_rules! codes {
     ($($(#[$doc:meta])* $code:ident = $name:literal, $advice:literal;)*) => {
-        /// What a [`Finding`] is about. A report has each code at most once, in this order.
+        /// The subject of a [`Finding`]. A report has each code at most once, in this order.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum FindingCode {
@@ -47,7 +48,7 @@ macro_rules! codes {
         }
 
         impl FindingCode {
-            /// Its name in snake case, for machines. It never changes.
+            /// Returns the name in snake case, for machines. It never changes.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -55,7 +56,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What to do about it.
+            /// Returns what to do about the finding.
             #[must_use]
             pub const fn recommendation(self) -> &'static str {
                 match self {
@@ -67,39 +68,40 @@ macro_rules! codes {
 }
 
 codes! {
-    /// Closed, and operations still run.
+    /// The gate is closed, and operations still run.
     ClosedWithActiveWork = "closed_with_active_work",
-        "wait until it has drained before what it protects is shut down";
+        "wait until it has drained before you shut down the protected resource";
     /// More is in use than the capacity, which was reduced.
     ActiveWorkAboveCapacity = "active_work_above_capacity",
-        "let running operations end: until enough of them have, nobody is admitted";
-    /// Nobody can be admitted at this moment, and there is room to wait or nobody may.
+        "let running operations end: no request is admitted until enough of them have";
+    /// No request can be admitted at this moment; the waiting room has places left, or there is
+    /// none.
     ExecutionFull = "execution_full",
-        "see whether it lasts, and raise the capacity only if what is protected can take more";
-    /// Nobody can be admitted, and the waiting room is nearly full.
+        "check whether it lasts, and raise the capacity only if the protected resource can take more";
+    /// No request can be admitted, and the waiting room is nearly full.
     WaitingRoomNearCapacity = "waiting_room_near_capacity",
-        "find out what slows operations down or sends more of them, before callers are turned away";
-    /// Nobody can be admitted, and the waiting room is full.
+        "find out what slows operations down or sends more of them before calls are rejected";
+    /// No request can be admitted, and the waiting room is full.
     WaitingRoomFull = "waiting_room_full",
-        "send less or make operations shorter, and raise the capacity only if what is protected can take more";
-    /// Operations may wait, and as long as it takes.
+        "reduce load or shorten operations, and raise the capacity only if the protected resource can take more";
+    /// Requests may wait, without a limit on the time.
     UnboundedQueueWait = "unbounded_queue_wait",
-        "set a wait limit if callers give up some time, or slots will be spent on answers that nobody waits for";
-    /// Far more operations may wait than can run.
+        "set a wait limit if callers give up some time, or slots will be spent on answers that no caller waits for";
+    /// Far more requests may wait than can run.
     LargeWaitingRoom = "large_waiting_room",
-        "make sure that callers can bear the wait behind a full waiting room, or make it smaller";
-    /// A large part of those who came had to queue.
+        "make sure that callers can tolerate the wait behind a full waiting room, or make the room smaller";
+    /// A large share of requests had to queue.
     FrequentQueueing = "frequent_queueing",
-        "compare how many calls are made at once with how many can run, and how long each takes";
-    /// A large part of those who came were turned away for want of capacity.
+        "compare the number of concurrent calls with how many can run, and with how long each takes";
+    /// A large share of requests was rejected because capacity was short.
     ElevatedRejectionRate = "elevated_rejection_rate",
-        "see whether they found no room or waited too long, before any limit is changed";
-    /// A large part of those who queued ran out of time there.
+        "check whether they found no room or waited too long, before you change any limit";
+    /// A large share of queued requests expired in the queue.
     ElevatedExpirationRate = "elevated_expiration_rate",
-        "send less or make operations shorter: a longer wait limit alone hides the overload";
-    /// Those who were admitted from the queue nearly ran out of time.
+        "reduce load or shorten operations: a longer wait limit only hides the overload";
+    /// Requests that were admitted from the queue had nearly expired.
     WaitTimeNearLimit = "wait_time_near_limit",
-        "find out why slots come back late, before the wait limit is raised";
+        "find out why slots come back late, before you raise the wait limit";
 }
 
 impl fmt::Display for FindingCode {
@@ -108,27 +110,27 @@ impl fmt::Display for FindingCode {
     }
 }
 
-/// One thing that the figures say.
+/// One finding of a [`CapacityReport`](crate::CapacityReport).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What it is about.
+    /// The subject.
     pub code: FindingCode,
     /// How much it matters.
     pub severity: Severity,
-    /// What was found, with the figures. For people; the wording may change.
+    /// What was found, with the figures. For human readers; the wording may change.
     pub message: String,
 }
 
 impl Finding {
-    /// What to do about it. For people; the wording may change.
+    /// Returns what to do about the finding. For human readers; the wording may change.
     #[must_use]
     pub const fn recommendation(&self) -> &'static str {
         self.code.recommendation()
     }
 }
 
-/// The severity, the code and the message.
+/// Writes the severity, the code and the message.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}: {}", self.severity, self.code, self.message)

@@ -1,4 +1,4 @@
-//! What the figures of a snapshot say about capacity.
+//! The report that a snapshot makes about capacity.
 
 mod finding;
 mod rules;
@@ -14,24 +14,26 @@ pub use self::finding::{Finding, FindingCode, Severity};
 use self::share::Share;
 use crate::Snapshot;
 
-/// What a [`Snapshot`] says about capacity; made by [`Snapshot::capacity_report`].
+/// What a [`Snapshot`] says about capacity, made by [`Snapshot::capacity_report`].
 ///
-/// It is a pure function of that snapshot. What has happened counts from the beginning: an old burst weighs less with every request
-/// that follows. It changes nothing, and says nothing of samples too small to mean something.
+/// It is a pure function of that snapshot. Rates count from the making of the gate: an old burst
+/// weighs less with every request that follows. The report changes nothing, and is silent about
+/// samples that are too small to be meaningful.
 ///
 /// # Weights
 ///
-/// Capacity, and what is in use of it, count in units, the waiting room and all rates in operations, as the gate itself does: one who is
-/// turned away has used no units. With weights the head of the queue can be too large for what is free. Nobody else is admitted
+/// Capacity and what is in use of it are counted in units. The waiting room and all rates are
+/// counted in requests, as in the gate itself, because a rejected request has used no units. With
+/// weights, the head of the queue can be too large for what is free. No other request is admitted
 /// then, so that counts as full.
 ///
 /// Its text is a summary in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CapacityReport {
-    /// What it was made from.
+    /// The snapshot that the report was made from.
     pub snapshot: Snapshot,
-    /// What was found, in the order of [`FindingCode`].
+    /// The findings, in the order of [`FindingCode`].
     pub findings: Vec<Finding>,
 }
 
@@ -40,67 +42,78 @@ impl CapacityReport {
         CapacityReport { snapshot: *snapshot, findings: rules::apply(snapshot) }
     }
 
-    /// The severity of the worst finding; [`Ok`](Severity::Ok) if there is none.
+    /// Returns the severity of the worst finding, or [`Ok`](Severity::Ok) if there is none.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.worst().map_or(Severity::Ok, |finding| finding.severity)
     }
 
-    /// Whether there is a warning, or worse.
+    /// Returns whether there is a warning, or worse.
     #[must_use]
     pub fn requires_attention(&self) -> bool {
         self.severity() >= Severity::Warning
     }
 
-    /// The finding with this code, if it was found.
+    /// Returns the finding with this code, if there is one.
     #[must_use]
     pub fn finding(&self, code: FindingCode) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.code == code)
     }
 
-    /// The first among the most severe.
+    /// Returns the first among the most severe findings.
     fn worst(&self) -> Option<&Finding> {
+        // `max_by_key` returns the last of equal items, hence the reversal.
         self.findings.iter().rev().max_by_key(|finding| finding.severity)
     }
 
-    /// Units in use per unit of capacity; above 1 after shrinking. As all ratios here, it is `None` where it would mean nothing.
+    /// Returns the units in use per unit of capacity; above 1 while over capacity. As all ratios
+    /// here, it is `None` where it would be meaningless.
     #[must_use]
     pub fn utilization(&self) -> Option<f64> {
         shares::utilization(&self.snapshot).map(Share::ratio)
     }
 
-    /// Operations waiting per place in the waiting room; `None` without a waiting room.
+    /// Returns the requests waiting per place in the waiting room, or `None` without a waiting
+    /// room.
     #[must_use]
     pub fn queue_utilization(&self) -> Option<f64> {
         shares::queue_utilization(&self.snapshot).map(Share::ratio)
     }
 
-    /// Those who queued, among all who were admitted at once, queued, or found no room; `None` if they are fewer than
-    /// [`MIN_ATTEMPTS`](CapacityReport::MIN_ATTEMPTS).
+    /// Returns the share of requests that queued, among all that were admitted immediately, queued,
+    /// or found no room.
+    ///
+    /// It is `None` if they are fewer than [`MIN_ATTEMPTS`](CapacityReport::MIN_ATTEMPTS).
     #[must_use]
     #[doc(alias = "queue_entry_ratio")]
     pub fn queueing_rate(&self) -> Option<f64> {
         shares::queueing(&self.snapshot).map(Share::ratio)
     }
 
-    /// Those who found no room or expired in the queue, among these and all who were admitted; `None` if they are fewer than
-    /// [`MIN_DECISIONS`](CapacityReport::MIN_DECISIONS). Who came after closing, or past a deadline of its own, says nothing about
-    /// capacity.
+    /// Returns the share of requests that found no room or expired in the queue, among these and
+    /// all that were admitted.
+    ///
+    /// It is `None` if they are fewer than [`MIN_DECISIONS`](CapacityReport::MIN_DECISIONS).
+    /// Requests that came after closing, or past their own deadline, are left out: they say nothing
+    /// about capacity.
     #[must_use]
     #[doc(alias = "rejection_ratio")]
     pub fn rejection_rate(&self) -> Option<f64> {
         shares::rejection(&self.snapshot).map(Share::ratio)
     }
 
-    /// Those who expired in the queue, among all who joined it; `None` if they are fewer than
-    /// [`MIN_QUEUED`](CapacityReport::MIN_QUEUED).
+    /// Returns the share of requests that expired in the queue, among all that joined it.
+    ///
+    /// It is `None` if they are fewer than [`MIN_QUEUED`](CapacityReport::MIN_QUEUED).
     #[must_use]
     #[doc(alias = "expiration_ratio")]
     pub fn expiration_rate(&self) -> Option<f64> {
         shares::expiration(&self.snapshot).map(Share::ratio)
     }
 
-    /// The mean wait of those admitted from the queue, per wait limit; `None` without a limit, or if they are fewer than
+    /// Returns the mean wait of requests admitted from the queue, as a fraction of the wait limit.
+    ///
+    /// It is `None` without a limit, or if these requests are fewer than
     /// [`MIN_WAITS`](CapacityReport::MIN_WAITS).
     #[must_use]
     #[doc(alias = "average_wait_limit_ratio")]
@@ -108,7 +121,10 @@ impl CapacityReport {
         shares::average_wait(&self.snapshot).map(Share::ratio)
     }
 
-    /// The longest wait of those admitted from the queue, per wait limit; `None` as for
+    /// Returns the longest wait of requests admitted from the queue, as a fraction of the wait
+    /// limit.
+    ///
+    /// It is `None` in the same cases as
     /// [`average_wait_ratio`](CapacityReport::average_wait_ratio).
     #[must_use]
     #[doc(alias = "longest_wait_limit_ratio")]
@@ -117,7 +133,8 @@ impl CapacityReport {
     }
 }
 
-/// A summary in one sentence: the severity, and the worst finding with the number of others; where there is none, the state.
+/// Writes a summary in one sentence: the severity, and the worst finding with the number of others,
+/// or the state if there is none.
 impl fmt::Display for CapacityReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.severity())?;

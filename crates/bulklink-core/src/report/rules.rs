@@ -1,4 +1,4 @@
-//! When something is worth a finding: a function for each code.
+//! The rules: one function for each code, which says when there is a finding.
 
 use alloc::format;
 use alloc::string::String;
@@ -15,7 +15,7 @@ use FindingCode::{
 };
 use Severity::{Critical, Notice, Warning};
 
-/// In the order of the codes.
+/// The rules, in the order of the codes.
 const RULES: [fn(&Snapshot) -> Option<Finding>; 11] = [
     closed_with_active_work,
     active_work_above_capacity,
@@ -30,7 +30,7 @@ const RULES: [fn(&Snapshot) -> Option<Finding>; 11] = [
     wait_time_near_limit,
 ];
 
-/// All that there is to find.
+/// Returns all findings of the snapshot.
 pub(super) fn apply(snapshot: &Snapshot) -> Vec<Finding> {
     RULES.iter().filter_map(|rule| rule(snapshot)).collect()
 }
@@ -56,19 +56,20 @@ fn active_work_above_capacity(snapshot: &Snapshot) -> Option<Finding> {
     found(ActiveWorkAboveCapacity, severity, format!("{excess} in use beyond the capacity of {capacity}"))
 }
 
-/// Of two findings on one state, the graver says it: see the rules before and after.
+/// Where two rules match the same state, only the graver one applies: see the rules before and
+/// after.
 fn execution_full(snapshot: &Snapshot) -> Option<Finding> {
-    if !admits_nobody(snapshot) || snapshot.is_over_capacity() || is_waiting_room_full(snapshot) {
+    if !is_blocked(snapshot) || snapshot.is_over_capacity() || is_waiting_room_full(snapshot) {
         return None;
     }
-    let has_victims = snapshot.waiting > 0 || snapshot.limits.waiting_room == 0;
-    let severity = if has_victims { Warning } else { Notice };
+    let affects_callers = snapshot.waiting > 0 || snapshot.limits.waiting_room == 0;
+    let severity = if affects_callers { Warning } else { Notice };
     found(ExecutionFull, severity, fullness(snapshot))
 }
 
 fn waiting_room_near_capacity(snapshot: &Snapshot) -> Option<Finding> {
     let taken = shares::queue_utilization(snapshot)?;
-    if !admits_nobody(snapshot)
+    if !is_blocked(snapshot)
         || is_waiting_room_full(snapshot)
         || !taken.is_at_least(CapacityReport::NEARLY_FULL_PERCENT)
     {
@@ -79,7 +80,7 @@ fn waiting_room_near_capacity(snapshot: &Snapshot) -> Option<Finding> {
 }
 
 fn waiting_room_full(snapshot: &Snapshot) -> Option<Finding> {
-    if !admits_nobody(snapshot) || !is_waiting_room_full(snapshot) {
+    if !is_blocked(snapshot) || !is_waiting_room_full(snapshot) {
         return None;
     }
     let message = format!("{}, and all {} places to wait taken", fullness(snapshot), snapshot.limits.waiting_room);
@@ -94,7 +95,8 @@ fn unbounded_queue_wait(snapshot: &Snapshot) -> Option<Finding> {
     found(UnboundedQueueWait, Notice, format!("up to {room} may wait, for any length of time"))
 }
 
-/// Where operations cost more than one unit, even fewer run at once than there are units.
+/// Compares the waiting room with the units of capacity. Where operations cost more than one unit,
+/// even fewer run than that.
 fn large_waiting_room(snapshot: &Snapshot) -> Option<Finding> {
     let (room, capacity) = (snapshot.limits.waiting_room, snapshot.limits.capacity);
     let many = capacity.saturating_mul(CapacityReport::LARGE_WAITING_ROOM_PER_UNIT);
@@ -109,21 +111,21 @@ fn frequent_queueing(snapshot: &Snapshot) -> Option<Finding> {
     if !queued.is_at_least(CapacityReport::FREQUENT_QUEUEING_PERCENT) {
         return None;
     }
-    found(FrequentQueueing, Notice, format!("{} had to queue", of(queued, "requests")))
+    found(FrequentQueueing, Notice, format!("{} had to queue", count_of(queued, "requests")))
 }
 
 fn elevated_rejection_rate(snapshot: &Snapshot) -> Option<Finding> {
     let rejected = shares::rejection(snapshot)?;
     let (warning, critical) = (CapacityReport::REJECTION_WARNING_PERCENT, CapacityReport::REJECTION_CRITICAL_PERCENT);
     let severity = graded(rejected, warning, critical)?;
-    found(ElevatedRejectionRate, severity, format!("{} found no room or expired", of(rejected, "requests")))
+    found(ElevatedRejectionRate, severity, format!("{} found no room or expired", count_of(rejected, "requests")))
 }
 
 fn elevated_expiration_rate(snapshot: &Snapshot) -> Option<Finding> {
     let expired = shares::expiration(snapshot)?;
     let (warning, critical) = (CapacityReport::EXPIRATION_WARNING_PERCENT, CapacityReport::EXPIRATION_CRITICAL_PERCENT);
     let severity = graded(expired, warning, critical)?;
-    found(ElevatedExpirationRate, severity, format!("{} expired there", of(expired, "requests in the queue")))
+    found(ElevatedExpirationRate, severity, format!("{} expired there", count_of(expired, "requests in the queue")))
 }
 
 fn wait_time_near_limit(snapshot: &Snapshot) -> Option<Finding> {
@@ -139,8 +141,9 @@ fn wait_time_near_limit(snapshot: &Snapshot) -> Option<Finding> {
     found(WaitTimeNearLimit, Warning, message)
 }
 
-/// Whether a request of one unit would have to wait: also where the head of the queue is too large for what is free.
-fn admits_nobody(snapshot: &Snapshot) -> bool {
+/// Returns whether a request of one unit would have to wait, which is also so if the head of the
+/// queue is too large for what is free.
+fn is_blocked(snapshot: &Snapshot) -> bool {
     !snapshot.is_closed && (snapshot.is_saturated() || snapshot.waiting > 0)
 }
 
@@ -152,12 +155,12 @@ fn fullness(snapshot: &Snapshot) -> String {
     let (in_use, capacity) = (snapshot.in_use, snapshot.limits.capacity);
     match snapshot.free() {
         0 => format!("{in_use} of {capacity} in use"),
-        free => format!("{in_use} of {capacity} in use, too few left ({free}) for who is first in line"),
+        free => format!("{in_use} of {capacity} in use, too few left ({free}) for the first waiter"),
     }
 }
 
-fn of(share: Share, whom: &str) -> String {
-    format!("{} of {} {whom} ({} %)", share.part, share.whole, share.percent())
+fn count_of(share: Share, noun: &str) -> String {
+    format!("{} of {} {noun} ({} %)", share.part, share.whole, share.percent())
 }
 
 fn graded(share: Share, warning: u32, critical: u32) -> Option<Severity> {

@@ -8,24 +8,26 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// `None` if the whole is nothing.
+    /// Makes a share, or `None` if the whole is zero.
     pub(super) fn of(part: u128, whole: u128) -> Option<Self> {
         (whole > 0).then_some(Share { part, whole })
     }
 
-    /// Whether the part is this many hundredths of the whole, or more. By multiplication, so that exactly 80 % are at least 80 %.
+    /// Returns whether the part is at least `percent` hundredths of the whole. It multiplies
+    /// instead of dividing, so that exactly 80 % are at least 80 %.
     ///
-    /// Where 128 bits do not hold a product, as with a limit of `Duration::MAX`, it is taken for the largest that they do.
+    /// A product that exceeds 128 bits, as with a limit of `Duration::MAX`, saturates.
     pub(super) fn is_at_least(self, percent: u32) -> bool {
         self.part.saturating_mul(100) >= self.whole.saturating_mul(percent.into())
     }
 
-    /// In hundredths, rounded down: so none is shown that it has not reached.
+    /// Returns the share in hundredths, rounded down, so that no percentage is shown that was not
+    /// reached.
     pub(super) fn percent(self) -> u128 {
         self.part.saturating_mul(100) / self.whole
     }
 
-    /// For people and plots; nothing is decided by it.
+    /// Returns the share as a fraction, for human readers and plots; no rule uses it.
     #[expect(clippy::cast_precision_loss)]
     pub(super) fn ratio(self) -> f64 {
         self.part as f64 / self.whole as f64
@@ -46,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_beyond_all_bounds_reach_no_threshold_by_wrapping() {
+    fn products_beyond_128_bits_do_not_wrap_to_a_wrong_result() {
         let share = |part, whole| Share::of(part, whole).expect("a whole");
         assert!(!share(1 << 121, 1 << 122).is_at_least(75), "a half");
         assert!(share(1 << 127, 1 << 64).is_at_least(75));

@@ -1,4 +1,4 @@
-//! The shares that a report is about, where the sample is large enough to mean something.
+//! The shares that a report is about, each `None` if its sample is too small to be meaningful.
 
 use core::time::Duration;
 
@@ -14,38 +14,39 @@ pub(super) fn queue_utilization(snapshot: &Snapshot) -> Option<Share> {
     Share::of(snapshot.waiting as u128, snapshot.limits.waiting_room as u128)
 }
 
-/// Queued, among those who came while there was a decision to make.
+/// Returns the share of requests that queued, among those for which capacity decided.
 pub(super) fn queueing(snapshot: &Snapshot) -> Option<Share> {
     let totals = &snapshot.totals;
     let attempts = sum([totals.direct_admitted(), totals.queued, totals.saturated]);
     sample(totals.queued.into(), attempts, CapacityReport::MIN_ATTEMPTS)
 }
 
-/// Turned away for want of capacity, among those on whom that was decided.
+/// Returns the share of requests that were rejected because capacity was short, among those for
+/// which capacity decided.
 pub(super) fn rejection(snapshot: &Snapshot) -> Option<Share> {
     let totals = &snapshot.totals;
     let rejected = sum([totals.saturated, totals.expired]);
     sample(rejected, rejected + u128::from(totals.admitted), CapacityReport::MIN_DECISIONS)
 }
 
-/// Expired in the queue, among those who joined it.
+/// Returns the share of requests that expired in the queue, among those that joined it.
 pub(super) fn expiration(snapshot: &Snapshot) -> Option<Share> {
     let totals = &snapshot.totals;
     sample(totals.expired.into(), totals.queued.into(), CapacityReport::MIN_QUEUED)
 }
 
-/// All waits that ended well, in as many wait limits.
+/// Returns the sum of all waits that ended in admission, of as many wait limits.
 pub(super) fn average_wait(snapshot: &Snapshot) -> Option<Share> {
     let (limit, waits) = (enough_waits(snapshot)?, snapshot.totals.admitted_from_queue);
     Share::of(snapshot.totals.cumulative_wait_nanos, limit.as_nanos().saturating_mul(waits.into()))
 }
 
-/// The longest wait that ended well, in a wait limit.
+/// Returns the longest wait that ended in admission, of the wait limit.
 pub(super) fn longest_wait(snapshot: &Snapshot) -> Option<Share> {
     Share::of(snapshot.longest_wait_nanos.into(), enough_waits(snapshot)?.as_nanos())
 }
 
-/// The wait limit, if there were enough waits to hold against it.
+/// Returns the wait limit, if there were enough waits to compare with it.
 fn enough_waits(snapshot: &Snapshot) -> Option<Duration> {
     snapshot.limits.wait_limit.filter(|_| snapshot.totals.admitted_from_queue >= CapacityReport::MIN_WAITS)
 }
@@ -54,7 +55,7 @@ fn sample(part: u128, whole: u128, least: u64) -> Option<Share> {
     Share::of(part, whole).filter(|_| whole >= least.into())
 }
 
-/// In more bits than a counter has.
+/// Adds counts in 128 bits, so that the sum cannot overflow.
 fn sum<const N: usize>(counts: [u64; N]) -> u128 {
     counts.into_iter().map(u128::from).sum()
 }

@@ -1,51 +1,60 @@
-//! From where on something is worth a finding.
+//! The thresholds from which on there is a finding.
 
 use super::CapacityReport;
 #[cfg(doc)]
 use super::FindingCode;
 
-/// Thresholds. A percentage is met by what is exactly as much.
+/// Thresholds. A percentage is reached by exactly that share.
 impl CapacityReport {
-    /// From this many per cent of its places on, the waiting room is
-    /// [nearly full](FindingCode::WaitingRoomNearCapacity).
+    /// The percentage of places taken from which on the waiting room is [nearly
+    /// full](FindingCode::WaitingRoomNearCapacity).
     pub const NEARLY_FULL_PERCENT: u32 = 80;
 
-    /// A waiting room of fewer operations is never [large](FindingCode::LargeWaitingRoom).
+    /// The number of places below which a waiting room is never
+    /// [large](FindingCode::LargeWaitingRoom).
     pub const LARGE_WAITING_ROOM: usize = 100;
 
-    /// A waiting room of fewer operations per unit of capacity is never [large](FindingCode::LargeWaitingRoom).
+    /// The number of places per unit of capacity below which a waiting room is never
+    /// [large](FindingCode::LargeWaitingRoom).
     pub const LARGE_WAITING_ROOM_PER_UNIT: usize = 20;
 
-    /// Of fewer requests, nothing is said about [queueing](FindingCode::FrequentQueueing).
+    /// The number of requests below which nothing is reported about
+    /// [queueing](FindingCode::FrequentQueueing).
     pub const MIN_ATTEMPTS: u64 = 20;
 
-    /// From this many per cent on, queueing is [frequent](FindingCode::FrequentQueueing).
+    /// The percentage of requests from which on queueing is
+    /// [frequent](FindingCode::FrequentQueueing).
     pub const FREQUENT_QUEUEING_PERCENT: u32 = 50;
 
-    /// Of fewer decisions, nothing is said about [rejections](FindingCode::ElevatedRejectionRate).
+    /// The number of decisions below which nothing is reported about
+    /// [rejections](FindingCode::ElevatedRejectionRate).
     pub const MIN_DECISIONS: u64 = 20;
 
-    /// From this many per cent on, rejections are worth a warning.
+    /// The percentage of decisions from which on rejections are a warning.
     pub const REJECTION_WARNING_PERCENT: u32 = 5;
 
-    /// From this many per cent on, rejections are critical.
+    /// The percentage of decisions from which on rejections are critical.
     pub const REJECTION_CRITICAL_PERCENT: u32 = 20;
 
-    /// Of fewer requests that queued, nothing is said about [expirations](FindingCode::ElevatedExpirationRate).
+    /// The number of queued requests below which nothing is reported about
+    /// [expirations](FindingCode::ElevatedExpirationRate).
     pub const MIN_QUEUED: u64 = 10;
 
-    /// From this many per cent on, expirations are worth a warning.
+    /// The percentage of queued requests from which on expirations are a warning.
     pub const EXPIRATION_WARNING_PERCENT: u32 = 10;
 
-    /// From this many per cent on, expirations are critical.
+    /// The percentage of queued requests from which on expirations are critical.
     pub const EXPIRATION_CRITICAL_PERCENT: u32 = 30;
 
-    /// Of fewer requests admitted from the queue, nothing is said about [waits](FindingCode::WaitTimeNearLimit).
+    /// The number of requests admitted from the queue below which nothing is reported about
+    /// [waits](FindingCode::WaitTimeNearLimit).
     pub const MIN_WAITS: u64 = 5;
 
-    /// From this many per cent of the wait limit on, the mean wait is [near](FindingCode::WaitTimeNearLimit) it.
+    /// The percentage of the wait limit from which on the mean wait is
+    /// [near](FindingCode::WaitTimeNearLimit) it.
     pub const AVERAGE_WAIT_PERCENT: u32 = 75;
 
-    /// From this many per cent of the wait limit on, the longest wait is [near](FindingCode::WaitTimeNearLimit) it.
+    /// The percentage of the wait limit from which on the longest wait is
+    /// [near](FindingCode::WaitTimeNearLimit) it.
     pub const LONGEST_WAIT_PERCENT: u32 = 95;
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::*;
 
-/// What a word says, spelled out.
+/// The fields and flags of a word, unpacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "they are the word's flags")]
 struct Fields {
@@ -56,7 +56,8 @@ fn all() -> Vec<Fields> {
             }
         }
     }
-    // Nothing is closed that is not held; who holds on to free units has closed; and nobody is admitted meanwhile.
+    // A closed word is held. A held word has free units only if it is closed. A held word admits
+    // nothing.
     all.retain(|f| f.held || !f.closed);
     all.retain(|f| f.closed || !f.held || f.offered == 0);
     all.retain(|f| !f.held || f.admitted == 0);
@@ -64,7 +65,7 @@ fn all() -> Vec<Fields> {
 }
 
 #[test]
-fn a_word_is_full_that_can_count_no_more_admissions() {
+fn a_word_is_full_when_it_can_count_no_more_admissions() {
     for f in all() {
         assert_eq!(word(f).is_full(), !f.held && f.admitted == COUNTS, "{f:?}");
         assert!(!word(f).is_full() || word(f).acquire().is_none(), "{f:?}");
@@ -73,7 +74,7 @@ fn a_word_is_full_that_can_count_no_more_admissions() {
 }
 
 #[test]
-fn every_field_comes_out_as_it_went_in() {
+fn every_field_survives_packing_and_unpacking() {
     for f in all() {
         assert_eq!(fields(word(f)), f);
         assert_eq!(Word::from_bits(word(f).to_bits()), word(f));
@@ -81,7 +82,7 @@ fn every_field_comes_out_as_it_went_in() {
 }
 
 #[test]
-fn it_admits_where_it_offers_and_changes_nothing_else() {
+fn acquire_admits_on_an_offered_unit_and_changes_nothing_else() {
     for f in all() {
         let admitted = word(f).acquire().map(|(after, grant)| (fields(after), grant.cost()));
         let possible = !f.held && f.offered > 0 && f.admitted < COUNTS;
@@ -91,13 +92,13 @@ fn it_admits_where_it_offers_and_changes_nothing_else() {
     }
 }
 
-/// As many operations end, one after the other.
+/// Ends that many operations, one after the other.
 fn release(word: Word, operations: u64) -> Word {
     Word(word.0.wrapping_add(Word::RELEASE.wrapping_mul(operations)))
 }
 
 #[test]
-fn it_releases_and_changes_nothing_else() {
+fn release_frees_a_unit_and_changes_nothing_else() {
     for f in all().into_iter().filter(|f| f.in_flight > 0) {
         let after = Fields { in_flight: f.in_flight - 1, offered: f.offered + 1, ..f };
         assert_eq!(fields(release(word(f), 1)), after, "{f:?}");
@@ -106,10 +107,10 @@ fn it_releases_and_changes_nothing_else() {
 }
 
 #[test]
-fn a_held_word_is_none_the_worse_for_all_releases_that_it_can_meet() {
+fn a_held_word_keeps_its_flags_and_counts_through_all_releases_it_can_meet() {
     let asks = [Request::new(), Request::new().now()];
     for f in all().into_iter().filter(|f| f.held && (f.complete || f.in_flight + f.offered == 0)) {
-        // One that says nothing of units may meet more releases than it says are in flight.
+        // A word without figures may meet more releases than it says are in flight.
         let most = if f.complete { f.in_flight } else { UNITS };
         for releases in [0, 1, 2, UNITS / 2, UNITS].into_iter().filter(|&releases| releases <= most) {
             let worn = release(word(f), releases);
@@ -132,7 +133,7 @@ fn a_held_word_is_none_the_worse_for_all_releases_that_it_can_meet() {
 }
 
 #[test]
-fn it_turns_away_only_whom_the_gate_would() {
+fn a_word_rejects_only_requests_that_the_gate_would_reject() {
     let asks = [Request::new(), Request::new().now(), Request::new().within(core::time::Duration::ZERO)];
     for f in all() {
         for (request, waiting_room) in asks.iter().flat_map(|ask| [(ask, 0), (ask, 7)]) {
@@ -144,12 +145,12 @@ fn it_turns_away_only_whom_the_gate_would() {
             };
             let hurried = request.has_limit();
             let certain = f.complete && f.rejected <= COUNTS / 2 && (f.closed || !hurried);
-            let turned_away =
+            let rejected =
                 word(f).turn_away(request, waiting_room).map(|(after, it)| (after, it.rejection(waiting_room)));
-            let seen = turned_away.map(|(after, rejection)| (fields(after), rejection.reason()));
+            let seen = rejected.map(|(after, rejection)| (fields(after), rejection.reason()));
             let after = Fields { rejected: f.rejected + 1, ..f };
             assert_eq!(seen, reason.filter(|_| certain).map(|reason| (after, reason)), "{f:?} {request:?}");
-            let Some((_, rejection)) = turned_away else { continue };
+            let Some((_, rejection)) = rejected else { continue };
             let occupancy = rejection.occupancy();
             let waiting = if f.held && !f.closed { waiting_room } else { 0 };
             assert_eq!((occupancy.waiting(), occupancy.waiting_room()), (waiting as usize, waiting_room as usize));
@@ -160,12 +161,12 @@ fn it_turns_away_only_whom_the_gate_would() {
 }
 
 #[test]
-fn who_will_not_wait_is_decided_on_as_by_the_two_steps() {
+fn decide_equals_acquire_then_turn_away_for_a_request_that_may_not_wait() {
     for f in all().into_iter().filter(|f| !f.closed || f.offered == 0) {
         let acquired = word(f).acquire().map(|(after, _)| (after, None));
-        let turned_away = word(f).turn_away(&Request::new().now(), 7).map(|(after, it)| (after, Some(it.rejection(7))));
+        let rejected = word(f).turn_away(&Request::new().now(), 7).map(|(after, it)| (after, Some(it.rejection(7))));
         let decided = word(f).decide().map(|(after, it)| (after, it.err().map(|it| it.rejection(7))));
-        assert_eq!(decided, acquired.or(turned_away), "{f:?}");
+        assert_eq!(decided, acquired.or(rejected), "{f:?}");
     }
 }
 
@@ -179,13 +180,13 @@ fn nothing_succeeds_on_an_inert_word() {
 }
 
 #[test]
-fn the_gate_is_asked_for_everything() {
+fn nothing_succeeds_on_the_gate_word() {
     assert!(Word::GATE.acquire().is_none() && !Word::GATE.has_released(&Grant::BY_WORD));
     assert!(Word::GATE.turn_away(&Request::new().now(), 0).is_none());
 }
 
 #[test]
-fn the_time_is_needed_by_deadlines_by_waits_that_go_on_and_by_those_that_would_begin() {
+fn the_time_is_needed_for_deadlines_for_waits_that_go_on_and_for_waits_that_would_begin() {
     let (plain, hurried) = (Request::new(), Request::new().within(core::time::Duration::from_secs(1)));
     let needs = |word: Word, timed, request: &Request| word.with(TIMED, timed).needs_now(Some(request));
     let (free, full) = (Word::of(1, 1).with(COMPLETE, true), Word::of(2, 0).with(COMPLETE, true));
