@@ -4,7 +4,6 @@
 //! report joins them.
 
 mod embedded;
-mod gungraun;
 mod instructions;
 mod python;
 mod readings;

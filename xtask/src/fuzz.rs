@@ -36,15 +36,9 @@ fn fuzz(options: &Options) -> Result<()> {
     ensure!(has_nightly, "fuzzing needs a nightly Rust; `rustup toolchain install nightly` adds it");
     let mut fuzz = command(programs::from_registry("cargo-fuzz", VERSION)?, &["fuzz", "run", "gate"]);
     // A sanitizer would find nothing in safe code.
-    fuzz.args([
-        "--fuzz-dir",
-        "tests/fuzz",
-        "--sanitizer",
-        "none",
-        "--target-dir",
-        &workspace::target_dir("fuzz"),
-        "--",
-    ]);
-    fuzz.arg(format!("-max_total_time={}", options.seconds)).arg(format!("-max_len={MAX_BYTES}"));
+    fuzz.args(["--fuzz-dir", "tests/fuzz", "--sanitizer", "none"])
+        .arg("--target-dir")
+        .arg(workspace::target_path("fuzz"));
+    fuzz.args(["--", &format!("-max_total_time={}", options.seconds), &format!("-max_len={MAX_BYTES}")]);
     run(fuzz.arg("-print_final_stats=1").env("RUSTUP_TOOLCHAIN", "nightly"))
 }

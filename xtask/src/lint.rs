@@ -32,7 +32,8 @@ fn clippy() -> Result<()> {
     let clippy = |args: &[&str]| run(cargo(&["clippy"]).args(args).args(["--", "-D", "warnings"]));
     clippy(&["--workspace", "--all-targets"])?;
     clippy(&["-p", "bulklink-tokio", "-p", "bulklink", "--all-targets", TSC])?;
-    clippy(&["--manifest-path", CODE_SIZE, "--target-dir", &workspace::target_dir("size")])?;
+    let size = workspace::target_path("size");
+    clippy(&["--manifest-path", CODE_SIZE, "--target-dir", &size.to_string_lossy()])?;
     embedded::clippy()
 }
 

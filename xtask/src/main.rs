@@ -1,7 +1,6 @@
 //! `cargo xtask`: a subcommand for everything that this project builds, checks and measures.
 
 mod bench;
-mod ci;
 mod embedded;
 mod fuzz;
 mod lint;
@@ -20,6 +19,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+
+use step::Step;
 
 /// Builds, checks and measures Bulklink. Needs a stable Rust; some commands need more and say so.
 ///
@@ -116,7 +117,14 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Embedded(options) => (embedded::steps(options.write), options.skips.no_skip),
         Task::Msrv(skips) => (msrv::steps(), skips.no_skip),
         Task::Bench(options) => (bench::steps(options), true),
-        Task::Ci(skips) => (ci::steps(), skips.no_skip),
+        Task::Ci(skips) => (all(), skips.no_skip),
     };
     step::run_all(steps, no_skip)
+}
+
+/// The steps of `cargo xtask ci`, ordered so that the cheapest fail first.
+fn all() -> Vec<Step<'static>> {
+    let isolation = || run::run(&mut run::cargo(&["run", "--release", "--example", "isolation"]));
+    let checks = [lint::steps(), test::steps(), no_std::steps(), embedded::steps(false), msrv::steps()];
+    checks.into_iter().flatten().chain([Step::new("isolation", isolation)]).chain(bench::gate()).collect()
 }

@@ -15,14 +15,14 @@ pub(crate) fn steps() -> Vec<Step<'static>> {
 fn msrv() -> Result<()> {
     let version = workspace::rust_version()?;
     let compiler = pinned::find(&version)?;
-    let target = workspace::target_dir("msrv");
+    let target = workspace::target_path("msrv");
     // A crate that states another version than the workspace is left out.
     let supports = |package: &Package| package.is_published() && package.rust_version.as_ref() == Some(&version);
     for package in workspace::packages()?.into_iter().filter(supports) {
         // Only the library, so that dev-dependencies may need a newer compiler.
         for features in [&[][..], &["--all-features"]] {
-            let mut check = cargo(&["check", "-p", &package.name, "--lib", "--target-dir", &target]);
-            run(compiler.apply(check.args(features)))?;
+            let mut check = cargo(&["check", "-p", &package.name, "--lib"]);
+            run(compiler.apply(check.args(features).arg("--target-dir").arg(&target)))?;
         }
     }
     Ok(())

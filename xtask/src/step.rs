@@ -36,7 +36,7 @@ pub(crate) fn run_all(steps: Vec<Step<'_>>, no_skip: bool) -> Result<()> {
         eprintln!("\n[{number}/{count}] {name}");
         let start = Instant::now();
         let result = work();
-        let skipped = !no_skip && result.as_ref().is_err_and(|error| error.is::<Missing>());
+        let skipped = !no_skip && result.as_ref().is_err_and(anyhow::Error::is::<Missing>);
         let outcome = ["ok", "FAILED", "SKIPPED"][usize::from(result.is_err()) + usize::from(skipped)];
         summary.push(format!("{name:<20} {:>7.1} s  {outcome}", start.elapsed().as_secs_f64()));
         match result {

@@ -58,6 +58,6 @@ pub(crate) fn loom() -> Vec<Step<'static>> {
 /// Cargo with more compiler flags, in its own target folder: the flags would rebuild the usual one.
 fn with_flags(args: &[&str], folder: &str, added: &str) -> Command {
     let mut cargo = cargo(args);
-    cargo.args(["--target-dir", &workspace::target_dir(folder)]).env("RUSTFLAGS", flags("RUSTFLAGS", added));
+    cargo.arg("--target-dir").arg(workspace::target_path(folder)).env("RUSTFLAGS", flags("RUSTFLAGS", added));
     cargo
 }

@@ -6,7 +6,6 @@ use std::{env, fs};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use toml::{Table, Value};
 
 use crate::run::{ask, cargo};
 
@@ -15,15 +14,10 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace")
 }
 
-/// A separate target folder, for builds that would otherwise evict the usual one.
-pub(crate) fn target_dir(name: &str) -> String {
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    target.join(name).to_string_lossy().into_owned()
-}
-
-/// [`target_dir`] as an absolute path, for commands that do not run in the root.
+/// A folder below the target folder, such as a separate target folder for builds that would
+/// otherwise evict the usual one.
 pub(crate) fn target_path(name: &str) -> PathBuf {
-    root().join(target_dir(name))
+    root().join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into())).join(name)
 }
 
 /// Reads a manifest, or another TOML file, by its path from the root.
@@ -33,17 +27,10 @@ pub(crate) fn manifest<T: DeserializeOwned>(path: impl AsRef<Path>) -> Result<T>
     toml::from_str(&text).with_context(|| format!("cannot parse {}", path.display()))
 }
 
-/// The value under a path of keys.
-pub(crate) fn value_at<'a>(manifest: &'a Table, path: &[&str]) -> Option<&'a Value> {
-    let (first, rest) = path.split_first()?;
-    rest.iter().try_fold(manifest.get(*first)?, |value, key| value.get(*key))
-}
-
-/// The oldest Rust that the workspace supports.
+/// The oldest Rust that the published crates support.
 pub(crate) fn rust_version() -> Result<String> {
-    let manifest = manifest::<Table>("Cargo.toml")?;
-    let version = value_at(&manifest, &["workspace", "package", "rust-version"]).and_then(Value::as_str);
-    version.map(str::to_owned).context("Cargo.toml has no rust-version")
+    let front = packages()?.into_iter().find(|package| package.name == "bulklink");
+    front.and_then(|package| package.rust_version).context("the package bulklink has no rust-version")
 }
 
 /// A member of the workspace, as `cargo metadata` describes it.

@@ -4,14 +4,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::available_parallelism;
 
-use anyhow::{Result, ensure};
-use toml::Value;
+use anyhow::{Context, Result, ensure};
 
+use super::PACKAGE;
 use super::readings::Readings;
-use super::{PACKAGE, gungraun};
-use crate::run::{cargo, flags, run};
+use crate::run::{ask, cargo, flags, run};
 use crate::toolchain::programs;
-use crate::workspace::{self, value_at};
+use crate::workspace;
 
 /// The private cfg that drops all statistics from the fast path, to measure their cost.
 const WITHOUT: &str = "bulklink_no_statistics";
@@ -34,7 +33,10 @@ pub(super) fn without_statistics(readings: &Readings) -> Result<()> {
 
 fn count(cargo: &mut Command, home: &Path, scenes: &str) -> Result<()> {
     programs::from_apt("valgrind")?;
-    let runner = gungraun::runner()?;
+    // The runner must have exactly the version of the library: `…#gungraun@0.20.0`.
+    let id = ask(&mut crate::run::cargo(&["pkgid", "gungraun"])).context("cargo does not know gungraun")?;
+    let version = id.trim().rsplit(['@', '#']).next().unwrap_or_default();
+    let runner = programs::from_registry("gungraun-runner", version)?;
     cargo.args(["bench", "-p", PACKAGE, "--bench", "instructions", "--features", "instructions"]);
     cargo.args(["--", scenes, "--save-summary=json", "--home"]);
     cargo.arg(home).arg(format!("--parallel={}", available_parallelism().map_or(1, usize::from)));
@@ -45,7 +47,5 @@ fn count(cargo: &mut Command, home: &Path, scenes: &str) -> Result<()> {
 /// Returns whether the cfg exists. Without it both builds would be equal, and statistics would seem
 /// to cost nothing.
 fn can_do_without() -> bool {
-    let Ok(manifest) = workspace::manifest("Cargo.toml") else { return false };
-    let known = value_at(&manifest, &["workspace", "lints", "rust", "unexpected_cfgs", "check-cfg"]);
-    known.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).any(|cfg| cfg.contains(WITHOUT))
+    std::fs::read_to_string(workspace::root().join("Cargo.toml")).is_ok_and(|manifest| manifest.contains(WITHOUT))
 }

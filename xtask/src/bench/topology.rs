@@ -31,8 +31,8 @@ fn siblings(processor: usize) -> Option<String> {
 /// Parses the kernel's lists, such as `0-2,5`.
 fn numbers(list: &str) -> Vec<usize> {
     let ranges = list.trim().split(',').filter_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(first.parse().ok()?..=last.parse().ok()?)
+        let (from, to) = range.split_once('-').unwrap_or((range, range));
+        Some(from.parse().ok()?..=to.parse().ok()?)
     });
     ranges.flatten().collect()
 }

@@ -7,8 +7,7 @@ use std::sync::OnceLock;
 
 use anyhow::Result;
 
-use super::compiler::Compiler;
-use super::debian::{self, Wanted};
+use super::{Compiler, debian};
 use crate::run::{ask, cargo, command};
 use crate::step::Missing;
 use crate::workspace;
@@ -50,11 +49,10 @@ impl Toolchain {
     }
 }
 
-/// Whether the usual compiler has a core library for the target.
+/// Whether the usual compiler has the libraries of the target.
 pub(crate) fn is_installed(target: &str) -> bool {
     let folder = ask(&mut command("rustc", &["--print", "target-libdir", "--target", target]));
-    let mut files = folder.and_then(|folder| Path::new(folder.trim()).read_dir().ok()).into_iter().flatten().flatten();
-    files.any(|file| file.file_name().to_string_lossy().starts_with("libcore-"))
+    folder.is_some_and(|folder| Path::new(folder.trim()).is_dir())
 }
 
 /// Debian's compiler with the source of the library: the installed one, or one that is unpacked
@@ -62,27 +60,20 @@ pub(crate) fn is_installed(target: &str) -> bool {
 fn debian() -> Option<&'static Compiler> {
     static FOUND: OnceLock<Option<Compiler>> = OnceLock::new();
     let installed = Compiler { rustc: "/usr/bin/rustc".into(), libraries: None };
-    let unpacked = || {
-        debian::unpacked(&Wanted {
-            folder: "bare-toolchain",
-            accepts: &accepts,
-            package: "rustc-web",
-            others: &["libstd-rust-web-dev", "rust-web-src"],
-        })
-    };
+    let others = ["libstd-rust-web-dev", "rust-web-src"];
+    let unpacked = || debian::unpacked("bare-toolchain", "rustc-web", &others, accepts);
     FOUND.get_or_init(|| Some(installed).filter(accepts).or_else(unpacked)).as_ref()
 }
 
 fn accepts(compiler: &Compiler) -> bool {
     let oldest = workspace::rust_version().ok();
-    let is_new = compiler.version().zip(oldest).is_some_and(|(found, oldest)| numbers(&found) >= numbers(&oldest));
+    let is_new = compiler.version().zip(oldest).is_some_and(|(found, oldest)| minor(&found) >= minor(&oldest));
     is_new && compiler.has_sources()
 }
 
-/// The major and the minor number of a version.
-fn numbers(version: &str) -> Option<(u32, u32)> {
-    let mut numbers = version.split('.').map(|number| number.parse().ok());
-    Some((numbers.next()??, numbers.next()??))
+/// The minor number of a version.
+fn minor(version: &str) -> Option<u32> {
+    version.split('.').nth(1)?.parse().ok()
 }
 
 fn linker_variable(target: &str) -> String {
@@ -108,9 +99,8 @@ mod tests {
 
     #[test]
     fn versions_compare_by_number() {
-        assert!(numbers("1.100.0") > numbers("1.85"));
-        assert_eq!(numbers("1.85.1-nightly"), numbers("1.85"));
-        assert_eq!(numbers("nightly"), None);
+        assert!(minor("1.100.0") > minor("1.85"));
+        assert_eq!((minor("1.85.1-nightly"), minor("nightly")), (Some(85), None));
     }
 
     #[test]

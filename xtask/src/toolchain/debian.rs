@@ -5,33 +5,29 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::compiler::Compiler;
-use super::may_install;
+use super::{Compiler, may_install};
 use crate::run::{ask, command, run, run_and_read};
 use crate::workspace;
 
-/// A compiler and the folder below `target` where it is unpacked.
-pub(crate) struct Wanted<'a> {
-    pub(crate) folder: &'a str,
-    /// Whether a compiler found in the folder is good enough.
-    pub(crate) accepts: &'a dyn Fn(&Compiler) -> bool,
-    /// The package of the compiler, unpacked without its dependencies.
-    pub(crate) package: &'a str,
-    /// Packages that are unpacked with the dependencies that the machine lacks.
-    pub(crate) others: &'a [&'a str],
-}
-
-/// Returns the compiler of an earlier run, or fetches it. `None` without apt-get, or if Debian does
-/// not have it.
-pub(crate) fn unpacked(wanted: &Wanted<'_>) -> Option<Compiler> {
-    let folder = workspace::target_path(wanted.folder);
-    let present = || compiler_in(&folder).filter(wanted.accepts);
-    present().or_else(|| {
-        let may_fetch = may_install() && ask(&mut command("apt-get", &["--version"])).is_some();
-        let fetched = may_fetch.then(|| fetch(&folder, wanted))?;
-        fetched.inspect_err(|error| eprintln!("cannot fetch Debian's {}: {error:#}", wanted.package)).ok()?;
-        present()
-    })
+/// Returns the compiler of an earlier run, unpacked in a folder below `target`, or fetches it.
+/// `None` without apt-get, or if Debian does not have it.
+///
+/// The `package` of the compiler is unpacked without its dependencies; `others` are unpacked with
+/// the dependencies that the machine lacks.
+pub(crate) fn unpacked(
+    folder: &str,
+    package: &str,
+    others: &[&str],
+    accepts: impl Fn(&Compiler) -> bool,
+) -> Option<Compiler> {
+    let folder = workspace::target_path(folder);
+    if let Some(present) = compiler_in(&folder).filter(&accepts) {
+        return Some(present);
+    }
+    let may_fetch = may_install() && ask(&mut command("apt-get", &["--version"])).is_some();
+    let fetched = may_fetch.then(|| fetch(&folder, package, others))?;
+    fetched.inspect_err(|error| eprintln!("cannot fetch Debian's {package}: {error:#}")).ok()?;
+    compiler_in(&folder).filter(accepts)
 }
 
 fn compiler_in(folder: &Path) -> Option<Compiler> {
@@ -43,11 +39,11 @@ fn compiler_in(folder: &Path) -> Option<Compiler> {
 
 /// Unpacks into a folder beside `folder` first, so that an interrupted run leaves nothing that
 /// looks complete.
-fn fetch(folder: &Path, wanted: &Wanted<'_>) -> Result<()> {
+fn fetch(folder: &Path, package: &str, others: &[&str]) -> Result<()> {
     let partial = folder.with_extension("partial");
     let archives = partial.join("archives");
     fs::create_dir_all(&archives)?;
-    download(&archives, wanted)?;
+    download(&archives, package, others)?;
     for archive in archives.read_dir()? {
         run(command("dpkg", &["--extract"]).arg(archive?.path()).arg(&partial))?;
     }
@@ -58,12 +54,12 @@ fn fetch(folder: &Path, wanted: &Wanted<'_>) -> Result<()> {
     fs::rename(&partial, folder).context("cannot move the compiler into place")
 }
 
-fn download(archives: &Path, wanted: &Wanted<'_>) -> Result<()> {
+fn download(archives: &Path, package: &str, others: &[&str]) -> Result<()> {
     // Only root can refresh the lists; the lists that are present may be good enough.
     run(&mut command("apt-get", &["update", "-qq"])).unwrap_or_else(|error| eprintln!("continuing without: {error}"));
     let mut plan = command("apt-get", &["install", "-qq", "--simulate", "--no-install-recommends"]);
-    let plan = run_and_read(plan.args(wanted.others))?;
-    let mut download = command("apt-get", &["download", "-qq", "-o", "APT::Sandbox::User=root", wanted.package]);
+    let plan = run_and_read(plan.args(others))?;
+    let mut download = command("apt-get", &["download", "-qq", "-o", "APT::Sandbox::User=root", package]);
     run(download.args(lacking(&plan)).current_dir(archives))
 }
 

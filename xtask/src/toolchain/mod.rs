@@ -5,12 +5,15 @@
 //! [`NO_INSTALL`] is set. No toolchain is ever installed, neither through rustup nor otherwise.
 
 pub(crate) mod bare;
-mod compiler;
 mod debian;
 pub(crate) mod pinned;
 pub(crate) mod programs;
 
 use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::run::{ask, command};
 
 /// The environment variable that keeps all commands from fetching anything.
 pub(crate) const NO_INSTALL: &str = "BULKLINK_NO_INSTALL";
@@ -18,4 +21,39 @@ pub(crate) const NO_INSTALL: &str = "BULKLINK_NO_INSTALL";
 /// Returns whether a missing program may be fetched.
 pub(crate) fn may_install() -> bool {
     env::var_os(NO_INSTALL).is_none()
+}
+
+/// A compiler other than the usual one, and the folder of its shared libraries if the loader does
+/// not find them.
+#[derive(Debug)]
+pub(crate) struct Compiler {
+    pub(crate) rustc: PathBuf,
+    pub(crate) libraries: Option<PathBuf>,
+}
+
+impl Compiler {
+    /// Makes cargo use this compiler.
+    pub(crate) fn apply<'a>(&self, cargo: &'a mut Command) -> &'a mut Command {
+        self.with_libraries(cargo).env("RUSTC", &self.rustc).env("RUSTDOC", self.rustc.with_file_name("rustdoc"))
+    }
+
+    /// Returns the version, or `None` if the compiler does not run.
+    pub(crate) fn version(&self) -> Option<String> {
+        let answer = self.answer("--version")?;
+        answer.split_whitespace().nth(1).map(str::to_owned)
+    }
+
+    /// Whether the source of the standard library is where cargo looks for it.
+    pub(crate) fn has_sources(&self) -> bool {
+        let root = self.answer("--print=sysroot");
+        root.is_some_and(|root| Path::new(&root).join("lib/rustlib/src/rust/library/core").is_dir())
+    }
+
+    fn answer(&self, question: &str) -> Option<String> {
+        ask(self.with_libraries(&mut command(&self.rustc, &[question]))).map(|answer| answer.trim().to_owned())
+    }
+
+    fn with_libraries<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.envs(self.libraries.iter().map(|folder| ("LD_LIBRARY_PATH", folder)))
+    }
 }

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
-use super::compiler::Compiler;
-use super::debian::{self, Wanted};
+use super::{Compiler, debian};
 use crate::run::{ask, command};
 use crate::step::Missing;
 
@@ -55,12 +54,9 @@ fn has_version(compiler: &Compiler, wanted: &str) -> bool {
 
 /// Pins the version, because Debian has a newer compiler under the same names.
 fn from_debian(version: &str) -> Option<Compiler> {
-    debian::unpacked(&Wanted {
-        folder: "msrv-toolchain",
-        accepts: &|compiler| has_version(compiler, version),
-        package: &format!("rustc-web={version}.*"),
-        others: &[&format!("libstd-rust-web-{version}"), &format!("libstd-rust-web-dev={version}.*")],
-    })
+    let others = [&*format!("libstd-rust-web-{version}"), &format!("libstd-rust-web-dev={version}.*")];
+    let accepts = |compiler: &Compiler| has_version(compiler, version);
+    debian::unpacked("msrv-toolchain", &format!("rustc-web={version}.*"), &others, accepts)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Programs: from cargo's registry below `target/tools`, or from Debian through apt-get.
 
-use std::fs;
+use std::env::consts::EXE_EXTENSION;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -13,20 +13,14 @@ use crate::workspace;
 /// Returns the program of the package of that name, in exactly this version. Installs it if it is
 /// missing.
 pub(crate) fn from_registry(name: &str, version: &str) -> Result<PathBuf> {
-    let root = workspace::target_path("tools");
-    let installed = fs::read_to_string(root.join(".crates.toml")).unwrap_or_default();
-    let program = root.join("bin").join(name);
-    if !program.is_file() || !lists(&installed, name, version) {
+    let root = workspace::target_path("tools").join(format!("{name}-{version}"));
+    let program = root.join("bin").join(name).with_extension(EXE_EXTENSION);
+    if !program.is_file() {
         ensure!(may_install(), "{name} {version} is not installed, and {NO_INSTALL} is set");
         let exactly = format!("={version}");
         run(cargo(&["install", "--locked", name, "--version", &exactly, "--root"]).arg(&root))?;
     }
     Ok(program)
-}
-
-/// Whether cargo's record of installed packages has this version.
-fn lists(installed: &str, name: &str, version: &str) -> bool {
-    installed.contains(&format!("\"{name} {version} ("))
 }
 
 /// Installs the Debian package of that name through apt-get, unless its program runs already.
@@ -55,16 +49,4 @@ fn as_root(program: &str) -> Option<Command> {
     }
     ask(&mut command("sudo", &["-n", "true"]))?;
     Some(command("sudo", &["-n", program]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::lists;
-
-    #[test]
-    fn only_the_exact_version_counts_as_installed() {
-        let installed = "[v1]\n\"gungraun-runner 0.20.0 (registry+https://example.org)\" = [\"gungraun-runner\"]\n";
-        assert!(lists(installed, "gungraun-runner", "0.20.0"));
-        assert!(!lists(installed, "gungraun-runner", "0.20") && !lists(installed, "runner", "0.20.0"));
-    }
 }
