@@ -66,7 +66,7 @@ pub(crate) fn so_many_wait_and_the_rest_is_told_at_once<H: Harness>() {
     );
 }
 
-pub(crate) fn first_come_first_served<H: Harness>() {
+pub(crate) fn waiters_are_admitted_in_fifo_order<H: Harness>() {
     const TASKS: usize = 8;
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(TASKS),
@@ -94,7 +94,7 @@ pub(crate) fn first_come_first_served<H: Harness>() {
     );
 }
 
-pub(crate) fn executing_gives_the_value_or_says_which_failure<H: Harness>() {
+pub(crate) fn execute_returns_the_value_the_error_or_the_rejection<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1),
         async |scene| {

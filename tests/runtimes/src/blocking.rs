@@ -27,7 +27,7 @@ pub(crate) fn limits_pass_for_threads<H: Harness>() {
     );
 }
 
-pub(crate) fn threads_and_tasks_stand_in_one_line<H: Harness>() {
+pub(crate) fn threads_and_tasks_share_one_fifo_queue<H: Harness>() {
     const CALLS: usize = 6;
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(CALLS),

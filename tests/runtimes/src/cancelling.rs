@@ -43,7 +43,7 @@ pub(crate) fn a_slot_that_was_handed_over_and_not_taken_goes_on<H: Harness>() {
     );
 }
 
-pub(crate) fn an_operation_dropped_half_way_gives_its_slot_back<H: Harness>() {
+pub(crate) fn an_operation_dropped_before_its_end_gives_its_slot_back<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(2),
         async |scene| {

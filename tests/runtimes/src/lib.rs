@@ -38,8 +38,8 @@ macro_rules! each_test {
             admission: a_call_waits_for_its_turn
             admission: a_call_that_says_now_never_waits
             admission: so_many_wait_and_the_rest_is_told_at_once
-            admission: first_come_first_served
-            admission: executing_gives_the_value_or_says_which_failure
+            admission: waiters_are_admitted_in_fifo_order
+            admission: execute_returns_the_value_the_error_or_the_rejection
             weights: a_small_request_overtakes_no_large_one
             weights: costs_share_one_capacity
             deadlines: a_limit_passes
@@ -51,7 +51,7 @@ macro_rules! each_test {
             deadlines: limits_pass_under_load
             cancelling: a_call_dropped_while_it_waits_loses_its_place
             cancelling: a_slot_that_was_handed_over_and_not_taken_goes_on
-            cancelling: an_operation_dropped_half_way_gives_its_slot_back
+            cancelling: an_operation_dropped_before_its_end_gives_its_slot_back
             cancelling: an_operation_that_panics_gives_its_slot_back
             resizing: growing_lets_in_who_waits
             resizing: resizing_under_load
@@ -68,7 +68,7 @@ macro_rules! each_test {
             submitting: panics_come_through_the_handle
             submitting: thousands_of_operations_from_many_threads
             blocking: limits_pass_for_threads
-            blocking: threads_and_tasks_stand_in_one_line
+            blocking: threads_and_tasks_share_one_fifo_queue
             registry: a_registry_closes_and_drains_under_load
             partitions: however_calls_come_and_go_none_is_lost_and_no_partition_is_made_twice
             runtimes: tasks_run_in_the_background

@@ -1,4 +1,4 @@
-//! Who gets in, in which order.
+//! Admission: which calls get a slot, and in which order.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,12 +8,12 @@ use bulklink::{ExecuteError, Reason, Request};
 use crate::{builder, bulkhead, call, executor, ms, reason, slot};
 
 #[test]
-fn so_many_run_so_many_wait_and_the_rest_is_told_at_once() {
+fn calls_beyond_the_slots_and_the_waiting_room_are_rejected_immediately() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 2, 1);
     let running = [call(&mut executor, &bulkhead), call(&mut executor, &bulkhead)].map(|call| slot(&call));
     let waiting = call(&mut executor, &bulkhead);
-    let rejected = call(&mut executor, &bulkhead).output().expect("at once").expect_err("full");
+    let rejected = call(&mut executor, &bulkhead).output().expect("completed immediately").expect_err("full");
     assert_eq!(rejected.reason(), Reason::Saturated);
     assert_eq!(rejected.label(), "test");
     assert_eq!(rejected.waited(), ms(0));
@@ -29,7 +29,7 @@ fn so_many_run_so_many_wait_and_the_rest_is_told_at_once() {
 }
 
 #[test]
-fn first_come_first_served() {
+fn waiters_are_admitted_in_fifo_order() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 10);
     let order = Rc::new(RefCell::new(vec![]));
@@ -45,21 +45,21 @@ fn first_come_first_served() {
 }
 
 #[test]
-fn trying_never_waits_and_never_overtakes() {
+fn try_slot_never_waits_and_never_overtakes() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 2);
     let running = bulkhead.try_slot_owned().expect("free");
     assert_eq!(bulkhead.try_slot().expect_err("taken").reason(), Reason::Saturated);
     let waiting = call(&mut executor, &bulkhead);
     drop(running);
-    assert_eq!(bulkhead.try_slot().expect_err("it went to the waiter").reason(), Reason::Saturated);
+    assert_eq!(bulkhead.try_slot().expect_err("the slot went to the waiter").reason(), Reason::Saturated);
     executor.run_until_idle();
     drop(slot(&waiting));
     drop(bulkhead.try_slot().expect("free again"));
 }
 
 #[test]
-fn executing_gives_the_value_or_says_which_failure() {
+fn execute_returns_the_value_the_error_or_the_rejection() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let task = executor.spawn({
@@ -83,7 +83,7 @@ fn executing_gives_the_value_or_says_which_failure() {
 }
 
 #[test]
-fn a_request_may_say_now() {
+fn a_request_with_now_does_not_queue() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let _running = bulkhead.try_slot().expect("free");
@@ -103,11 +103,11 @@ fn a_wrapped_function_runs_in_a_slot() {
     });
     let task = executor.spawn(async move { double.call(21).await });
     executor.run_until_idle();
-    assert_eq!(task.output().expect("it has ended"), Ok((42, 1)));
+    assert_eq!(task.output().expect("the task has ended"), Ok((42, 1)));
 }
 
 #[test]
-fn every_way_in_heeds_its_request() {
+fn every_method_applies_its_request() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(3).waiting_room(5).build().expect("valid");
     let two = Request::new().cost(2);
@@ -118,7 +118,8 @@ fn every_way_in_heeds_its_request() {
             let observe = || async { Ok::<_, String>(bulkhead.status().in_use) };
             let owned = bulkhead.slot_owned_with(two).await.expect("free").cost();
             let borrowed = bulkhead.slot_with(two).await.expect("free").cost();
-            let executed = bulkhead.execute_with(two, observe()).await.expect("free").expect("it cannot fail");
+            let executed =
+                bulkhead.execute_with(two, observe()).await.expect("free").expect("the operation cannot fail");
             let fallible = bulkhead.execute_fallible_with(two, observe()).await.expect("free");
             [owned, borrowed, executed, fallible]
         }
@@ -127,11 +128,11 @@ fn every_way_in_heeds_its_request() {
 }
 
 #[test]
-fn trying_to_execute_never_waits() {
+fn try_execute_never_waits() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let _running = bulkhead.try_slot_owned().expect("free");
     let tried = executor.spawn(async move { bulkhead.try_execute(async {}).await });
     executor.run_until_idle();
-    assert_eq!(tried.output().expect("at once").expect_err("taken").reason(), Reason::Saturated);
+    assert_eq!(tried.output().expect("completed immediately").expect_err("taken").reason(), Reason::Saturated);
 }

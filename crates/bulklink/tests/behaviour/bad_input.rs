@@ -1,4 +1,4 @@
-//! What cannot be meant is refused with its field and value, and counted nowhere.
+//! Invalid input is rejected with its field and value, and is not counted.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn assert_names(invalid: &InvalidArgument, field: &str, value: &str) {
 fn limits() {
     let executor = executor();
     let too_many = Limits::MAX + 1;
-    let refused = |build: Result<_, InvalidArgument>| build.map(|_: Bulkhead<_>| ()).expect_err("it cannot be meant");
+    let refused = |build: Result<_, InvalidArgument>| build.map(|_: Bulkhead<_>| ()).expect_err("the value is invalid");
     assert_names(&refused(builder(&executor).parallelism(0).build()), "parallelism", "0");
     assert_names(&refused(builder(&executor).capacity(0).build()), "capacity", "0");
     assert_names(&refused(builder(&executor).build()), "parallelism", "nothing");
@@ -44,15 +44,16 @@ fn labels() {
         ("payments\n", "\"payments\\n\""),
         ("a\u{7f}", "\"a\\u{7f}\""),
     ] {
-        let refused = Bulkhead::builder_on(clock.clone(), label).parallelism(1).build().expect_err("no name");
+        let refused =
+            Bulkhead::builder_on(clock.clone(), label).parallelism(1).build().expect_err("the label is invalid");
         assert_names(&refused, "label", shown);
     }
-    let trimmed = Bulkhead::builder_on(clock, "  card payments ").parallelism(1).build().expect("a name");
+    let trimmed = Bulkhead::builder_on(clock, "  card payments ").parallelism(1).build().expect("the label is valid");
     assert_eq!(trimmed.label(), "card payments");
 }
 
 #[test]
-fn a_label_that_holds_control_or_invisible_characters_is_refused() {
+fn a_label_with_control_or_invisible_characters_is_rejected() {
     let clock = executor().clock();
     for (label, shown) in [
         ("pay\u{2028}ments", r#""pay\u{2028}ments""#),
@@ -66,7 +67,7 @@ fn a_label_that_holds_control_or_invisible_characters_is_refused() {
         ("pay\u{200d}ments", r#""pay\u{200d}ments""#),
         ("payments\u{feff}", r#""payments\u{feff}""#),
         ("pay\u{a0}ments", r#""pay\u{a0}ments""#),
-        // A mark that has nothing to stand on, also where that was trimmed away.
+        // A combining mark without a base character, also where trimming removed the base.
         ("\u{301}payments", r#""\u{301}payments""#),
         (" \u{301}payments", r#""\u{301}payments""#),
     ] {
@@ -84,7 +85,7 @@ fn assert_unreadable(refused: &InvalidArgument, shown: &str) {
 }
 
 #[test]
-fn a_label_may_hold_any_letters_marks_quotes_and_backslashes() {
+fn a_label_may_contain_any_letters_marks_quotes_and_backslashes() {
     let clock = executor().clock();
     for label in ["Zürich", "Zu\u{308}rich", "支払い", "платежи", "a \"b\" 'c' \\d", "\"", "\u{2764}\u{fe0f}"]
     {
@@ -103,15 +104,19 @@ fn costs() {
     for cost in [0, 6, Limits::MAX + 1] {
         let rejection = bulkhead.try_slot_with(Request::new().cost(cost)).expect_err("impossible");
         assert_eq!(rejection.reason(), Reason::InvalidCost);
-        assert_names(rejection.as_invalid().expect("it says which"), "cost", &cost.to_string());
+        assert_names(
+            rejection.as_invalid().expect("the rejection has the invalid argument"),
+            "cost",
+            &cost.to_string(),
+        );
         let text = rejection.to_string();
         assert_eq!(text, format!("bulkhead test: cost must be from 1 to the capacity, 5, got {cost}"));
     }
-    assert!(!bulkhead.status().since(&before).expect("of the same bulkhead").has_activity(), "counted nowhere");
+    assert!(!bulkhead.status().since(&before).expect("of the same bulkhead").has_activity(), "not counted");
 }
 
 #[test]
-fn an_impossible_cost_comes_before_a_deadline_and_after_closed() {
+fn an_invalid_cost_is_reported_before_a_past_deadline_and_after_closed() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let past = Request::new().cost(2).before(bulklink::Instant::EPOCH);
@@ -121,9 +126,9 @@ fn an_impossible_cost_comes_before_a_deadline_and_after_closed() {
     assert_eq!(bulkhead.status().totals.closed_before_queue, 1);
 }
 
-/// Where a plain request is turned away at a glance.
+/// The bulkhead is full, where a plain request is rejected without the lock.
 #[test]
-fn an_impossible_cost_and_a_deadline_that_is_past_come_before_no_room() {
+fn an_invalid_cost_and_a_past_deadline_are_reported_before_saturated() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let _running = bulkhead.try_slot().expect("free");
@@ -140,7 +145,7 @@ fn resizes() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     for capacity in [0, Limits::MAX + 1] {
-        let Err(ResizeError::Invalid(invalid)) = bulkhead.resize(capacity) else { panic!("it cannot be meant") };
+        let Err(ResizeError::Invalid(invalid)) = bulkhead.resize(capacity) else { panic!("the value is invalid") };
         assert_names(&invalid, "parallelism", &capacity.to_string());
     }
     assert_eq!(bulkhead.status().limits.capacity, 1);

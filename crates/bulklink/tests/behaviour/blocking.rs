@@ -1,4 +1,4 @@
-//! Threads that block, in one queue with tasks that wait.
+//! Threads that block, in the same queue as tasks that wait.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +15,7 @@ use crate::{TestBulkhead, bulkhead, call, executor, ms, slot};
 
 type Blocked = JoinHandle<Result<OwnedSlot, Rejection>>;
 
-/// A thread that blocks with this request. It stands in the queue when this returns.
+/// Starts a thread that blocks with this request, and returns when it is in the queue.
 fn blocked(bulkhead: &TestBulkhead, request: Request<Instant>) -> Blocked {
     let queued = bulkhead.status().totals.queued;
     let thread = thread::spawn({
@@ -42,7 +42,7 @@ fn identities_hold(totals: &Totals, in_flight: usize, waiting: usize) {
 }
 
 #[test]
-fn all_four_ways() {
+fn all_four_blocking_methods_work() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 2, 9);
     let now = executor.clock().now();
@@ -67,7 +67,7 @@ fn all_four_ways() {
 }
 
 #[test]
-fn threads_and_tasks_stand_in_one_line() {
+fn threads_and_tasks_share_one_fifo_queue() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 9);
     let mut running = bulkhead.try_slot_owned().expect("free");
@@ -89,21 +89,21 @@ fn threads_and_tasks_stand_in_one_line() {
 }
 
 #[test]
-fn the_limit_of_the_bulkhead_holds_on_the_clock_of_the_machine() {
+fn the_wait_limit_of_the_bulkhead_applies_on_the_std_clock() {
     let limit = ms(20);
     let builder = Bulkhead::builder_on(StdClock, "test").parallelism(1).waiting_room(1).wait_limit(limit);
     let bulkhead = builder.build().expect("valid");
     let _running = bulkhead.blocking_slot().expect("free");
     let begun = Std::now();
-    let rejection = bulkhead.blocking_slot().expect_err("it is taken");
+    let rejection = bulkhead.blocking_slot().expect_err("the slot is taken");
     assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(limit)));
     assert!(rejection.waited() >= limit && begun.elapsed() >= limit);
-    let deadline = bulkhead.blocking_slot_with(Request::new().before(Std::now() + ms(5))).expect_err("it is taken");
+    let deadline = bulkhead.blocking_slot_with(Request::new().before(Std::now() + ms(5))).expect_err("the slot is taken");
     assert_eq!((deadline.reason(), bulkhead.status().totals.expired), (Reason::Expired, 2));
 }
 
 #[test]
-fn closing_wakes_whoever_is_blocked() {
+fn closing_wakes_blocked_threads() {
     let bulkhead = bulkhead(&executor(), 1, 9);
     let running = bulkhead.try_slot().expect("free");
     let threads = [(); 5].map(|()| blocked(&bulkhead, Request::new()));
@@ -122,7 +122,7 @@ fn closing_wakes_whoever_is_blocked() {
 }
 
 #[test]
-fn a_wait_for_the_end_can_have_an_end() {
+fn a_blocking_wait_for_the_drain_can_time_out() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let running = bulkhead.try_slot().expect("free");
@@ -141,30 +141,30 @@ fn a_wait_for_the_end_can_have_an_end() {
 }
 
 #[test]
-fn a_neighbour_that_is_cancelled_keeps_no_thread_asleep() {
+fn a_cancelled_waiter_ahead_does_not_keep_a_thread_asleep() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 2, 9);
     let running = (bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free"));
-    // It stands in the way of the thread, as it asks for more than is free.
+    // It is ahead of the thread in the queue, and asks for more than is free.
     let heavy = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(2)));
     executor.run_until_idle();
     let thread = blocked(&bulkhead, Request::new());
     drop(running.0);
     assert!(!thread.is_finished());
     heavy.cancel();
-    drop(answer(thread).expect("nobody is in the way"));
-    // And one that was handed the slot already.
+    drop(answer(thread).expect("no waiter is ahead"));
+    // The same for a waiter that was granted the slot already.
     let second = bulkhead.try_slot().expect("free");
     let neighbour = call(&mut executor, &bulkhead);
     let thread = blocked(&bulkhead, Request::new());
     drop(second);
     neighbour.cancel();
-    drop(answer(thread).expect("the slot goes on"));
+    drop(answer(thread).expect("the slot goes to the next waiter"));
     assert_eq!(bulkhead.status().totals.abandoned, 1);
 }
 
 #[test]
-fn what_others_unpark_is_theirs() {
+fn a_blocking_wait_keeps_an_unpark_token_meant_for_other_code() {
     for unparked_before in [true, false] {
         let bulkhead = bulkhead(&executor(), 1, 1);
         let running = bulkhead.try_slot().expect("free");
@@ -189,14 +189,14 @@ fn what_others_unpark_is_theirs() {
         }
         assert_eq!(bulkhead.status().waiting, 1, "the wait is not disturbed");
         drop(running);
-        told.recv().expect("it went on");
+        told.recv().expect("the thread went on");
         assert!(!thread.is_finished(), "the wait has left no token behind");
         thread.thread().unpark();
         drop(answer(thread).expect("its turn"));
     }
 }
 
-/// A clock that is set by hand, says nothing when it is, and counts who looks.
+/// A clock that is set by hand, wakes no timer when it is set, and counts its readings.
 #[derive(Clone, Default)]
 struct Still(Arc<AtomicU64>, Arc<AtomicUsize>);
 
@@ -217,12 +217,12 @@ impl bulklink::Timer for Still {
     type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
     fn sleep_until(&self, _: Instant) -> Self::Sleep {
-        unreachable!("a thread wakes itself")
+        unreachable!("a blocking thread needs no timer")
     }
 }
 
 #[test]
-fn on_a_clock_that_stands_still_it_neither_spins_nor_sleeps_for_ever() {
+fn on_a_clock_that_is_stopped_a_blocking_wait_neither_spins_nor_sleeps_forever() {
     let clock = Still::default();
     let bulkhead = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).waiting_room(1).build().expect("valid");
     let _running = bulkhead.try_slot().expect("free");
@@ -233,8 +233,8 @@ fn on_a_clock_that_stands_still_it_neither_spins_nor_sleeps_for_ever() {
     let (begun, looks) = (Std::now(), clock.1.load(SeqCst));
     until(|| begun.elapsed() > ms(20));
     let looks = clock.1.load(SeqCst) - looks;
-    // Three looks a round, and one round in a millisecond.
-    assert!(looks <= 3 * (begun.elapsed().as_millis() as usize + 1), "{looks} looks");
+    // Three readings per round, and one round per millisecond.
+    assert!(looks <= 3 * (begun.elapsed().as_millis() as usize + 1), "{looks} readings");
     clock.0.store(1, SeqCst);
     assert_eq!(answer(thread).err(), Some(Reason::Expired));
 }
@@ -251,7 +251,7 @@ fn an_operation_that_panics_gives_its_slot_back() {
     assert_eq!(bulkhead.blocking_try_execute(|| bulkhead.blocking_try_execute(|| ()).is_err()), Ok(true));
 }
 
-/// Threads and tasks together, some of which have no time to wait, and everything adds up.
+/// Threads and tasks together, some with a limit of zero; the counters add up at the end.
 #[test]
 fn thousands_of_operations_from_many_threads() {
     const THREADS: usize = 8;

@@ -1,4 +1,4 @@
-//! Futures dropped in every state: a place may be lost, a slot never.
+//! Futures dropped in every state: a place in the queue may be lost, a slot never.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use bulklink::Totals;
 use crate::{bulkhead, call, executor, slot};
 
 #[test]
-fn before_the_first_poll_nothing_has_happened() {
+fn a_future_dropped_before_its_first_poll_changes_nothing() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
     drop(bulkhead.slot());
@@ -18,7 +18,7 @@ fn before_the_first_poll_nothing_has_happened() {
 }
 
 #[test]
-fn while_waiting_the_place_goes_and_is_counted_as_cancelled() {
+fn a_future_dropped_while_waiting_leaves_the_queue_and_is_counted_as_cancelled() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 2);
     let running = bulkhead.try_slot().expect("free");
@@ -31,13 +31,13 @@ fn while_waiting_the_place_goes_and_is_counted_as_cancelled() {
 }
 
 #[test]
-fn after_the_hand_over_the_slot_goes_on_and_is_counted_as_abandoned() {
+fn a_future_dropped_after_the_grant_passes_the_slot_on_and_is_counted_as_abandoned() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 2);
     let running = bulkhead.try_slot().expect("free");
     let (first, second) = (call(&mut executor, &bulkhead), call(&mut executor, &bulkhead));
     drop(running);
-    assert_eq!(bulkhead.status().in_flight, 1, "handed over and not taken yet");
+    assert_eq!(bulkhead.status().in_flight, 1, "granted and not collected yet");
     first.cancel();
     executor.run_until_idle();
     let _running = slot(&second);
@@ -46,7 +46,7 @@ fn after_the_hand_over_the_slot_goes_on_and_is_counted_as_abandoned() {
 }
 
 #[test]
-fn an_operation_dropped_half_way_gives_its_slot_back() {
+fn an_operation_dropped_before_its_end_gives_its_slot_back() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let task = executor.spawn({
@@ -87,9 +87,9 @@ fn an_operation_that_panics_gives_its_slot_back() {
     drop(slot(&call(&mut executor, &bulkhead)));
 }
 
-/// The operation may hold what the slot protects, so it goes first.
+/// The operation may own what the slot protects, so it is dropped first.
 #[test]
-fn the_operation_is_dropped_before_its_slot_is_given_back() {
+fn the_operation_is_dropped_before_its_slot_is_released() {
     struct Operation {
         bulkhead: crate::TestBulkhead,
         ends: bool,
@@ -120,7 +120,7 @@ fn the_operation_is_dropped_before_its_slot_is_given_back() {
 }
 
 #[test]
-fn polled_again_after_the_end_it_panics_and_takes_nothing() {
+fn a_future_polled_after_completion_panics_and_takes_no_slot() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
     let mut context = Context::from_waker(Waker::noop());
@@ -134,7 +134,7 @@ fn polled_again_after_the_end_it_panics_and_takes_nothing() {
     assert!(matches!(queued.as_mut().poll(&mut context), Poll::Ready(Ok(_))));
     for mut over in [at_once, queued, rejected] {
         let again = catch_unwind(AssertUnwindSafe(|| over.as_mut().poll(&mut context).is_ready()));
-        let message = again.expect_err("it has completed").downcast::<String>().expect("a message");
+        let message = again.expect_err("the future has completed").downcast::<String>().expect("a message");
         assert_eq!(*message, "polled again after it had completed");
     }
     let totals = bulkhead.status().totals;

@@ -1,4 +1,4 @@
-//! What a bulkhead's figures say about capacity, in the course of its life.
+//! The capacity report in the course of a bulkhead's life.
 
 use bulklink::{FindingCode, Request, Severity};
 
@@ -51,9 +51,9 @@ fn a_history_of_rejections_is_reported_after_the_pressure_is_gone() {
     assert!(report.requires_attention());
 }
 
-/// With weights, room can be left that nobody may have.
+/// With weights, units can be free although the head of the queue needs more.
 #[test]
-fn one_who_is_too_large_for_the_rest_holds_up_all() {
+fn a_head_that_needs_more_than_is_free_blocks_the_queue() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(10).waiting_room(1).wait_limit(ms(500)).build().expect("valid");
     let _running = bulkhead.try_slot_with(Request::new().cost(8)).expect("free");

@@ -1,4 +1,5 @@
-//! When the clock is read: by those who wait, by deadlines, and by releases while somebody waits. And waits nobody measures.
+//! When the clock is read: by calls that wait, for deadlines, and by releases while a call waits.
+//! Also: waits that are not measured.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -16,7 +17,7 @@ use crate::ms;
 struct Counted(FakeClock, Arc<AtomicUsize>);
 
 impl Counted {
-    /// How often it was read while this ran.
+    /// Runs the work, and returns how often the clock was read meanwhile.
     fn reads<T>(&self, work: impl FnOnce() -> T) -> (usize, T) {
         let before = self.1.load(SeqCst);
         let result = work();
@@ -54,7 +55,7 @@ fn setting() -> (Counted, Executor, Builder<Counted>) {
     (clock.clone(), Executor::new(clock.0), builder)
 }
 
-/// A call that waits, polled once.
+/// Spawns a call that waits, and polls it once.
 fn call(executor: &mut Executor, bulkhead: &Front, request: Request<Instant>) -> Call {
     let call = executor.spawn(bulkhead.slot_owned_with(request));
     executor.run_until_idle();
@@ -66,7 +67,7 @@ fn slot(call: &Call) -> OwnedSlot {
 }
 
 #[test]
-fn nobody_reads_it_while_nobody_waits() {
+fn the_clock_is_not_read_while_no_call_waits() {
     let (clock, mut executor, builder) = setting();
     let bulkhead = builder.wait_limit(ms(10)).build().expect("valid");
     let (reads, ()) = clock.reads(|| {
@@ -85,22 +86,22 @@ fn nobody_reads_it_while_nobody_waits() {
 }
 
 #[test]
-fn it_is_read_once_by_who_waits_by_who_comes_meanwhile_and_by_a_release() {
+fn the_clock_is_read_once_by_a_waiter_by_a_later_call_and_by_a_release() {
     let (clock, mut executor, builder) = setting();
     let bulkhead = builder.build().expect("valid");
     let both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
     let (reads, waiting) = clock.reads(|| call(&mut executor, &bulkhead, Request::new()));
     assert_eq!(reads, 1, "to queue");
-    assert_eq!(clock.reads(|| bulkhead.try_slot().expect_err("full")).0, 1, "to be turned away while somebody waits");
+    assert_eq!(clock.reads(|| bulkhead.try_slot().expect_err("full")).0, 1, "to be rejected while a call waits");
     let [first, second] = both;
     assert_eq!(clock.reads(|| drop(first)).0, 1, "to hand a slot over");
-    assert_eq!(clock.reads(|| drop(second)).0, 0, "to give one back for which nobody waits");
-    assert_eq!(clock.reads(|| executor.run_until_idle()).0, 0, "to take it");
+    assert_eq!(clock.reads(|| drop(second)).0, 0, "to release one while no call waits");
+    assert_eq!(clock.reads(|| executor.run_until_idle()).0, 0, "to collect it");
     drop(slot(&waiting));
 }
 
 #[test]
-fn it_is_read_once_for_a_deadline() {
+fn the_clock_is_read_once_for_a_deadline() {
     let (clock, _executor, builder) = setting();
     let bulkhead = builder.build().expect("valid");
     let request = Request::new().before(clock.0.now() + ms(5));
@@ -108,13 +109,13 @@ fn it_is_read_once_for_a_deadline() {
 }
 
 #[test]
-fn it_is_read_by_a_withdrawal_only_where_somebody_else_may_gain() {
+fn a_cancellation_reads_the_clock_only_if_another_waiter_may_gain() {
     let (clock, mut executor, builder) = setting();
     let bulkhead = builder.build().expect("valid");
     let light = bulkhead.try_slot().expect("free");
     let heavy = call(&mut executor, &bulkhead, Request::new().cost(2));
     let behind = call(&mut executor, &bulkhead, Request::new().cost(2));
-    assert_eq!(clock.reads(|| behind.cancel()).0, 0, "from behind");
+    assert_eq!(clock.reads(|| behind.cancel()).0, 0, "from behind the head");
     assert_eq!(clock.reads(|| heavy.cancel()).0, 1, "from the head, beside a free unit");
     let other = bulkhead.try_slot().expect("free");
     let only = call(&mut executor, &bulkhead, Request::new());
@@ -127,13 +128,13 @@ fn it_is_read_by_a_withdrawal_only_where_somebody_else_may_gain() {
     drop(slot(&next));
     let last = call(&mut executor, &bulkhead, Request::new().cost(2));
     drop(other);
-    assert_eq!(clock.reads(|| last.cancel()).0, 0, "with a slot for nobody");
+    assert_eq!(clock.reads(|| last.cancel()).0, 0, "with a slot that no call waits for");
     assert_eq!(bulkhead.status().totals.cancelled + bulkhead.status().totals.abandoned, 5);
 }
 
-/// Where no wait is measured, nobody needs the time to wait, to hand over, or to leave.
+/// Without measured waits, the time is not needed to queue, to hand over, or to cancel.
 #[test]
-fn it_is_not_read_by_waits_that_nobody_measures_and_that_have_no_end() {
+fn the_clock_is_not_read_for_waits_without_a_limit_if_waits_are_not_measured() {
     let (clock, mut executor, builder) = setting();
     let bulkhead = builder.measure_waits(false).build().expect("valid");
     let (reads, ()) = clock.reads(|| {
@@ -158,7 +159,7 @@ fn it_is_not_read_by_waits_that_nobody_measures_and_that_have_no_end() {
 }
 
 #[test]
-fn a_limit_is_kept_where_no_wait_is_measured() {
+fn a_requests_limit_applies_if_waits_are_not_measured() {
     let (clock, mut executor, builder) = setting();
     let bulkhead = builder.measure_waits(false).build().expect("valid");
     let _both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
@@ -166,27 +167,27 @@ fn a_limit_is_kept_where_no_wait_is_measured() {
     let (reads, limited) = clock.reads(|| call(&mut executor, &bulkhead, Request::new().within(ms(10))));
     assert_eq!(reads, 1, "to queue with a limit");
     executor.advance(ms(10));
-    let rejection = limited.output().expect("it is time").expect_err("too late");
+    let rejection = limited.output().expect("the limit has passed").expect_err("too late");
     assert_eq!((rejection.reason(), rejection.waited()), (Reason::Expired, ms(10)));
     assert!(!patient.is_finished());
 }
 
 #[test]
-fn the_bulkheads_limit_is_kept_where_no_wait_is_measured() {
+fn the_bulkheads_limit_applies_if_waits_are_not_measured() {
     let (clock, mut executor, builder) = setting();
     let bulkhead = builder.measure_waits(false).wait_limit(ms(10)).build().expect("valid");
     let both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
     let (reads, late) = clock.reads(|| call(&mut executor, &bulkhead, Request::new()));
     assert_eq!(reads, 1, "to queue");
     clock.0.advance(ms(10));
-    assert_eq!(clock.reads(|| drop(both)).0, 1, "to give one back that somebody waited for, and one for nobody");
+    assert_eq!(clock.reads(|| drop(both)).0, 1, "to release one that a call waits for, and one that none waits for");
     executor.run_until_idle();
-    assert_eq!(late.output().expect("it is time").expect_err("too late").reason(), Reason::Expired);
+    assert_eq!(late.output().expect("the limit has passed").expect_err("too late").reason(), Reason::Expired);
 }
 
-/// Who has a deadline is measured even so, and nobody else, whoever stands before or behind them.
+/// A waiter with a deadline is measured all the same. Its neighbours in the queue are not.
 #[test]
-fn of_those_who_wait_together_only_who_has_a_deadline_is_measured_where_no_wait_is() {
+fn if_waits_are_not_measured_only_waiters_with_a_deadline_are() {
     let (clock, mut executor, builder) = setting();
     let bulkhead = builder.waiting_room(3).measure_waits(false).build().expect("valid");
     let [one, other] = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
@@ -196,18 +197,18 @@ fn of_those_who_wait_together_only_who_has_a_deadline_is_measured_where_no_wait_
     clock.0.advance(ms(10));
     drop((one, other));
     executor.run_until_idle();
-    assert_eq!(bulkhead.status().totals.cumulative_wait(), ms(10), "of the one with a deadline");
+    assert_eq!(bulkhead.status().totals.cumulative_wait(), ms(10), "the wait of the waiter with a deadline");
     clock.0.advance(ms(30));
     let (reads, ()) = clock.reads(|| drop((slot(&before), slot(&limited))));
     executor.run_until_idle();
     drop(slot(&behind));
-    assert_eq!(reads, 0, "whoever had a deadline has left");
+    assert_eq!(reads, 0, "the waiter with a deadline has left");
     let status = bulkhead.status();
     assert_eq!((status.totals.cumulative_wait(), status.longest_wait()), (ms(10), ms(10)));
 }
 
 #[test]
-fn a_slot_that_is_late_goes_to_the_patient_where_no_wait_is_measured() {
+fn if_waits_are_not_measured_a_late_slot_skips_the_expired_waiter() {
     let (clock, mut executor, builder) = setting();
     let bulkhead = builder.measure_waits(false).build().expect("valid");
     let [one, _other] = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
@@ -216,12 +217,12 @@ fn a_slot_that_is_late_goes_to_the_patient_where_no_wait_is_measured() {
     clock.0.advance(ms(20));
     drop(one);
     executor.run_until_idle();
-    assert_eq!(limited.output().expect("it is time").expect_err("too late").reason(), Reason::Expired);
+    assert_eq!(limited.output().expect("the limit has passed").expect_err("too late").reason(), Reason::Expired);
     drop(slot(&patient));
 }
 
 #[test]
-fn who_observes_is_told_of_waits_that_nobody_measures_as_zero_long() {
+fn events_show_unmeasured_waits_as_zero() {
     let (clock, mut executor, builder) = setting();
     let bulkhead = builder.measure_waits(false).build().expect("valid");
     let [one, _other] = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
@@ -251,7 +252,7 @@ fn who_observes_is_told_of_waits_that_nobody_measures_as_zero_long() {
 }
 
 #[test]
-fn waits_are_measured_unless_somebody_says_otherwise() {
+fn waits_are_measured_by_default() {
     for (says, waited) in [(None, ms(10)), (Some(true), ms(10)), (Some(false), Duration::ZERO)] {
         let (clock, mut executor, builder) = setting();
         let builder = builder.parallelism(1);

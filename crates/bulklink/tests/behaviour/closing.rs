@@ -1,4 +1,4 @@
-//! The end: who is told, and when it is over.
+//! Closing: which calls are rejected, and when the bulkhead is drained.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -9,13 +9,13 @@ use bulklink::{Reason, ResizeError};
 use crate::{builder, bulkhead, call, executor, ms, reason, slot};
 
 #[test]
-fn closing_rejects_waiters_and_newcomers_and_lets_work_go_on() {
+fn closing_rejects_waiters_and_new_calls_and_lets_operations_go_on() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let running = slot(&call(&mut executor, &bulkhead));
     let waiting = [call(&mut executor, &bulkhead), call(&mut executor, &bulkhead)];
     assert!(bulkhead.close());
-    assert!(!bulkhead.close(), "it was closed already");
+    assert!(!bulkhead.close(), "the bulkhead was closed already");
     executor.run_until_idle();
     assert!(waiting.iter().all(|call| reason(call) == Reason::Closed));
     assert_eq!(reason(&call(&mut executor, &bulkhead)), Reason::Closed);
@@ -28,7 +28,7 @@ fn closing_rejects_waiters_and_newcomers_and_lets_work_go_on() {
 }
 
 #[test]
-fn a_rejection_after_the_end_has_the_figures_of_its_moment() {
+fn a_rejection_after_closing_has_the_occupancy_of_its_moment() {
     let executor = executor();
     let bulkhead = builder(&executor).capacity(4).waiting_room(2).build().expect("valid");
     let mut running = vec![bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
@@ -42,7 +42,7 @@ fn a_rejection_after_the_end_has_the_figures_of_its_moment() {
 }
 
 #[test]
-fn whoever_waits_for_the_end_is_told_when_the_last_operation_has_ended() {
+fn waiting_for_the_drain_ends_with_the_last_operation() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 2, 0);
     let mut running = vec![slot(&call(&mut executor, &bulkhead)), slot(&call(&mut executor, &bulkhead))];
@@ -55,7 +55,7 @@ fn whoever_waits_for_the_end_is_told_when_the_last_operation_has_ended() {
     bulkhead.close();
     while let Some(slot) = running.pop() {
         executor.run_until_idle();
-        assert!(!watching[1].is_finished(), "something still runs");
+        assert!(!watching[1].is_finished(), "an operation still runs");
         drop(slot);
     }
     executor.run_until_idle();
@@ -72,7 +72,7 @@ fn an_idle_bulkhead_is_drained_as_soon_as_it_is_closed() {
 }
 
 #[test]
-fn giving_up_the_wait_opens_nothing() {
+fn dropping_the_wait_for_the_drain_reopens_nothing() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let _running = bulkhead.try_slot().expect("free");
@@ -81,7 +81,7 @@ fn giving_up_the_wait_opens_nothing() {
 }
 
 #[test]
-fn a_future_that_was_granted_a_slot_holds_up_the_end_until_it_is_polled_or_dropped() {
+fn a_future_with_a_granted_slot_delays_the_drain_until_it_is_polled_or_dropped() {
     let executor = executor();
     let mut context = Context::from_waker(Waker::noop());
     for dropped in [true, false] {
@@ -91,7 +91,7 @@ fn a_future_that_was_granted_a_slot_holds_up_the_end_until_it_is_polled_or_dropp
         assert!(Pin::new(&mut granted).poll(&mut context).is_pending());
         drop(running);
         let mut closing = pin!(bulkhead.close_and_wait());
-        assert_eq!(bulkhead.status().in_flight, 1, "it was granted the slot");
+        assert_eq!(bulkhead.status().in_flight, 1, "the future was granted the slot");
         assert!(closing.as_mut().poll(&mut context).is_pending());
         assert!(!bulkhead.blocking_closed_within(ms(0)));
         if dropped {
@@ -104,9 +104,9 @@ fn a_future_that_was_granted_a_slot_holds_up_the_end_until_it_is_polled_or_dropp
     }
 }
 
-/// It was rejected when the bulkhead closed, and has yet to be told.
+/// The future was rejected when the bulkhead closed, but has not been polled since.
 #[test]
-fn a_future_that_only_waits_does_not_hold_up_the_end() {
+fn a_future_without_a_slot_does_not_delay_the_drain() {
     let executor = executor();
     let mut context = Context::from_waker(Waker::noop());
     let bulkhead = bulkhead(&executor, 1, 1);
@@ -116,7 +116,9 @@ fn a_future_that_only_waits_does_not_hold_up_the_end() {
     let mut closing = pin!(bulkhead.close_and_wait());
     drop(running);
     assert!(closing.as_mut().poll(&mut context).is_ready());
-    let Poll::Ready(Err(rejection)) = Pin::new(&mut waiting).poll(&mut context) else { panic!("it was rejected") };
+    let Poll::Ready(Err(rejection)) = Pin::new(&mut waiting).poll(&mut context) else {
+        panic!("the future was rejected")
+    };
     assert_eq!(rejection.reason(), Reason::Closed);
 }
 

@@ -4,7 +4,7 @@ use bulklink::{Instant, Request, Totals};
 
 use crate::{TestBulkhead, builder, bulkhead, call, executor, ms, slot};
 
-/// The identities, which hold whenever somebody looks.
+/// Checks the identities of the counters, which hold at every moment.
 fn add_up(bulkhead: &TestBulkhead) -> Totals {
     let status = bulkhead.status();
     let totals = status.totals;
@@ -56,7 +56,7 @@ fn each_outcome_has_a_counter_of_its_own() {
 }
 
 #[test]
-fn a_cancellation_is_no_rejection() {
+fn a_cancellation_is_not_counted_as_a_rejection() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
     let _running = bulkhead.try_slot().expect("free");
@@ -66,7 +66,7 @@ fn a_cancellation_is_no_rejection() {
 }
 
 #[test]
-fn peaks_stay_when_what_they_tell_of_is_gone() {
+fn peaks_stay_after_the_load_is_gone() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 2, 5);
     let running = [(); 2].map(|()| slot(&call(&mut executor, &bulkhead)));
@@ -78,9 +78,9 @@ fn peaks_stay_when_what_they_tell_of_is_gone() {
     assert_eq!((status.in_flight, status.peak_in_flight, status.waiting, status.peak_waiting), (0, 2, 0, 3));
 }
 
-/// Whoever was admitted after 20 and 40 ms counts; who gave up after 60 does not.
+/// The calls admitted after 20 and 40 ms count. The call cancelled after 60 ms does not.
 #[test]
-fn waits_are_those_of_admitted_waiters() {
+fn only_the_waits_of_admitted_calls_are_counted() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let mut running = slot(&call(&mut executor, &bulkhead));

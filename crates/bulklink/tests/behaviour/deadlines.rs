@@ -1,4 +1,4 @@
-//! How long is too long, and who says so.
+//! Wait limits and deadlines, and that the clock decides rather than the timer.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -24,7 +24,7 @@ fn the_bulkheads_own_limit() {
     executor.advance(ms(249));
     assert!(!waiting.is_finished());
     executor.advance(ms(1));
-    let rejection = waiting.output().expect("it is time").expect_err("too late");
+    let rejection = waiting.output().expect("the limit has passed").expect_err("too late");
     assert_eq!(rejection.reason(), Reason::Expired);
     assert_eq!((rejection.waited(), rejection.limit()), (ms(250), Some(ms(250))));
     assert_eq!(rejection.to_string(), "bulkhead test: expired after 250ms of 250ms (1 of 1 in use, 0 of 1 waiting)");
@@ -48,13 +48,13 @@ fn the_strictest_limit_wins() {
     let calls = cases.map(|(request, limit)| (executor.spawn(bulkhead.slot_owned_with(request)), limit));
     executor.advance(ms(1000));
     for (call, limit) in calls {
-        let rejection = call.output().expect("it is time").expect_err("too late");
+        let rejection = call.output().expect("the limit has passed").expect_err("too late");
         assert_eq!((rejection.limit(), rejection.waited()), (Some(limit), limit));
     }
 }
 
 #[test]
-fn a_deadline_already_past_expires_at_once_room_or_no_room() {
+fn a_past_deadline_expires_immediately_with_or_without_a_free_slot() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let now = executor.clock().now();
@@ -68,7 +68,7 @@ fn a_deadline_already_past_expires_at_once_room_or_no_room() {
 }
 
 #[test]
-fn a_limit_of_zero_means_at_once_or_expired() {
+fn a_limit_of_zero_admits_immediately_or_expires() {
     let mut executor = executor();
     for waiting_room in [0, 5] {
         let bulkhead = bulkhead(&executor, 1, waiting_room);
@@ -83,7 +83,7 @@ fn a_limit_of_zero_means_at_once_or_expired() {
 }
 
 #[test]
-fn a_slot_freed_at_the_deadline_is_too_late() {
+fn a_waiter_whose_deadline_passed_is_rejected_even_if_a_slot_was_free() {
     let mut executor = executor();
     let bulkhead = builder(&executor).parallelism(1).waiting_room(1).wait_limit(ms(10)).build().expect("valid");
     let running = bulkhead.try_slot().expect("free");
@@ -96,7 +96,7 @@ fn a_slot_freed_at_the_deadline_is_too_late() {
 }
 
 #[test]
-fn a_dead_head_is_no_reason_to_turn_a_newcomer_away() {
+fn an_expired_waiter_takes_no_place_from_a_new_call() {
     let mut executor = executor();
     let bulkhead = builder(&executor).parallelism(1).waiting_room(1).wait_limit(ms(10)).build().expect("valid");
     let _running = bulkhead.try_slot().expect("free");
@@ -109,7 +109,7 @@ fn a_dead_head_is_no_reason_to_turn_a_newcomer_away() {
 }
 
 #[test]
-fn what_is_admitted_is_never_cancelled() {
+fn an_admitted_operation_is_never_cancelled_by_its_deadline() {
     let mut executor = executor();
     let bulkhead = builder(&executor).parallelism(1).wait_limit(ms(10)).build().expect("valid");
     let clock = executor.clock();
@@ -121,12 +121,12 @@ fn what_is_admitted_is_never_cancelled() {
     assert_eq!(task.output(), Some(Ok(())));
 }
 
-/// A runtime whose timers are not to be relied upon.
+/// A runtime with unreliable timers.
 #[derive(Clone, Default)]
 struct Unreliable {
     now: Arc<AtomicU64>,
     timers_made: Arc<AtomicUsize>,
-    fires_at_once: bool,
+    fires_immediately: bool,
 }
 
 impl Clock for Unreliable {
@@ -144,17 +144,17 @@ impl Clock for Unreliable {
 impl Timer for Unreliable {
     type Sleep = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
-    /// Either never fires, or the first time at once.
+    /// Returns a timer that never fires, or fires immediately if it is the first.
     fn sleep_until(&self, _deadline: Instant) -> Self::Sleep {
         let made = self.timers_made.fetch_add(1, SeqCst);
-        if self.fires_at_once && made == 0 { Box::pin(async {}) } else { Box::pin(std::future::pending()) }
+        if self.fires_immediately && made == 0 { Box::pin(async {}) } else { Box::pin(std::future::pending()) }
     }
 }
 
 #[test]
-fn the_clock_says_who_is_late_not_the_timer() {
-    for fires_at_once in [false, true] {
-        let runtime = Unreliable { fires_at_once, ..Unreliable::default() };
+fn the_clock_decides_whether_a_waiter_is_late_not_the_timer() {
+    for fires_immediately in [false, true] {
+        let runtime = Unreliable { fires_immediately, ..Unreliable::default() };
         let bulkhead =
             Bulkhead::builder_on(runtime.clone(), "test").parallelism(1).waiting_room(1).build().expect("valid");
         let _running = bulkhead.try_slot().expect("free");
@@ -164,17 +164,19 @@ fn the_clock_says_who_is_late_not_the_timer() {
         assert!(waiting.as_mut().poll(&mut context).is_pending());
         assert_eq!(
             runtime.timers_made.load(SeqCst),
-            1 + usize::from(fires_at_once),
-            "one that fired early is armed anew"
+            1 + usize::from(fires_immediately),
+            "a timer that fired early is armed again"
         );
         runtime.now.store(10, SeqCst);
-        let Poll::Ready(Err(rejection)) = waiting.as_mut().poll(&mut context) else { panic!("it is late") };
+        let Poll::Ready(Err(rejection)) = waiting.as_mut().poll(&mut context) else {
+            panic!("the deadline has passed")
+        };
         assert_eq!(rejection.reason(), Reason::Expired);
     }
 }
 
 #[test]
-fn a_waiter_that_is_held_and_never_polled_delays_nobodys_timeout() {
+fn a_waiter_that_is_never_polled_delays_no_other_timeout() {
     let mut executor = executor();
     let bulkhead = builder(&executor).parallelism(1).waiting_room(2).wait_limit(ms(10)).build().expect("valid");
     let _running = bulkhead.try_slot().expect("free");
@@ -212,9 +214,10 @@ impl Timer for Prepared {
     }
 }
 
-/// A newcomer reads the clock, and is held up until long after, when a slot is just being given back.
+/// A thread reads the clock, and applies the reading only 20 ms later, while another releases the
+/// slot.
 #[test]
-fn an_old_reading_of_another_thread_hands_no_slot_to_one_who_was_late() {
+fn an_old_clock_reading_of_another_thread_grants_no_slot_to_a_late_waiter() {
     let runtime = Prepared::default();
     let bulkhead = Bulkhead::builder_on(runtime.clone(), "test").parallelism(1).waiting_room(5).wait_limit(ms(10));
     let bulkhead = bulkhead.build().expect("valid");
@@ -236,7 +239,7 @@ fn an_old_reading_of_another_thread_hands_no_slot_to_one_who_was_late() {
     assert_eq!(rejection.reason(), Reason::Expired);
 }
 
-/// A runtime that cannot make a timer at first, as a task may be polled before its runtime is there.
+/// A runtime that panics when the first timer is made, as tokio does outside of its context.
 #[derive(Clone, Default)]
 struct Reluctant(FakeClock, Arc<AtomicUsize>);
 
@@ -262,7 +265,7 @@ impl Timer for Reluctant {
 }
 
 #[test]
-fn a_timer_that_could_not_be_made_is_made_by_the_next_poll() {
+fn a_timer_that_could_not_be_made_is_made_at_the_next_poll() {
     let runtime = Reluctant::default();
     let bulkhead = Bulkhead::builder_on(runtime.clone(), "test").parallelism(1).waiting_room(1).wait_limit(ms(10));
     let bulkhead = bulkhead.build().expect("valid");
@@ -272,8 +275,8 @@ fn a_timer_that_could_not_be_made_is_made_by_the_next_poll() {
     let refused = catch_unwind(AssertUnwindSafe(|| waiting.as_mut().poll(&mut context).is_ready()));
     assert!(refused.is_err() && bulkhead.status().waiting == 1, "the place is kept");
     assert!(waiting.as_mut().poll(&mut context).is_pending());
-    assert_eq!(runtime.0.next_timer(), Some(runtime.now() + ms(10)), "it will be woken");
+    assert_eq!(runtime.0.next_timer(), Some(runtime.now() + ms(10)), "the timer is armed");
     runtime.0.advance(ms(10));
-    let Poll::Ready(Err(rejection)) = waiting.as_mut().poll(&mut context) else { panic!("it is late") };
+    let Poll::Ready(Err(rejection)) = waiting.as_mut().poll(&mut context) else { panic!("the deadline has passed") };
     assert_eq!(rejection.reason(), Reason::Expired);
 }

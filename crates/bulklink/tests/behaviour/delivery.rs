@@ -1,4 +1,4 @@
-//! In which order, and on which thread, wakers are woken and events are delivered.
+//! The order and the thread in which wakers are woken and events are delivered.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use bulklink::{Bulkhead, Clock, EventHandler, EventKind, Instant, OwnedSlotFutur
 
 use crate::{TestBulkhead, bulkhead, executor, ms};
 
-/// Only a test that fails waits that long.
+/// A timeout that only a failing test reaches.
 const LONG: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Wake for Logs {
 
 type Call = Pin<Box<OwnedSlotFuture<FakeClock>>>;
 
-/// Calls in the queue, whose wakers write into the log.
+/// Returns calls in the queue, with wakers that write to the log.
 fn queued(bulkhead: &TestBulkhead, calls: usize, log: &Log) -> Vec<Call> {
     let waker = Waker::from(Arc::new(Logs(Arc::clone(log))));
     let call = |_| {
@@ -45,10 +45,11 @@ fn queued(bulkhead: &TestBulkhead, calls: usize, log: &Log) -> Vec<Call> {
     (0..calls).map(call).collect()
 }
 
-/// A batch has 16: these need several.
+/// A batch has 16, so these need several.
 const CALLS: usize = 50;
 
-/// What became of [`CALLS`] waiters, one after the other, when `cause` settled all of them in one step.
+/// Returns what was woken and delivered, in order, when `cause` settled [`CALLS`] waiters in one
+/// step.
 fn settled_by(cause: impl FnOnce(&TestBulkhead, &FakeClock)) -> Vec<Step> {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, CALLS);
@@ -86,9 +87,9 @@ fn all_wakers_are_woken_before_the_first_event_is_delivered() {
     }
 }
 
-/// As where wakers run their tasks at once.
+/// As on executors whose wakers run the task immediately.
 #[test]
-fn what_a_waker_does_to_the_bulkhead_delivers_no_event_before_the_other_wakers() {
+fn an_event_caused_by_a_waker_is_delivered_after_all_wakers() {
     struct Looks(TestBulkhead, Log);
     impl Wake for Looks {
         fn wake(self: Arc<Self>) {
@@ -114,12 +115,12 @@ fn what_a_waker_does_to_the_bulkhead_delivers_no_event_before_the_other_wakers()
     bulkhead.close();
     let steps = std::mem::take(&mut *log.lock().expect("no panic"));
     assert_eq!(steps[..CALLS], [Step::Woken].repeat(CALLS));
-    assert_eq!(steps.len(), CALLS + 1 + CALLS + CALLS, "closed, each waiter, and each newcomer");
+    assert_eq!(steps.len(), CALLS + 1 + CALLS + CALLS, "closed, each waiter, and each new call");
     bulkhead.remove_event_handler(&handler);
 }
 
 #[test]
-fn an_event_is_the_same_whenever_it_is_looked_at() {
+fn an_event_does_not_change_after_it_was_delivered() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let (clock, mut events) = (executor.clock(), bulkhead.subscribe(2).expect("valid"));
@@ -134,7 +135,7 @@ fn an_event_is_the_same_whenever_it_is_looked_at() {
     assert_eq!((events.try_recv(), bulkhead.handler_panics()), (later.try_recv(), 0));
 }
 
-/// A handler that blocks in its first call, until the test lets it go on.
+/// A handler whose first call blocks until the test lets it go on.
 struct Blocking {
     handler: EventHandler,
     blocked: mpsc::Receiver<()>,
@@ -159,7 +160,7 @@ fn blocking() -> Blocking {
 }
 
 #[test]
-fn a_call_on_another_thread_runs_no_handler_while_one_is_delivering() {
+fn a_call_on_another_thread_runs_no_handler_during_a_delivery() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 2, 40);
     let running = [(); 2].map(|()| bulkhead.try_slot_owned().expect("free"));
@@ -171,30 +172,30 @@ fn a_call_on_another_thread_runs_no_handler_while_one_is_delivering() {
         move || bulkhead.close()
     });
     let closer = closing.thread().id();
-    blocked.recv_timeout(LONG).expect("it is delivering");
+    blocked.recv_timeout(LONG).expect("the handler is called");
     assert!(bulkhead.try_slot().is_err(), "closed");
     drop(running);
-    assert_eq!(ran.lock().expect("no panic").len(), 1, "nothing else was delivered meanwhile");
-    go_on.send(()).expect("it goes on");
+    assert_eq!(ran.lock().expect("no panic").len(), 1, "no other event was delivered meanwhile");
+    go_on.send(()).expect("the handler goes on");
     closing.join().expect("no panic");
     let ran = ran.lock().expect("no panic");
-    assert!(ran.iter().all(|&(_, thread)| thread == closer), "its own events and those that came meanwhile");
+    assert!(ran.iter().all(|&(_, thread)| thread == closer), "the events of both threads");
     let numbers: Vec<_> = ran.iter().map(|&(number, _)| number).collect();
     let all = 1 + calls.len() as u64 + 1 + 2 + 1;
-    assert_eq!(numbers, (1..=all).collect::<Vec<_>>(), "closed, the waiters, a newcomer, two released, drained");
+    assert_eq!(numbers, (1..=all).collect::<Vec<_>>(), "closed, the waiters, a new call, two released, drained");
 }
 
 #[test]
-fn events_that_a_handler_causes_follow_its_own_and_take_no_stack() {
+fn events_caused_by_a_handler_are_delivered_afterwards_without_recursion() {
     const ROUNDS: usize = 20_000;
     let deep = thread::Builder::new().stack_size(256 * 1024).spawn(|| {
         let executor = executor();
         let bulkhead = bulkhead(&executor, 1, 0);
         let (inside, rounds, depth) = (bulkhead.clone(), AtomicUsize::new(0), AtomicUsize::new(0));
         let handler: EventHandler = Arc::new(move |event| {
-            assert_eq!(depth.fetch_add(1, SeqCst), 0, "a handler inside of a handler");
+            assert_eq!(depth.fetch_add(1, SeqCst), 0, "a handler was called inside a handler");
             if event.kind == EventKind::Released && rounds.fetch_add(1, SeqCst) < ROUNDS {
-                drop(inside.try_slot().expect("it was released"));
+                drop(inside.try_slot().expect("the slot was released"));
             }
             depth.fetch_sub(1, SeqCst);
         });
@@ -208,7 +209,7 @@ fn events_that_a_handler_causes_follow_its_own_and_take_no_stack() {
 }
 
 #[test]
-fn a_handler_that_is_removed_while_another_thread_delivers_is_dropped_by_that() {
+fn a_handler_removed_during_a_delivery_is_dropped_by_the_delivering_thread() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let Blocking { handler, blocked, go_on, ran } = blocking();
@@ -218,17 +219,17 @@ fn a_handler_that_is_removed_while_another_thread_delivers_is_dropped_by_that() 
         let bulkhead = bulkhead.clone();
         move || drop(bulkhead.try_slot())
     });
-    blocked.recv_timeout(LONG).expect("it is delivering");
+    blocked.recv_timeout(LONG).expect("the handler is called");
     assert!(bulkhead.remove_event_handler(&handler));
     drop((handler, bulkhead.try_slot()));
-    assert!(weak.upgrade().is_some(), "it runs");
-    go_on.send(()).expect("it goes on");
+    assert!(weak.upgrade().is_some(), "the handler runs");
+    go_on.send(()).expect("the handler goes on");
     delivering.join().expect("no panic");
     assert!(weak.upgrade().is_none(), "the last event was delivered");
     assert_eq!(ran.lock().expect("no panic").len(), 1);
 }
 
-/// A clock that panics once it has been read so often.
+/// A clock that panics after a number of readings.
 #[derive(Clone)]
 struct Faulty {
     clock: FakeClock,
@@ -258,7 +259,7 @@ impl Timer for Faulty {
 }
 
 #[test]
-fn the_clock_is_read_by_handlers_that_ask_for_the_time_and_its_panic_is_theirs() {
+fn an_event_reads_the_clock_on_demand_and_its_panic_is_the_handlers() {
     let clock = Faulty { clock: FakeClock::new(), good: Arc::new(AtomicUsize::new(0)) };
     let bulkhead = Bulkhead::builder_on(clock.clone(), "faulty").parallelism(1).build().expect("valid");
     let (told, timed) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(vec![])));

@@ -1,4 +1,4 @@
-//! One timer in the background for all who wait, on a runtime that can run it.
+//! The driver: one background timer for all waiters of a runtime.
 
 use std::future::Future;
 use std::num::NonZeroU64;
@@ -19,18 +19,18 @@ use crate::ms;
 type Drivers = Vec<Driver<Background>>;
 type Call = Pin<Box<OwnedSlotFuture<Background>>>;
 
-/// A runtime that keeps what it is asked to run until a test comes for it.
+/// A runtime that keeps its drivers until the test runs them.
 #[derive(Clone)]
 struct Background {
     clock: FakeClock,
-    /// Zero stands for none.
+    /// Zero means none.
     home: Arc<AtomicU64>,
     looks: Arc<AtomicUsize>,
     spawned: Arc<Mutex<Drivers>>,
     spawns: Arc<AtomicUsize>,
     timers: Arc<AtomicUsize>,
     refuses: Option<fn()>,
-    /// The home that refuses.
+    /// The home that takes no driver.
     refusing: Arc<AtomicU64>,
 }
 
@@ -85,7 +85,7 @@ impl Background {
         }
     }
 
-    /// A bulkhead whose only slot is taken for good.
+    /// Returns a bulkhead whose only slot stays in use.
     fn taken(&self, room: usize) -> Bulkhead<Self> {
         let bulkhead = Bulkhead::builder_on(self.clone(), "test").parallelism(1).waiting_room(room);
         let bulkhead = bulkhead.build().expect("valid");
@@ -97,7 +97,7 @@ impl Background {
         (self.spawns.load(SeqCst), self.timers.load(SeqCst))
     }
 
-    /// Runs what was spawned, and lets time pass.
+    /// Runs the spawned drivers, and lets time pass.
     fn advance(&self, executor: &mut Executor, by: Duration) {
         for driver in self.spawned.lock().expect("no panic").drain(..) {
             drop(executor.spawn(driver));
@@ -116,7 +116,7 @@ fn setup_with_room(room: usize) -> (Background, Executor, Bulkhead<Background>) 
     (background, executor, bulkhead)
 }
 
-/// A call that is polled once, and never again.
+/// Returns a call that was polled once.
 fn queued(bulkhead: &Bulkhead<Background>, limit: Duration) -> Call {
     queued_with(bulkhead, limit, Waker::noop())
 }
@@ -128,7 +128,7 @@ fn queued_with(bulkhead: &Bulkhead<Background>, limit: Duration, waker: &Waker) 
 }
 
 #[test]
-fn one_timer_serves_all_and_is_exact() {
+fn one_timer_serves_all_waiters_and_is_exact() {
     let (background, mut executor, bulkhead) = setup();
     let _calls = [ms(10), ms(20), ms(15), ms(30)].map(|limit| queued(&bulkhead, limit));
     assert_eq!(background.counts(), (1, 1));
@@ -140,7 +140,7 @@ fn one_timer_serves_all_and_is_exact() {
 }
 
 #[test]
-fn a_queue_that_flickers_costs_one_driver() {
+fn a_queue_that_empties_and_fills_again_needs_one_driver() {
     let (background, mut executor, bulkhead) = setup();
     for _ in 0..10 {
         drop(queued(&bulkhead, ms(100)));
@@ -154,7 +154,7 @@ fn a_queue_that_flickers_costs_one_driver() {
 }
 
 #[test]
-fn a_deadline_that_is_gone_again_is_forgotten() {
+fn a_deadline_whose_waiter_has_left_is_forgotten() {
     let (background, mut executor, bulkhead) = setup();
     let _far = queued(&bulkhead, ms(50));
     background.advance(&mut executor, ms(1));
@@ -171,7 +171,7 @@ fn a_deadline_that_is_gone_again_is_forgotten() {
 }
 
 #[test]
-fn each_runtime_has_its_own() {
+fn each_runtime_has_its_own_driver() {
     let (background, mut executor, bulkhead) = setup();
     let _calls = [1, 2, 1, 2].map(|home| {
         background.home.store(home, SeqCst);
@@ -184,7 +184,7 @@ fn each_runtime_has_its_own() {
 }
 
 #[test]
-fn a_call_that_is_polled_on_another_runtime_finds_a_driver_there() {
+fn a_call_polled_on_another_runtime_gets_a_driver_there() {
     let (background, mut executor, bulkhead) = setup();
     let mut call = queued(&bulkhead, ms(10));
     background.spawned.lock().expect("no panic").clear();
@@ -195,7 +195,7 @@ fn a_call_that_is_polled_on_another_runtime_finds_a_driver_there() {
 }
 
 #[test]
-fn a_call_that_is_polled_outside_of_all_runtimes_keeps_its_driver() {
+fn a_call_polled_outside_any_runtime_keeps_its_driver() {
     let (background, mut executor, bulkhead) = setup();
     let mut call = queued(&bulkhead, ms(10));
     background.home.store(0, SeqCst);
@@ -205,9 +205,9 @@ fn a_call_that_is_polled_outside_of_all_runtimes_keeps_its_driver() {
     assert_eq!(bulkhead.status().totals.expired, 1);
 }
 
-/// It may be polled again on the runtime whose driver is gone.
+/// The next poll may be on the same runtime, whose driver is gone.
 #[test]
-fn a_call_whose_driver_is_gone_looks_for_another_even_there() {
+fn a_call_whose_driver_is_gone_gets_another_on_the_same_runtime() {
     let (background, mut executor, bulkhead) = setup();
     let mut call = queued(&bulkhead, ms(10));
     background.spawned.lock().expect("no panic").clear();
@@ -218,7 +218,7 @@ fn a_call_whose_driver_is_gone_looks_for_another_even_there() {
 }
 
 #[test]
-fn a_wait_without_an_end_has_nothing_to_do_with_it() {
+fn a_wait_without_a_limit_needs_no_driver() {
     let (background, _, bulkhead) = setup();
     let (mut call, hurried) = (Box::pin(bulkhead.slot_owned()), bulkhead.try_slot_with(Request::new().within(ms(9))));
     for _ in 0..2 {
@@ -229,7 +229,7 @@ fn a_wait_without_an_end_has_nothing_to_do_with_it() {
 }
 
 #[test]
-fn where_it_is_refused_each_call_has_a_timer_of_its_own() {
+fn where_the_runtime_takes_no_driver_each_call_has_its_own_timer() {
     let background = Background { refuses: Some(|| {}), ..Background::default() };
     let (bulkhead, mut executor) = (background.taken(9), Executor::new(background.clock.clone()));
     let calls = [ms(10), ms(20)].map(|limit| executor.spawn(bulkhead.slot_owned_with(Request::new().within(limit))));
@@ -249,7 +249,7 @@ impl Wake for Counts {
 }
 
 #[test]
-fn a_driver_that_ends_wakes_only_the_calls_that_rely_on_it() {
+fn a_driver_that_ends_wakes_only_the_calls_that_use_it() {
     let (background, mut executor, bulkhead) = setup_with_room(200);
     let counts = [1, 2].map(|home| {
         background.home.store(home, SeqCst);
@@ -263,11 +263,11 @@ fn a_driver_that_ends_wakes_only_the_calls_that_rely_on_it() {
     assert_eq!(woken(), [50, 0]);
     background.advance(&mut executor, ms(10));
     assert_eq!(bulkhead.status().totals.expired, 100, "by the other driver");
-    assert_eq!(woken(), [50, 50], "those that were woken have not been polled since");
+    assert_eq!(woken(), [50, 50], "the woken calls have not been polled since");
 }
 
 #[test]
-fn a_runtime_that_refuses_is_asked_once_and_newcomers_wake_no_other_call() {
+fn a_runtime_that_takes_no_driver_is_asked_once_and_new_calls_wake_no_other() {
     let background = Background { refuses: Some(|| {}), ..Background::default() };
     let bulkhead = background.taken(200);
     let counts = Arc::new(Counts::default());
@@ -279,7 +279,7 @@ fn a_runtime_that_refuses_is_asked_once_and_newcomers_wake_no_other_call() {
 }
 
 #[test]
-fn a_call_that_moves_to_a_runtime_that_refuses_has_a_timer_of_its_own() {
+fn a_call_that_moves_to_a_runtime_without_drivers_has_its_own_timer() {
     let (background, mut executor, bulkhead) = setup();
     background.refusing.store(2, SeqCst);
     let _patient = queued(&bulkhead, ms(50));
@@ -290,7 +290,7 @@ fn a_call_that_moves_to_a_runtime_that_refuses_has_a_timer_of_its_own() {
         background.home.store(2, SeqCst);
         let moved = executor.spawn(std::future::poll_fn(move |context| call.as_mut().poll(context)));
         executor.advance(ms(10));
-        let late = moved.output().expect("its driver never ran").expect_err("too late");
+        let late = moved.output().expect("the driver never ran").expect_err("too late");
         assert_eq!(late.reason(), Reason::Expired, "the refusal is known already: {is_remembered}");
     }
     assert_eq!(background.counts().0, 2);
@@ -318,9 +318,9 @@ fn a_driver_ends_when_its_partition_becomes_idle() {
         assert!(executor.clock().next_timer().is_some(), "the partition is in use");
         drop(running);
         background.advance(&mut executor, ms(1));
-        assert_eq!(executor.clock().next_timer(), None, "it is idle");
+        assert_eq!(executor.clock().next_timer(), None, "the partition is idle");
     }
-    // A call that comes before the driver has ended has it still.
+    // A call that arrives before the driver has ended still uses it.
     let running = tenants.try_slot(&1).expect("free");
     drop(queued(1));
     background.advance(&mut executor, ms(1));
@@ -334,7 +334,7 @@ fn a_driver_ends_when_its_partition_becomes_idle() {
 }
 
 #[test]
-fn where_spawning_panics_nobody_counts_on_it() {
+fn after_a_panic_of_spawn_no_call_relies_on_the_driver() {
     let background = Background { refuses: Some(|| panic!("no tasks here, on purpose")), ..Background::default() };
     let bulkhead = background.taken(9);
     for spawns in 1..=2 {
@@ -344,7 +344,7 @@ fn where_spawning_panics_nobody_counts_on_it() {
 }
 
 #[test]
-fn who_is_late_hears_it_by_the_clock_though_the_driver_is_held_up() {
+fn a_poll_expires_a_late_call_even_if_the_driver_is_delayed() {
     let (background, _, bulkhead) = setup();
     let mut call = queued(&bulkhead, ms(10));
     background.clock.advance(ms(10));
@@ -352,7 +352,7 @@ fn who_is_late_hears_it_by_the_clock_though_the_driver_is_held_up() {
 }
 
 #[test]
-fn it_holds_no_bulkhead_and_ends_with_it() {
+fn the_driver_does_not_keep_its_bulkhead_alive_and_ends_with_it() {
     let (background, mut executor, bulkhead) = setup();
     let call = queued(&bulkhead, ms(10));
     background.advance(&mut executor, ms(1));

@@ -1,4 +1,4 @@
-//! What each kind of event carries.
+//! The fields of each kind of event.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,13 +23,14 @@ fn taken(log: &Log) -> Vec<Event> {
 
 type Told = (EventKind, bool, Option<Duration>);
 
-/// Each event's kind, whether it is about one from the queue, and how long that one had waited.
+/// Returns of each event its kind, whether the call came from the queue, and how long it had
+/// waited.
 fn told(log: &Log) -> Vec<Told> {
     taken(log).iter().map(|event| (event.kind, event.from_queue(), event.waited())).collect()
 }
 
 #[test]
-fn all_eleven_kinds_say_whether_it_came_from_the_queue_and_how_long_it_waited() {
+fn all_eleven_kinds_have_from_queue_and_waited() {
     use EventKind::{
         Abandoned, Admitted, Cancelled, Closed, ClosedRejection, Drained, Expired, Queued, Released, Resized, Saturated,
     };
@@ -98,7 +99,7 @@ fn all_eleven_kinds_say_whether_it_came_from_the_queue_and_how_long_it_waited() 
 }
 
 #[test]
-fn closing_and_resizing_say_how_many_waiters_they_affect_and_what_was_before() {
+fn closed_and_resized_have_the_affected_waiters_and_the_previous_capacity() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let _running = bulkhead.try_slot().expect("free");
@@ -113,11 +114,11 @@ fn closing_and_resizing_say_how_many_waiters_they_affect_and_what_was_before() {
         .map(|event| (event.kind, event.affected_waiters(), event.previous_capacity(), event.occupancy.capacity()))
         .collect();
     let expected = [(EventKind::Resized, 2, Some(1), 3), (EventKind::Closed, 2, None, 3)];
-    assert_eq!(affected, expected, "the same size again is told to nobody");
+    assert_eq!(affected, expected, "a resize to the same size makes no event");
 }
 
 #[test]
-fn the_slot_that_nobody_took_is_told_of_before_the_next_to_have_it() {
+fn abandoned_is_reported_before_the_next_admission() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let running = bulkhead.try_slot().expect("free");
@@ -130,7 +131,7 @@ fn the_slot_that_nobody_took_is_told_of_before_the_next_to_have_it() {
 }
 
 #[test]
-fn every_event_has_label_time_limits_and_whether_all_is_closed() {
+fn every_event_has_the_label_the_time_the_limits_and_whether_the_bulkhead_is_closed() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 2, 3);
     let log = observe(&bulkhead);

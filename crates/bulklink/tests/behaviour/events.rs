@@ -1,4 +1,4 @@
-//! What observers see.
+//! Event handlers: what they receive, and what they may do.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +23,7 @@ fn observe(bulkhead: &TestBulkhead) -> (Log, EventHandler) {
 }
 
 #[test]
-fn every_transition_with_the_figures_right_after_it() {
+fn every_transition_is_reported_with_the_occupancy_right_after_it() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
     let (log, _handler) = observe(&bulkhead);
@@ -48,7 +48,7 @@ fn every_transition_with_the_figures_right_after_it() {
 }
 
 #[test]
-fn a_withdrawal_tells_how_long_it_had_waited() {
+fn a_cancelled_event_has_the_wait() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
     let _running = bulkhead.try_slot().expect("free");
@@ -63,7 +63,7 @@ fn a_withdrawal_tells_how_long_it_had_waited() {
 }
 
 #[test]
-fn adding_twice_and_removing_a_missing_one_do_nothing() {
+fn adding_a_handler_twice_and_removing_a_missing_one_do_nothing() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let (log, handler) = observe(&bulkhead);
@@ -77,7 +77,7 @@ fn adding_twice_and_removing_a_missing_one_do_nothing() {
 }
 
 #[test]
-fn handlers_run_in_order_and_one_that_panics_stops_no_other() {
+fn handlers_run_in_order_and_a_panic_of_one_stops_no_other() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let order = Arc::new(Mutex::new(vec![]));
@@ -119,7 +119,7 @@ fn a_handler_may_use_the_bulkhead() {
 }
 
 #[test]
-fn numbers_have_no_gaps_and_time_is_the_bulkheads() {
+fn event_numbers_have_no_gaps_and_the_time_is_the_bulkheads() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let seen = Arc::new(Mutex::new(vec![]));
@@ -134,7 +134,7 @@ fn numbers_have_no_gaps_and_time_is_the_bulkheads() {
 }
 
 #[test]
-fn nothing_is_recorded_while_nobody_observes() {
+fn no_event_is_recorded_without_a_handler() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let numbers = Arc::new(Mutex::new(vec![]));
@@ -150,7 +150,7 @@ fn nothing_is_recorded_while_nobody_observes() {
 }
 
 #[test]
-fn a_handler_that_removes_itself_and_panics_when_dropped_takes_no_slot_along() {
+fn a_handler_that_removes_itself_and_panics_when_dropped_loses_no_slot() {
     struct Bad;
     impl Drop for Bad {
         fn drop(&mut self) {
@@ -175,7 +175,7 @@ fn a_handler_that_removes_itself_and_panics_when_dropped_takes_no_slot_along() {
 }
 
 #[test]
-fn figures_do_not_depend_on_being_observed() {
+fn the_counters_do_not_depend_on_handlers() {
     let counted = [false, true].map(|observed| {
         let mut executor = executor();
         let bulkhead =

@@ -1,4 +1,4 @@
-//! Faults measured in crates that people use today, each as a test that it is not here.
+//! Faults measured in widely used crates, each as a test that this crate does not have it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,15 +10,16 @@ use bulklink::{EventHandler, EventKind, OwnedSlot, OwnedSlotFuture, Reason, Requ
 
 use crate::{TestBulkhead, builder, bulkhead, call, executor, ms, reason, slot};
 
-/// async-lock, throttle-net: a late `acquire` or `try_acquire` overtakes a waiter that was already woken.
+/// async-lock, throttle-net: a late `acquire` or `try_acquire` overtakes a waiter that was already
+/// woken.
 #[test]
-fn a_latecomer_does_not_overtake_a_woken_waiter() {
+fn a_new_call_does_not_overtake_a_woken_waiter() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let running = bulkhead.try_slot().expect("free");
     let woken = call(&mut executor, &bulkhead);
     drop(running);
-    drop(bulkhead.try_slot().expect_err("the slot is the woken one's"));
+    drop(bulkhead.try_slot().expect_err("the slot belongs to the woken waiter"));
     let late = executor.spawn(bulkhead.slot_owned());
     executor.run_until_idle();
     let first = slot(&woken);
@@ -28,19 +29,19 @@ fn a_latecomer_does_not_overtake_a_woken_waiter() {
 
 /// ranked-semaphore: a granted future dropped before its next poll loses the permit for good.
 #[test]
-fn a_granted_future_dropped_unpolled_loses_nothing() {
+fn a_granted_future_dropped_before_its_next_poll_loses_no_slot() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let running = bulkhead.try_slot().expect("free");
     let granted = call(&mut executor, &bulkhead);
     drop(running);
     granted.cancel();
-    drop(bulkhead.try_slot().expect("it came back"));
+    drop(bulkhead.try_slot().expect("the slot came back"));
 }
 
-/// embassy-sync 0.8: cancelling the parked head leaves waiters asleep that could run.
+/// embassy-sync 0.8: cancelling the parked head does not wake waiters that could run.
 #[test]
-fn cancelling_the_head_wakes_whoever_can_run_now() {
+fn cancelling_the_head_wakes_the_waiters_that_fit_now() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(3).waiting_room(5).build().expect("valid");
     let _running = bulkhead.try_slot_with(Request::new().cost(2)).expect("free");
@@ -55,7 +56,7 @@ fn cancelling_the_head_wakes_whoever_can_run_now() {
 
 /// The same by a deadline instead of a cancellation.
 #[test]
-fn expiry_of_the_head_wakes_whoever_can_run_now() {
+fn expiry_of_the_head_wakes_the_waiters_that_fit_now() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(3).waiting_room(5).build().expect("valid");
     let _running = bulkhead.try_slot_with(Request::new().cost(2)).expect("free");
@@ -68,7 +69,7 @@ fn expiry_of_the_head_wakes_whoever_can_run_now() {
 
 /// congestion-limiter: shrinking by "acquire and forget" queues behind the waiters.
 #[test]
-fn shrinking_takes_effect_at_once() {
+fn shrinking_takes_effect_immediately() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 2, 5);
     let running = [(); 2].map(|()| slot(&call(&mut executor, &bulkhead)));
@@ -77,7 +78,7 @@ fn shrinking_takes_effect_at_once() {
     let [first, second] = running;
     drop(first);
     executor.run_until_idle();
-    assert!(!waiting.is_finished(), "one runs, and one is the limit now");
+    assert!(!waiting.is_finished(), "one operation runs, and the limit is one");
     drop(second);
     executor.run_until_idle();
     drop(slot(&waiting));
@@ -99,7 +100,7 @@ fn shrinking_and_growing_again_does_not_over_grant() {
 
 /// tower-resilience: a gauge left at 1, and no event, after a running call is dropped.
 #[test]
-fn a_running_call_that_is_dropped_is_seen_by_all() {
+fn a_running_call_that_is_dropped_is_counted_and_reported() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let kinds = Arc::new(Mutex::new(vec![]));
@@ -116,9 +117,10 @@ fn a_running_call_that_is_dropped_is_seen_by_all() {
     assert_eq!(*kinds.lock().expect("no panic"), [EventKind::Admitted, EventKind::Released]);
 }
 
-/// tower-resilience: rejecting when full is reported as a timeout, and the queue is unbounded: 10,000 of 10,000 waited.
+/// tower-resilience: rejecting when full is reported as a timeout, and the queue is unbounded:
+/// 10,000 of 10,000 waited.
 #[test]
-fn the_queue_is_bounded_and_full_is_not_called_late() {
+fn the_queue_is_bounded_and_full_is_not_reported_as_a_timeout() {
     let mut executor = executor();
     let bulkhead = builder(&executor).parallelism(1).waiting_room(3).wait_limit(ms(50)).build().expect("valid");
     let _running = bulkhead.try_slot().expect("free");
@@ -128,20 +130,20 @@ fn the_queue_is_bounded_and_full_is_not_called_late() {
     assert!(calls[3..].iter().all(|call| reason(call) == Reason::Saturated));
 }
 
-/// axum #2582: a limit that limits nothing, since every clone of it makes a new semaphore.
+/// axum #2582: a limit without effect, because every clone of it makes a new semaphore.
 #[test]
 fn clones_share_one_limit() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let clone = bulkhead.clone();
     let _running = bulkhead.try_slot().expect("free");
-    clone.try_slot().expect_err("it is the same bulkhead");
+    clone.try_slot().expect_err("both are the same bulkhead");
 }
 
-/// tower's `ConcurrencyLimit` below `LoadShed`: a clone that was ready, or in the queue for it, and is never called, starves all
-/// others.
+/// tower's `ConcurrencyLimit` below `LoadShed`: a clone that is ready, or queued to become ready,
+/// and is never called, starves all others.
 #[test]
-fn a_clone_that_was_turned_away_and_calls_no_more_holds_nothing() {
+fn a_clone_that_was_rejected_and_makes_no_more_calls_holds_nothing() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let running = bulkhead.try_slot_owned().expect("free");
@@ -155,9 +157,10 @@ fn a_clone_that_was_turned_away_and_calls_no_more_holds_nothing() {
     assert_eq!((bulkhead.status().in_flight, bulkhead.status().waiting), (0, 0));
 }
 
-/// tower-http #447: the permit is given back when the head of a response is ready, while its body still streams.
+/// tower-http #447: the permit is released when the head of a response is ready, while its body
+/// still streams.
 #[test]
-fn a_slot_goes_along_with_what_is_not_over_when_its_call_is() {
+fn a_slot_can_be_moved_into_a_response_that_outlives_its_call() {
     struct Response {
         _body: Vec<OwnedSlot>,
     }
@@ -174,7 +177,8 @@ fn a_slot_goes_along_with_what_is_not_over_when_its_call_is() {
     assert_eq!((bulkhead.status().in_flight, bulkhead.status().totals.finished), (0, 1));
 }
 
-/// tokio #5429: a waker that is called or dropped under the lock, and uses what the lock protects, never returns.
+/// tokio #5429: a waker that is called or dropped under the lock, and uses what the lock protects,
+/// deadlocks.
 #[test]
 fn wakers_may_use_the_bulkhead_when_they_are_called_and_when_they_are_dropped() {
     struct Meddler(TestBulkhead, AtomicUsize);
@@ -199,11 +203,11 @@ fn wakers_may_use_the_bulkhead_when_they_are_called_and_when_they_are_dropped() 
     assert!(!poll(&mut second, &Waker::from(dropped)));
     drop(second);
     drop(running);
-    assert_eq!(woken.1.load(SeqCst), 1, "it was woken, and looked");
+    assert_eq!(woken.1.load(SeqCst), 1, "the waker was woken, and read the status");
     assert!(poll(&mut first, Waker::noop()));
 }
 
-/// promesa: bursts of exactly as many as there are permits are wrongly rejected.
+/// promesa: bursts of exactly as many calls as there are permits are wrongly rejected.
 #[test]
 fn a_burst_of_exactly_the_parallelism_is_admitted() {
     let mut executor = executor();

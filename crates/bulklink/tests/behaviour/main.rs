@@ -1,4 +1,4 @@
-//! What the front promises, on the deterministic executor and in the time of the fake clock.
+//! What the front promises, tested on the deterministic executor with the fake clock.
 #![cfg(not(bulklink_loom))]
 
 mod admission;
@@ -48,7 +48,7 @@ fn bulkhead(executor: &Executor, parallelism: usize, waiting_room: usize) -> Tes
     builder(executor).parallelism(parallelism).waiting_room(waiting_room).build().expect("valid")
 }
 
-/// A call that waits for a slot as a task of its own, polled once.
+/// Spawns a task that acquires a slot, and polls it once.
 fn call(executor: &mut Executor, bulkhead: &TestBulkhead) -> Call {
     let call = executor.spawn(bulkhead.slot_owned());
     executor.run_until_idle();

@@ -1,4 +1,4 @@
-//! What a rejection says, whatever its reason.
+//! Rejections: their reason, label and figures.
 
 use std::error::Error;
 use std::io;
@@ -7,11 +7,12 @@ use bulklink::{Instant, Occupancy, Reason, Rejection, Request};
 
 use crate::{TestBulkhead, bulkhead, executor, ms};
 
-/// One of each reason that load has, by a bulkhead with one slot and one place to wait.
+/// Returns a rejection of each reason except an invalid cost. The bulkhead has one slot and one
+/// place to wait.
 fn each_reason(bulkhead: &TestBulkhead) -> Vec<Rejection> {
     let past = Request::new().before(Instant::EPOCH);
     let running = bulkhead.try_slot().expect("free");
-    let rejections = [bulkhead.try_slot(), bulkhead.try_slot_with(past)].map(|call| call.expect_err("turned away"));
+    let rejections = [bulkhead.try_slot(), bulkhead.try_slot_with(past)].map(|call| call.expect_err("rejected"));
     drop(running);
     bulkhead.close();
     rejections.into_iter().chain(bulkhead.try_slot().err()).collect()
@@ -22,7 +23,7 @@ fn occupancy(occupancy: Occupancy) -> (usize, usize, usize, usize) {
 }
 
 #[test]
-fn each_has_its_reason_its_label_and_the_figures_of_its_moment() {
+fn each_rejection_has_its_reason_its_label_and_the_occupancy_of_its_moment() {
     let bulkhead = bulkhead(&executor(), 1, 1);
     let rejections = each_reason(&bulkhead);
     let told: Vec<_> = rejections.iter().map(|no| (no.reason(), no.label(), occupancy(no.occupancy()))).collect();
@@ -35,14 +36,14 @@ fn each_has_its_reason_its_label_and_the_figures_of_its_moment() {
 }
 
 #[test]
-fn only_one_that_expired_has_a_limit() {
+fn only_an_expired_rejection_has_a_limit() {
     let limits: Vec<_> = each_reason(&bulkhead(&executor(), 1, 1)).iter().map(Rejection::limit).collect();
     assert_eq!(limits, [None, Some(ms(0)), None]);
 }
 
-/// What a retry layer does that looks for timeouts of the network.
+/// Looks for a network timeout in the way retry layers do.
 #[test]
-fn nothing_in_it_looks_like_a_timeout_of_the_network() {
+fn a_rejection_does_not_look_like_a_network_timeout() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
     let _running = bulkhead.try_slot().expect("free");

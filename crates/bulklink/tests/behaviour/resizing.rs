@@ -1,4 +1,4 @@
-//! Changing the capacity under work.
+//! Changing the capacity while operations run.
 
 use bulklink::Resized;
 use bulklink::testing::Task;
@@ -18,7 +18,7 @@ fn growing_admits_waiters_in_order() {
 }
 
 #[test]
-fn shrinking_cancels_nothing_and_admits_nobody_until_work_has_drained() {
+fn shrinking_cancels_nothing_and_admits_no_call_until_enough_operations_have_ended() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 3, 5);
     let mut running = [(); 3].map(|()| Some(slot(&call(&mut executor, &bulkhead))));

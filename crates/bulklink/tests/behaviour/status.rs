@@ -1,4 +1,4 @@
-//! Occupancy that belong together, and what happened between two of them.
+//! The status, which is of one moment, and the interval between two of them.
 
 use bulklink::{IntervalError, Limits};
 
@@ -27,7 +27,7 @@ fn intervals_are_differences() {
 }
 
 #[test]
-fn intervals_refuse_what_does_not_belong_together() {
+fn an_interval_needs_two_statuses_of_one_bulkhead_in_order() {
     let executor = executor();
     let (one, other) = (bulkhead(&executor, 1, 0), bulkhead(&executor, 1, 0));
     let (first, second) = (one.status(), one.status());
@@ -40,7 +40,7 @@ fn intervals_refuse_what_does_not_belong_together() {
 }
 
 #[test]
-fn derived_figures() {
+fn derived_figures_are_computed_from_the_status() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 2, 4);
     let _running = [(); 2].map(|()| slot(&call(&mut executor, &bulkhead)));
@@ -54,7 +54,7 @@ fn derived_figures() {
 }
 
 #[test]
-fn it_tells_whose_it_is_what_was_configured_and_what_is_now() {
+fn a_status_has_the_label_the_limits_and_the_occupancy() {
     let mut executor = executor();
     let bulkhead = builder(&executor).parallelism(2).waiting_room(4).wait_limit(ms(50)).build().expect("valid");
     let _running = [(); 2].map(|()| slot(&call(&mut executor, &bulkhead)));

@@ -1,4 +1,5 @@
-//! The processor's counter as the clock, beside another clock that stands still. Its time is real, so a few waits here are too.
+//! The processor's counter as the clock, wrapped around a fake clock. The counter's time is real,
+//! so a few waits here are too.
 
 use std::pin::pin;
 use std::sync::Mutex;
@@ -20,7 +21,7 @@ fn bulkhead(limit: Duration) -> (FakeClock, Bulkhead<Tsc<FakeClock>>) {
 }
 
 #[test]
-fn a_deadline_keeps_its_distance_from_the_present_on_both_sides() {
+fn a_deadline_is_converted_with_its_distance_from_now() {
     let clock = FakeClock::new();
     let tsc = Tsc::new(clock.clone());
     for moved in [|at: Instant| at + HOUR / 2, |at: Instant| at, |at: Instant| at.saturating_sub(HOUR / 2)] {
@@ -32,7 +33,7 @@ fn a_deadline_keeps_its_distance_from_the_present_on_both_sides() {
 }
 
 #[test]
-fn a_deadline_of_the_other_clock_is_kept() {
+fn a_deadline_of_the_wrapped_clock_is_converted() {
     let (clock, bulkhead) = bulkhead(HOUR);
     for past in [clock.now(), clock.now().saturating_sub(HOUR / 2), Instant::EPOCH] {
         let rejection = bulkhead.try_slot_with(Request::new().before(past)).expect_err("past");
@@ -49,23 +50,23 @@ fn a_deadline_of_the_other_clock_is_kept() {
 }
 
 #[test]
-fn a_timer_is_the_runtimes_and_rings_in_the_time_that_is_left() {
+fn the_wrapped_runtimes_timer_fires_after_the_time_that_is_left() {
     let clock = FakeClock::new();
     let tsc = Tsc::new(clock.clone());
     let mut sleep = pin!(tsc.sleep_until(tsc.now() + HOUR));
     assert!(sleep.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    let left = clock.next_timer().expect("it sleeps").saturating_since(clock.now());
+    let left = clock.next_timer().expect("the timer is pending").saturating_since(clock.now());
     assert!(left <= HOUR && left + HOUR / 60 > HOUR, "{left:?}");
 }
 
 #[test]
-fn time_that_a_test_moves_does_not_move_it() {
+fn the_fake_clock_does_not_move_the_counter() {
     let (clock, bulkhead) = bulkhead(HOUR);
     let mut executor = Executor::new(clock.clone());
     let running = bulkhead.try_slot().expect("free");
     let waiting = executor.spawn(bulkhead.slot_owned());
     executor.advance(HOUR * 3);
-    assert!(!waiting.is_finished() && clock.next_timer().is_some(), "a timer that rang early is armed anew");
+    assert!(!waiting.is_finished() && clock.next_timer().is_some(), "a timer that fired early is armed again");
     drop(running);
     executor.run_until_idle();
     drop(waiting.output().expect("the slot is free").expect("an hour has not passed"));
@@ -87,7 +88,7 @@ fn a_limit_passes_in_real_time() {
 }
 
 #[test]
-fn a_wait_is_as_long_as_it_was() {
+fn a_wait_is_measured_in_real_time() {
     let (_clock, bulkhead) = bulkhead(HOUR);
     let running = bulkhead.try_slot().expect("free");
     let mut waiting = pin!(bulkhead.slot());
@@ -102,9 +103,10 @@ fn a_wait_is_as_long_as_it_was() {
     assert_eq!(bulkhead.status().totals.cumulative_wait(), waited);
 }
 
-/// Processors run ahead of themselves by a microsecond or so. Cores that do not count alike differ by milliseconds.
+/// Out-of-order execution makes readings differ by about a microsecond. Cores whose counters are
+/// not synchronised differ by milliseconds.
 #[test]
-fn two_threads_see_one_time() {
+fn two_threads_read_the_same_time() {
     const AHEAD: Duration = Duration::from_micros(100);
     let latest = Mutex::new(Tsc::new(FakeClock::new()).now());
     let read = || {
@@ -120,7 +122,7 @@ fn two_threads_see_one_time() {
 }
 
 #[test]
-fn one_thread_sees_it_never_run_back() {
+fn one_thread_never_reads_a_time_in_the_past() {
     let tsc = Tsc::<FakeClock>::default();
     let mut latest = tsc.now();
     for _ in 0..100_000 {

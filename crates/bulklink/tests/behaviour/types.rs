@@ -1,4 +1,4 @@
-//! What the types can do without anybody having said so.
+//! Sizes and auto traits of the public types.
 
 use std::cell::Cell;
 use std::panic::{RefUnwindSafe, UnwindSafe};

@@ -1,4 +1,5 @@
-//! Wakers are foreign code: they run, and are dropped, outside the lock, and their panics stop nobody.
+//! Wakers are foreign code: they run and are dropped outside the lock, and a panic of one stops no
+//! other.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +13,7 @@ use bulklink::{Bulkhead, Clock, Instant, Rejection, Slot, Timer};
 
 use crate::{TestBulkhead, bulkhead, executor, ms};
 
-/// A waker that counts, and panics or looks at the bulkhead when woken or dropped.
+/// A waker that counts, and panics or reads the status when it is woken or dropped.
 struct Probe {
     bulkhead: TestBulkhead,
     woken: Arc<AtomicUsize>,
@@ -74,7 +75,7 @@ fn polling_again_with_the_same_waker_clones_nothing() {
 }
 
 #[test]
-fn a_waker_that_panics_keeps_none_of_its_batch_from_waking() {
+fn a_waker_that_panics_stops_no_other_of_its_batch() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 100);
     let _running = bulkhead.try_slot().expect("free");
@@ -85,7 +86,7 @@ fn a_waker_that_panics_keeps_none_of_its_batch_from_waking() {
 }
 
 #[test]
-fn also_when_the_slot_is_dropped_by_a_panic() {
+fn a_waker_that_panics_while_a_panic_drops_the_slot_does_not_abort() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 2, 2);
     let woken = Arc::new(AtomicUsize::new(0));
@@ -102,7 +103,7 @@ fn also_when_the_slot_is_dropped_by_a_panic() {
 }
 
 #[test]
-fn whoever_waits_for_the_end_can_change_its_waker() {
+fn a_task_that_waits_for_the_drain_can_change_its_waker() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let running = bulkhead.try_slot().expect("free");
@@ -159,7 +160,7 @@ impl Timer for BadRuntime {
 }
 
 #[test]
-fn a_timer_that_panics_when_dropped_takes_no_slot_along() {
+fn a_timer_that_panics_when_dropped_loses_no_slot() {
     let bulkhead = Bulkhead::builder_on(BadRuntime(FakeClock::new()), "test").parallelism(1).waiting_room(1);
     let bulkhead = bulkhead.wait_limit(ms(10)).build().expect("valid");
     let running = bulkhead.try_slot().expect("free");
@@ -173,7 +174,7 @@ fn a_timer_that_panics_when_dropped_takes_no_slot_along() {
 }
 
 #[test]
-fn a_waker_that_panics_when_dropped_takes_no_slot_along() {
+fn a_waker_that_panics_when_dropped_loses_no_slot() {
     struct BadWaker(Arc<AtomicUsize>);
     impl Wake for BadWaker {
         fn wake(self: Arc<Self>) {}
@@ -190,7 +191,7 @@ fn a_waker_that_panics_when_dropped_takes_no_slot_along() {
     let dropped = Arc::new(AtomicUsize::new(0));
     let mut waiting = wait(&bulkhead, Waker::noop());
     {
-        // Parked, and then displaced: its last clone is dropped by the next poll.
+        // The waker is parked, then displaced: the next poll drops its last clone.
         let waker = Waker::from(Arc::new(BadWaker(Arc::clone(&dropped))));
         assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     }
@@ -204,7 +205,7 @@ fn a_waker_that_panics_when_dropped_takes_no_slot_along() {
 }
 
 #[test]
-fn waiters_are_woken_in_the_order_in_which_they_came() {
+fn waiters_are_woken_in_fifo_order() {
     struct Numbered(usize, Arc<std::sync::Mutex<Vec<usize>>>);
     impl Wake for Numbered {
         fn wake(self: Arc<Self>) {
@@ -222,7 +223,7 @@ fn waiters_are_woken_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn whoever_stops_waiting_for_the_end_leaves_no_waker_behind() {
+fn a_dropped_wait_for_the_drain_leaves_no_waker_behind() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let woken = Arc::new(AtomicUsize::new(0));
@@ -233,9 +234,9 @@ fn whoever_stops_waiting_for_the_end_leaves_no_waker_behind() {
     assert_eq!(Arc::strong_count(&woken), 1);
 }
 
-/// What a panic carries is foreign as well.
+/// The payload of a panic is foreign code too.
 #[test]
-fn a_panic_that_panics_again_when_dropped_takes_no_slot_along() {
+fn a_panic_payload_that_panics_when_dropped_loses_no_slot() {
     struct Payload;
     impl Drop for Payload {
         fn drop(&mut self) {

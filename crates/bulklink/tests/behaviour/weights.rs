@@ -28,7 +28,7 @@ fn a_small_request_never_overtakes_a_large_one() {
     let large = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(3)));
     let small = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(1)));
     executor.run_until_idle();
-    drop(bulkhead.try_slot().expect_err("two units are free, and somebody waits"));
+    drop(bulkhead.try_slot().expect_err("two units are free, and a call waits"));
     assert!(!small.is_finished());
     drop(running);
     executor.run_until_idle();
@@ -36,12 +36,12 @@ fn a_small_request_never_overtakes_a_large_one() {
 }
 
 #[test]
-fn shrinking_below_what_a_waiter_asks_for_is_refused() {
+fn shrinking_below_the_cost_of_a_waiter_is_rejected() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(4).waiting_room(5).build().expect("valid");
     let _running = bulkhead.try_slot().expect("free");
     let _large = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(4)));
     executor.run_until_idle();
-    let Err(ResizeError::Invalid(invalid)) = bulkhead.resize(3) else { panic!("a waiter could never run") };
+    let Err(ResizeError::Invalid(invalid)) = bulkhead.resize(3) else { panic!("the waiter could never be admitted") };
     assert_eq!((invalid.field(), invalid.value().to_string().as_str()), ("capacity", "3"));
 }

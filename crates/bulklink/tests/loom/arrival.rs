@@ -1,4 +1,4 @@
-//! A slot is given back while somebody comes.
+//! A slot is released while a new call arrives.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::call::Call;
 use crate::model::model;
 
 #[test]
-fn a_newcomer_gets_the_slot_or_is_woken_for_it() {
+fn a_new_call_gets_the_slot_or_is_woken_for_it() {
     let queued = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let release = thread::spawn(move || drop(held));
@@ -39,7 +39,8 @@ fn two_callers_share_one_slot_one_after_the_other() {
 
 #[test]
 fn three_callers_share_one_slot_one_after_the_other() {
-    // Three tasks that park and wake are too many for the whole search: 3 preemptions come to 5000 executions, 5 to 264 000.
+    // Three tasks that park and wake are too many for a complete search: 3 preemptions need 5000
+    // executions, 5 need 264 000.
     let queued = model(1, 2).preemptions(3).preemptions_if_fast(1).explore(|bulkhead| {
         let others = [(); 2].map(|()| {
             let bulkhead = bulkhead.clone();
@@ -57,7 +58,7 @@ fn three_callers_share_one_slot_one_after_the_other() {
 }
 
 #[test]
-fn who_will_not_wait_does_not_pass_one_who_does() {
+fn try_slot_does_not_overtake_a_waiter() {
     model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let first = Call::new(bulkhead).queued();
@@ -69,7 +70,7 @@ fn who_will_not_wait_does_not_pass_one_who_does() {
 }
 
 #[test]
-fn a_newcomer_queues_behind_one_who_waits() {
+fn a_new_call_queues_behind_a_waiter() {
     model(1, 2).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let first = Call::new(bulkhead).queued();
@@ -77,14 +78,14 @@ fn a_newcomer_queues_behind_one_who_waits() {
         let second = Call::new(bulkhead).queued();
         release.join().unwrap();
         let slot = first.granted();
-        assert_eq!(second.rings(), 0, "it is not its turn");
+        assert_eq!(second.rings(), 0, "a call before it still waits");
         drop(slot);
         drop(second.granted());
     });
 }
 
 #[test]
-fn a_small_newcomer_does_not_pass_a_large_waiter() {
+fn a_small_new_call_does_not_overtake_a_large_waiter() {
     model(2, 1).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
         let large = Call::with(bulkhead, Request::new().cost(2)).queued();
@@ -95,6 +96,6 @@ fn a_small_newcomer_does_not_pass_a_large_waiter() {
         assert_eq!(bulkhead.try_slot().unwrap_err().reason(), Reason::Saturated);
         release.join().unwrap();
         drop(large.granted());
-        assert_eq!(bulkhead.status().peak_in_use, 2, "it was let in before all its units were free");
+        assert_eq!(bulkhead.status().peak_in_use, 2, "it was admitted before all its units were free");
     });
 }

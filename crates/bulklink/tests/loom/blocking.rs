@@ -1,4 +1,4 @@
-//! A thread that blocks is woken by whatever ends its wait, however close to falling asleep it is.
+//! A blocking thread is woken by whatever ends its wait, even as it goes to sleep.
 
 use bulklink::{Reason, Request};
 use loom::thread;
@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::model::model;
 
 #[test]
-fn a_slot_is_given_back_while_a_thread_falls_asleep() {
+fn a_slot_is_released_while_a_thread_goes_to_sleep() {
     let outcomes = model(1, 1).explore(|bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
         let blocked = thread::spawn({
@@ -22,12 +22,12 @@ fn a_slot_is_given_back_while_a_thread_falls_asleep() {
 }
 
 #[test]
-fn closing_meets_a_thread_that_falls_asleep() {
+fn closing_wakes_a_thread_that_goes_to_sleep() {
     let outcomes = model(1, 1).explore(|bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
         let blocked = thread::spawn({
             let bulkhead = bulkhead.clone();
-            move || bulkhead.blocking_slot_owned().expect_err("nobody gives it back").reason()
+            move || bulkhead.blocking_slot_owned().expect_err("the slot is not released").reason()
         });
         bulkhead.close();
         assert_eq!(blocked.join().unwrap(), Reason::Closed);
@@ -37,9 +37,9 @@ fn closing_meets_a_thread_that_falls_asleep() {
     assert_eq!(outcomes, [0, 1].into());
 }
 
-/// Who stands before it gives up while its slot is on the way.
+/// The waiter ahead is dropped after it was granted the slot.
 #[test]
-fn a_task_in_front_of_it_gives_up() {
+fn a_waiter_ahead_of_a_blocking_thread_is_dropped() {
     let outcomes = model(1, 2).explore(|bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
         let task = Call::with(bulkhead, Request::new()).queued();

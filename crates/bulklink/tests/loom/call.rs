@@ -10,7 +10,7 @@ use bulklink::{Instant, OwnedSlot, OwnedSlotFuture, Reason, Rejection, Request};
 
 use crate::model::{ByHand, Front};
 
-/// Counts how often it is woken.
+/// A waker that counts how often it is woken.
 #[derive(Clone, Default)]
 pub(crate) struct Bell(Arc<Rings>);
 
@@ -22,7 +22,7 @@ impl Bell {
         self.0.0.load(Ordering::Relaxed)
     }
 
-    /// Whether anybody else could ring it.
+    /// Returns whether another clone of the waker exists.
     pub(crate) fn is_kept(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
@@ -39,14 +39,14 @@ impl Wake for Rings {
     }
 }
 
-/// A call for a slot, and the bell it is polled with.
+/// A call for a slot, and the waker it is polled with.
 pub(crate) struct Call {
     future: OwnedSlotFuture<ByHand>,
     bell: Bell,
 }
 
 impl Call {
-    /// A call that has not been polled.
+    /// Returns a call that has not been polled.
     pub(crate) fn new(bulkhead: &Front) -> Self {
         Call::with(bulkhead, Request::new())
     }
@@ -61,7 +61,7 @@ impl Call {
         self
     }
 
-    /// As many calls that have to wait, in this order.
+    /// Returns calls that have to wait, in the order of the queue.
     pub(crate) fn line<const CALLS: usize>(bulkhead: &Front) -> [Self; CALLS] {
         std::array::from_fn(|_| Call::new(bulkhead).queued())
     }
@@ -70,7 +70,7 @@ impl Call {
         self.bell.poll(&mut self.future)
     }
 
-    /// From now on it is polled with another bell, as if its task had changed.
+    /// Polls with another waker from now on, as if the task had changed. Returns the old one.
     pub(crate) fn change_bell(&mut self) -> Bell {
         std::mem::take(&mut self.bell)
     }
@@ -79,15 +79,15 @@ impl Call {
         self.bell.rings()
     }
 
-    /// The answer of a call that was woken for it, exactly once.
+    /// Returns the answer of the call, which must have been woken for it exactly once.
     pub(crate) fn answer(mut self) -> Result<OwnedSlot, Reason> {
         assert_eq!(self.rings(), 1, "woken once for one answer");
         let Poll::Ready(answer) = self.poll() else { panic!("woken without an answer") };
         answer.map_err(|rejection| rejection.reason())
     }
 
-    /// The slot of a call that was woken for it, exactly once.
+    /// Returns the slot of the call, which must have been woken for it exactly once.
     pub(crate) fn granted(self) -> OwnedSlot {
-        self.answer().expect("a slot was handed to it")
+        self.answer().expect("the call was granted a slot")
     }
 }

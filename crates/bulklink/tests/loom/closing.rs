@@ -1,4 +1,4 @@
-//! The bulkhead is closed while others come, go, and wait for the end.
+//! The bulkhead closes while calls arrive and leave, and while tasks wait for the drain.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn close_on_a_thread(bulkhead: &Front) -> thread::JoinHandle<bool> {
 }
 
 #[test]
-fn who_comes_while_it_closes_is_turned_away_at_the_door_or_in_the_queue() {
+fn a_call_that_arrives_during_the_close_is_rejected_before_or_in_the_queue() {
     let outcomes = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let close = close_on_a_thread(bulkhead);
@@ -61,7 +61,7 @@ fn nothing_is_granted_once_it_has_closed() {
 }
 
 #[test]
-fn a_waiter_is_handed_the_slot_or_turned_out_but_not_both() {
+fn a_waiter_is_granted_the_slot_or_rejected_but_not_both() {
     let granted = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let call = Call::new(bulkhead).queued();
@@ -76,7 +76,7 @@ fn a_waiter_is_handed_the_slot_or_turned_out_but_not_both() {
 }
 
 #[test]
-fn only_one_of_two_closes_it() {
+fn only_one_of_two_closes_takes_effect() {
     model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let call = Call::new(bulkhead).queued();
@@ -89,7 +89,7 @@ fn only_one_of_two_closes_it() {
 }
 
 #[test]
-fn the_end_is_not_missed_by_one_who_begins_to_wait_for_it() {
+fn a_task_that_begins_to_wait_for_the_end_does_not_miss_it() {
     model(1, 0).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let end = thread::spawn({
@@ -106,7 +106,7 @@ fn the_end_is_not_missed_by_one_who_begins_to_wait_for_it() {
 }
 
 #[test]
-fn the_end_is_there_at_once_where_nothing_runs() {
+fn an_idle_bulkhead_is_drained_immediately() {
     model(1, 0).explore(|bulkhead| {
         let close = close_on_a_thread(bulkhead);
         block_on(bulkhead.closed());
@@ -115,7 +115,7 @@ fn the_end_is_there_at_once_where_nothing_runs() {
 }
 
 #[test]
-fn the_end_comes_with_a_slot_that_nobody_takes() {
+fn the_drain_ends_with_a_granted_slot_that_is_never_collected() {
     let withdrawn = model(1, 1).explore(|bulkhead| {
         let (bell, mut closed) = (Bell::default(), bulkhead.closed());
         assert!(bell.poll(&mut closed).is_pending());
@@ -134,7 +134,7 @@ fn the_end_comes_with_a_slot_that_nobody_takes() {
 }
 
 #[test]
-fn the_end_comes_with_the_last_of_two_slots() {
+fn the_drain_ends_with_the_last_of_two_slots() {
     model(2, 0).preemptions_if_fast(1).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
         let first = thread::spawn(move || drop(one));
@@ -147,7 +147,7 @@ fn the_end_comes_with_the_last_of_two_slots() {
 }
 
 #[test]
-fn one_who_stops_waiting_for_the_end_takes_nobody_with_it() {
+fn a_dropped_wait_for_the_drain_does_not_affect_another() {
     model(1, 0).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let bells: [Bell; 3] = Default::default();

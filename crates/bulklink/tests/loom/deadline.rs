@@ -1,4 +1,4 @@
-//! The time of a waiter runs out while a slot is given back.
+//! A waiter's deadline passes while a slot is released.
 
 use std::collections::BTreeSet;
 use std::task::Poll;
@@ -12,19 +12,19 @@ use crate::model::{Front, model};
 
 const LIMIT: u64 = 10;
 
-/// A call that may wait until the clock shows [`LIMIT`].
+/// Returns a call that may wait until the clock shows [`LIMIT`].
 fn impatient(bulkhead: &Front) -> Call {
     Call::with(bulkhead, Request::new().within(Duration::from_nanos(LIMIT)))
 }
 
-/// Polls a call whose time is up: it has its answer now, one way or the other.
+/// Polls a call whose deadline has passed, and returns its answer, which must be there.
 fn end(call: &mut Call) -> Result<OwnedSlot, Reason> {
     let Poll::Ready(answer) = call.poll() else { panic!("late, and still waiting") };
     answer.map_err(|rejection| rejection.reason())
 }
 
 #[test]
-fn a_waiter_expires_or_is_served_but_not_both() {
+fn a_waiter_expires_or_is_admitted_but_not_both() {
     let served = model(1, 1).explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut call = impatient(bulkhead).queued();
@@ -43,7 +43,7 @@ fn a_waiter_expires_or_is_served_but_not_both() {
 }
 
 #[test]
-fn a_slot_freed_after_the_deadline_goes_to_nobody_late() {
+fn a_slot_released_after_the_deadline_goes_to_no_late_waiter() {
     model(1, 1).explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut call = impatient(bulkhead).queued();
@@ -55,7 +55,7 @@ fn a_slot_freed_after_the_deadline_goes_to_nobody_late() {
 }
 
 #[test]
-fn the_next_in_line_gets_the_slot_that_came_too_late_for_the_first() {
+fn the_second_waiter_gets_the_slot_that_came_too_late_for_the_first() {
     let served = model(1, 2).explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
         let (mut first, second) = (impatient(bulkhead).queued(), Call::new(bulkhead).queued());
@@ -73,8 +73,8 @@ fn the_next_in_line_gets_the_slot_that_came_too_late_for_the_first() {
 }
 
 #[test]
-fn two_who_are_late_together_are_both_told() {
-    // Whichever is polled first expires both, and owes the other its wake.
+fn two_waiters_that_are_late_together_are_both_rejected() {
+    // The one that is polled first expires both, and must wake the other.
     model(1, 2).explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
         let (mut first, mut second) = (impatient(bulkhead).queued(), impatient(bulkhead).queued());
@@ -91,7 +91,7 @@ fn two_who_are_late_together_are_both_told() {
 }
 
 #[test]
-fn a_late_waiter_takes_no_place_from_a_newcomer() {
+fn a_late_waiter_takes_no_place_from_a_new_call() {
     model(1, 1).explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut late = impatient(bulkhead).queued();
@@ -108,7 +108,7 @@ fn a_late_waiter_takes_no_place_from_a_newcomer() {
 }
 
 #[test]
-fn a_late_waiter_expires_even_while_it_closes() {
+fn a_late_waiter_expires_even_during_the_close() {
     model(1, 1).explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut late = impatient(bulkhead).queued();

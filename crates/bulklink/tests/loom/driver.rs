@@ -1,4 +1,4 @@
-//! The driver settles when to come by again, while others come, go, and count on it.
+//! The driver arms its timer while calls that rely on it arrive and leave.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -16,7 +16,8 @@ use crate::call::Bell;
 const FAR: u64 = 20;
 const NEAR: u64 = 10;
 
-/// A runtime that shows the timers that live, and keeps the drivers it is asked to run. Loom has a hand in the clock.
+/// A runtime that exposes its live timers, and keeps its drivers until the test runs them. Loom
+/// interrupts where the clock is used.
 #[derive(Clone)]
 struct Background {
     now: Arc<loom::sync::Mutex<u64>>,
@@ -24,7 +25,7 @@ struct Background {
     spawned: Arc<Mutex<Vec<Driver<Background>>>>,
 }
 
-/// A timer that is seen while it lives, and never completes.
+/// A timer that is listed while it lives, and never completes.
 struct Armed(u64, Arc<Mutex<Vec<u64>>>);
 
 impl Future for Armed {
@@ -72,17 +73,17 @@ impl Background {
         Background { now, timers: Arc::default(), spawned: Arc::default() }
     }
 
-    /// A bulkhead whose only slot is taken for good.
+    /// Returns a bulkhead whose only slot stays in use.
     fn taken(&self) -> Bulkhead<Self> {
         let bulkhead = Bulkhead::builder_on(self.clone(), "loom").parallelism(1).waiting_room(3).build().unwrap();
         std::mem::forget(bulkhead.try_slot());
         bulkhead
     }
 
-    /// The only driver that has been spawned since the last time.
+    /// Returns the only driver that was spawned since the last call.
     fn driver(&self) -> Task {
         let mut spawned = std::mem::take(&mut *self.spawned.lock().unwrap());
-        assert_eq!(spawned.len(), 1, "one driver, and no more");
+        assert_eq!(spawned.len(), 1, "exactly one driver");
         Task { driver: spawned.pop(), bell: Bell::default(), seen: 0 }
     }
 
@@ -95,7 +96,7 @@ impl Background {
     }
 }
 
-/// A driver that runs when it is woken.
+/// A driver that is polled when it is woken.
 struct Task {
     driver: Option<Driver<Background>>,
     bell: Bell,
@@ -103,14 +104,14 @@ struct Task {
 }
 
 impl Task {
-    /// Polls it once. What has ended is dropped.
+    /// Polls the driver once, and drops it if it has ended.
     fn poll(&mut self) {
         if self.driver.as_mut().is_some_and(|driver| self.bell.poll(driver).is_ready()) {
             self.driver = None;
         }
     }
 
-    /// Polls it for as long as it has been woken.
+    /// Polls the driver as long as it has been woken.
     fn settle(&mut self) {
         while self.driver.is_some() && self.seen < self.bell.rings() {
             self.seen = self.bell.rings();
@@ -127,7 +128,7 @@ fn queued(bulkhead: &Bulkhead<Background>, limit: u64) -> Call {
     call
 }
 
-/// Runs a scene in every order, and returns all that it came to.
+/// Runs a scene in every order, and returns all its outcomes.
 fn explore<O: Ord + Send + 'static>(scene: impl Fn(Background) -> O + Send + Sync + 'static) -> BTreeSet<O> {
     let outcomes = Arc::new(Mutex::new(BTreeSet::new()));
     loom::model({
@@ -140,7 +141,7 @@ fn explore<O: Ord + Send + 'static>(scene: impl Fn(Background) -> O + Send + Syn
 }
 
 #[test]
-fn a_nearer_deadline_comes_while_it_is_being_armed() {
+fn a_nearer_deadline_arrives_while_the_driver_arms_its_timer() {
     let rings = explore(|background| {
         let bulkhead = background.taken();
         let _far = queued(&bulkhead, FAR);
@@ -156,11 +157,11 @@ fn a_nearer_deadline_comes_while_it_is_being_armed() {
         assert_eq!(background.timers(), [NEAR]);
         rings
     });
-    assert_eq!(rings, BTreeSet::from([0, 1]), "seen, or woken for it");
+    assert_eq!(rings, BTreeSet::from([0, 1]), "the deadline was seen, or the driver was woken for it");
 }
 
 #[test]
-fn two_who_come_first_have_one_driver_that_is_early_enough() {
+fn two_first_calls_share_one_driver_that_is_early_enough() {
     explore(|background| {
         let bulkhead = background.taken();
         let other = thread::spawn({
@@ -177,7 +178,7 @@ fn two_who_come_first_have_one_driver_that_is_early_enough() {
 }
 
 #[test]
-fn somebody_comes_as_it_ends() {
+fn a_call_arrives_as_the_driver_ends() {
     let ended = explore(|background| {
         let bulkhead = background.taken();
         drop(queued(&bulkhead, NEAR));
@@ -202,12 +203,13 @@ fn somebody_comes_as_it_ends() {
 }
 
 #[test]
-fn its_bulkhead_goes_while_it_is_polled() {
+fn the_bulkhead_is_dropped_while_its_driver_is_polled() {
     let rings = explore(|background| {
         let bulkhead = background.taken();
         let call = queued(&bulkhead, FAR);
         let mut task = background.driver();
-        // Loom does not see who holds the bulkhead last: a lock that both take lets it try either.
+        // Loom does not see which thread drops the bulkhead last. A lock that both take makes it
+        // try both orders.
         let polled = thread::spawn({
             let background = background.clone();
             move || {
@@ -221,14 +223,14 @@ fn its_bulkhead_goes_while_it_is_polled() {
         let mut task = polled.join().unwrap();
         let rings = task.bell.rings();
         task.settle();
-        assert!(task.driver.is_none(), "it does not wait for its time to come");
+        assert!(task.driver.is_none(), "the driver does not wait for its timer");
         rings
     });
-    assert_eq!(rings, BTreeSet::from([0, 1]), "gone already, or woken for it");
+    assert_eq!(rings, BTreeSet::from([0, 1]), "the driver is gone already, or was woken for it");
 }
 
 #[test]
-fn its_partition_becomes_idle_while_a_call_comes_that_waits() {
+fn the_partition_becomes_idle_while_a_call_arrives_that_waits() {
     let waits = explore(|background| {
         let builder = Partitions::builder_on(background.clone(), "loom").parallelism(1).waiting_room(3);
         let tenants: Partitions<u8, _> = builder.max_partitions(1).build().unwrap();
@@ -247,15 +249,15 @@ fn its_partition_becomes_idle_while_a_call_comes_that_waits() {
         ended.join().unwrap();
         task.settle();
         let drivers = background.spawned.lock().unwrap().len();
-        assert!(drivers == 0 || task.driver.is_none(), "one, the old or a new one");
-        assert_eq!(background.timers().len(), usize::from(next.is_some()), "none is left where no call waits");
+        assert!(drivers == 0 || task.driver.is_none(), "one driver, the old or a new one");
+        assert_eq!(background.timers().len(), usize::from(next.is_some()), "no driver is left where no call waits");
         next.is_some()
     });
     assert_eq!(waits, BTreeSet::from([false, true]));
 }
 
 #[test]
-fn its_runtime_goes_while_somebody_comes() {
+fn the_runtime_is_dropped_while_a_call_arrives() {
     explore(|background| {
         let bulkhead = background.taken();
         let _first = queued(&bulkhead, FAR);
@@ -263,7 +265,7 @@ fn its_runtime_goes_while_somebody_comes() {
         let gone = thread::spawn(move || drop(task));
         let mut second = queued(&bulkhead, FAR);
         gone.join().unwrap();
-        // On the runtime that it moves to.
+        // On the runtime that the call moves to.
         assert!(Pin::new(&mut second).poll(&mut Context::from_waker(Waker::noop())).is_pending());
         let mut task = background.driver();
         task.poll();

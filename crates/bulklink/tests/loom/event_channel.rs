@@ -1,4 +1,4 @@
-//! Events are received while they are told, and while either side goes away.
+//! Events are received while they are delivered, and while either side is dropped.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn numbers(events: &[Event]) -> Vec<u64> {
 }
 
 #[test]
-fn no_event_is_missed_by_one_who_begins_to_wait_for_it() {
+fn a_receiver_that_begins_to_wait_misses_no_event() {
     model(1, 0).explore(|bulkhead| {
         let mut events = bulkhead.subscribe(2).unwrap();
         let other = pass_through_on_a_thread(bulkhead);
@@ -34,7 +34,7 @@ fn no_event_is_missed_by_one_who_begins_to_wait_for_it() {
 }
 
 #[test]
-fn the_end_is_not_missed_by_one_who_begins_to_wait_for_it() {
+fn a_task_that_begins_to_wait_for_the_end_does_not_miss_it() {
     model(1, 0).preemptions_if_fast(3).explore_in_time(|_, clock| {
         let other = Bulkhead::builder_on(clock.clone(), "other").parallelism(1).build().unwrap();
         let mut events = other.subscribe(2).unwrap();
@@ -63,7 +63,7 @@ fn every_event_is_received_or_counted_as_dropped() {
 }
 
 #[test]
-fn one_that_is_dropped_while_events_are_told_leaves_nobody_observing() {
+fn a_receiver_dropped_during_a_delivery_leaves_no_handler() {
     let next = model(1, 0).explore(|bulkhead| {
         let events = bulkhead.subscribe(1).unwrap();
         let other = pass_through_on_a_thread(bulkhead);
@@ -74,11 +74,11 @@ fn one_that_is_dropped_while_events_are_told_leaves_nobody_observing() {
         drop(bulkhead.try_slot().unwrap());
         later.try_recv().unwrap().number
     });
-    assert_eq!(next, BTreeSet::from([1, 2, 3]), "none was recorded when the other thread was through");
+    assert_eq!(next, BTreeSet::from([1, 2, 3]), "no event was recorded after the other thread had ended");
 }
 
 #[test]
-fn bulkhead_and_receiver_may_go_at_once() {
+fn bulkhead_and_receiver_can_be_dropped_at_the_same_time() {
     model(1, 0).explore_in_time(|_, clock| {
         let other = Bulkhead::builder_on(clock.clone(), "other").parallelism(1).build().unwrap();
         let events = other.subscribe(1).unwrap();

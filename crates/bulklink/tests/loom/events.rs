@@ -1,4 +1,4 @@
-//! A handler comes or goes while others are admitted and released.
+//! A handler is added or removed while slots are acquired and released.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,28 +17,28 @@ fn pass_through_on_a_thread(bulkhead: &Front) -> thread::JoinHandle<()> {
     thread::spawn(move || drop(bulkhead.try_slot().unwrap()))
 }
 
-/// How many events each execution told, which had to be the last of these.
-fn told_of_the_end(kinds: &[EventKind], expected: &[EventKind]) -> usize {
+/// Returns the number of events, which must be the last of the expected ones.
+fn count_last_of(kinds: &[EventKind], expected: &[EventKind]) -> usize {
     assert!(expected.ends_with(kinds), "{kinds:?}");
     kinds.len()
 }
 
 #[test]
-fn one_who_begins_to_listen_hears_all_that_follows() {
+fn an_added_handler_gets_all_events_that_follow() {
     let told = model(1, 0).explore(|bulkhead| {
         let recorder = Recorder::new();
         let other = pass_through_on_a_thread(bulkhead);
         assert!(recorder.attach(bulkhead));
         other.join().unwrap();
-        recorder.whole_story(bulkhead);
+        recorder.complete_events(bulkhead);
         assert!(recorder.detach(bulkhead));
-        told_of_the_end(&recorder.kinds(), &[Admitted, Released])
+        count_last_of(&recorder.kinds(), &[Admitted, Released])
     });
     assert_eq!(told, BTreeSet::from([0, 1, 2]));
 }
 
 #[test]
-fn one_who_begins_to_listen_during_a_hand_over_hears_all_of_it_or_nothing() {
+fn a_handler_added_during_a_hand_over_gets_all_of_it_or_nothing() {
     let told = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let call = Call::new(bulkhead).queued();
@@ -46,18 +46,19 @@ fn one_who_begins_to_listen_during_a_hand_over_hears_all_of_it_or_nothing() {
         let release = thread::spawn(move || drop(held));
         assert!(recorder.attach(bulkhead));
         release.join().unwrap();
-        recorder.whole_story(bulkhead);
+        recorder.complete_events(bulkhead);
         let kinds = recorder.kinds();
         assert!(recorder.detach(bulkhead));
         drop(call.granted());
-        told_of_the_end(&kinds, &[Released, Admitted])
+        count_last_of(&kinds, &[Released, Admitted])
     });
     assert_eq!(told, BTreeSet::from([0, 2]));
 }
 
 #[test]
-fn one_who_stops_listening_has_missed_nothing_in_between() {
-    // What was taken to be told before that reaches it, also if it is told after.
+fn a_removed_handler_has_missed_nothing_in_between() {
+    // An event whose delivery began before the removal reaches the handler, even if it is called
+    // afterwards.
     let told = model(2, 0).preemptions_if_fast(3).explore(|bulkhead| {
         let recorder = Recorder::attached(bulkhead);
         let others = [(); 2].map(|()| pass_through_on_a_thread(bulkhead));
@@ -71,7 +72,7 @@ fn one_who_stops_listening_has_missed_nothing_in_between() {
 }
 
 #[test]
-fn one_listener_attached_twice_at_once_listens_once() {
+fn a_handler_added_twice_at_the_same_time_is_added_once() {
     model(1, 0).explore(|bulkhead| {
         let recorder = Recorder::new();
         let other = thread::spawn({
@@ -86,8 +87,9 @@ fn one_listener_attached_twice_at_once_listens_once() {
 }
 
 #[test]
-fn a_listener_may_ask_the_bulkhead() {
-    // A handler that is called, or a list of handlers that is dropped, under the lock would lock up here.
+fn a_handler_may_use_the_bulkhead_in_any_order_of_threads() {
+    // A handler that is called, or a list of handlers that is dropped, under the lock would be a
+    // deadlock here.
     model(1, 1).explore(|bulkhead| {
         let asking: EventHandler = Arc::new({
             let bulkhead = bulkhead.clone();

@@ -1,4 +1,5 @@
-//! The fast path: the word against the lock. Counts of one bit make every other step go to the gate.
+//! The fast path: the word and the lock used at the same time. Under loom a count has one bit, so
+//! every other step overflows into the gate.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,13 +12,13 @@ use crate::call::Call;
 use crate::model::{Front, check_identities, model};
 use crate::recorder::Recorder;
 
-/// Runs this on a thread of its own.
+/// Runs the work on a separate thread.
 fn beside<T: 'static>(bulkhead: &Front, work: impl FnOnce(&Front) -> T + 'static) -> thread::JoinHandle<T> {
     let bulkhead = bulkhead.clone();
     thread::spawn(move || work(&bulkhead))
 }
 
-/// Lets the word offer this many slots, which have then been in use at once before.
+/// Lets the word offer this many slots, by using as many at the same time first.
 fn warm(bulkhead: &Front, slots: usize) {
     drop((0..slots).map(|_| bulkhead.try_slot().unwrap()).collect::<Vec<_>>());
 }
@@ -57,7 +58,7 @@ fn rejections_that_overflow_lose_nothing() {
 }
 
 #[test]
-fn try_never_fails_though_there_is_room() {
+fn try_slot_never_fails_while_a_slot_is_free() {
     model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
         let other = beside(bulkhead, |bulkhead| {
@@ -70,7 +71,7 @@ fn try_never_fails_though_there_is_room() {
 }
 
 #[test]
-fn a_status_in_between_is_of_one_moment() {
+fn a_status_is_of_one_moment() {
     let seen = model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
         let other = beside(bulkhead, |bulkhead| drop(bulkhead.try_slot().unwrap()));
@@ -88,7 +89,7 @@ fn a_new_peak_is_never_missed() {
         let held = bulkhead.try_slot().unwrap();
         let other = beside(bulkhead, |bulkhead| drop(bulkhead.try_slot().unwrap()));
         let mine = bulkhead.try_slot().unwrap();
-        // Taken as soon as it can have been three.
+        // Read as soon as three slots can have been in use.
         let overlap = bulkhead.status().in_flight;
         drop(mine);
         other.join().unwrap();
@@ -101,7 +102,7 @@ fn a_new_peak_is_never_missed() {
 }
 
 #[test]
-fn one_slot_is_held_by_one_at_a_time_and_shows_what_the_one_before_did() {
+fn a_slot_has_one_holder_at_a_time_that_sees_the_writes_of_the_last_one() {
     model(1, 0).explore(|bulkhead| {
         warm(bulkhead, 1);
         let entries = Arc::new(AtomicUsize::new(0));
@@ -123,7 +124,7 @@ fn one_slot_is_held_by_one_at_a_time_and_shows_what_the_one_before_did() {
 }
 
 #[test]
-fn shrinking_below_what_runs_stops_admissions_until_it_has_drained() {
+fn shrinking_below_the_slots_in_use_stops_admissions_until_enough_are_released() {
     model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
@@ -138,7 +139,7 @@ fn shrinking_below_what_runs_stops_admissions_until_it_has_drained() {
 }
 
 #[test]
-fn nothing_is_admitted_on_a_capacity_that_is_gone() {
+fn nothing_is_admitted_on_the_capacity_before_a_resize() {
     let most = model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
         let held = bulkhead.try_slot().unwrap();
@@ -149,12 +150,13 @@ fn nothing_is_admitted_on_a_capacity_that_is_gone() {
         drop(held);
         (admitted, in_flight)
     });
-    // Admitted means before the resize, so that its slot may still be there after it; never after.
+    // An admission means before the resize: its slot may outlive the resize, but no slot is granted
+    // after it.
     assert_eq!(most, BTreeSet::from([(false, 1), (true, 1), (true, 2)]));
 }
 
 #[test]
-fn closing_ends_what_the_word_offered() {
+fn closing_ends_admissions_by_the_word() {
     let admitted = model(1, 0).explore(|bulkhead| {
         warm(bulkhead, 1);
         let other = beside(bulkhead, |bulkhead| {
@@ -194,7 +196,7 @@ fn the_queue_takes_the_word_away_and_gives_it_back() {
 }
 
 #[test]
-fn a_full_waiting_room_turns_away_without_the_lock_only_while_it_is_full() {
+fn a_full_waiting_room_rejects_without_the_lock_only_while_it_is_full() {
     let outcomes = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let first = Call::new(bulkhead).queued();
@@ -221,7 +223,7 @@ fn a_full_waiting_room_turns_away_without_the_lock_only_while_it_is_full() {
 }
 
 #[test]
-fn who_is_turned_away_is_told_to_an_observer_who_sees_it_counted() {
+fn a_rejection_is_reported_to_a_handler_or_counted_before_it_was_added() {
     let told = model(1, 0).explore(|bulkhead| {
         let held = bulkhead.try_slot().unwrap();
         let other = beside(bulkhead, |bulkhead| assert!(bulkhead.try_slot().is_err()));
@@ -230,7 +232,7 @@ fn who_is_turned_away_is_told_to_an_observer_who_sees_it_counted() {
         other.join().unwrap();
         recorder.detach(bulkhead);
         let told = recorder.kinds().iter().filter(|kind| **kind == EventKind::Saturated).count();
-        assert!(counted_before + told as u64 >= 1, "counted later, and not told");
+        assert!(counted_before + told as u64 >= 1, "counted later, and not reported");
         assert_eq!(bulkhead.status().totals.saturated, 1);
         drop(held);
         told
@@ -239,7 +241,7 @@ fn who_is_turned_away_is_told_to_an_observer_who_sees_it_counted() {
 }
 
 #[test]
-fn who_comes_and_goes_is_told_to_an_observer_who_comes_in_between() {
+fn an_admission_and_its_release_are_reported_to_a_handler_added_in_between() {
     model(1, 0).explore(|bulkhead| {
         warm(bulkhead, 1);
         let other = beside(bulkhead, |bulkhead| drop(bulkhead.try_slot().unwrap()));
@@ -255,7 +257,7 @@ fn who_comes_and_goes_is_told_to_an_observer_who_comes_in_between() {
 }
 
 #[test]
-fn a_heavy_request_holds_the_word_until_it_is_done() {
+fn a_heavy_request_holds_the_word_until_it_is_released() {
     model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
         let other = beside(bulkhead, |bulkhead| {
@@ -270,21 +272,21 @@ fn a_heavy_request_holds_the_word_until_it_is_done() {
 }
 
 #[test]
-fn nobody_passes_one_who_waits_by_the_word() {
+fn no_call_overtakes_a_waiter_by_the_word() {
     model(1, 1).explore(|bulkhead| {
         warm(bulkhead, 1);
         let held = bulkhead.try_slot_owned().unwrap();
         let call = Call::new(bulkhead).queued();
         let pass = beside(bulkhead, |bulkhead| bulkhead.try_slot().is_ok());
         drop(held);
-        assert!(!pass.join().unwrap(), "the slot is that of the one who waits");
+        assert!(!pass.join().unwrap(), "the slot belongs to the waiter");
         drop(call.granted());
         drop(bulkhead.try_slot().unwrap());
     });
 }
 
 #[test]
-fn a_call_that_leaves_while_a_slot_is_given_back_leaves_it_to_the_word() {
+fn a_call_cancelled_while_a_slot_is_released_leaves_the_slot_to_the_word() {
     let withdrawn = model(1, 1).explore(|bulkhead| {
         warm(bulkhead, 1);
         let held = bulkhead.try_slot_owned().unwrap();
@@ -300,9 +302,9 @@ fn a_call_that_leaves_while_a_slot_is_given_back_leaves_it_to_the_word() {
     assert_eq!(withdrawn, BTreeSet::from([(0, 1), (1, 0)]));
 }
 
-/// The large one comes and goes by the lock, the small one by the word, and they exclude each other.
+/// The large request uses the lock and the small one the word, and they exclude each other.
 #[test]
-fn the_lock_and_the_word_show_each_other_what_was_done() {
+fn holders_of_a_slot_by_the_lock_and_by_the_word_see_each_others_writes() {
     model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
         let entries = Arc::new(AtomicUsize::new(0));
@@ -326,7 +328,7 @@ fn the_lock_and_the_word_show_each_other_what_was_done() {
 }
 
 #[test]
-fn who_finds_it_closed_sees_what_was_done_before() {
+fn a_call_rejected_as_closed_sees_the_writes_before_the_close() {
     let closed = model(1, 0).explore(|bulkhead| {
         let done = Arc::new(AtomicUsize::new(0));
         let other = beside(bulkhead, {

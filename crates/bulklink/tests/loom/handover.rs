@@ -1,4 +1,4 @@
-//! A slot is handed to a waiter that is being dropped.
+//! A waiter is granted a slot while it is dropped.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use loom::thread;
 use crate::call::Call;
 use crate::model::{Front, model};
 
-/// How often a waiter was cancelled, and abandoned.
+/// Returns how many waiters were cancelled, and how many were abandoned.
 fn withdrawn(bulkhead: &Front) -> (u64, u64) {
     let totals = bulkhead.status().totals;
     (totals.cancelled, totals.abandoned)
@@ -16,7 +16,7 @@ fn withdrawn(bulkhead: &Front) -> (u64, u64) {
 const EITHER: [(u64, u64); 2] = [(0, 1), (1, 0)];
 
 #[test]
-fn a_slot_handed_to_a_dropped_call_is_not_lost() {
+fn a_slot_granted_to_a_dropped_call_is_not_lost() {
     let outcomes = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let call = Call::new(bulkhead).queued();
@@ -29,7 +29,7 @@ fn a_slot_handed_to_a_dropped_call_is_not_lost() {
 }
 
 #[test]
-fn the_next_in_line_gets_what_a_dropped_call_was_handed() {
+fn the_next_waiter_gets_the_slot_granted_to_a_dropped_call() {
     let outcomes = model(1, 2).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let [first, second] = Call::line(bulkhead);
@@ -43,7 +43,7 @@ fn the_next_in_line_gets_what_a_dropped_call_was_handed() {
 }
 
 #[test]
-fn a_newcomer_is_served_while_the_one_before_it_leaves() {
+fn a_new_call_is_admitted_while_the_waiter_ahead_is_dropped() {
     let outcomes = model(1, 2).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let first = Call::new(bulkhead).queued();

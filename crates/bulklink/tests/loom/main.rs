@@ -1,8 +1,10 @@
-//! The front under loom: small models of two or three threads, each run in every order that its lock allows.
+//! The front under loom: small models of two or three threads, each run in every order that the
+//! lock allows.
 //!
-//! What threads can be interrupted in is the lock, the clock, and the wakers of `block_on`; counting wakers and recorders are
-//! plain `std`. Searches are complete, but where a model bounds how often threads are interrupted; `LOOM_MAX_PREEMPTIONS` sets
-//! another bound, for all. With `--nocapture` each model prints how many executions it took, and all that they came to.
+//! Loom interrupts threads at the lock, the atomics of the fast path, the clock, and the wakers of
+//! `block_on`. Counting wakers and recorders are plain `std`. A search is complete unless its model
+//! bounds the preemptions; `LOOM_MAX_PREEMPTIONS` sets another bound for all models. With
+//! `--nocapture` each model prints its number of executions and all its outcomes.
 #![cfg(bulklink_loom)]
 
 mod arrival;

@@ -1,4 +1,5 @@
-//! The frame of every test: a fresh bulkhead, all executions of a scenario on it, and what must hold after each.
+//! The frame of every test: a new bulkhead, all executions of a scenario on it, and the checks
+//! after each.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -12,8 +13,8 @@ use loom::model::Builder;
 
 pub(crate) type Front = Bulkhead<ByHand>;
 
-/// A runtime whose clock stands where it is put and whose timers never fire: who is late learns it by being polled. Loom has a
-/// hand in when it is read and set.
+/// A runtime whose clock is set by hand and whose timers never fire: a late waiter must be polled.
+/// Loom interrupts where the clock is read and set.
 #[derive(Clone)]
 pub(crate) struct ByHand(Arc<loom::sync::Mutex<u64>>);
 
@@ -54,30 +55,32 @@ pub(crate) struct Model {
     preemptions: Option<usize>,
 }
 
-/// A model of a bulkhead with these limits.
+/// Returns a model of a bulkhead with these limits.
 pub(crate) fn model(parallelism: usize, waiting_room: usize) -> Model {
     Model { parallelism, waiting_room, measures_waits: true, preemptions: None }
 }
 
 impl Model {
-    /// Of a bulkhead that measures no waits.
+    /// Makes the bulkhead measure no waits.
     pub(crate) fn unmeasured(mut self) -> Self {
         self.measures_waits = false;
         self
     }
 
-    /// Leaves out executions in which threads are interrupted more often than this, for models too large to be searched whole.
+    /// Leaves out executions with more preemptions than this, for models too large for a complete
+    /// search.
     pub(crate) fn preemptions(mut self, most: usize) -> Self {
         self.preemptions = Some(most);
         self
     }
 
-    /// The same where the fast path is there, as it adds many steps to every scene; by the lock alone the search is whole.
+    /// Bounds the preemptions only with the fast path, which adds many steps to every scene. By the
+    /// lock alone the search is complete.
     pub(crate) fn preemptions_if_fast(self, most: usize) -> Self {
         if cfg!(bulklink_lock_only) { self } else { self.preemptions(most) }
     }
 
-    /// Runs the scenario in every order, and returns all that it came to.
+    /// Runs the scenario in every order, and returns all its outcomes.
     pub(crate) fn explore<O>(self, scenario: impl Fn(&Front) -> O + Send + Sync + 'static) -> BTreeSet<O>
     where
         O: Ord + Debug + Send + 'static,
@@ -85,7 +88,7 @@ impl Model {
         self.explore_in_time(move |bulkhead, _| scenario(bulkhead))
     }
 
-    /// The same for a scenario that moves the clock.
+    /// Runs a scenario that moves the clock in every order, and returns all its outcomes.
     pub(crate) fn explore_in_time<O>(
         self,
         scenario: impl Fn(&Front, &ByHand) -> O + Send + Sync + 'static,
@@ -106,7 +109,8 @@ impl Model {
     }
 }
 
-/// Runs the same over and over, in every order in which its threads can go, and returns all that it came to.
+/// Runs the scenario once for every order in which its threads can run, and returns all its
+/// outcomes.
 pub(crate) fn in_every_order<O>(
     preemptions: Option<usize>,
     execution: impl Fn() -> O + Send + Sync + 'static,
@@ -128,24 +132,28 @@ where
     });
     let outcomes = std::mem::take(&mut *outcomes.lock().unwrap());
     let name = thread::current().name().unwrap_or_default().to_owned();
-    println!("{name}: {} executions came to {outcomes:?}", executions.load(Ordering::Relaxed));
+    println!("{name}: {} executions, outcomes {outcomes:?}", executions.load(Ordering::Relaxed));
     outcomes
 }
 
-/// What holds whenever all slots are given back and all calls have ended.
+/// Checks what holds when all slots are released and all calls have ended.
 fn check_settled(bulkhead: &Front) {
     let status = bulkhead.status();
     check_identities(&status);
-    assert_eq!((status.in_flight, status.in_use, status.waiting, status.waiting_units), (0, 0, 0, 0), "left behind");
+    assert_eq!(
+        (status.in_flight, status.in_use, status.waiting, status.waiting_units),
+        (0, 0, 0, 0),
+        "nothing may be left"
+    );
     assert_eq!(bulkhead.handler_panics(), 0);
     if !status.is_closed {
         let slots: Vec<_> = (0..status.limits.capacity).map(|_| bulkhead.try_slot()).collect();
         assert!(slots.iter().all(Result::is_ok), "a slot was lost");
-        assert!(bulkhead.try_slot().is_err(), "a slot was made up");
+        assert!(bulkhead.try_slot().is_err(), "there is a slot too many");
     }
 }
 
-/// What holds at any moment.
+/// Checks what holds at every moment.
 pub(crate) fn check_identities(status: &Status) {
     let totals = &status.totals;
     assert_eq!(totals.admitted, totals.finished + totals.abandoned + status.in_flight as u64);

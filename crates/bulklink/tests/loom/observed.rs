@@ -1,4 +1,5 @@
-//! All is observed: every transition is told once, numbered in the order in which it happened, with figures that follow on.
+//! With an event handler: every transition is reported once, numbered in its order, and its
+//! occupancy follows from the event before it.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use crate::recorder::Recorder;
 use EventKind::{Abandoned, Admitted, Cancelled, Closed, ClosedRejection, Drained, Released, Resized};
 
 #[test]
-fn two_threads_that_come_and_go_make_one_story() {
+fn two_threads_that_acquire_and_release_make_one_sequence_of_events() {
     model(2, 0).explore(|bulkhead| {
         let recorder = Recorder::attached(bulkhead);
         let other = thread::spawn({
@@ -21,15 +22,16 @@ fn two_threads_that_come_and_go_make_one_story() {
         });
         drop(bulkhead.try_slot().unwrap());
         other.join().unwrap();
-        let kinds: Vec<_> = recorder.whole_story(bulkhead).iter().map(|event| event.kind).collect();
+        let kinds: Vec<_> = recorder.complete_events(bulkhead).iter().map(|event| event.kind).collect();
         assert!(kinds == [Admitted, Admitted, Released, Released] || kinds == [Admitted, Released, Admitted, Released]);
         recorder.detach(bulkhead);
     });
 }
 
 #[test]
-fn a_call_dropped_in_the_hand_over_is_told_once_as_what_it_was_counted() {
-    // Observed, the call is withdrawn in two steps with the clock read between them, and the hand-over may come there.
+fn a_call_dropped_during_the_hand_over_is_reported_once_as_it_is_counted() {
+    // With a handler, the call is cancelled in two steps with a reading of the clock between them,
+    // where the hand-over may happen.
     let withdrawn = model(1, 2).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let [first, second] = Call::line(bulkhead);
@@ -37,7 +39,7 @@ fn a_call_dropped_in_the_hand_over_is_told_once_as_what_it_was_counted() {
         let release = thread::spawn(move || drop(held));
         drop(first);
         release.join().unwrap();
-        recorder.whole_story(bulkhead);
+        recorder.complete_events(bulkhead);
         let (kinds, totals) = (recorder.kinds(), bulkhead.status().totals);
         recorder.detach(bulkhead);
         drop(second.granted());
@@ -52,7 +54,7 @@ fn a_call_dropped_in_the_hand_over_is_told_once_as_what_it_was_counted() {
 }
 
 #[test]
-fn growing_past_the_event_batch_tells_all() {
+fn growing_past_the_event_batch_reports_all() {
     model(1, 3).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let calls = Call::line::<3>(bulkhead);
@@ -60,7 +62,7 @@ fn growing_past_the_event_batch_tells_all() {
         let release = thread::spawn(move || drop(held));
         bulkhead.resize(4).unwrap();
         release.join().unwrap();
-        let events = recorder.whole_story(bulkhead);
+        let events = recorder.complete_events(bulkhead);
         assert_eq!(events.iter().filter(|event| event.kind == Admitted).count(), 3);
         let resized = events.iter().find(|event| event.kind == Resized).unwrap();
         assert!(resized.previous_capacity() == Some(1) && resized.affected_waiters() >= 2);
@@ -70,7 +72,7 @@ fn growing_past_the_event_batch_tells_all() {
 }
 
 #[test]
-fn closing_tells_the_whole_end() {
+fn closing_reports_every_waiter_and_the_drain() {
     let stories = model(1, 2).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let calls = Call::line::<2>(bulkhead);
@@ -79,7 +81,7 @@ fn closing_tells_the_whole_end() {
         bulkhead.close();
         release.join().unwrap();
         let slots = calls.map(|call| call.answer().is_ok());
-        let events = recorder.whole_story(bulkhead);
+        let events = recorder.complete_events(bulkhead);
         assert_eq!(events.last().unwrap().kind, Drained);
         let closed = events.iter().find(|event| event.kind == Closed).unwrap();
         let freed = events.iter().find(|event| event.kind == Released).unwrap();

@@ -1,4 +1,4 @@
-//! Partitions are made, make room and are closed while calls come in and leave.
+//! Partitions are created, evicted and closed while calls arrive and leave.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -16,7 +16,8 @@ type Front = Partitions<u8, ByHand, BuildHasherDefault<DefaultHasher>>;
 const ANN: u8 = 1;
 const BOB: u8 = 2;
 
-/// Runs the scenario in every order on partitions of one slot and one place to wait each, and returns all that it came to.
+/// Runs the scenario in every order, on partitions with one slot and one place to wait each, and
+/// returns all its outcomes.
 fn explore<O>(max_partitions: usize, scenario: impl Fn(&Front) -> O + Send + Sync + 'static) -> BTreeSet<O>
 where
     O: Ord + Debug + Send + 'static,
@@ -24,7 +25,8 @@ where
     explore_up_to(None, max_partitions, scenario)
 }
 
-/// The same without executions in which threads are interrupted more often, for what is too large to be searched whole.
+/// Leaves out executions with more preemptions than this, for scenarios too large for a complete
+/// search.
 fn explore_up_to<O>(
     preemptions: Option<usize>,
     max_partitions: usize,
@@ -43,7 +45,7 @@ where
     })
 }
 
-/// What holds whenever all calls have left.
+/// Checks what holds when all calls have left.
 fn check_settled(partitions: &Front, max_partitions: usize) {
     let status = partitions.status();
     let totals = &status.totals;
@@ -53,7 +55,7 @@ fn check_settled(partitions: &Front, max_partitions: usize) {
     assert!(status.peak_partitions <= max_partitions);
     assert_eq!([ANN, BOB].iter().filter(|key| partitions.handle(*key).is_some()).count(), status.partitions);
     if !status.is_closed {
-        drop(partitions.try_slot(&ANN).expect("everyone has left"));
+        drop(partitions.try_slot(&ANN).expect("all calls have left"));
     }
 }
 
@@ -77,7 +79,7 @@ fn try_once(partitions: &Front, key: u8) -> &'static str {
 }
 
 #[test]
-fn two_who_need_the_same_partition_share_one() {
+fn two_calls_for_one_key_share_one_partition() {
     let outcomes = explore(2, |partitions| {
         let other = on_a_thread(partitions, |partitions| try_once(partitions, ANN));
         let outcomes = [try_once(partitions, ANN), other.join().unwrap()];
@@ -89,7 +91,7 @@ fn two_who_need_the_same_partition_share_one() {
 }
 
 #[test]
-fn two_for_whom_there_is_one_place_are_never_both_in() {
+fn two_keys_with_one_place_are_never_both_admitted() {
     let outcomes = explore(1, |partitions| {
         let other = on_a_thread(partitions, |partitions| try_once(partitions, BOB));
         [try_once(partitions, ANN), other.join().unwrap()]
@@ -99,12 +101,13 @@ fn two_for_whom_there_is_one_place_are_never_both_in() {
 }
 
 #[test]
-fn one_that_makes_room_is_not_the_one_that_is_entered() {
+fn a_partition_that_is_entered_is_not_evicted() {
     let outcomes = explore(1, |partitions| {
         drop(partitions.try_slot(&ANN).unwrap());
         let newcomer = on_a_thread(partitions, |partitions| try_once(partitions, BOB));
         let again = partitions.try_slot_owned(&ANN);
-        let seen = again.is_ok().then(|| partitions.handle(&ANN).expect("whoever is in keeps it").status().in_flight);
+        let seen =
+            again.is_ok().then(|| partitions.handle(&ANN).expect("a call keeps its partition").status().in_flight);
         assert!(seen.is_none_or(|in_flight| in_flight == 1));
         [outcome::<OwnedSlot>(again), newcomer.join().unwrap()]
     });
@@ -113,12 +116,12 @@ fn one_that_makes_room_is_not_the_one_that_is_entered() {
 }
 
 #[test]
-fn one_that_is_discarded_is_not_the_one_that_is_entered() {
+fn a_partition_that_is_entered_is_not_discarded() {
     let outcomes = explore(1, |partitions| {
         drop(partitions.try_slot(&ANN).unwrap());
         let discard = on_a_thread(partitions, |partitions| partitions.discard(&ANN));
-        let entered = partitions.try_slot(&ANN).expect("there is room, either way");
-        assert_eq!(partitions.handle(&ANN).expect("it is in use").status().in_flight, 1);
+        let entered = partitions.try_slot(&ANN).expect("there is room in both orders");
+        assert_eq!(partitions.handle(&ANN).expect("the partition is in use").status().in_flight, 1);
         drop(entered);
         discard.join().unwrap()
     });
@@ -126,7 +129,7 @@ fn one_that_is_discarded_is_not_the_one_that_is_entered() {
 }
 
 #[test]
-fn a_partition_is_made_before_all_is_closed_or_not_at_all() {
+fn a_partition_is_created_before_the_close_or_not_at_all() {
     let outcomes = explore(1, |partitions| {
         let close = on_a_thread(partitions, Partitions::close);
         let entered = partitions.try_slot_owned(&ANN);
@@ -139,9 +142,9 @@ fn a_partition_is_made_before_all_is_closed_or_not_at_all() {
     assert_eq!(outcomes, BTreeSet::from(["admitted", "closed"]));
 }
 
-/// Between entering the partition and joining its queue there is a gap.
+/// A call takes its lease first and joins the queue of its partition later.
 #[test]
-fn whoever_is_on_the_way_to_a_queue_when_all_is_closed_is_told() {
+fn a_call_between_its_lease_and_the_queue_is_rejected_by_the_close() {
     explore(1, |partitions| {
         let held = partitions.try_slot_owned(&ANN).unwrap();
         let close = on_a_thread(partitions, Partitions::close);
@@ -152,7 +155,7 @@ fn whoever_is_on_the_way_to_a_queue_when_all_is_closed_is_told() {
 }
 
 #[test]
-fn the_end_is_not_missed_by_one_who_begins_to_wait_for_it() {
+fn a_task_that_begins_to_wait_for_the_end_does_not_miss_it() {
     explore(2, |partitions| {
         let (ann, bob) = (partitions.try_slot_owned(&ANN).unwrap(), partitions.try_slot_owned(&BOB).unwrap());
         let end = on_a_thread(partitions, move |partitions| {
@@ -167,7 +170,7 @@ fn the_end_is_not_missed_by_one_who_begins_to_wait_for_it() {
 }
 
 #[test]
-fn the_end_comes_with_the_last_of_two_calls() {
+fn the_drain_ends_with_the_last_of_two_calls() {
     let preemptions = if cfg!(bulklink_lock_only) { 3 } else { 1 };
     explore_up_to(Some(preemptions), 1, |partitions| {
         let held = partitions.try_slot_owned(&ANN).unwrap();

@@ -1,4 +1,5 @@
-//! Several wait: each is woken once for its own answer, however many threads and batches the answers come from.
+//! Several waiters: each is woken once for its own answer, whatever the number of threads and
+//! batches.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -11,7 +12,7 @@ use crate::call::{Bell, Call};
 use crate::model::model;
 
 #[test]
-fn two_releases_serve_two_waiters() {
+fn two_releases_admit_two_waiters() {
     model(2, 2).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
         let [first, second] = Call::line(bulkhead);
@@ -23,7 +24,7 @@ fn two_releases_serve_two_waiters() {
 }
 
 #[test]
-fn two_releases_and_a_dropped_call_serve_the_two_that_stay() {
+fn two_releases_and_a_dropped_call_admit_the_two_other_waiters() {
     let withdrawn = model(2, 3).preemptions_if_fast(3).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
         let [first, second, third] = Call::line(bulkhead);
@@ -40,9 +41,9 @@ fn two_releases_and_a_dropped_call_serve_the_two_that_stay() {
 }
 
 #[test]
-fn a_chain_of_tasks_hands_one_slot_along() {
-    // Each is woken by whoever had the slot before it, and runs before the one behind it. Too many steps for the whole
-    // search: 3 preemptions come to 5600 executions, 5 to 155 000.
+fn a_chain_of_tasks_passes_one_slot_on() {
+    // Each task is woken by the task that had the slot before it, and wakes the next. Too many
+    // steps for a complete search: 3 preemptions need 5600 executions, 5 need 155 000.
     model(1, 2).preemptions(3).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let order = Arc::new(Mutex::new(Vec::new()));
@@ -64,8 +65,8 @@ fn a_chain_of_tasks_hands_one_slot_along() {
 
 #[test]
 fn growing_past_the_wake_batch_wakes_all() {
-    // Three answers or more in one go, where a batch under loom is two. The resize comes back for the rest, or the release, if
-    // that is later, finds it.
+    // Three answers or more in one step, where a batch under loom is two. The resize drains the
+    // rest in another round, or a later release does.
     model(1, 4).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let calls = Call::line::<4>(bulkhead);

@@ -1,4 +1,4 @@
-//! An event handler that writes down what it is told, and checks that it is the whole story.
+//! An event handler that records its events, and checks that they are complete.
 
 use std::sync::{Arc, Mutex};
 
@@ -36,8 +36,8 @@ impl Recorder {
         Arc::clone(&self.handler)
     }
 
-    /// What it was told, in the order of the numbers: from 1, without gaps, each once, and each event's figures those of the
-    /// one before, changed by what happened.
+    /// Returns the events in the order of their numbers. Checks that the numbers begin with 1 and
+    /// have no gaps or repetitions, and that each event's occupancy follows from the one before.
     pub(crate) fn events(&self) -> Vec<Event> {
         let mut events = self.told.lock().unwrap().clone();
         events.sort_by_key(|event| event.number);
@@ -57,8 +57,8 @@ impl Recorder {
         self.events().iter().map(|event| event.kind).collect()
     }
 
-    /// All events, where the last left the bulkhead as its status says it is.
-    pub(crate) fn whole_story(&self, bulkhead: &Front) -> Vec<Event> {
+    /// Returns all events, and checks that the last one agrees with the bulkhead's status.
+    pub(crate) fn complete_events(&self, bulkhead: &Front) -> Vec<Event> {
         let (events, status) = (self.events(), bulkhead.status());
         if let Some(last) = events.last() {
             assert_eq!(last.occupancy.in_flight(), status.in_flight);
@@ -70,7 +70,7 @@ impl Recorder {
     }
 }
 
-/// By how much an event changes who runs and who waits.
+/// Returns by how much an event changes the numbers of slots in use and of waiters.
 fn change(event: &Event) -> (isize, isize) {
     let from_queue = -isize::from(event.from_queue());
     match event.kind {

@@ -1,4 +1,5 @@
-//! A bulkhead leaves its registry, or the registry closes, while others come and go.
+//! A bulkhead is removed from its registry, or the registry closes, while other bulkheads are added
+//! and removed.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ fn registry(bulkhead: &Front) -> Registry {
 }
 
 #[test]
-fn one_that_leaves_is_forgotten_though_nobody_waits_for_it() {
+fn a_removed_bulkhead_leaves_the_registry_although_no_task_awaits_the_removal() {
     model(1, 0).explore(|bulkhead| {
         let registry = registry(bulkhead);
         let held = bulkhead.try_slot_owned().unwrap();
@@ -27,7 +28,7 @@ fn one_that_leaves_is_forgotten_though_nobody_waits_for_it() {
 }
 
 #[test]
-fn the_name_is_free_when_the_removal_has_ended() {
+fn the_label_is_free_when_the_removal_has_ended() {
     model(1, 0).explore(|bulkhead| {
         let registry = registry(bulkhead);
         let held = bulkhead.try_slot_owned().unwrap();
@@ -35,7 +36,7 @@ fn the_name_is_free_when_the_removal_has_ended() {
         assert!(block_on(registry.remove("loom")).unwrap().status().is_drained());
         assert!(registry.add(bulkhead).is_ok());
         end.join().unwrap();
-        assert_eq!(registry.len(), 1, "a newcomer is not forgotten in its place");
+        assert_eq!(registry.len(), 1, "a new bulkhead is not removed in its place");
     });
 }
 
@@ -55,7 +56,7 @@ fn two_removals_both_end_or_the_second_finds_nothing() {
 }
 
 #[test]
-fn a_newcomer_is_closed_with_the_others_or_refused() {
+fn a_new_bulkhead_is_closed_with_the_others_or_rejected() {
     let outcomes = model(1, 0).explore(|bulkhead| {
         let registry = Registry::new();
         let close = thread::spawn({
@@ -72,7 +73,7 @@ fn a_newcomer_is_closed_with_the_others_or_refused() {
 }
 
 #[test]
-fn its_end_is_not_missed_by_one_who_begins_to_wait_for_it() {
+fn a_task_that_begins_to_wait_for_the_drain_of_a_registry_does_not_miss_it() {
     model(1, 0).preemptions_if_fast(3).explore(|bulkhead| {
         let registry = registry(bulkhead);
         let held = bulkhead.try_slot_owned().unwrap();

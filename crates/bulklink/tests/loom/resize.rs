@@ -1,4 +1,4 @@
-//! The capacity is changed while slots are given back and asked for.
+//! The capacity changes while slots are released and acquired.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::call::Call;
 use crate::model::{check_identities, model};
 
 #[test]
-fn growing_and_releasing_each_let_one_in() {
+fn growing_and_releasing_each_admit_one_waiter() {
     model(1, 2).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let [first, second] = Call::line(bulkhead);
@@ -24,7 +24,7 @@ fn growing_and_releasing_each_let_one_in() {
 }
 
 #[test]
-fn a_newcomer_gets_what_growing_adds_or_is_woken_for_it() {
+fn a_new_call_gets_the_added_slot_or_is_woken_for_it() {
     let admitted = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let grow = thread::spawn({
@@ -39,7 +39,7 @@ fn a_newcomer_gets_what_growing_adds_or_is_woken_for_it() {
 }
 
 #[test]
-fn a_slot_freed_while_shrinking_is_handed_on_or_taken_away() {
+fn a_slot_released_during_a_shrink_is_passed_on_or_removed() {
     let handed_on = model(2, 1).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
         let call = Call::new(bulkhead).queued();
@@ -59,7 +59,7 @@ fn a_slot_freed_while_shrinking_is_handed_on_or_taken_away() {
 }
 
 #[test]
-fn shrinking_and_growing_at_once_ends_with_one_of_the_two() {
+fn concurrent_shrinking_and_growing_end_with_one_of_the_two_capacities() {
     let capacities = model(2, 1).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
         let call = Call::new(bulkhead).queued();

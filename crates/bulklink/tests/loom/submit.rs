@@ -1,5 +1,5 @@
-//! An operation that was submitted is run, given up and dropped at the same time: its slot comes back, and its handle hears one
-//! word.
+//! A submitted operation is run, cancelled and dropped at the same time: its slot comes back, and
+//! its handle gets one outcome.
 
 use std::collections::BTreeSet;
 use std::future::{Future, Pending, pending};
@@ -17,7 +17,7 @@ use crate::model::check_identities;
 type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Work = Box<dyn FnOnce() + Send>;
 
-/// A runtime on which it is always the same time, and that keeps what it is to run.
+/// A runtime whose time stands still, and that keeps its tasks until the test runs them.
 #[derive(Clone, Default)]
 struct Keeper {
     tasks: Arc<Mutex<Vec<Boxed>>>,
@@ -63,7 +63,7 @@ impl Keeper {
         Bulkhead::builder_on(self.clone(), "loom").parallelism(1).waiting_room(1).build().unwrap()
     }
 
-    /// The only task that there is.
+    /// Returns the only task.
     fn task(&self) -> Task {
         let task = self.tasks.lock().unwrap().pop();
         assert!(task.is_some() && self.tasks.lock().unwrap().is_empty());
@@ -77,7 +77,7 @@ impl Keeper {
 
 type Front = Bulkhead<Keeper>;
 
-/// A task that runs when it is woken.
+/// A task that is polled when it is woken.
 struct Task {
     future: Option<Boxed>,
     bell: Bell,
@@ -91,7 +91,7 @@ impl Task {
         }
     }
 
-    /// Polls it for as long as it has been woken. Returns whether it has ended.
+    /// Polls the task as long as it has been woken, and returns whether it has ended.
     fn settle(&mut self) -> bool {
         while self.future.is_some() && self.seen < self.bell.rings() {
             self.seen = self.bell.rings();
@@ -101,7 +101,7 @@ impl Task {
     }
 }
 
-/// An operation that notes its first poll, and runs until it is cancelled.
+/// Returns an operation that records its first poll, and runs until it is cancelled.
 fn note_polls(is_polled: &Arc<AtomicBool>) -> impl Future<Output = u8> + use<> {
     let is_polled = Arc::clone(is_polled);
     async move {
@@ -110,7 +110,7 @@ fn note_polls(is_polled: &Arc<AtomicBool>) -> impl Future<Output = u8> + use<> {
     }
 }
 
-/// Notes its drop.
+/// A value that records its drop.
 struct Owned(Arc<AtomicBool>);
 
 impl Drop for Owned {
@@ -119,7 +119,7 @@ impl Drop for Owned {
     }
 }
 
-/// How a handle ended, which has ended.
+/// Returns the outcome of a handle that has completed.
 fn word(bulkhead: &Front, handle: &mut JoinHandle<u8>) -> &'static str {
     let Poll::Ready(outcome) = Bell::default().poll(handle) else { panic!("no outcome") };
     check_identities(&bulkhead.status());
@@ -131,16 +131,16 @@ fn word(bulkhead: &Front, handle: &mut JoinHandle<u8>) -> &'static str {
     }
 }
 
-/// What holds when all has ended.
+/// Checks what holds when all operations have ended.
 fn check_settled(bulkhead: &Front) {
     let status = bulkhead.status();
     check_identities(&status);
     assert_eq!((status.in_flight, status.waiting), (0, 0), "left behind");
     let slot = bulkhead.try_slot();
-    assert!(slot.is_ok() && bulkhead.try_slot().is_err(), "a slot was lost, or made up");
+    assert!(slot.is_ok() && bulkhead.try_slot().is_err(), "a slot was lost, or there is one too many");
 }
 
-/// Runs a scene in every order, and returns all that it came to.
+/// Runs a scene in every order, and returns all its outcomes.
 fn explore<O: Ord + Send + 'static>(scene: impl Fn(Keeper, &Front) -> O + Send + Sync + 'static) -> BTreeSet<O> {
     let outcomes = Arc::new(Mutex::new(BTreeSet::new()));
     let executions = Arc::new(Mutex::new(0));
@@ -168,7 +168,7 @@ fn a_handle_is_polled_as_its_operation_ends() {
         let bell = Bell::default();
         let polled_early = bell.poll(&mut handle);
         if polled_early.is_ready() {
-            assert_eq!(bulkhead.status().in_flight, 0, "the slot is free by then");
+            assert_eq!(bulkhead.status().in_flight, 0, "the slot is free when the handle completes");
         }
         polled.join().unwrap();
         if polled_early.is_pending() {
@@ -180,7 +180,7 @@ fn a_handle_is_polled_as_its_operation_ends() {
 }
 
 #[test]
-fn what_has_a_slot_is_given_up_as_it_begins() {
+fn an_admitted_operation_is_cancelled_as_it_begins() {
     let outcomes = explore(|keeper, bulkhead| {
         let mut handle = bulkhead.submit(async { 1 }).unwrap();
         let mut task = keeper.task();
@@ -198,9 +198,9 @@ fn what_has_a_slot_is_given_up_as_it_begins() {
     assert_eq!(outcomes, [(true, "cancelled"), (false, "ran")].into());
 }
 
-/// What a cancel says, whether the operation was polled, and the totals agree.
+/// The result of the cancel, whether the operation was polled, and the totals agree.
 #[test]
-fn a_cancel_comes_between_the_start_and_the_first_poll() {
+fn a_cancel_happens_between_the_start_and_the_first_poll() {
     let outcomes = explore(|keeper, bulkhead| {
         let is_polled = Arc::new(AtomicBool::new(false));
         let mut handle = bulkhead.submit(note_polls(&is_polled)).unwrap();
@@ -210,7 +210,7 @@ fn a_cancel_comes_between_the_start_and_the_first_poll() {
             task
         });
         let unbegun = handle.cancel();
-        assert!(polled.join().unwrap().settle(), "it has heard of it");
+        assert!(polled.join().unwrap().settle(), "the task was woken by the cancel");
         assert_eq!(word(bulkhead, &mut handle), "cancelled");
         let totals = bulkhead.status().totals;
         (unbegun, is_polled.load(Relaxed), totals.abandoned, totals.finished)
@@ -219,7 +219,7 @@ fn a_cancel_comes_between_the_start_and_the_first_poll() {
 }
 
 #[test]
-fn what_runs_is_asked_to_end_as_it_is_polled() {
+fn a_running_operation_is_cancelled_as_it_is_polled() {
     let outcomes = explore(|keeper, bulkhead| {
         let mut handle = bulkhead.submit(pending::<u8>()).unwrap();
         let mut task = keeper.task();
@@ -229,15 +229,15 @@ fn what_runs_is_asked_to_end_as_it_is_polled() {
             task
         });
         assert!(!handle.cancel());
-        assert!(polled.join().unwrap().settle(), "it has heard of it");
+        assert!(polled.join().unwrap().settle(), "the task was woken by the cancel");
         word(bulkhead, &mut handle)
     });
     assert_eq!(outcomes, ["cancelled"].into());
 }
 
-/// Its slot is on the way, it is polled, and it is given up.
+/// The operation is granted its slot, polled and cancelled at the same time.
 #[test]
-fn what_is_in_the_queue_is_given_up_as_its_slot_comes() {
+fn a_queued_operation_is_cancelled_as_it_is_granted_its_slot() {
     let outcomes = explore(|keeper, bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
         let mut handle = bulkhead.submit(async { 1 }).unwrap();
@@ -256,7 +256,7 @@ fn what_is_in_the_queue_is_given_up_as_its_slot_comes() {
     assert_eq!(outcomes, [(true, "cancelled"), (false, "ran")].into());
 }
 
-/// An operation cancelled in the queue or with a slot, whose task is polled or dropped meanwhile.
+/// The operation is cancelled in the queue or with a slot, while its task is polled or dropped.
 #[test]
 fn a_handle_completes_only_after_its_operation_was_dropped() {
     for (is_queued, is_run) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -284,7 +284,7 @@ fn a_handle_completes_only_after_its_operation_was_dropped() {
 }
 
 #[test]
-fn the_slot_comes_before_the_task_has_ever_run() {
+fn the_slot_is_granted_before_the_first_poll_of_the_task() {
     explore(|keeper, bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
         let mut handle = bulkhead.submit(async { 1 }).unwrap();
@@ -300,7 +300,7 @@ fn the_slot_comes_before_the_task_has_ever_run() {
 }
 
 #[test]
-fn its_runtime_drops_it_as_it_is_given_up() {
+fn the_runtime_drops_the_task_as_its_operation_is_cancelled() {
     for queued in [false, true] {
         let outcomes = explore(move |keeper, bulkhead| {
             let running = queued.then(|| bulkhead.try_slot_owned().unwrap());
@@ -317,7 +317,7 @@ fn its_runtime_drops_it_as_it_is_given_up() {
 }
 
 #[test]
-fn its_handle_goes_as_it_ends() {
+fn the_handle_is_dropped_as_its_operation_ends() {
     explore(|keeper, bulkhead| {
         let handle = bulkhead.submit(async { 1 }).unwrap();
         let mut task = keeper.task();
@@ -331,9 +331,9 @@ fn its_handle_goes_as_it_ends() {
     });
 }
 
-/// Or the task would hold itself alive.
+/// Otherwise the task would keep itself alive.
 #[test]
-fn its_handle_goes_as_it_is_polled_and_nobody_keeps_its_waker() {
+fn the_handle_is_dropped_as_the_task_is_polled_and_no_waker_is_kept() {
     explore(|keeper, bulkhead| {
         let handle = bulkhead.submit(pending::<u8>()).unwrap();
         let mut task = keeper.task();
@@ -347,7 +347,7 @@ fn its_handle_goes_as_it_is_polled_and_nobody_keeps_its_waker() {
 }
 
 #[test]
-fn a_closure_is_given_up_as_a_thread_comes_to_it() {
+fn a_closure_is_cancelled_as_a_thread_starts_it() {
     let outcomes = explore(|keeper, bulkhead| {
         let mut handle = bulkhead.submit_blocking(|| 1).unwrap();
         let work = keeper.work().unwrap();
@@ -360,7 +360,7 @@ fn a_closure_is_given_up_as_a_thread_comes_to_it() {
 }
 
 #[test]
-fn a_closure_in_the_queue_is_given_up_as_its_slot_comes() {
+fn a_queued_closure_is_cancelled_as_it_is_granted_its_slot() {
     let outcomes = explore(|keeper, bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
         let mut handle = bulkhead.submit_blocking(|| 1).unwrap();

@@ -1,4 +1,4 @@
-//! Waits that nobody measures: slots move without the time.
+//! Waits that are not measured: slots move without the time.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::call::Call;
 use crate::model::model;
 
 #[test]
-fn a_newcomer_gets_the_slot_or_is_woken_for_it() {
+fn a_new_call_gets_the_slot_or_is_woken_for_it() {
     let queued = model(1, 1).unmeasured().explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let release = thread::spawn(move || drop(held));
@@ -27,7 +27,7 @@ fn a_newcomer_gets_the_slot_or_is_woken_for_it() {
 }
 
 #[test]
-fn a_dropped_call_passes_on_what_it_was_handed() {
+fn a_dropped_call_passes_its_granted_slot_on() {
     let abandoned = model(1, 2).unmeasured().explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let [first, second] = Call::line(bulkhead);
@@ -42,21 +42,21 @@ fn a_dropped_call_passes_on_what_it_was_handed() {
     assert_eq!(abandoned, BTreeSet::from([0, 1]));
 }
 
-/// Whether the time is needed changes while a slot is being given back.
+/// A release that began without the time must read it after a waiter with a limit has arrived.
 #[test]
-fn a_limit_that_comes_while_a_slot_is_given_back_is_heeded() {
+fn a_limit_that_arrives_while_a_slot_is_released_applies() {
     let served = model(1, 2).unmeasured().explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
         let patient = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
         let mut limited = Call::with(bulkhead, Request::new().within(Duration::from_nanos(10)));
-        assert!(limited.poll().is_pending(), "it is behind another");
+        assert!(limited.poll().is_pending(), "a waiter is ahead of it");
         clock.set(10);
         release.join().unwrap();
         drop(patient.granted());
         let served = limited.rings();
-        let std::task::Poll::Ready(answer) = limited.poll() else { panic!("its time is up") };
-        assert!(answer.is_err(), "handed over when it was late");
+        let std::task::Poll::Ready(answer) = limited.poll() else { panic!("its deadline has passed") };
+        assert!(answer.is_err(), "granted after its deadline");
         served
     });
     assert_eq!(served, BTreeSet::from([1]));

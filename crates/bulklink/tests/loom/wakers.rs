@@ -1,4 +1,4 @@
-//! A task polls with another waker than before while it is being woken.
+//! A task polls with another waker while it is being woken.
 
 use std::collections::BTreeSet;
 use std::task::Poll;
@@ -9,7 +9,7 @@ use crate::call::{Bell, Call};
 use crate::model::model;
 
 #[test]
-fn a_slot_is_announced_to_the_latest_waker_or_found_by_its_poll() {
+fn a_slot_wakes_the_latest_waker_or_is_found_by_its_poll() {
     let announced = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut call = Call::new(bulkhead).queued();
@@ -29,7 +29,8 @@ fn a_slot_is_announced_to_the_latest_waker_or_found_by_its_poll() {
 
 #[test]
 fn a_task_that_moves_to_another_thread_is_woken_there() {
-    // The task changes threads and wakers in the middle of the wait; loom reports it if its last waker is never used.
+    // The task changes threads and wakers in the middle of the wait; loom reports it if its last
+    // waker is never used.
     model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut future = bulkhead.slot_owned();
@@ -42,7 +43,7 @@ fn a_task_that_moves_to_another_thread_is_woken_there() {
 }
 
 #[test]
-fn a_rejection_is_announced_to_the_latest_waker_or_found_by_its_poll() {
+fn a_rejection_wakes_the_latest_waker_or_is_found_by_its_poll() {
     let announced = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut call = Call::new(bulkhead).queued();
@@ -66,7 +67,7 @@ fn a_rejection_is_announced_to_the_latest_waker_or_found_by_its_poll() {
 }
 
 #[test]
-fn the_latest_waker_is_told_whichever_of_two_answers_comes_first() {
+fn the_latest_waker_is_woken_by_the_first_of_two_answers() {
     let outcomes = model(1, 1).preemptions_if_fast(3).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut call = Call::new(bulkhead).queued();
@@ -89,7 +90,7 @@ fn the_latest_waker_is_told_whichever_of_two_answers_comes_first() {
 }
 
 #[test]
-fn the_end_is_announced_to_the_latest_waker_or_found_by_its_poll() {
+fn the_drain_wakes_the_latest_waker_or_is_found_by_its_poll() {
     let announced = model(1, 0).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let (former, latest, mut closed) = (Bell::default(), Bell::default(), bulkhead.close_and_wait());

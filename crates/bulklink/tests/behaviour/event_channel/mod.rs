@@ -1,4 +1,4 @@
-//! Events for those who await them.
+//! The event channel: events for async consumers.
 
 mod receiving;
 mod threads;
@@ -15,12 +15,12 @@ fn subscribe(bulkhead: &TestBulkhead, capacity: usize) -> EventReceiver {
     bulkhead.subscribe(capacity).expect("a capacity")
 }
 
-/// Admits and releases so many, one after the other: two events each.
+/// Makes this many calls one after the other, with two events each: admitted and released.
 fn pass(bulkhead: &TestBulkhead, calls: usize) {
     (0..calls).for_each(|_| drop(bulkhead.try_slot().expect("free")));
 }
 
-/// All that is there.
+/// Returns all events that are in the channel.
 fn received(events: &mut EventReceiver) -> Vec<Event> {
     std::iter::from_fn(|| events.try_recv().ok()).collect()
 }

@@ -1,4 +1,4 @@
-//! What is received, what is dropped, and when it ends.
+//! What a receiver gets, what is dropped, and when the channel ends.
 
 use std::task::{Poll, Waker};
 
@@ -11,7 +11,7 @@ use crate::{bulkhead, call, executor, slot};
 use EventKind::{Admitted, Closed, ClosedRejection, Drained, Queued, Released};
 
 #[test]
-fn a_task_is_told_of_every_transition_in_order() {
+fn a_receiver_gets_every_transition_in_order() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
     let mut events = subscribe(&bulkhead, 100);
@@ -28,7 +28,7 @@ fn a_task_is_told_of_every_transition_in_order() {
     executor.run_until_idle();
     drop(slot(&waiting));
     executor.run_until_idle();
-    assert!(!task.is_finished(), "more could come");
+    assert!(!task.is_finished(), "the channel is open");
     drop((bulkhead, waiting));
     executor.run_until_idle();
     let expected =
@@ -37,7 +37,7 @@ fn a_task_is_told_of_every_transition_in_order() {
 }
 
 #[test]
-fn it_is_a_stream() {
+fn a_receiver_is_a_stream() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let events = subscribe(&bulkhead, 100);
@@ -50,16 +50,16 @@ fn it_is_a_stream() {
 }
 
 #[test]
-fn a_capacity_of_zero_is_refused_and_nobody_observes() {
+fn a_capacity_of_zero_is_rejected_and_adds_no_handler() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
-    let refused = bulkhead.subscribe(0).expect_err("it could keep nothing");
+    let refused = bulkhead.subscribe(0).expect_err("the channel could keep no event");
     assert_eq!((refused.field(), refused.value().to_string().as_str()), ("capacity", "0"));
     assert_eq!(refused.to_string(), "event channel of bulkhead test: capacity must be at least 1, got 0");
     pass(&bulkhead, 1);
     let mut events = subscribe(&bulkhead, usize::MAX);
     pass(&bulkhead, 1);
-    assert_eq!(numbers(&received(&mut events)), [1, 2], "nothing was recorded before");
+    assert_eq!(numbers(&received(&mut events)), [1, 2], "no event was recorded before");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn when_full_the_oldest_are_dropped_and_counted() {
     assert_eq!(events.dropped(), 0);
     pass(&bulkhead, 4);
     assert_eq!(events.dropped(), 7);
-    assert_eq!(numbers(&received(&mut events)), [8, 9, 10], "what holds is told, and the numbers show the gap");
+    assert_eq!(numbers(&received(&mut events)), [8, 9, 10], "the latest events are kept, and the numbers show the gap");
     pass(&bulkhead, 1);
     assert_eq!((events.dropped(), numbers(&received(&mut events))), (7, vec![11, 12]), "there is room again");
     bulkhead.close();
@@ -80,7 +80,7 @@ fn when_full_the_oldest_are_dropped_and_counted() {
 }
 
 #[test]
-fn a_slow_one_drops_nothing_of_another() {
+fn a_slow_receiver_drops_no_event_of_another() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let (mut slow, mut fast) = (subscribe(&bulkhead, 1), subscribe(&bulkhead, 100));
@@ -90,7 +90,7 @@ fn a_slow_one_drops_nothing_of_another() {
 }
 
 #[test]
-fn it_ends_with_the_bulkhead_and_not_before_all_is_received() {
+fn the_channel_ends_with_the_bulkhead_after_all_events_are_received() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let mut events = subscribe(&bulkhead, 100);
@@ -108,9 +108,9 @@ fn it_ends_with_the_bulkhead_and_not_before_all_is_received() {
     }
 }
 
-/// Closed and drained is not the end: those who come later are turned away, and that is told.
+/// Drained is not the end of the channel: later calls are rejected, and these events are received.
 #[test]
-fn it_goes_on_after_drained() {
+fn the_channel_goes_on_after_drained() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let mut events = subscribe(&bulkhead, 100);
@@ -121,7 +121,7 @@ fn it_goes_on_after_drained() {
 }
 
 #[test]
-fn it_keeps_no_bulkhead_alive() {
+fn a_receiver_does_not_keep_its_bulkhead_alive() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let mut events = subscribe(&bulkhead, 100);
@@ -131,9 +131,9 @@ fn it_keeps_no_bulkhead_alive() {
     assert_eq!(events.try_recv(), Err(TryRecvError::Disconnected));
 }
 
-/// Numbers go on only while somebody observes.
+/// Events are numbered only while there is a handler.
 #[test]
-fn dropping_it_ends_the_observation() {
+fn dropping_the_receiver_removes_its_handler() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     drop(subscribe(&bulkhead, 100));
@@ -141,11 +141,15 @@ fn dropping_it_ends_the_observation() {
     let (mut events, other) = (subscribe(&bulkhead, 100), subscribe(&bulkhead, 100));
     drop(other);
     pass(&bulkhead, 1);
-    assert_eq!(numbers(&received(&mut events)), [1, 2], "not observed meanwhile, and still observed by this one");
+    assert_eq!(
+        numbers(&received(&mut events)),
+        [1, 2],
+        "no event was numbered in between, and the new receiver still gets them"
+    );
 }
 
 #[test]
-fn dropping_it_after_the_bulkhead_does_nothing() {
+fn dropping_the_receiver_after_the_bulkhead_does_nothing() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let events = subscribe(&bulkhead, 1);

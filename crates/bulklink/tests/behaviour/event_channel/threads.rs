@@ -1,4 +1,4 @@
-//! Consumers and producers on threads of their own.
+//! Consumers and producers on separate threads.
 
 use std::future::Future;
 use std::pin::pin;
@@ -30,7 +30,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Each event's figures are those of the one before, changed by it.
+/// The occupancy of each event is that of the event before it, changed by one step.
 #[test]
 fn consumers_on_several_threads_receive_events_in_order() {
     const THREADS: usize = 4;

@@ -1,4 +1,4 @@
-//! Who waits for an event is woken, outside every lock, and loses none.
+//! A task that waits for an event is woken outside every lock, and loses no event.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use bulklink::EventKind::{Admitted, Released};
 use super::{kinds, numbers, pass, poll, received, subscribe};
 use crate::{TestBulkhead, bulkhead, executor};
 
-/// Counts how often it is woken, and panics then if it is to.
+/// A waker that counts how often it is woken, and panics when woken if the flag is set.
 #[derive(Default)]
 struct Bell(AtomicUsize, bool);
 
@@ -33,20 +33,20 @@ fn only_the_last_waker_is_woken_and_once() {
     for waker in [&wakers[0], &wakers[1], &wakers[1]] {
         assert!(poll(&mut events, waker).is_pending());
     }
-    assert_eq!(bells.each_ref().map(Arc::strong_count), [2, 3], "one is kept");
+    assert_eq!(bells.each_ref().map(Arc::strong_count), [2, 3], "one waker is kept");
     pass(&bulkhead, 1);
     assert_eq!(bells.each_ref().map(|bell| bell.0.load(SeqCst)), [0, 1]);
     assert_eq!(poll(&mut events, &wakers[1]), Poll::Ready(Some(Admitted)));
     assert_eq!(poll(&mut events, &wakers[1]), Poll::Ready(Some(Released)));
     assert!(poll(&mut events, &wakers[0]).is_pending());
     drop(events);
-    assert_eq!(bells.each_ref().map(Arc::strong_count), [2, 2], "none is left");
+    assert_eq!(bells.each_ref().map(Arc::strong_count), [2, 2], "no waker is left");
     drop(bulkhead);
     assert_eq!(bells.each_ref().map(|bell| bell.0.load(SeqCst)), [0, 1]);
 }
 
 #[test]
-fn the_end_wakes() {
+fn the_end_of_the_channel_wakes_its_receiver() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let mut events = subscribe(&bulkhead, 100);
@@ -68,7 +68,7 @@ fn a_wait_that_is_dropped_loses_no_event() {
 }
 
 #[test]
-fn a_waker_that_panics_is_nobodys_fault_and_loses_no_event() {
+fn the_panic_of_a_waker_is_contained_and_loses_no_event() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let (mut events, mut others) = (subscribe(&bulkhead, 100), subscribe(&bulkhead, 100));
@@ -94,14 +94,14 @@ fn a_waker_that_panics_when_dropped_loses_no_event() {
     let bulkhead = bulkhead(&executor, 1, 0);
     let mut events = subscribe(&bulkhead, 100);
     assert!(poll(&mut events, &Waker::from(Arc::new(Bad))).is_pending());
-    assert!(poll(&mut events, Waker::noop()).is_pending(), "it was displaced here");
+    assert!(poll(&mut events, Waker::noop()).is_pending(), "the waker was displaced here");
     assert!(poll(&mut events, &Waker::from(Arc::new(Bad))).is_pending());
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(events)));
-    assert!(dropped.is_ok(), "it was the last to hold it");
+    assert!(dropped.is_ok(), "the channel held the last clone");
     pass(&bulkhead, 1);
 }
 
-/// A waker that uses the channel's bulkhead: under a lock, that would lock up.
+/// A waker that uses the channel's bulkhead. Under a lock, that would be a deadlock.
 #[test]
 fn wakers_run_outside_every_lock() {
     struct Looking(TestBulkhead, AtomicUsize);

@@ -1,4 +1,4 @@
-//! The ways into a partition, which are those into a bulkhead.
+//! Admission to a partition, which has the methods of a bulkhead.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,13 +9,13 @@ use super::{builder, call, counts, occupancy, reason, slot, tenants};
 use crate::{executor, ms};
 
 #[test]
-fn each_key_has_a_bulkhead_of_its_own() {
+fn each_key_has_its_own_bulkhead() {
     let mut executor = executor();
     let tenants = tenants(&executor, 2);
     let ann = slot(&call(&mut executor, &tenants, "ann"));
     let waiting = call(&mut executor, &tenants, "ann");
     assert_eq!(tenants.try_slot("ann").expect_err("taken").reason(), Reason::Saturated);
-    drop(tenants.try_slot("bob").expect("what Ann uses up, Bob does not miss"));
+    drop(tenants.try_slot("bob").expect("Ann's calls take no slot of Bob's"));
     assert!(!waiting.is_finished());
     drop(ann);
     executor.run_until_idle();
@@ -23,7 +23,7 @@ fn each_key_has_a_bulkhead_of_its_own() {
 }
 
 #[test]
-fn first_come_first_served_in_each() {
+fn waiters_are_admitted_in_fifo_order_in_each_partition() {
     let mut executor = executor();
     let tenants = builder(&executor).parallelism(1).waiting_room(9).max_partitions(2).build().expect("valid");
     let order = Rc::new(RefCell::new(vec![]));
@@ -41,7 +41,7 @@ fn first_come_first_served_in_each() {
 }
 
 #[test]
-fn executing_gives_the_value_or_says_which_failure() {
+fn execute_returns_the_value_the_error_or_the_rejection() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
     executor.block_on({
@@ -62,7 +62,7 @@ fn executing_gives_the_value_or_says_which_failure() {
 }
 
 #[test]
-fn every_way_in_heeds_its_request() {
+fn every_method_applies_its_request() {
     let mut executor = executor();
     let tenants = builder(&executor).capacity(3).max_partitions(1).build().expect("valid");
     let two = Request::new().cost(2);
@@ -72,7 +72,8 @@ fn every_way_in_heeds_its_request() {
         let observe = || async { Ok::<_, String>(tenants.handle("ann").expect("in use").status().in_use) };
         let owned = tenants.slot_owned_with("ann", two).await.expect("free").cost();
         let borrowed = tenants.slot_with("ann", two).await.expect("free").cost();
-        let executed = tenants.execute_with("ann", two, observe()).await.expect("free").expect("it cannot fail");
+        let executed =
+            tenants.execute_with("ann", two, observe()).await.expect("free").expect("the operation cannot fail");
         let fallible = tenants.execute_fallible_with("ann", two, observe()).await.expect("free");
         [owned, borrowed, executed, fallible]
     });
@@ -80,7 +81,7 @@ fn every_way_in_heeds_its_request() {
 }
 
 #[test]
-fn the_wait_limit_is_that_of_a_bulkhead() {
+fn the_wait_limit_applies_in_each_partition() {
     let mut executor = executor();
     let builder = builder(&executor).parallelism(1).waiting_room(1).max_partitions(1);
     let tenants = builder.wait_limit(ms(30)).build().expect("valid");
@@ -90,12 +91,12 @@ fn the_wait_limit_is_that_of_a_bulkhead() {
     assert!(!waiting.is_finished());
     executor.advance(ms(1));
     assert_eq!(reason(&waiting), Reason::Expired);
-    assert_eq!(occupancy(&tenants.status()), (1, 1, 1), "it has left");
+    assert_eq!(occupancy(&tenants.status()), (1, 1, 1), "the call has left");
 }
 
-/// As in the reference: the partition is asked, and so there has to be one.
+/// As in the reference: the partition rejects the call, so it must be created.
 #[test]
-fn a_deadline_that_is_past_is_for_the_partition_to_refuse() {
+fn a_call_with_a_past_deadline_is_rejected_by_its_partition() {
     let executor = executor();
     let tenants = tenants(&executor, 1);
     let past = Request::new().before(Instant::EPOCH);
@@ -105,7 +106,7 @@ fn a_deadline_that_is_past_is_for_the_partition_to_refuse() {
 }
 
 #[test]
-fn an_impossible_cost_makes_no_partition_and_takes_nobodys_place() {
+fn an_invalid_cost_creates_no_partition_and_evicts_none() {
     let executor = executor();
     let tenants = tenants(&executor, 1);
     drop(tenants.try_slot("ann").expect("free"));
@@ -121,6 +122,6 @@ fn an_impossible_cost_makes_no_partition_and_takes_nobodys_place() {
     }
     assert!(!tenants.status().since(&before).expect("in order").has_activity());
     tenants.handle("ann").expect("still there").resize(2).expect("open");
-    assert_eq!(tenants.try_slot_with("ann", Request::new().cost(2)).expect("it was resized").cost(), 2);
+    assert_eq!(tenants.try_slot_with("ann", Request::new().cost(2)).expect("the partition was resized").cost(), 2);
     assert_eq!(counts(&tenants.status().totals), [1, 0, 0, 0]);
 }

@@ -1,4 +1,4 @@
-//! The end of all partitions at once.
+//! Closing all partitions, and waiting until they are drained.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -12,7 +12,7 @@ use super::{Tenants, call, counts, is_kept, occupancy, reason, slot, tenants, to
 use crate::{executor, ms};
 
 #[test]
-fn closing_rejects_waiters_and_newcomers_and_lets_work_go_on() {
+fn closing_rejects_waiters_and_new_calls_and_lets_operations_go_on() {
     let mut executor = executor();
     let tenants = tenants(&executor, 2);
     let running = ["ann", "bob"].map(|key| slot(&call(&mut executor, &tenants, key)));
@@ -29,11 +29,11 @@ fn closing_rejects_waiters_and_newcomers_and_lets_work_go_on() {
     assert!(tenants.is_closed() && !tenants.status().is_drained());
     drop(running);
     assert!(tenants.status().is_drained());
-    assert_eq!(counts(&tenants.status().totals), [2, 0, 0, 0], "nobody counts those after closing");
+    assert_eq!(counts(&tenants.status().totals), [2, 0, 0, 0], "rejections after closing are not counted");
 }
 
 #[test]
-fn whoever_waits_for_the_end_is_told_when_the_last_call_has_left() {
+fn waiting_for_the_drain_ends_when_the_last_call_has_left() {
     let mut executor = executor();
     let tenants = tenants(&executor, 2);
     let mut running = vec![slot(&call(&mut executor, &tenants, "ann")), slot(&call(&mut executor, &tenants, "bob"))];
@@ -46,16 +46,16 @@ fn whoever_waits_for_the_end_is_told_when_the_last_call_has_left() {
     tenants.close();
     while let Some(slot) = running.pop() {
         executor.run_until_idle();
-        assert!(!watching[1].is_finished(), "something still runs");
+        assert!(!watching[1].is_finished(), "an operation still runs");
         drop(slot);
     }
     executor.run_until_idle();
     assert!(watching[1].is_finished() && watching[2].is_finished());
 }
 
-/// Who is told is foreign code, and runs outside the lock.
+/// A waker is foreign code, and runs outside the lock.
 #[test]
-fn whoever_is_told_of_the_end_may_look_at_once() {
+fn a_waker_that_is_woken_by_the_drain_may_use_the_partitions() {
     struct Looks(Tenants, AtomicU64);
     impl Wake for Looks {
         fn wake(self: Arc<Self>) {
@@ -73,7 +73,7 @@ fn whoever_is_told_of_the_end_may_look_at_once() {
 }
 
 #[test]
-fn a_call_that_has_not_been_polled_is_in_and_is_turned_away() {
+fn a_call_that_was_not_polled_before_closing_is_rejected_by_its_partition() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
     let early = tenants.slot_owned("ann");
@@ -90,7 +90,7 @@ fn a_call_that_has_not_been_polled_is_in_and_is_turned_away() {
 }
 
 #[test]
-fn a_future_that_waits_or_was_granted_a_slot_holds_up_the_end_until_it_is_polled_or_dropped() {
+fn a_future_with_a_lease_delays_the_drain_until_it_is_polled_or_dropped() {
     let executor = executor();
     let mut context = Context::from_waker(Waker::noop());
     let tenants = tenants(&executor, 2);
@@ -104,14 +104,14 @@ fn a_future_that_waits_or_was_granted_a_slot_holds_up_the_end_until_it_is_polled
     assert!(closing.as_mut().poll(&mut context).is_pending());
     drop(granted);
     assert!(closing.as_mut().poll(&mut context).is_pending());
-    assert!(Pin::new(&mut waiting).poll(&mut context).is_ready(), "it was rejected");
+    assert!(Pin::new(&mut waiting).poll(&mut context).is_ready(), "the future was rejected");
     assert!(closing.as_mut().poll(&mut context).is_pending());
     drop(unpolled);
     assert!(closing.as_mut().poll(&mut context).is_ready());
 }
 
 #[test]
-fn where_nothing_runs_the_end_is_there_at_once() {
+fn closing_while_nothing_runs_drains_immediately() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
     touch(&tenants, "ann");
@@ -124,7 +124,7 @@ fn where_nothing_runs_the_end_is_there_at_once() {
 }
 
 #[test]
-fn close_and_wait_leaves_no_partition_behind_and_counts_none_as_gone() {
+fn close_and_wait_removes_all_partitions_and_counts_none_as_evicted() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1_000);
     for number in 0..500 {
@@ -158,11 +158,11 @@ fn closing_without_waiting_keeps_the_partitions() {
     });
     assert_eq!(occupancy(&tenants.status()), (2, 0, 0));
     drop(tenants.close_and_wait());
-    assert_eq!(occupancy(&tenants.status()), (2, 0, 0), "it was not polled to its end");
+    assert_eq!(occupancy(&tenants.status()), (2, 0, 0), "the future was not polled to its end");
 }
 
 #[test]
-fn giving_up_the_wait_opens_nothing() {
+fn dropping_the_wait_for_the_drain_reopens_nothing() {
     let executor = executor();
     let tenants = tenants(&executor, 1);
     let _running = tenants.try_slot("ann").expect("free");
@@ -171,7 +171,7 @@ fn giving_up_the_wait_opens_nothing() {
 }
 
 #[test]
-fn what_is_idle_can_still_go_after_closing() {
+fn idle_partitions_can_still_be_removed_after_closing() {
     let mut executor = executor();
     let tenants = tenants(&executor, 3);
     touch_each(&tenants, ["ann", "bob"]);
@@ -182,7 +182,7 @@ fn what_is_idle_can_still_go_after_closing() {
     assert_eq!(occupancy(&tenants.status()), (0, 0, 0));
 }
 
-/// One tenant may be closed without the others.
+/// One tenant can be closed without the others.
 #[test]
 fn a_handle_closes_its_partition_alone() {
     let executor = executor();

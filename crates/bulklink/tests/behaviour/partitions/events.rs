@@ -1,4 +1,4 @@
-//! What observers of partitions see.
+//! Event handlers of partitions.
 
 use std::sync::{Arc, Mutex};
 
@@ -27,25 +27,25 @@ fn taken(log: &Log) -> Vec<EventKind> {
 const USED: [EventKind; 2] = [EventKind::Admitted, EventKind::Released];
 
 #[test]
-fn a_handler_hears_of_partitions_that_are_there_and_of_those_to_come() {
+fn a_handler_gets_events_of_existing_and_of_later_partitions() {
     let executor = executor();
     let tenants = tenants(&executor, 2);
     touch(&tenants, "ann");
     let (log, handler) = recorder();
     assert!(tenants.add_event_handler(&handler));
-    assert!(!tenants.add_event_handler(&handler), "it is there already");
+    assert!(!tenants.add_event_handler(&handler), "the partition exists already");
     for key in ["ann", "bob", "cid"] {
         touch(&tenants, key);
         assert_eq!(taken(&log), USED, "{key}");
     }
     assert!(tenants.remove_event_handler(&handler));
-    assert!(!tenants.remove_event_handler(&handler), "it is gone already");
+    assert!(!tenants.remove_event_handler(&handler), "the partition is gone already");
     touch_each(&tenants, ["cid", "dan"]);
     assert_eq!(taken(&log), []);
 }
 
 #[test]
-fn a_partition_may_have_handlers_of_its_own_besides() {
+fn a_partition_can_have_its_own_handlers_too() {
     let executor = executor();
     let tenants = tenants(&executor, 2);
     touch_each(&tenants, ["ann", "bob"]);
@@ -76,7 +76,7 @@ fn a_handler_may_use_the_partitions_and_its_panic_is_counted() {
 }
 
 #[test]
-fn closing_is_told_by_each_partition() {
+fn each_partition_reports_that_it_closed() {
     let executor = executor();
     let tenants = tenants(&executor, 2);
     touch_each(&tenants, ["ann", "bob"]);

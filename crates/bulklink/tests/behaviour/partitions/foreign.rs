@@ -1,4 +1,4 @@
-//! Keys are foreign code: where it runs, and what its panics break.
+//! Keys are foreign code: their methods run outside the lock, and their panics lose nothing.
 
 use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -12,7 +12,7 @@ use super::{counts, occupancy};
 type Keyed = Partitions<Key, FakeClock>;
 
 thread_local! {
-    /// What keys are to call while they are hashed, cloned and dropped.
+    /// The partitions that keys use while they are hashed, cloned and dropped.
     static CALLED: RefCell<Option<Keyed>> = const { RefCell::new(None) };
     static CLONES: Cell<usize> = const { Cell::new(0) };
     static DROPS: Cell<usize> = const { Cell::new(0) };
@@ -30,7 +30,7 @@ enum What {
 fn happens(what: What) {
     let called = CALLED.with_borrow(Option::clone);
     if let Some(keyed) = called.filter(|_| what != What::Eq) {
-        assert!(keyed.status().partitions <= 2, "it would hang if the lock were held");
+        assert!(keyed.status().partitions <= 2, "this would deadlock if the lock were held");
     }
     assert!(PANICS.get() != Some(what), "on purpose");
 }
@@ -87,7 +87,7 @@ fn keys_are_hashed_cloned_and_dropped_outside_the_lock() {
     assert_eq!(counts(&keyed.status().totals), [5, 4, 1, 0]);
 }
 
-/// Those that are left at the end, too; and what one of them panics with stops nothing.
+/// Keys that remain at the end are dropped outside the lock too, and a panic of one stops nothing.
 #[test]
 fn close_and_wait_drops_all_keys_outside_the_lock_and_contains_their_panics() {
     let mut executor = crate::executor();
@@ -117,11 +117,11 @@ fn a_key_that_has_a_partition_is_not_cloned() {
     assert_eq!(CLONES.get(), 1);
     let _running = [keyed.try_slot(&key).expect("free"), keyed.try_slot(&Key(2)).expect("free")];
     keyed.try_slot(&Key(3)).expect_err("no room");
-    assert_eq!(CLONES.get(), 2, "nor is one for which there is no room");
+    assert_eq!(CLONES.get(), 2, "nor is a key that is rejected for lack of room");
 }
 
 #[test]
-fn whatever_panics_nothing_is_lost() {
+fn a_panic_of_any_method_of_a_key_loses_nothing() {
     let keyed = keyed();
     let (one, two, three) = (Key(1), Key(2), Key(3));
     let panicking = |what, work: &dyn Fn()| {
@@ -139,8 +139,11 @@ fn whatever_panics_nothing_is_lost() {
     }
     assert!(panicking(What::Eq, &|| enter(&one)));
     assert!(panicking(What::Eq, &|| _ = keyed.discard(&two)));
-    assert!(!panicking(What::Drop, &|| enter(&three)), "that of one who makes room is contained");
-    assert!(!panicking(What::Drop, &|| _ = keyed.cleanup_idle()), "and so is that of one cleaned up");
+    assert!(!panicking(What::Drop, &|| enter(&three)), "the panic of an evicted key is contained");
+    assert!(
+        !panicking(What::Drop, &|| _ = keyed.cleanup_idle()),
+        "the panic of a key removed by a cleanup is contained too"
+    );
     assert_eq!((occupancy(&keyed.status()), counts(&keyed.status().totals)), ((0, 0, 0), [3, 3, 0, 0]));
     for key in [&one, &two, &three] {
         enter(key);
@@ -148,7 +151,7 @@ fn whatever_panics_nothing_is_lost() {
     assert_eq!(occupancy(&keyed.status()), (2, 0, 0));
 }
 
-/// Hashes everything to the same.
+/// A hasher that gives every key the same hash.
 #[derive(Default)]
 struct Constant;
 
@@ -161,7 +164,7 @@ impl Hasher for Constant {
 }
 
 #[test]
-fn keys_with_the_same_hash_are_told_apart() {
+fn keys_with_the_same_hash_have_different_partitions() {
     let hasher = BuildHasherDefault::<Constant>::default();
     let builder = Partitions::builder_on(FakeClock::new(), "keyed").parallelism(1).max_partitions(50);
     let keyed: Partitions<u32, _, _> = builder.hasher(hasher).build().expect("valid");

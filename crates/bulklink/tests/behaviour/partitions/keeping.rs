@@ -13,7 +13,7 @@ use super::{
 use crate::{executor, ms};
 
 #[test]
-fn the_longest_idle_makes_room() {
+fn the_longest_idle_partition_is_evicted_to_make_room() {
     let executor = executor();
     let tenants = tenants(&executor, 3);
     touch_each(&tenants, ["ann", "bob", "cid"]);
@@ -26,7 +26,7 @@ fn the_longest_idle_makes_room() {
 }
 
 #[test]
-fn one_that_made_room_begins_anew() {
+fn an_evicted_partition_starts_with_new_counters() {
     let executor = executor();
     let tenants = tenants(&executor, 1);
     touch(&tenants, "ann");
@@ -38,14 +38,14 @@ fn one_that_made_room_begins_anew() {
 }
 
 #[test]
-fn without_an_idle_one_the_call_is_rejected_and_says_how_many_there_are() {
+fn without_an_idle_partition_the_call_is_rejected_with_the_occupancy() {
     let mut executor = executor();
     let tenants = tenants(&executor, 2);
     let running = ["ann", "bob"].map(|key| slot(&call(&mut executor, &tenants, key)));
     let rejection = call(&mut executor, &tenants, "cid").output().expect("at once").expect_err("no room");
     assert_eq!((rejection.reason(), rejection.label()), (Reason::PartitionLimit, "tenants"));
     assert_eq!(rejection.to_string(), "bulkhead tenants: partition limit (2 of 2 partitions, 2 active, 2 operations)");
-    let partitions = rejection.partitions().expect("they turned it away");
+    let partitions = rejection.partitions().expect("the partitions rejected the call");
     assert_eq!((partitions.partitions(), partitions.active_partitions(), partitions.max_partitions()), (2, 2, 2));
     assert_eq!((partitions.leased_operations(), rejection.occupancy().capacity(), rejection.waited()), (2, 1, ms(0)));
     assert_eq!(counts(&tenants.status().totals), [2, 0, 0, 1]);
@@ -68,7 +68,7 @@ fn a_rejected_call_that_is_never_polled_is_not_counted() {
             let (slot, owned) = (tenants.slot("bob"), tenants.slot_owned("bob"));
             let (executed, fallible) =
                 (tenants.execute("bob", async {}), tenants.execute_fallible("bob", async { Ok::<_, ()>(()) }));
-            assert_eq!(limit_rejected(&tenants), 0, "made, and not polled");
+            assert_eq!(limit_rejected(&tenants), 0, "created, and not polled");
             slot.await.expect_err("no room");
             assert_eq!(limit_rejected(&tenants), 1, "polled");
             owned.await.expect_err("no room");
@@ -81,12 +81,12 @@ fn a_rejected_call_that_is_never_polled_is_not_counted() {
     tenants.try_slot_owned("bob").expect_err("no room");
     tenants.try_slot_with("bob", Request::new()).expect_err("no room");
     tenants.try_slot_owned_with("bob", Request::new()).expect_err("no room");
-    assert_eq!(limit_rejected(&tenants), 8, "told immediately");
+    assert_eq!(limit_rejected(&tenants), 8, "returned immediately");
 }
 
-/// It was rejected for the limit when it was made, and says so.
+/// The call was rejected by the partition limit when it was created, and this is what it returns.
 #[test]
-fn a_call_rejected_before_all_is_closed_and_polled_afterwards_is_counted_once() {
+fn a_call_rejected_before_closing_and_polled_afterwards_is_counted_once() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
     let running = tenants.try_slot_owned("ann").expect("free");
@@ -100,7 +100,7 @@ fn a_call_rejected_before_all_is_closed_and_polled_afterwards_is_counted_once() 
 }
 
 #[test]
-fn whoever_runs_waits_or_has_only_come_keeps_its_partition() {
+fn a_call_in_any_state_keeps_its_partition() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
     let refused = |tenants: &Tenants| tenants.try_slot("bob").expect_err("no room").reason() == Reason::PartitionLimit;
@@ -109,7 +109,7 @@ fn whoever_runs_waits_or_has_only_come_keeps_its_partition() {
     let waiting = call(&mut executor, &tenants, "ann");
     assert_eq!(tenants.status().leased_operations, 2);
     drop(running);
-    assert!(refused(&tenants), "it was handed the slot and has not taken it");
+    assert!(refused(&tenants), "the call was granted the slot and has not collected it");
     waiting.cancel();
     let unpolled = tenants.slot_owned("ann");
     assert!(refused(&tenants) && !tenants.discard("ann"));
@@ -118,9 +118,9 @@ fn whoever_runs_waits_or_has_only_come_keeps_its_partition() {
     assert_eq!(counts(&tenants.status().totals), [2, 1, 0, 3]);
 }
 
-/// Every state of a call, each of which ends here by being dropped.
+/// Every state of a call, each ended by a drop.
 #[test]
-fn dropped_in_any_state_a_call_leaves_its_partition() {
+fn a_call_dropped_in_any_state_leaves_its_partition() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
     let left = |tenants: &Tenants| occupancy(&tenants.status()) == (1, 0, 0);
@@ -131,7 +131,7 @@ fn dropped_in_any_state_a_call_leaves_its_partition() {
     let handed = call(&mut executor, &tenants, "ann");
     drop(running);
     handed.cancel();
-    assert!(left(&tenants), "while it waits, and with a slot that it has not taken");
+    assert!(left(&tenants), "while the call waits, and with a slot that it has not collected");
     let executing = executor.spawn({
         let tenants = tenants.clone();
         async move { tenants.execute("ann", pending::<()>()).await }
@@ -139,15 +139,15 @@ fn dropped_in_any_state_a_call_leaves_its_partition() {
     executor.run_until_idle();
     assert_eq!(occupancy(&tenants.status()), (1, 1, 1));
     executing.cancel();
-    assert!(left(&tenants), "while its operation runs");
+    assert!(left(&tenants), "while the operation runs");
     let refused = [tenants.try_slot_owned("ann"), tenants.try_slot_owned("ann")];
     drop(refused);
-    assert!(left(&tenants), "turned away");
+    assert!(left(&tenants), "rejected");
     assert_eq!(tenants.handle("ann").expect("kept").status().in_flight, 0);
 }
 
 #[test]
-fn a_panic_leaves_the_partition_too() {
+fn a_call_whose_operation_panics_leaves_its_partition() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
     let held: Vec<OwnedSlot> = vec![slot(&call(&mut executor, &tenants, "ann"))];
@@ -166,7 +166,7 @@ fn a_panic_leaves_the_partition_too() {
 }
 
 #[test]
-fn a_cleanup_drops_what_has_been_idle_for_as_long_as_the_timeout() {
+fn a_cleanup_evicts_partitions_that_were_idle_for_the_timeout() {
     let mut executor = executor();
     let tenants = tenants(&executor, 9);
     touch(&tenants, "ann");
@@ -174,16 +174,20 @@ fn a_cleanup_drops_what_has_been_idle_for_as_long_as_the_timeout() {
     touch(&tenants, "bob");
     let _running = tenants.try_slot("cid").expect("free");
     executor.advance(ms(98));
-    assert_eq!(tenants.cleanup_idle(), 0, "Ann has been idle for 99 ms");
+    assert_eq!(tenants.cleanup_idle(), 0, "Ann's has been idle for 99 ms");
     executor.advance(ms(1));
     assert_eq!((tenants.cleanup_idle(), is_kept(&tenants, "ann")), (1, false));
     executor.advance(ms(500));
-    assert_eq!((tenants.cleanup_idle(), tenants.cleanup_idle()), (1, 0), "Bob, and not Cid, who is in use");
+    assert_eq!(
+        (tenants.cleanup_idle(), tenants.cleanup_idle()),
+        (1, 0),
+        "Bob's is evicted, and not Cid's, which is in use"
+    );
     assert_eq!((occupancy(&tenants.status()), counts(&tenants.status().totals)), ((1, 1, 1), [3, 2, 0, 0]));
 }
 
 #[test]
-fn being_used_again_begins_the_idle_time_anew() {
+fn a_use_restarts_the_idle_time() {
     let mut executor = executor();
     let tenants = tenants(&executor, 9);
     touch(&tenants, "ann");
@@ -196,7 +200,7 @@ fn being_used_again_begins_the_idle_time_anew() {
 }
 
 #[test]
-fn a_cleanup_of_many_drops_them_all() {
+fn a_cleanup_evicts_many_partitions() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1_000);
     for number in 0..500 {
@@ -208,7 +212,7 @@ fn a_cleanup_of_many_drops_them_all() {
 }
 
 #[test]
-fn without_a_timeout_a_cleanup_drops_none_and_with_none_at_all_whatever_is_idle() {
+fn a_cleanup_evicts_none_without_a_timeout_and_all_idle_ones_with_a_timeout_of_zero() {
     let mut executor = executor();
     let patient = builder(&executor).parallelism(1).max_partitions(9).build().expect("valid");
     let hasty = builder(&executor).parallelism(1).max_partitions(9).idle_timeout(Duration::ZERO).build();
@@ -221,31 +225,31 @@ fn without_a_timeout_a_cleanup_drops_none_and_with_none_at_all_whatever_is_idle(
 }
 
 #[test]
-fn nobody_keeps_house_in_the_background() {
+fn there_is_no_cleanup_in_the_background() {
     let mut executor = executor();
     let tenants = tenants(&executor, 2);
     touch(&tenants, "ann");
-    assert_eq!(executor.clock().next_timer(), None, "nobody has been told to come by");
+    assert_eq!(executor.clock().next_timer(), None, "no timer is armed");
     executor.advance(10 * IDLE_TIMEOUT);
     assert!(is_kept(&tenants, "ann"));
 }
 
 #[test]
-fn discarding_drops_one_that_is_idle() {
+fn discard_removes_an_idle_partition() {
     let executor = executor();
     let tenants = tenants(&executor, 2);
-    assert!(!tenants.discard("ann"), "there is none");
+    assert!(!tenants.discard("ann"), "the key has no partition");
     let running = tenants.try_slot("ann").expect("free");
-    assert!(!tenants.discard("ann"), "it is in use");
+    assert!(!tenants.discard("ann"), "the partition is in use");
     drop(running);
     assert!(tenants.discard("ann"));
-    assert!(!tenants.discard("ann"), "it is gone");
+    assert!(!tenants.discard("ann"), "the partition is gone");
     assert_eq!((is_kept(&tenants, "ann"), counts(&tenants.status().totals)), (false, [1, 0, 1, 0]));
     touch(&tenants, "ann");
 }
 
 #[test]
-fn many_keys_come_and_go_in_few_places() {
+fn many_keys_share_few_partitions_over_time() {
     let executor = executor();
     let tenants = tenants(&executor, 10);
     for number in 0..10_000 {
@@ -257,9 +261,9 @@ fn many_keys_come_and_go_in_few_places() {
 }
 
 #[test]
-fn numbers_that_cannot_be_meant_are_refused() {
+fn invalid_numbers_are_rejected() {
     let executor = executor();
-    let refused = |build: Result<Tenants, InvalidArgument>| build.expect_err("it cannot be meant").to_string();
+    let refused = |build: Result<Tenants, InvalidArgument>| build.expect_err("the value is invalid").to_string();
     let sound = || builder(&executor).parallelism(1);
     assert_eq!(refused(sound().build()), "bulkhead tenants: max_partitions must be set, got nothing");
     let none = refused(sound().max_partitions(0).build());
@@ -272,7 +276,7 @@ fn numbers_that_cannot_be_meant_are_refused() {
 }
 
 #[test]
-fn a_rejection_ends_the_lease_that_it_took() {
+fn a_rejected_call_ends_its_lease() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
     let _running = slot(&call(&mut executor, &tenants, "ann"));

@@ -1,4 +1,4 @@
-//! Keyed bulkheads: which partition a call gets, how long that is kept, and what is seen of it.
+//! Keyed bulkheads: which partition a call gets, how long it is kept, and what is reported of it.
 
 mod admission;
 mod closing;
@@ -24,13 +24,13 @@ fn builder(executor: &Executor) -> Builder<String, FakeClock> {
     Partitions::builder_on(executor.clock(), "tenants")
 }
 
-/// Partitions of one slot and two places to wait each.
+/// Returns partitions with one slot and two places to wait each.
 fn tenants(executor: &Executor, max_partitions: usize) -> Tenants {
     let builder = builder(executor).parallelism(1).waiting_room(2).max_partitions(max_partitions);
     builder.idle_timeout(IDLE_TIMEOUT).build().expect("valid")
 }
 
-/// A call that waits for a slot as a task of its own, polled once.
+/// Spawns a task that acquires a slot, and polls it once.
 fn call(executor: &mut Executor, tenants: &Tenants, key: &str) -> Call {
     let call = executor.spawn(tenants.slot_owned(key));
     executor.run_until_idle();
@@ -45,7 +45,7 @@ fn reason(call: &Call) -> Reason {
     call.output().expect("the call has ended").expect_err("it was rejected").reason()
 }
 
-/// Uses a partition for a moment.
+/// Acquires a slot of the partition and releases it.
 fn touch(tenants: &Tenants, key: &str) {
     drop(tenants.try_slot(key).expect("free"));
 }
@@ -60,18 +60,19 @@ fn is_kept(tenants: &Tenants, key: &str) -> bool {
     tenants.handle(key).is_some()
 }
 
-/// Partitions, those that are active, and leases.
+/// Returns the numbers of partitions, of active ones, and of leases.
 fn occupancy(status: &Status) -> (usize, usize, u64) {
     (status.partitions, status.active_partitions, status.leased_operations)
 }
 
-/// Created, evicted, discarded, rejected for the limit.
+/// Returns the numbers of partitions created, evicted, discarded, and of calls rejected by the
+/// limit.
 fn counts(totals: &Totals) -> [u64; 4] {
     [totals.created, totals.evicted, totals.discarded, totals.limit_rejected]
 }
 
 #[test]
-fn what_nobody_uses_costs_nothing() {
+fn without_use_there_is_no_partition() {
     let executor = crate::executor();
     let status = tenants(&executor, 3).status();
     assert_eq!((occupancy(&status), counts(&status.totals)), ((0, 0, 0), [0; 4]));

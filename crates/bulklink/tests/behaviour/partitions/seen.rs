@@ -1,4 +1,4 @@
-//! What is seen of partitions: figures that belong together, and never a key.
+//! What is reported of partitions: figures of one moment, and never a key.
 
 use std::fmt::Debug;
 use std::hash::RandomState;
@@ -24,7 +24,7 @@ assert_not_impl_any!(Slot<'static>: Clone);
 assert_not_impl_any!(OwnedSlot: Clone);
 
 #[test]
-fn an_executing_future_is_spawnable_and_a_slot_is_five_words() {
+fn an_execute_future_is_spawnable_and_a_slot_is_five_words() {
     fn spawnable<T: Send>(_: &T) {}
     let executor = executor();
     let tenants = tenants(&executor, 1);
@@ -52,7 +52,7 @@ fn intervals_are_differences() {
 }
 
 #[test]
-fn intervals_refuse_what_does_not_belong_together() {
+fn an_interval_needs_two_statuses_of_one_bulkhead_in_order() {
     let executor = executor();
     let (one, other) = (tenants(&executor, 1), tenants(&executor, 1));
     let (first, second) = (one.status(), one.status());
@@ -61,7 +61,7 @@ fn intervals_refuse_what_does_not_belong_together() {
 }
 
 #[test]
-fn no_key_is_shown() {
+fn no_output_shows_a_key() {
     let executor = executor();
     let tenants = builder(&executor).parallelism(1).waiting_room(1).max_partitions(1).build().expect("valid");
     let waiting = (tenants.slot("secret"), tenants.slot_owned("secret"));

@@ -1,4 +1,4 @@
-//! All are closed, and waited for.
+//! Closing a registry, and waiting until all its bulkheads are drained.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -11,11 +11,11 @@ use super::{builder, create, labels};
 use crate::executor;
 
 #[test]
-fn a_closed_registry_takes_in_nothing_more() {
+fn a_closed_registry_accepts_no_bulkhead() {
     let registry = Registry::new();
     let payments = create(&registry, "payments");
     let _running = payments.try_slot().expect("free");
-    registry.close_all().expect("nothing panics");
+    registry.close_all().expect("no clock panics");
     assert!(registry.is_closed() && payments.is_closed());
     assert_eq!(registry.create(builder("reports")).expect_err("closed"), RegisterError::Closed);
     let elsewhere = builder("elsewhere").build().expect("valid");
@@ -23,11 +23,11 @@ fn a_closed_registry_takes_in_nothing_more() {
     assert_eq!(RegisterError::Closed.to_string(), "the registry is closed, and takes in no bulkhead");
     assert_eq!(labels(&registry), ["payments"]);
     assert!(!elsewhere.is_closed());
-    registry.close_all().expect("again is nothing new");
+    registry.close_all().expect("a second close changes nothing");
 }
 
 #[test]
-fn its_end_is_that_of_the_last_operation_in_any_of_its_bulkheads() {
+fn a_closed_registry_is_drained_with_the_last_operation_of_all_its_bulkheads() {
     let mut executor = executor();
     let registry = Registry::new();
     let made = ["payments", "reports", "audit"].map(|label| create(&registry, label));
@@ -51,7 +51,7 @@ fn its_end_is_that_of_the_last_operation_in_any_of_its_bulkheads() {
 }
 
 #[test]
-fn waiting_for_the_end_closes_nothing_and_is_not_over_while_the_registry_is_open() {
+fn waiting_for_the_drain_of_a_registry_does_not_close_it() {
     let mut executor = executor();
     let registry = Registry::new();
     let payments = create(&registry, "payments");
@@ -61,19 +61,19 @@ fn waiting_for_the_end_closes_nothing_and_is_not_over_while_the_registry_is_open
     assert!(!registry.is_closed() && !payments.is_closed());
     payments.close();
     executor.run_until_idle();
-    assert!(!watching.is_finished(), "another could still come");
+    assert!(!watching.is_finished(), "another bulkhead could still be added");
     let late = create(&registry, "reports");
     let running = late.try_slot().expect("free");
-    registry.close_all().expect("nothing panics");
+    registry.close_all().expect("no clock panics");
     executor.run_until_idle();
-    assert!(!watching.is_finished(), "it came before the end");
+    assert!(!watching.is_finished(), "the bulkhead was added before the close");
     drop(running);
     executor.run_until_idle();
     assert!(watching.is_finished());
 }
 
 #[test]
-fn a_future_that_was_granted_a_slot_holds_up_its_end_until_it_is_polled_or_dropped() {
+fn a_future_with_a_granted_slot_delays_the_drain_of_the_registry_until_it_is_polled_or_dropped() {
     let mut context = Context::from_waker(Waker::noop());
     let registry = Registry::new();
     let payments = registry.create(builder("payments").waiting_room(1)).expect("a new name");
@@ -88,17 +88,17 @@ fn a_future_that_was_granted_a_slot_holds_up_its_end_until_it_is_polled_or_dropp
 }
 
 #[test]
-fn an_empty_registry_closes_at_once() {
+fn an_empty_registry_drains_immediately() {
     let mut executor = executor();
     executor.block_on(async {
         let registry = Registry::default();
-        registry.close_and_wait().await.expect("nothing to fail");
+        registry.close_and_wait().await.expect("there is no bulkhead");
         registry.closed().await;
     });
 }
 
 #[test]
-fn giving_up_the_wait_for_the_end_opens_nothing() {
+fn dropping_the_wait_for_the_drain_of_a_registry_reopens_nothing() {
     let registry = Registry::new();
     let payments = create(&registry, "payments");
     let _running = payments.try_slot().expect("free");
@@ -120,10 +120,10 @@ fn closing_tries_all_and_reports_all_clocks_that_panic() {
     let closing = executor.spawn(async move { inside.close_and_wait().await });
     executor.run_until_idle();
     assert_eq!((first.is_closed(), sound.is_closed(), last.is_closed()), (false, true, false));
-    assert!(!closing.is_finished(), "what could be closed has not drained");
+    assert!(!closing.is_finished(), "the closed bulkhead is not drained");
     drop(running);
     executor.run_until_idle();
-    let error = closing.output().expect("nobody waits for what stays open").expect_err("two have failed");
+    let error = closing.output().expect("bulkheads that stay open are not waited for").expect_err("two have failed");
     assert_eq!(
         error.to_string(),
         "2 of 3 failed: bulkhead first: its clock panicked; bulkhead last: its clock panicked"

@@ -1,4 +1,4 @@
-//! Runtimes that misbehave, and what comes of it.
+//! Runtimes that misbehave, in a registry.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use bulklink::testing::{FakeClock, FakeSleep};
 use bulklink::{Bulkhead, Clock, Instant, Registry, Timer};
 
-/// Another runtime, whose clock panics on demand.
+/// A runtime whose clock panics on demand.
 #[derive(Clone)]
 pub(super) struct Shaky(FakeClock, Arc<AtomicBool>);
 
@@ -53,7 +53,8 @@ thread_local! {
     static LOOKS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A runtime that asks the registry whenever it is cloned or dropped: under the registry's lock, that would lock up.
+/// A runtime that uses the registry whenever it is cloned or dropped. Under the registry's lock,
+/// that would be a deadlock.
 struct Nosy(FakeClock);
 
 fn look() {
@@ -96,7 +97,7 @@ impl Timer for Nosy {
 }
 
 #[test]
-fn no_foreign_code_runs_under_its_lock() {
+fn no_foreign_code_runs_under_the_lock_of_the_registry() {
     let registry = Registry::new();
     REGISTRY.set(Some(registry.clone()));
     let builder = || Bulkhead::builder_on(Nosy(FakeClock::new()), "payments").parallelism(1);
@@ -108,7 +109,7 @@ fn no_foreign_code_runs_under_its_lock() {
     let running = registry.bulkhead::<Nosy>("payments").expect("its runtime").try_slot_owned().expect("free");
     drop(registry.remove("payments"));
     drop(running);
-    assert!(registry.is_empty(), "the registry was the last to hold it");
+    assert!(registry.is_empty(), "the registry held the last clone");
     registry.create(builder()).expect("free again");
     registry.close_all().expect("nothing panics");
     assert!(LOOKS.get() > 10);

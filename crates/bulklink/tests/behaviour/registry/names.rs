@@ -1,4 +1,4 @@
-//! Bulkheads are found by their names and listed in their order.
+//! Bulkheads are found by their labels and listed in their order.
 
 use std::thread;
 
@@ -10,7 +10,7 @@ use super::{builder, create, labels};
 use crate::executor;
 
 #[test]
-fn bulkheads_are_listed_in_the_order_in_which_they_came() {
+fn bulkheads_are_listed_in_the_order_of_insertion() {
     let registry = Registry::new();
     assert!(registry.is_empty());
     let made: Vec<_> = ["payments", "reports", "audit"].map(|label| create(&registry, label)).into();
@@ -30,7 +30,7 @@ fn bulkheads_are_listed_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn clones_are_one_registry() {
+fn clones_share_one_registry() {
     let registry = Registry::new();
     create(&registry.clone(), "payments");
     assert_eq!(labels(&registry), ["payments"]);
@@ -43,7 +43,7 @@ fn a_bulkhead_is_found_by_its_trimmed_label_with_or_without_its_runtime() {
     let registry = Registry::new();
     let payments = create(&registry, "  payments ");
     create_shaky(&registry, "reports");
-    let found = registry.get(" payments\t").expect("it is there");
+    let found = registry.get(" payments\t").expect("the bulkhead is in the registry");
     let _running = registry.bulkhead::<FakeClock>("payments").expect("its runtime").try_slot_owned().expect("free");
     assert_eq!((found.label(), found.status().in_flight, payments.status().in_flight), ("payments", 1, 1));
     assert!(registry.bulkhead::<Shaky>("reports").is_ok());
@@ -51,7 +51,7 @@ fn a_bulkhead_is_found_by_its_trimmed_label_with_or_without_its_runtime() {
 }
 
 #[test]
-fn a_wrong_name_and_a_wrong_runtime_are_named() {
+fn errors_name_an_unknown_label_and_a_wrong_runtime() {
     let registry = Registry::new();
     create(&registry, "payments");
     let refused = registry.bulkhead::<Shaky>("payments").expect_err("another runtime");
@@ -63,16 +63,16 @@ fn a_wrong_name_and_a_wrong_runtime_are_named() {
     assert_eq!(refused.to_string(), r#"label must be that of a bulkhead in the registry, got "payment""#);
 }
 
-/// Such a name was never checked, and may come from a request.
+/// Such a label was never validated, and may come from outside.
 #[test]
-fn a_name_that_is_not_in_the_registry_cannot_forge_a_line_or_hide_text_in_an_error() {
+fn an_unknown_label_is_escaped_in_errors() {
     let mut executor = executor();
     let registry = Registry::new();
     let name = "x\nok: all well\u{1b}[2K \u{202e}\u{2028}\u{200b}Zu\u{308}rich \"\\'";
     let shown = r"x\nok: all well\u{1b}[2K \u{202e}\u{2028}\u{200b}".to_owned() + "Zu\u{308}rich \"\\'";
     let error = registry.resize_all([(name, 1)]).expect_err("no such name");
     assert_eq!(error.to_string(), format!("1 of 1 failed: bulkhead {shown}: not in the registry"));
-    assert_eq!(&*error.failures[0].label, name, "the field has it as it came");
+    assert_eq!(&*error.failures[0].label, name, "the field has the label as given");
     let unknown = format!("label must be that of a bulkhead in the registry, got \"{shown}\"");
     assert_eq!(registry.bulkhead::<FakeClock>(name).expect_err("no such name").to_string(), unknown);
     let removed = executor.block_on(async move { registry.remove(name).await });
@@ -82,30 +82,33 @@ fn a_name_that_is_not_in_the_registry_cannot_forge_a_line_or_hide_text_in_an_err
 }
 
 #[test]
-fn labels_are_unique_and_a_refusal_changes_nothing() {
+fn labels_are_unique_and_an_error_changes_nothing() {
     let registry = Registry::new();
     let payments = create(&registry, "payments");
     let taken = RegisterError::Taken { label: "payments".into() };
     assert_eq!(registry.create(builder(" payments ")).expect_err("taken"), taken);
-    assert_eq!(registry.add(&payments), Err(taken.clone()), "be it the same one");
+    assert_eq!(registry.add(&payments), Err(taken.clone()), "even if it is the same bulkhead");
     assert_eq!(taken.to_string(), r#"label must be unique in the registry, got "payments""#);
     let refused = registry.create(builder("  ")).expect_err("blank");
     assert!(matches!(&refused, RegisterError::Invalid(invalid) if invalid.field() == "label"), "{refused}");
     let refused = registry.create(builder("reports").parallelism(0)).expect_err("zero");
     assert_eq!(refused.to_string(), "bulkhead reports: parallelism must be at least 1, got 0");
     assert_eq!(labels(&registry), ["payments"]);
-    assert!(registry.get("payments").expect("it is there").status().instance == payments.status().instance);
+    assert!(
+        registry.get("payments").expect("the bulkhead is in the registry").status().instance
+            == payments.status().instance
+    );
 }
 
 #[test]
 fn a_registry_keeps_its_bulkheads_alive() {
     let registry = Registry::new();
     drop(create(&registry, "payments"));
-    assert!(registry.bulkhead::<FakeClock>("payments").expect("it is there").try_slot().is_ok());
+    assert!(registry.bulkhead::<FakeClock>("payments").expect("the bulkhead is in the registry").try_slot().is_ok());
 }
 
 #[test]
-fn one_of_thousands_is_found_and_forgotten_like_any() {
+fn one_of_thousands_of_bulkheads_is_found_and_removed() {
     let mut executor = executor();
     let registry = Registry::new();
     for number in 0..5000 {
@@ -114,7 +117,7 @@ fn one_of_thousands_is_found_and_forgotten_like_any() {
     let inside = registry.clone();
     executor.block_on(async move {
         for number in (0..5000).filter(|number| number % 2 == 0) {
-            inside.remove(&format!("tenant {number}")).await.expect("it was there");
+            inside.remove(&format!("tenant {number}")).await.expect("the bulkhead was in the registry");
         }
     });
     let left: Vec<_> = (0..5000).filter(|number| number % 2 == 1).map(|number| format!("tenant {number}")).collect();
@@ -123,7 +126,7 @@ fn one_of_thousands_is_found_and_forgotten_like_any() {
 }
 
 #[test]
-fn of_many_threads_one_makes_the_bulkhead() {
+fn one_of_many_threads_creates_the_bulkhead() {
     let registry = Registry::new();
     let made = thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| registry.create(builder("payments")).is_ok())).collect();

@@ -1,4 +1,4 @@
-//! One is closed, drains and is forgotten.
+//! Removal: a bulkhead is closed, drains and leaves its registry.
 
 use std::panic::catch_unwind;
 
@@ -9,7 +9,7 @@ use super::{builder, create, labels};
 use crate::executor;
 
 #[test]
-fn a_removed_bulkhead_drains_and_then_its_name_is_free() {
+fn a_removed_bulkhead_drains_and_then_its_label_is_free() {
     let mut executor = executor();
     let registry = Registry::new();
     let payments = create(&registry, "payments");
@@ -19,19 +19,19 @@ fn a_removed_bulkhead_drains_and_then_its_name_is_free() {
     let removal = executor.spawn(async move { inside.remove(" payments ").await });
     executor.run_until_idle();
     assert!(payments.is_closed() && !removal.is_finished());
-    assert_eq!(labels(&registry), ["payments", "reports"], "it is there until it has drained");
+    assert_eq!(labels(&registry), ["payments", "reports"], "the label is taken until the bulkhead is drained");
     assert!(matches!(registry.create(builder("payments")), Err(RegisterError::Taken { .. })));
     drop(running);
     executor.run_until_idle();
-    let removed = removal.output().expect("it has drained").expect("it was there");
+    let removed = removal.output().expect("the bulkhead is drained").expect("it was there");
     assert_eq!(removed.status().instance, payments.status().instance);
     assert!(removed.status().is_drained());
     create(&registry, "payments");
-    assert_eq!(labels(&registry), ["reports", "payments"], "a newcomer comes last");
+    assert_eq!(labels(&registry), ["reports", "payments"], "a new bulkhead is listed last");
 }
 
 #[test]
-fn an_idle_bulkhead_is_removed_at_once() {
+fn an_idle_bulkhead_is_removed_immediately() {
     let registry = Registry::new();
     create(&registry, "payments");
     drop(registry.remove("payments"));
@@ -40,7 +40,7 @@ fn an_idle_bulkhead_is_removed_at_once() {
 }
 
 #[test]
-fn a_removal_that_is_dropped_goes_on_without_anybody_waiting() {
+fn a_removal_goes_on_after_its_future_is_dropped() {
     let registry = Registry::new();
     let payments = create(&registry, "payments");
     let running = payments.try_slot().expect("free");
@@ -54,7 +54,7 @@ fn a_removal_that_is_dropped_goes_on_without_anybody_waiting() {
 }
 
 #[test]
-fn removing_what_is_not_there_is_an_error_and_closes_nothing() {
+fn removing_an_unknown_label_is_an_error_and_closes_nothing() {
     let mut executor = executor();
     let registry = Registry::new();
     let payments = create(&registry, "payments");
@@ -66,7 +66,7 @@ fn removing_what_is_not_there_is_an_error_and_closes_nothing() {
 }
 
 #[test]
-fn two_removals_of_one_bulkhead_both_end_and_touch_no_other() {
+fn two_removals_of_one_bulkhead_both_end_and_affect_no_other() {
     let mut executor = executor();
     let registry = Registry::new();
     let payments = create(&registry, "payments");
@@ -80,7 +80,7 @@ fn two_removals_of_one_bulkhead_both_end_and_touch_no_other() {
     let newcomer = create(&registry, "payments");
     executor.run_until_idle();
     for removal in [first, second] {
-        let removed = removal.output().expect("it has drained").expect("it was there");
+        let removed = removal.output().expect("the bulkhead is drained").expect("it was there");
         assert_eq!(removed.status().instance, payments.status().instance);
     }
     assert_eq!(labels(&registry), ["payments"]);
@@ -97,7 +97,7 @@ fn a_removal_goes_on_while_the_registry_closes() {
     let inside = registry.clone();
     let closing = executor.spawn(async move { inside.close_and_wait().await });
     executor.run_until_idle();
-    assert!(!closing.is_finished(), "its last operation still runs");
+    assert!(!closing.is_finished(), "the last operation still runs");
     drop(running);
     executor.run_until_idle();
     assert_eq!(closing.output(), Some(Ok(())));
@@ -117,7 +117,7 @@ fn a_removal_whose_clock_panics_changes_nothing() {
     assert!(registry.is_empty());
 }
 
-/// A registry may be gone while a bulkhead that it forgets lives on.
+/// The registry may be dropped while a bulkhead that it removes lives on.
 #[test]
 fn a_bulkhead_outlives_its_registry() {
     let registry = Registry::new();

@@ -1,4 +1,4 @@
-//! Many are resized in one call.
+//! Resizing several bulkheads in one call.
 
 use bulklink::{CollectiveError, FailureCause, Registry, ResizeError, Resized};
 
@@ -6,24 +6,24 @@ use super::create;
 use super::foreign::create_shaky;
 
 #[test]
-fn resizing_tries_all_and_reports_all_failures_together() {
+fn resize_all_tries_every_bulkhead_and_returns_all_failures() {
     let registry = Registry::new();
     let made = ["payments", "reports", "closed", "audit"].map(|label| create(&registry, label));
     let (_, runtime) = create_shaky(&registry, "shaky");
     made[2].close();
     runtime.panic(true);
-    let wanted = [(" payments ", 2), ("nobody ", 2), ("reports", 0), ("closed", 2), ("shaky", 2), ("audit", 3)];
+    let wanted = [(" payments ", 2), ("unknown ", 2), ("reports", 0), ("closed", 2), ("shaky", 2), ("audit", 3)];
     let CollectiveError { tried, failures, .. } = registry.resize_all(wanted).expect_err("some fail");
     let failed: Vec<_> = failures.iter().map(|failure| (&*failure.label, failure.cause.clone())).collect();
     let zero = made[1].resize(0).expect_err("zero");
     let expected = [
-        ("nobody", FailureCause::Unknown),
+        ("unknown", FailureCause::Unknown),
         ("reports", FailureCause::Resize(zero)),
         ("closed", FailureCause::Resize(ResizeError::Closed)),
         ("shaky", FailureCause::Panicked),
     ];
     assert_eq!((tried, failed), (6, expected.into()));
-    let text = "4 of 6 failed: bulkhead nobody: not in the registry; \
+    let text = "4 of 6 failed: bulkhead unknown: not in the registry; \
                 bulkhead reports: parallelism must be at least 1, got 0; \
                 bulkhead closed: closed, and cannot be resized; bulkhead shaky: its clock panicked";
     assert_eq!(registry.resize_all(wanted).expect_err("some fail").to_string(), text);
@@ -31,7 +31,7 @@ fn resizing_tries_all_and_reports_all_failures_together() {
 }
 
 #[test]
-fn resizing_tells_what_it_did() {
+fn resize_all_returns_what_changed() {
     let registry = Registry::new();
     for label in ["payments", "reports"] {
         create(&registry, label);

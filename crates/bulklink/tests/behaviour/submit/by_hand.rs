@@ -1,4 +1,4 @@
-//! A runtime that does nothing by itself, and refuses in every way there is.
+//! A runtime that is driven by hand, and can refuse tasks and closures in every way.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use bulklink::{Clock, Instant, Spawn, SpawnBlocking, SpawnError, Timer};
 pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(super) type Work = Box<dyn FnOnce() + Send>;
 
-/// How it takes what it is given.
+/// How the runtime treats what it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
     Keep,
@@ -19,7 +19,7 @@ pub(super) enum Manner {
     DropSilently,
     Refuse,
     Panic,
-    /// As tokio, where it has no thread to give.
+    /// As tokio, when it cannot start a thread.
     KeepAndPanic,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct ByHand {
     manner: Manner,
     tasks: Arc<Mutex<Vec<Task>>>,
     works: Arc<Mutex<Vec<Work>>>,
-    /// How it takes closures.
+    /// How the runtime treats closures.
     for_works: Manner,
 }
 
@@ -38,7 +38,7 @@ impl ByHand {
         ByHand { clock: FakeClock::new(), manner, tasks: Arc::default(), works: Arc::default(), for_works: manner }
     }
 
-    /// One that takes closures otherwise.
+    /// Sets another treatment for closures.
     pub(super) fn for_works(self, manner: Manner) -> Self {
         ByHand { for_works: manner, ..self }
     }
@@ -53,7 +53,7 @@ impl ByHand {
         }
     }
 
-    /// The task that came last.
+    /// Returns the latest task.
     pub(super) fn pop(&self) -> Option<Task> {
         self.tasks.lock().expect("no panic").pop()
     }
@@ -62,7 +62,7 @@ impl ByHand {
         std::mem::take(&mut *self.works.lock().expect("no panic"))
     }
 
-    /// Drops all that it has.
+    /// Drops all tasks and closures.
     pub(super) fn clear(&self) {
         let tasks = std::mem::take(&mut *self.tasks.lock().expect("no panic"));
         drop((tasks, self.works()));

@@ -1,4 +1,4 @@
-//! Giving up what was submitted.
+//! Cancelling submitted operations.
 
 use std::future::pending;
 use std::task::Waker;
@@ -7,23 +7,23 @@ use super::by_hand::{ByHand, Manner};
 use super::{Log, ended, is_cancelled, on, settled, setup};
 
 #[test]
-fn in_the_queue_its_place_is_free_at_once() {
+fn cancelling_a_queued_operation_frees_its_place_immediately() {
     let (mut executor, bulkhead) = setup(1, 1);
     let running = bulkhead.try_slot_owned().expect("free");
     for polled in [false, true] {
-        let queued = bulkhead.submit(async { unreachable!("it never began") }).expect("there is room");
+        let queued = bulkhead.submit(async { unreachable!("the operation never began") }).expect("there is room");
         if polled {
             executor.run_until_idle();
         }
-        assert!(queued.cancel() && queued.cancel(), "nothing has begun, nor ended");
+        assert!(queued.cancel() && queued.cancel(), "no operation has begun or ended");
         assert_eq!(bulkhead.status().waiting, 0);
-        let next = bulkhead.submit_blocking(|| unreachable!("it never began")).expect("there is room again");
+        let next = bulkhead.submit_blocking(|| unreachable!("the operation never began")).expect("there is room again");
         if polled {
             executor.run_until_idle();
         }
         assert!(next.cancel());
         executor.run_until_idle();
-        assert!(!queued.cancel() && !next.cancel(), "both have ended");
+        assert!(!queued.cancel() && !next.cancel(), "both operations have ended");
         assert!(is_cancelled::<()>(queued) && is_cancelled::<()>(next));
     }
     assert_eq!(bulkhead.status().totals.cancelled, 4);
@@ -32,11 +32,11 @@ fn in_the_queue_its_place_is_free_at_once() {
 }
 
 #[test]
-fn with_a_slot_and_not_begun_it_is_abandoned_and_the_next_in_line_has_it() {
+fn cancelling_an_admitted_operation_before_it_begins_passes_its_slot_on() {
     let (mut executor, bulkhead) = setup(1, 9);
-    let admitted = bulkhead.submit(async { unreachable!("it never began") }).expect("free");
-    let handed_over = bulkhead.submit(async { unreachable!("it never began") }).expect("there is room");
-    let closure = bulkhead.submit_blocking(|| unreachable!("it never began")).expect("there is room");
+    let admitted = bulkhead.submit(async { unreachable!("the operation never began") }).expect("free");
+    let handed_over = bulkhead.submit(async { unreachable!("the operation never began") }).expect("there is room");
+    let closure = bulkhead.submit_blocking(|| unreachable!("the operation never began")).expect("there is room");
     let last = bulkhead.submit(async { 5 }).expect("there is room");
     assert!(admitted.cancel() && handed_over.cancel() && closure.cancel());
     assert_eq!((bulkhead.status().in_flight, bulkhead.status().totals.abandoned), (1, 3));
@@ -48,7 +48,7 @@ fn with_a_slot_and_not_begun_it_is_abandoned_and_the_next_in_line_has_it() {
 }
 
 #[test]
-fn a_future_that_runs_is_dropped_where_it_awaits() {
+fn cancelling_a_running_future_drops_it_at_its_await() {
     struct Dropped(Log);
     impl Drop for Dropped {
         fn drop(&mut self) {
@@ -73,32 +73,33 @@ fn a_future_that_runs_is_dropped_where_it_awaits() {
 }
 
 #[test]
-fn what_has_ended_has_ended() {
+fn cancelling_after_the_end_changes_nothing() {
     let (mut executor, bulkhead) = setup(1, 1);
     let handle = bulkhead.submit(async { 5 }).expect("free");
     executor.run_until_idle();
     assert!(!handle.cancel());
-    assert_eq!(ended(handle).expect("it had ended"), 5);
+    assert_eq!(ended(handle).expect("the operation had ended"), 5);
 }
 
 #[test]
-fn dropping_can_cancel() {
+fn a_handle_can_cancel_on_drop() {
     let (mut executor, bulkhead) = setup(1, 9);
     let running = bulkhead.submit(pending::<()>()).expect("free").cancel_on_drop();
-    let queued = bulkhead.submit(async { unreachable!("it never began") }).expect("there is room").cancel_on_drop();
+    let queued =
+        bulkhead.submit(async { unreachable!("the operation never began") }).expect("there is room").cancel_on_drop();
     let last = executor.spawn(bulkhead.submit(async { 5 }).expect("there is room").cancel_on_drop());
     executor.run_until_idle();
     drop(queued);
     assert_eq!(bulkhead.status().waiting, 1);
     drop(running);
     executor.run_until_idle();
-    assert_eq!(last.output().expect("it has ended").expect("its turn"), 5);
+    assert_eq!(last.output().expect("the operation has ended").expect("its turn"), 5);
     settled(&bulkhead);
 }
 
-/// The runtime drops the task before it comes to it again.
+/// The runtime drops the task before it polls it again.
 #[test]
-fn what_was_cancelled_stays_so_when_its_runtime_goes() {
+fn an_operation_stays_cancelled_when_its_runtime_is_dropped() {
     let runtime = ByHand::new(Manner::Keep);
     let bulkhead = on(runtime.clone(), 1, 1);
     let running = bulkhead.submit(pending::<()>()).expect("free");

@@ -1,4 +1,4 @@
-//! Closures on threads that may block, which hold their slot to the end.
+//! Submitted closures: they run on blocking threads, and hold their slot to the end.
 
 use std::sync::mpsc;
 use std::task::Waker;
@@ -10,18 +10,18 @@ use super::by_hand::{ByHand, Manner};
 use super::{ended, is_cancelled, is_lost, on, settled};
 
 #[test]
-fn a_closure_keeps_its_slot_whoever_has_given_it_up() {
+fn a_running_closure_keeps_its_slot_after_a_cancel() {
     for cancelled in [false, true] {
         let runtime = ByHand::new(Manner::Keep);
         let bulkhead = on(runtime.clone(), 1, 1);
         let ((begun, has_begun), (end, may_end)) = (mpsc::channel(), mpsc::channel::<()>());
         let handle = bulkhead.submit_blocking(move || {
             begun.send(()).expect("the test waits");
-            may_end.recv().expect("the test says so");
+            may_end.recv().expect("the test lets it end");
         });
         let handle = handle.expect("free");
         let threads: Vec<_> = runtime.works().into_iter().map(thread::spawn).collect();
-        has_begun.recv().expect("it begins");
+        has_begun.recv().expect("the closure begins");
         let kept = if cancelled {
             assert!(!handle.cancel(), "a thread cannot be stopped");
             Some(handle)
@@ -32,26 +32,30 @@ fn a_closure_keeps_its_slot_whoever_has_given_it_up() {
         let next = bulkhead.submit(async { 5 }).expect("there is room to wait");
         runtime.poll_tasks(Waker::noop());
         assert_eq!((bulkhead.status().in_flight, next.is_finished()), (1, false));
-        end.send(()).expect("it waits");
+        end.send(()).expect("the closure waits");
         for thread in threads {
             thread.join().expect("no panic");
         }
         runtime.poll_tasks(Waker::noop());
         assert_eq!(ended(next).expect("its turn"), 5);
-        assert!(kept.is_none_or(|handle| ended(handle).is_ok()), "it has come to its end");
+        assert!(kept.is_none_or(|handle| ended(handle).is_ok()), "the closure has ended");
         settled(&bulkhead);
     }
 }
 
-/// The pool has it already, and no thread for it yet.
+/// The pool has the closure already, and no thread for it yet.
 #[test]
-fn one_that_is_given_up_before_a_thread_has_come_to_it_never_runs() {
+fn a_closure_cancelled_before_a_thread_starts_it_never_runs() {
     let runtime = ByHand::new(Manner::Keep);
     let bulkhead = on(runtime.clone(), 1, 1);
     let first = bulkhead.submit_blocking(|| unreachable!("it never began")).expect("free");
     let second = bulkhead.submit_blocking(|| unreachable!("it never began")).expect("there is room");
     assert!(first.cancel());
-    assert_eq!((bulkhead.status().totals.abandoned, bulkhead.status().in_flight), (1, 1), "the next has its slot");
+    assert_eq!(
+        (bulkhead.status().totals.abandoned, bulkhead.status().in_flight),
+        (1, 1),
+        "the next operation has its slot"
+    );
     runtime.poll_tasks(Waker::noop());
     assert!(second.cancel());
     settled(&bulkhead);
@@ -61,7 +65,7 @@ fn one_that_is_given_up_before_a_thread_has_come_to_it_never_runs() {
 }
 
 #[test]
-fn a_pool_that_goes_takes_no_slot_along() {
+fn a_pool_that_is_dropped_loses_no_slot() {
     let runtime = ByHand::new(Manner::Keep);
     let bulkhead = on(runtime.clone(), 1, 1);
     let first = bulkhead.submit_blocking(|| ()).expect("free");
@@ -75,9 +79,9 @@ fn a_pool_that_goes_takes_no_slot_along() {
     settled(&bulkhead);
 }
 
-/// It was refused only when its turn had come.
+/// The pool refuses the closure only when it is admitted.
 #[test]
-fn a_pool_that_refuses_one_from_the_queue_ends_its_handle() {
+fn a_pool_that_refuses_a_queued_closure_ends_its_handle() {
     for manner in [Manner::DropSilently, Manner::Refuse, Manner::Panic, Manner::KeepAndPanic] {
         let runtime = ByHand::new(Manner::Keep).for_works(manner);
         let bulkhead = on(runtime.clone(), 1, 1);
@@ -94,14 +98,16 @@ fn a_pool_that_refuses_one_from_the_queue_ends_its_handle() {
 }
 
 #[test]
-fn one_that_may_not_wait_needs_no_task() {
+fn a_closure_that_may_not_wait_needs_no_task() {
     let runtime = ByHand::new(Manner::Refuse).for_works(Manner::Keep);
     let bulkhead = on(runtime.clone(), 1, 1);
     let first = bulkhead.try_submit_blocking(|| 5).expect("free");
-    let Err(SubmitError::Rejected(rejection)) = bulkhead.try_submit_blocking(|| 6) else { panic!("it is full") };
+    let Err(SubmitError::Rejected(rejection)) = bulkhead.try_submit_blocking(|| 6) else {
+        panic!("the bulkhead is full")
+    };
     assert_eq!(rejection.reason(), Reason::Saturated);
-    assert!(bulkhead.submit_blocking(|| 7).is_err(), "nobody waits for it");
+    assert!(bulkhead.submit_blocking(|| 7).is_err(), "no call waits");
     runtime.works().into_iter().for_each(|work| work());
-    assert_eq!(ended(first).expect("it ran"), 5);
+    assert_eq!(ended(first).expect("the closure ran"), 5);
     settled(&bulkhead);
 }

@@ -1,4 +1,4 @@
-//! A handle completes only after its operation was dropped, also if the operation never began.
+//! A handle completes only after its operation was dropped, even if the operation never began.
 
 use std::future::{Future, pending};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ use super::by_hand::{ByHand, Manner};
 use super::{Submitted, ended, is_cancelled, is_lost, on, outcome, settled, setup};
 use crate::ms;
 
-/// A waker that notes whether the operation is gone when it is woken.
+/// A waker that records whether the operation is dropped when it is woken.
 #[derive(Default)]
 struct Witness {
     is_gone: AtomicBool,
@@ -52,7 +52,7 @@ fn kinds() -> impl Iterator<Item = Kind> {
     both.into_iter().flat_map(move |is_closure| both.map(|panics| Kind { is_closure, panics }))
 }
 
-/// The handle of an operation that never begins, and what is seen of both.
+/// The handle of an operation that never begins, and what is observed of both.
 struct Observed {
     handle: JoinHandle<()>,
     witness: Arc<Witness>,
@@ -78,12 +78,16 @@ impl Observed {
         self.witness.is_gone.load(SeqCst)
     }
 
-    /// Runs the task, which drops the operation, and after that wakes the handle.
+    /// Runs the task, which drops the operation and then wakes the handle.
     fn completes(self, executor: &mut Executor) -> JoinError {
-        assert!(!self.handle.is_finished() && !self.is_gone(), "its task has not run");
+        assert!(!self.handle.is_finished() && !self.is_gone(), "the task has not run");
         executor.run_until_idle();
         assert!(self.is_gone());
-        assert_eq!(*self.witness.at_wake.lock().expect("no panic"), [true], "woken once, and gone by then");
+        assert_eq!(
+            *self.witness.at_wake.lock().expect("no panic"),
+            [true],
+            "woken once, after the operation was dropped"
+        );
         ended(self.handle).expect_err("it never began")
     }
 }
@@ -148,7 +152,7 @@ fn an_operation_closed_in_the_queue_is_dropped_before_its_handle_completes() {
     }
 }
 
-/// A waker that notes how many slots are taken when it is woken.
+/// A waker that records how many slots are taken when it is woken.
 struct SlotWitness {
     bulkhead: Submitted,
     at_wake: Mutex<Vec<usize>>,
@@ -177,7 +181,7 @@ fn a_slot_is_free_before_the_handle_of_its_operation_completes() {
 
 /// The pool has the closure already, and either runs or drops it.
 #[test]
-fn the_handle_of_a_cancelled_closure_completes_when_the_pool_comes_to_it() {
+fn the_handle_of_a_cancelled_closure_completes_when_the_pool_runs_or_drops_it() {
     for (is_run, panics) in [(true, false), (false, false), (true, true), (false, true)] {
         let runtime = ByHand::new(Manner::Keep);
         let bulkhead = on(runtime.clone(), 1, 1);
@@ -201,7 +205,7 @@ fn a_panic_does_not_escape_when_a_runtime_drops_a_pending_operation() {
         let running = is_queued.then(|| bulkhead.try_slot().expect("free"));
         let observed = Observed::submit(&bulkhead, kind);
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(executor)));
-        assert!(dropped.is_ok(), "the panic came out of {kind:?}, queued: {is_queued}");
+        assert!(dropped.is_ok(), "the panic escaped from {kind:?}, queued: {is_queued}");
         assert!(observed.is_gone());
         assert_eq!(*observed.witness.at_wake.lock().expect("no panic"), [true]);
         assert!(is_lost(observed.handle));

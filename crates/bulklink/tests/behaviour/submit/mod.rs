@@ -1,4 +1,4 @@
-//! Operations that are handed over to the runtime.
+//! Submitted operations: the runtime runs them.
 
 mod by_hand;
 mod cancelling;
@@ -27,7 +27,7 @@ fn setup(parallelism: usize, waiting_room: usize) -> (Executor, Submitted) {
     (executor, bulkhead)
 }
 
-/// The outcome, if it is there.
+/// Returns the outcome, if the handle has completed.
 fn outcome<T>(handle: &mut JoinHandle<T>) -> Option<Result<T, JoinError>> {
     let mut context = Context::from_waker(Waker::noop());
     match std::pin::Pin::new(handle).poll(&mut context) {
@@ -56,7 +56,7 @@ fn rejected<T>(handle: JoinHandle<T>) -> Reason {
     }
 }
 
-/// What ran, in order.
+/// The operations that ran, in order.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<usize>>>);
 
@@ -70,11 +70,11 @@ impl Log {
     }
 }
 
-/// What holds at any moment, and that nobody is left once all has ended: then every unit can be had again.
+/// Checks the identities, and that nothing is left after the end: every unit can be acquired again.
 fn settled<R: Runtime>(bulkhead: &Bulkhead<R>) {
     let status = bulkhead.status();
     let totals = &status.totals;
-    assert_eq!((status.in_flight, status.in_use, status.waiting), (0, 0, 0), "left behind");
+    assert_eq!((status.in_flight, status.in_use, status.waiting), (0, 0, 0), "no operation may be left");
     assert_eq!(totals.admitted, totals.finished + totals.abandoned);
     assert_eq!(totals.queued, totals.settled_waiting());
     if !status.is_closed {

@@ -1,4 +1,4 @@
-//! Who is taken, and who comes first.
+//! Which submitted operations are accepted, and in which order they run.
 
 use std::future::pending;
 
@@ -15,14 +15,14 @@ fn reason<T: std::fmt::Debug>(refused: Result<T, SubmitError>) -> Reason {
 }
 
 #[test]
-fn a_burst_of_exactly_what_fits_is_taken_and_one_more_is_not() {
+fn a_burst_that_fits_exactly_is_accepted_and_one_more_is_rejected() {
     let (mut executor, bulkhead) = setup(3, 4);
     for _ in 0..3 {
         let log = Log::default();
         let burst: Vec<_> = (0..7)
             .map(|number| {
                 let log = log.clone();
-                bulkhead.submit(async move { log.note(number) }).expect("it fits")
+                bulkhead.submit(async move { log.note(number) }).expect("there is room")
             })
             .collect();
         assert_eq!((bulkhead.status().in_flight, bulkhead.status().waiting), (3, 4), "before anything runs");
@@ -38,7 +38,7 @@ fn a_burst_of_exactly_what_fits_is_taken_and_one_more_is_not() {
 }
 
 #[test]
-fn whoever_hears_of_the_end_finds_the_slot_free() {
+fn the_slot_is_free_when_the_handle_completes() {
     let (mut executor, bulkhead) = setup(1, 0);
     let rounds = executor.spawn({
         let bulkhead = bulkhead.clone();
@@ -54,9 +54,9 @@ fn whoever_hears_of_the_end_finds_the_slot_free() {
     settled(&bulkhead);
 }
 
-/// The place in the queue counts from the call, not from when the runtime comes to it.
+/// The place in the queue is taken by the call of `submit`, not by the first poll of the task.
 #[test]
-fn submitted_operations_and_callers_stand_in_one_line() {
+fn submitted_operations_and_other_calls_share_one_fifo_queue() {
     let (mut executor, bulkhead) = setup(1, 9);
     let log = Log::default();
     let first = bulkhead.submit(pending::<()>()).expect("free");
@@ -83,7 +83,7 @@ fn submitted_operations_and_callers_stand_in_one_line() {
 }
 
 #[test]
-fn what_is_impossible_or_too_late_is_said_at_once() {
+fn invalid_and_late_requests_are_rejected_immediately() {
     let (executor, bulkhead) = setup(2, 9);
     let now = executor.clock().now();
     let submit = |request| reason(bulkhead.submit_with(request, async {}));
@@ -101,7 +101,7 @@ fn what_is_impossible_or_too_late_is_said_at_once() {
 }
 
 #[test]
-fn a_limit_counts_from_the_call_and_ends_through_the_handle() {
+fn a_limit_counts_from_the_call_and_its_rejection_comes_through_the_handle() {
     for closure in [false, true] {
         let (mut executor, bulkhead) = setup(1, 9);
         let running = bulkhead.try_slot_owned().expect("free");
@@ -128,7 +128,7 @@ fn a_limit_counts_from_the_call_and_ends_through_the_handle() {
 }
 
 #[test]
-fn closing_ends_what_is_queued_and_lets_go_on_what_was_admitted() {
+fn closing_rejects_queued_operations_and_lets_admitted_ones_go_on() {
     let (mut executor, bulkhead) = setup(1, 9);
     let first = bulkhead.submit(async { 1 }).expect("free");
     let second = bulkhead.submit(async { 2 }).expect("there is room");

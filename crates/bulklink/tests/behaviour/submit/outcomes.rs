@@ -1,4 +1,4 @@
-//! What comes of an operation, and how its handle hears of it.
+//! The outcome of a submitted operation, and how its handle gets it.
 
 use std::future::{Future, pending};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -13,7 +13,7 @@ use bulklink::JoinError;
 use super::by_hand::{ByHand, Manner};
 use super::{Log, ended, is_lost, on, outcome, settled, setup};
 
-/// Counts how often it is woken.
+/// A waker that counts how often it is woken.
 #[derive(Default)]
 struct Bell(AtomicUsize);
 
@@ -24,7 +24,7 @@ impl Wake for Bell {
 }
 
 #[test]
-fn dropping_the_handle_detaches() {
+fn dropping_the_handle_detaches_the_operation() {
     let (mut executor, bulkhead) = setup(1, 9);
     let log = Log::default();
     for number in 0..2 {
@@ -50,7 +50,7 @@ fn the_output_of_a_detached_operation_is_dropped_and_may_panic() {
     settled(&bulkhead);
 }
 
-/// Notes its drop, and panics.
+/// A value that records its drop, and panics.
 struct Bomb(Log);
 
 impl Bomb {
@@ -66,7 +66,7 @@ impl Drop for Bomb {
     }
 }
 
-/// An outcome is a value, or what the operation panicked with.
+/// An outcome is a value, or the payload of the operation's panic.
 #[test]
 fn a_panic_of_an_outcomes_drop_does_not_escape_the_drop_of_its_handle() {
     for cancels in [false, true] {
@@ -87,7 +87,7 @@ fn a_panic_of_an_outcomes_drop_does_not_escape_the_drop_of_its_handle() {
             catch_unwind(AssertUnwindSafe(drop_it)).is_err()
         });
         assert_eq!(escaped, [false; 4]);
-        assert_eq!(log.all(), [1; 4], "each was dropped");
+        assert_eq!(log.all(), [1; 4], "each value was dropped");
         settled(&bulkhead);
     }
 }
@@ -99,7 +99,9 @@ fn a_panic_is_an_outcome() {
     let closure = bulkhead.submit_blocking(|| panic!("on purpose")).expect("free");
     executor.run_until_idle();
     for handle in [task, closure] {
-        let JoinError::Panicked(panic) = ended::<()>(handle).expect_err("it panicked") else { panic!("otherwise") };
+        let JoinError::Panicked(panic) = ended::<()>(handle).expect_err("the operation panicked") else {
+            panic!("otherwise")
+        };
         assert_eq!(panic.message().as_deref(), Some("on purpose"));
         assert_eq!(panic.to_string(), "the operation panicked: on purpose");
         assert!(catch_unwind(AssertUnwindSafe(|| panic.resume())).is_err());
@@ -108,9 +110,9 @@ fn a_panic_is_an_outcome() {
     settled(&bulkhead);
 }
 
-/// The operation may hold what the slot protects, so it goes first, and its panics take nothing along.
+/// The operation may own what the slot protects, so it is dropped first. Its panics lose nothing.
 #[test]
-fn an_operation_is_gone_before_its_slot_also_if_it_panics_then() {
+fn an_operation_is_dropped_before_its_slot_even_if_the_drop_panics() {
     struct Operation(super::Submitted, bool);
     impl Future for Operation {
         type Output = ();
@@ -136,7 +138,7 @@ fn an_operation_is_gone_before_its_slot_also_if_it_panics_then() {
     settled(&bulkhead);
 }
 
-/// The second panic must not come while the first unwinds.
+/// The second panic must not happen while the first unwinds.
 #[test]
 fn an_operation_and_its_output_may_both_panic_when_dropped() {
     struct Operation(Log);
@@ -155,14 +157,14 @@ fn an_operation_and_its_output_may_both_panic_when_dropped() {
     let log = Log::default();
     let handle = bulkhead.submit(Operation(log.clone())).expect("free");
     executor.run_until_idle();
-    let Err(JoinError::Panicked(panic)) = ended(handle) else { panic!("it panicked") };
+    let Err(JoinError::Panicked(panic)) = ended(handle) else { panic!("the operation panicked") };
     assert_eq!(panic.message().as_deref(), Some("an operation that panics when dropped, on purpose"));
     assert_eq!(log.all(), [1]);
     settled(&bulkhead);
 }
 
 #[test]
-fn the_last_one_who_awaits_is_woken_once() {
+fn only_the_last_waker_of_a_handle_is_woken_and_once() {
     let (mut executor, bulkhead) = setup(1, 0);
     let mut handle = bulkhead.submit(async { 5 }).expect("free");
     let bells = [Arc::new(Bell::default()), Arc::new(Bell::default())];
@@ -177,7 +179,7 @@ fn the_last_one_who_awaits_is_woken_once() {
     assert!(handle.is_finished());
     assert_eq!(outcome(&mut handle).map(Result::unwrap), Some(5));
     let again = catch_unwind(AssertUnwindSafe(|| outcome(&mut handle)));
-    let message = again.expect_err("it has completed").downcast::<&str>().expect("a message");
+    let message = again.expect_err("the handle has completed").downcast::<&str>().expect("a message");
     assert_eq!(*message, "polled again after it had completed");
 }
 
@@ -192,9 +194,9 @@ fn a_thread_can_block_until_the_end() {
     assert_eq!((first.unwrap(), second.unwrap()), (1, 2));
 }
 
-/// Each in one state: running, admitted and not begun, in the queue; a future and a closure.
+/// The operations are running, admitted and not begun, and queued; futures and closures.
 #[test]
-fn a_runtime_that_goes_takes_nothing_along() {
+fn a_runtime_that_is_dropped_loses_no_slot_and_ends_all_handles() {
     let (mut executor, bulkhead) = setup(3, 2);
     let running = bulkhead.submit(pending::<()>()).expect("free");
     executor.run_until_idle();
@@ -208,14 +210,15 @@ fn a_runtime_that_goes_takes_nothing_along() {
     let totals = bulkhead.status().totals;
     assert_eq!((totals.finished, totals.abandoned + totals.cancelled), (1, 4), "{totals:?}");
     settled(&bulkhead);
-    let refused = bulkhead.submit(async {}).expect_err("nobody runs it");
+    let refused = bulkhead.submit(async {}).expect_err("no runtime runs the operation");
     assert_eq!(refused.to_string(), "the runtime refused to run it: the executor is gone");
     settled(&bulkhead);
 }
 
-/// On some executors nothing but its wakers holds a task. If those who would wake it are gone, so must be the task.
+/// On some executors a task is kept alive only by its wakers. When all sources of a wake are gone,
+/// the task must be dropped.
 #[test]
-fn a_detached_task_does_not_hold_itself() {
+fn a_detached_task_does_not_keep_itself_alive() {
     struct Task(Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>);
     impl Wake for Task {
         fn wake(self: Arc<Self>) {}
@@ -238,7 +241,7 @@ fn a_detached_task_does_not_hold_itself() {
         assert_eq!(bulkhead.status().in_flight, 1);
         let count = Arc::strong_count(&task);
         drop(waker);
-        assert_eq!((count, Arc::strong_count(&task)), (2, 1), "nobody else holds it");
+        assert_eq!((count, Arc::strong_count(&task)), (2, 1), "there is no other reference");
         drop(task);
         settled(&bulkhead);
     }

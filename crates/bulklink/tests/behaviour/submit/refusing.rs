@@ -1,4 +1,4 @@
-//! Runtimes that do not take what they are given.
+//! Runtimes that refuse a task, or drop it without an error.
 
 use bulklink::{EventHandler, EventKind, SubmitError};
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use super::by_hand::{ByHand, Manner};
 use super::{is_lost, on, settled};
 
 #[test]
-fn what_is_refused_is_counted_and_leaks_nothing() {
+fn a_refused_operation_is_counted_and_leaks_nothing() {
     for manner in [Manner::Refuse, Manner::Panic, Manner::KeepAndPanic] {
         let runtime = ByHand::new(manner);
         let bulkhead = on(runtime.clone(), 1, 1);
@@ -29,20 +29,20 @@ fn what_is_refused_is_counted_and_leaks_nothing() {
 }
 
 #[test]
-fn what_is_dropped_silently_ends_its_handle() {
+fn an_operation_dropped_without_an_error_ends_its_handle() {
     let bulkhead = on(ByHand::new(Manner::DropSilently), 1, 1);
     let handles = [bulkhead.submit(async {}), bulkhead.submit_blocking(|| ())];
-    assert!(handles.into_iter().all(|handle| is_lost(handle.expect("it said nothing"))));
+    assert!(handles.into_iter().all(|handle| is_lost(handle.expect("the runtime returned no error"))));
     let running = bulkhead.try_slot().expect("free");
     let handles = [bulkhead.submit(async {}), bulkhead.submit_blocking(|| ())];
-    assert!(handles.into_iter().all(|handle| is_lost(handle.expect("it said nothing"))));
+    assert!(handles.into_iter().all(|handle| is_lost(handle.expect("the runtime returned no error"))));
     assert_eq!((bulkhead.status().totals.abandoned, bulkhead.status().totals.cancelled), (2, 2));
     drop(running);
     settled(&bulkhead);
 }
 
 #[test]
-fn observers_see_what_never_began_as_abandoned() {
+fn an_operation_that_never_began_is_reported_as_abandoned() {
     let bulkhead = on(ByHand::new(Manner::Refuse), 1, 1);
     let seen = Arc::new(Mutex::new(vec![]));
     let handler: EventHandler = Arc::new({
