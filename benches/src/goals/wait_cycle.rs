@@ -1,4 +1,5 @@
-//! *wait-cycle*: one permit and one waiter, without an executor: release, grant, poll, queue again.
+//! *wait-cycle*: one permit, its holder and one waiter, without an executor: release, grant, poll,
+//! queue again.
 //!
 //! The rows differ in the clock that measures our waits. Tokio measures none, so in the rows with a
 //! clock its cycle reads that clock twice, as often as ours does.

@@ -1,5 +1,5 @@
-//! Instructions of one operation. Callgrind counts them in [`callgrind`]; they are read back from
-//! gungraun's files.
+//! Instructions of one operation. Callgrind counts them inside the function [`callgrind`]. They are
+//! read back from gungraun's files.
 
 use std::collections::BTreeMap;
 use std::fs;
