@@ -46,7 +46,7 @@ struct Custom {
 }
 
 impl InvalidArgument {
-    /// Makes an error that rejects `value` for `field`, which must satisfy `requirement`.
+    /// Creates an error that rejects `value` for `field`, which must satisfy `requirement`.
     ///
     /// The requirement must follow the field's name grammatically, such as "must be at least 1".
     /// For crates that build on the gate and validate fields of their own.

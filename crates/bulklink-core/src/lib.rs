@@ -35,9 +35,9 @@
 //! no difference. As soon as a request waits with a wait that is measured or can end by itself
 //! ([`needs_now`](Gate::needs_now)), inputs that depend on room or move slots need it, and expire
 //! waiters first. [`enter`](Gate::enter), [`cancel`](Gate::cancel) and [`advance`](Gate::advance)
-//! take `Option<Instant>`: where they need the time and lack it, they say so and change nothing.
-//! [`release`](Gate::release), [`abandon`](Gate::abandon) and [`collect`](Gate::collect) never need
-//! it.
+//! take `Option<Instant>`: without the time, they report where they need it, and have no effect
+//! then. [`release`](Gate::release), [`abandon`](Gate::abandon) and [`collect`](Gate::collect)
+//! never need it.
 //!
 //! # Conservation of units
 //!

@@ -26,7 +26,7 @@ pub struct Request {
 const _: () = assert!(size_of::<Request>() == 24);
 
 impl Request {
-    /// Makes a request for one unit that waits as long as the gate allows.
+    /// Creates a request for one unit that waits as long as the gate allows.
     #[must_use]
     pub const fn new() -> Self {
         Request { cost: 1, may_queue: true, within_nanos: u64::MAX, before: Instant::FAR_FUTURE }

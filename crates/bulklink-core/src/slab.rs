@@ -45,7 +45,7 @@ pub(crate) struct Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Makes an empty slab, which allocates at most the `expected` places unless more are needed.
+    /// Creates an empty slab, which allocates at most the `expected` places unless more are needed.
     pub(crate) const fn new(expected: u32) -> Self {
         Slab { chunks: Vec::new(), vacant: None, places: 0, expected }
     }

@@ -35,7 +35,7 @@ pub struct Snapshot {
     pub longest_wait_nanos: u64,
     /// Whether the gate is closed.
     pub is_closed: bool,
-    /// All counters since the gate was made.
+    /// All counters since the gate was created.
     pub totals: Totals,
 }
 

@@ -1,12 +1,12 @@
-//! The counters of a gate. They never go down.
+//! The counters of a gate. They only increase, and wrap.
 
 use core::time::Duration;
 
 /// Declares [`Totals`] with its difference, so that no counter can be left out of an interval.
 macro_rules! totals {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Counters since the gate was made, or over an [`Interval`](crate::Interval). The counters
-        /// of 64 bits wrap.
+        /// Counters since the gate was created, or over an [`Interval`](crate::Interval). The
+        /// counters of 64 bits wrap.
         ///
         /// These hold at all times, with the occupancy of the same [`Snapshot`](crate::Snapshot):
         ///

@@ -70,7 +70,7 @@ const ONE_OFFERED: u64 = 1 << OFFERED;
 /// because it then goes to the gate, which puts a new word in place; there are at most `in_flight`
 /// such grants, and at most [`UNITS`] in any case. (A grant that finds a live word on its way to
 /// the gate may add to that word, and to the held word that comes next, but never twice to one.) So
-/// the largest value reached is `(in_flight + offered) · 2¹⁸ + UNITS`.
+/// the value never exceeds `(in_flight + offered) · 2¹⁸ + UNITS`.
 const _: () = assert!(UNITS * ONE_OFFERED + UNITS < COMPLETE);
 const ONE_REJECTED: u64 = 1 << REJECTED;
 /// The highest bit of the rejected count. Once it is set, the gate must fold the count.
@@ -87,7 +87,7 @@ impl Word {
     /// The largest capacity that a word can hold.
     pub const MAX_CAPACITY: usize = (1 << UNIT_BITS) - 1;
 
-    /// Makes a word from its bits: those of [`to_bits`](Word::to_bits), or those with
+    /// Creates a word from its bits: those of [`to_bits`](Word::to_bits), or those with
     /// [`RELEASE`](Word::RELEASE) added.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {

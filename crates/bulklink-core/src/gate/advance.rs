@@ -44,6 +44,7 @@ impl<W> Gate<W> {
 
     pub(super) fn advance_to(&mut self, now: Instant) {
         self.mark = now;
+        // Expiring comes first, so that no unit goes to a waiter that is due.
         if self.queue.has_deadlines() {
             self.expire_due();
         }

@@ -14,10 +14,10 @@ impl<W> Gate<W> {
     /// request is admitted past a waiter.
     ///
     /// Without `now`, the answer is [`NeedsNow`](Answer::NeedsNow) where it depends on the time,
-    /// and nothing has changed then: call again with the time. It depends on the time while any
-    /// request waits, for a request with a deadline, and for one that would have to wait. Where
-    /// waits are [not measured](Gate::measure_waits), it does only if a limit or a deadline is
-    /// involved.
+    /// and the request has had no effect then: call again with the time. It depends on the time
+    /// while any request waits, for a request with a deadline, and for one that would have to wait.
+    /// Where waits are [not measured](Gate::measure_waits), it does only if a limit or a deadline
+    /// is involved.
     ///
     /// # Errors
     ///
@@ -28,6 +28,7 @@ impl<W> Gate<W> {
             return Ok(self.reject(Reason::Closed, request.cost));
         }
         let Some(cost) = self.check_cost(request) else { return Err(self.invalid_cost(request)) };
+        // Waiters come first: advancing before room is judged keeps a request from overtaking one.
         if request.has_deadline() && now.is_none() || !self.advance(now) {
             return Ok(Answer::NeedsNow);
         }
@@ -45,6 +46,8 @@ impl<W> Gate<W> {
         } else if now.is_none() && self.needs_now(Some(request)) {
             Answer::NeedsNow
         } else {
+            // Without the time, nothing about this wait depends on it, and the far future is a
+            // placeholder.
             self.join(request, cost, now.unwrap_or(Instant::FAR_FUTURE))
         };
         Ok(answer)

@@ -72,7 +72,7 @@ pub enum Answer {
     Queued(Ticket),
     /// Rejected, immediately or while waiting.
     Rejected(Rejection),
-    /// The answer depends on the time, which was not given. Nothing has changed. Only
+    /// The answer depends on the time, which was not given. The request has had no effect. Only
     /// [`enter`](Gate::enter) without the time returns it.
     NeedsNow,
 }
@@ -90,7 +90,7 @@ impl Grant {
     /// A grant of one unit, which [`Word::acquire`](crate::Word::acquire) has taken.
     pub(crate) const BY_WORD: Grant = Grant { code: NonZeroU32::new(2).unwrap() };
 
-    /// Makes a grant of `cost` units, which the gate has taken. Twice the cost fits, by
+    /// Creates a grant of `cost` units, which the gate has taken. Twice the cost fits, by
     /// [`Limits::MAX`].
     #[inline]
     fn by_gate(cost: NonZeroU32) -> Grant {
@@ -118,7 +118,7 @@ impl Grant {
 }
 
 impl<W> Gate<W> {
-    /// Makes an open, empty gate.
+    /// Creates an open, empty gate.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl<W> Gate<W> {
         Gate::with_instance(limits, 0)
     }
 
-    /// Makes a gate as [`new`](Gate::new) does, with an identity for its snapshots.
+    /// Creates a gate as [`new`](Gate::new) does, with an identity for its snapshots.
     ///
     /// Snapshots with different identities cannot be compared, so those of different gates are
     /// never mixed up.

@@ -20,11 +20,15 @@ impl<W> Gate<W> {
         if !self.fits_a_word() {
             return Word::GATE;
         }
+        // A closed word is held, so that every release reaches the gate, which must notice the last
+        // one.
         if self.closed {
             return Word::of(self.in_flight, self.free()).with(COMPLETE, true).with(CLOSED, true).with(HELD, true);
         }
         let most = self.capacity.min(self.peaks.in_flight);
         let word = Word::of(self.in_flight, most - self.in_flight).with(COMPLETE, most == self.capacity);
+        // Computed for a plain request: the word itself recognises one that brings a limit or a
+        // deadline.
         word.with(TIMED, self.needs_now(Some(const { &Request::new() })))
     }
 
@@ -57,8 +61,8 @@ impl<W> Gate<W> {
         } else {
             self.totals.saturated += word.rejected();
         }
-        // Additions to a held word leave its unit fields meaningless; the gate itself counts those
-        // releases.
+        // On a held word only the gate counts admissions and releases, so the units of the word are
+        // ignored.
         if !word.is_held() {
             self.in_flight = word.in_flight();
             self.in_use = word.in_flight();

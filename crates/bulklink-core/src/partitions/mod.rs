@@ -100,7 +100,7 @@ struct Peaks {
 }
 
 impl<P> Partitions<P> {
-    /// Makes an empty set of partitions.
+    /// Creates an empty set of partitions.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl<P> Partitions<P> {
         Partitions::with_instance(limits, 0)
     }
 
-    /// Makes an empty set as [`new`](Partitions::new) does, with an identity for its snapshots.
+    /// Creates an empty set as [`new`](Partitions::new) does, with an identity for its snapshots.
     ///
     /// Snapshots with different identities cannot be compared, so those of different sets are never
     /// mixed up.

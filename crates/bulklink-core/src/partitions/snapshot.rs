@@ -29,11 +29,11 @@ pub struct Snapshot {
     pub peak_leased_operations: u64,
     /// Whether the set is closed.
     pub is_closed: bool,
-    /// All counters since the set was made.
+    /// All counters since the set was created.
     pub totals: Totals,
 }
 
-/// Counters since the set was made, or over an [`Interval`]. They wrap.
+/// Counters since the set was created, or over an [`Interval`]. They wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Totals {

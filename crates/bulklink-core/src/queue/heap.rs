@@ -34,7 +34,7 @@ impl Heap {
         self.places.swap_remove(position);
         if let Some(&moved) = self.places.get(position) {
             self.put(entries, position, moved);
-            // The entry that fills the gap may come from another branch, so it can have to move
+            // The entry that fills the gap may come from another branch, so it may have to move
             // either way.
             let level = self.rise(entries, position);
             self.sink(entries, level);

@@ -55,7 +55,7 @@ pub(crate) enum Outcome {
 }
 
 impl<W> Queue<W> {
-    /// Makes an empty queue, in which no more than `waiting_room` requests are expected.
+    /// Creates an empty queue, in which no more than `waiting_room` requests are expected.
     pub(crate) const fn new(waiting_room: u32) -> Self {
         Queue {
             nodes: Slab::new(waiting_room),

@@ -14,9 +14,9 @@ pub use self::finding::{Finding, FindingCode, Severity};
 use self::share::Share;
 use crate::Snapshot;
 
-/// What a [`Snapshot`] says about capacity, made by [`Snapshot::capacity_report`].
+/// What a [`Snapshot`] says about capacity, created by [`Snapshot::capacity_report`].
 ///
-/// It is a pure function of that snapshot. Rates count from the making of the gate: an old burst
+/// It is a pure function of that snapshot. Rates count from the creation of the gate: an old burst
 /// weighs less with every request that follows. The report changes nothing, and is silent about
 /// samples that are too small to be meaningful.
 ///
@@ -31,7 +31,7 @@ use crate::Snapshot;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CapacityReport {
-    /// The snapshot that the report was made from.
+    /// The snapshot that the report was created from.
     pub snapshot: Snapshot,
     /// The findings, in the order of [`FindingCode`].
     pub findings: Vec<Finding>,

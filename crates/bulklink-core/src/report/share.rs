@@ -8,7 +8,7 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Makes a share, or `None` if the whole is zero.
+    /// Creates a share, or `None` if the whole is zero.
     pub(super) fn of(part: u128, whole: u128) -> Option<Self> {
         (whole > 0).then_some(Share { part, whole })
     }
