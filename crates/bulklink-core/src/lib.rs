@@ -60,8 +60,8 @@
 //! let now = Instant::from_nanos(0);
 //!
 //! let request = Request::new();
-//! let Answer::Granted(first) = gate.enter(&request, Some(now))? else { panic!("there was room") };
-//! let Answer::Queued(ticket) = gate.enter(&request, Some(now))? else { panic!("no slot") };
+//! let Answer::Granted(first) = gate.enter(&request, Some(now))? else { panic!("not granted") };
+//! let Answer::Queued(ticket) = gate.enter(&request, Some(now))? else { panic!("not queued") };
 //! gate.park(&ticket, "the second caller");
 //! assert!(matches!(gate.enter(&request, Some(now))?, Answer::Rejected(_)));
 //!
@@ -70,7 +70,7 @@
 //! gate.advance(Some(now + Duration::from_millis(5)));
 //! assert_eq!(gate.poll_wake(), Some("the second caller"));
 //!
-//! let Answer::Granted(second) = gate.collect(ticket) else { panic!("it was handed the slot") };
+//! let Answer::Granted(second) = gate.collect(ticket) else { panic!("not granted") };
 //! gate.release(second);
 //! # Ok::<(), bulklink_core::InvalidArgument>(())
 //! ```

@@ -35,7 +35,7 @@ impl Request {
     /// Asks for `units` of capacity. The gate accepts 1 to its whole capacity.
     #[must_use]
     pub const fn cost(mut self, units: usize) -> Self {
-        #[expect(clippy::cast_possible_truncation, reason = "compared before")]
+        #[expect(clippy::cast_possible_truncation, reason = "checked to be less")]
         let cost = if units < u32::MAX as usize { units as u32 } else { u32::MAX };
         self.cost = cost;
         self

@@ -70,7 +70,7 @@ impl<T> Slab<T> {
     #[inline(never)]
     fn grow(&mut self) -> Place {
         let places = next_chunk(self.places, self.expected);
-        #[expect(clippy::cast_possible_truncation, reason = "memory ends before the numbers do")]
+        #[expect(clippy::cast_possible_truncation, reason = "memory runs out before 32 bits of places do")]
         let first = self.chunks.len() as u32 * CHUNK + 1;
         let mut cells: Box<[Cell<T>]> =
             (first..first + places).map(|number| Cell::Vacant { next: Place::from_number(number + 1) }).collect();

@@ -114,7 +114,7 @@ impl Word {
     }
 
     /// The largest number of admissions that a word counts.
-    #[expect(clippy::cast_possible_truncation, reason = "a few bits")]
+    #[expect(clippy::cast_possible_truncation, reason = "at most 12 bits")]
     pub const MAX_ADMITTED: u32 = COUNTS as u32;
 
     /// Returns whether the word has counted as many admissions as it can. Then the gate must be

@@ -80,6 +80,7 @@ impl Deadlines {
         place
     }
 
+    /// Removes an entry from the list or the heap, in O(1) or O(log n).
     pub(super) fn remove(&mut self, place: Place) {
         match self.entries.vacate(place, |due| due.location) {
             Location::Listed(links) => self.in_order.remove(&mut self.entries, links),

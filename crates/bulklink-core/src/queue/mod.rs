@@ -238,11 +238,14 @@ impl<W> Queue<W> {
         (read, waker)
     }
 
+    /// Writes a rejection over the placeholder that [`leave`](Queue::leave) left.
     pub(crate) fn reject(&mut self, place: Place, rejection: Rejection) {
         let node = &mut self.nodes[place];
         *node = Node::Rejected(node.stamp(), rejection);
     }
 
+    /// Removes a request from the line, the deadlines and the counts. Its node is settled or
+    /// vacated by the caller.
     #[inline]
     fn unlink(&mut self, cost: NonZeroU32, links: Links, due: Option<Place>) {
         self.line.remove(&mut self.nodes, links);
@@ -308,6 +311,7 @@ impl<W> Queue<W> {
     }
 }
 
+/// Panics if the node was reused, or belongs to another gate.
 fn check<W>(ticket: &Ticket, node: &Node<W>) {
     assert!(ticket.is_of(node.stamp()), "a ticket of another gate");
 }

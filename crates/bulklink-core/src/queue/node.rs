@@ -11,7 +11,7 @@ use crate::{Instant, Rejection};
 /// It can be neither copied nor forged; [`collect`](crate::Gate::collect) or
 /// [`cancel`](crate::Gate::cancel) gives it up. It is valid only for the gate that issued it.
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "a forgotten ticket keeps its place, and the slot once that is handed to it"]
+#[must_use = "a forgotten ticket keeps its place, and the slot that is handed to it"]
 pub struct Ticket {
     pub(super) place: Place,
     /// Tells the ticket from an earlier or a later one at the same place.

@@ -35,7 +35,7 @@ pub(super) fn apply(snapshot: &Snapshot) -> Vec<Finding> {
     RULES.iter().filter_map(|rule| rule(snapshot)).collect()
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "it ends every rule")]
+#[expect(clippy::unnecessary_wraps, reason = "every rule returns its result")]
 fn found(code: FindingCode, severity: Severity, message: String) -> Option<Finding> {
     Some(Finding { code, severity, message })
 }
