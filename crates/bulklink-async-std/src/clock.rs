@@ -1,4 +1,5 @@
-//! async-std's time: the clock of the standard library, and the timers of async-io, on which async-std's own are built.
+//! The clock and the timers: the clock of the standard library, and the timers of async-io, on
+//! which async-std's own are built.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -29,7 +30,7 @@ impl Timer for AsyncStd {
     }
 }
 
-/// A timer of async-std's.
+/// A timer of async-std.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct AsyncStdSleep(async_io::Timer);

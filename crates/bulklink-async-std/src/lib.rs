@@ -1,13 +1,14 @@
-//! [Bulklink](bulklink) on async-std: its clock, its timers, its tasks, and nothing else.
+//! [Bulklink](bulklink) on async-std: its clock, its timers and its tasks.
 //!
 //! <div class="warning">
 //!
-//! async-std is discontinued, and its authors point to smol. This crate is for programs that still run on it. New ones take
-//! [`bulklink-smol`](https://docs.rs/bulklink-smol), which runs on the same timers and calls everything the same.
+//! async-std is discontinued, and its authors recommend smol. This crate is for programs that still
+//! run on it. New programs should use [`bulklink-smol`](https://docs.rs/bulklink-smol), which has
+//! the same timers and the same names.
 //!
 //! </div>
 //!
-//! [`Bulkhead`] is [`bulklink::Bulkhead`] with the runtime filled in; everything said there holds here.
+//! [`Bulkhead`] is [`bulklink::Bulkhead`] on async-std; all of its documentation applies here.
 //!
 //! ```
 //! use bulklink_async_std::{Bulkhead, Rejection};
@@ -30,21 +31,25 @@
 //!
 //! # Executors
 //!
-//! There is one of async-std in a process. Its timers run everywhere, with a thread of their own where nobody else serves them, so
-//! a call may be polled on any executor. [`submit`](bulklink::Bulkhead::submit) runs a future by [`async_std::task::spawn`], and
+//! A process has one async-std. Its timers work everywhere, driven by a thread of their own if no
+//! other thread does so, so a call may be polled on any executor.
+//! [`submit`](bulklink::Bulkhead::submit) runs a future by [`async_std::task::spawn`], and
 //! [`submit_blocking`](bulklink::Bulkhead::submit_blocking) a closure by
-//! [`spawn_blocking`](async_std::task::spawn_blocking). By itself, a bulkhead spawns nothing.
+//! [`spawn_blocking`](async_std::task::spawn_blocking). Apart from these, a bulkhead spawns
+//! nothing.
 //!
 //! # Threads
 //!
-//! Code that blocks its thread uses the same bulkhead, by the methods that begin with `blocking_`, such as
-//! [`blocking_execute`](bulklink::Bulkhead::blocking_execute): for example in [`async_std::task::spawn_blocking`].
+//! Code that blocks its thread uses the same bulkhead, by the methods whose names begin with
+//! `blocking_`, such as [`blocking_execute`](bulklink::Bulkhead::blocking_execute): for example in
+//! [`async_std::task::spawn_blocking`].
 //!
 //! ```
 //! # use bulklink_async_std::Bulkhead;
 //! # async_std::task::block_on(async {
 //! let files = Bulkhead::builder("files").parallelism(4).waiting_room(100).build()?;
-//! let read = async_std::task::spawn_blocking(move || files.blocking_execute(|| std::fs::read("Cargo.toml")));
+//! let read = move || files.blocking_execute(|| std::fs::read("Cargo.toml"));
+//! let read = async_std::task::spawn_blocking(read);
 //! # assert!(read.await?.is_ok());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;
@@ -53,12 +58,13 @@
 //!
 //! # Time
 //!
-//! The clock is `std::time::Instant`. async-std's time can be neither paused nor advanced: tests of limits wait for real, or
-//! take [`bulklink::testing`] instead of this crate. [`StdClock::to_std`] tells what [`Event::at`] is on that clock.
+//! The clock is `std::time::Instant`. The time of async-std can be neither paused nor advanced: a
+//! test of limits either waits in real time, or uses [`bulklink::testing`] instead of this crate.
+//! [`StdClock::to_std`] converts [`Event::at`] to that clock.
 //!
-//! Each call that waits with a limit or a deadline has a timer of its own, and none has a call that waits without. There is no
-//! [driver](bulklink::Driver): it would be a task among those of the program, and while these keep all threads busy, also those would
-//! get no answer who wait in a `block_on` elsewhere.
+//! Each call that waits with a limit or a deadline has its own timer; other calls have none. There
+//! is no [driver](bulklink::Driver): it would be a task among those of the program. While these
+//! keep all threads busy, it could not expire calls that wait in a `block_on` on other threads.
 
 #![forbid(unsafe_code)]
 
@@ -131,7 +137,8 @@ impl Spawn for AsyncStd {
 }
 
 impl SpawnBlocking for AsyncStd {
-    /// Never refuses. While all threads of the pool are busy, the closure waits for one, in the slot that it has.
+    /// Never refuses. While all threads of the pool are busy, the closure waits for one, in its
+    /// slot.
     fn spawn_blocking(&self, work: impl FnOnce() + Send + 'static) -> Result<(), SpawnError> {
         drop(async_std::task::spawn_blocking(work));
         Ok(())

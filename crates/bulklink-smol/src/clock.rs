@@ -1,4 +1,4 @@
-//! Smol's time: the clock of the standard library, and timers on it.
+//! The clock and the timers: the clock of the standard library, and smol's timers on it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -29,7 +29,7 @@ impl Timer for Smol {
     }
 }
 
-/// A timer of smol's.
+/// A timer of smol.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct SmolSleep(smol::Timer);

@@ -1,6 +1,6 @@
-//! [Bulklink](bulklink) on smol: its clock, its timers, its tasks, and nothing else.
+//! [Bulklink](bulklink) on smol: its clock, its timers and its tasks.
 //!
-//! [`Bulkhead`] is [`bulklink::Bulkhead`] with the runtime filled in; everything said there holds here.
+//! [`Bulkhead`] is [`bulklink::Bulkhead`] on smol; all of its documentation applies here.
 //!
 //! ```
 //! use bulklink_smol::{Bulkhead, Rejection};
@@ -23,15 +23,17 @@
 //!
 //! # Executors
 //!
-//! Smol has no runtime that a call is on: its timers run everywhere, served by whichever thread is in `smol::block_on`, and by a
-//! thread of their own where none is. So these bulkheads work on [`smol::Executor`], on `LocalExecutor`, in a bare `block_on`, on
-//! several at once, and on executors that smol has never heard of. One in a `static` serves them all.
+//! Smol has no runtime that a call belongs to. Its timers work everywhere: a thread in
+//! `smol::block_on` drives them, or a thread of smol's own if there is none. So these bulkheads
+//! work on [`smol::Executor`], on `LocalExecutor`, in a bare `block_on`, on several of these at the
+//! same time, and on executors of other crates. A bulkhead in a `static` serves them all.
 //!
-//! An executor matters only for what runs in the background: [`submit`](bulklink::Bulkhead::submit) runs a future on the executor
-//! behind [`smol::spawn`], whose threads are started when it is first called: one, unless the environment variable `SMOL_THREADS`
-//! says otherwise. A program that runs an executor of its own names it by [`SmolOn`].
-//! [`submit_blocking`](bulklink::Bulkhead::submit_blocking) runs a closure in the pool of [`smol::unblock`]. By itself, a bulkhead
-//! spawns nothing.
+//! An executor matters only for operations that run in the background.
+//! [`submit`](bulklink::Bulkhead::submit) runs a future on the executor behind [`smol::spawn`]. Its
+//! threads start at the first call: one, unless the environment variable `SMOL_THREADS` says
+//! otherwise. A program that runs its own executor names it by [`SmolOn`].
+//! [`submit_blocking`](bulklink::Bulkhead::submit_blocking) runs a closure in the pool of
+//! [`smol::unblock`]. Apart from these, a bulkhead spawns nothing.
 //!
 //! ```
 //! use bulklink_smol::Bulkhead;
@@ -49,8 +51,9 @@
 //!
 //! # Threads
 //!
-//! Code that blocks its thread uses the same bulkhead, by the methods that begin with `blocking_`, such as
-//! [`blocking_execute`](bulklink::Bulkhead::blocking_execute): for example in [`smol::unblock`].
+//! Code that blocks its thread uses the same bulkhead, by the methods whose names begin with
+//! `blocking_`, such as [`blocking_execute`](bulklink::Bulkhead::blocking_execute): for example in
+//! [`smol::unblock`].
 //!
 //! ```
 //! # use bulklink_smol::Bulkhead;
@@ -65,12 +68,14 @@
 //!
 //! # Time
 //!
-//! The clock is `std::time::Instant`. Smol's time can be neither paused nor advanced: tests of limits wait for real, or take
-//! [`bulklink::testing`] instead of this crate. [`StdClock::to_std`] tells what [`Event::at`] is on that clock.
+//! The clock is `std::time::Instant`. The time of smol can be neither paused nor advanced: a test
+//! of limits either waits in real time, or uses [`bulklink::testing`] instead of this crate.
+//! [`StdClock::to_std`] converts [`Event::at`] to that clock.
 //!
-//! Each call that waits with a limit or a deadline has a timer of its own, and none has a call that waits without. There is no
-//! [driver](bulklink::Driver): it would be a task on an executor, and no executor of smol's is sure to be run soon. That of
-//! `smol::spawn` has one thread, which any task of the program may be keeping busy.
+//! Each call that waits with a limit or a deadline has its own timer; other calls have none. There
+//! is no [driver](bulklink::Driver): it would be a task on an executor, and no executor of smol is
+//! certain to run it soon. The executor of `smol::spawn` has one thread, which any task of the
+//! program may keep busy.
 
 #![forbid(unsafe_code)]
 
@@ -132,7 +137,8 @@ pub type OwnedSlotFuture = bulklink::OwnedSlotFuture<Smol>;
 /// A [`bulklink::Wrapped`] function on smol.
 pub type Wrapped<F> = bulklink::Wrapped<F, Smol>;
 
-/// Smol's timers, wherever a call is polled, and the executor behind [`smol::spawn`] for tasks.
+/// Smol's timers, on whatever executor a call is polled, and the executor behind [`smol::spawn`]
+/// for tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Smol;
 
@@ -145,7 +151,8 @@ impl Spawn for Smol {
 }
 
 impl SpawnBlocking for Smol {
-    /// Never refuses. While all threads of the pool are busy, the closure waits for one, in the slot that it has.
+    /// Never refuses. While all threads of the pool are busy, the closure waits for one, in its
+    /// slot.
     fn spawn_blocking(&self, work: impl FnOnce() + Send + 'static) -> Result<(), SpawnError> {
         smol::unblock(work).detach();
         Ok(())

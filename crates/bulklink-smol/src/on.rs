@@ -1,4 +1,4 @@
-//! Smol with an executor that the program runs itself.
+//! Smol with an executor that the program runs.
 
 use std::future::Future;
 
@@ -10,7 +10,7 @@ use crate::{Smol, SmolSleep};
 /// A [`bulklink::Bulkhead`] on [`SmolOn`].
 pub type BulkheadOn = bulklink::Bulkhead<SmolOn>;
 
-/// [`Smol`], with an executor of the program's own for tasks in the background.
+/// [`Smol`], with the program's own executor for tasks in the background.
 ///
 /// ```
 /// use bulklink_smol::{BulkheadOn, SmolOn};
@@ -19,7 +19,8 @@ pub type BulkheadOn = bulklink::Bulkhead<SmolOn>;
 /// static EXECUTOR: Executor<'_> = Executor::new();
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let reports = BulkheadOn::builder_on(SmolOn::new(&EXECUTOR), "reports").parallelism(2).waiting_room(100).build()?;
+/// let builder = BulkheadOn::builder_on(SmolOn::new(&EXECUTOR), "reports");
+/// let reports = builder.parallelism(2).waiting_room(100).build()?;
 /// smol::block_on(EXECUTOR.run(async {
 ///     let report = reports.submit(async { "42 pages" })?;
 ///     println!("{}", report.await?);
@@ -28,12 +29,13 @@ pub type BulkheadOn = bulklink::Bulkhead<SmolOn>;
 /// # }
 /// ```
 ///
-/// An executor that is made at run time is leaked, by `Box::leak(Box::new(Executor::new()))`, as it is to outlive its tasks.
+/// An executor that is made at run time must outlive its tasks. Leak it, by
+/// `Box::leak(Box::new(Executor::new()))`.
 #[derive(Clone, Copy, Debug)]
 pub struct SmolOn(&'static Executor<'static>);
 
 impl SmolOn {
-    /// Runs tasks on `executor`, for as long as somebody runs that.
+    /// Runs tasks on `executor`, while the program runs that executor.
     #[must_use]
     pub const fn new(executor: &'static Executor<'static>) -> Self {
         SmolOn(executor)

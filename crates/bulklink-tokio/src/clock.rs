@@ -1,4 +1,4 @@
-//! Tokio's instants as the gate counts them.
+//! The clock: conversion between tokio's instants and the gate's.
 
 use std::sync::OnceLock;
 use std::task::{Context, Poll, ready};
@@ -9,10 +9,12 @@ use tokio::task::coop::{has_budget_remaining, poll_proceed};
 
 use crate::Tokio;
 
-/// Where the anchor lies in the gate's time: centuries from either end, so that instants before it have room.
+/// The anchor in the gate's time: centuries from either end, so that earlier instants can be
+/// expressed too.
 const ANCHOR: Instant = Instant::from_nanos(1 << 62);
 
-/// One point in time for the whole process: a bulkhead may meet many runtimes, and their paused clocks may lag or lead.
+/// A fixed instant for the whole process. All conversions use it, because one bulkhead may be used
+/// on many runtimes, whose paused clocks may lag or lead.
 fn anchor() -> tokio::time::Instant {
     static ANCHOR: OnceLock<std::time::Instant> = OnceLock::new();
     tokio::time::Instant::from_std(*ANCHOR.get_or_init(std::time::Instant::now))
@@ -32,8 +34,8 @@ impl Clock for Tokio {
         }
     }
 
-    /// Takes part in tokio's budget, of which a task has 128 units for each time it is polled: a unit for each
-    /// operation, but no more than half of the budget, and no more than is left.
+    /// Counts in tokio's budget, which gives a task 128 units each time it is polled: one unit for
+    /// each operation, but at most half of the budget and at most what is left.
     fn cooperate<T>(
         &self,
         context: &mut Context<'_>,
@@ -59,8 +61,8 @@ impl Clock for Tokio {
 }
 
 impl Tokio {
-    /// The way back from the gate's time, as in [`Event::at`](crate::Event::at), to tokio's. What tokio cannot name comes out as
-    /// a year from now.
+    /// Converts an instant of the gate, such as [`Event::at`](crate::Event::at), to tokio's. An
+    /// instant that tokio cannot express becomes a year from now.
     #[must_use]
     pub fn to_tokio(self, at: Instant) -> tokio::time::Instant {
         const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);

@@ -1,4 +1,4 @@
-//! Where the driver of a bulkhead lives: in a task on the runtime of those who wait.
+//! The driver of a bulkhead, in a task on the runtime of the calls that wait.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -15,7 +15,7 @@ use tokio::runtime::{Handle, Id, RuntimeFlavor};
 
 use crate::TokioSleep;
 
-/// The runtime that this thread is in.
+/// Returns the runtime of this thread, and how to spawn a driver there.
 pub(crate) fn home<R: Runtime<Sleep = TokioSleep>>() -> Result<Option<DriverHome<R>>, TimerError> {
     let id = current().ok_or(TimerError::new("there is no tokio runtime on this thread"))?;
     if !has_time(id) {
@@ -24,8 +24,8 @@ pub(crate) fn home<R: Runtime<Sleep = TokioSleep>>() -> Result<Option<DriverHome
     Ok(Some(DriverHome::new(number(id), |_, driver| spawn(driver))))
 }
 
-/// Tokio says whether a runtime has timers only by a panic when one is made, so each thread remembers the answer
-/// for the last runtime.
+/// Returns whether the runtime has timers. Tokio says so only by a panic when a timer is made, so
+/// each thread remembers the answer for the last runtime.
 fn has_time(id: Id) -> bool {
     thread_local!(static LAST: Cell<Option<(Id, bool)>> = const { Cell::new(None) });
     match LAST.get() {
@@ -43,50 +43,51 @@ pub(crate) fn current() -> Option<Id> {
 }
 
 fn spawn<R: Runtime<Sleep = TokioSleep>>(driver: Driver<R>) {
-    drop(tokio::spawn(apart(driver)));
-    make_way();
+    drop(tokio::spawn(run(driver)));
+    spawn_empty_task();
 }
 
-/// Tokio's threads keep the task that they woke last to themselves, until the task that woke it lets go of the thread. A driver
-/// must not be stuck behind one that blocks: whenever it is woken, another is right after it, and takes that place.
-async fn apart<R: Runtime<Sleep = TokioSleep>>(driver: Driver<R>) {
+/// Runs the driver so that it does not wait behind a task that blocks. A thread of tokio keeps the
+/// task that it woke last to itself, until the task that woke it lets go of the thread. So whenever
+/// the driver is woken, another task is spawned right after it and takes that place.
+async fn run<R: Runtime<Sleep = TokioSleep>>(driver: Driver<R>) {
     let mut driver = pin!(driver);
     let polled = poll_fn(|context| {
-        let waker = Waker::from(Arc::new(Apart(context.waker().clone())));
+        let waker = Waker::from(Arc::new(SpawnAfterWake(context.waker().clone())));
         driver.as_mut().poll(&mut Context::from_waker(&waker))
     });
     polled.await;
 }
 
-struct Apart(Waker);
+struct SpawnAfterWake(Waker);
 
-impl Wake for Apart {
+impl Wake for SpawnAfterWake {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.0.wake_by_ref();
-        make_way();
+        spawn_empty_task();
     }
 }
 
-fn make_way() {
+fn spawn_empty_task() {
     let handle = Handle::try_current().ok();
     if let Some(handle) = handle.filter(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread) {
         drop(handle.spawn(async {}));
     }
 }
 
-/// An id as a number. It shows itself only to hashers.
+/// Converts an id to a number. Tokio shows it only to hashers.
 fn number(id: Id) -> NonZeroU64 {
     let mut mixed = Mixed(0);
     id.hash(&mut mixed);
     NonZeroU64::new(mixed.finish()).unwrap_or(NonZeroU64::MAX)
 }
 
-/// Mixes all that it is given, and tells any two single numbers apart: rotating, adding and multiplying by
-/// an odd number can all be undone.
+/// A hasher that tells any two single numbers apart: rotating, adding, and multiplying by an odd
+/// number can all be undone.
 struct Mixed(u64);
 
 impl Hasher for Mixed {

@@ -1,4 +1,4 @@
-//! Tokio's timer, freed from the runtime that made it.
+//! A timer of tokio that can move to another runtime.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -28,8 +28,8 @@ impl Timer for Tokio {
 pin_project! {
     /// A timer on tokio.
     ///
-    /// Tokio's own belongs to the runtime that made it, and panics if polled after that is gone. This one moves to the runtime
-    /// that polls it.
+    /// Tokio's own timer belongs to the runtime that made it, and panics if it is polled after that
+    /// runtime has ended. This one moves to the runtime that polls it.
     #[derive(Debug)]
     pub struct TokioSleep {
         home: Option<Id>,

@@ -1,4 +1,5 @@
-//! Bulkheads on tokio that measure by the processor's counter: the same types as in the root, for who has many calls waiting.
+//! Bulkheads on tokio whose clock is the processor's counter. The types are those of the crate
+//! root; use them where many calls wait.
 //!
 //! ```
 //! use bulklink_tokio::Request;
@@ -21,14 +22,14 @@
 //! # }
 //! ```
 //!
-//! They have no task in the background: each call that waits with a limit has a timer of its own.
+//! They have no task in the background: each call that waits with a limit has its own timer.
 //!
-//! [`bulklink::Tsc`] says how exact that is, and where it works. Time that tokio pauses or advances does not move it: tests of
-//! limits are for the bulkheads in the root.
+//! [`bulklink::Tsc`] says how exact the clock is, and where it works. Time that tokio pauses or
+//! advances does not move it: test limits with the bulkheads of the crate root.
 
 use crate::Tokio;
 
-/// [`Tokio`], with the processor's counter for a clock.
+/// [`Tokio`], with the processor's counter as its clock.
 pub type Tsc = bulklink::Tsc<Tokio>;
 
 /// A [`bulklink::Bulkhead`] on [`Tsc`].
