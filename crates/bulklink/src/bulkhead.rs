@@ -18,20 +18,20 @@ use crate::{
 
 /// Limits how many operations run at the same time on one resource, how many wait, and how long.
 ///
-/// Clones are cheap and share everything. What needs no runtime (status, resize, close, events) is on
-/// the [`Handle`], to which a bulkhead dereferences.
+/// Clones are cheap and share everything. What needs no runtime (status, resize, close, events) is
+/// on the [`Handle`], to which a bulkhead dereferences.
 ///
-/// `R` is the runtime. Calls that never wait and calls that block their thread need only its [`Clock`];
-/// futures also need its [`Timer`](crate::Timer), and so a [`Runtime`]. A program without an async
-/// runtime uses a `Bulkhead<StdClock>`; see [Threads](crate#threads).
+/// `R` is the runtime. Calls that never wait and calls that block their thread need only its
+/// [`Clock`]; futures also need its [`Timer`](crate::Timer), and so a [`Runtime`]. A program
+/// without an async runtime uses a `Bulkhead<StdClock>`; see [Threads](crate#threads).
 ///
 /// A slot may outlive the tasks that wait for it, and a bulkhead may outlive the runtime: one in a
 /// `static` serves any number of runtimes, one after the other or at the same time.
 ///
-/// The clocks of two runtimes can differ, as under paused time. Each limit and deadline then counts by
-/// the clock of the runtime that the call waits on, and from no later instant than the call's own. It
-/// passes earlier if, while the call waits, another call or a release comes from a runtime whose clock
-/// is ahead.
+/// The clocks of two runtimes can differ, as under paused time. Each limit and deadline then counts
+/// by the clock of the runtime that the call waits on, and from no later instant than the call's
+/// own. It passes earlier if, while the call waits, another call or a release comes from a runtime
+/// whose clock is ahead.
 #[derive(Clone)]
 #[doc(alias = "semaphore")]
 pub struct Bulkhead<R> {
@@ -66,11 +66,11 @@ impl<R: Clock> Bulkhead<R> {
         &self.handle
     }
 
-    /// Takes a slot if there is one and nobody waits for it.
+    /// Takes a slot if one is free now and no call waits for it.
     ///
     /// # Errors
     ///
-    /// If there is no room right now, or if the bulkhead is closed.
+    /// If no slot is free, or if the bulkhead is closed.
     ///
     /// # Examples
     ///
@@ -78,7 +78,8 @@ impl<R: Clock> Bulkhead<R> {
     /// # use bulklink::testing::FakeClock;
     /// # use bulklink::{Bulkhead, Reason, Request};
     /// # use std::time::Duration;
-    /// # let payments = Bulkhead::builder_on(FakeClock::new(), "payments").capacity(2).waiting_room(1).build()?;
+    /// # let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
     /// let both = [payments.try_slot()?, payments.try_slot()?];
     /// assert_eq!(payments.try_slot().unwrap_err().reason(), Reason::Saturated);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -89,12 +90,12 @@ impl<R: Clock> Bulkhead<R> {
         self.try_borrow(const { &CoreRequest::new() })
     }
 
-    /// As [`try_slot`](Bulkhead::try_slot), with a cost of its own.
+    /// As [`try_slot`](Bulkhead::try_slot), with a cost or a deadline for this call.
     ///
     /// # Errors
     ///
-    /// As [`try_slot`](Bulkhead::try_slot); besides, if the deadline is past, or if the cost is zero or more than the whole
-    /// capacity.
+    /// As [`try_slot`](Bulkhead::try_slot); also if the deadline is past, or if the cost is zero or
+    /// more than the whole capacity.
     #[doc(alias = "try_acquire_many")]
     #[inline]
     pub fn try_slot_with(&self, request: Request<R::Instant>) -> Result<Slot<'_>, Rejection> {
@@ -141,11 +142,12 @@ impl<R: Clock> Bulkhead<R> {
 }
 
 impl<R: Runtime> Bulkhead<R> {
-    /// Waits for a slot, if need be, and as long as the bulkhead lets it.
+    /// Acquires a slot, and waits in FIFO order until one is free or the wait limit passes.
     ///
     /// # Errors
     ///
-    /// If there is no room to wait, if the wait limit passes, or if the bulkhead is or gets closed.
+    /// If there is no room to wait, if the wait limit passes, or if the bulkhead is closed before
+    /// the call has a slot.
     ///
     /// # Fairness
     ///
@@ -153,12 +155,13 @@ impl<R: Runtime> Bulkhead<R> {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses its place in the queue, and never a slot.
+    /// Dropping the future gives up its place in the queue. No slot is lost.
     ///
     /// # Panics
     ///
-    /// If the call has a limit or a deadline, and its runtime has no timer, as its adapter says: at the first poll, unless
-    /// that finds a slot without asking the gate. Nothing is lost then.
+    /// If the call has a limit or a deadline, and its runtime has no timer; the adapter says when
+    /// that is so. The first poll panics then, unless it finds a free slot without asking the gate.
+    /// Nothing is lost.
     ///
     /// # Examples
     ///
@@ -167,7 +170,8 @@ impl<R: Runtime> Bulkhead<R> {
     /// # use bulklink::{Bulkhead, Reason, Request};
     /// # use std::time::Duration;
     /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let payments = Bulkhead::builder_on(executor.clock(), "payments").capacity(2).waiting_room(1).build()?;
+    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
+    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
     /// # executor.block_on(async move {
     /// let slot = payments.slot().await?;
     /// // … use what the slot protects …
@@ -182,11 +186,12 @@ impl<R: Runtime> Bulkhead<R> {
         self.slot_with(Request::new())
     }
 
-    /// As [`slot`](Bulkhead::slot), with a cost, a limit or a deadline of its own.
+    /// As [`slot`](Bulkhead::slot), with a cost, a limit or a deadline for this call.
     ///
     /// # Errors
     ///
-    /// As [`slot`](Bulkhead::slot); besides, if the deadline is past, or if the cost is zero or more than the whole capacity.
+    /// As [`slot`](Bulkhead::slot); also if the deadline is past, or if the cost is zero or more
+    /// than the whole capacity.
     ///
     /// # Examples
     ///
@@ -195,7 +200,8 @@ impl<R: Runtime> Bulkhead<R> {
     /// # use bulklink::{Bulkhead, Reason, Request};
     /// # use std::time::Duration;
     /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let payments = Bulkhead::builder_on(executor.clock(), "payments").capacity(2).waiting_room(1).build()?;
+    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
+    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
     /// # executor.block_on(async move {
     /// let large = Request::new().cost(2).within(Duration::from_millis(250));
     /// let slot = payments.slot_with(large).await?;
@@ -223,7 +229,8 @@ impl<R: Runtime> Bulkhead<R> {
     /// # use bulklink::{Bulkhead, Reason, Request};
     /// # use std::time::Duration;
     /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let payments = Bulkhead::builder_on(executor.clock(), "payments").capacity(2).waiting_room(1).build()?;
+    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
+    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
     /// # executor.block_on(async move {
     /// let slot = payments.slot_owned().await?;
     /// std::thread::spawn(move || drop(slot));
@@ -249,8 +256,11 @@ impl<R: Runtime> Bulkhead<R> {
         OwnedSlotFuture::new(Acquire::new(shared, self.runtime.clone(), request))
     }
 
-    /// Runs `operation` in a slot, waiting for that if need be. The slot is given back when the operation ends, however it
-    /// ends: by its value, by a panic, or by being dropped half-way.
+    /// Runs `operation` in a slot, and waits in FIFO order until one is free or the wait limit
+    /// passes.
+    ///
+    /// The slot is released when the operation ends: when it returns a value, when it panics, or
+    /// when it is dropped half-way.
     ///
     /// # Errors
     ///
@@ -258,11 +268,12 @@ impl<R: Runtime> Bulkhead<R> {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops the operation, then gives its slot or its place in the queue back.
+    /// Dropping the future drops the operation, and then releases its slot or gives up its place in
+    /// the queue.
     ///
     /// # Panics
     ///
-    /// As [`slot`](Bulkhead::slot), and if polled again after it has completed.
+    /// As [`slot`](Bulkhead::slot), and if it is polled again after it has completed.
     ///
     /// # Examples
     ///
@@ -271,12 +282,13 @@ impl<R: Runtime> Bulkhead<R> {
     /// # use bulklink::{Bulkhead, Reason, Request};
     /// # use std::time::Duration;
     /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let payments = Bulkhead::builder_on(executor.clock(), "payments").capacity(2).waiting_room(1).build()?;
+    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
+    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
     /// # executor.block_on(async move {
     /// let receipt = payments.execute(async { "paid" }).await?;
     /// assert_eq!(receipt, "paid");
     ///
-    /// // It borrows the bulkhead. A task of its own takes a clone along:
+    /// // The future borrows the bulkhead. A spawned task takes a clone instead:
     /// let task = {
     ///     let payments = payments.clone();
     ///     async move { payments.execute(async { "paid too" }).await }
@@ -294,7 +306,7 @@ impl<R: Runtime> Bulkhead<R> {
         self.execute_with(Request::new(), operation)
     }
 
-    /// As [`execute`](Bulkhead::execute), with a cost, a limit or a deadline of its own.
+    /// As [`execute`](Bulkhead::execute), with a cost, a limit or a deadline for this call.
     ///
     /// # Errors
     ///
@@ -309,11 +321,12 @@ impl<R: Runtime> Bulkhead<R> {
         Execute::new(self.wait(request), operation)
     }
 
-    /// Runs `operation` in a slot if there is one right now and nobody waits for it.
+    /// Runs `operation` in a slot if one is free at the first poll and no call waits for it.
     ///
     /// # Errors
     ///
-    /// If there is no room when the future is first polled, or if the bulkhead is closed. The operation has then not begun.
+    /// If no slot is free when the future is first polled, or if the bulkhead is closed. The
+    /// operation has then not begun.
     #[doc(alias = "execute_now")]
     #[inline]
     pub fn try_execute<F: Future>(
@@ -323,11 +336,13 @@ impl<R: Runtime> Bulkhead<R> {
         self.execute_with(Request::new().now(), operation)
     }
 
-    /// As [`execute`](Bulkhead::execute), for an operation that can fail itself: both failures come in one error.
+    /// As [`execute`](Bulkhead::execute), for an operation that can fail: a rejection and the
+    /// operation's own error come as one error type.
     ///
     /// # Errors
     ///
-    /// [`ExecuteError::Rejected`] as [`execute`](Bulkhead::execute), and [`ExecuteError::Operation`] with the operation's own error.
+    /// [`ExecuteError::Rejected`] as [`execute`](Bulkhead::execute), and
+    /// [`ExecuteError::Operation`] with the operation's own error.
     pub fn execute_fallible<T, E, F: Future<Output = Result<T, E>>>(
         &self,
         operation: F,
@@ -335,7 +350,8 @@ impl<R: Runtime> Bulkhead<R> {
         self.execute_fallible_with(Request::new(), operation)
     }
 
-    /// As [`execute_fallible`](Bulkhead::execute_fallible), with a cost, a limit or a deadline of its own.
+    /// As [`execute_fallible`](Bulkhead::execute_fallible), with a cost, a limit or a deadline for
+    /// this call.
     ///
     /// # Errors
     ///
@@ -348,8 +364,8 @@ impl<R: Runtime> Bulkhead<R> {
         ExecuteFallible::new(Execute::new(self.wait(request), operation))
     }
 
-    /// Puts this bulkhead around an async function: every call of the result runs in a slot. A function of several arguments
-    /// takes them as a tuple, as in `|(from, to)| transfer(from, to)`.
+    /// Wraps an async function, so that each call of it runs in a slot of this bulkhead. A function
+    /// of several arguments takes them as a tuple, as in `|(from, to)| transfer(from, to)`.
     ///
     /// ```
     /// # use bulklink::testing::{Executor, FakeClock};

@@ -1,4 +1,4 @@
-//! What needs no runtime: reading, resizing, closing and observing a bulkhead.
+//! The part of a bulkhead that needs no runtime: status, resize, close and events.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -9,21 +9,23 @@ use crate::gate::shared::Shared;
 use crate::observe::event::Handlers;
 use crate::{Closed, EventHandler, EventReceiver, Status};
 
-/// A bulkhead without its runtime, so that bulkheads of different runtimes can be kept in one place. Cheap to clone; every
-/// [`Bulkhead`](crate::Bulkhead) dereferences to its handle.
+/// A bulkhead without its runtime, so that bulkheads of different runtimes can be kept together.
+///
+/// Cheap to clone. Every [`Bulkhead`](crate::Bulkhead) dereferences to its handle.
 #[derive(Clone)]
 pub struct Handle {
     pub(crate) shared: Arc<Shared>,
 }
 
 impl Handle {
-    /// The bulkhead's name.
+    /// Returns the bulkhead's name.
     #[must_use]
     pub fn label(&self) -> &str {
         self.shared.label()
     }
 
-    /// All figures at this moment. They belong together, and every status has a larger number than the one before.
+    /// Returns all figures at this moment. They are consistent with each other, and every status
+    /// has a larger number than the one before.
     ///
     /// ```
     /// # use bulklink::{Bulkhead, testing::FakeClock};
@@ -37,18 +39,20 @@ impl Handle {
     #[must_use]
     pub fn status(&self) -> Status {
         let snapshot = self.shared.look(|state| state.gate.snapshot());
-        Status { label: Arc::clone(self.shared.label()), snapshot }
+        Status::new(self.shared.label(), snapshot)
     }
 
-    /// Changes the parallelism, or the capacity in units.
+    /// Changes the parallelism, or the capacity in units. Returns what the change did.
     ///
-    /// Growing admits waiters in order. Shrinking cancels nothing: while more is in use than the new capacity allows,
-    /// nobody is admitted. The same capacity again changes nothing.
+    /// Growing admits waiting calls in order. Shrinking cancels nothing: while more is in use than
+    /// the new capacity allows, no call is admitted. Setting the same capacity again changes
+    /// nothing.
     ///
     /// # Errors
     ///
-    /// If the bulkhead is closed, if the capacity is zero or past [`Limits::MAX`](crate::Limits::MAX), or if somebody waits
-    /// for more units than it would have.
+    /// If the bulkhead is closed, if the capacity is zero or more than
+    /// [`Limits::MAX`](crate::Limits::MAX), or if a waiting call asks for more units than the new
+    /// capacity.
     ///
     /// # Examples
     ///
@@ -56,7 +60,8 @@ impl Handle {
     /// # use bulklink::{Bulkhead, testing::FakeClock};
     /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
     /// assert_eq!(payments.resize(20)?.previous, 10);
-    /// assert_eq!(payments.resize(0).unwrap_err().to_string(), "bulkhead payments: parallelism must be at least 1, got 0");
+    /// let error = payments.resize(0).unwrap_err();
+    /// assert_eq!(error.to_string(), "bulkhead payments: parallelism must be at least 1, got 0");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn resize(&self, capacity: usize) -> Result<Resized, ResizeError> {
@@ -69,23 +74,25 @@ impl Handle {
         })
     }
 
-    /// Closes the bulkhead: everyone who waits and everyone who comes is rejected, what runs goes on. Returns whether it was
-    /// open until then; closing again does nothing.
+    /// Closes the bulkhead. All waiting calls and all later calls are rejected; running operations
+    /// go on.
+    ///
+    /// Returns whether it was open before. Closing it again does nothing.
     pub fn close(&self) -> bool {
         let now = self.shared.now();
         self.shared.input(|state| state.gate.close(now))
     }
 
-    /// Whether the bulkhead is closed.
+    /// Returns whether the bulkhead is closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared.beside_the_word(|state| state.gate.is_closed())
     }
 
-    /// Completes when the bulkhead is closed and the last operation has ended. It closes nothing itself.
+    /// Completes when the bulkhead is closed and the last operation has ended. Does not close it.
     ///
-    /// A future that has been granted a slot and is neither polled nor dropped holds that slot, so
-    /// while one is kept like that, this does not complete.
+    /// A future that has been granted a slot, and is neither polled nor dropped, holds that slot.
+    /// While such a future is kept, this does not complete.
     ///
     /// # Cancel safety
     ///
@@ -96,7 +103,7 @@ impl Handle {
     }
 
     /// Closes the bulkhead immediately, and completes when the last operation has ended, as
-    /// [`closed`](Handle::closed): a future that has been granted a slot has to be polled or
+    /// [`closed`](Handle::closed) does. A future that has been granted a slot must be polled or
     /// dropped for that.
     ///
     /// # Cancel safety
@@ -120,24 +127,28 @@ impl Handle {
         self.closed()
     }
 
-    /// Calls `handler` for every transition from now on, and for those that are waiting to be delivered.
-    /// Returns whether it was added: adding it again does nothing. Adding and removing copy the list of
-    /// handlers, so the n-th costs O(n).
+    /// Calls `handler` for every later transition, and for those that have not been delivered yet.
     ///
-    /// Handlers are called one event at a time, in the order in which the events happened, and in order of
-    /// registration. They run outside every lock, on the thread that caused an event, be it that of a call, of a
-    /// dropped slot, or of the background task that expires late calls: it delivers the event before it goes on, and until it does, also those that other calls add meanwhile, on any
-    /// thread. So a call that finds another thread delivering runs no handler and returns without waiting;
-    /// its own event may be delivered a little later. What a handler itself causes is delivered after it
-    /// has returned. A call wakes every waker that it owes before it delivers the first event.
+    /// Returns whether it was added; adding the same handler again does nothing. Adding and
+    /// removing copy the list of handlers, so the n-th costs O(n).
     ///
-    /// A handler should be quicker than events come: a slow one delays the thread that delivers, and events
-    /// that wait for it are kept in memory. Slow work belongs behind [`subscribe`](Handle::subscribe). A
-    /// handler must not wait for another event of the same bulkhead.
+    /// Handlers are called for one event at a time, in the order in which the events happened, and
+    /// in order of registration. They run outside all locks, on the thread that caused an event:
+    /// the thread of a call, of a dropped slot, or of the background task that expires calls. That
+    /// thread delivers its event before it goes on. Until it is done, it also delivers the events
+    /// that other threads add. A call that finds another thread delivering runs no handler and does
+    /// not wait; its own event may be delivered a little later. Events that a handler causes are
+    /// delivered after it has returned. A call wakes all wakers that it has to wake before it
+    /// delivers the first event.
     ///
-    /// A handler that panics changes nothing: the others are called, and the panic is
-    /// [counted](Handle::handler_panics). Without handlers, events cost nothing. A handler that holds its
-    /// own bulkhead keeps it alive for as long as it is registered.
+    /// A handler should take less time than passes between events. A slow one delays the thread
+    /// that delivers, and the events that wait for it are kept in memory. Do slow work behind
+    /// [`subscribe`](Handle::subscribe). A handler must not wait for another event of the same
+    /// bulkhead.
+    ///
+    /// A panic of a handler changes nothing: the other handlers are called, and the panic is
+    /// [counted](Handle::handler_panics). Without handlers, events cost nothing. A handler that
+    /// holds its own bulkhead keeps it alive while it is registered.
     ///
     /// ```
     /// use bulklink::testing::FakeClock;
@@ -145,7 +156,9 @@ impl Handle {
     /// use std::sync::Arc;
     ///
     /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
-    /// let handler: EventHandler = Arc::new(|event: &Event| println!("{}: {:?}", event.label, event.kind));
+    /// let handler: EventHandler = Arc::new(|event: &Event| {
+    ///     println!("{}: {:?}", event.label, event.kind);
+    /// });
     /// assert!(payments.add_event_handler(&handler));
     /// assert!(!payments.add_event_handler(&handler));
     /// assert!(payments.remove_event_handler(&handler));
@@ -155,14 +168,14 @@ impl Handle {
         self.change_handlers(|handlers| handlers.with(handler))
     }
 
-    /// Stops calling `handler`. Returns whether it was removed: removing one that is missing does nothing.
-    /// An event that another thread is delivering may still reach it.
+    /// Stops calling `handler`. Returns whether it was removed; removing an unknown handler does
+    /// nothing. An event that another thread is delivering may still reach it.
     pub fn remove_event_handler(&self, handler: &EventHandler) -> bool {
         self.change_handlers(|handlers| handlers.without(handler))
     }
 
-    /// Begins to keep the events of this bulkhead for an async consumer, the latest `capacity` of them, and those that still wait
-    /// to be delivered just now.
+    /// Subscribes to the events of this bulkhead, for an async consumer. The receiver keeps the
+    /// latest `capacity` events, and starts with those that have not been delivered yet.
     ///
     /// # Errors
     ///
@@ -174,7 +187,8 @@ impl Handle {
     /// # use bulklink::testing::{Executor, FakeClock};
     /// # use bulklink::{Bulkhead, EventKind};
     /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let payments = Bulkhead::builder_on(executor.clock(), "payments").parallelism(10).build()?;
+    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
+    /// # let payments = builder.parallelism(10).build()?;
     /// let mut events = payments.subscribe(1000)?;
     /// drop(payments.try_slot()?);
     /// drop(payments);
@@ -193,14 +207,14 @@ impl Handle {
         EventReceiver::new(self, capacity)
     }
 
-    /// A list that is replaced is dropped outside the lock.
+    /// The replaced list is dropped outside the lock.
     fn change_handlers(&self, change: impl FnOnce(&Handlers) -> Option<Handlers>) -> bool {
         let replaced =
             self.shared.input(|state| change(&state.observers.handlers).map(|changed| state.set_handlers(changed)));
         replaced.is_some()
     }
 
-    /// How often a handler has panicked.
+    /// Returns how often a handler has panicked.
     #[must_use]
     pub fn handler_panics(&self) -> usize {
         self.shared.handler_panics()

@@ -1,4 +1,4 @@
-//! The name of a bulkhead, and names that were never checked.
+//! The label of a bulkhead, and the display of names that were never checked.
 
 use alloc::sync::Arc;
 use core::fmt::{self, Write};
@@ -30,13 +30,13 @@ fn characters(name: &str) -> impl Iterator<Item = (char, bool)> {
     name.char_indices().map(move |(place, character)| {
         let pair = &name[before..place + character.len_utf8()];
         before = place;
-        // What is escaped ends in another character, except for quotes and backslashes: they are
-        // plain.
+        // An escaped character ends in a different one, except for quotes and backslashes, which
+        // are plain.
         (character, pair.escape_debug().last() == Some(character))
     })
 }
 
-/// Displays a name that was never checked, with all characters escaped that a label may not hold.
+/// Displays a name that was never checked, with all characters escaped that a label must not hold.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -47,7 +47,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// The same in quotation marks.
+/// Displays such a name in quotation marks.
 pub(crate) struct Quoted<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Quoted<'_> {

@@ -1,9 +1,9 @@
-//! Bulkheads for async Rust: at most N operations at once, a bounded waiting room that is first come, first served, a limit on
-//! the wait, and an honest, immediate no for the rest.
+//! Bulkheads for async Rust: run at most N operations at the same time, queue a bounded number of
+//! callers in FIFO order for a bounded time, and reject the rest immediately.
 //!
-//! This crate is the front that works on any executor. It owns the one lock around the state machine of [`bulklink-core`] and
-//! the one place that wakes. A runtime lends it a [`Clock`] and a [`Timer`]: use it through an adapter such as
-//! `bulklink-tokio`, whose `Bulkhead` is this crate's [`Bulkhead`] with the runtime filled in.
+//! This crate works on any executor. It puts the state machine of [`bulklink-core`] behind a lock,
+//! waits, and wakes tasks. A runtime gives it a [`Clock`] and a [`Timer`]: use it through an
+//! adapter such as `bulklink-tokio`, whose `Bulkhead` is this crate's [`Bulkhead`] on that runtime.
 //!
 //! ```
 //! use bulklink::testing::{Executor, FakeClock};
@@ -32,44 +32,50 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A bulkhead for each tenant, host or account: [`Partitions`].
+//! [`Partitions`] are bulkheads by key, one for each tenant, host or account.
 //!
-//! Where these pages speak of the *gate*, they mean the state machine inside a bulkhead.
+//! In these pages, the *gate* is the state machine inside a bulkhead.
 //!
 //! # Fairness
 //!
-//! Strictly first come, first served. A newcomer is admitted directly only if there is room and nobody waits, a freed slot goes
-//! to the head of the queue, and with weights a small request never overtakes a large one.
+//! Strictly first come, first served. A call is admitted directly only if there is room and no call
+//! waits. A freed slot goes to the head of the queue. With weights, a small request never overtakes
+//! a large one.
 //!
 //! # Cancel safety
 //!
-//! Every future here may be dropped in any state: it loses its place in the queue, and never a slot. A slot that was handed to
-//! it and not yet taken goes to the next in line, and is counted as abandoned.
+//! Every future here may be dropped in any state. It then gives up its place in the queue, and no
+//! slot is lost: a slot that was handed to it and not yet taken goes to the next call in line, and
+//! is counted as abandoned.
 //!
 //! # Timers
 //!
-//! On a runtime that can run tasks in the background ([`Timer::home`]), all calls that wait with a limit or a deadline share
-//! one timer in a [`Driver`] there. It expires them also where they are not polled, and holds no bulkhead alive. Elsewhere
-//! each has a timer of its own. A call without either has none. Whether a call is late is decided by the clock, and not by a
-//! timer that has rung.
+//! On a runtime that can run tasks in the background ([`Timer::home`]), all calls that wait with a
+//! limit or a deadline share one timer in a [`Driver`] there. The driver expires calls even if they
+//! are not polled, and keeps no bulkhead alive. On other runtimes, each such call has its own
+//! timer. A call with neither limit nor deadline has no timer. The clock decides whether a call is
+//! late, not a timer that has fired.
 //!
 //! # Cooperation
 //!
-//! Where a runtime bounds what a task does in one go, as tokio does, calls that complete without waiting count
-//! ([`Clock::cooperate`]): rejections, slots that were handed over, and events that are received. The fast path does not take
-//! part, as that would cost more than half of its time again; a loop that is always admitted there is counted once in 4,095
-//! slots, by as much, if nothing else looks at the bulkhead meanwhile. On runtimes without such a bound, a loop that never has to wait should yield by itself.
+//! If a runtime bounds what a task does between two yields, as tokio does, calls that complete
+//! without waiting count towards that bound ([`Clock::cooperate`]): rejections, slots that were
+//! handed over, and events that are received. The fast path does not count, because that would make
+//! it more than half as slow again. A loop that is always admitted there is counted once in 4,095
+//! slots, as that many operations, if nothing else looks at the bulkhead meanwhile. On runtimes
+//! without such a bound, a loop that never waits should yield by itself.
 //!
 //! # In the background
 //!
-//! [`Bulkhead::submit`] and [`Bulkhead::submit_blocking`] hand a future or a closure over to the runtime, to be run in a slot, and
-//! return a [`JoinHandle`] at once.
+//! [`Bulkhead::submit`] and [`Bulkhead::submit_blocking`] pass a future or a closure to the
+//! runtime, which runs it in a slot, and return a [`JoinHandle`] immediately.
 //!
 //! # Threads
 //!
-//! With the feature `std`, a bulkhead also admits threads that block, by the methods whose names begin with
-//! `blocking_`. Threads and tasks wait in one queue, first come, first served. These methods need a
-//! [`Clock`] and no runtime, so a program without an async runtime uses a bulkhead on `StdClock`:
+//! With the feature `std`, a bulkhead also admits threads that block, by the methods whose names
+//! begin with `blocking_`. Threads and tasks wait in one queue, first come, first served. These
+//! methods need a [`Clock`] and no runtime, so a program without an async runtime uses a bulkhead
+//! on `StdClock`:
 //!
 //! ```
 //! use bulklink::{Bulkhead, Request, StdClock};
@@ -92,34 +98,38 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Do not call these methods from a task: they block the thread that runs the task, and all other tasks
-//! on that thread. If one of those tasks holds the slot, the call never returns. Call them on a thread
-//! of a pool for blocking work, such as tokio's `spawn_blocking`, or await [`Bulkhead::slot`] instead.
+//! Do not call these methods from a task: they block the thread that runs the task, and all other
+//! tasks on that thread. If one of those tasks holds the slot, the call never returns. Call them on
+//! a thread of a pool for blocking work, such as tokio's `spawn_blocking`, or await
+//! [`Bulkhead::slot`] instead.
 //!
-//! A blocked thread needs no timer: it wakes itself when its time is up, by the clock of its bulkhead. A
-//! clock that does not advance by itself, such as the [fake one](testing::FakeClock), wakes the thread
-//! through `Clock::blocking_sleep_until`. A clock that stands still and does not implement that, such as
-//! tokio's while it is paused, is read again each time that the rest of the wait has passed on the
-//! machine's clock, and at most once per millisecond.
+//! A blocked thread needs no timer: it wakes itself when its time is up, by the clock of its
+//! bulkhead. A clock that does not advance by itself, such as the [fake one](testing::FakeClock),
+//! wakes the thread through `Clock::blocking_sleep_until`. A clock that stands still and does not
+//! implement that, such as tokio's while it is paused, is read again each time that the rest of the
+//! wait has passed on the machine's clock, and at most once per millisecond.
 //!
-//! A blocked thread waits on a lock and a condition variable of its own, not by `std::thread::park`. An
-//! unpark from elsewhere does not disturb the wait, and its token stays available.
+//! A blocked thread waits on a lock and a condition variable of its own, not by
+//! `std::thread::park`. An unpark from elsewhere does not disturb the wait, and its token stays
+//! available.
 //!
 //! # The clock
 //!
-//! It is the runtime's; `StdClock` serves adapters of runtimes that have none of their own. With the feature `tsc`, `Tsc` wraps
-//! a runtime and measures by the processor's counter instead, which costs less to read. Without measured waits
+//! The runtime provides the clock. `StdClock` is for adapters of runtimes that have none, and for
+//! programs without a runtime. With the feature `tsc`, `Tsc` wraps a runtime and measures by the
+//! processor's counter instead, which costs less to read. Without measured waits
 //! ([`Builder::measure_waits`]), only limits and deadlines need a clock.
 //!
 //! # Without std
 //!
-//! With the feature `critical-section` instead of `std`, the crate builds without the standard library and takes its lock from
-//! the [`critical-section`](https://docs.rs/critical-section) crate. The program brings an implementation of that, a global
-//! allocator, and a [`Clock`] and [`Timer`] of its own; the example `embedded` in the repository has them for embassy. Where both
-//! features are on, `std` is used; one crate in a build that enables it enables it for all.
+//! With the feature `critical-section` instead of `std`, the crate builds without the standard
+//! library and takes its lock from the [`critical-section`](https://docs.rs/critical-section)
+//! crate. The program provides an implementation of that crate, a global allocator, a [`Clock`] and
+//! a [`Timer`]; the example `embedded` in the repository has them for embassy. If both features are
+//! enabled, `std` is used; one crate in a build that enables it enables it for all.
 //!
-//! The queue allocates in chunks as it grows, of 4 places at first and of 128 at most, under the lock, and keeps them. While
-//! no call waits, admitting and releasing allocate nothing.
+//! The queue allocates memory as it grows, in chunks of 4 places at first and 128 at most, under
+//! the lock, and keeps it. While no call waits, admitting and releasing allocate nothing.
 //!
 //! [`bulklink-core`]: https://docs.rs/bulklink-core
 
@@ -161,10 +171,9 @@ pub use builder::Builder;
 pub use bulkhead::Bulkhead;
 pub use gate::closed::Closed;
 pub use handle::Handle;
-pub use observe::capacity_report::CapacityReport;
 pub use observe::channel::{EventReceiver, TryRecvError};
 pub use observe::event::{Event, EventHandler};
-pub use observe::status::Status;
+pub use observe::labelled::{CapacityReport, Labelled, Status};
 pub use partitions::Partitions;
 pub use registry::{CollectiveError, FailureCause, MemberFailure, RegisterError, Registry};
 pub use rejection::{Reason, Rejection};

@@ -41,7 +41,7 @@ pub(crate) struct Identity {
     pub(crate) label: Arc<str>,
     pub(crate) waiting_room: u32,
     /// Of a bulkhead as it is made.
-    unused: Occupancy,
+    pub(crate) unused: Occupancy,
     handler_panics: AtomicUsize,
 }
 

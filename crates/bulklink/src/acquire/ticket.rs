@@ -2,58 +2,54 @@
 
 use core::task::Waker;
 
-use bulklink_core::{Gate, Ticket};
+use bulklink_core::Ticket;
 
 use crate::foreign::discard;
 use crate::gate::shared::{Answer, Expiry, GateState, Shared};
+use crate::gate::waker_cell::{WakerCell, wakes};
 
-/// Takes the ticket and collects it, or leaves it there and sees to it that the task of `waker` is woken when it can be
+/// Takes the ticket and collects it, or leaves it there together with `waker`, which is woken when it can be
 /// collected.
 #[inline]
 pub(crate) fn poll(shared: &Shared, ticket: &mut Option<Ticket>, waker: &Waker) -> Answer {
-    let answer = shared.beside_the_word(|GateState { gate, .. }| {
-        let answer = collect(shared, gate, ticket);
-        let is_stale = ticket.as_ref().is_some_and(|ticket| !would_wake(gate, ticket, waker));
-        (!is_stale).then_some(answer)
-    });
-    match answer {
-        Some(answer) => answer,
-        // A clone is foreign code, and happens outside the lock. The ticket may be settled by then.
-        None => collect_or_park(shared, ticket, waker.clone()),
+    shared.look_or_park(&mut TicketCell { shared, ticket }, waker)
+}
+
+struct TicketCell<'a> {
+    shared: &'a Shared,
+    /// Gone only while it is collected.
+    ticket: &'a mut Option<Ticket>,
+}
+
+impl WakerCell<GateState> for TicketCell<'_> {
+    type Found = Answer;
+
+    #[inline]
+    fn wants(&self, GateState { gate, .. }: &GateState, waker: &Waker) -> bool {
+        let ticket = self.ticket.as_ref();
+        ticket.is_some_and(|ticket| gate.is_waiting(ticket) && !wakes(gate.parked(ticket), waker))
     }
-}
 
-#[inline]
-fn would_wake(gate: &Gate<Waker>, ticket: &Ticket, waker: &Waker) -> bool {
-    gate.parked(ticket).is_some_and(|parked| parked.will_wake(waker))
-}
-
-#[cold]
-fn collect_or_park(shared: &Shared, ticket: &mut Option<Ticket>, waker: Waker) -> Answer {
-    let (answer, displaced) = shared.beside_the_word(|GateState { gate, .. }| {
-        let answer = collect(shared, gate, ticket);
-        let displaced = match ticket {
+    fn park(&mut self, GateState { gate, .. }: &mut GateState, waker: Waker) -> Option<Waker> {
+        match self.ticket {
             Some(ticket) => gate.park(ticket, waker),
             None => Some(waker),
-        };
-        (answer, displaced)
-    });
-    discard(displaced);
-    answer
-}
-
-#[inline]
-fn collect(shared: &Shared, gate: &mut Gate<Waker>, ticket: &mut Option<Ticket>) -> Answer {
-    match gate.collect(ticket.take().expect("a ticket is collected once")) {
-        bulklink_core::Answer::Granted(grant) => Answer::Granted(grant),
-        bulklink_core::Answer::Rejected(rejection) => Answer::Rejected(shared.rejected(rejection)),
-        bulklink_core::Answer::Queued(waiting) => {
-            let deadline = gate.deadline(&waiting);
-            let home = deadline.and_then(|_| gate.relies_on(&waiting));
-            *ticket = Some(waiting);
-            Answer::Queued(Expiry { deadline, home })
         }
-        bulklink_core::Answer::NeedsNow => unreachable!("collecting needs no time"),
+    }
+
+    #[inline]
+    fn look(&mut self, GateState { gate, .. }: &mut GateState) -> Answer {
+        match gate.collect(self.ticket.take().expect("a ticket is collected once")) {
+            bulklink_core::Answer::Granted(grant) => Answer::Granted(grant),
+            bulklink_core::Answer::Rejected(rejection) => Answer::Rejected(self.shared.rejected(rejection)),
+            bulklink_core::Answer::Queued(waiting) => {
+                let deadline = gate.deadline(&waiting);
+                let home = deadline.and_then(|_| gate.relies_on(&waiting));
+                *self.ticket = Some(waiting);
+                Answer::Queued(Expiry { deadline, home })
+            }
+            bulklink_core::Answer::NeedsNow => unreachable!("collecting needs no time"),
+        }
     }
 }
 

@@ -18,15 +18,15 @@ use crate::acquire::slot::HeldGrant;
 use crate::gate::shared::Shared;
 use crate::{Bulkhead, Clock, ExecuteError, OwnedSlot, Rejection, Request, Slot, Timer};
 
-/// Calls that block their thread, with the feature `std`. [Threads](crate#threads) says where they may
-/// be used.
+/// Calls that block their thread, with the feature `std`. [Threads](crate#threads) says where they
+/// may be used.
 impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     /// Acquires a slot, and blocks the thread until one is free or the wait limit passes.
     ///
     /// # Errors
     ///
-    /// If there is no room to wait, if the wait limit passes, or if the bulkhead is closed before the
-    /// call has a slot.
+    /// If there is no room to wait, if the wait limit passes, or if the bulkhead is closed before
+    /// the call has a slot.
     ///
     /// # Fairness
     ///
@@ -36,7 +36,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     ///
     /// ```
     /// # use bulklink::{Bulkhead, StdClock};
-    /// let payments = Bulkhead::builder_on(StdClock, "payments").parallelism(1).waiting_room(1).build()?;
+    /// let builder = Bulkhead::builder_on(StdClock, "payments");
+    /// let payments = builder.parallelism(1).waiting_room(1).build()?;
     /// let slot = payments.blocking_slot()?;
     /// // … use what the slot protects …
     /// drop(slot);
@@ -48,19 +49,21 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
         self.blocking_slot_with(Request::new())
     }
 
-    /// As [`blocking_slot`](Bulkhead::blocking_slot), with a cost, a limit or a deadline for this call.
+    /// As [`blocking_slot`](Bulkhead::blocking_slot), with a cost, a limit or a deadline for this
+    /// call.
     ///
     /// # Errors
     ///
-    /// As [`blocking_slot`](Bulkhead::blocking_slot); also if the deadline is past, or if the cost is
-    /// zero or more than the whole capacity.
+    /// As [`blocking_slot`](Bulkhead::blocking_slot); also if the deadline is past, or if the cost
+    /// is zero or more than the whole capacity.
     ///
     /// # Examples
     ///
     /// ```
     /// # use bulklink::{Bulkhead, Reason, Request, StdClock};
     /// # use std::time::{Duration, Instant};
-    /// let payments = Bulkhead::builder_on(StdClock, "payments").capacity(2).waiting_room(1).build()?;
+    /// let builder = Bulkhead::builder_on(StdClock, "payments");
+    /// let payments = builder.capacity(2).waiting_room(1).build()?;
     /// let deadline = Instant::now() + Duration::from_secs(1);
     /// let both = payments.blocking_slot_with(Request::new().cost(2).before(deadline))?;
     /// let late = payments.blocking_slot_with(Request::new().within(Duration::from_millis(1)));
@@ -111,7 +114,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     ///
     /// ```
     /// # use bulklink::{Bulkhead, testing::FakeClock};
-    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).waiting_room(50).build()?;
+    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let payments = builder.parallelism(10).waiting_room(50).build()?;
     /// let worker = std::thread::spawn({
     ///     let payments = payments.clone();
     ///     move || payments.blocking_execute(|| "paid")
@@ -124,8 +128,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
         self.blocking_execute_with(Request::new(), operation)
     }
 
-    /// As [`blocking_execute`](Bulkhead::blocking_execute), with a cost, a limit or a deadline for this
-    /// call.
+    /// As [`blocking_execute`](Bulkhead::blocking_execute), with a cost, a limit or a deadline for
+    /// this call.
     ///
     /// # Errors
     ///
@@ -155,8 +159,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
         Ok(operation())
     }
 
-    /// As [`blocking_execute`](Bulkhead::blocking_execute), for an operation that can fail: a rejection
-    /// and the operation's own error come as one error type.
+    /// As [`blocking_execute`](Bulkhead::blocking_execute), for an operation that can fail: a
+    /// rejection and the operation's own error come as one error type.
     ///
     /// # Errors
     ///
@@ -169,8 +173,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
         self.blocking_execute_fallible_with(Request::new(), operation)
     }
 
-    /// As [`blocking_execute_fallible`](Bulkhead::blocking_execute_fallible), with a cost, a limit or a
-    /// deadline for this call.
+    /// As [`blocking_execute_fallible`](Bulkhead::blocking_execute_fallible), with a cost, a limit
+    /// or a deadline for this call.
     ///
     /// # Errors
     ///
@@ -186,15 +190,15 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
 
     /// Blocks until the bulkhead is closed and the last operation has ended. Does not close it.
     ///
-    /// A future that has been granted a slot, and is neither polled nor dropped, holds that slot. While
-    /// such a future is kept, this call does not return.
+    /// A future that has been granted a slot, and is neither polled nor dropped, holds that slot.
+    /// While such a future is kept, this call does not return.
     #[doc(alias = "wait_closed")]
     pub fn blocking_closed(&self) {
         Thread::on(self.runtime().clone()).block_on(self.closed());
     }
 
-    /// As [`blocking_closed`](Bulkhead::blocking_closed), but for at most `limit`. Returns whether the
-    /// bulkhead is closed and the last operation has ended.
+    /// As [`blocking_closed`](Bulkhead::blocking_closed), but for at most `limit`. Returns whether
+    /// the bulkhead is closed and the last operation has ended.
     ///
     /// ```
     /// # use bulklink::{Bulkhead, StdClock};
@@ -221,8 +225,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     }
 
     /// Closes the bulkhead immediately, and blocks until the last operation has ended, as
-    /// [`blocking_closed`](Bulkhead::blocking_closed) does. A future that has been granted a slot must
-    /// be polled or dropped for that.
+    /// [`blocking_closed`](Bulkhead::blocking_closed) does. A future that has been granted a slot
+    /// must be polled or dropped for that.
     pub fn blocking_close_and_wait(&self) {
         self.close();
         self.blocking_closed();

@@ -1,4 +1,4 @@
-//! A thread that blocks on a future: asleep until somebody wakes it, or until its time has come.
+//! A thread that blocks on a future: it sleeps until it is woken, or until its deadline.
 
 use alloc::sync::Arc;
 use alloc::task::Wake;
@@ -17,11 +17,12 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::Clock;
 
-/// How often at most a thread looks at a clock that lags behind the machine's.
-const LEAST: Duration = Duration::from_millis(1);
+/// The shortest sleep while the clock lags behind the machine's.
+const MIN_SLEEP: Duration = Duration::from_millis(1);
 
-/// Where one thread sleeps, once. A lock and a condition variable of its own, as the token of `thread::park` belongs to all who
-/// know the thread: what they leave there is not to be taken away, nor anything left for them.
+/// Where one thread sleeps during one call. It has its own lock and condition variable: the token
+/// of `thread::park` belongs to all code that knows the thread, so this must neither take a token
+/// nor leave one behind.
 pub(crate) struct Parker {
     state: Mutex<State>,
     woken: Condvar,
@@ -30,8 +31,8 @@ pub(crate) struct Parker {
 #[derive(Default)]
 struct State {
     is_woken: bool,
-    /// When it wakes itself.
-    alarm: Option<Instant>,
+    /// The deadline at which the thread wakes itself, by the clock of its bulkhead.
+    deadline: Option<Instant>,
 }
 
 impl Parker {
@@ -39,12 +40,12 @@ impl Parker {
         Arc::new(Parker { state: Mutex::new(State::default()), woken: Condvar::new() })
     }
 
-    /// From now on it wakes itself at this instant of the clock that it blocks by.
-    pub(crate) fn set_alarm(&self, at: Instant) {
-        self.lock().alarm = Some(at);
+    /// Sets the deadline at which the thread wakes itself, by the clock that it blocks on.
+    pub(crate) fn set_deadline(&self, at: Instant) {
+        self.lock().deadline = Some(at);
     }
 
-    /// Polls the future until it is done, and sleeps in between.
+    /// Polls the future until it is ready, and sleeps in between.
     pub(crate) fn block_on<F: Future>(self: Arc<Self>, clock: &impl Clock, future: F) -> F::Output {
         let mut future = pin!(future);
         let waker = Waker::from(Arc::clone(&self));
@@ -54,17 +55,18 @@ impl Parker {
             match future.as_mut().poll(&mut context) {
                 Poll::Ready(output) => return output,
                 Poll::Pending if self.sleep(clock, least) => least = Duration::ZERO,
-                // By the machine it is time. If the clock does not think so, it lags behind, or stands still.
-                Poll::Pending => least = LEAST,
+                // The machine's time has passed. If the bulkhead's clock does not say so, it lags
+                // behind or stands still.
+                Poll::Pending => least = MIN_SLEEP,
             }
         }
     }
 
-    /// Sleeps until somebody wakes it, or until its time has come and no shorter than `least`; sometimes it wakes for no reason.
-    /// Returns whether somebody woke it.
+    /// Sleeps until it is woken, or until the deadline but at least for `least`. May return early
+    /// for no reason. Returns whether it was woken.
     fn sleep(&self, clock: &impl Clock, least: Duration) -> bool {
-        let alarm = self.lock().alarm;
-        let time = alarm.map(|at| at.saturating_since(clock.now()).max(least));
+        let deadline = self.lock().deadline;
+        let time = deadline.map(|at| at.saturating_since(clock.now()).max(least));
         let mut state = self.lock();
         if !state.is_woken {
             state = self.wait(state, time);

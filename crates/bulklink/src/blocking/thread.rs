@@ -1,4 +1,4 @@
-//! What a blocked thread lends to its wait: a clock, and itself for a timer.
+//! The runtime of a call that blocks: the clock of its bulkhead, and the thread as its own timer.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -11,18 +11,19 @@ use bulklink_core::Instant;
 use super::parker::Parker;
 use crate::{Clock, Timer};
 
-/// The clock of a bulkhead, and the thread that is blocked in one call to it.
+/// The clock of a bulkhead, together with the thread that is blocked in one call.
 #[derive(Clone)]
 pub(crate) struct Thread<C> {
     clock: C,
     parker: Arc<Parker>,
 }
 
-/// Its only timer: the thread wakes itself, unless the clock has to.
-pub(crate) struct Alarm(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+/// The only timer of a call: pending for ever where the thread wakes itself, or a timer of the
+/// clock.
+pub(crate) struct ThreadSleep(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
 impl<C: Clock> Thread<C> {
-    /// The thread that calls, on this clock.
+    /// Returns the calling thread as a runtime on this clock.
     pub(crate) fn on(clock: C) -> Self {
         Thread { clock, parker: Parker::new() }
     }
@@ -45,21 +46,21 @@ impl<C: Clock> Clock for Thread<C> {
 }
 
 impl<C: Clock> Timer for Thread<C> {
-    type Sleep = Alarm;
+    type Sleep = ThreadSleep;
 
-    fn sleep_until(&self, deadline: Instant) -> Alarm {
+    fn sleep_until(&self, deadline: Instant) -> ThreadSleep {
         let by_clock = self.clock.blocking_sleep_until(deadline);
         if by_clock.is_none() {
-            self.parker.set_alarm(deadline);
+            self.parker.set_deadline(deadline);
         }
-        Alarm(by_clock)
+        ThreadSleep(by_clock)
     }
 }
 
-impl Future for Alarm {
+impl Future for ThreadSleep {
     type Output = ();
 
-    /// The thread that wakes itself looks at the clock then.
+    /// A thread that wakes itself reads the clock then, so nothing has to complete here.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         self.0.as_mut().map_or(Poll::Pending, |sleep| sleep.as_mut().poll(context))
     }

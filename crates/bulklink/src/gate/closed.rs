@@ -1,4 +1,4 @@
-//! Waiting for the end.
+//! The future that waits until a bulkhead is closed and its last operation has ended.
 
 use core::fmt;
 use core::future::Future;
@@ -9,9 +9,12 @@ use bulklink_core::Watch;
 
 use crate::foreign::discard;
 use crate::gate::shared::{GateState, Shared};
+use crate::gate::waker_cell::{WakerCell, wakes};
 
-/// Completes when the bulkhead is closed and the last operation has ended; made by [`Handle::closed`](crate::Handle::closed)
-/// and [`Handle::close_and_wait`](crate::Handle::close_and_wait).
+/// Completes when the bulkhead is closed and the last operation has ended.
+///
+/// Made by [`Handle::closed`](crate::Handle::closed) and
+/// [`Handle::close_and_wait`](crate::Handle::close_and_wait).
 #[must_use = "futures do nothing unless polled"]
 pub struct Closed<'a> {
     shared: &'a Shared,
@@ -23,13 +26,15 @@ impl Shared {
         Closed { shared: self, watch: None }
     }
 
-    /// Wakes `waker` when the bulkhead has closed and drained, for whoever never gives up waiting: at once, if it has.
+    /// Wakes `waker` when the bulkhead is closed and the last operation has ended: immediately, if
+    /// that is so now. The wait cannot be cancelled.
     pub(crate) fn when_drained(&self, waker: Waker) {
         let drained = self.beside_the_word(|GateState { gate, .. }| {
             if gate.is_drained() {
                 return Some(waker);
             }
-            let _kept_to_the_end = gate.watch(waker);
+            // The watch is not needed: only a wait that can be cancelled has to be found again.
+            let _watch = gate.watch(waker);
             None
         });
         if let Some(waker) = drained {
@@ -38,33 +43,26 @@ impl Shared {
     }
 }
 
-impl Closed<'_> {
-    /// Whether the waker that is left is one that wakes this task.
-    fn is_watched_by(&self, waker: &Waker) -> bool {
-        let Some(watch) = &self.watch else { return false };
-        self.shared.beside_the_word(|GateState { gate, .. }| {
-            gate.watched(watch).is_some_and(|watched| watched.will_wake(waker))
-        })
+/// Needs no look at the word: once a bulkhead is closed, the gate hears of every operation that
+/// ends.
+impl WakerCell<GateState> for Option<Watch> {
+    type Found = Poll<()>;
+
+    fn wants(&self, GateState { gate, .. }: &GateState, waker: &Waker) -> bool {
+        let parked = self.as_ref().and_then(|watch| gate.watched(watch));
+        !gate.is_drained() && !wakes(parked, waker)
     }
 
-    /// What waits for the end, and whether it has come, needs no look at the word: once the bulkhead is closed,
-    /// all that ends is told to the gate.
-    ///
-    /// Leaves the waker, or says that there is nothing more to wait for. What is displaced is dropped outside the lock.
-    fn watch(&mut self, waker: Waker) -> Poll<()> {
-        let Closed { shared, watch } = self;
-        let (poll, displaced) = shared.beside_the_word(|GateState { gate, .. }| {
-            if gate.is_drained() {
-                return (Poll::Ready(()), Some(waker));
-            }
-            let Some(watch) = watch else {
-                *watch = Some(gate.watch(waker));
-                return (Poll::Pending, None);
-            };
-            (Poll::Pending, gate.rewatch(watch, waker))
-        });
-        discard(displaced);
-        poll
+    fn park(&mut self, GateState { gate, .. }: &mut GateState, waker: Waker) -> Option<Waker> {
+        if let Some(watch) = self {
+            return gate.rewatch(watch, waker);
+        }
+        *self = Some(gate.watch(waker));
+        None
+    }
+
+    fn look(&mut self, GateState { gate, .. }: &mut GateState) -> Poll<()> {
+        if gate.is_drained() { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 
@@ -72,10 +70,8 @@ impl Future for Closed<'_> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.is_watched_by(context.waker()) {
-            return Poll::Pending;
-        }
-        self.watch(context.waker().clone())
+        let Closed { shared, watch } = &mut *self;
+        shared.look_or_park(watch, context.waker())
     }
 }
 

@@ -3,6 +3,8 @@
 pub(crate) mod closed;
 pub(crate) mod drivers;
 mod fast;
+pub(crate) mod latch;
 pub(crate) mod lock;
 pub(crate) mod outputs;
 pub(crate) mod shared;
+pub(crate) mod waker_cell;

@@ -9,17 +9,18 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::AtomicBool;
 use core::task::Waker;
 
-use bulklink_core::{Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, Ticket, Word};
+use bulklink_core::{Gate, Grant, Instant, InvalidArgument, Occupancy, Request, Ticket, Word};
 
 use crate::foreign::discard;
 use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
 use crate::gate::lock::Lock;
 use crate::gate::outputs::{Displaced, Observers};
+use crate::gate::waker_cell::{WakerCell, look_or_park};
 use crate::observe::event::Handlers;
 use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
-use crate::{Clock, Rejection, TimerError};
+use crate::{Rejection, TimerError};
 
 pub struct Shared {
     fast: FastPath,
@@ -60,21 +61,6 @@ pub(crate) struct Expiry {
     pub(crate) home: Option<NonZeroU64>,
 }
 
-/// The clock of a gate in which no call ever waits.
-struct NoTime;
-
-impl Clock for NoTime {
-    type Instant = Instant;
-
-    fn now(&self) -> Instant {
-        Instant::EPOCH
-    }
-
-    fn instant(&self, at: Instant) -> Instant {
-        at
-    }
-}
-
 impl Shared {
     pub(crate) fn new(
         gate: Gate<Waker>,
@@ -94,13 +80,6 @@ impl Shared {
         });
         shared.look(|_| ());
         shared
-    }
-
-    /// A gate of one slot in no time, for those who wait for the end of something larger: that closes it when it is closed itself.
-    pub(crate) fn for_the_end(label: Arc<str>) -> Arc<Self> {
-        let gate = Gate::new(Limits { capacity: 1, waiting_room: 0, wait_limit: None }).expect("sound limits");
-        let identity = Arc::new(Identity::new(label, gate.occupancy()));
-        Shared::new(gate, identity, "capacity", Arc::new(NoTime))
     }
 
     /// The bulkhead's name.
@@ -144,6 +123,12 @@ impl Shared {
     #[inline]
     pub(crate) fn beside_the_word<T>(&self, work: impl FnOnce(&mut GateState) -> T) -> T {
         self.state.with(work)
+    }
+
+    /// Looks at what is beside the word, and leaves the waker of the task if that is needed.
+    #[inline]
+    pub(crate) fn look_or_park<C: WakerCell<GateState>>(&self, cell: &mut C, waker: &Waker) -> C::Found {
+        look_or_park(&self.state, cell, waker)
     }
 
     /// Asks for admission without waiting. Small enough to go into the caller's code.

@@ -14,26 +14,31 @@ use futures_core::Stream;
 use crate::foreign::{contain, discard};
 use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
+use crate::gate::waker_cell::{WakerCell, look_or_park, wakes};
 use crate::time::runtime::DynClock;
 use crate::{Event, EventHandler, Handle};
 
-/// Receives the events of one bulkhead, from when it was made, and those that still waited to be delivered then; made by [`Handle::subscribe`].
+/// Receives the events of one bulkhead, in the order in which they happened; made by
+/// [`Handle::subscribe`].
 ///
-/// It keeps as many events as its capacity says. When one more comes it drops the oldest, and [counts](EventReceiver::dropped) it:
-/// the latest events have the figures that still hold, and the last one may be the end. A consumer sees the gap in the
-/// [numbers](bulklink_core::Event::number) as well, which have none otherwise.
+/// It receives the events that happen after it was made, and those that had not been delivered by
+/// then.
 ///
-/// Events come in the order in which they happened.
+/// It keeps as many events as its capacity says. When one more comes, it drops the oldest one and
+/// [counts](EventReceiver::dropped) it, because the latest events have the current figures, and the
+/// last one may be the end. A consumer also sees the gap in the
+/// [numbers](bulklink_core::Event::number), which have no gaps otherwise.
 ///
-/// It does not keep the bulkhead alive, and ends when that is gone: when the last handle, slot and call has been dropped, and what was
-/// kept has been received. It does not end with [`Drained`](crate::EventKind::Drained), as those who come later are still turned
-/// away, and that is told. Dropping it ends the observation, and all that it costs.
+/// It does not keep the bulkhead alive. It ends when the last handle, slot and call has been
+/// dropped and all kept events have been received. It does not end with
+/// [`Drained`](crate::EventKind::Drained), because calls that come later are still rejected, and
+/// those rejections are events too. Dropping the receiver removes its handler, and all of its cost.
 ///
-/// It is a [`Stream`] too.
+/// It is also a [`Stream`].
 pub struct EventReceiver {
     channel: Arc<Channel>,
     bulkhead: Weak<Shared>,
-    /// Kept alive by the bulkhead alone, so that it is dropped with that.
+    /// Only the bulkhead keeps the handler alive, so both are dropped together.
     handler: Weak<dyn Fn(&Event) + Send + Sync>,
 }
 
@@ -41,12 +46,12 @@ pub struct EventReceiver {
 impl UnwindSafe for EventReceiver {}
 impl RefUnwindSafe for EventReceiver {}
 
-/// Why there is no event right now.
+/// The reason why there is no event now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryRecvError {
-    /// None is there; others may come.
+    /// No event is kept now. Others may come.
     Empty,
-    /// The bulkhead is gone, and all its events have been received.
+    /// The bulkhead has been dropped, and all its events have been received.
     Disconnected,
 }
 
@@ -64,7 +69,9 @@ struct State {
     is_over: bool,
 }
 
-/// The end that the handler holds. It goes with the bulkhead, or with the receiver.
+struct NextEvent;
+
+/// The side of the event handler. It is dropped together with the bulkhead or the receiver.
 struct Sender(Arc<Channel>);
 
 impl EventReceiver {
@@ -81,7 +88,8 @@ impl EventReceiver {
         Ok(EventReceiver { channel, bulkhead: Arc::downgrade(&bulkhead.shared), handler: Arc::downgrade(&handler) })
     }
 
-    /// The next event, as soon as there is one; `None` once the bulkhead is gone and all its events have been received.
+    /// Waits for the next event. Returns `None` once the bulkhead has been dropped and all its
+    /// events have been received.
     ///
     /// # Cancel safety
     ///
@@ -89,18 +97,18 @@ impl EventReceiver {
     ///
     /// # Cooperation
     ///
-    /// On tokio an event that is received counts in the task's budget: a loop that always finds one yields to
+    /// On tokio each event counts in the budget of the task: a loop that always finds one yields to
     /// other tasks.
     pub async fn recv(&mut self) -> Option<Event> {
         poll_fn(|context| self.channel.poll(context)).await
     }
 
-    /// The next event, if there is one.
+    /// Returns the next event, if there is one.
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryRecvError::Empty) if there is none right now, and [`Disconnected`](TryRecvError::Disconnected) if there will be
-    /// none any more.
+    /// [`Empty`](TryRecvError::Empty) if there is no event now, and
+    /// [`Disconnected`](TryRecvError::Disconnected) if there will never be another one.
     pub fn try_recv(&mut self) -> Result<Event, TryRecvError> {
         match self.channel.state.with(State::take) {
             Poll::Ready(Some(event)) => Ok(event),
@@ -109,7 +117,7 @@ impl EventReceiver {
         }
     }
 
-    /// How many events were dropped so far, since they were not received in time.
+    /// Returns how many events were dropped because they were not received in time.
     #[must_use]
     #[doc(alias = "lagged")]
     pub fn dropped(&self) -> u64 {
@@ -128,26 +136,27 @@ impl Stream for EventReceiver {
 impl Channel {
     fn poll(&self, context: &mut Context<'_>) -> Poll<Option<Event>> {
         let mut received = None;
-        let mut poll = |context: &mut Context<'_>| self.poll_now(context).map(|event| received = event);
+        let mut poll = |context: &mut Context<'_>| {
+            look_or_park(&self.state, &mut NextEvent, context.waker()).map(|event| received = event)
+        };
         self.runtime.cooperate(context, &mut poll).map(|()| received)
     }
+}
 
-    /// To look and to leave the waker are one step under the lock, so no event comes in between.
-    fn poll_now(&self, context: &Context<'_>) -> Poll<Option<Event>> {
-        let looked = self.state.with(|state| match state.take() {
-            Poll::Pending if !state.is_watched_by(context.waker()) => None,
-            poll => Some(poll),
-        });
-        looked.unwrap_or_else(|| self.watch(context.waker().clone()))
+/// The consumer waits for the next event, or for the end of the bulkhead.
+impl WakerCell<State> for NextEvent {
+    type Found = Poll<Option<Event>>;
+
+    fn wants(&self, state: &State, waker: &Waker) -> bool {
+        state.events.is_empty() && !state.is_over && !wakes(state.waker.as_ref(), waker)
     }
 
-    fn watch(&self, waker: Waker) -> Poll<Option<Event>> {
-        let (poll, displaced) = self.state.with(|state| match state.take() {
-            Poll::Pending => (Poll::Pending, state.waker.replace(waker)),
-            ready @ Poll::Ready(_) => (ready, Some(waker)),
-        });
-        discard(displaced);
-        poll
+    fn park(&mut self, state: &mut State, waker: Waker) -> Option<Waker> {
+        state.waker.replace(waker)
+    }
+
+    fn look(&mut self, state: &mut State) -> Poll<Option<Event>> {
+        state.take()
     }
 }
 
@@ -159,11 +168,7 @@ impl State {
         }
     }
 
-    fn is_watched_by(&self, waker: &Waker) -> bool {
-        self.waker.as_ref().is_some_and(|watching| watching.will_wake(waker))
-    }
-
-    /// Returns what is to be dropped outside the lock.
+    /// Returns the event to drop outside the lock.
     fn push(&mut self, event: Event, capacity: usize) -> Option<Event> {
         let dropped = if self.events.len() < capacity { None } else { self.events.pop_front() };
         self.dropped += u64::from(dropped.is_some());
@@ -189,7 +194,7 @@ impl Drop for Sender {
     }
 }
 
-/// A consumer's waker that panics is not the handler's fault.
+/// A panic of the consumer's waker must not count as a panic of the handler.
 fn wake(waker: Option<Waker>) {
     if let Some(waker) = waker {
         contain(|| waker.wake());

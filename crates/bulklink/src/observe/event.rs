@@ -1,4 +1,4 @@
-//! What observers are told.
+//! Events and their handlers.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,7 +10,8 @@ use bulklink_core::Instant;
 
 use crate::time::runtime::DynClock;
 
-/// One transition of a bulkhead, with the figures right after it. Metadata only, never arguments or results.
+/// A transition of a bulkhead, with the figures right after it. It never holds arguments or results
+/// of an operation.
 ///
 /// It dereferences to the gate's own event, which has the kind, the figures and the number.
 #[non_exhaustive]
@@ -24,7 +25,8 @@ pub struct Event {
 
 /// When an event was delivered.
 enum Time {
-    /// It is being delivered: a handler that wants the time reads this clock, and others pay nothing for it.
+    /// The event is being delivered. A handler that wants the time reads this clock, so that other
+    /// handlers pay nothing for it.
     Now(Arc<dyn DynClock>),
     At(Instant),
 }
@@ -34,10 +36,12 @@ impl Event {
         Event { label, event, time: Time::Now(clock) }
     }
 
-    /// When it was delivered, by the bulkhead's clock. In a handler, each call reads the clock. In a clone, which
-    /// is what a channel receives, the time is that of the cloning. The clock's epoch is its own: what means
-    /// something is the difference between two instants, by [`saturating_since`](Instant::saturating_since).
-    /// An adapter may convert it to its runtime's own, as `Tokio::to_tokio` does.
+    /// Returns when the event was delivered, by the bulkhead's clock.
+    ///
+    /// In a handler, each call reads the clock. A clone, such as the event that a channel receives,
+    /// has the time at which it was cloned. Each clock has its own epoch, so only the difference
+    /// between two instants has a meaning; see [`saturating_since`](Instant::saturating_since). An
+    /// adapter may convert the instant to that of its runtime, as `Tokio::to_tokio` does.
     #[must_use]
     pub fn at(&self) -> Instant {
         match &self.time {
@@ -60,7 +64,7 @@ impl fmt::Debug for Event {
     }
 }
 
-/// By what happened, and not by when it was delivered.
+/// Compares what happened, not when it was delivered.
 impl PartialEq for Event {
     fn eq(&self, other: &Event) -> bool {
         self.label == other.label && self.event == other.event
@@ -69,7 +73,7 @@ impl PartialEq for Event {
 
 impl Eq for Event {}
 
-/// The clock, which is the only code in it, leaves nothing half-done that an event would show.
+/// The clock is the only foreign code in it, and reading it changes nothing.
 impl UnwindSafe for Event {}
 impl RefUnwindSafe for Event {}
 
@@ -81,22 +85,26 @@ impl Deref for Event {
     }
 }
 
-/// A function that is told of every transition. Its identity is that of the `Arc`.
+/// A function that is called for every transition. Two handlers are the same if they are the same
+/// `Arc`.
 ///
 /// ```
 /// use bulklink::{Event, EventHandler};
 /// use std::sync::Arc;
 ///
-/// let handler: EventHandler = Arc::new(|event: &Event| println!("{}: {:?}", event.label, event.kind));
+/// let handler: EventHandler = Arc::new(|event: &Event| {
+///     println!("{}: {:?}", event.label, event.kind);
+/// });
 /// ```
 pub type EventHandler = Arc<dyn Fn(&Event) + Send + Sync>;
 
-/// The handlers in order of registration. A list in use is never changed: adding and removing make a new one.
+/// The handlers, in order of registration. A list in use never changes: adding and removing make a
+/// new list.
 #[derive(Clone, Default)]
 pub(crate) struct Handlers(Option<Arc<[EventHandler]>>);
 
 impl Handlers {
-    /// The list with the handler at its end; `None` if it is there already.
+    /// Returns the list with the handler at its end; `None` if it is in the list already.
     pub(crate) fn with(&self, handler: &EventHandler) -> Option<Handlers> {
         if self.as_slice().iter().any(|known| Arc::ptr_eq(known, handler)) {
             return None;
@@ -104,14 +112,14 @@ impl Handlers {
         Some(Handlers(Some(self.as_slice().iter().chain([handler]).cloned().collect())))
     }
 
-    /// The list without the handler; `None` if it is not there.
+    /// Returns the list without the handler; `None` if it is not in the list.
     pub(crate) fn without(&self, handler: &EventHandler) -> Option<Handlers> {
         let others: Vec<_> = self.as_slice().iter().filter(|known| !Arc::ptr_eq(known, handler)).cloned().collect();
         let found = others.len() < self.as_slice().len();
         found.then(|| Handlers(if others.is_empty() { None } else { Some(others.into()) }))
     }
 
-    /// Whether it is the same list, and not only the same handlers.
+    /// Returns whether it is the same list, not only a list of the same handlers.
     pub(crate) fn is(&self, other: &Handlers) -> bool {
         self.0.as_ref().map(Arc::as_ptr) == other.0.as_ref().map(Arc::as_ptr)
     }

@@ -1,6 +1,5 @@
-//! What an observer reads: status, capacity reports, events.
+//! What an observer reads: figures, reports and events, each with the label of its bulkhead.
 
-pub(crate) mod capacity_report;
 pub(crate) mod channel;
 pub(crate) mod event;
-pub(crate) mod status;
+pub(crate) mod labelled;

@@ -11,22 +11,21 @@ use bulklink_core::{Instant, InvalidArgument, Request};
 use super::lease::LeaseOwner;
 use super::state::{Entered, Partition, PartitionsState};
 use super::{Limits, Lookup};
-use crate::acquire::slot::HeldGrant;
 use crate::builder::Plan;
 use crate::foreign::discard;
+use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
 use crate::observe::event::Handlers;
-use crate::{Handle, OwnedSlot, Rejection, Runtime};
+use crate::{Handle, Rejection, Runtime};
 
 pub(crate) struct Inner<K, R, S> {
     pub(super) plan: Plan<R>,
     hasher: S,
     needs_now: bool,
     pub(super) state: Lock<PartitionsState<K>>,
-    /// Closed with all partitions, and its one slot is out until the last lease has ended: whoever waits for the end waits for
-    /// that of this one.
-    pub(super) end: Arc<Shared>,
+    /// Opens when all partitions are closed and the last lease has ended.
+    pub(super) drained: Latch,
 }
 
 /// No panic can interrupt a change half-way: of what is foreign, only comparing keys runs inside of one, and before anything changes.
@@ -35,10 +34,9 @@ impl<K, R, S> RefUnwindSafe for Inner<K, R, S> {}
 
 impl<K, R: Runtime, S> Inner<K, R, S> {
     pub(super) fn new(plan: Plan<R>, limits: Limits, hasher: S) -> Result<Self, InvalidArgument> {
-        let end = Shared::for_the_end(Arc::clone(&plan.identity.label));
-        let open = end.try_enter(&Request::new(), |grant| OwnedSlot::new(HeldGrant::new(Arc::clone(&end), grant)));
-        let state = PartitionsState::new(limits, open.ok())?;
-        Ok(Inner { plan, hasher, needs_now: state.account.needs_now(), state: Lock::new(state), end })
+        let drained = Latch::new(Arc::clone(&plan.identity.label));
+        let state = PartitionsState::new(limits, drained.bolt())?;
+        Ok(Inner { plan, hasher, needs_now: state.account.needs_now(), state: Lock::new(state), drained })
     }
 
     /// Drops what has been idle for too long, and says how many that were.
@@ -71,7 +69,7 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
             Handle { shared }.close();
         }
         drop(last);
-        Handle { shared: Arc::clone(&self.end) }.close();
+        self.drained.open();
         was_open
     }
 
@@ -112,13 +110,9 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
 
     /// Nothing is made, or makes room, for a request that no partition could ever admit.
     fn check_cost(&self, request: &Request) -> Result<(), Rejection> {
-        if request.is_simple() {
-            return Ok(());
-        }
-        let mut unused = self.plan.gate();
-        let occupancy = unused.occupancy();
-        let judged = unused.enter(request, None);
-        judged.map(drop).map_err(|invalid| Rejection::invalid(Arc::clone(&self.plan.identity), occupancy, invalid))
+        let identity = &self.plan.identity;
+        let checked = self.plan.limits.check_cost(request);
+        checked.map_err(|invalid| Rejection::invalid(Arc::clone(identity), identity.unused, invalid))
     }
 
     #[cold]

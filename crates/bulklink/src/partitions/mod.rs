@@ -175,7 +175,7 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// Dropping the future changes nothing.
     #[doc(alias = "wait_closed")]
     pub fn closed(&self) -> Closed<'_> {
-        self.inner.end.closed()
+        self.inner.drained.opened()
     }
 
     /// Closes all partitions immediately, and completes when every call has left its partition, as

@@ -10,8 +10,8 @@ use bulklink_core::{Instant, InvalidArgument};
 use hashbrown::HashTable;
 
 use super::{Limits, Lookup};
-use crate::OwnedSlot;
 use crate::builder::next_instance;
+use crate::gate::latch::Bolt;
 use crate::gate::outputs::Displaced;
 use crate::gate::shared::Shared;
 use crate::observe::event::Handlers;
@@ -24,8 +24,8 @@ pub(super) struct PartitionsState<K> {
     /// By the hash of its key, where each partition is.
     index: HashTable<Id>,
     handlers: Handlers,
-    /// Gone when all is closed and the last lease has ended.
-    open: Option<OwnedSlot>,
+    /// Holds the latch shut. Gone when all is closed and the last lease has ended.
+    bolt: Option<Bolt>,
 }
 
 /// A partition: whose it is, and its bulkhead.
@@ -39,9 +39,9 @@ pub(super) struct Partition<K> {
 pub(super) type Entered = (Arc<Shared>, Lease);
 
 impl<K> PartitionsState<K> {
-    pub(super) fn new(limits: Limits, open: Option<OwnedSlot>) -> Result<Self, InvalidArgument> {
+    pub(super) fn new(limits: Limits, bolt: Option<Bolt>) -> Result<Self, InvalidArgument> {
         let account = Partitions::with_instance(limits, next_instance())?;
-        Ok(PartitionsState { account, index: HashTable::new(), handlers: Handlers::default(), open })
+        Ok(PartitionsState { account, index: HashTable::new(), handlers: Handlers::default(), bolt })
     }
 
     /// Compares keys, which is foreign code; so nothing has been changed by then.
@@ -122,17 +122,17 @@ impl<K> PartitionsState<K> {
 
     /// Ends a lease. Returns whether its partition is idle from now on, and what is to be dropped outside the lock.
     #[inline]
-    pub(super) fn end(&mut self, lease: Lease, now: Instant) -> (bool, Option<OwnedSlot>) {
+    pub(super) fn end(&mut self, lease: Lease, now: Instant) -> (bool, Option<Bolt>) {
         (self.account.end(lease, now), self.note_drained())
     }
 
     #[inline]
-    fn note_drained(&mut self) -> Option<OwnedSlot> {
-        if self.account.is_drained() { self.open.take() } else { None }
+    fn note_drained(&mut self) -> Option<Bolt> {
+        if self.account.is_drained() { self.bolt.take() } else { None }
     }
 
     /// Returns whether it was open, whose bulkheads are to be closed, and what is to be dropped, both outside the lock.
-    pub(super) fn close(&mut self) -> (bool, Vec<Arc<Shared>>, Option<OwnedSlot>) {
+    pub(super) fn close(&mut self) -> (bool, Vec<Arc<Shared>>, Option<Bolt>) {
         let was_open = self.account.close();
         (was_open, self.all().cloned().collect(), self.note_drained())
     }

@@ -1,4 +1,4 @@
-//! Why a registry did not do what it was asked for.
+//! The errors of a registry.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use bulklink_core::{InvalidArgument, ResizeError};
 
 use crate::label::{Escaped, Quoted};
 
-/// Why a bulkhead was not registered. The registry is as it was.
+/// The reason why a bulkhead was not registered. The registry is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegisterError {
@@ -19,7 +19,7 @@ pub enum RegisterError {
         /// The label, trimmed.
         label: Arc<str>,
     },
-    /// The bulkhead could not be made.
+    /// The bulkhead could not be built.
     Invalid(InvalidArgument),
 }
 
@@ -41,37 +41,37 @@ impl fmt::Display for RegisterError {
 
 impl core::error::Error for RegisterError {}
 
-/// All that failed of one call for many bulkheads. Every one was tried.
+/// All failures of one call for many bulkheads. The call tried every bulkhead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CollectiveError {
     /// How many bulkheads the call was for.
     pub tried: usize,
-    /// What failed, in the order in which it was tried: at least one.
+    /// The failures, in the order in which the bulkheads were tried: at least one.
     pub failures: Vec<MemberFailure>,
 }
 
-/// What failed of one bulkhead.
+/// The failure of one bulkhead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemberFailure {
-    /// The bulkhead's label, or the name by which none was found: trimmed, and otherwise as it
-    /// came. The text of the error has it with control and invisible characters escaped.
+    /// The bulkhead's label, or the name for which none was found: trimmed, and otherwise as it was
+    /// given. The text of the error has its control and invisible characters escaped.
     pub label: Arc<str>,
     /// Why it failed.
     pub cause: FailureCause,
 }
 
-/// Why one of many failed.
+/// The reason why the call failed for one bulkhead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailureCause {
-    /// The registry has no bulkhead of this label.
+    /// The registry has no bulkhead with this label.
     Unknown,
     /// The resize was refused.
     Resize(ResizeError),
-    /// Foreign code panicked: the bulkhead's clock. The panic hook has been told more. Only with the feature `std`; without it,
-    /// a panic does not unwind to here.
+    /// The bulkhead's clock, which is foreign code, panicked. The panic hook has reported it. Only
+    /// with the feature `std`; without it, a panic does not unwind to here.
     Panicked,
 }
 
@@ -88,7 +88,7 @@ impl fmt::Display for FailureCause {
 impl fmt::Display for MemberFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
-            // It names the bulkhead itself.
+            // This error names the bulkhead itself.
             FailureCause::Resize(ResizeError::Invalid(invalid)) => invalid.fmt(f),
             cause => write!(f, "bulkhead {}: {cause}", Escaped(&self.label)),
         }
@@ -108,7 +108,7 @@ impl fmt::Display for CollectiveError {
 impl core::error::Error for CollectiveError {}
 
 impl CollectiveError {
-    /// Tries all, and takes all that failed together.
+    /// Tries all, and collects all failures.
     pub(super) fn gather<T>(tries: impl Iterator<Item = Result<T, MemberFailure>>) -> Result<Vec<T>, CollectiveError> {
         let (mut done, mut failures) = (Vec::new(), Vec::new());
         for outcome in tries {

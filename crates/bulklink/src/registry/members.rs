@@ -1,4 +1,4 @@
-//! The members of a registry: found by name, listed in the order in which they came.
+//! The members of a registry: found by label, listed in the order in which they were added.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -12,7 +12,8 @@ use bulklink_core::InvalidArgument;
 
 use crate::{Bulkhead, Handle, Runtime};
 
-/// A bulkhead that was registered. Its runtime is foreign, so it is cloned and dropped outside the registry's lock.
+/// A registered bulkhead. Its runtime is foreign, so it is cloned and dropped outside the
+/// registry's lock.
 pub(super) struct Member {
     pub(super) handle: Handle,
     bulkhead: Box<dyn Any + Send + Sync>,
@@ -26,7 +27,7 @@ impl Member {
         Arc::new(Member { handle, bulkhead: Box::new(bulkhead), runtime, is_leaving: AtomicBool::new(false) })
     }
 
-    /// The bulkhead with its runtime, if that is the one.
+    /// Returns the bulkhead with its runtime, if that is `R`.
     pub(super) fn bulkhead<R: Runtime>(&self) -> Result<Bulkhead<R>, InvalidArgument> {
         self.bulkhead.downcast_ref().cloned().ok_or_else(|| {
             InvalidArgument::new("runtime", type_name::<R>(), format_args!("must be {}", self.runtime))
@@ -34,19 +35,20 @@ impl Member {
         })
     }
 
-    /// Whether this is the first to say that it leaves.
+    /// Marks the member as being removed. Returns whether it was not marked before.
     pub(super) fn leave(&self) -> bool {
         !self.is_leaving.swap(true, Ordering::Relaxed)
     }
 }
 
-/// Why a newcomer is not taken in.
-pub(super) enum Refused {
+/// The reason why a bulkhead is not added.
+pub(super) enum AddError {
     Closed,
     Taken,
 }
 
-/// Under the registry's lock. A member's number is its identity: another one may come to have its name.
+/// The state under the registry's lock. A member is identified by its number, because a later one
+/// may have the same label.
 #[derive(Default)]
 pub(super) struct Members {
     pub(super) is_closed: bool,
@@ -56,12 +58,12 @@ pub(super) struct Members {
 }
 
 impl Members {
-    pub(super) fn add(&mut self, member: &Arc<Member>) -> Result<(), Refused> {
+    pub(super) fn add(&mut self, member: &Arc<Member>) -> Result<(), AddError> {
         if self.is_closed {
-            return Err(Refused::Closed);
+            return Err(AddError::Closed);
         }
         let Entry::Vacant(place) = self.numbers.entry(Arc::clone(member.handle.shared.label())) else {
-            return Err(Refused::Taken);
+            return Err(AddError::Taken);
         };
         self.added += 1;
         place.insert(self.added);
@@ -74,7 +76,7 @@ impl Members {
         Some((number, Arc::clone(self.by_number.get(&number)?)))
     }
 
-    /// What is returned is to be dropped outside the lock.
+    /// Returns the member to drop outside the lock.
     pub(super) fn forget(&mut self, number: u64) -> Option<Arc<Member>> {
         let member = self.by_number.remove(&number)?;
         self.numbers.remove(member.handle.label());

@@ -1,4 +1,4 @@
-//! Named bulkheads in one place.
+//! A registry of named bulkheads.
 
 mod error;
 mod members;
@@ -10,27 +10,30 @@ use core::fmt;
 use core::future::Future;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use bulklink_core::{Instant, InvalidArgument, Resized};
+use bulklink_core::{InvalidArgument, Resized};
 
-use self::members::{Member, Members, Refused};
+use self::members::{AddError, Member, Members};
 use crate::foreign::attempt;
+use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
-use crate::gate::shared::Shared;
 use crate::label::Quoted;
 use crate::{Builder, Bulkhead, CapacityReport, Handle, Runtime, Status};
 
 pub use self::error::{CollectiveError, FailureCause, MemberFailure, RegisterError};
 
-/// Bulkheads by name, in the order in which they came, whatever runtimes they are on. Cheap to clone; clones share everything.
+/// A registry of bulkheads by name, in the order in which they were added, on any runtimes.
 ///
-/// A registry keeps its bulkheads alive. Using them does not go through it: it is asked for a bulkhead once, and that is used. It
-/// costs O(log n) to find one among n. No foreign code runs under its lock.
+/// Cheap to clone; clones share everything.
 ///
-/// A call for all members tries each of them and reports all failures together, in a [`CollectiveError`]. What can fail is named
-/// there; reading statuses and waiting cannot.
+/// A registry keeps its bulkheads alive. Calls do not go through the registry: look a bulkhead up
+/// once, and use it. Finding one among n costs O(log n). No foreign code runs under the registry's
+/// lock.
 ///
-/// Each name is a [label](Builder#labels). A name that is asked for and not found can be any text:
-/// errors display it with the characters escaped that a label may not hold.
+/// A call for all members tries each of them and reports all failures together, in a
+/// [`CollectiveError`]. Reading statuses and waiting cannot fail.
+///
+/// Each name is a [label](Builder#labels). A lookup accepts any text: errors display it with the
+/// characters escaped that a label must not hold.
 ///
 /// ```
 /// # use bulklink::testing::{Executor, FakeClock};
@@ -38,12 +41,13 @@ pub use self::error::{CollectiveError, FailureCause, MemberFailure, RegisterErro
 /// # let mut executor = Executor::new(FakeClock::new());
 /// # let clock = executor.clock();
 /// let registry = Registry::new();
-/// let payments = registry.create(Bulkhead::builder_on(clock.clone(), "payments").parallelism(10).waiting_room(20))?;
+/// let payments = Bulkhead::builder_on(clock.clone(), "payments").parallelism(10).waiting_room(20);
+/// let payments = registry.create(payments)?;
 /// let reports = registry.create(Bulkhead::builder_on(clock, "reports").parallelism(2))?;
 ///
 /// let _running = reports.try_slot()?;
-/// let running: Vec<_> = registry.statuses().iter().map(|status| (status.label.clone(), status.in_flight)).collect();
-/// assert_eq!(running, [("payments".into(), 0), ("reports".into(), 1)]);
+/// let statuses = registry.statuses();
+/// assert_eq!(statuses.iter().map(|status| status.in_flight).collect::<Vec<_>>(), [0, 1]);
 /// # drop(_running);
 /// # executor.block_on(async move {
 /// registry.close_and_wait().await?;
@@ -56,8 +60,8 @@ pub struct Registry(Arc<Inner>);
 
 struct Inner {
     members: Lock<Members>,
-    /// A gate that admits nobody and is closed with the registry, for those who wait for that.
-    end: Arc<Shared>,
+    /// Opens when the registry is closed.
+    closed: Latch,
 }
 
 /// No panic can interrupt a change half-way: foreign code never runs inside one.
@@ -65,51 +69,51 @@ impl UnwindSafe for Inner {}
 impl RefUnwindSafe for Inner {}
 
 impl Registry {
-    /// A registry without bulkheads.
+    /// Creates a registry without bulkheads.
     #[must_use]
     pub fn new() -> Self {
-        Registry(Arc::new(Inner {
-            members: Lock::new(Members::default()),
-            end: Shared::for_the_end("registry".into()),
-        }))
+        Registry(Arc::new(Inner { members: Lock::new(Members::default()), closed: Latch::new("registry".into()) }))
     }
 
-    /// Makes a bulkhead and registers it.
+    /// Builds a bulkhead and registers it.
     ///
     /// # Errors
     ///
-    /// If the registry is closed, if it has a bulkhead of this label (trimmed), or if the builder refuses to build. Nothing is
-    /// registered then.
+    /// If the registry is closed, if it has a bulkhead with this label (trimmed), or if the builder
+    /// fails. Nothing is registered then.
     pub fn create<R: Runtime>(&self, builder: Builder<R>) -> Result<Bulkhead<R>, RegisterError> {
         let bulkhead = builder.build()?;
         self.add(&bulkhead)?;
         Ok(bulkhead)
     }
 
-    /// Registers a bulkhead that was made elsewhere. It can be in several registries; closing it closes it for all.
+    /// Registers a bulkhead that was built elsewhere. One bulkhead can be in several registries;
+    /// closing it closes it in all of them.
     ///
     /// # Errors
     ///
-    /// If the registry is closed, or if it has a bulkhead of this label, be it the same one.
+    /// If the registry is closed, or if it has a bulkhead with this label, even if it is the same
+    /// one.
     pub fn add<R: Runtime>(&self, bulkhead: &Bulkhead<R>) -> Result<(), RegisterError> {
         let member = Member::new(bulkhead.clone());
-        self.0.members.with(|members| members.add(&member)).map_err(|refused| match refused {
-            Refused::Closed => RegisterError::Closed,
-            Refused::Taken => RegisterError::Taken { label: Arc::clone(member.handle.shared.label()) },
+        self.0.members.with(|members| members.add(&member)).map_err(|error| match error {
+            AddError::Closed => RegisterError::Closed,
+            AddError::Taken => RegisterError::Taken { label: Arc::clone(member.handle.shared.label()) },
         })
     }
 
-    /// The handle of the bulkhead with this label (trimmed). One that is being removed is found until it has drained.
+    /// Returns the handle of the bulkhead with this label (trimmed). A bulkhead that is being
+    /// removed is found until it has drained.
     #[must_use]
     pub fn get(&self, label: &str) -> Option<Handle> {
         self.find(label).map(|(_, member)| member.handle.clone())
     }
 
-    /// The bulkhead with this label (trimmed), with its runtime, and so with all ways of being admitted.
+    /// Returns the bulkhead with this label (trimmed) and its runtime, to make calls.
     ///
     /// # Errors
     ///
-    /// If there is none, or if it is on another runtime than `R`; the error names both.
+    /// If there is none, or if its runtime is not `R`; the error names both.
     ///
     /// # Examples
     ///
@@ -127,44 +131,44 @@ impl Registry {
         member.bulkhead()
     }
 
-    /// All handles, in the order in which their bulkheads were registered.
+    /// Returns all handles, in the order in which their bulkheads were registered.
     #[must_use]
     pub fn handles(&self) -> Vec<Handle> {
         self.members().iter().map(|member| member.handle.clone()).collect()
     }
 
-    /// How many bulkheads there are, those included that are being removed.
+    /// Returns how many bulkheads there are, including those that are being removed.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.members.with(|members| members.len())
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The status of each, in the order in which they were registered. Each is consistent in itself; they are taken one after the
-    /// other.
+    /// Returns the status of each bulkhead, in the order in which they were registered. Each is
+    /// consistent in itself; they are read one after the other.
     #[must_use]
     pub fn statuses(&self) -> Vec<Status> {
         self.members().iter().map(|member| member.handle.status()).collect()
     }
 
-    /// The capacity report of each, in the order in which they were registered.
+    /// Returns the capacity report of each bulkhead, in the order in which they were registered.
     #[must_use]
     pub fn capacity_reports(&self) -> Vec<CapacityReport> {
         self.statuses().iter().map(Status::capacity_report).collect()
     }
 
-    /// Resizes the bulkheads with these labels (trimmed), in this order, and each by itself: what was resized stays so if another
-    /// fails. Returns what each resize did.
+    /// Resizes the bulkheads with these labels (trimmed), in this order. Each resize is separate:
+    /// the others stay if one fails. Returns what each resize did.
     ///
     /// # Errors
     ///
-    /// If there is no bulkhead of a label, if a resize is refused, as [`Handle::resize`] says, or if a bulkhead's clock panics.
-    /// All are tried.
+    /// If there is no bulkhead with a label, if a resize is refused, as [`Handle::resize`] says, or
+    /// if a bulkhead's clock panics. All are tried.
     ///
     /// # Examples
     ///
@@ -172,7 +176,8 @@ impl Registry {
     /// # use bulklink::testing::FakeClock;
     /// # use bulklink::{Bulkhead, Registry};
     /// let registry = Registry::new();
-    /// let payments = registry.create(Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10))?;
+    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// registry.add(&payments)?;
     /// let error = registry.resize_all([("payments", 20), ("report", 5)]).unwrap_err();
     /// assert_eq!(error.to_string(), "1 of 2 failed: bulkhead report: not in the registry");
     /// assert_eq!(payments.status().limits.capacity, 20);
@@ -192,8 +197,8 @@ impl Registry {
         }))
     }
 
-    /// Closes the registry, and every bulkhead in it: nothing can be registered any more. What runs goes on. Whoever calls it again
-    /// closes what is still open.
+    /// Closes the registry and every bulkhead in it. No bulkhead can be registered any more;
+    /// running operations go on. Calling it again closes the bulkheads that are still open.
     ///
     /// # Errors
     ///
@@ -208,40 +213,42 @@ impl Registry {
             let failed = || MemberFailure { label: Arc::clone(label), cause: FailureCause::Panicked };
             attempt(|| member.handle.close()).ok_or_else(failed)
         }));
-        self.0.end.input(|state| state.gate.close(Instant::EPOCH));
+        self.0.closed.open();
         closed.map(drop)
     }
 
-    /// Whether the registry is closed. Its bulkheads can be closed one by one without that.
+    /// Returns whether the registry is closed. Closing all of its bulkheads one by one does not
+    /// close it.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.members.with(|members| members.is_closed)
     }
 
-    /// Completes when the registry is closed, and every bulkhead in it closed and drained. It closes nothing itself.
+    /// Completes when the registry is closed, and every bulkhead in it is closed and drained. Does
+    /// not close anything.
     ///
-    /// A bulkhead that [`close_all`](Registry::close_all) failed to close is waited for as well. A
-    /// future that has been granted a slot and is neither polled nor dropped holds that slot, so
-    /// while one is kept like that, this does not complete.
+    /// It also waits for a bulkhead that [`close_all`](Registry::close_all) failed to close. A
+    /// future that has been granted a slot, and is neither polled nor dropped, holds that slot.
+    /// While such a future is kept, this does not complete.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future changes nothing.
     #[doc(alias = "wait_closed")]
     pub async fn closed(&self) {
-        self.0.end.closed().await;
+        self.0.closed.opened().await;
         for member in self.members() {
             member.handle.closed().await;
         }
     }
 
     /// Closes the registry and every bulkhead in it immediately, and completes when the last
-    /// operation has ended, as [`closed`](Registry::closed): a future that has been granted a slot
-    /// has to be polled or dropped for that.
+    /// operation has ended, as [`closed`](Registry::closed) does. A future that has been granted a
+    /// slot must be polled or dropped for that.
     ///
     /// # Errors
     ///
-    /// As [`close_all`](Registry::close_all), when all that could be closed has drained.
+    /// As [`close_all`](Registry::close_all), when all bulkheads that could be closed have drained.
     ///
     /// # Cancel safety
     ///

@@ -1,4 +1,4 @@
-//! Leaving a registry: a bulkhead is closed, drains, and is forgotten.
+//! The removal of a bulkhead from a registry: it is closed, it drains, and the registry drops it.
 
 use alloc::sync::{Arc, Weak};
 use alloc::task::Wake;
@@ -10,7 +10,8 @@ use bulklink_core::InvalidArgument;
 use super::{Inner, Registry, unknown};
 use crate::Handle;
 
-/// Forgets a member when it is woken, which happens when the member has drained. So nobody has to poll for that.
+/// A waker that removes a member from the registry. The member wakes it when it has drained, so no
+/// task has to poll for that.
 struct Forget {
     registry: Weak<Inner>,
     number: u64,
@@ -25,24 +26,27 @@ impl Wake for Forget {
 }
 
 impl Registry {
-    /// Closes the bulkhead with this label (trimmed) immediately, and completes with its handle
-    /// when the last operation has ended and the registry has forgotten it. The label is taken
-    /// until then. A future that has been granted a slot has to be polled or dropped for that.
+    /// Closes the bulkhead with this label (trimmed) immediately. Completes with its handle when
+    /// the last operation has ended and the registry has dropped the bulkhead; the label is taken
+    /// until then.
     ///
-    /// Two removals of one bulkhead both complete when it is gone; neither touches another that has come to have its label.
+    /// A future that has been granted a slot must be polled or dropped for that.
+    ///
+    /// Two removals of one bulkhead both complete when it is removed. Neither affects a later
+    /// bulkhead with the same label.
     ///
     /// # Errors
     ///
-    /// If there is no bulkhead of this label; then nothing is closed.
+    /// If there is no bulkhead with this label. Nothing is closed then.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not open the bulkhead again, nor keep it in the registry: it is forgotten as soon as it has drained,
-    /// whether or not anybody waits for that.
+    /// Dropping the future neither opens the bulkhead again nor keeps it in the registry: it is
+    /// removed as soon as it has drained, even if no task waits for that.
     ///
     /// # Panics
     ///
-    /// If the bulkhead's clock does. It is then neither closed nor removed.
+    /// If the bulkhead's clock panics. The bulkhead is then neither closed nor removed.
     ///
     /// # Examples
     ///
@@ -73,7 +77,7 @@ impl Registry {
         async move {
             let (number, member) = leaving?;
             member.handle.closed().await;
-            // Its waker may be on its way, on another thread.
+            // The waker that removes it may still be on its way, on another thread.
             self.0.forget(number);
             Ok(member.handle.clone())
         }

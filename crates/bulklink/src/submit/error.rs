@@ -1,4 +1,4 @@
-//! Why a submitted operation gave no value.
+//! The errors of submitting an operation and of joining it.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -9,15 +9,16 @@ use core::mem;
 use crate::gate::lock::Lock;
 use crate::{Rejection, SpawnError, TimerError};
 
-/// Why an operation was not accepted. It has not begun, and never will.
+/// The reason why an operation was not accepted. It has not begun, and never will.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SubmitError {
-    /// The bulkhead did not let it in.
+    /// The bulkhead rejected it.
     Rejected(Rejection),
-    /// The runtime would not run it. What it had of the bulkhead was given back.
+    /// The runtime refused to run it. Its slot or its place in the queue was given back.
     Refused(SpawnError),
-    /// It might have had to wait with a limit, and the runtime has no timer. It was counted nowhere.
+    /// The call could have had to wait with a limit, and the runtime has no timer. It was not
+    /// counted.
     NoTimer(TimerError),
 }
 
@@ -49,20 +50,20 @@ impl fmt::Display for SubmitError {
     }
 }
 
-/// The cause is all of the text, and so no source besides.
+/// The text is that of the cause, so there is no source.
 impl core::error::Error for SubmitError {}
 
-/// Why an operation that was taken gave no value.
+/// The reason why an accepted operation returned no value.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// It was in the queue, and its time ran out there, or the bulkhead was closed. It has not begun.
+    /// It was in the queue when its time ran out or the bulkhead was closed. It has not begun.
     Rejected(Rejection),
     /// It was [cancelled](super::JoinHandle::cancel).
     Cancelled,
     /// It panicked.
     Panicked(Panic),
-    /// The runtime dropped it before its end, as one does that ends itself.
+    /// The runtime dropped it before its end, for example because the runtime shut down.
     Lost,
 }
 
@@ -85,20 +86,20 @@ impl fmt::Display for JoinError {
 
 impl core::error::Error for JoinError {}
 
-/// What an operation panicked with.
+/// The payload of a panic of an operation.
 pub struct Panic {
-    /// Locked as it may be shared, which what is in it need not bear.
+    /// Behind a lock so that `Panic` is `Sync`: the payload is only `Send`.
     payload: Lock<Box<dyn Any + Send>>,
 }
 
 impl Panic {
-    /// The value itself, as `std::panic::catch_unwind` gives it.
+    /// Returns the payload, as `std::panic::catch_unwind` returns it.
     #[must_use]
     pub fn into_payload(self) -> Box<dyn Any + Send> {
         self.payload.with(|payload| mem::replace(payload, Box::new(())))
     }
 
-    /// The message, if it is one, as that of `panic!` is.
+    /// Returns the message, if the payload is one, as that of `panic!` is.
     #[must_use]
     pub fn message(&self) -> Option<String> {
         self.payload.with(|payload| {
@@ -107,11 +108,11 @@ impl Panic {
         })
     }
 
-    /// Goes on with the panic, here.
+    /// Resumes the panic on this thread.
     ///
     /// # Panics
     ///
-    /// Always: with the same value, and without telling the panic hook again.
+    /// Always: with the same payload, and without calling the panic hook again.
     #[cfg(feature = "std")]
     pub fn resume(self) -> ! {
         std::panic::resume_unwind(self.into_payload())

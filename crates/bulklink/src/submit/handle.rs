@@ -1,4 +1,4 @@
-//! The caller's end of a submitted operation.
+//! The handle of a submitted operation.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -14,21 +14,21 @@ use super::job::Join;
 ///
 /// Dropping the handle *detaches* the operation, as the handles of threads and of most runtimes do:
 /// it goes on, in the queue or in its slot, and its outcome is dropped. A panic of that drop is
-/// contained. [`cancel`](JoinHandle::cancel) stops the operation, and
-/// [`cancel_on_drop`](JoinHandle::cancel_on_drop) makes dropping the handle do so.
+/// contained. [`cancel`](JoinHandle::cancel) stops the operation; with
+/// [`cancel_on_drop`](JoinHandle::cancel_on_drop), dropping the handle does so.
 ///
-/// When the handle completes, the operation has been dropped and its slot is free, also if the
-/// operation never began.
+/// When the handle completes, the operation has been dropped and its slot is free. This holds also
+/// for an operation that never began.
 ///
 /// # Errors
 ///
-/// If the operation gave no value: [`JoinError`] has the reasons. A panic of the operation is one
-/// of them, and goes on here only if that [`Panic`](crate::Panic) is resumed.
+/// If the operation returned no value; [`JoinError`] has the reasons. A panic of the operation is
+/// one of them, and continues here only if that [`Panic`](crate::Panic) is resumed.
 ///
 /// # Cancel safety
 ///
-/// Awaiting a reference to it (`(&mut handle).await`) may be given up at any time, and nothing is
-/// lost.
+/// A call that awaits a reference to the handle (`(&mut handle).await`) may be cancelled at any
+/// time, and nothing is lost.
 ///
 /// # Panics
 ///
@@ -42,16 +42,16 @@ impl<T> JoinHandle<T> {
         JoinHandle { job }
     }
 
-    /// Cancels the operation. Returns whether it had neither begun nor ended: then it never begins,
+    /// Cancels the operation. Returns whether it had neither begun nor ended: it then never begins,
     /// and its place in the queue or its slot is free immediately.
     ///
     /// The handle completes once the runtime has dropped the operation:
     ///
     /// - A future, whether it has begun or not, is dropped when its task is next polled. The cancel
-    ///   wakes the task, so a running runtime polls it immediately.
-    /// - A closure in the queue is dropped by the task that waits for it, likewise. One that the
-    ///   runtime's pool has already is dropped when the pool comes to it.
-    /// - A closure that runs is not dropped: it goes on to its end, in its slot, and the handle
+    ///   wakes the task, so a running runtime polls it soon.
+    /// - A closure in the queue is dropped by the task that waits for it, in the same way. A
+    ///   closure that is in the runtime's pool already is dropped when the pool comes to it.
+    /// - A closure that runs is not dropped: it continues to its end, in its slot, and the handle
     ///   completes with its value.
     ///
     /// Called again before the runtime has dropped the operation, this returns the same.
@@ -62,13 +62,14 @@ impl<T> JoinHandle<T> {
         self.job.cancel()
     }
 
-    /// The same handle, but for one thing: dropping it [cancels](JoinHandle::cancel) the operation.
+    /// Makes dropping the handle [cancel](JoinHandle::cancel) the operation.
     ///
     /// ```
     /// # use bulklink::testing::{Executor, FakeClock};
     /// # use bulklink::Bulkhead;
     /// # let mut executor = Executor::new(FakeClock::new());
-    /// let payments = Bulkhead::builder_on(executor.runtime(), "payments").parallelism(1).waiting_room(1).build()?;
+    /// let builder = Bulkhead::builder_on(executor.runtime(), "payments");
+    /// let payments = builder.parallelism(1).waiting_room(1).build()?;
     /// let long = payments.submit(std::future::pending::<()>())?.cancel_on_drop();
     /// drop(long);
     /// # executor.run_until_idle();
@@ -80,13 +81,13 @@ impl<T> JoinHandle<T> {
         CancelOnDrop(self)
     }
 
-    /// Whether there is an outcome to be had without waiting.
+    /// Returns whether the outcome is there, so that the handle completes without waiting.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.job.is_finished()
     }
 
-    /// Blocks the thread until the operation has ended.
+    /// Blocks the thread until the operation has ended, and returns its outcome.
     ///
     /// Do not call this from a [task](crate#threads): on the only thread that runs the operation's
     /// runtime it never returns, also after [`cancel`](JoinHandle::cancel). Await the handle there.
@@ -114,7 +115,8 @@ impl<T> Drop for JoinHandle<T> {
     }
 }
 
-/// A panic leaves nothing half-done: all it shares is behind locks in which nothing foreign runs.
+/// A panic leaves nothing half-done: all shared state is behind locks in which no foreign code
+/// runs.
 impl<T> UnwindSafe for JoinHandle<T> {}
 impl<T> RefUnwindSafe for JoinHandle<T> {}
 

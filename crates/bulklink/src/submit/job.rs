@@ -1,11 +1,11 @@
-//! What a submitted operation and its handle share.
+//! The state that the task of a submitted operation shares with its handle.
 
 use alloc::sync::Arc;
 use core::ops::Deref;
 use core::task::{Context, Poll};
 
 use super::JoinError;
-use super::answer::Answer;
+use super::oneshot::Oneshot;
 use super::progress::Progress;
 use crate::acquire::future::Admission;
 use crate::foreign::contain;
@@ -15,31 +15,32 @@ use crate::{Runtime, SpawnError};
 
 pub(crate) struct Job<T, R: Runtime> {
     progress: Progress<R>,
-    answer: Answer<T>,
+    outcome: Oneshot<T>,
     runtime: Arc<dyn DynClock>,
 }
 
 impl<T, R: Runtime> Job<T, R> {
     pub(crate) fn new(admission: Admission<R>, shared: &Shared) -> Arc<Self> {
         let runtime = Arc::clone(&shared.runtime);
-        Arc::new(Job { progress: Progress::new(admission), answer: Answer::new(), runtime })
+        Arc::new(Job { progress: Progress::new(admission), outcome: Oneshot::new(), runtime })
     }
 
     /// Asks the runtime to run the operation. If the runtime refuses, the operation never begins.
-    /// The runtime may keep it for good all the same, so the answer is given here.
+    /// The outcome is given here then, because a runtime that refuses may still keep the task for
+    /// ever.
     pub(crate) fn launch(&self, spawn: impl FnOnce() -> Result<(), SpawnError>) -> Result<(), SpawnError> {
         let mut launched = Err(SpawnError::new("it panicked"));
         contain(|| launched = spawn());
         if launched.is_err() {
             if let Some(why) = self.progress.refuse() {
-                self.answer.give(Err(why));
+                self.outcome.give(Err(why));
             }
         }
         launched
     }
 }
 
-/// A [`Job`] as its handle sees it, whatever it runs on.
+/// The side of the handle, without the type of the runtime.
 pub(crate) trait Join<T>: Send + Sync {
     fn poll(&self, context: &mut Context<'_>) -> Poll<Result<T, JoinError>>;
 
@@ -54,12 +55,12 @@ pub(crate) trait Join<T>: Send + Sync {
 impl<T: Send, R: Runtime<Sleep: Send>> Join<T> for Job<T, R> {
     fn poll(&self, context: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
         let mut outcome = Err(JoinError::Lost);
-        let mut poll = |context: &mut Context<'_>| self.answer.poll(context.waker()).map(|given| outcome = given);
+        let mut poll = |context: &mut Context<'_>| self.outcome.poll(context.waker()).map(|given| outcome = given);
         self.runtime.cooperate(context, &mut poll).map(|()| outcome)
     }
 
     fn is_finished(&self) -> bool {
-        self.answer.is_given()
+        self.outcome.is_given()
     }
 
     fn cancel(&self) -> bool {
@@ -68,12 +69,12 @@ impl<T: Send, R: Runtime<Sleep: Send>> Join<T> for Job<T, R> {
 
     fn detach(&self) {
         self.progress.detach();
-        self.answer.forgo();
+        self.outcome.forgo();
     }
 }
 
-/// The side of the task, which alone answers the handle. The task drops the operation first and the
-/// reporter last, so the operation is gone when the handle completes.
+/// The side of the task, which gives the outcome. The task drops the operation first and the
+/// reporter last, so the operation has been dropped when the handle completes.
 pub(crate) struct Reporter<T, R: Runtime>(Arc<Job<T, R>>);
 
 impl<T, R: Runtime> Reporter<T, R> {
@@ -87,7 +88,7 @@ impl<T, R: Runtime> Reporter<T, R> {
 
     pub(crate) fn give(&self, outcome: Result<T, JoinError>) {
         self.0.progress.end();
-        self.0.answer.give(outcome);
+        self.0.outcome.give(outcome);
     }
 }
 
@@ -99,11 +100,11 @@ impl<T, R: Runtime> Deref for Reporter<T, R> {
     }
 }
 
-/// Unless there was an answer, the runtime dropped the task.
+/// If no outcome was given, the runtime dropped the task.
 impl<T, R: Runtime> Drop for Reporter<T, R> {
     fn drop(&mut self) {
         if let Some(why) = self.0.progress.end() {
-            self.0.answer.give(Err(why));
+            self.0.outcome.give(Err(why));
         }
     }
 }

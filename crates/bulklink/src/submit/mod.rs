@@ -1,9 +1,9 @@
-//! Operations handed over to the runtime: admitted or queued when they are submitted, and run in the background.
+//! Operations that the runtime runs in the background: admitted or queued when they are submitted.
 
-mod answer;
 mod error;
 mod handle;
 mod job;
+mod oneshot;
 mod progress;
 mod task;
 mod work;
@@ -15,22 +15,25 @@ pub use error::{JoinError, Panic, SubmitError};
 pub use handle::{CancelOnDrop, JoinHandle};
 use job::{Job, Reporter};
 use task::Task;
-use work::{Usher, Work, launch};
+use work::{QueuedClosure, Work, launch};
 
 use crate::acquire::future::{Acquire, Admission};
 use crate::{Bulkhead, Request, Runtime, Spawn, SpawnBlocking};
 
 impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
-    /// Runs `operation` in the background, in a slot, and returns at once.
+    /// Runs `operation` in a slot in the background, and returns a handle immediately.
     ///
-    /// Whether it gets a slot, a place in the queue or neither is decided here and now, so that operations are admitted in the
-    /// order in which they were submitted, and as many as there are slots and places are never turned away. It is run by the
-    /// runtime of this thread, also while it waits; dropping the handle [detaches](JoinHandle) it.
+    /// The call decides immediately whether the operation gets a slot, a place in the queue, or
+    /// neither. So operations are admitted in the order in which they were submitted, and a burst
+    /// that fits the slots and the waiting room is never rejected. The runtime of this thread runs
+    /// the operation, also while it waits. Dropping the handle [detaches](JoinHandle) it.
     ///
     /// # Errors
     ///
-    /// Immediately, if there is neither a slot nor a place, if the bulkhead is closed, if there is a limit on the wait and the
-    /// runtime has no timer, or if the runtime refuses the task. Later and through the handle, if its time runs out in the queue, or the bulkhead is closed meanwhile. In all these cases it never began.
+    /// Immediately, if there is neither a slot nor a place in the waiting room, if the bulkhead is
+    /// closed, if the wait has a limit and the runtime has no timer, or if the runtime refuses the
+    /// task. Later, through the handle, if the operation's time runs out in the queue or the
+    /// bulkhead is closed meanwhile. In all these cases the operation has not begun.
     ///
     /// # Fairness
     ///
@@ -42,7 +45,8 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
     /// # use bulklink::testing::{Executor, FakeClock};
     /// # use bulklink::Bulkhead;
     /// # let mut executor = Executor::new(FakeClock::new());
-    /// let payments = Bulkhead::builder_on(executor.runtime(), "payments").parallelism(1).waiting_room(1).build()?;
+    /// let builder = Bulkhead::builder_on(executor.runtime(), "payments");
+    /// let payments = builder.parallelism(1).waiting_room(1).build()?;
     /// let first = payments.submit(async { "paid" })?;
     /// let second = payments.submit(async { "paid too" })?;
     /// assert!(payments.submit(async { "paid as well" }).is_err());
@@ -62,12 +66,13 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         self.submit_with(Request::new(), operation)
     }
 
-    /// As [`submit`](Bulkhead::submit), with a cost, a limit or a deadline of its own. The limit counts from this call.
+    /// As [`submit`](Bulkhead::submit), with a cost, a limit or a deadline for this call. The limit
+    /// counts from this call.
     ///
     /// # Errors
     ///
-    /// As [`submit`](Bulkhead::submit); besides, at once, if the deadline is past, or if the cost is zero or more than the whole
-    /// capacity.
+    /// As [`submit`](Bulkhead::submit); also, immediately, if the deadline is past, or if the cost
+    /// is zero or more than the whole capacity.
     pub fn submit_with<F>(
         &self,
         request: Request<R::Instant>,
@@ -83,11 +88,12 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         Ok(JoinHandle::new(job))
     }
 
-    /// Runs `operation` in the background if there is a slot right now and nobody waits for it.
+    /// Runs `operation` in the background if a slot is free now and no call waits for it.
     ///
     /// # Errors
     ///
-    /// At once, if there is no room, if the bulkhead is closed, or if the runtime won't run it.
+    /// Immediately, if no slot is free, if the bulkhead is closed, or if the runtime refuses the
+    /// task.
     pub fn try_submit<F>(&self, operation: F) -> Result<JoinHandle<F::Output>, SubmitError>
     where
         R: Spawn,
@@ -96,11 +102,12 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         self.submit_with(Request::new().now(), operation)
     }
 
-    /// Runs a closure in a slot on a thread of the runtime's that may block, and returns at once. All else is as with
-    /// [`submit`](Bulkhead::submit).
+    /// Runs a closure in a slot, on a thread of the runtime that may block, and returns a handle
+    /// immediately. In all else it is as [`submit`](Bulkhead::submit).
     ///
-    /// The closure holds its slot until it really ends, whatever becomes of the handle: a thread cannot be told to stop. One that
-    /// is [cancelled](JoinHandle::cancel) before it began never runs. No thread waits in the queue for it, but a task.
+    /// The closure holds its slot until it ends, even if the handle is cancelled or dropped,
+    /// because a thread cannot be stopped. A closure that is [cancelled](JoinHandle::cancel) before
+    /// it began never runs. A task waits in the queue for the closure, not a thread.
     ///
     /// # Errors
     ///
@@ -112,7 +119,8 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
     /// # use bulklink::testing::{Executor, FakeClock};
     /// # use bulklink::Bulkhead;
     /// # let mut executor = Executor::new(FakeClock::new());
-    /// let files = Bulkhead::builder_on(executor.runtime(), "files").parallelism(4).waiting_room(100).build()?;
+    /// let builder = Bulkhead::builder_on(executor.runtime(), "files");
+    /// let files = builder.parallelism(4).waiting_room(100).build()?;
     /// let read = files.submit_blocking(|| std::fs::read("Cargo.toml"))?;
     /// # executor.block_on(async move {
     /// assert!(read.await?.is_ok());
@@ -130,8 +138,8 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         self.submit_blocking_with(Request::new(), operation)
     }
 
-    /// As [`submit_blocking`](Bulkhead::submit_blocking), with a cost, a limit or a deadline of its own. The limit counts from this
-    /// call.
+    /// As [`submit_blocking`](Bulkhead::submit_blocking), with a cost, a limit or a deadline for
+    /// this call. The limit counts from this call.
     ///
     /// # Errors
     ///
@@ -151,18 +159,19 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         let job = Job::new(admission, &self.shared);
         let work = Work::new(operation, Reporter::new(&job));
         if waits {
-            job.launch(|| self.runtime().spawn(Usher::new(work, self.runtime().clone())))?;
+            job.launch(|| self.runtime().spawn(QueuedClosure::new(work, self.runtime().clone())))?;
         } else {
             launch(work, self.runtime())?;
         }
         Ok(JoinHandle::new(job))
     }
 
-    /// Runs a closure on a thread that may block if there is a slot right now and nobody waits for it.
+    /// Runs a closure on a thread that may block, if a slot is free now and no call waits for it.
     ///
     /// # Errors
     ///
-    /// At once, if there is no room, if the bulkhead is closed, or if the runtime won't run it.
+    /// Immediately, if no slot is free, if the bulkhead is closed, or if the runtime refuses the
+    /// task.
     pub fn try_submit_blocking<T, C>(&self, operation: C) -> Result<JoinHandle<T>, SubmitError>
     where
         R: Spawn + SpawnBlocking,

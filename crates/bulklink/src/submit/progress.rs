@@ -1,4 +1,4 @@
-//! How far a submitted operation has come. Its task moves it on; its handle can cancel it.
+//! The progress of a submitted operation. Its task moves it on; its handle can cancel it.
 
 use alloc::sync::Arc;
 use core::mem;
@@ -11,6 +11,7 @@ use crate::acquire::slot::HeldGrant;
 use crate::foreign::{contain, discard};
 use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
+use crate::gate::waker_cell::{WakerCell, look_or_park, wakes};
 
 pub(crate) struct Progress<R: Runtime>(Lock<State<R>>);
 
@@ -18,16 +19,16 @@ struct State<R: Runtime> {
     stage: Stage<R>,
     is_cancelled: bool,
     /// Whether a cancel can still come: there is a handle, and the operation has not ended.
-    /// Otherwise no waker is kept here: it may be all that keeps the task alive, and the task keeps
-    /// this alive.
+    /// Otherwise no waker is kept here, because the waker may be all that keeps the task alive, and
+    /// the task keeps this state alive.
     may_cancel: bool,
-    /// The task that a cancel wakes.
+    /// The waker of the task, for a cancel.
     task: Option<Waker>,
 }
 
 enum Stage<R: Runtime> {
-    /// The operation has not begun. Its place in the queue or its slot is here, where a cancel
-    /// finds it. `None` while the task polls it, and once a cancel has taken it.
+    /// The operation has not begun. Its place in the queue or its slot is here, so that a cancel
+    /// can give it back. `None` while the task polls it, and once a cancel has taken it.
     Pending(Option<Admission<R>>),
     Running,
     Ended,
@@ -39,7 +40,8 @@ impl<R: Runtime> Progress<R> {
         Progress(Lock::new(State { stage, is_cancelled: false, may_cancel: true, task: None }))
     }
 
-    /// Polls the wait in the queue. Completes when the operation can begin, or when it never will.
+    /// Polls the wait in the queue. Completes when the operation can begin, or with the reason why
+    /// it never will.
     pub(crate) fn poll_admitted(&self, context: &mut Context<'_>) -> Poll<Result<(), JoinError>> {
         let picked_up = self.attend(context.waker(), State::pick_up)?;
         let Some(mut waiting) = picked_up else { return Poll::Ready(Ok(())) };
@@ -53,7 +55,7 @@ impl<R: Runtime> Progress<R> {
         }
     }
 
-    /// Puts the place or the slot back after a poll; gives it back if a cancel came meanwhile.
+    /// Puts the place or the slot back after a poll, or gives it up if a cancel came meanwhile.
     fn put_back(&self, admission: Admission<R>) -> Result<(), JoinError> {
         let unwanted = self.0.with(|state| match &mut state.stage {
             Stage::Pending(place) if !state.is_cancelled => {
@@ -63,12 +65,12 @@ impl<R: Runtime> Progress<R> {
             _ => Some((admission, state.why_lost())),
         });
         let Some((admission, why)) = unwanted else { return Ok(()) };
-        give_back(Some(admission));
+        give_up(Some(admission));
         Err(why)
     }
 
-    /// Takes the slot. The caller then polls or calls the operation without another look at the
-    /// state, as a later cancel counts it as begun.
+    /// Takes the slot. The caller must then poll or call the operation without another look at the
+    /// state, because a later cancel counts it as begun.
     pub(crate) fn begin(&self) -> Result<HeldGrant<Arc<Shared>>, JoinError> {
         self.0.with(|state| match mem::replace(&mut state.stage, Stage::Running) {
             Stage::Pending(Some(Admission::Granted(hold))) => Ok(hold),
@@ -84,26 +86,27 @@ impl<R: Runtime> Progress<R> {
         self.attend(waker, |state| state.is_cancelled)
     }
 
-    /// Cancels the operation. If it has not begun, it never does, and its place or slot is given
-    /// back here. The task is woken, to drop it. Returns whether it had neither begun nor ended.
+    /// Cancels the operation. If it has not begun, it never does, and its place or slot is given up
+    /// here. Wakes the task, which then drops the operation. Returns whether it had neither begun
+    /// nor ended.
     pub(crate) fn cancel(&self) -> bool {
         let (is_pending, admission, task) = self.0.with(|State { stage, is_cancelled, task, .. }| {
             *is_cancelled = true;
             (matches!(stage, Stage::Pending(_)), stage.take_admission(), task.take())
         });
-        give_back(admission);
+        give_up(admission);
         _ = task.map(|task| contain(|| task.wake()));
         is_pending
     }
 
-    /// Ends an operation that the runtime refused. If the runtime keeps it all the same, it never
-    /// begins. Returns why there is no value; `None` if the operation has begun or ended.
+    /// Ends an operation that the runtime refused. It never begins, even if the runtime keeps it.
+    /// Returns the reason why there is no value; `None` if the operation has begun or ended.
     pub(crate) fn refuse(&self) -> Option<JoinError> {
         self.end_if(|stage| matches!(stage, Stage::Pending(_)))
     }
 
-    /// Ends an operation that was dropped. Returns why there is no value, for a task that knows no
-    /// outcome; `None` if it ended before.
+    /// Ends an operation that was dropped. Returns the reason why there is no value, for a task
+    /// that has no outcome; `None` if it ended before.
     pub(crate) fn end(&self) -> Option<JoinError> {
         self.end_if(|stage| !matches!(stage, Stage::Ended))
     }
@@ -118,12 +121,12 @@ impl<R: Runtime> Progress<R> {
             })
         });
         let (admission, task, why) = ended?;
-        give_back(admission);
+        give_up(admission);
         discard(task);
         Some(why)
     }
 
-    /// The handle is gone, and no cancel can follow.
+    /// Notes that the handle is dropped: no cancel can come.
     pub(crate) fn detach(&self) {
         let unwanted = self.0.with(|State { task, may_cancel, .. }| {
             *may_cancel = false;
@@ -132,29 +135,34 @@ impl<R: Runtime> Progress<R> {
         discard(unwanted);
     }
 
-    /// Works with the state and leaves the waker of the task in it, in one turn of the lock: a
-    /// cancel is either seen by `work` or wakes the task. The waker is cloned and dropped outside
-    /// the lock.
+    /// Works with the state, and leaves the waker of the task there while a cancel can still come.
+    /// So a cancel is either seen by `work` or wakes the task.
     fn attend<T>(&self, waker: &Waker, work: impl Fn(&mut State<R>) -> T) -> T {
-        let attended = self.0.with(|state| (!state.wants(waker)).then(|| work(state)));
-        attended.unwrap_or_else(|| {
-            let waker = waker.clone();
-            let (attended, displaced) = self.0.with(|state| {
-                let displaced = if state.may_cancel { state.task.replace(waker) } else { Some(waker) };
-                (work(state), displaced)
-            });
-            discard(displaced);
-            attended
-        })
+        look_or_park(&self.0, &mut CancelWatch(work), waker)
+    }
+}
+
+/// The task waits for a cancel, whatever else it does.
+struct CancelWatch<F>(F);
+
+impl<R: Runtime, T, F: Fn(&mut State<R>) -> T> WakerCell<State<R>> for CancelWatch<F> {
+    type Found = T;
+
+    fn wants(&self, state: &State<R>, waker: &Waker) -> bool {
+        state.may_cancel && !wakes(state.task.as_ref(), waker)
+    }
+
+    fn park(&mut self, state: &mut State<R>, waker: Waker) -> Option<Waker> {
+        state.task.replace(waker)
+    }
+
+    fn look(&mut self, state: &mut State<R>) -> T {
+        (self.0)(state)
     }
 }
 
 impl<R: Runtime> State<R> {
-    fn wants(&self, waker: &Waker) -> bool {
-        self.may_cancel && !self.task.as_ref().is_some_and(|task| task.will_wake(waker))
-    }
-
-    /// Takes the wait in the queue, if there is one and not a slot already.
+    /// Takes the wait in the queue, if there is one and it has no slot already.
     fn pick_up(&mut self) -> Result<Option<Acquire<Arc<Shared>, R>>, JoinError> {
         match self.stage.take_admission() {
             Some(Admission::Queued(waiting)) => Ok(Some(waiting)),
@@ -166,7 +174,7 @@ impl<R: Runtime> State<R> {
         }
     }
 
-    /// Why there is no value, where the task knows no other reason.
+    /// Returns the reason why there is no value, for a task that knows no other.
     fn why_lost(&self) -> JoinError {
         if self.is_cancelled { JoinError::Cancelled } else { JoinError::Lost }
     }
@@ -178,9 +186,9 @@ impl<R: Runtime> Stage<R> {
     }
 }
 
-/// Not under the lock, as it wakes and drops. A place in the queue is left by dropping it; a slot
-/// that was never used counts as abandoned.
-fn give_back<R: Runtime>(admission: Option<Admission<R>>) {
+/// Gives up a place or a slot; a slot that was never used counts as abandoned. Runs outside the
+/// lock, because it wakes and drops.
+fn give_up<R: Runtime>(admission: Option<Admission<R>>) {
     contain(|| match admission {
         Some(Admission::Granted(hold)) => hold.abandon(),
         queued => drop(queued),

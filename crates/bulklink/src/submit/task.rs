@@ -1,4 +1,4 @@
-//! The task of a submitted future: it waits for its slot, and runs the future there.
+//! The task of a submitted future: it waits for a slot, and runs the future in it.
 
 use alloc::sync::Arc;
 use core::future::Future;
@@ -15,8 +15,8 @@ use crate::foreign::{catch, contain, discard};
 use crate::gate::shared::Shared;
 
 pin_project! {
-    /// The operation is dropped before its slot is given back, and the slot is free before the
-    /// handle completes: hence the order of the fields, for a task that is dropped.
+    /// The operation is dropped before its slot is released, and the slot is free before the handle
+    /// completes. The order of the fields ensures this for a task that is dropped.
     pub(crate) struct Task<F: Future, R: Runtime> {
         #[pin]
         operation: Option<F>,
@@ -53,8 +53,8 @@ impl<F: Future, R: Runtime> Future for Task<F, R> {
     }
 }
 
-/// Completes when the operation may be polled. Nothing looks for a cancel between the beginning and
-/// the first poll, so an operation that counts as begun has been polled.
+/// Completes when the operation may be polled. No cancel is looked for between `begin` and the
+/// first poll, so an operation that counts as begun has been polled.
 fn poll_may_run<T, R: Runtime>(
     hold: &mut Option<HeldGrant<Arc<Shared>>>,
     reporter: &Reporter<T, R>,
@@ -69,7 +69,8 @@ fn poll_may_run<T, R: Runtime>(
     Poll::Ready(Ok(()))
 }
 
-/// Polls the operation, and drops it once it has a value. A panic of that drop replaces the value.
+/// Polls the operation, and drops it once it has a value. If that drop panics, the panic replaces
+/// the value.
 fn run<F: Future>(mut operation: Pin<&mut Option<F>>, context: &mut Context<'_>) -> Poll<Result<F::Output, JoinError>> {
     let polled = catch(|| {
         let running = operation.as_mut().as_pin_mut().expect("not polled again after it had completed");

@@ -1,4 +1,4 @@
-//! A submitted closure: how it waits for its slot, and how it runs on a thread that may block.
+//! A submitted closure: its wait for a slot, and its run on a thread that may block.
 
 use alloc::sync::Arc;
 use core::future::Future;
@@ -10,9 +10,9 @@ use super::job::Reporter;
 use crate::foreign::{catch, discard};
 use crate::{Runtime, SpawnBlocking, SpawnError};
 
-/// A closure that runs in its slot to the end, even if it is cancelled meanwhile.
+/// A closure that runs in its slot to its end, even if it is cancelled meanwhile.
 pub(crate) struct Work<C, T, R: Runtime> {
-    /// Gone once it runs.
+    /// `None` once the closure runs.
     closure: Option<C>,
     reporter: Reporter<T, R>,
 }
@@ -22,7 +22,7 @@ impl<C: FnOnce() -> T, T, R: Runtime> Work<C, T, R> {
         Work { closure: Some(closure), reporter }
     }
 
-    /// Runs it, unless it was cancelled.
+    /// Runs the closure, unless it was cancelled.
     pub(crate) fn run(mut self) {
         let hold = match self.reporter.begin() {
             Ok(hold) => hold,
@@ -34,36 +34,36 @@ impl<C: FnOnce() -> T, T, R: Runtime> Work<C, T, R> {
         self.reporter.give(outcome);
     }
 
-    /// Drops the closure, and then answers.
+    /// Drops the closure, and then gives the outcome.
     fn reject(mut self, why: JoinError) {
         discard(self.closure.take());
         self.reporter.give(Err(why));
     }
 }
 
-/// Drops the closure before the reporter answers, and contains a panic of that.
+/// Drops the closure before the reporter gives an outcome, and contains a panic of that drop.
 impl<C, T, R: Runtime> Drop for Work<C, T, R> {
     fn drop(&mut self) {
         discard(self.closure.take());
     }
 }
 
-/// The task that waits in the queue for a closure, so that no thread has to.
-pub(crate) struct Usher<C, T, R: Runtime> {
+/// A task that waits in the queue for a closure, so that no thread has to.
+pub(crate) struct QueuedClosure<C, T, R: Runtime> {
     work: Option<Work<C, T, R>>,
     runtime: R,
 }
 
-/// Nothing in it is pinned.
-impl<C, T, R: Runtime> Unpin for Usher<C, T, R> {}
+/// It pins nothing.
+impl<C, T, R: Runtime> Unpin for QueuedClosure<C, T, R> {}
 
-impl<C, T, R: Runtime> Usher<C, T, R> {
+impl<C, T, R: Runtime> QueuedClosure<C, T, R> {
     pub(crate) fn new(work: Work<C, T, R>, runtime: R) -> Self {
-        Usher { work: Some(work), runtime }
+        QueuedClosure { work: Some(work), runtime }
     }
 }
 
-impl<C, T, R> Future for Usher<C, T, R>
+impl<C, T, R> Future for QueuedClosure<C, T, R>
 where
     C: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
@@ -83,7 +83,7 @@ where
     }
 }
 
-/// Asks the runtime to run it. The handle hears of a refusal too.
+/// Asks the runtime to run the closure. A refusal is also the outcome of the handle.
 pub(crate) fn launch<C, T, R>(work: Work<C, T, R>, runtime: &R) -> Result<(), SpawnError>
 where
     C: FnOnce() -> T + Send + 'static,

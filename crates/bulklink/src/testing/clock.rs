@@ -1,4 +1,4 @@
-//! A clock that moves when it is told to.
+//! A clock that tests move by hand.
 
 #[cfg(feature = "std")]
 use alloc::boxed::Box;
@@ -15,31 +15,32 @@ use bulklink_core::Instant;
 use crate::gate::lock::Lock;
 use crate::{Clock, Timer};
 
-/// A clock and its timers, moved by hand. Clones share the time.
+/// A clock and its timers, which a test moves by hand. Clones share the time.
 #[derive(Clone)]
 pub struct FakeClock(Arc<Lock<Time>>);
 
 struct Time {
     now: Instant,
     sleeps: u64,
-    /// Who sleeps, by the time to wake and the order of falling asleep.
+    /// The wakers of the timers that were polled, by deadline and then in the order of creation.
     sleepers: BTreeMap<(Instant, u64), Waker>,
 }
 
 impl FakeClock {
-    /// A clock that stands an hour after its epoch.
+    /// Creates a clock whose time is one hour after its epoch.
     #[must_use]
     pub fn new() -> Self {
         FakeClock::at(Instant::EPOCH + Duration::from_secs(3600))
     }
 
-    /// A clock that stands at `now`.
+    /// Creates a clock whose time is `now`.
     #[must_use]
     pub fn at(now: Instant) -> Self {
         FakeClock(Arc::new(Lock::new(Time { now, sleeps: 0, sleepers: BTreeMap::new() })))
     }
 
-    /// Sets the time, forward or back, and wakes whose timers have come, in order. It runs nobody.
+    /// Sets the time, forward or back, and wakes the tasks whose timers are due, in order. Does not
+    /// run them.
     pub fn set(&self, now: Instant) {
         self.0.with(|time| time.now = now);
         while let Some(waker) = self.0.with(Time::take_due) {
@@ -47,19 +48,20 @@ impl FakeClock {
         }
     }
 
-    /// Moves the time forward and wakes whose timers have come, in order. It runs nobody: what an executor does about it comes
-    /// after all of the time has passed. To stop at each timer, use [`Executor::advance`](super::Executor::advance).
+    /// Moves the time forward and wakes the tasks whose timers are due, in order. Does not run
+    /// them: an executor runs them after all of the time has passed. To stop at each timer, use
+    /// [`Executor::advance`](super::Executor::advance).
     pub fn advance(&self, by: Duration) {
         self.set(self.now() + by);
     }
 
-    /// When the next timer is due.
+    /// Returns when the next timer is due.
     #[must_use]
     pub fn next_timer(&self) -> Option<Instant> {
         self.0.with(|time| time.sleepers.first_key_value().map(|((due, _), _)| *due))
     }
 
-    /// Completes `by` from now.
+    /// Creates a timer that completes `by` from now.
     pub fn sleep(&self, by: Duration) -> FakeSleep {
         self.sleep_until(self.now() + by)
     }

@@ -1,4 +1,4 @@
-//! An executor on one thread that does the same in every run.
+//! An executor on one thread that runs the same in every test run.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -20,7 +20,8 @@ use crate::gate::lock::Lock;
 
 type Job = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Runs tasks on the current thread, in the order in which they were woken, in the time of a [`FakeClock`].
+/// Runs tasks on the current thread, in the order in which they were woken, on the time of a
+/// [`FakeClock`].
 #[derive(Debug)]
 pub struct Executor {
     clock: FakeClock,
@@ -30,7 +31,7 @@ pub struct Executor {
     inbox: Arc<Inbox>,
 }
 
-/// Shared with the tasks, which can be dropped from outside.
+/// Shared with the tasks, which a test can cancel.
 #[derive(Clone, Default)]
 struct Jobs(Rc<RefCell<BTreeMap<usize, Job>>>);
 
@@ -42,27 +43,27 @@ struct TaskWaker {
 }
 
 impl Executor {
-    /// An executor without tasks.
+    /// Creates an executor without tasks.
     #[must_use]
     pub fn new(clock: FakeClock) -> Self {
         let ready = Arc::new(Ready(Lock::new(VecDeque::new())));
         Executor { clock, spawned: 0, jobs: Jobs::default(), ready, inbox: Inbox::new() }
     }
 
-    /// The executor as a runtime for bulkheads, whose submitted operations then run here. It refuses them once the executor is
-    /// gone.
+    /// Returns the executor as a runtime for bulkheads: operations submitted there run on this
+    /// executor. It refuses them once the executor is dropped.
     #[must_use]
     pub fn runtime(&self) -> FakeRuntime {
         FakeRuntime::new(self.clock(), &self.inbox)
     }
 
-    /// The clock in whose time it runs.
+    /// Returns the clock that the executor runs on.
     #[must_use]
     pub fn clock(&self) -> FakeClock {
         self.clock.clone()
     }
 
-    /// Adds a task. It runs when the executor does.
+    /// Adds a task. It first runs when the executor does.
     pub fn spawn<T: 'static>(&mut self, future: impl Future<Output = T> + 'static) -> Task<T> {
         let output = Rc::new(RefCell::new(None));
         let store = Rc::clone(&output);
@@ -73,7 +74,7 @@ impl Executor {
         Task { id, jobs: self.jobs.clone(), output }
     }
 
-    /// Runs every task that was woken, and those that these wake, until none is left.
+    /// Runs every task that was woken, and the tasks that they wake, until none is left.
     pub fn run_until_idle(&mut self) {
         loop {
             self.take_in();
@@ -82,14 +83,14 @@ impl Executor {
         }
     }
 
-    /// Adds the tasks that came through its runtime.
+    /// Adds the tasks that were spawned through its runtime.
     fn take_in(&mut self) {
         while let Some(task) = self.inbox.take() {
             drop(self.spawn(task));
         }
     }
 
-    /// The job is out of the table while it runs, so that it may spawn, wake and cancel.
+    /// The job is not in the table while it runs, so that it can spawn, wake and cancel.
     fn run(&mut self, id: usize) {
         let job = self.jobs.0.borrow_mut().remove(&id);
         let Some(mut job) = job else { return };
@@ -99,11 +100,12 @@ impl Executor {
         }
     }
 
-    /// Runs all tasks until this one has ended, and returns its output. While nobody can run, time passes to the next timer.
+    /// Runs all tasks until this one has ended, and returns its output. While no task can run, time
+    /// moves to the next timer.
     ///
     /// # Panics
     ///
-    /// If nobody can run and no timer is left: then it would wait for ever.
+    /// If no task can run and no timer is left: the call would never return.
     pub fn block_on<T: 'static>(&mut self, future: impl Future<Output = T> + 'static) -> T {
         let task = self.spawn(future);
         loop {
@@ -111,12 +113,13 @@ impl Executor {
             if let Some(output) = task.output() {
                 return output;
             }
-            let due = self.clock.next_timer().expect("nobody can run, and no timer is left to wait for");
+            let due = self.clock.next_timer().expect("no task can run, and no timer is left to wait for");
             self.clock.set(due.max(self.clock.now()));
         }
     }
 
-    /// Lets time pass, stopping at every timer on the way, with all tasks run to idle there and at the end.
+    /// Moves the time forward, stops at every timer on the way, and runs all tasks to idle there
+    /// and at the end.
     pub fn advance(&mut self, by: Duration) {
         self.run_until_idle();
         let end = self.clock.now() + by;
@@ -130,7 +133,7 @@ impl Executor {
 }
 
 impl Drop for Executor {
-    /// All tasks end with it, whoever looks at them still.
+    /// Drops all tasks, also those with a [`Task`] that is still held.
     fn drop(&mut self) {
         let jobs = core::mem::take(&mut *self.jobs.0.borrow_mut());
         drop(jobs);
@@ -161,7 +164,7 @@ impl fmt::Debug for Jobs {
     }
 }
 
-/// A task of an [`Executor`]. Dropping this lets the task go on.
+/// A task of an [`Executor`]. Dropping it does not stop the task.
 pub struct Task<T> {
     id: usize,
     jobs: Jobs,
@@ -169,7 +172,7 @@ pub struct Task<T> {
 }
 
 impl<T> Task<T> {
-    /// Whether it has ended and its output has not been taken.
+    /// Returns whether the task has ended and its output has not been taken.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.output.borrow().is_some()
@@ -181,7 +184,7 @@ impl<T> Task<T> {
         self.output.borrow_mut().take()
     }
 
-    /// Drops the task where it stands. A task that is running just now, and one that has ended, is left alone.
+    /// Cancels the task. Does nothing to a task that runs this call itself, or that has ended.
     pub fn cancel(&self) {
         let job = self.jobs.0.borrow_mut().remove(&self.id);
         drop(job);

@@ -1,7 +1,8 @@
-//! A fake clock and a deterministic executor, for tests of what stands behind a bulkhead.
+//! A fake clock and a deterministic executor, for tests of code that uses a bulkhead.
 //!
-//! Nothing here sleeps: time moves when a test says so. With an [`Executor`], moving it stops at every timer on the way and
-//! runs all tasks to idle there, so a test sees each timeout at its exact instant, in the same order in every run.
+//! Nothing here sleeps: time moves when a test moves it. With an [`Executor`], moving it stops at
+//! every timer on the way and runs all tasks to idle there. So a test sees each timeout at its
+//! exact instant, in the same order in every run.
 //!
 //! ```
 //! use bulklink::testing::{Executor, FakeClock};

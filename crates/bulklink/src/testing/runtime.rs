@@ -1,4 +1,4 @@
-//! The deterministic executor, seen from bulkheads that submit to it.
+//! The deterministic executor as a runtime for bulkheads.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -13,11 +13,13 @@ use super::{FakeClock, FakeSleep};
 use crate::gate::lock::Lock;
 use crate::{Clock, Spawn, SpawnBlocking, SpawnError, Timer};
 
-/// A [`FakeClock`], and the [`Executor`](super::Executor) that runs in its time; made by
-/// [`Executor::runtime`](super::Executor::runtime).
+/// A [`FakeClock`] together with the [`Executor`](super::Executor) that runs on its time.
 ///
-/// What is submitted from anywhere runs when the executor does: tasks in the order in which they came, and closures that may
-/// block as if they were tasks, one after the other, each to its end.
+/// Made by [`Executor::runtime`](super::Executor::runtime).
+///
+/// Operations can be submitted from any thread; they run when the executor runs. Tasks run in the
+/// order in which they were submitted. Closures that may block run as if they were tasks, one after
+/// the other, each to its end.
 #[derive(Clone)]
 pub struct FakeRuntime {
     clock: FakeClock,
@@ -26,7 +28,7 @@ pub struct FakeRuntime {
 
 type Incoming = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Tasks on their way to an executor.
+/// Tasks that the executor has not taken yet.
 pub(super) struct Inbox(Lock<VecDeque<Incoming>>);
 
 impl Inbox {
@@ -50,7 +52,7 @@ impl FakeRuntime {
         FakeRuntime { clock, inbox: Arc::downgrade(inbox) }
     }
 
-    /// The clock in whose time it runs.
+    /// Returns the clock of the runtime.
     #[must_use]
     pub fn clock(&self) -> &FakeClock {
         &self.clock

@@ -98,7 +98,8 @@ fn the_wait_limit_of_the_bulkhead_applies_on_the_std_clock() {
     let rejection = bulkhead.blocking_slot().expect_err("the slot is taken");
     assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(limit)));
     assert!(rejection.waited() >= limit && begun.elapsed() >= limit);
-    let deadline = bulkhead.blocking_slot_with(Request::new().before(Std::now() + ms(5))).expect_err("the slot is taken");
+    let deadline =
+        bulkhead.blocking_slot_with(Request::new().before(Std::now() + ms(5))).expect_err("the slot is taken");
     assert_eq!((deadline.reason(), bulkhead.status().totals.expired), (Reason::Expired, 2));
 }
 

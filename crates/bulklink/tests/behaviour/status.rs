@@ -33,7 +33,7 @@ fn an_interval_needs_two_statuses_of_one_bulkhead_in_order() {
     let (first, second) = (one.status(), one.status());
     assert!(matches!(first.since(&second), Err(IntervalError::Reversed { earlier: 2, later: 1 })));
     assert!(matches!(second.since(&other.status()), Err(IntervalError::DifferentInstance { .. })));
-    let mut roomier = first.snapshot;
+    let mut roomier = first.value;
     roomier.limits.waiting_room = 3;
     assert!(matches!(second.since(&roomier), Err(IntervalError::DifferentWaitingRoom { earlier: 3, later: 0 })));
     assert!(!second.since(&first).expect("in order").has_activity());

@@ -180,6 +180,38 @@ fn a_handle_is_polled_as_its_operation_ends() {
 }
 
 #[test]
+fn an_outcome_is_announced_to_the_latest_waker_or_found_by_its_poll() {
+    let announced = explore(|keeper, bulkhead| {
+        let mut handle = bulkhead.submit(async { 1 }).unwrap();
+        let (former, latest, mut task) = (Bell::default(), Bell::default(), keeper.task());
+        assert!(former.poll(&mut handle).is_pending());
+        let polled = thread::spawn(move || task.poll());
+        let found = latest.poll(&mut handle).is_ready();
+        polled.join().unwrap();
+        assert_eq!((former.rings(), latest.rings()), if found { (1, 0) } else { (0, 1) });
+        assert!(found || latest.poll(&mut handle).is_ready());
+        !found
+    });
+    assert_eq!(announced, [false, true].into());
+}
+
+#[test]
+fn a_cancel_is_announced_to_the_latest_waker_of_the_task_or_found_by_its_poll() {
+    let announced = explore(|keeper, bulkhead| {
+        let handle = bulkhead.submit(pending::<u8>()).unwrap();
+        let (former, latest, mut task) = (Bell::default(), Bell::default(), keeper.task().future.unwrap());
+        assert!(former.poll(&mut task).is_pending());
+        let cancelled = thread::spawn(move || handle.cancel());
+        let found = latest.poll(&mut task).is_ready();
+        assert!(!cancelled.join().unwrap(), "it has begun");
+        assert_eq!((former.rings(), latest.rings()), if found { (1, 0) } else { (0, 1) });
+        assert!(found || latest.poll(&mut task).is_ready());
+        !found
+    });
+    assert_eq!(announced, [false, true].into());
+}
+
+#[test]
 fn an_admitted_operation_is_cancelled_as_it_begins() {
     let outcomes = explore(|keeper, bulkhead| {
         let mut handle = bulkhead.submit(async { 1 }).unwrap();

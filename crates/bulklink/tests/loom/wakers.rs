@@ -104,3 +104,22 @@ fn the_drain_wakes_the_latest_waker_or_is_found_by_its_poll() {
     });
     assert_eq!(announced, BTreeSet::from([false, true]));
 }
+
+#[test]
+fn an_event_is_announced_to_the_latest_waker_or_found_by_its_poll() {
+    let announced = model(1, 0).explore(|bulkhead| {
+        let mut events = bulkhead.subscribe(2).unwrap();
+        let (former, latest, mut next) = (Bell::default(), Bell::default(), Box::pin(events.recv()));
+        assert!(former.poll(&mut next).is_pending());
+        let slot = thread::spawn({
+            let bulkhead = bulkhead.clone();
+            move || drop(bulkhead.try_slot().unwrap())
+        });
+        let found = latest.poll(&mut next).is_ready();
+        slot.join().unwrap();
+        assert_eq!((former.rings(), latest.rings()), if found { (1, 0) } else { (0, 1) });
+        assert!(found || latest.poll(&mut next).is_ready());
+        !found
+    });
+    assert_eq!(announced, BTreeSet::from([false, true]));
+}

@@ -1,0 +1,58 @@
+//! A latch: shut at first, opened once, and awaited by any number of tasks.
+
+use alloc::sync::Arc;
+
+use bulklink_core::{Gate, Instant, Limits, Request};
+
+use crate::acquire::slot::HeldGrant;
+use crate::gate::shared::Shared;
+use crate::rejection::Identity;
+use crate::{Clock, Closed, OwnedSlot};
+
+/// Made of a gate with one slot, so that waiting for it is the same future as waiting for a
+/// bulkhead to close: the latch is open when the gate is closed and its slot is free.
+pub(crate) struct Latch(Arc<Shared>);
+
+/// Keeps a latch shut until it is dropped, even if [`open`](Latch::open) is called before.
+pub(crate) struct Bolt {
+    _slot: OwnedSlot,
+}
+
+/// The clock of a gate in which no call ever waits.
+struct NoTime;
+
+impl Clock for NoTime {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        Instant::EPOCH
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Latch {
+    pub(crate) fn new(label: Arc<str>) -> Self {
+        let gate = Gate::new(Limits { capacity: 1, waiting_room: 0, wait_limit: None }).expect("valid limits");
+        let identity = Arc::new(Identity::new(label, gate.occupancy()));
+        Latch(Shared::new(gate, identity, "capacity", Arc::new(NoTime)))
+    }
+
+    /// Takes the only bolt. Returns `None` if it is taken, or if the latch is open.
+    pub(crate) fn bolt(&self) -> Option<Bolt> {
+        let hold = |grant| Bolt { _slot: OwnedSlot::new(HeldGrant::new(Arc::clone(&self.0), grant)) };
+        self.0.try_enter(&Request::new(), hold).ok()
+    }
+
+    /// Opens the latch, or lets the drop of its bolt open it. Opening it again does nothing.
+    pub(crate) fn open(&self) {
+        self.0.input(|state| state.gate.close(Instant::EPOCH));
+    }
+
+    /// Completes when the latch is open.
+    pub(crate) fn opened(&self) -> Closed<'_> {
+        self.0.closed()
+    }
+}

@@ -1,0 +1,68 @@
+//! What is read from a bulkhead, together with its name.
+
+use alloc::sync::Arc;
+use core::fmt;
+use core::ops::Deref;
+
+use bulklink_core::Snapshot;
+
+/// A value together with the name of its bulkhead. It dereferences to the value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Labelled<T> {
+    /// The name of the bulkhead.
+    pub label: Arc<str>,
+    /// The value.
+    pub value: T,
+}
+
+/// All figures of a bulkhead at one moment: a [`Snapshot`] with the label.
+///
+/// The figures of one status are consistent with each other.
+pub type Status = Labelled<Snapshot>;
+
+/// What a [`Status`] says about capacity, with the label; made by [`Status::capacity_report`].
+///
+/// It dereferences to the gate's own report, which has the severity, the findings and the ratios.
+/// [`Display`](fmt::Display) summarises it in one sentence.
+pub type CapacityReport = Labelled<bulklink_core::CapacityReport>;
+
+impl<T> Labelled<T> {
+    pub(crate) fn new(label: &Arc<str>, value: T) -> Self {
+        Labelled { label: Arc::clone(label), value }
+    }
+}
+
+impl Status {
+    /// Returns what these figures say about capacity: what is full, what is configured oddly, and
+    /// what has happened too often.
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, FindingCode, Severity, testing::FakeClock};
+    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(1).build()?;
+    /// let _running = payments.try_slot()?;
+    /// let report = payments.status().capacity_report();
+    /// assert_eq!(report.severity(), Severity::Warning);
+    /// assert_eq!(report.findings[0].code.as_str(), "execution_full");
+    /// assert_eq!(report.to_string(), "bulkhead payments: warning: 1 of 1 in use");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn capacity_report(&self) -> CapacityReport {
+        Labelled::new(&self.label, self.value.capacity_report())
+    }
+}
+
+impl<T> Deref for Labelled<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Labelled<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "bulkhead {}: {}", self.label, self.value)
+    }
+}
