@@ -1,4 +1,5 @@
-//! The drivers of a bulkhead, as its gate's lock holds them: which runtime has one, and when it runs next.
+//! The entries of a bulkhead's drivers, under its lock: which runtime has a driver, and when it
+//! runs next.
 
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
@@ -10,7 +11,7 @@ use bulklink_core::Instant;
 use crate::foreign::contain;
 use crate::gate::shared::{GateState, Shared};
 
-/// The drivers of a bulkhead: one for each runtime on which calls wait with a limit.
+/// The drivers of a bulkhead, one for each runtime on which calls wait with a limit.
 #[derive(Default)]
 pub(crate) struct Drivers {
     entries: Vec<Entry>,
@@ -18,23 +19,25 @@ pub(crate) struct Drivers {
     refused: Option<NonZeroU64>,
 }
 
-/// One driver, as waiters see it.
+/// The time of a driver's next run, and its waker.
 pub(crate) struct Entry {
     home: NonZeroU64,
-    /// The driver runs then, or before.
+    /// The driver runs at this time or earlier.
     armed: Instant,
     /// `None` while the driver has not been polled since it was woken.
     waker: Option<Waker>,
 }
 
-/// No driver lives on this runtime.
+/// There is no driver on this runtime.
 pub(crate) struct NoDriver;
 
 impl Shared {
-    /// Ends the drivers of a partition that has become idle: they run now, and go on only if another call waits there
-    /// by then. The flag is a hint that spares nearly every call the lock.
+    /// Ends the drivers of a partition that has become idle. Each of them runs now, and continues
+    /// only if another call waits in the partition by then. The flag is a hint: because of it,
+    /// nearly every call can skip the lock.
     #[inline]
     pub(crate) fn dismiss_drivers(&self) {
+        // Relaxed suffices: see `note_drivers`.
         if self.has_drivers.load(Ordering::Relaxed) {
             self.dismiss_all();
         }
@@ -50,13 +53,15 @@ impl Shared {
         }
     }
 
-    /// Under the lock, and seen by the last call that leaves a partition, as that takes the lock of all
-    /// partitions after every call that has waited here.
+    /// Updates the hint that [`dismiss_drivers`](Shared::dismiss_drivers) reads. Called under the
+    /// lock. The last call that leaves a partition sees the current value: it takes the lock of the
+    /// `Partitions`, which every call that waited here took before it when it left.
     pub(crate) fn note_drivers(&self, drivers: &Drivers) {
         self.has_drivers.store(!drivers.entries.is_empty(), Ordering::Relaxed);
     }
 }
 
+/// Wakes a driver, if there is a waker. A panic of the waker does not reach the caller.
 pub(crate) fn wake(waker: Option<Waker>) {
     if let Some(waker) = waker {
         contain(|| waker.wake());
@@ -64,7 +69,8 @@ pub(crate) fn wake(waker: Option<Waker>) {
 }
 
 impl Entry {
-    /// Makes the driver run at `deadline` at the latest. Returns its waker, if it must be woken for that.
+    /// Makes the driver run at `deadline` at the latest. Returns its waker if it must be woken for
+    /// that.
     fn hurry(&mut self, deadline: Instant) -> Option<Waker> {
         if self.armed <= deadline {
             return None;
@@ -79,20 +85,20 @@ impl Drivers {
         self.entries.iter_mut().find(|entry| entry.home == home)
     }
 
-    /// When the driver on this runtime runs at the latest, if there is one.
+    /// Returns the time of the next run of this runtime's driver, if it has one.
     #[inline]
     pub(crate) fn armed(&mut self, home: NonZeroU64) -> Option<Instant> {
         self.of(home).map(|entry| entry.armed)
     }
 
-    /// Whether the driver on this runtime runs in time.
+    /// Returns whether the driver of this runtime runs at `deadline` or earlier.
     #[inline]
     pub(crate) fn covers(&mut self, home: NonZeroU64, deadline: Instant) -> bool {
         self.armed(home).is_some_and(|armed| armed <= deadline)
     }
 
-    /// Makes the driver on this runtime run at `deadline` at the latest. Returns its waker, if it must be woken for
-    /// that.
+    /// Makes the driver of this runtime run at `deadline` at the latest. Returns its waker if it
+    /// must be woken for that.
     pub(crate) fn hurry(&mut self, home: NonZeroU64, deadline: Instant) -> Result<Option<Waker>, NoDriver> {
         self.of(home).ok_or(NoDriver).map(|entry| entry.hurry(deadline))
     }
@@ -101,7 +107,7 @@ impl Drivers {
     ///
     /// # Errors
     ///
-    /// If there is one: that is brought forward, and its waker returned.
+    /// If the runtime has a driver already. That driver is brought forward, and its waker returned.
     pub(crate) fn register(&mut self, home: NonZeroU64, armed: Instant) -> Result<(), Option<Waker>> {
         match self.hurry(home, armed) {
             Ok(waker) => Err(waker),
@@ -112,14 +118,15 @@ impl Drivers {
         }
     }
 
-    /// Notes when a driver runs next, and how to wake it before. Returns the waker that this displaces.
+    /// Notes the time of a driver's next run, and the waker to wake it earlier. Returns the waker
+    /// that this displaces.
     pub(crate) fn settle(&mut self, home: NonZeroU64, armed: Instant, waker: Waker) -> Option<Waker> {
         let entry = self.of(home)?;
         entry.armed = armed;
         entry.waker.replace(waker)
     }
 
-    /// Whether this runtime refused a driver, last of all runtimes.
+    /// Returns whether this is the last runtime that refused a driver.
     pub(crate) fn has_refused(&self, home: NonZeroU64) -> bool {
         self.refused == Some(home)
     }
@@ -129,7 +136,7 @@ impl Drivers {
         self.refused = Some(home);
     }
 
-    /// Lets the runtime that refused a driver be asked again.
+    /// Forgets which runtime refused a driver, so that it is asked again.
     pub(crate) fn forget_refusal(&mut self) {
         self.refused = None;
     }
@@ -138,7 +145,7 @@ impl Drivers {
         let position = self.entries.iter().position(|entry| entry.home == home)?;
         let removed = self.entries.swap_remove(position);
         if self.entries.is_empty() {
-            // Most bulkheads have no driver most of the time.
+            // Frees the allocation: most bulkheads have no driver most of the time.
             self.entries = Vec::new();
         }
         Some(removed)
@@ -146,7 +153,8 @@ impl Drivers {
 }
 
 impl Drop for Drivers {
-    /// The bulkhead is gone. Its drivers are to end now, and not when their time comes.
+    /// Wakes the drivers, so that they end now that the bulkhead is gone, and not at their next
+    /// run.
     fn drop(&mut self) {
         for waker in self.entries.drain(..).filter_map(|entry| entry.waker) {
             wake(Some(waker));

@@ -1,4 +1,5 @@
-//! The gate's word, shared: applied by compare-and-swap and by addition, and taken away by whoever works with the gate.
+//! The gate's word in an atomic: changed by compare-and-swap and by addition, and replaced by a
+//! held word while a thread works with the gate.
 
 use bulklink_core::{Grant, Refusal, Request, Word};
 
@@ -13,7 +14,7 @@ mod imp {
 
     use super::{Grant, Refusal, Request, Word};
 
-    /// What can be decided without the lock.
+    /// The atomic that decides admissions and releases without the lock.
     #[derive(Debug)]
     pub(crate) struct FastPath(AtomicU64);
 
@@ -22,27 +23,31 @@ mod imp {
             FastPath(AtomicU64::new(Word::GATE.to_bits()))
         }
 
-        /// A grant for a simple request, if one is on offer.
+        /// Takes a grant for a simple request, if the word offers a unit.
         #[inline]
         pub(crate) fn acquire(&self) -> Option<Grant> {
+            // Acquire pairs with the Release of the release that freed this unit: the operation
+            // before has ended.
             self.apply(Ordering::Acquire, Word::acquire)
         }
 
-        /// What becomes of a simple request that may not wait, if that is certain.
+        /// Admits or rejects a simple request that may not wait, or returns `None` if the gate must
+        /// decide.
         #[inline]
         pub(crate) fn decide(&self) -> Option<Result<Grant, Refusal>> {
             self.apply(Ordering::Acquire, Word::decide)
         }
 
-        /// Whether it was enough to say so here that an operation has ended. Worth trying unseen where a word admitted it; otherwise
-        /// it is worth a [look](FastPath::peek) before.
+        /// Releases a grant. Returns `false` if the word is held: then the gate must be told. If a
+        /// word gave the grant, call this without a check first. If the gate gave it,
+        /// [`peek`](FastPath::peek) first.
         #[inline]
         pub(crate) fn release(&self, grant: &Grant) -> bool {
             let before = self.0.fetch_add(Word::RELEASE, Ordering::Release);
             Word::from_bits(before).has_released(grant)
         }
 
-        /// A counted rejection of a simple request, if it is certain.
+        /// Rejects a simple request and counts it, or returns `None` if the gate must decide.
         #[inline]
         pub(crate) fn reject(&self, request: &Request, waiting_room: u32) -> Option<Refusal> {
             self.apply(Ordering::Acquire, |word| word.turn_away(request, waiting_room))
@@ -55,27 +60,36 @@ mod imp {
                 let (after, result) = step(Word::from_bits(bits))?;
                 match self.0.compare_exchange_weak(bits, after.to_bits(), order, Ordering::Relaxed) {
                     Ok(_) => return Some(result),
+                    // Another thread changed the word, or the exchange failed spuriously: decide
+                    // anew.
                     Err(changed) => bits = changed,
                 }
             }
         }
 
-        /// How things stand. Only a hint, as it is out of date at once.
+        /// Returns the present word. It is only a hint, because other threads may change it
+        /// immediately.
         #[inline]
         pub(crate) fn peek(&self) -> Word {
             Word::from_bits(self.0.load(Ordering::Relaxed))
         }
 
-        /// Takes the word away, to be folded into the gate, if anything can have happened to it. Under the lock only.
+        /// Replaces the word by a held one, and returns it to be folded into the gate, if other
+        /// threads could have changed it. Must be called under the lock.
         #[inline]
         pub(crate) fn take(&self) -> Option<Word> {
-            // Where nothing succeeds, nobody but the holder of the lock changes it, other than by releases that count for nothing.
+            // On an inert word nothing succeeds: without the lock, only releases are added to it,
+            // and those do not count. So a relaxed load by the lock's holder is enough.
             let is_live = !self.peek().is_inert();
+            // Acquire: what ran in slots that were released here happened before what the gate does
+            // next.
             is_live.then(|| Word::from_bits(self.0.swap(Word::GATE.to_bits(), Ordering::Acquire)))
         }
 
-        /// Puts the gate's word in place, after [`take`](FastPath::take). Under the lock only. What releases have added to a
-        /// held word is gone by that: they come here themselves, unless the word has come to life and was replaced before.
+        /// Publishes the gate's word, after [`take`](FastPath::take). Must be called under the
+        /// lock. This discards what releases have added to a held word: those releases saw that it
+        /// was held, and take the lock themselves, unless they meet a live word on the way and are
+        /// counted in that.
         #[inline]
         pub(crate) fn put(&self, word: Word) {
             if self.peek() != word {
@@ -86,11 +100,14 @@ mod imp {
         #[cfg(not(bulklink_loom))]
         #[inline]
         fn overwrite(&self, word: Word) {
+            // Release pairs with the Acquire of the next admission by the word.
             self.0.store(word.to_bits(), Ordering::Release);
         }
 
-        /// Loom holds that a release which added to a held word may come after a store that it did not see. It cannot: an addition
-        /// comes right after what it read, and the store later than that.
+        /// A swap in place of the store, for loom only. Loom would let a release that added to a
+        /// held word be ordered after a store which it did not read. That is impossible: an
+        /// addition directly follows the value it read in the modification order, so the store
+        /// comes later.
         #[cfg(bulklink_loom)]
         fn overwrite(&self, word: Word) {
             self.0.swap(word.to_bits(), Ordering::Release);
@@ -98,7 +115,7 @@ mod imp {
     }
 }
 
-/// Without atomics of 64 bits, the lock has to do.
+/// The variant for targets without 64-bit atomics: it decides nothing, so all calls take the lock.
 #[cfg(not(all(target_has_atomic = "64", not(bulklink_lock_only))))]
 mod imp {
     use super::{Grant, Refusal, Request, Word};

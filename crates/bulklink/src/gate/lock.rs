@@ -1,6 +1,7 @@
-//! The lock, chosen for the platform. Whatever runs inside must not block, wake, or call foreign code.
+//! The lock, chosen for the platform. Code that runs inside it must not block, wake a task or call
+//! foreign code.
 
-/// A value that one thread at a time works with.
+/// A mutex whose value is reached through a closure, so that no guard can escape.
 #[derive(Debug)]
 pub(crate) struct Lock<T>(imp::Mutex<T>);
 
@@ -32,6 +33,7 @@ mod imp {
 
         #[inline]
         pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+            // Poison is ignored: the only foreign code inside compares keys, before any change.
             work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
         }
     }

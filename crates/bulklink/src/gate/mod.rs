@@ -1,4 +1,4 @@
-//! The core's gate behind its lock, the word in front of it, and what an input leaves to be done.
+//! The core's gate behind a lock, the word in front of it, and the outputs of an input.
 
 pub(crate) mod closed;
 pub(crate) mod drivers;

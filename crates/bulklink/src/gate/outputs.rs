@@ -1,8 +1,8 @@
-//! What an input leaves to be done outside the lock: wakers are woken, then events are delivered.
+//! The outputs of an input, handled outside the lock: wakers are woken, then events are delivered.
 //!
-//! One thread at a time delivers. Meanwhile other inputs, those of handlers included, only add
-//! events, which that thread delivers before it returns. So events reach handlers in order, and a
-//! handler that causes events takes no stack for them.
+//! One thread at a time delivers events. Meanwhile other inputs, including those made by handlers,
+//! only add events, and that thread delivers them before it returns. So events reach the handlers
+//! in order, and a handler that causes events does not recurse.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -16,7 +16,7 @@ use crate::foreign::{contain, discard};
 use crate::gate::shared::{GateState, Shared};
 use crate::observe::event::{Event, Handlers};
 
-/// How many wakers are taken at a time, which bounds how long the lock is held. Two under loom, where
+/// The number of wakers taken at a time. It bounds how long the lock is held. Two under loom, where
 /// each step multiplies the search.
 const BATCH: usize = if cfg!(bulklink_loom) { 2 } else { 16 };
 
@@ -26,39 +26,40 @@ pub(crate) struct Observers {
     pub(crate) handlers: Handlers,
     /// Whether a thread delivers events.
     is_delivering: bool,
-    /// Kept between deliveries.
+    /// Reused from one event to the next, so that an event allocates nothing.
     delivery: Option<Box<Delivery>>,
 }
 
-/// What a thread takes along to deliver events. As it is kept, an event allocates nothing and counts
-/// no references.
+/// The handlers and the event that a thread takes out of the lock to deliver one. It is kept and
+/// reused, so an event allocates nothing and counts no references.
 struct Delivery {
     handlers: Handlers,
-    /// What handlers are shown, filled in anew for each event.
+    /// The event that handlers see, overwritten for each event.
     event: Event,
 }
 
-/// What is left to be done after an input.
+/// The outputs of an input: the first waker, and what follows.
 #[derive(Default)]
 pub(crate) struct Outputs {
     waker: Option<Waker>,
     rest: Rest,
 }
 
-/// Passed in two registers, which a variant with another field would end.
+/// The outputs after the first waker. It fits two registers; another field in a variant would end
+/// that.
 #[derive(Default)]
 enum Rest {
     #[default]
     Nothing,
-    /// More wakers are there to be taken.
+    /// The gate has more wakers.
     Wake,
-    /// The same, and this thread has the right to deliver afterwards.
+    /// The gate has more wakers, and this thread delivers events after them.
     WakeThenDeliver,
     Deliver(Box<Delivery>),
 }
 
 impl Shared {
-    /// Takes what is to be done first. Most often that is all, and most often it is one waker.
+    /// Takes the outputs out of the gate. Usually there is none, or one waker.
     #[inline]
     pub(crate) fn take_outputs(&self, state: &mut GateState) -> Outputs {
         if !state.gate.has_output() {
@@ -69,8 +70,9 @@ impl Shared {
         Outputs { waker, rest }
     }
 
-    /// Events come only once no waker is left. But the right to deliver them is taken before, so that what a
-    /// waker runs on this thread does not deliver them while others have not been woken.
+    /// Returns what to do next. Events come after the last waker. But this thread takes the right
+    /// to deliver them before it wakes: code that a waker runs on this thread must not deliver
+    /// events while other waiters have not been woken.
     #[inline(never)]
     fn take_rest(&self, GateState { gate, observers, .. }: &mut GateState, delivers: bool) -> Rest {
         let delivers = delivers || observers.begin();
@@ -83,7 +85,7 @@ impl Shared {
         observers.take_event(gate, self).map_or(Rest::Nothing, Rest::Deliver)
     }
 
-    /// Does all that is to be done, until nothing is left.
+    /// Wakes and delivers until the gate has no output left.
     #[inline]
     pub(crate) fn deliver(&self, Outputs { waker, rest }: Outputs) {
         if let Some(waker) = waker {
@@ -105,12 +107,15 @@ impl Shared {
                     delivery.deliver(self);
                     let (rest, displaced) = self.beside_the_word(|state| {
                         let displaced = state.observers.arrive(delivery);
+                        // Checked and given up in one step under the lock: an input that adds an
+                        // event later finds that no thread delivers, and delivers it itself.
                         if state.gate.has_output() {
                             return (self.take_rest(state, true), displaced);
                         }
                         state.observers.is_delivering = false;
                         (Rest::Nothing, displaced)
                     });
+                    // Handlers are foreign: outside the lock, and contained.
                     if displaced.is_some() {
                         discard(displaced);
                     }
@@ -132,20 +137,22 @@ impl Shared {
 }
 
 impl Observers {
-    /// Changes the handlers. Returns what is to be dropped outside the lock.
+    /// Replaces the handlers. The caller must drop what this returns outside the lock.
     pub(crate) fn change(&mut self, handlers: Handlers) -> Displaced {
         Displaced { _handlers: mem::replace(&mut self.handlers, handlers), _delivery: self.delivery.take() }
     }
 
-    /// Takes the right to deliver events, unless another thread has it. Returns whether it was taken.
+    /// Takes the right to deliver events, unless another thread has it or there are no handlers.
+    /// Returns whether it was taken.
     fn begin(&mut self) -> bool {
         let begins = !self.is_delivering && !self.handlers.is_empty();
         self.is_delivering |= begins;
         begins
     }
 
-    /// Gives the next event to the delivery, which leaves; if there is none, this thread delivers no more. That is
-    /// one step under the lock: what adds the next event delivers it.
+    /// Takes the next event out of the gate, to be delivered. If there is none, this thread gives
+    /// up the right to deliver, in the same step under the lock: the input that adds the next event
+    /// delivers it.
     #[inline]
     fn take_event(&mut self, gate: &mut Gate<Waker>, shared: &Shared) -> Option<Box<Delivery>> {
         let has_event = match &mut self.delivery {
@@ -156,11 +163,12 @@ impl Observers {
         if has_event { self.delivery.take() } else { None }
     }
 
-    /// Makes a delivery for the first event since the handlers changed, if there is one.
+    /// Allocates a delivery for the first event since the handlers changed, if there is one.
     #[cold]
     fn take_first_event(&mut self, gate: &mut Gate<Waker>, shared: &Shared) -> bool {
         if self.handlers.is_empty() {
-            // The last handler was removed while a thread delivered.
+            // The last handler was removed while a thread delivered: the events that are left have
+            // no recipient.
             while gate.poll_event().is_some() {}
         }
         let delivery = |event| {
@@ -171,7 +179,8 @@ impl Observers {
         self.delivery.is_some()
     }
 
-    /// Returns what is to be dropped outside the lock: the delivery, where the handlers have changed.
+    /// Keeps the delivery for the next event. If the handlers have changed meanwhile, it is
+    /// obsolete: it is returned, to be dropped outside the lock.
     #[inline]
     fn arrive(&mut self, delivery: Box<Delivery>) -> Option<Box<Delivery>> {
         if delivery.handlers.is(&self.handlers) {
@@ -181,7 +190,7 @@ impl Observers {
     }
 }
 
-/// What a change of handlers leaves to be dropped outside the lock.
+/// The previous handlers, to be dropped outside the lock.
 pub(crate) struct Displaced {
     _handlers: Handlers,
     _delivery: Option<Box<Delivery>>,
@@ -199,7 +208,8 @@ impl Delivery {
     }
 }
 
-/// The call that settled a waiter is not to blame for its waker; the panic hook has reported it.
+/// Wakes a waiter. A panic of its waker does not reach the call that settled it; the panic hook has
+/// reported it.
 fn wake(waker: Waker) {
     contain(|| waker.wake());
 }

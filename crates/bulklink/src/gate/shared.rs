@@ -1,4 +1,5 @@
-//! What all clones of a bulkhead share: the gate in its lock, and the cycle that every input goes through.
+//! The state that all clones of a bulkhead share: the gate in its lock, and the cycle of each
+//! input.
 
 #[cfg(all(test, feature = "std", target_has_atomic = "64", not(any(bulklink_loom, bulklink_lock_only))))]
 mod tests;
@@ -22,42 +23,47 @@ use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
 use crate::{Rejection, TimerError};
 
+/// The state that all clones of a bulkhead share.
 pub struct Shared {
     fast: FastPath,
     state: Lock<GateState>,
-    /// For drivers, which hold no bulkhead alive.
+    /// Drivers keep a clone of this, because a driver must not keep its bulkhead alive.
     pub(crate) this: Weak<Shared>,
     identity: Arc<Identity>,
-    /// By which name the user set the capacity.
+    /// The builder method by which the user set the capacity, for error messages.
     pub(crate) capacity_field: &'static str,
     has_wait_limit: bool,
+    /// A hint, so that most calls that leave a partition need not lock to find that it has no
+    /// driver.
     pub(crate) has_drivers: AtomicBool,
     pub(crate) runtime: Arc<dyn DynClock>,
 }
 
-/// No panic can interrupt a change half-way: foreign code never runs inside one.
+/// A panic cannot leave a change incomplete: foreign code never runs in the middle of one.
 impl UnwindSafe for Shared {}
 impl RefUnwindSafe for Shared {}
 
+/// What the lock of a bulkhead protects.
 pub(crate) struct GateState {
     pub(crate) gate: Gate<Waker>,
     pub(crate) observers: Observers,
     pub(crate) drivers: Drivers,
 }
 
-/// The answer to a request, or about a ticket.
+/// The answer to a request, or to a poll of a ticket.
 pub(crate) enum Answer {
     Granted(Grant),
-    /// The ticket is where the caller keeps it, so that no panic of foreign code can lose it.
+    /// The ticket itself is stored at the caller's place for it, so that a panic of foreign code
+    /// cannot lose it.
     Queued(Expiry),
     Rejected(Rejection),
 }
 
-/// When a waiter expires, and what wakes it then.
+/// The time at which a waiter expires, and the driver that expires it.
 #[derive(Clone, Copy)]
 pub(crate) struct Expiry {
     pub(crate) deadline: Option<Instant>,
-    /// The runtime whose driver expires the ticket at its deadline.
+    /// The runtime whose driver expires the ticket at its deadline, if there is such a driver.
     pub(crate) home: Option<NonZeroU64>,
 }
 
@@ -82,7 +88,7 @@ impl Shared {
         shared
     }
 
-    /// The bulkhead's name.
+    /// Returns the bulkhead's name.
     pub(crate) fn label(&self) -> &Arc<str> {
         &self.identity.label
     }
@@ -91,8 +97,9 @@ impl Shared {
         self.runtime.now()
     }
 
-    /// Gives the gate an input, and does all that follows from it before it returns. An input that lets others in brings the
-    /// time along and advances. Whatever the answer displaced is the caller's to drop, outside the lock.
+    /// Gives the gate an input, then wakes tasks and delivers events as it requires. An input that
+    /// frees units must also pass the time to `Gate::advance`. The caller drops what the input
+    /// displaced, such as a waker, after this returns and so outside the lock.
     #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> T {
         let (answer, outputs) = self.look(|state| {
@@ -104,11 +111,12 @@ impl Shared {
         answer
     }
 
-    /// Works with the gate, without doing anything that others would have to hear of. While it lasts, nothing happens without
-    /// the lock.
+    /// Works with the gate without giving it an input that has outputs. Until it returns, the word
+    /// grants and releases nothing, so the gate's figures are complete.
     #[inline]
     pub(crate) fn look<T>(&self, look: impl FnOnce(&mut GateState) -> T) -> T {
         self.state.with(|state| {
+            // What the word has counted must be in the gate before the gate is read or changed.
             if let Some(word) = self.fast.take() {
                 state.gate.fold(word);
             }
@@ -118,8 +126,8 @@ impl Shared {
         })
     }
 
-    /// Works with what is in the word neither before nor after: tickets, watches, outputs, handlers. The
-    /// word may go on changing meanwhile.
+    /// Works with state that the word does not cover: tickets, watches, outputs and handlers. The
+    /// word stays in place and may change meanwhile.
     #[inline]
     pub(crate) fn beside_the_word<T>(&self, work: impl FnOnce(&mut GateState) -> T) -> T {
         self.state.with(work)
@@ -131,7 +139,7 @@ impl Shared {
         look_or_park(&self.state, cell, waker)
     }
 
-    /// Asks for admission without waiting. Small enough to go into the caller's code.
+    /// Asks for admission without waiting. Small enough to be inlined into the caller.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the compiler judges by what the cold path weighs")]
     pub(crate) fn try_enter<T>(&self, request: &Request, make: impl FnOnce(Grant) -> T) -> Result<T, Rejection> {
@@ -158,25 +166,29 @@ impl Shared {
         }
     }
 
-    /// A grant for a simple request, if it takes no more than a look.
+    /// Takes a grant for a simple request from the word, or returns `None` if the gate must be
+    /// asked.
     #[inline]
     pub(crate) fn acquire(&self) -> Option<Grant> {
         self.fast.acquire()
     }
 
-    /// How many operations a call stands for that takes more than a look: where the word is full, for all that
-    /// it has counted. So a loop of calls that are always admitted without the gate yields too, now and then.
+    /// Returns how many operations the runtime should count for a call that the word did not admit.
+    /// If the word is full, that is all admissions that it has counted: so a loop of calls that the
+    /// word always admits also uses up the task's budget, and yields.
     pub(crate) fn operations(&self) -> u32 {
         if self.fast.peek().is_full() { Word::MAX_ADMITTED } else { 1 }
     }
 
-    /// Asks for admission where the word alone cannot grant it. If the request is queued, its ticket is stored in
-    /// `ticket`, and `waker` is woken when the wait is over. A request that can expire relies on the runtime that `home` names.
+    /// Asks the gate for admission, after the word has not granted it. If the request is queued,
+    /// its ticket is stored in `ticket`, and `waker` is woken when the wait is over. A request that
+    /// can expire relies on the driver of the runtime that `home` returns.
     ///
     /// # Errors
     ///
-    /// If that runtime has no timer. A call that finds room would only hide that, so it fails too; but one that is
-    /// rejected in any case is told why.
+    /// If the current thread has no timer. A free slot would only hide that mistake, so the call
+    /// fails even if the gate would grant one. A request that the gate would reject in any case is
+    /// rejected instead.
     #[inline]
     pub(crate) fn enter(
         &self,
@@ -198,12 +210,15 @@ impl Shared {
         Ok(self.enter_gate(request, Some(waker), home, ticket))
     }
 
+    /// Returns whether the gate rejects the request however many slots are free.
     #[cold]
     fn would_reject(&self, request: &Request) -> bool {
         let now = self.now();
         self.beside_the_word(|state| state.gate.would_reject(request, now))
     }
 
+    /// Enters the gate, and reads the clock only if the gate needs the time for this request.
+    /// `waker` is `None` for a request that may not wait.
     fn enter_gate(
         &self,
         request: &Request,
@@ -211,8 +226,10 @@ impl Shared {
         home: Option<NonZeroU64>,
         ticket: &mut Option<Ticket>,
     ) -> Answer {
+        // The clock is foreign code, and is read before the lock is taken. Usually the word tells
+        // whether the time will be needed, so the lock is taken once.
         let mut now = self.fast.peek().needs_now(Some(request)).then(|| self.now());
-        // Cloning and dropping a waker is foreign code, and stays outside the lock.
+        // Cloning and dropping a waker run foreign code too, so both happen outside the lock.
         let mut waker = waker.cloned();
         let answer = loop {
             let answer = self.input(|GateState { gate, drivers, .. }| match gate.enter(request, now) {
@@ -221,6 +238,8 @@ impl Shared {
                     if let Some(waker) = waker.take() {
                         gate.park(&queued, waker);
                     }
+                    // The ticket relies on the driver only if that already runs in time. If not,
+                    // the caller brings the driver forward or makes a timer, outside the lock.
                     let deadline = gate.deadline(&queued);
                     let home = home.filter(|&home| deadline.is_some_and(|deadline| drivers.covers(home, deadline)));
                     if home.is_some() {
@@ -235,10 +254,13 @@ impl Shared {
             });
             match answer {
                 Some(answer) => break answer,
-                // The peek at the word was out of date.
+                // The word had changed since the peek. With the time, the gate does not answer
+                // `NeedsNow`.
                 None => now = Some(self.now()),
             }
         };
+        // The request was not queued, so its waker is left over. Dropping it can panic, and a grant
+        // is held.
         if waker.is_some() {
             discard(waker);
         }
@@ -255,17 +277,22 @@ impl Shared {
         Rejection::invalid(Arc::clone(&self.identity), occupancy, invalid)
     }
 
-    /// Whether the word takes the grant back. It is worth nothing then.
+    /// Gives the grant back to the word. Returns whether the word took it; otherwise the grant is
+    /// still held, and goes back by [`release`](Shared::release).
     #[inline]
     pub(crate) fn try_release(&self, grant: &Grant) -> bool {
         self.fast.release(grant)
     }
 
-    /// While somebody waits, the clock is read first, and slot and time reach the gate together: no older reading of another
-    /// thread can hand the slot to one whose deadline had passed when it was freed.
+    /// Gives the grant back to the gate. While a call waits with a measured or limited wait, the
+    /// clock is read first, and the grant and the time reach the gate in one step. So an older
+    /// reading by another thread cannot hand the slot to a waiter whose deadline had passed when
+    /// the slot was freed.
     #[inline(never)]
     pub(crate) fn release(&self, grant: Grant) {
         let word = self.fast.peek();
+        // Without this look, only grants that a word gave are added to the word: that bounds what
+        // can be added to a held word.
         if word.has_released(&grant) && self.fast.release(&grant) {
             return;
         }
@@ -274,6 +301,8 @@ impl Shared {
         loop {
             self.input(|GateState { gate, .. }| {
                 if now.is_none() && gate.needs_now(None) {
+                    // A call has begun to wait since the peek: leave, read the clock and come
+                    // again.
                     return;
                 }
                 if let Some(grant) = held.take() {
@@ -302,7 +331,7 @@ impl Shared {
 }
 
 impl GateState {
-    /// Changes the handlers. Returns what is to be dropped outside the lock.
+    /// Replaces the handlers. The caller must drop what this returns outside the lock.
     pub(crate) fn set_handlers(&mut self, handlers: Handlers) -> Displaced {
         self.gate.observe(!handlers.is_empty());
         self.observers.change(handlers)

@@ -1,4 +1,4 @@
-//! What takes no lock, and what reads the clock before it: shown by holding the lock.
+//! Which calls take no lock, and which read the clock before it. The tests hold the lock meanwhile.
 
 use core::future::Future;
 use core::pin::pin;
@@ -13,14 +13,15 @@ use crate::{Builder, Bulkhead, Clock, Instant, OwnedSlot, Reason, Rejection, Req
 type Front = Bulkhead<FakeClock>;
 type Outcome = Result<(), Reason>;
 
-/// Waited for in full only by a test that fails.
+/// A patience that only a failing test waits out.
 const LONG: Duration = Duration::from_secs(10);
 
 fn front(waiting_room: usize) -> Front {
     Bulkhead::builder_on(FakeClock::new(), "test").capacity(1).waiting_room(waiting_room).build().expect("valid")
 }
 
-/// What a thread comes to while this one holds the lock; `None` if it comes to nothing for so long.
+/// Runs `work` on another thread while this thread holds the lock. Returns its result, or `None` if
+/// it does not end within `patience`.
 fn while_locked<T: Send + 'static>(
     front: &Front,
     patience: Duration,
@@ -47,12 +48,12 @@ fn try_once(front: &Front) -> Outcome {
 fn poll_once(front: &Front) -> Outcome {
     match pin!(front.slot()).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => outcome(answer),
-        Poll::Pending => panic!("it has to wait"),
+        Poll::Pending => panic!("the call waits"),
     }
 }
 
 #[test]
-fn asking_whether_it_is_closed_and_waiting_for_that_leave_the_word_in_place() {
+fn is_closed_and_closed_leave_the_word_in_place() {
     let front = front(1);
     let held = front.try_slot();
     drop((front.try_slot(), held));
@@ -68,7 +69,7 @@ fn asking_whether_it_is_closed_and_waiting_for_that_leave_the_word_in_place() {
 }
 
 #[test]
-fn who_is_admitted_and_leaves_takes_no_lock() {
+fn a_call_that_is_admitted_and_ends_takes_no_lock() {
     let front = front(1);
     drop(front.try_slot());
     assert_eq!(while_locked(&front, LONG, try_once), Some(Ok(())));
@@ -77,7 +78,7 @@ fn who_is_admitted_and_leaves_takes_no_lock() {
 }
 
 #[test]
-fn who_finds_no_room_takes_no_lock() {
+fn a_call_without_a_waiting_room_is_rejected_without_the_lock() {
     let front = front(0);
     let _running = front.try_slot().expect("free");
     assert_eq!(while_locked(&front, LONG, try_once), Some(Err(Reason::Saturated)));
@@ -86,7 +87,7 @@ fn who_finds_no_room_takes_no_lock() {
 }
 
 #[test]
-fn who_finds_no_room_to_wait_takes_no_lock() {
+fn a_call_that_finds_the_waiting_room_full_is_rejected_without_the_lock() {
     let front = front(1);
     let _running = front.try_slot().expect("free");
     assert_eq!(while_locked(&front, LONG, try_once), Some(Err(Reason::Saturated)));
@@ -98,7 +99,7 @@ fn who_finds_no_room_to_wait_takes_no_lock() {
 }
 
 #[test]
-fn who_comes_after_the_end_takes_no_lock() {
+fn a_call_after_close_is_rejected_without_the_lock() {
     let front = front(1);
     let _running = front.try_slot().expect("free");
     front.close();
@@ -108,7 +109,7 @@ fn who_comes_after_the_end_takes_no_lock() {
 }
 
 #[test]
-fn who_is_admitted_takes_the_lock_while_events_are_kept_and_no_longer() {
+fn an_admission_takes_the_lock_while_there_is_a_subscriber_and_no_longer() {
     let front = front(1);
     drop(front.try_slot());
     let events = front.subscribe(100).expect("a capacity");
@@ -117,7 +118,7 @@ fn who_is_admitted_takes_the_lock_while_events_are_kept_and_no_longer() {
     assert_eq!(while_locked(&front, LONG, try_once), Some(Ok(())));
 }
 
-/// Else what these tests hold would not be the lock.
+/// Shows that what these tests hold is the lock.
 #[test]
 fn a_status_takes_the_lock() {
     assert!(while_locked(&front(0), Duration::from_millis(10), |front| front.status()).is_none());
@@ -148,8 +149,8 @@ impl Timer for Reporting {
     }
 }
 
-/// How often the clock is read by who comes while all is taken, and by who then gives back what it waits for: before they
-/// have the lock, and in all.
+/// Counts the readings of the clock by a call that has to wait, and by the release of the slot that
+/// it waits for: for each, the readings before it has the lock, and all of them.
 fn readings(measured: bool, limit: Option<Duration>, request: Request<Instant>) -> [(usize, usize); 2] {
     let (send, reports) = mpsc::channel();
     let builder = Bulkhead::builder_on(Reporting(FakeClock::new(), send), "test").capacity(1).waiting_room(1);
@@ -175,9 +176,9 @@ fn readings(measured: bool, limit: Option<Duration>, request: Request<Instant>) 
     [came, (early, early + reports.try_iter().count())]
 }
 
-/// So that the lock is taken once.
+/// Otherwise they would take the lock twice.
 #[test]
-fn who_will_need_the_time_reads_it_before_the_lock() {
+fn a_call_and_a_release_that_need_the_time_read_it_before_the_lock() {
     let some = Duration::from_millis(10);
     assert_eq!(readings(true, None, Request::new()), [(1, 1); 2]);
     assert_eq!(readings(false, Some(some), Request::new()), [(1, 1); 2]);
