@@ -11,8 +11,8 @@ use crate::Rejection;
 use crate::acquire::future::PollAcquire;
 
 pin_project! {
-    /// Waits for a slot, then runs the operation in it. The operation is stored once, in place, and it is gone before its
-    /// slot is given back: so it stands first here, for the case that all is dropped.
+    /// Acquires a slot, then runs the operation in it. The operation is stored once, in place. It
+    /// must be dropped before its slot is given back, so its field comes first.
     pub(crate) struct Execute<A: PollAcquire, F> {
         #[pin]
         operation: Option<F>,
@@ -40,11 +40,12 @@ impl<A: PollAcquire, F: Future> Future for Execute<A, F> {
     #[expect(clippy::inline_always, reason = "as `PollAcquire::poll_acquire`")]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        if let Stage::Acquiring(waiting) = this.stage {
-            *this.stage = Stage::Running(ready!(waiting.poll_acquire(context))?);
+        if let Stage::Acquiring(acquire) = this.stage {
+            *this.stage = Stage::Running(ready!(acquire.poll_acquire(context))?);
         }
         let operation = this.operation.as_mut().as_pin_mut().expect("not polled again after it had completed");
         let output = ready!(operation.poll(context));
+        // In this order, as in a drop: the operation ends before its slot is free.
         this.operation.set(None);
         *this.stage = Stage::Done;
         Poll::Ready(Ok(output))
@@ -52,7 +53,8 @@ impl<A: PollAcquire, F: Future> Future for Execute<A, F> {
 }
 
 pin_project! {
-    /// The same for an operation that can fail itself, with both failures in one error.
+    /// Acquires a slot and runs a fallible operation in it, with a rejection and the operation's
+    /// error in one error type.
     pub(crate) struct ExecuteFallible<E> {
         #[pin]
         execute: E,
@@ -78,12 +80,12 @@ impl<T, E, X: Future<Output = Result<Result<T, E>, Rejection>>> Future for Execu
     }
 }
 
-/// Why a fallible operation gave no value.
+/// The error of a fallible operation: it was not admitted, or it ran and failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExecuteError<E> {
-    /// It was not admitted, and has not begun.
+    /// The operation was not admitted, and has not begun.
     Rejected(Rejection),
-    /// It ran, and failed with this error of its own.
+    /// The operation ran, and failed with this error.
     Operation(E),
 }
 

@@ -21,43 +21,48 @@ use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
 
 pub(crate) use early::Admission;
 
-/// What a call does before it has its slot.
+/// Acquires the right to run, by polling.
 pub(crate) trait PollAcquire {
     /// The right to run, given back on drop.
     type Held;
 
-    /// To be polled until it has an answer, and not again.
+    /// Polls for the right to run. Must not be called again after it has returned `Ready`.
     fn poll_acquire(&mut self, context: &mut Context<'_>) -> Poll<Result<Self::Held, Rejection>>;
 }
 
-/// A wait for a slot, however its bulkhead is held. Kept small, as there is one for everyone who waits.
+/// A call that acquires a slot; `S` borrows, shares or leases its bulkhead. It is kept small,
+/// because each waiting call has one.
 pub(crate) struct Acquire<S: Deref<Target = Shared>, R: Timer> {
     runtime: R,
-    /// Gone when the wait is over. Dropped by hand, so that what most calls drop, which is nothing, is no code.
+    /// `None` when the call is over. `ManuallyDrop`, so that the drop of a finished call, the usual
+    /// case, runs no more code than a test for `None`.
     unfinished: ManuallyDrop<Option<Unfinished<S, R::Sleep>>>,
 }
 
+/// A call that has no answer yet.
 struct Unfinished<S, T> {
     shared: S,
     state: AcquireState<T>,
 }
 
 enum AcquireState<T> {
-    Asking(Request),
-    /// With a timer, if it has a deadline and relies on no driver.
+    /// The next poll enters the gate with this request.
+    NotEntered(Request),
     Queued {
+        /// `None` while the ticket is being collected, and after it was.
         ticket: Option<Ticket>,
+        /// Set if the call has a deadline and relies on no driver.
         sleep: Option<LazySleep<T>>,
     },
 }
 
-/// Nothing in it is pinned but what is behind a box.
+/// Only the timer is pinned, and it is boxed.
 impl<S: Deref<Target = Shared>, R: Timer> Unpin for Acquire<S, R> {}
 
 impl<S: Deref<Target = Shared>, R: Runtime> Acquire<S, R> {
     #[inline]
     pub(crate) fn new(shared: S, runtime: R, request: Request) -> Self {
-        Acquire::of(runtime, Unfinished { shared, state: AcquireState::Asking(request) })
+        Acquire::of(runtime, Unfinished { shared, state: AcquireState::NotEntered(request) })
     }
 
     #[inline]
@@ -69,35 +74,38 @@ impl<S: Deref<Target = Shared>, R: Runtime> Acquire<S, R> {
 impl<S: Deref<Target = Shared>, R: Runtime> PollAcquire for Acquire<S, R> {
     type Held = HeldGrant<S>;
 
-    /// All that most calls ever do: small enough to go into the caller's code.
+    /// Takes a grant from the word, which is all that most calls do. Small enough to be inlined
+    /// into the caller.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the compiler judges by what the cold path weighs")]
     fn poll_acquire(&mut self, context: &mut Context<'_>) -> Poll<Result<HeldGrant<S>, Rejection>> {
         let granted = match &*self.unfinished {
-            Some(Unfinished { shared, state: AcquireState::Asking(request) }) if request.is_simple() => {
+            Some(Unfinished { shared, state: AcquireState::NotEntered(request) }) if request.is_simple() => {
                 shared.acquire()
             }
             _ => None,
         };
         let Some(grant) = granted else { return self.poll_slow(context) };
         let Unfinished { shared, state } = self.unfinished.take().expect("just seen");
-        // Nothing in it needs to be dropped, but the compiler does not see that.
+        // A request needs no drop, but the compiler does not see that the state is one.
         mem::forget(state);
         Poll::Ready(Ok(HeldGrant::new(shared, grant)))
     }
 }
 
 impl<S: Deref<Target = Shared>, R: Runtime> Acquire<S, R> {
+    /// Polls the gate, as far as the runtime's cooperative budget allows.
     #[cold]
     #[inline(never)]
     fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<Result<HeldGrant<S>, Rejection>> {
         let Acquire { runtime, unfinished } = self;
-        let waiting = unfinished.as_mut().expect("polled again after it had completed");
-        let operations = waiting.shared.operations();
-        let poll = |context: &mut Context<'_>| waiting.poll_gate(runtime, context);
+        let call = unfinished.as_mut().expect("polled again after it had completed");
+        let operations = call.shared.operations();
+        let poll = |context: &mut Context<'_>| call.poll_gate(runtime, context);
         let outcome = ready!(runtime.cooperate(context, operations, poll));
         let Unfinished { shared, state } = self.unfinished.take().expect("polled just now");
-        // The rest of the wait is dropped last: a timer is foreign, and by then the grant is held.
+        // The state is dropped last: its timer is foreign and may panic, and by then the grant is
+        // held.
         let outcome = outcome.map(|grant| HeldGrant::new(shared, grant));
         drop(state);
         Poll::Ready(outcome)
@@ -105,6 +113,11 @@ impl<S: Deref<Target = Shared>, R: Runtime> Acquire<S, R> {
 }
 
 impl<S: Deref<Target = Shared>, T: Future<Output = ()>> Unfinished<S, T> {
+    /// Enters the gate on the first poll, and polls the ticket after that.
+    ///
+    /// # Panics
+    ///
+    /// If the call may have to wait with a limit and its thread has no timer.
     fn poll_gate<R: Runtime<Sleep = T>>(
         &mut self,
         runtime: &R,
@@ -112,7 +125,7 @@ impl<S: Deref<Target = Shared>, T: Future<Output = ()>> Unfinished<S, T> {
     ) -> Poll<Result<Grant, Rejection>> {
         let Unfinished { shared, state } = self;
         let request = match state {
-            AcquireState::Asking(request) => request,
+            AcquireState::NotEntered(request) => request,
             AcquireState::Queued { .. } => return state.poll_ticket(shared, runtime, context),
         };
         let home = || Ok(runtime.home()?.map(|home| home.id()));
@@ -123,7 +136,8 @@ impl<S: Deref<Target = Shared>, T: Future<Output = ()>> Unfinished<S, T> {
             Ok(Answer::Queued(expiry)) => expiry,
             Err(error) => panic!("bulkhead {}: {error}", shared.label()),
         };
-        // Before a timer is made: should that panic, the next poll makes it, or the drop gives the ticket up.
+        // Stored before a timer is made: if that panics, the next poll makes the timer, or the drop
+        // gives up the ticket.
         *state = AcquireState::Queued { ticket, sleep: None };
         if let Expiry { deadline: Some(deadline), home: None } = expiry {
             state.ensure_wakeup(deadline, None, shared, runtime, context);
@@ -133,7 +147,8 @@ impl<S: Deref<Target = Shared>, T: Future<Output = ()>> Unfinished<S, T> {
 }
 
 impl<S: Deref<Target = Shared>, T> Unfinished<S, T> {
-    /// Gives the place in the queue up, if there is one. The timer goes after it: it is foreign.
+    /// Gives up the place in the queue, if the call has one, and then drops the timer: that is
+    /// foreign and may panic.
     #[cold]
     #[inline(never)]
     fn end(unfinished: &mut Option<Self>) {
@@ -147,6 +162,8 @@ impl<S: Deref<Target = Shared>, T> Unfinished<S, T> {
 }
 
 impl<T: Future<Output = ()>> AcquireState<T> {
+    /// Collects the ticket. If the call still waits, makes sure that something wakes it at its
+    /// deadline.
     #[inline]
     fn poll_ticket<R: Runtime<Sleep = T>>(
         &mut self,
@@ -156,12 +173,14 @@ impl<T: Future<Output = ()>> AcquireState<T> {
     ) -> Poll<Result<Grant, Rejection>> {
         let mut answer = self.collect(shared, context);
         if let Answer::Queued(Expiry { deadline: Some(deadline), home }) = answer {
-            // The clock decides what has expired, not the timer, which may be late.
+            // The clock decides what has expired, not the timer, which may be late or early.
             let now = runtime.now();
             if now < deadline {
                 self.ensure_wakeup(deadline, home, shared, runtime, context);
                 return Poll::Pending;
             }
+            // Expires this ticket, unless another thread settles it first: collect again to learn
+            // which.
             shared.advance(now);
             answer = self.collect(shared, context);
         }
@@ -172,14 +191,15 @@ impl<T: Future<Output = ()>> AcquireState<T> {
         }
     }
 
+    /// Collects the ticket, or parks the task's waker with it.
     #[inline]
     fn collect(&mut self, shared: &Shared, context: &Context<'_>) -> Answer {
         let AcquireState::Queued { ticket, .. } = self else { unreachable!("the call waits") };
         ticket::poll(shared, ticket, context.waker())
     }
 
-    /// Sees to it that the task is woken at the deadline: by the driver on `home`, by one that is here, or by a
-    /// timer of its own, where it stays with that.
+    /// Makes sure that the task is woken at the deadline: by the driver on `home`, by a driver on
+    /// the present runtime, or by the call's own timer. A call that has made a timer keeps it.
     fn ensure_wakeup<R: Runtime<Sleep = T>>(
         &mut self,
         deadline: Instant,
@@ -191,8 +211,8 @@ impl<T: Future<Output = ()>> AcquireState<T> {
         let AcquireState::Queued { ticket: Some(ticket), sleep } = self else { return };
         if sleep.is_none() {
             let here = runtime.home().ok().flatten();
-            // A driver on another runtime than this may never run again. Outside of all runtimes no other
-            // would be better.
+            // Rely on the driver of this runtime only: another runtime may never run again. Outside
+            // of all runtimes, there is no better driver than that on `home`.
             if home.is_some() && here.as_ref().is_none_or(|here| home == Some(here.id())) {
                 return;
             }
@@ -225,9 +245,9 @@ impl<S: Deref<Target = Shared>, R: Timer> Acquire<S, R> {
     }
 }
 
-/// A call that waits for a [`Slot`]; made by [`Bulkhead::slot`](crate::Bulkhead::slot).
+/// A future that acquires a [`Slot`]; returned by [`Bulkhead::slot`](crate::Bulkhead::slot).
 ///
-/// Dropping it loses the place in the queue, and never a slot.
+/// Dropping it gives up its place in the queue, and never loses a slot.
 ///
 /// # Panics
 ///
@@ -237,8 +257,8 @@ pub struct SlotFuture<'a, R: Timer>(Acquire<&'a Shared, R>);
 
 impl<'a, R: Timer> SlotFuture<'a, R> {
     #[inline]
-    pub(crate) fn new(waiting: Acquire<&'a Shared, R>) -> Self {
-        SlotFuture(waiting)
+    pub(crate) fn new(acquire: Acquire<&'a Shared, R>) -> Self {
+        SlotFuture(acquire)
     }
 }
 
@@ -258,9 +278,10 @@ impl<R: Timer> fmt::Debug for SlotFuture<'_, R> {
     }
 }
 
-/// A call that waits for an [`OwnedSlot`]; made by [`Bulkhead::slot_owned`](crate::Bulkhead::slot_owned).
+/// A future that acquires an [`OwnedSlot`]; returned by
+/// [`Bulkhead::slot_owned`](crate::Bulkhead::slot_owned).
 ///
-/// Dropping it loses the place in the queue, and never a slot.
+/// Dropping it gives up its place in the queue, and never loses a slot.
 ///
 /// # Panics
 ///
@@ -270,8 +291,8 @@ pub struct OwnedSlotFuture<R: Timer>(Acquire<Arc<Shared>, R>);
 
 impl<R: Timer> OwnedSlotFuture<R> {
     #[inline]
-    pub(crate) fn new(waiting: Acquire<Arc<Shared>, R>) -> Self {
-        OwnedSlotFuture(waiting)
+    pub(crate) fn new(acquire: Acquire<Arc<Shared>, R>) -> Self {
+        OwnedSlotFuture(acquire)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Getting a slot, holding it, and running an operation in it.
+//! Acquiring a slot, holding it, and running an operation in it.
 
 pub(crate) mod execute;
 pub(crate) mod future;

@@ -1,4 +1,4 @@
-//! The right to run, given back on drop.
+//! Slots: the right to run one operation, given back on drop.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -8,10 +8,11 @@ use bulklink_core::Grant;
 
 use crate::gate::shared::{GateState, Shared};
 
-/// A grant that finds its way home, however its bulkhead is held.
+/// A grant together with its bulkhead, to which it is given back on drop. `S` borrows, shares or
+/// leases the bulkhead.
 pub(crate) struct HeldGrant<S: Deref<Target = Shared>> {
     shared: S,
-    /// Gone only while being dropped.
+    /// `None` only while this is dropped.
     grant: Option<Grant>,
 }
 
@@ -21,6 +22,7 @@ impl<S: Deref<Target = Shared>> HeldGrant<S> {
         HeldGrant { shared, grant: Some(grant) }
     }
 
+    /// Gives the grant back to the gate.
     #[cold]
     fn release(&mut self) {
         if let Some(grant) = self.grant.take() {
@@ -28,7 +30,8 @@ impl<S: Deref<Target = Shared>> HeldGrant<S> {
         }
     }
 
-    /// Gives back what was never used: the operation has not begun and never will.
+    /// Gives back an unused grant, which counts as abandoned: its operation has not begun and never
+    /// will.
     #[cold]
     pub(crate) fn abandon(mut self) {
         let now = self.shared.now();
@@ -53,6 +56,8 @@ impl<S: Deref<Target = Shared>> Drop for HeldGrant<S> {
     #[inline]
     fn drop(&mut self) {
         if let Some(grant) = &self.grant {
+            // Only a grant that a word gave may be added to the word without a look at it first;
+            // see `Word::RELEASE`.
             if !(grant.is_by_word() && self.shared.try_release(grant)) {
                 self.release();
             }
@@ -60,9 +65,10 @@ impl<S: Deref<Target = Shared>> Drop for HeldGrant<S> {
     }
 }
 
-/// The right to run one operation, borrowed from its [`Bulkhead`](crate::Bulkhead). Dropping it gives the slot to the next.
+/// The right to run one operation, borrowed from its [`Bulkhead`](crate::Bulkhead).
 ///
-/// Forgetting it (`mem::forget`) keeps the slot taken for good.
+/// Dropping it gives the slot back, to the next waiter if there is one. Forgetting it
+/// (`mem::forget`) keeps the slot taken forever.
 #[must_use = "a slot is given back as soon as it is dropped"]
 #[doc(alias = "permit")]
 pub struct Slot<'a>(HeldGrant<&'a Shared>);
@@ -73,7 +79,7 @@ impl<'a> Slot<'a> {
         Slot(held)
     }
 
-    /// The units that it holds.
+    /// Returns the number of units that this slot holds.
     #[must_use]
     pub fn cost(&self) -> usize {
         self.0.cost()
@@ -86,9 +92,10 @@ impl fmt::Debug for Slot<'_> {
     }
 }
 
-/// The right to run one operation, for tasks and layers that outlive the borrow. Dropping it gives the slot to the next.
+/// The right to run one operation, without a borrow: it can move to another task or into a layer.
 ///
-/// Forgetting it (`mem::forget`) keeps the slot taken for good.
+/// Dropping it gives the slot back, to the next waiter if there is one. Forgetting it
+/// (`mem::forget`) keeps the slot taken forever.
 #[must_use = "a slot is given back as soon as it is dropped"]
 #[doc(alias = "permit")]
 pub struct OwnedSlot(HeldGrant<Arc<Shared>>);
@@ -99,7 +106,7 @@ impl OwnedSlot {
         OwnedSlot(held)
     }
 
-    /// The units that it holds.
+    /// Returns the number of units that this slot holds.
     #[must_use]
     pub fn cost(&self) -> usize {
         self.0.cost()

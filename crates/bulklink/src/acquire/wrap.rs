@@ -1,11 +1,11 @@
-//! A function with a bulkhead around it.
+//! An async function with a bulkhead around it.
 
 use core::fmt;
 use core::future::Future;
 
 use crate::{Bulkhead, Rejection, Runtime};
 
-/// An async function that runs in a slot on every call; made by [`Bulkhead::wrap`].
+/// An async function that runs in a slot on every call; returned by [`Bulkhead::wrap`].
 #[derive(Clone)]
 pub struct Wrapped<F, R> {
     function: F,
@@ -17,11 +17,13 @@ impl<F, R: Runtime> Wrapped<F, R> {
         Wrapped { function, bulkhead }
     }
 
-    /// Calls the function with `argument` once there is a slot. For several arguments, take a tuple.
+    /// Calls the function with `argument` and runs its future in a slot. For several arguments,
+    /// pass a tuple.
     ///
     /// # Errors
     ///
-    /// If the call is not admitted. The function has then made its future, which never ran.
+    /// If the call is not admitted. The function has been called by then, but its future is never
+    /// polled.
     pub fn call<A, O>(&self, argument: A) -> impl Future<Output = Result<O::Output, Rejection>> + use<'_, A, O, F, R>
     where
         F: Fn(A) -> O,
@@ -30,7 +32,7 @@ impl<F, R: Runtime> Wrapped<F, R> {
         self.bulkhead.execute((self.function)(argument))
     }
 
-    /// The bulkhead that protects it.
+    /// Returns the bulkhead that protects the function.
     #[must_use]
     pub fn bulkhead(&self) -> &Bulkhead<R> {
         &self.bulkhead

@@ -1,7 +1,7 @@
 //! The lock, chosen for the platform. Code that runs inside it must not block, wake a task or call
 //! foreign code.
 
-/// A mutex whose value is reached through a closure, so that no guard can escape.
+/// A mutex that lends its value to a closure, so that no guard can escape.
 #[derive(Debug)]
 pub(crate) struct Lock<T>(imp::Mutex<T>);
 

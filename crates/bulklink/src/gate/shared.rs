@@ -63,7 +63,7 @@ pub(crate) enum Answer {
 #[derive(Clone, Copy)]
 pub(crate) struct Expiry {
     pub(crate) deadline: Option<Instant>,
-    /// The runtime whose driver expires the ticket at its deadline, if there is such a driver.
+    /// The runtime of the driver that expires the ticket at its deadline, if there is a driver.
     pub(crate) home: Option<NonZeroU64>,
 }
 

@@ -19,7 +19,7 @@ impl<'a> Slot<'a> {
         Slot(held)
     }
 
-    /// The units that it holds.
+    /// Returns the number of units that this slot holds.
     #[must_use]
     pub fn cost(&self) -> usize {
         self.0.cost()
@@ -46,7 +46,7 @@ impl OwnedSlot {
         OwnedSlot(held)
     }
 
-    /// The units that it holds.
+    /// Returns the number of units that this slot holds.
     #[must_use]
     pub fn cost(&self) -> usize {
         self.0.cost()

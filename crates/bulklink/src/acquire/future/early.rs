@@ -1,4 +1,4 @@
-//! Entering the gate on behalf of a task that does not run yet.
+//! Entering the gate for a task that does not run yet.
 
 use alloc::sync::Arc;
 use core::task::Waker;
@@ -10,18 +10,23 @@ use crate::acquire::slot::HeldGrant;
 use crate::gate::shared::{Answer, Shared};
 use crate::{Runtime, SubmitError};
 
-/// What became of a request that was made right now.
+/// The outcome of a request that was not rejected immediately.
 pub(crate) enum Admission<R: Runtime> {
     Granted(HeldGrant<Arc<Shared>>),
     Queued(Acquire<Arc<Shared>, R>),
 }
 
 impl<R: Runtime> Acquire<Arc<Shared>, R> {
-    /// Takes a slot or a place in the queue, or is rejected. A queued admission has no waker and no timer
-    /// until it is first polled; the caller must have it polled.
+    /// Enters the gate without a task. A queued admission has no waker and no timer until it is
+    /// first polled; the caller must poll it.
+    ///
+    /// # Errors
+    ///
+    /// If the request is rejected, or if it may have to wait with a limit and the current thread
+    /// has no timer.
     pub(crate) fn enter(shared: Arc<Shared>, runtime: R, request: Request) -> Result<Admission<R>, SubmitError> {
-        let at_once = if request.is_simple() { shared.acquire() } else { None };
-        if let Some(grant) = at_once {
+        let granted = if request.is_simple() { shared.acquire() } else { None };
+        if let Some(grant) = granted {
             return Ok(Admission::Granted(HeldGrant::new(shared, grant)));
         }
         let home = || Ok(runtime.home()?.map(|home| home.id()));
