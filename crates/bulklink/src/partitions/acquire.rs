@@ -1,4 +1,4 @@
-//! The futures that wait for a slot of a partition.
+//! The futures that acquire a slot of a partition.
 
 use core::fmt;
 use core::future::Future;
@@ -12,18 +12,19 @@ use crate::acquire::future::{Acquire, PollAcquire};
 use crate::acquire::slot::HeldGrant;
 use crate::{Rejection, Runtime, Timer};
 
-/// A call that has entered its partition and waits there, or that got none.
+/// A call that has entered its partition and acquires a slot there, or that got no partition.
 pub(super) enum PartitionAcquire<L: Deref<Target = dyn LeaseOwner>, R: Timer> {
     Entered(Acquire<Leased<L>, R>),
+    /// Returned, and counted, by the first poll.
     Rejected {
         owner: L,
         runtime: R,
-        /// Gone when it has been told.
+        /// `None` when it has been returned.
         rejection: Option<Rejection>,
     },
 }
 
-/// Nothing in it is pinned but what is behind a box.
+/// Only the timer is pinned, and it is boxed.
 impl<L: Deref<Target = dyn LeaseOwner>, R: Timer> Unpin for PartitionAcquire<L, R> {}
 
 impl<L: Deref<Target = dyn LeaseOwner>, R: Runtime> PollAcquire for PartitionAcquire<L, R> {
@@ -32,7 +33,7 @@ impl<L: Deref<Target = dyn LeaseOwner>, R: Runtime> PollAcquire for PartitionAcq
     #[inline]
     fn poll_acquire(&mut self, context: &mut Context<'_>) -> Poll<Result<Self::Held, Rejection>> {
         match self {
-            PartitionAcquire::Entered(waiting) => waiting.poll_acquire(context),
+            PartitionAcquire::Entered(acquire) => acquire.poll_acquire(context),
             PartitionAcquire::Rejected { owner, runtime, rejection } => runtime.cooperate(context, 1, |_| {
                 let rejection = rejection.take().expect("polled again after it had completed");
                 owner.count(&rejection);
@@ -45,7 +46,7 @@ impl<L: Deref<Target = dyn LeaseOwner>, R: Runtime> PollAcquire for PartitionAcq
 impl<L: Deref<Target = dyn LeaseOwner>, R: Timer> PartitionAcquire<L, R> {
     fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PartitionAcquire::Entered(waiting) => waiting.describe(name, f),
+            PartitionAcquire::Entered(acquire) => acquire.describe(name, f),
             PartitionAcquire::Rejected { rejection, .. } => {
                 let label = rejection.as_ref().map(Rejection::label);
                 f.debug_struct(name).field("label", &label).field("state", &"refused").finish_non_exhaustive()
@@ -54,9 +55,10 @@ impl<L: Deref<Target = dyn LeaseOwner>, R: Timer> PartitionAcquire<L, R> {
     }
 }
 
-/// A call that waits for a [`Slot`]; made by [`Partitions::slot`](crate::Partitions::slot).
+/// A future that acquires a [`Slot`]; returned by [`Partitions::slot`](crate::Partitions::slot).
 ///
-/// It has entered its partition already. Dropping it leaves that again and loses the place in the queue, and never a slot.
+/// It has already entered its partition. Dropping it gives up its place in the queue and leaves the
+/// partition, and never loses a slot.
 ///
 /// # Panics
 ///
@@ -65,8 +67,8 @@ impl<L: Deref<Target = dyn LeaseOwner>, R: Timer> PartitionAcquire<L, R> {
 pub struct SlotFuture<'a, R: Timer>(PartitionAcquire<BorrowedOwner<'a>, R>);
 
 impl<'a, R: Timer> SlotFuture<'a, R> {
-    pub(super) fn new(entering: PartitionAcquire<BorrowedOwner<'a>, R>) -> Self {
-        SlotFuture(entering)
+    pub(super) fn new(acquire: PartitionAcquire<BorrowedOwner<'a>, R>) -> Self {
+        SlotFuture(acquire)
     }
 }
 
@@ -85,9 +87,11 @@ impl<R: Timer> fmt::Debug for SlotFuture<'_, R> {
     }
 }
 
-/// A call that waits for an [`OwnedSlot`]; made by [`Partitions::slot_owned`](crate::Partitions::slot_owned).
+/// A future that acquires an [`OwnedSlot`]; returned by
+/// [`Partitions::slot_owned`](crate::Partitions::slot_owned).
 ///
-/// It has entered its partition already. Dropping it leaves that again and loses the place in the queue, and never a slot.
+/// It has already entered its partition. Dropping it gives up its place in the queue and leaves the
+/// partition, and never loses a slot.
 ///
 /// # Panics
 ///
@@ -96,8 +100,8 @@ impl<R: Timer> fmt::Debug for SlotFuture<'_, R> {
 pub struct OwnedSlotFuture<R: Timer>(PartitionAcquire<SharedOwner, R>);
 
 impl<R: Timer> OwnedSlotFuture<R> {
-    pub(super) fn new(entering: PartitionAcquire<SharedOwner, R>) -> Self {
-        OwnedSlotFuture(entering)
+    pub(super) fn new(acquire: PartitionAcquire<SharedOwner, R>) -> Self {
+        OwnedSlotFuture(acquire)
     }
 }
 

@@ -1,4 +1,5 @@
-//! All ways of being admitted into a partition. Each enters it, and leaves the rest to its bulkhead.
+//! The methods that admit a call into a partition. Each leases the partition, and leaves the rest
+//! to its bulkhead.
 
 use alloc::sync::Arc;
 use core::future::Future;
@@ -21,20 +22,23 @@ where
     R: Runtime,
     S: BuildHasher + Send + Sync + 'static,
 {
-    /// Enters the partition of `key`, and waits for a slot there, if need be, and as long as the bulkhead lets it.
+    /// Acquires a slot in the partition of `key`, waiting in FIFO order until one is free or the
+    /// wait limit passes.
     ///
     /// # Errors
     ///
-    /// If there is no partition and can be none, as many are kept as may be and all are in use; if there is no room to wait, if the
-    /// wait limit passes, or if all is or gets closed.
+    /// If the key has no partition, `max_partitions` exist already, and none of them is idle; if
+    /// the waiting room is full; if the wait limit passes; or if the partition is closed, before
+    /// the call or while it waits.
     ///
     /// # Fairness
     ///
-    /// First come, first served in each partition, counted from the first poll.
+    /// First come, first served in each partition, in the order of the first polls.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future leaves the partition and loses the place in the queue, and never a slot.
+    /// Dropping the future gives up its place in the queue and leaves the partition, and never
+    /// loses a slot.
     ///
     /// # Panics
     ///
@@ -46,8 +50,8 @@ where
     /// # use bulklink::testing::{Executor, FakeClock};
     /// # use bulklink::Partitions;
     /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Partitions::builder_on(executor.clock(), "tenants");
-    /// # let tenants: Partitions<String, _> = builder.parallelism(2).waiting_room(1).max_partitions(10).build()?;
+    /// # let builder = Partitions::builder_on(executor.clock(), "tenants").waiting_room(1);
+    /// # let tenants: Partitions<String, _> = builder.parallelism(2).max_partitions(10).build()?;
     /// # executor.block_on(async move {
     /// let slot = tenants.slot("ann").await?;
     /// // … use what the slot protects …
@@ -62,46 +66,50 @@ where
         self.slot_with(key, Request::new())
     }
 
-    /// As [`slot`](Partitions::slot), with a cost, a limit or a deadline of its own.
+    /// Acquires a slot as [`slot`](Partitions::slot) does, with the cost, limit and deadline of
+    /// `request`.
     ///
     /// # Errors
     ///
-    /// As [`slot`](Partitions::slot); besides, if the deadline is past, or if the cost is zero or more than the whole capacity of a
-    /// partition.
+    /// As [`slot`](Partitions::slot); also if the deadline has passed, or if the cost is zero or
+    /// more than the whole capacity of a partition.
     #[doc(alias("acquire_many", "slot_within", "slot_before"))]
     #[inline]
     pub fn slot_with<Q: Lookup<K> + ?Sized>(&self, key: &Q, request: Request<R::Instant>) -> SlotFuture<'_, R> {
-        SlotFuture::new(self.wait(self.borrowed(), key, request))
+        SlotFuture::new(self.acquire(self.borrowed(), key, request))
     }
 
-    /// Takes a slot in the partition of `key` if there is one and nobody waits for it.
+    /// Acquires a slot in the partition of `key` if one is free and no call waits for it.
     ///
     /// # Errors
     ///
-    /// If there is no partition and can be none, if there is no room right now, or if all is closed.
+    /// If the key has no partition and none can be created, if no slot is free now, or if the
+    /// partition is closed.
     #[doc(alias("try_acquire", "slot_now"))]
     #[inline]
     pub fn try_slot<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Result<Slot<'_>, Rejection> {
-        self.try_hold(self.borrowed(), key, const { &CoreRequest::new() }).map(Slot::new)
+        self.try_acquire(self.borrowed(), key, const { &CoreRequest::new() }).map(Slot::new)
     }
 
-    /// As [`try_slot`](Partitions::try_slot), with a cost of its own.
+    /// Acquires a slot as [`try_slot`](Partitions::try_slot) does, with the cost of `request`.
     ///
     /// # Errors
     ///
-    /// As [`try_slot`](Partitions::try_slot); besides, if the deadline is past, or if the cost is zero or more than the whole capacity
-    /// of a partition.
+    /// As [`try_slot`](Partitions::try_slot); also if the deadline has passed, or if the cost is
+    /// zero or more than the whole capacity of a partition.
     #[doc(alias = "try_acquire_many")]
     #[inline]
     pub fn try_slot_with<Q>(&self, key: &Q, request: Request<R::Instant>) -> Result<Slot<'_>, Rejection>
     where
         Q: Lookup<K> + ?Sized,
     {
-        self.try_hold(self.borrowed(), key, &request.on(&self.inner.plan.runtime)).map(Slot::new)
+        self.try_acquire(self.borrowed(), key, &request.on(&self.inner.plan.runtime)).map(Slot::new)
     }
 
-    /// As [`slot`](Partitions::slot), for a slot that borrows nothing. Neither does the future: it has entered, and needs the key no
-    /// more.
+    /// Acquires a slot as [`slot`](Partitions::slot) does, but the slot borrows nothing.
+    ///
+    /// The future borrows nothing either: it has entered the partition, and no longer needs the
+    /// key.
     ///
     /// # Errors
     ///
@@ -113,8 +121,8 @@ where
     /// # use bulklink::testing::{Executor, FakeClock};
     /// # use bulklink::Partitions;
     /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Partitions::builder_on(executor.clock(), "tenants");
-    /// # let tenants: Partitions<String, _> = builder.parallelism(2).waiting_room(1).max_partitions(10).build()?;
+    /// # let builder = Partitions::builder_on(executor.clock(), "tenants").waiting_room(1);
+    /// # let tenants: Partitions<String, _> = builder.parallelism(2).max_partitions(10).build()?;
     /// # let slot =
     /// executor.spawn(tenants.slot_owned("ann"));
     /// # executor.run_until_idle();
@@ -127,7 +135,7 @@ where
         self.slot_owned_with(key, Request::new())
     }
 
-    /// As [`slot_with`](Partitions::slot_with), for a slot that borrows nothing.
+    /// Acquires a slot as [`slot_with`](Partitions::slot_with) does, but the slot borrows nothing.
     ///
     /// # Errors
     ///
@@ -138,10 +146,10 @@ where
     where
         Q: Lookup<K> + ?Sized,
     {
-        OwnedSlotFuture::new(self.wait(self.owned(), key, request))
+        OwnedSlotFuture::new(self.acquire(self.owned(), key, request))
     }
 
-    /// As [`try_slot`](Partitions::try_slot), for a slot that borrows nothing.
+    /// Acquires a slot as [`try_slot`](Partitions::try_slot) does, but the slot borrows nothing.
     ///
     /// # Errors
     ///
@@ -149,10 +157,11 @@ where
     #[doc(alias = "try_acquire_owned")]
     #[inline]
     pub fn try_slot_owned<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Result<OwnedSlot, Rejection> {
-        self.try_hold(self.owned(), key, const { &CoreRequest::new() }).map(OwnedSlot::new)
+        self.try_acquire(self.owned(), key, const { &CoreRequest::new() }).map(OwnedSlot::new)
     }
 
-    /// As [`try_slot_with`](Partitions::try_slot_with), for a slot that borrows nothing.
+    /// Acquires a slot as [`try_slot_with`](Partitions::try_slot_with) does, but the slot borrows
+    /// nothing.
     ///
     /// # Errors
     ///
@@ -163,19 +172,22 @@ where
     where
         Q: Lookup<K> + ?Sized,
     {
-        self.try_hold(self.owned(), key, &request.on(&self.inner.plan.runtime)).map(OwnedSlot::new)
+        self.try_acquire(self.owned(), key, &request.on(&self.inner.plan.runtime)).map(OwnedSlot::new)
     }
 
-    /// Runs `operation` in a slot of the partition of `key`, waiting for that if need be. The slot is given back when the operation
-    /// ends, however it ends: by its value, by a panic, or by being dropped half-way.
+    /// Acquires a slot in the partition of `key` as [`slot`](Partitions::slot) does, and runs
+    /// `operation` in it.
+    ///
+    /// The slot is given back when the operation ends: when it returns, panics or is dropped.
     ///
     /// # Errors
     ///
-    /// As [`slot`](Partitions::slot). The operation has then not begun.
+    /// As [`slot`](Partitions::slot). The operation has not begun then.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops the operation, then gives its slot or its place in the queue back, then leaves the partition.
+    /// Dropping the future drops the operation, then gives back its slot or its place in the queue,
+    /// then leaves the partition.
     ///
     /// # Panics
     ///
@@ -187,8 +199,8 @@ where
     /// # use bulklink::testing::{Executor, FakeClock};
     /// # use bulklink::Partitions;
     /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Partitions::builder_on(executor.clock(), "tenants");
-    /// # let tenants: Partitions<String, _> = builder.parallelism(2).waiting_room(1).max_partitions(10).build()?;
+    /// # let builder = Partitions::builder_on(executor.clock(), "tenants").waiting_room(1);
+    /// # let tenants: Partitions<String, _> = builder.parallelism(2).max_partitions(10).build()?;
     /// # executor.block_on(async move {
     /// let receipt = tenants.execute("ann", async { "paid" }).await?;
     /// assert_eq!(receipt, "paid");
@@ -209,11 +221,12 @@ where
         self.execute_with(key, Request::new(), operation)
     }
 
-    /// As [`execute`](Partitions::execute), with a cost, a limit or a deadline of its own.
+    /// Runs `operation` as [`execute`](Partitions::execute) does, with the cost, limit and deadline
+    /// of `request`.
     ///
     /// # Errors
     ///
-    /// As [`slot_with`](Partitions::slot_with). The operation has then not begun.
+    /// As [`slot_with`](Partitions::slot_with). The operation has not begun then.
     #[doc(alias("execute_within", "execute_before"))]
     #[inline]
     pub fn execute_with<'a, Q, F>(
@@ -226,15 +239,16 @@ where
         Q: Lookup<K> + ?Sized,
         F: Future,
     {
-        Execute::new(self.wait(self.borrowed(), key, request), operation)
+        Execute::new(self.acquire(self.borrowed(), key, request), operation)
     }
 
-    /// Runs `operation` in a slot of the partition of `key` if there is one and nobody waits for it.
+    /// Runs `operation` in a slot of the partition of `key` if one is free and no call waits for
+    /// it.
     ///
     /// # Errors
     ///
-    /// If there is no partition and can be none, if there is no room when the future is first polled, or if all is closed. The
-    /// operation has then not begun.
+    /// If the key has no partition and none can be created, if no slot is free when the future is
+    /// first polled, or if the partition is closed. The operation has not begun then.
     #[doc(alias = "execute_now")]
     #[inline]
     pub fn try_execute<'a, Q, F>(
@@ -249,11 +263,13 @@ where
         self.execute_with(key, Request::new().now(), operation)
     }
 
-    /// As [`execute`](Partitions::execute), for an operation that can fail itself: both failures come in one error.
+    /// Runs a fallible `operation` as [`execute`](Partitions::execute) does, and returns its error
+    /// or the rejection as one [`ExecuteError`].
     ///
     /// # Errors
     ///
-    /// [`ExecuteError::Rejected`] as [`execute`](Partitions::execute), and [`ExecuteError::Operation`] with the operation's own error.
+    /// [`ExecuteError::Rejected`] as [`execute`](Partitions::execute), and
+    /// [`ExecuteError::Operation`] with the error of the operation.
     pub fn execute_fallible<'a, Q, T, E, F>(
         &'a self,
         key: &Q,
@@ -266,7 +282,8 @@ where
         self.execute_fallible_with(key, Request::new(), operation)
     }
 
-    /// As [`execute_fallible`](Partitions::execute_fallible), with a cost, a limit or a deadline of its own.
+    /// Runs `operation` as [`execute_fallible`](Partitions::execute_fallible) does, with the cost,
+    /// limit and deadline of `request`.
     ///
     /// # Errors
     ///
@@ -281,7 +298,7 @@ where
         Q: Lookup<K> + ?Sized,
         F: Future<Output = Result<T, E>>,
     {
-        ExecuteFallible::new(Execute::new(self.wait(self.borrowed(), key, request), operation))
+        ExecuteFallible::new(Execute::new(self.acquire(self.borrowed(), key, request), operation))
     }
 
     fn borrowed(&self) -> BorrowedOwner<'_> {
@@ -293,7 +310,7 @@ where
     }
 
     #[inline]
-    fn wait<Q, L>(&self, owner: L, key: &Q, request: Request<R::Instant>) -> PartitionAcquire<L, R>
+    fn acquire<Q, L>(&self, owner: L, key: &Q, request: Request<R::Instant>) -> PartitionAcquire<L, R>
     where
         Q: Lookup<K> + ?Sized,
         L: Deref<Target = dyn LeaseOwner>,
@@ -312,7 +329,7 @@ where
     }
 
     #[inline]
-    fn try_hold<Q, L>(&self, owner: L, key: &Q, request: &CoreRequest) -> Result<HeldGrant<Leased<L>>, Rejection>
+    fn try_acquire<Q, L>(&self, owner: L, key: &Q, request: &CoreRequest) -> Result<HeldGrant<Leased<L>>, Rejection>
     where
         Q: Lookup<K> + ?Sized,
         L: Deref<Target = dyn LeaseOwner>,
@@ -324,6 +341,8 @@ where
                 Ok(HeldGrant::new(leased, grant))
             }
             Err(rejection) => {
+                // Here the rejection is returned immediately; `PartitionAcquire` counts it when it
+                // is polled.
                 owner.count(&rejection);
                 Err(rejection)
             }

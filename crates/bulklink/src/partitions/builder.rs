@@ -1,4 +1,4 @@
-//! Making partitions.
+//! The builder of partitions.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -11,7 +11,7 @@ use super::RandomState;
 use super::inner::Inner;
 use crate::{InvalidArgument, Partitions, Runtime};
 
-/// The configuration of partitions to be; made by [`Partitions::builder`].
+/// Configures and builds [`Partitions`]; returned by [`Partitions::builder`].
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder<K, R, S = RandomState> {
     each: crate::Builder<R>,
@@ -29,50 +29,60 @@ impl<K, R: Runtime> Builder<K, R> {
 }
 
 impl<K, R: Runtime, S> Builder<K, R, S> {
-    /// How many partitions are kept at once, from 1 to [`partitions::Limits::MAX`](super::Limits::MAX). It must be set.
+    /// Sets how many partitions may exist at the same time, from 1 to
+    /// [`partitions::Limits::MAX`](super::Limits::MAX). It must be set.
     ///
-    /// Where one more is needed, the longest idle makes room. Choose more than are ever in use at once, or calls are rejected for
-    /// [`Reason::PartitionLimit`](crate::Reason::PartitionLimit).
+    /// When one more is needed, the partition that has been idle the longest is evicted. If none is
+    /// idle, calls are rejected with [`Reason::PartitionLimit`](crate::Reason::PartitionLimit), so
+    /// choose more than are ever in use at the same time.
     pub fn max_partitions(mut self, partitions: usize) -> Self {
         self.max_partitions = Some(partitions);
         self
     }
 
-    /// How long a partition has been idle when [`cleanup_idle`](Partitions::cleanup_idle) drops it. Zero drops whatever is idle
-    /// then. Without it, a cleanup drops none, and no clock is read when a call ends.
+    /// Sets how long a partition must have been idle for [`cleanup_idle`](Partitions::cleanup_idle)
+    /// to drop it.
+    ///
+    /// With zero, a cleanup drops every idle partition. Without an idle timeout, a cleanup drops
+    /// none, and the end of a call does not read the clock.
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = Some(timeout);
         self
     }
 
-    /// How keys are hashed. It runs outside of all locks.
+    /// Sets the hasher of keys. It runs outside all locks.
     pub fn hasher<T>(self, hasher: T) -> Builder<K, R, T> {
         let Builder { each, max_partitions, idle_timeout, key, .. } = self;
         Builder { each, max_partitions, idle_timeout, hasher, key }
     }
 
-    /// How many operations may run at once in each partition, as [`Builder::parallelism`](crate::Builder::parallelism).
+    /// Sets how many operations may run concurrently in each partition, as
+    /// [`Builder::parallelism`](crate::Builder::parallelism).
     pub fn parallelism(self, operations: usize) -> Self {
         self.each(|each| each.parallelism(operations))
     }
 
-    /// How many units may be in use at once in each partition, as [`Builder::capacity`](crate::Builder::capacity).
+    /// Sets how many units may be in use concurrently in each partition, as
+    /// [`Builder::capacity`](crate::Builder::capacity).
     pub fn capacity(self, units: usize) -> Self {
         self.each(|each| each.capacity(units))
     }
 
-    /// How many operations may wait in each partition, as [`Builder::waiting_room`](crate::Builder::waiting_room).
+    /// Sets how many operations may wait in each partition, as
+    /// [`Builder::waiting_room`](crate::Builder::waiting_room).
     pub fn waiting_room(self, operations: usize) -> Self {
         self.each(|each| each.waiting_room(operations))
     }
 
-    /// The longest that anyone waits, as [`Builder::wait_limit`](crate::Builder::wait_limit).
+    /// Sets the longest time that a call may wait, as
+    /// [`Builder::wait_limit`](crate::Builder::wait_limit).
     #[doc(alias = "timeout")]
     pub fn wait_limit(self, limit: Duration) -> Self {
         self.each(|each| each.wait_limit(limit))
     }
 
-    /// Whether waits are measured, as [`Builder::measure_waits`](crate::Builder::measure_waits).
+    /// Sets whether waits are measured, as
+    /// [`Builder::measure_waits`](crate::Builder::measure_waits).
     pub fn measure_waits(self, measured: bool) -> Self {
         self.each(|each| each.measure_waits(measured))
     }
@@ -82,12 +92,12 @@ impl<K, R: Runtime, S> Builder<K, R, S> {
         self
     }
 
-    /// Makes the partitions: none yet, each as it is needed.
+    /// Builds the partitions. Each is created when it is first needed.
     ///
     /// # Errors
     ///
-    /// If a number is out of its range, if the number of partitions was not set, or neither
-    /// parallelism nor capacity was, or if the label is blank or holds control or invisible
+    /// If a number is out of its range; if the number of partitions was not set, or neither
+    /// parallelism nor capacity was; or if the label is blank or contains control or invisible
     /// characters (see [Labels](crate::Builder#labels)). The error names the field and the value.
     pub fn build(self) -> Result<Partitions<K, R, S>, InvalidArgument> {
         let Builder { each, max_partitions, idle_timeout, hasher, .. } = self;

@@ -1,4 +1,4 @@
-//! How keys are hashed unless somebody says otherwise.
+//! The default hasher of keys.
 
 use core::hash::BuildHasher;
 
@@ -7,9 +7,12 @@ use hashbrown::DefaultHashBuilder as Chosen;
 #[cfg(feature = "std")]
 use std::hash::RandomState as Chosen;
 
-/// Hashes keys so that nobody can choose many with the same hash: with the standard library as its `HashMap` does, with a key from
-/// the system. Without, there is no such key, and foldhash makes do with what differs from one program to the next; where keys
-/// come from strangers, bring a [hasher](super::Builder::hasher) with a secret of your own.
+/// The default hasher of keys, which resists keys that were chosen to collide.
+///
+/// With the feature `std` it is the hasher of the standard library's `HashMap`, seeded by the
+/// system. Without `std` there is no such seed: it is foldhash, seeded by what differs from one
+/// program to the next. If keys come from untrusted sources there, pass a
+/// [hasher](super::Builder::hasher) with a secret seed.
 #[derive(Clone, Debug, Default)]
 pub struct RandomState(Chosen);
 

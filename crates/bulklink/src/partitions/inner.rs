@@ -1,4 +1,4 @@
-//! What all clones of partitions share, and the way of a call into its partition and out again.
+//! The state that all clones of partitions share: how a call enters its partition and leaves it.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -19,16 +19,19 @@ use crate::gate::shared::Shared;
 use crate::observe::event::Handlers;
 use crate::{Handle, Rejection, Runtime};
 
+/// The state that all clones of partitions share.
 pub(crate) struct Inner<K, R, S> {
     pub(super) plan: Plan<R>,
     hasher: S,
+    /// Whether the end of a lease needs the time, because there is an idle timeout.
     needs_now: bool,
     pub(super) state: Lock<PartitionsState<K>>,
     /// Opens when all partitions are closed and the last lease has ended.
     pub(super) drained: Latch,
 }
 
-/// No panic can interrupt a change half-way: of what is foreign, only comparing keys runs inside of one, and before anything changes.
+/// A panic cannot leave a change incomplete: the only foreign code under the lock compares keys,
+/// and runs before anything changes.
 impl<K, R, S> UnwindSafe for Inner<K, R, S> {}
 impl<K, R, S> RefUnwindSafe for Inner<K, R, S> {}
 
@@ -39,18 +42,19 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
         Ok(Inner { plan, hasher, needs_now: state.account.needs_now(), state: Lock::new(state), drained })
     }
 
-    /// Drops what has been idle for too long, and says how many that were.
+    /// Drops the partitions that have reached the idle timeout, and returns their number.
     pub(super) fn cleanup_idle(&self) -> usize {
         let now = self.plan.runtime.now();
         self.drop_batches(|state| state.take_idle(now))
     }
 
-    /// Drops what is left once all is closed and the last lease has ended.
+    /// Drops all partitions, once they are closed and the last lease has ended.
     pub(super) fn drop_drained(&self) {
         self.drop_batches(PartitionsState::take_drained);
     }
 
-    /// Keys and handlers are foreign, and dropped outside the lock.
+    /// Takes partitions under the lock, a batch at a time, and drops them outside it: keys and
+    /// handlers are foreign. Returns their number.
     fn drop_batches(&self, take: impl Fn(&mut PartitionsState<K>) -> Vec<Partition<K>>) -> usize {
         let mut taken = 0;
         loop {
@@ -80,8 +84,8 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
 }
 
 impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
-    /// Goes into the partition of this key, which is made if need be. A rejection has not been
-    /// counted.
+    /// Leases the partition of this key, and creates it if there is none. A rejection is not
+    /// counted here.
     #[inline]
     pub(super) fn enter<Q>(&self, key: &Q, request: &Request) -> Result<Entered, Rejection>
     where
@@ -95,20 +99,23 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
         }
     }
 
-    /// All that is foreign, the key's clone and its drop included, is outside the lock; so another may be faster.
+    /// Creates the partition outside the lock, because cloning a key and dropping it are foreign
+    /// code.
     #[cold]
     fn create<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, request: &Request) -> Result<Entered, Rejection> {
         self.check_cost(request)?;
         let mut newcomer = Some(Partition { hash, key: key.to_key(), shared: self.plan.make() });
+        // Another call may have created this partition meanwhile: look it up again.
         let entered = self.state.with(|state| match state.find(hash, key) {
             Some(id) => state.lease(id),
             None => state.create(&mut newcomer),
         });
+        // The evicted partition, or the new one if it was not needed.
         discard(newcomer);
         entered.map_err(|rejection| self.rejected(rejection))
     }
 
-    /// Nothing is made, or makes room, for a request that no partition could ever admit.
+    /// Rejects an impossible cost, before a partition is created or evicted for it.
     fn check_cost(&self, request: &Request) -> Result<(), Rejection> {
         let identity = &self.plan.identity;
         let checked = self.plan.limits.check_cost(request);
@@ -139,6 +146,7 @@ impl<K: Send, R: Runtime, S: Send + Sync> LeaseOwner for Inner<K, R, S> {
         let now = if self.needs_now { shared.now() } else { Instant::EPOCH };
         let (is_idle, last) = self.state.with(|state| state.end(lease, now));
         if is_idle {
+            // Otherwise a driver would keep its timer until the time at which it was going to run.
             shared.dismiss_drivers();
         }
         drop(last);

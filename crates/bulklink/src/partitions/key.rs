@@ -1,18 +1,22 @@
-//! What partitions are looked up by.
+//! The trait of values that partitions can be looked up by.
 
 use alloc::borrow::ToOwned;
 use core::borrow::Borrow;
 use core::hash::Hash;
 
-/// What a partition with a key of type `K` can be looked up by: the key itself, or what it borrows as, as with a `HashMap`. A
-/// `&str` finds the partition of a `String`, and is made into one only where there is no such partition yet.
+/// A value by which a partition with a key of type `K` can be looked up.
 ///
-/// Implemented for whatever can be.
+/// That is the key itself, or a type that the key borrows as, as with a `HashMap`. For example, a
+/// `&str` finds the partition of a `String`, and is converted to a `String` only if that has no
+/// partition yet.
+///
+/// Implemented for every type that can serve: `K: Borrow<Q>` and `Q: Hash + Eq + ToOwned<Owned =
+/// K>`.
 pub trait Lookup<K>: Hash {
-    /// Whether it is this key.
+    /// Returns whether this value is equal to `key`.
     fn is(&self, key: &K) -> bool;
 
-    /// The key of a partition that is to be made.
+    /// Returns the key for a new partition.
     fn to_key(&self) -> K;
 }
 

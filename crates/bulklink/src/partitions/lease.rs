@@ -1,4 +1,4 @@
-//! The use of a partition by one call, which ends when it is dropped.
+//! Leases: the use of a partition by one call, ended on drop.
 
 use alloc::sync::Arc;
 use core::ops::Deref;
@@ -9,27 +9,27 @@ use bulklink_core::partitions::Lease;
 use crate::Rejection;
 use crate::gate::shared::Shared;
 
-/// What leases go back to, whatever its keys are.
+/// The owner of leases: partitions, whatever the type of their keys.
 pub(crate) trait LeaseOwner: Send + Sync {
-    /// Ends a lease of the partition with this bulkhead.
+    /// Ends a lease of the partition that has this bulkhead.
     fn end(&self, lease: Lease, shared: &Shared);
 
-    /// Counts a rejection by the partitions, when its call is told.
+    /// Counts a rejection by the partitions, at the time when its call returns it.
     fn count(&self, rejection: &Rejection);
 }
 
-/// Borrowed with the partitions.
+/// For calls that borrow their partitions.
 pub(crate) type BorrowedOwner<'a> = &'a (dyn LeaseOwner + 'static);
 
-/// For what outlives the borrow.
+/// For calls that borrow nothing.
 pub(crate) type SharedOwner = Arc<dyn LeaseOwner>;
 
-/// A partition's bulkhead, which is kept for as long as this is held. It stands where others hold a bulkhead: in a call that waits,
-/// and behind a slot.
+/// A partition's bulkhead with a lease, which keeps the partition until this is dropped. Waiting
+/// calls and slots hold it in place of a plain bulkhead.
 pub(crate) struct Leased<L: Deref<Target = dyn LeaseOwner>> {
     shared: Arc<Shared>,
     owner: L,
-    /// Gone only while being dropped.
+    /// `None` only while this is dropped.
     lease: Option<Lease>,
 }
 
@@ -58,5 +58,6 @@ impl<L: Deref<Target = dyn LeaseOwner>> Drop for Leased<L> {
     }
 }
 
-/// No panic can interrupt a change half-way: of what is foreign, only comparing keys runs inside of one, and before anything changes.
+/// A panic cannot leave a change incomplete: the only foreign code under the lock compares keys,
+/// and runs before anything changes.
 impl<L: Deref<Target = dyn LeaseOwner>> UnwindSafe for Leased<L> {}

@@ -1,4 +1,6 @@
-//! Keyed bulkheads: [`Partitions`], and what they are made with, give out and say of themselves.
+//! Keyed bulkheads: the builder, slots, futures and status of [`Partitions`].
+//!
+//! [`Partitions`] itself says when to use it, and how.
 
 mod acquire;
 mod admission;
@@ -28,15 +30,17 @@ pub use status::Status;
 use crate::{Closed, EventHandler, Handle, Runtime};
 use inner::Inner;
 
-/// A bulkhead for each key: for each tenant, each upstream host, each account. What one of them uses up, no other misses.
+/// A bulkhead for each key, such as a tenant, an upstream host or an account.
 ///
-/// Each partition is a bulkhead with the same limits. It is made when a call first needs it, and kept while any call of its key
-/// waits or runs. Of those that nobody uses, as many are kept as there may be partitions in all; then the one that has been idle
-/// the longest makes room for a newcomer. Where none is idle, the call is rejected for
-/// [`Reason::PartitionLimit`](crate::Reason::PartitionLimit). So memory is bounded, however many keys there are.
+/// The calls of one key cannot use up the capacity of another. Each partition is a bulkhead with
+/// the same limits. It is created when a call first needs it, and it is kept while a call of its
+/// key waits or runs. Idle partitions are kept too, until the number of partitions reaches the
+/// maximum; then the partition that has been idle the longest is evicted for a new key. If none is
+/// idle, the call is rejected with [`Reason::PartitionLimit`](crate::Reason::PartitionLimit). So
+/// memory is bounded, however many keys there are.
 ///
-/// Clones are cheap and share everything. Nobody keeps house in the background: what has been idle for long goes when there is a
-/// newcomer, or in a [`cleanup_idle`](Partitions::cleanup_idle).
+/// Clones are cheap and share everything. There is no background cleanup: an idle partition is
+/// dropped when a new key needs its room, or by [`cleanup_idle`](Partitions::cleanup_idle).
 ///
 /// Status, errors, events and debug output show the label, and never a key.
 ///
@@ -62,36 +66,40 @@ use inner::Inner;
 ///
 /// # Leases
 ///
-/// A call enters its partition when it is made, not when it is first polled: so no future has to keep its key. From then until it is
-/// dropped, or its operation has ended, it is one of the [leased operations](Snapshot::leased_operations), and its partition stays.
-/// Its place in the queue it takes when it is first polled, as in any bulkhead. A call that gets no
-/// partition is told so, and counted as rejected, when it is first polled.
+/// A call enters its partition when it is made, not when it is first polled, so its future does not
+/// keep the key. From then until the future is dropped or its operation has ended, the call counts
+/// as one of the [leased operations](Snapshot::leased_operations), and its partition is kept. As in
+/// any bulkhead, it takes its place in the queue when it is first polled. If a call gets no
+/// partition, its first poll returns the rejection and counts it.
 ///
 /// # Fairness
 ///
-/// First come, first served in each partition. Between partitions there is nothing to share but their number.
+/// Each partition is first come, first served. Partitions share nothing but their maximum number.
 ///
 /// # Keys
 ///
-/// They are hashed, cloned and dropped outside of all locks, and compared under one. `Eq` must not call back into the same
-/// partitions, or the call never returns. If it panics, so does the call, and nothing has changed.
+/// Keys are hashed, cloned and dropped outside all locks, and compared under a lock. `Eq` must not
+/// call back into the same partitions, or the call never returns. If `Eq` panics, the call panics
+/// and nothing has changed.
 ///
-/// Looking a key up that has a partition clones and allocates nothing: see [`Lookup`].
+/// A call with a key that has a partition clones and allocates nothing: see [`Lookup`].
 pub struct Partitions<K, R, S = RandomState> {
     inner: Arc<Inner<K, R, S>>,
 }
 
 impl<K, R: Runtime + Default> Partitions<K, R> {
-    /// Begins partitions with this name, on the runtime that their type says.
-    /// [Labels](crate::Builder#labels) says which names there can be.
+    /// Starts to build partitions with this name, on the runtime that their type names.
+    ///
+    /// [Labels](crate::Builder#labels) says which names are valid.
     pub fn builder(label: &str) -> Builder<K, R> {
         Builder::new(R::default(), label)
     }
 }
 
 impl<K, R: Runtime> Partitions<K, R> {
-    /// Begins partitions with this name, on this runtime. [Labels](crate::Builder#labels) says
-    /// which names there can be.
+    /// Starts to build partitions with this name, on this runtime.
+    ///
+    /// [Labels](crate::Builder#labels) says which names are valid.
     pub fn builder_on(runtime: R, label: &str) -> Builder<K, R> {
         Builder::new(runtime, label)
     }
@@ -102,13 +110,14 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
         Partitions { inner: Arc::new(inner) }
     }
 
-    /// The name of them all.
+    /// Returns the name of the partitions.
     #[must_use]
     pub fn label(&self) -> &str {
         &self.inner.plan.identity.label
     }
 
-    /// All figures at this moment. They belong together, and every status has a larger number than the one before.
+    /// Returns the figures of this moment: a consistent snapshot, numbered higher than every
+    /// earlier one.
     ///
     /// ```
     /// # use bulklink::{Partitions, testing::FakeClock};
@@ -128,10 +137,12 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
         Status { label: Arc::clone(&plan.identity.label), each: plan.limits, snapshot }
     }
 
-    /// Drops the partitions that have been idle for the [idle timeout](Builder::idle_timeout) or longer, and returns how many that
-    /// were. They count as evicted. To be called now and then where memory is wanted back; a newcomer finds room without it.
+    /// Drops the partitions that have been idle for the [idle timeout](Builder::idle_timeout) or
+    /// longer, and returns their number.
     ///
-    /// Takes time in proportion to what it drops. Others come in between.
+    /// They count as evicted. Call this periodically to give memory back; a new key finds room
+    /// without it. It takes time in proportion to what it drops, and other calls can take the lock
+    /// in between.
     ///
     /// ```
     /// # use bulklink::{Partitions, testing::FakeClock};
@@ -151,20 +162,23 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
         self.inner.cleanup_idle()
     }
 
-    /// Closes all partitions: everyone who waits and everyone who comes is rejected, what runs goes on. Returns whether they were
-    /// open until then; closing again does nothing.
+    /// Closes all partitions, and returns whether they were open.
+    ///
+    /// Waiting calls and new calls are rejected; running operations continue. Closing again does
+    /// nothing.
     pub fn close(&self) -> bool {
         self.inner.close()
     }
 
-    /// Whether they are closed.
+    /// Returns whether the partitions are closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.inner.state.with(|state| state.account.is_closed())
     }
 
-    /// Completes when all is closed and every call has left its partition. It closes nothing
-    /// itself, and drops no partition.
+    /// Completes when the partitions are closed and every call has left its partition.
+    ///
+    /// It closes nothing itself, and drops no partition.
     ///
     /// A call leaves when its future is dropped or rejected, or its slot is dropped. While a future
     /// is kept that is neither polled nor dropped, this does not complete, whether that future was
@@ -178,18 +192,21 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
         self.inner.drained.opened()
     }
 
-    /// Closes all partitions immediately, and completes when every call has left its partition, as
-    /// [`closed`](Partitions::closed), and all partitions have been dropped with their keys. They
-    /// count neither as evicted nor as discarded. Each call's future has to be polled to its end or
-    /// dropped for that.
+    /// Closes all partitions immediately, and completes when every call has left its partition and
+    /// all partitions have been dropped with their keys.
     ///
-    /// The last poll takes time in proportion to the number of partitions kept. Others come in
-    /// between. Where several tasks wait, only one of them is sure to complete after the drop.
+    /// For that, the future of each call must be polled to its end or dropped, as for
+    /// [`closed`](Partitions::closed). The dropped partitions count neither as evicted nor as
+    /// discarded.
+    ///
+    /// The last poll takes time in proportion to the number of partitions, and other calls can take
+    /// the lock in between. If several tasks wait here, only one of them is sure to complete after
+    /// the drop.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not open anything again. What is kept then stays until another call
-    /// of this completes, or the last clone is dropped.
+    /// Dropping the future opens nothing again. The partitions then stay until another call of this
+    /// method completes, or the last clone is dropped.
     ///
     /// # Examples
     ///
@@ -213,22 +230,25 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
         }
     }
 
-    /// Tells `handler` of every transition in every partition from now on, as
-    /// [`Handle::add_event_handler`] does for one bulkhead. Returns whether it was added: adding it again does nothing.
+    /// Calls `handler` for every transition in every partition from now on, as
+    /// [`Handle::add_event_handler`] does for one bulkhead.
     ///
-    /// Events carry the label, and not the key; each partition numbers its own. Takes time in proportion to the number of partitions
-    /// kept, during which no call comes in or leaves.
+    /// Returns whether the handler was added: adding it again does nothing. Events carry the label,
+    /// and not the key; each partition numbers its own events. This takes time in proportion to the
+    /// number of partitions, during which no call enters or leaves.
     pub fn add_event_handler(&self, handler: &EventHandler) -> bool {
         self.inner.change_handlers(|handlers| handlers.with(handler))
     }
 
-    /// Stops calling `handler`. Returns whether it was removed: removing one that is missing does nothing.
-    /// An event that another thread is delivering may still reach it.
+    /// Stops calling `handler`, and returns whether it was removed.
+    ///
+    /// Removing a handler that is not there does nothing. An event that another thread is
+    /// delivering may still reach the handler.
     pub fn remove_event_handler(&self, handler: &EventHandler) -> bool {
         self.inner.change_handlers(|handlers| handlers.without(handler))
     }
 
-    /// How often a handler has panicked, in all partitions.
+    /// Returns how often a handler has panicked, in all partitions.
     #[must_use]
     pub fn handler_panics(&self) -> usize {
         self.inner.plan.identity.handler_panics()
@@ -236,10 +256,12 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
 }
 
 impl<K, R: Runtime, S: BuildHasher> Partitions<K, R, S> {
-    /// The partition of this key as it is kept now, if there is one: to look at, to resize or to close it.
+    /// Returns a handle to the partition of this key, if there is one, to inspect, resize or close
+    /// it.
     ///
-    /// That makes no partition and does not keep it. Once it has made room for another, what it was resized to is forgotten, and the
-    /// handle leads to a bulkhead that nobody enters any more. Whoever holds a slot of it prevents that.
+    /// This creates no partition, and the handle does not keep it. When the partition is evicted,
+    /// its resized capacity is forgotten, and the handle refers to a bulkhead that no call enters
+    /// any more. To prevent that, hold a slot of the partition.
     ///
     /// ```
     /// # use bulklink::{Partitions, testing::FakeClock};
@@ -257,7 +279,9 @@ impl<K, R: Runtime, S: BuildHasher> Partitions<K, R, S> {
         self.inner.get(key)
     }
 
-    /// Drops the partition of this key, if there is one and it is idle. Returns whether it was dropped. One that is in use stays.
+    /// Drops the partition of this key if it is idle, and returns whether it was dropped.
+    ///
+    /// A partition in use stays.
     pub fn discard<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> bool {
         self.inner.discard(key)
     }
@@ -269,7 +293,7 @@ impl<K, R, S> Clone for Partitions<K, R, S> {
     }
 }
 
-/// Occupancy only, and no key.
+/// Shows the label and the occupancy, and no key.
 impl<K, R, S> fmt::Debug for Partitions<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (occupancy, is_closed) =

@@ -1,14 +1,16 @@
-//! The right to run in a partition, given back on drop.
+//! Slots of a partition: the right to run one operation there, given back on drop.
 
 use core::fmt;
 
 use super::lease::{BorrowedOwner, Leased, SharedOwner};
 use crate::acquire::slot::HeldGrant;
 
-/// The right to run one operation in a partition, borrowed from its [`Partitions`](crate::Partitions). Dropping it gives the slot
-/// to the next, and then lets go of the partition.
+/// The right to run one operation in a partition, borrowed from its
+/// [`Partitions`](crate::Partitions).
 ///
-/// Forgetting it (`mem::forget`) keeps the slot taken and the partition kept for good.
+/// Dropping it gives the slot back, to the partition's next waiter if there is one, and then ends
+/// the lease of the partition. Forgetting it (`mem::forget`) keeps the slot taken, and the
+/// partition leased, forever.
 #[must_use = "a slot is given back as soon as it is dropped"]
 #[doc(alias = "permit")]
 pub struct Slot<'a>(HeldGrant<Leased<BorrowedOwner<'a>>>);
@@ -32,10 +34,12 @@ impl fmt::Debug for Slot<'_> {
     }
 }
 
-/// The right to run one operation in a partition, for tasks and layers that outlive the borrow. Dropping it gives the slot to the
-/// next, and then lets go of the partition.
+/// The right to run one operation in a partition, without a borrow: it can move to another task or
+/// into a layer.
 ///
-/// Forgetting it (`mem::forget`) keeps the slot taken and the partition kept for good.
+/// Dropping it gives the slot back, to the partition's next waiter if there is one, and then ends
+/// the lease of the partition. Forgetting it (`mem::forget`) keeps the slot taken, and the
+/// partition leased, forever.
 #[must_use = "a slot is given back as soon as it is dropped"]
 #[doc(alias = "permit")]
 pub struct OwnedSlot(HeldGrant<Leased<SharedOwner>>);

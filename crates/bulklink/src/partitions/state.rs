@@ -1,4 +1,4 @@
-//! What is under the lock: the account of what is kept, and the index of its keys.
+//! The state under the lock: the core's account of the partitions, and the index of their keys.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -16,26 +16,29 @@ use crate::gate::outputs::Displaced;
 use crate::gate::shared::Shared;
 use crate::observe::event::Handlers;
 
-/// How many are taken in one go, so that nobody holds the lock for long. Two under loom, where each step multiplies the search.
+/// The number of partitions taken at a time. It bounds how long the lock is held. Two under loom,
+/// where each step multiplies the search.
 const BATCH: usize = if cfg!(bulklink_loom) { 2 } else { 64 };
 
+/// What the lock of partitions protects.
 pub(super) struct PartitionsState<K> {
     pub(super) account: Partitions<Partition<K>>,
-    /// By the hash of its key, where each partition is.
+    /// The id of each partition, by the hash of its key.
     index: HashTable<Id>,
+    /// The handlers that a new partition gets.
     handlers: Handlers,
-    /// Holds the latch shut. Gone when all is closed and the last lease has ended.
+    /// Holds the latch shut; `None` once all is closed and the last lease has ended.
     bolt: Option<Bolt>,
 }
 
-/// A partition: whose it is, and its bulkhead.
+/// A partition: its key and its bulkhead.
 pub(super) struct Partition<K> {
     pub(super) hash: u64,
     pub(super) key: K,
     pub(super) shared: Arc<Shared>,
 }
 
-/// A partition that is kept, as its lease is held.
+/// The bulkhead of a partition, and a lease that keeps the partition.
 pub(super) type Entered = (Arc<Shared>, Lease);
 
 impl<K> PartitionsState<K> {
@@ -44,7 +47,8 @@ impl<K> PartitionsState<K> {
         Ok(PartitionsState { account, index: HashTable::new(), handlers: Handlers::default(), bolt })
     }
 
-    /// Compares keys, which is foreign code; so nothing has been changed by then.
+    /// Finds the partition with this key. Comparing keys is foreign code and may panic, so every
+    /// method calls this before it changes anything.
     #[inline]
     pub(super) fn find<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q) -> Option<Id> {
         let is_it = |&id: &Id| {
@@ -58,7 +62,7 @@ impl<K> PartitionsState<K> {
         self.find(hash, key).map(|id| Arc::clone(&self.account.get(id).shared))
     }
 
-    /// A lease of the partition with this key; `None` if one may be made for it.
+    /// Leases the partition with this key. Returns `None` if there is none and one may be created.
     #[inline]
     pub(super) fn enter<Q: Lookup<K> + ?Sized>(&mut self, hash: u64, key: &Q) -> Result<Option<Entered>, Rejection> {
         match self.find(hash, key) {
@@ -73,9 +77,10 @@ impl<K> PartitionsState<K> {
         Ok((Arc::clone(&self.account.get(id).shared), lease))
     }
 
-    /// Keeps the newcomer, and leases it. What is not kept, the one that made room or the newcomer itself, is in its place then.
+    /// Adds the new partition and leases it. Afterwards `newcomer` holds what the caller must drop:
+    /// the partition that was evicted for it, or the new one if it was rejected.
     pub(super) fn create(&mut self, newcomer: &mut Option<Partition<K>>) -> Result<Entered, Rejection> {
-        let content = newcomer.take().expect("somebody who comes");
+        let content = newcomer.take().expect("a new partition");
         let (hash, shared) = (content.hash, Arc::clone(&content.shared));
         let Created { lease, evicted } = self.account.create(content).map_err(|(refused, rejection)| {
             *newcomer = Some(refused);
@@ -89,20 +94,21 @@ impl<K> PartitionsState<K> {
         Ok((shared, lease))
     }
 
-    /// Takes one that is no longer kept out of the index.
+    /// Removes a partition that is gone from the index.
     fn forget(&mut self, (id, gone): (Id, Partition<K>)) -> Partition<K> {
+        // Found by its id: comparing keys here would run foreign code in the middle of a change.
         if let Ok(entry) = self.index.find_entry(gone.hash, |&found| found == id) {
             entry.remove();
         }
         gone
     }
 
-    /// A batch of those that have been idle for too long.
+    /// Takes a batch of the partitions that have reached the idle timeout.
     pub(super) fn take_idle(&mut self, now: Instant) -> Vec<Partition<K>> {
         self.take_batch(|account| account.cleanup_idle(now))
     }
 
-    /// A batch of those that are left once all is closed and the last lease has ended.
+    /// Takes a batch of the remaining partitions, once all is closed and the last lease has ended.
     pub(super) fn take_drained(&mut self) -> Vec<Partition<K>> {
         self.take_batch(Partitions::take_drained)
     }
@@ -120,18 +126,21 @@ impl<K> PartitionsState<K> {
         Some(self.forget((id, gone)))
     }
 
-    /// Ends a lease. Returns whether its partition is idle from now on, and what is to be dropped outside the lock.
+    /// Ends a lease. Returns whether its partition is idle now, and the latch's bolt if this was
+    /// the last lease after a close; the bolt must be dropped outside the lock.
     #[inline]
     pub(super) fn end(&mut self, lease: Lease, now: Instant) -> (bool, Option<Bolt>) {
         (self.account.end(lease, now), self.note_drained())
     }
 
+    /// Takes the latch's bolt if all is closed and the last lease has ended.
     #[inline]
     fn note_drained(&mut self) -> Option<Bolt> {
         if self.account.is_drained() { self.bolt.take() } else { None }
     }
 
-    /// Returns whether it was open, whose bulkheads are to be closed, and what is to be dropped, both outside the lock.
+    /// Closes the account. Returns whether it was open, the bulkheads that the caller must close,
+    /// and the latch's bolt to drop, both outside the lock.
     pub(super) fn close(&mut self) -> (bool, Vec<Arc<Shared>>, Option<Bolt>) {
         let was_open = self.account.close();
         (was_open, self.all().cloned().collect(), self.note_drained())
@@ -141,8 +150,10 @@ impl<K> PartitionsState<K> {
         self.index.iter().map(|&id| &self.account.get(id).shared)
     }
 
-    /// Changes who is told of the events of all partitions, and of those to come. Returns the lists from before, which are to be
-    /// dropped outside the lock; `None` if nothing changed. The list is shared by all but those that have handlers of their own.
+    /// Changes the handlers of all partitions, present and future. Returns the previous lists,
+    /// which must be dropped outside the lock, or `None` if nothing changed. Partitions share one
+    /// list, except those with additional handlers; for these the change is applied to their own
+    /// list.
     pub(super) fn change_handlers(
         &mut self,
         change: impl Fn(&Handlers) -> Option<Handlers>,

@@ -1,19 +1,22 @@
-//! The figures of partitions under their name.
+//! The labelled snapshot of partitions.
 
 use alloc::sync::Arc;
 use core::ops::Deref;
 
 use bulklink_core::partitions::Snapshot;
 
-/// A consistent picture of partitions at one moment: a [`Snapshot`], to which it dereferences, with the label. It shows no key.
+/// A consistent [`Snapshot`] of partitions at one moment, with their label.
+///
+/// It dereferences to the snapshot. It shows no key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// The name of them all.
+    /// The name of the partitions.
     pub label: Arc<str>,
-    /// What each partition begins with. One that was resized since may have another capacity.
+    /// The limits that each partition begins with. A partition that was resized may have another
+    /// capacity.
     pub each: crate::Limits,
-    /// All figures.
+    /// The figures.
     pub snapshot: Snapshot,
 }
 
