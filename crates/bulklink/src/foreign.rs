@@ -1,9 +1,11 @@
-//! Foreign code, kept from doing harm: wakers and handlers can panic wherever they run or are dropped.
+//! Containment of foreign code: wakers, handlers and keys may panic wherever they run or are
+//! dropped.
 
 use alloc::boxed::Box;
 use core::any::Any;
 
-/// Runs foreign code so that its panic stops nothing else. Returns whether it ended well. The panic hook has reported it.
+/// Runs foreign code and catches its panic. Returns whether it returned without one. The panic hook
+/// has reported the panic.
 #[inline]
 pub(crate) fn contain(foreign: impl FnOnce()) -> bool {
     match catch(foreign) {
@@ -15,27 +17,28 @@ pub(crate) fn contain(foreign: impl FnOnce()) -> bool {
     }
 }
 
-/// What code panicked with is foreign too; if its drop panics, that second payload is forgotten.
+/// Drops the payload of a panic, which is foreign too. If its drop panics, the second payload is
+/// leaked: to drop that could panic again, without end.
 #[cold]
 fn drop_payload(payload: Box<dyn Any + Send>) {
     let _ = catch(|| drop(payload)).map_err(core::mem::forget);
 }
 
-/// Runs foreign code, and returns what it panicked with. The panic hook has reported it.
+/// Runs foreign code, and returns the payload if it panics. The panic hook has reported the panic.
 #[cfg(feature = "std")]
 #[inline]
 pub(crate) fn catch<T>(foreign: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(foreign))
 }
 
-/// Without std a panic does not unwind to here.
+/// Runs foreign code. Without std, no panic unwinds to here.
 #[cfg(not(feature = "std"))]
 #[expect(clippy::unnecessary_wraps, reason = "with std it can fail")]
 pub(crate) fn catch<T>(foreign: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     Ok(foreign())
 }
 
-/// What foreign code comes to, if it does not panic.
+/// Runs foreign code, and returns its result unless it panics.
 #[inline]
 pub(crate) fn attempt<T>(foreign: impl FnOnce() -> T) -> Option<T> {
     let mut answer = None;
@@ -43,7 +46,8 @@ pub(crate) fn attempt<T>(foreign: impl FnOnce() -> T) -> Option<T> {
     answer
 }
 
-/// Drops what is foreign while something is held that must not get lost.
+/// Drops a foreign value and catches its panic, so that the caller loses nothing that it holds,
+/// such as a grant.
 pub(crate) fn discard<T>(foreign: T) {
     contain(|| drop(foreign));
 }

@@ -1,4 +1,4 @@
-//! The one error of admission.
+//! The error of admission: [`Rejection`] and its [`Reason`].
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -7,26 +7,28 @@ use core::time::Duration;
 
 use bulklink_core::{InvalidArgument, Occupancy, Refusal, partitions};
 
-/// Why a call was not admitted.
+/// The reason for a rejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// No room: all capacity in use, and no place in the waiting room or no wish to wait.
+    /// All capacity was in use, and the waiting room was full or the call did not want to wait.
     Saturated,
-    /// Its time ran out before a slot came.
+    /// The wait limit or the deadline passed before the call got a slot.
     Expired,
-    /// The bulkhead is closed.
+    /// The bulkhead was closed.
     Closed,
-    /// The request itself is impossible: it costs nothing, or more than the whole capacity. Counted nowhere.
+    /// The cost is impossible: zero, or more than the whole capacity. Such rejections are not
+    /// counted.
     InvalidCost,
-    /// There is no partition for its key, as many are kept as may be, and none of them is idle.
+    /// The key has no partition, `max_partitions` exist already, and none of them is idle.
     PartitionLimit,
 }
 
-/// A call was not admitted, and its operation has not begun.
+/// The error of a call that was not admitted: its operation has not begun.
 ///
-/// It says why, by which bulkhead, with which figures and after how long. It is not a timeout of the dependency, and no
-/// `io::Error`: a retry layer that looks for those leaves it alone.
+/// It has the reason, the bulkhead's name and occupancy, and how long the call waited. It is not a
+/// timeout of the dependency and not an `io::Error`, so a retry layer that matches those does not
+/// retry it.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Rejection {
@@ -34,13 +36,15 @@ pub struct Rejection {
     cause: Cause,
 }
 
-/// What a bulkhead is called, and what else stays with the name. Rejections share it, as they are to be made in no time; and so
-/// do bulkheads of one name.
+/// The constant part of a bulkhead: its name, its waiting room, and its count of handler panics.
+///
+/// Rejections share it, so that making a rejection costs little. So do all partitions of one
+/// `Partitions`.
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) label: Arc<str>,
     pub(crate) waiting_room: u32,
-    /// Of a bulkhead as it is made.
+    /// The occupancy of a new bulkhead.
     pub(crate) unused: Occupancy,
     handler_panics: AtomicUsize,
 }
@@ -60,13 +64,17 @@ impl Identity {
     }
 }
 
+/// What rejected the call.
 #[derive(Clone)]
 enum Cause {
+    /// The word, without the lock.
     Refused(Refusal),
+    /// The gate.
     Rejected(bulklink_core::Rejection),
-    /// Shared, as that is less code wherever a rejection is dropped.
+    /// The gate, for an impossible cost. In an `Arc`, which is less code wherever a rejection is
+    /// dropped.
     Invalid(Arc<(InvalidArgument, Occupancy)>),
-    /// By all partitions together: there is no bulkhead to ask.
+    /// The partitions: the call got none.
     Partitions(partitions::Rejection),
 }
 
@@ -88,7 +96,8 @@ impl Rejection {
         Rejection { by, cause: Cause::Partitions(rejection) }
     }
 
-    /// What the gate said; nothing where the request was impossible, or came to none.
+    /// Returns the gate's rejection, or `None` if the cost was impossible or the call got no
+    /// partition.
     fn by_gate(&self) -> Option<bulklink_core::Rejection> {
         match &self.cause {
             Cause::Refused(refusal) => Some(refusal.rejection(self.by.waiting_room)),
@@ -97,7 +106,7 @@ impl Rejection {
         }
     }
 
-    /// What all partitions together said, where the call came to none.
+    /// Returns the rejection of the partitions, if the call got no partition.
     pub(crate) fn of_partitions(&self) -> Option<&partitions::Rejection> {
         match &self.cause {
             Cause::Partitions(rejection) => Some(rejection),
@@ -105,7 +114,7 @@ impl Rejection {
         }
     }
 
-    /// Why.
+    /// Returns the reason for the rejection.
     #[must_use]
     pub fn reason(&self) -> Reason {
         match (&self.cause, self.by_gate().map(|rejection| rejection.reason())) {
@@ -119,14 +128,16 @@ impl Rejection {
         }
     }
 
-    /// The name of the bulkhead.
+    /// Returns the name of the bulkhead.
     #[must_use]
     pub fn label(&self) -> &str {
         &self.by.label
     }
 
-    /// The bulkhead's occupancy at that moment; after closing, without those who are giving their slots back just then. Where [`partitions`](Rejection::partitions) turned the call away, that of a partition as
-    /// it is made.
+    /// Returns the occupancy of the bulkhead at the moment of the rejection.
+    ///
+    /// After a close, slots that are being given back at that moment are not included. If the call
+    /// got no [partition](Rejection::partitions), this is the occupancy of a new partition.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         match &self.cause {
@@ -137,27 +148,32 @@ impl Rejection {
         }
     }
 
-    /// How many partitions there were at that moment, where the call was turned away before it came to one: for the reason
-    /// [`PartitionLimit`](Reason::PartitionLimit), and as all of them were [`Closed`](Reason::Closed).
+    /// Returns the occupancy of the partitions at the moment of the rejection, if the call got no
+    /// partition.
+    ///
+    /// That is so for the reason [`PartitionLimit`](Reason::PartitionLimit), and for
+    /// [`Closed`](Reason::Closed) if all partitions were closed.
     #[must_use]
     pub fn partitions(&self) -> Option<partitions::Occupancy> {
         self.of_partitions().map(partitions::Rejection::occupancy)
     }
 
-    /// How long the call had waited; zero if it never queued.
+    /// Returns how long the call waited; zero if it was never queued.
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.by_gate().map_or(Duration::ZERO, |rejection| rejection.waited())
     }
 
-    /// How long it could have waited, where the reason is [`Expired`](Reason::Expired): the least of the bulkhead's limit, its
-    /// own and what its deadline left. Zero if that deadline was past when it came.
+    /// Returns how long the call could have waited, if the reason is [`Expired`](Reason::Expired).
+    ///
+    /// It is the shortest of the bulkhead's limit, the call's own limit and the time left until its
+    /// deadline. It is zero if the deadline had passed before the call.
     #[must_use]
     pub fn limit(&self) -> Option<Duration> {
         self.by_gate()?.limit()
     }
 
-    /// The refused field and value, where the reason is [`InvalidCost`](Reason::InvalidCost).
+    /// Returns the invalid field and value, if the reason is [`InvalidCost`](Reason::InvalidCost).
     #[must_use]
     pub fn as_invalid(&self) -> Option<&InvalidArgument> {
         match &self.cause {
@@ -167,7 +183,7 @@ impl Rejection {
     }
 }
 
-/// By what it says, not by how it came about.
+/// Compares what the rejections report, whether the word or the gate made them.
 impl PartialEq for Rejection {
     fn eq(&self, other: &Rejection) -> bool {
         self.label() == other.label()
@@ -227,5 +243,5 @@ impl fmt::Debug for Rejection {
     }
 }
 
-/// An impossible cost is part of the text, and so no source besides.
+/// There is no source: the message includes that of an [`InvalidArgument`].
 impl core::error::Error for Rejection {}

@@ -1,16 +1,18 @@
-//! What a caller asks of a bulkhead.
+//! The request for admission that a caller passes to a bulkhead.
 
 use core::time::Duration;
 
 use crate::Clock;
 
-/// One request for admission: its cost, whether it may wait, and until when.
+/// A request for admission: its cost, whether it may wait, and until when.
 ///
-/// As it starts, a request costs one unit and waits in the queue if it must, as long as the bulkhead's own limit lets it. The
-/// four ways of asking are this default, [`now`](Request::now), [`within`](Request::within) and [`before`](Request::before);
-/// they combine, and the strictest wins. All of them limit admission only: what was admitted is never cancelled.
+/// By default, a request costs one unit, and waits in the queue if it must, up to the bulkhead's
+/// own limit. To change that, use [`now`](Request::now), [`within`](Request::within) or
+/// [`before`](Request::before); if they are combined, the strictest applies. All of them limit
+/// admission only: an admitted operation is never cancelled.
 ///
-/// `I` is how the runtime writes a point in time; it follows from the bulkhead that the request is given to.
+/// `I` is the type in which the runtime writes a point in time. It is inferred from the bulkhead
+/// that the request is passed to.
 ///
 /// ```
 /// use bulklink::testing::FakeClock;
@@ -30,13 +32,15 @@ pub struct Request<I> {
 }
 
 impl<I: Copy> Request<I> {
-    /// A request for one unit that waits as long as the bulkhead lets it.
+    /// Makes a request for one unit that may wait up to the bulkhead's own limit.
     #[must_use]
     pub const fn new() -> Self {
         Request { inner: bulklink_core::Request::new(), before: None }
     }
 
-    /// Asks for `units` of capacity: at least 1 and at most all there is, or the call fails with
+    /// Sets the cost to `units` of capacity.
+    ///
+    /// It must be at least 1 and at most the whole capacity, or the call fails with
     /// [`Reason::InvalidCost`](crate::Reason::InvalidCost).
     #[must_use]
     pub const fn cost(mut self, units: usize) -> Self {
@@ -44,15 +48,17 @@ impl<I: Copy> Request<I> {
         self
     }
 
-    /// Never waits: admitted at once or rejected as saturated.
+    /// Does not wait: the call is admitted immediately, or rejected as saturated.
     #[must_use]
     pub const fn now(mut self) -> Self {
         self.inner = self.inner.now();
         self
     }
 
-    /// Waits at most `limit`, and never longer than the bulkhead's own limit. The wait begins when the call is first polled.
-    /// A limit of zero means admitted at once or expired.
+    /// Waits at most `limit`, and never longer than the bulkhead's own limit.
+    ///
+    /// The wait begins when the call is first polled. With a limit of zero, the call is admitted
+    /// immediately, or expires.
     #[must_use]
     #[doc(alias = "timeout")]
     pub const fn within(mut self, limit: Duration) -> Self {
@@ -60,7 +66,9 @@ impl<I: Copy> Request<I> {
         self
     }
 
-    /// Is admitted only before `deadline`. If that is past already, the request expires at once, room or no room.
+    /// Is admitted only before `deadline`.
+    ///
+    /// If the deadline has already passed, the call expires immediately, even if a slot is free.
     #[must_use]
     #[doc(alias = "deadline")]
     pub const fn before(mut self, deadline: I) -> Self {
@@ -68,7 +76,7 @@ impl<I: Copy> Request<I> {
         self
     }
 
-    /// The request in the gate's time.
+    /// Converts the request to the gate's time.
     #[inline]
     pub(crate) fn on<C: Clock<Instant = I>>(self, clock: &C) -> bulklink_core::Request {
         match self.before {

@@ -1,8 +1,9 @@
-//! One timer for all calls that wait with a limit on a runtime: a task in its background expires them.
+//! The driver: a background task with one timer that expires all calls which wait with a limit on a
+//! runtime.
 //!
-//! A runtime that still exists and is not being run must delay no call on another, so each has a driver of
-//! its own. The gate notes with each waiter which runtime it relies on: when a driver ends before its time,
-//! its own waiters are woken, and no others.
+//! Each runtime has its own driver, because a runtime that exists but is not being run must not
+//! delay calls on another. The gate notes for each waiter which runtime's driver it relies on. If a
+//! driver ends early, only the waiters that rely on it are woken.
 
 use alloc::sync::Weak;
 use core::fmt;
@@ -25,8 +26,11 @@ pub struct DriverHome<R: Timer> {
 }
 
 impl<R: Timer> DriverHome<R> {
-    /// A runtime with the number `id`, which no other has that lives at the same time, and a function that
-    /// runs a driver there, detached. A driver that is refused is to be dropped.
+    /// Names a runtime by `id`, a number that no other runtime has at the same time, with a
+    /// function that spawns a driver on it.
+    ///
+    /// The function must run the driver detached. If the runtime refuses the driver, it must drop
+    /// it.
     pub fn new(id: NonZeroU64, spawn: fn(&R, Driver<R>)) -> Self {
         DriverHome { id, spawn }
     }
@@ -42,27 +46,30 @@ impl<R: Timer> fmt::Debug for DriverHome<R> {
     }
 }
 
-/// Expires the calls that wait at a bulkhead on one runtime. It ends when its timer has come and no call
-/// waits with a limit, when its partition becomes idle, and when the bulkhead is gone.
+/// A background task that expires the calls which wait at a bulkhead on one runtime.
+///
+/// It ends when its timer fires and no call waits with a limit, when its partition becomes idle,
+/// and when the bulkhead is gone.
 #[must_use = "futures do nothing unless polled"]
 pub struct Driver<R: Timer> {
     shared: Weak<Shared>,
     runtime: R,
     home: NonZeroU64,
-    /// What its timer is set to.
+    /// The time for which the timer is set.
     armed: Instant,
     sleep: LazySleep<R::Sleep>,
-    /// Whether waiters may rely on it, so that they must hear of its end.
+    /// Whether the bulkhead has an entry for this driver. If so, waiters may rely on it, and must
+    /// be woken when it ends.
     registered: bool,
 }
 
 impl Shared {
-    /// Has a driver on this runtime come by at `deadline` at the latest, for a ticket that relies on it from
-    /// then on. Returns whether there is one.
+    /// Makes the driver of this runtime run at `deadline` at the latest, and spawns one if there is
+    /// none. Returns whether there is a driver; if so, the ticket relies on it from now on.
     ///
     /// # Panics
     ///
-    /// If the runtime has no timer to give. No ticket relies on the driver by then.
+    /// If the runtime cannot make a timer. No ticket relies on the driver then.
     pub(crate) fn drive<R: Runtime>(
         &self,
         runtime: &R,
@@ -76,6 +83,7 @@ impl Shared {
                 Ok(waker)
             }
             Err(NoDriver) => {
+                // No other call waits, so this is a new busy period: ask the runtime again.
                 if gate.occupancy().waiting() <= 1 {
                     drivers.forget_refusal();
                 }
@@ -95,7 +103,8 @@ impl Shared {
 
     fn spawn_driver<R: Runtime>(&self, runtime: &R, home: &DriverHome<R>, deadline: Instant, ticket: &Ticket) -> bool {
         let mut driver = self.driver(runtime, home.id, deadline);
-        // Another thread may have made one meanwhile: then that is brought forward.
+        // Another thread may have registered a driver meanwhile: then that is brought forward, and
+        // ours dropped.
         let waker = self.beside_the_word(|state| {
             let registered = state.drivers.register(home.id, deadline);
             driver.registered = registered.is_ok();
@@ -106,7 +115,8 @@ impl Shared {
         if driver.registered {
             (home.spawn)(runtime, driver);
         }
-        // The ticket relies on a driver that was taken: one that was refused is gone by now.
+        // The entry is checked again: a driver that the runtime refused has been dropped, and its
+        // entry with it.
         self.beside_the_word(|GateState { gate, drivers, .. }| {
             let is_driven = drivers.armed(home.id).is_some();
             gate.rely(ticket, Some(home.id).filter(|_| is_driven));
@@ -117,6 +127,7 @@ impl Shared {
         })
     }
 
+    /// Makes a driver with its timer set, not registered yet.
     fn driver<R: Runtime>(&self, runtime: &R, home: NonZeroU64, armed: Instant) -> Driver<R> {
         let mut sleep = LazySleep::new();
         sleep.set(armed, runtime);
@@ -125,14 +136,16 @@ impl Shared {
 }
 
 impl<R: Timer> Driver<R> {
-    /// Expires the late, and settles when to come by again. That and what the entry says of it are one step
-    /// under the lock: a call with a nearer deadline either is seen here, or wakes the driver.
+    /// Expires the waiters that are past their deadline, and returns the time of the next run, or
+    /// `None` if the driver ends. The time and the driver's entry are settled in one step under the
+    /// lock: a call with an earlier deadline is either seen here or wakes the driver.
     fn round(&mut self, shared: &Shared, waker: Waker) -> Option<Instant> {
         let now = shared.now();
         let (due, displaced) = shared.input(|state| {
             expire(state, now);
-            // A timer that runs is kept, even if no call waits any more, so that a queue that flickers costs
-            // one driver; unless the driver was dismissed, which brings its entry forward to the past.
+            // A timer that has not fired is kept even if no call waits any more, so that a queue
+            // which empties and fills again does not spawn a driver each time. A dismissed driver
+            // does not keep it: a dismissal sets the entry to a time in the past.
             let is_wanted = state.drivers.armed(self.home).is_some_and(|armed| armed > now);
             let running = Some(self.armed).filter(|&armed| armed > now && is_wanted);
             let due = running.into_iter().chain(state.gate.next_deadline()).min();
@@ -140,11 +153,13 @@ impl<R: Timer> Driver<R> {
             shared.note_drivers(&state.drivers);
             (due, displaced)
         });
+        // Foreign wakers, dropped outside the lock.
         drop(displaced);
         due
     }
 
-    /// Returns what is to be dropped outside the lock.
+    /// Updates the driver's entry, or removes it if the driver ends. The caller must drop what this
+    /// returns outside the lock.
     fn settle(&mut self, drivers: &mut Drivers, due: Option<Instant>, waker: Waker) -> (Option<Waker>, Option<Entry>) {
         let Some(armed) = due else {
             self.registered = false;
@@ -153,7 +168,8 @@ impl<R: Timer> Driver<R> {
         (drivers.settle(self.home, armed, waker), None)
     }
 
-    /// Sets the timer, anew if it is to ring at another time. The clock decides who is late, not the timer.
+    /// Polls the timer, and makes a new one if the deadline has changed. The clock decides which
+    /// calls have expired, not the timer.
     fn arm(&mut self, due: Instant, context: &mut Context<'_>) {
         if due != self.armed {
             self.armed = due;
@@ -163,13 +179,14 @@ impl<R: Timer> Driver<R> {
     }
 }
 
+/// Expires waiters only if one is due: otherwise, advancing the gate is left to its inputs.
 fn expire(state: &mut GateState, now: Instant) {
     if state.gate.next_deadline().is_some_and(|deadline| deadline <= now) {
         state.gate.advance(Some(now));
     }
 }
 
-/// Nothing in it is pinned but what is behind a box.
+/// Only the timer is pinned, and it is boxed.
 impl<R: Timer> Unpin for Driver<R> {}
 
 impl<R: Timer> Future for Driver<R> {
@@ -184,7 +201,8 @@ impl<R: Timer> Future for Driver<R> {
 }
 
 impl<R: Timer> Drop for Driver<R> {
-    /// Its runtime ends, or refused it. A call that relies on it looks for another when it is polled.
+    /// Wakes the calls that rely on this driver, because its runtime shuts down or has refused it.
+    /// When they are polled, they look for another driver.
     fn drop(&mut self) {
         if let Some(shared) = self.shared.upgrade().filter(|_| self.registered) {
             let displaced = shared.input(|state| {

@@ -1,4 +1,4 @@
-//! Clocks, timers, and the task that expires waiters.
+//! Clocks, timers, and the background task that expires waiters.
 
 pub(crate) mod driver;
 pub(crate) mod runtime;

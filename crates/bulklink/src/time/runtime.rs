@@ -1,4 +1,5 @@
-//! What a runtime lends to a bulkhead: a clock, timers, and ways to run tasks and closures.
+//! The traits that a runtime implements for a bulkhead: a clock, timers, and ways to run tasks and
+//! closures.
 
 #[cfg(feature = "std")]
 use alloc::boxed::Box;
@@ -14,24 +15,29 @@ use crate::DriverHome;
 
 /// A monotonic clock.
 ///
-/// A bulkhead reads it only where time matters: in calls that wait, in those with a deadline, in calls and releases while
-/// somebody waits whose wait is measured or limited, in resize and close, and for events. It must neither panic nor call back into a bulkhead.
+/// A bulkhead reads it only where time matters: in calls that wait, in calls with a deadline, in
+/// calls and releases while a call with a measured or limited wait is in the queue, in resize and
+/// close, and for events. It must not panic, and must not call back into a bulkhead.
 pub trait Clock {
-    /// How users of this clock write a point in time, as in [`Request::before`](crate::Request::before).
+    /// The type in which users of this clock write a point in time, as in
+    /// [`Request::before`](crate::Request::before).
     type Instant: Copy;
 
-    /// The present, in nanoseconds since an epoch of the clock's choice.
+    /// Returns the present time, in nanoseconds since an epoch that the clock chooses.
     ///
-    /// Leave room below: users may name instants before the first that the clock ever shows.
+    /// The epoch should lie well before the clock's first reading, because users may pass earlier
+    /// instants.
     fn now(&self) -> Instant;
 
-    /// The same point in time, as [`now`](Clock::now) counts.
+    /// Converts a point in time to the time that [`now`](Clock::now) counts.
     fn instant(&self, at: Self::Instant) -> Instant;
 
-    /// Polls a call or a receiver as a part of the runtime's cooperative scheduling: `poll` may complete each
-    /// time, many times in a row. A runtime that bounds what a task does in one go counts what completes, as
-    /// so many `operations`; where the bound is reached, it does not poll, and returns `Pending` with the task
-    /// woken. Just polls unless overridden, and never counts what is pending.
+    /// Polls a call or a receiver under the runtime's cooperative scheduling.
+    ///
+    /// `poll` may complete many times in a row without waiting. A runtime with a budget per task,
+    /// such as tokio, subtracts `operations` for a poll that completes, and nothing for a poll that
+    /// is pending. If the budget is used up, it does not poll: it wakes the task and returns
+    /// `Pending`. The default only polls.
     fn cooperate<T>(
         &self,
         context: &mut Context<'_>,
@@ -42,8 +48,11 @@ pub trait Clock {
         poll(context)
     }
 
-    /// A timer for a thread that is [blocked](crate#threads) until `deadline`, on a clock that does not pass by itself. `None`
-    /// unless overridden: where the clock passes as the machine's does, the thread wakes itself.
+    /// Returns a timer for a thread that is [blocked](crate#threads) until `deadline`, if this
+    /// clock does not advance by itself.
+    ///
+    /// The default returns `None`: on a clock that advances as the machine's does, the thread wakes
+    /// itself.
     #[cfg(feature = "std")]
     fn blocking_sleep_until(&self, deadline: Instant) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
         let _ = deadline;
@@ -51,11 +60,11 @@ pub trait Clock {
     }
 }
 
-/// What a bulkhead keeps of its runtime, whatever that is.
+/// The part of a runtime that a bulkhead keeps, as a trait object.
 pub(crate) trait DynClock: Send + Sync {
     fn now(&self) -> Instant;
 
-    /// As [`Clock::cooperate`], of one operation.
+    /// Polls as [`Clock::cooperate`] does, for one operation.
     fn cooperate(&self, context: &mut Context<'_>, poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<()>) -> Poll<()>;
 }
 
@@ -71,30 +80,33 @@ impl<C: Clock + Send + Sync> DynClock for C {
 
 /// A source of timers on a clock.
 pub trait Timer: Clock {
-    /// Completes when its time has come, or later.
+    /// A future that completes when its deadline is reached, or later.
     type Sleep: Future<Output = ()>;
 
-    /// A timer that completes once [`now`](Clock::now) has reached `deadline`. Called when a wait begins, from the task that
-    /// waits.
+    /// Returns a timer that completes once [`now`](Clock::now) has reached `deadline`.
     ///
-    /// One that completes early is armed anew: the clock decides who is late, not the timer. At most one lives for each call
-    /// that waits with a deadline, or for each [`home`](Timer::home) of theirs; then later ones are made by the driver there.
+    /// Called when a wait begins, from the task that waits. The clock decides whether a call has
+    /// expired, not the timer: if a timer completes early, another is made. At most one timer
+    /// exists for each call that waits with a deadline, or one for each [`home`](Timer::home) of
+    /// such calls; the driver there makes the later ones.
     fn sleep_until(&self, deadline: Instant) -> Self::Sleep;
 
-    /// The runtime that the call runs on, if it can run tasks in the background. A bulkhead then has one
-    /// [`Driver`](crate::Driver) there, with one timer, instead of a timer for each call that waits with a
-    /// limit. `None` unless overridden.
+    /// Returns the runtime that the present thread runs on, if it can run background tasks.
     ///
-    /// It must be the runtime whose timers [`sleep_until`](Timer::sleep_until) gives out on this thread. It is
-    /// asked for, outside of all locks, when a call with a limit may have to wait, and when that is polled and
-    /// still waits; so it should be cheap, and must not panic. A runtime that drops a driver before its end, as
-    /// one that shuts down does, need not tell: the calls that relied on it are woken. One that keeps a driver
-    /// must run it soon after it is woken, whatever the task that woke it does next.
+    /// A bulkhead then has one [`Driver`](crate::Driver) there, with one timer, instead of a timer
+    /// for each call that waits with a limit. The default returns `None`.
+    ///
+    /// It must be the runtime that provides the timers of [`sleep_until`](Timer::sleep_until) on
+    /// this thread. It is called outside all locks, when a call with a limit may have to wait, and
+    /// when such a call is polled and still waits; so it should be cheap, and must not panic. A
+    /// runtime may drop a driver before its end, as at shutdown, without a notice: the calls that
+    /// relied on it are woken. A runtime that keeps a driver must run it soon after it is woken,
+    /// whatever the task that woke it does next.
     ///
     /// # Errors
     ///
-    /// If `sleep_until` would panic on this thread. The call then fails before it waits: a future panics with
-    /// this error, and a submitted operation is refused with it.
+    /// If `sleep_until` would panic on this thread. The call then fails before it waits: a future
+    /// panics with this error, and a submitted operation is rejected with it.
     fn home(&self) -> Result<Option<DriverHome<Self>>, TimerError>
     where
         Self: Runtime,
@@ -103,42 +115,50 @@ pub trait Timer: Clock {
     }
 }
 
-/// Everything that [`Bulkhead`](crate::Bulkhead) asks of its runtime. Implemented for whatever can lend it.
+/// The runtime of a [`Bulkhead`](crate::Bulkhead): implemented for every [`Timer`] that is
+/// `Clone + Send + Sync + 'static`.
 ///
-/// It is cloned into every call that waits, so it should be small: best a type without fields that finds its runtime by itself.
+/// It is cloned into every call that waits, so it should be small: ideally a type without fields
+/// that finds its runtime by itself.
 pub trait Runtime: Timer + Clone + Send + Sync + 'static {}
 
 impl<R: Timer + Clone + Send + Sync + 'static> Runtime for R {}
 
-/// A way to run tasks in the background, as [`Bulkhead::submit`](crate::Bulkhead::submit) does. What bulkheads run there of their
-/// own accord is a [`Driver`](crate::Driver), through [`Timer::home`].
+/// A runtime that runs background tasks, as [`Bulkhead::submit`](crate::Bulkhead::submit) needs.
+///
+/// A bulkhead's [`Driver`](crate::Driver) is not spawned through this trait, but through
+/// [`Timer::home`].
 pub trait Spawn {
     /// Runs the future to its end, detached.
     ///
     /// # Errors
     ///
-    /// If the runtime refuses. The future is dropped then. A runtime that drops it later, before its end, need not tell.
+    /// If the runtime refuses the future, which must be dropped then. A runtime that drops it
+    /// later, before its end, need not report that.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), SpawnError>;
 }
 
-/// A way to run closures on threads that may block, as [`Bulkhead::submit_blocking`](crate::Bulkhead::submit_blocking) does.
+/// A runtime that runs closures on threads that may block, as
+/// [`Bulkhead::submit_blocking`](crate::Bulkhead::submit_blocking) needs.
 pub trait SpawnBlocking {
-    /// Runs the closure on such a thread, detached. If there is none to be had now, it waits for one; the caller does not.
+    /// Runs the closure on such a thread, detached. If no thread is free, the closure waits for
+    /// one, and the caller does not.
     ///
     /// # Errors
     ///
-    /// If the runtime refuses. The closure is dropped then. A runtime that drops it later, unrun, need not tell.
+    /// If the runtime refuses the closure, which must be dropped then. A runtime that drops it
+    /// later without running it need not report that.
     fn spawn_blocking(&self, work: impl FnOnce() + Send + 'static) -> Result<(), SpawnError>;
 }
 
-/// A call with a limit on its wait found no timer on its thread.
+/// The error of a call with a limit on its wait on a thread that has no timer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimerError {
     why: &'static str,
 }
 
 impl TimerError {
-    /// An error that ends, after a colon, with these words.
+    /// Makes an error with a message that ends, after a colon, with `why`.
     #[must_use]
     pub const fn new(why: &'static str) -> Self {
         TimerError { why }
@@ -153,14 +173,14 @@ impl fmt::Display for TimerError {
 
 impl core::error::Error for TimerError {}
 
-/// A runtime has refused to run something.
+/// The error of a runtime that refuses to run a future or a closure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpawnError {
     why: &'static str,
 }
 
 impl SpawnError {
-    /// An error that goes on, after a colon, with these words.
+    /// Makes an error with a message that ends, after a colon, with `why`.
     #[must_use]
     pub const fn new(why: &'static str) -> Self {
         SpawnError { why }

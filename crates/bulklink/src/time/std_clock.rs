@@ -1,4 +1,4 @@
-//! The clock of the standard library, as the gate counts time.
+//! The clock of the standard library.
 
 use std::sync::OnceLock;
 use std::time::Instant as Std;
@@ -7,10 +7,12 @@ use bulklink_core::Instant;
 
 use crate::Clock;
 
-/// Where the anchor lies in the gate's time: centuries from either end, so that instants before it have room.
+/// The anchor in the gate's time. It is centuries away from either end, so instants before the
+/// anchor can be represented too.
 const ANCHOR: Instant = Instant::from_nanos(1 << 62);
 
-/// One point in time for the whole process, so that all of its bulkheads have one time.
+/// Returns the anchor: one point in time for the whole process, so that all its bulkheads count
+/// alike.
 fn anchor() -> Std {
     static ANCHOR: OnceLock<Std> = OnceLock::new();
     *ANCHOR.get_or_init(Std::now)
@@ -19,9 +21,9 @@ fn anchor() -> Std {
 /// The clock of the standard library: for bulkheads that only [threads](crate#threads) use, and for
 /// adapters of runtimes without a clock of their own.
 ///
-/// It has no timers, so it is no [`Runtime`](crate::Runtime): a task cannot await a slot of a bulkhead on
-/// it. If threads and tasks share a bulkhead, build it on the tasks' runtime. An adapter forwards its own
-/// [`Clock`] to this one, and adds the timers.
+/// It has no timers, so it is no [`Runtime`](crate::Runtime): a task cannot await a slot of a
+/// bulkhead on it. If threads and tasks share a bulkhead, build it on the tasks' runtime. An
+/// adapter forwards its own [`Clock`] to this one, and adds the timers.
 ///
 /// ```
 /// use bulklink::{Clock, StdClock};
@@ -51,8 +53,11 @@ impl Clock for StdClock {
 }
 
 impl StdClock {
-    /// The way back from the gate's time, as in [`Event::at`](crate::Event::at). `None` where the standard library has no instant,
-    /// and for [`Instant::FAR_FUTURE`], which is never.
+    /// Converts an instant of the gate, such as [`Event::at`](crate::Event::at), to an instant of
+    /// the standard library.
+    ///
+    /// Returns `None` if the standard library cannot represent it, and for [`Instant::FAR_FUTURE`],
+    /// which stands for never.
     #[must_use]
     pub fn to_std(self, at: Instant) -> Option<Std> {
         if at == Instant::FAR_FUTURE {
@@ -93,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn never_has_no_instant_and_the_ends_of_time_do_not_overflow() {
+    fn far_future_has_no_std_instant_and_the_ends_of_time_do_not_overflow() {
         assert_eq!(StdClock.to_std(Instant::FAR_FUTURE), None);
         assert!(StdClock.to_std(Instant::EPOCH).is_none_or(|epoch| epoch < anchor()));
     }

@@ -1,4 +1,4 @@
-//! A timer that rings no sooner than it should.
+//! A timer that is made when it is needed.
 
 use alloc::boxed::Box;
 use core::future::Future;
@@ -9,7 +9,9 @@ use bulklink_core::Instant;
 
 use crate::Timer;
 
-/// A timer of a runtime, made when it is needed and boxed: most never are, and it is larger than all the rest.
+/// A sleep of the runtime that is made when it is first needed and can be reset.
+///
+/// It is boxed because most calls never make one, and it is larger than the rest of a call.
 pub(crate) struct LazySleep<T>(Pin<Box<Option<T>>>);
 
 impl<T: Future<Output = ()>> LazySleep<T> {
@@ -17,23 +19,26 @@ impl<T: Future<Output = ()>> LazySleep<T> {
         LazySleep(Box::pin(None))
     }
 
-    /// The timer is made anew when it is armed next.
+    /// Drops the sleep. The next call of [`arm`](LazySleep::arm) makes a new one.
     pub(crate) fn reset(&mut self) {
         self.0.set(None);
     }
 
+    /// Makes a sleep until `deadline`, in place of the present one.
     pub(crate) fn set<R: Timer<Sleep = T>>(&mut self, deadline: Instant, runtime: &R) {
         self.0.set(Some(runtime.sleep_until(deadline)));
     }
 
-    /// Sees to it that the task is woken at the deadline. What is set already must be for the same.
+    /// Polls the sleep, and makes it first if there is none, so that the task is woken at
+    /// `deadline`. A sleep that exists must have been made for the same deadline.
     pub(crate) fn arm<R: Timer<Sleep = T>>(&mut self, deadline: Instant, runtime: &R, context: &mut Context<'_>) {
         if self.0.is_none() {
             self.set(deadline, runtime);
         }
         let fired = self.0.as_mut().as_pin_mut().is_some_and(|sleep| sleep.poll(context).is_ready());
         if fired {
-            // Too early. Others get their turn before it is armed anew, or a timer that always is would spin here.
+            // The sleep completed early: the caller has just read the clock. Yield before a new one
+            // is made, or a sleep that always completes early would loop here without end.
             self.reset();
             context.waker().wake_by_ref();
         }

@@ -1,4 +1,5 @@
-//! The processor's counter as the clock of a bulkhead, with everything else taken from another runtime.
+//! A runtime with the processor's time stamp counter as its clock, and the timers and tasks of
+//! another runtime.
 
 use core::future::Future;
 use core::task::{Context, Poll};
@@ -12,16 +13,18 @@ use crate::{Clock, DriverHome, Runtime, Spawn, SpawnBlocking, SpawnError, Timer,
 
 /// A runtime like `R`, but with a clock that costs less to read.
 ///
-/// Its clock is the time stamp counter of the processor, read by the crate [`quanta`] without asking the operating system. That
-/// takes about 10 ns where [`std::time::Instant`] takes 25, and is what a bulkhead measures by: waits, limits, deadlines, and the
-/// time of events. Timers are `R`'s, one for each call that waits with a deadline (there is no [`home`](Timer::home) here), and tasks
-/// too if `R` has them to give. Deadlines are written in `R`'s instants as before.
+/// Its clock is the time stamp counter of the processor, read by the crate [`quanta`] without a
+/// system call. A reading takes about 10 ns, where [`std::time::Instant`] takes 25. A bulkhead uses
+/// this clock for waits, limits, deadlines, and the time of events. Timers are those of `R`, one
+/// for each call that waits with a deadline (this runtime has no [`home`](Timer::home)); tasks are
+/// those of `R` too, if it can spawn. Users write deadlines as instants of `R`.
 ///
 /// ```
 /// use bulklink::testing::{Executor, FakeClock};
 /// use bulklink::{Bulkhead, Tsc};
 ///
-/// let payments = Bulkhead::builder_on(Tsc::new(FakeClock::new()), "payments").parallelism(10).build()?;
+/// let builder = Bulkhead::builder_on(Tsc::new(FakeClock::new()), "payments");
+/// let payments = builder.parallelism(10).build()?;
 /// # let mut executor = Executor::new(FakeClock::new());
 /// # executor.block_on(async move {
 /// let receipt = payments.execute(async { "paid" }).await?;
@@ -33,35 +36,43 @@ use crate::{Clock, DriverHome, Runtime, Spawn, SpawnBlocking, SpawnError, Timer,
 ///
 /// # When to use it
 ///
-/// Where calls that wait are so many that the clock shows in a profile. While nobody waits, a bulkhead reads no clock. Who has no
-/// use for measured waits at all is better off with [`measure_waits(false)`](crate::Builder::measure_waits).
+/// When so many calls wait that the clock shows in a profile. While no call waits, a bulkhead does
+/// not read the clock. If you do not need measured waits,
+/// [`measure_waits(false)`](crate::Builder::measure_waits) is the better choice.
 ///
 /// # Accuracy
 ///
-/// - The counter is measured against the system's clock once, when the first of these runtimes is made. That takes a millisecond,
-///   at most 200, and the rate it finds is a few tens of millionths off: a limit of a minute may end two milliseconds early or late.
-/// - Two threads may read it out of order by about a microsecond, as a processor runs ahead. A bulkhead bears that: while
-///   somebody waits, its time never runs back.
-/// - A deadline is converted by its distance from the present on both clocks, when the call is made.
-/// - While the machine is suspended it may stand still or start over. It is for machines that stay awake.
+/// - The counter is calibrated against the system's clock once, when the first of these runtimes is
+///   made. That takes about 1 ms, and at most 200 ms. The rate is accurate to a few tens of parts
+///   per million: a limit of one minute may end two milliseconds early or late.
+/// - Two threads may read the counter out of order by about a microsecond, because a processor
+///   executes ahead. A bulkhead tolerates that: while a call waits, its time never runs backwards.
+/// - A deadline is converted when the call is made, by its distance from the present on both
+///   clocks.
+/// - While the machine is suspended, the counter may stop or restart. Use it on machines that stay
+///   awake.
 ///
-/// # Where there is no counter to rely on
+/// # Platforms without a reliable counter
 ///
-/// It is used on Linux where the kernel keeps its own time by it, and on other systems where the processor is a 64-bit ARM, whose
-/// counter is one for all cores. Elsewhere a counter may differ from core to core, and this reads [`std::time::Instant`].
+/// The counter is used on Linux if the kernel keeps its own time by it, and on other systems if the
+/// processor is a 64-bit ARM, which has one counter for all cores. Elsewhere the counter may differ
+/// between cores, so this clock reads [`std::time::Instant`].
 ///
 /// # Tests
 ///
-/// Time that a test pauses or advances does not move it: a limit then passes in real time, while paused timers fire at once,
-/// again and again. Tests of such limits are for `R` alone.
+/// Paused or manually advanced time does not affect the counter: a limit then passes in real time,
+/// while paused timers fire immediately, again and again. Test such limits on `R` itself.
 ///
-/// The time of an [`Event`](crate::Event) is this clock's. It is to be compared with [`now`](Clock::now) and with other events of
-/// such bulkheads, and not with the clock of `R`.
+/// # Events
+///
+/// The time of an [`Event`](crate::Event) is this clock's. Compare it with [`now`](Clock::now) and
+/// with other events of such bulkheads, and not with the clock of `R`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tsc<R>(R);
 
 impl<R> Tsc<R> {
-    /// Takes timers and tasks from `runtime`. The first in a process measures the counter.
+    /// Wraps `runtime`, which provides timers and tasks. The first call in a process calibrates the
+    /// counter.
     #[must_use]
     pub fn new(runtime: R) -> Self {
         Source::of_the_process();
@@ -76,8 +87,9 @@ impl<R: Default> Default for Tsc<R> {
 }
 
 impl<R: Clock> Tsc<R> {
-    /// The present by both clocks. The longer the two readings lie apart, the earlier a deadline of the other clock comes out
-    /// here, and the later a timer there: nobody is admitted after a deadline, and no timer fires in vain.
+    /// Reads both clocks, this one first. A delay between the two readings moves a converted
+    /// deadline earlier on this clock, and a converted timer later on the other: so no call is
+    /// admitted after its deadline, and no timer fires too early.
     fn present(&self) -> (Instant, Instant) {
         let here = self.now();
         (here, self.0.now())
@@ -115,7 +127,8 @@ impl<R: Runtime> Timer for Tsc<R> {
         self.0.sleep_until(moved(deadline, here, there))
     }
 
-    /// There is no home, but there may be no timer either.
+    /// Returns no home, because a home of `R` spawns drivers of `R` only. Returns the error if
+    /// there is no timer.
     fn home(&self) -> Result<Option<DriverHome<Self>>, TimerError> {
         self.0.home().map(|_| None)
     }
@@ -133,7 +146,8 @@ impl<R: SpawnBlocking> SpawnBlocking for Tsc<R> {
     }
 }
 
-/// What lies as far from `to` as `at` does from `from`. Never stays never.
+/// Returns the instant that is as far from `to` as `at` is from `from`. `FAR_FUTURE`, which stands
+/// for never, stays as it is.
 fn moved(at: Instant, from: Instant, to: Instant) -> Instant {
     if at == Instant::FAR_FUTURE {
         return at;
@@ -141,17 +155,18 @@ fn moved(at: Instant, from: Instant, to: Instant) -> Instant {
     to.saturating_add(at.saturating_since(from)).saturating_sub(from.saturating_since(at))
 }
 
-/// Where the clock begins: centuries from either end, so that instants before it have room.
+/// The clock's first reading. It is centuries away from either end, so earlier instants can be
+/// represented too.
 const START: Instant = Instant::from_nanos(1 << 62);
 
-/// What is read, and its reading at the start.
+/// The clock that is read, and its reading at the start.
 enum Source {
     Counter { clock: quanta::Clock, start: u64 },
     System { start: Std },
 }
 
 impl Source {
-    /// One for all, so that all bulkheads of a process have one time.
+    /// Returns the one source of this process, so that all its bulkheads count alike.
     #[inline]
     fn of_the_process() -> &'static Source {
         static SOURCE: OnceLock<Source> = OnceLock::new();
@@ -176,7 +191,8 @@ impl Source {
     }
 }
 
-/// Whether all cores count alike. The bit of the processor that says its counter is invariant speaks for one core.
+/// Returns whether all cores share one count. The processor's flag for an invariant counter does
+/// not tell: it describes one core.
 fn is_one_for_all_cores() -> bool {
     const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     if cfg!(target_os = "linux") {
@@ -185,7 +201,7 @@ fn is_one_for_all_cores() -> bool {
     cfg!(target_arch = "aarch64")
 }
 
-/// Whether the kernel's clock of this name is the counter.
+/// Returns whether the kernel's clock source of this name is the counter.
 fn is_counter(name: &str) -> bool {
     ["tsc", "arch_sys_counter"].contains(&name.trim_end())
 }
@@ -209,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_counter_itself_will_do() {
+    fn only_the_names_of_the_counter_are_recognized() {
         assert!(is_counter("tsc\n") && is_counter("arch_sys_counter\n"));
         assert!(
             !["", "\n", "hpet\n", "acpi_pm\n", "kvm-clock\n", "hyperv_clocksource_tsc_page\n"]
@@ -219,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_distance_stays_on_both_sides() {
+    fn moved_keeps_the_distance_on_both_sides() {
         let (from, to) = (Instant::from_nanos(100), Instant::from_nanos(1_000_000));
         let moved = |at| moved(Instant::from_nanos(at), from, to).as_nanos();
         assert_eq!([moved(100), moved(150), moved(30)], [1_000_000, 1_000_050, 999_930]);
