@@ -1,9 +1,15 @@
-//! Bulkheads for async Rust: run at most N operations at the same time, queue a bounded number of
-//! callers in FIFO order for a bounded time, and reject the rest immediately.
+//! Bulkheads for async Rust: run at most N operations concurrently, queue a bounded number of calls
+//! in FIFO order for a bounded time, and reject the rest immediately.
 //!
-//! This crate works on any executor. It puts the state machine of [`bulklink-core`] behind a lock,
-//! waits, and wakes tasks. A runtime gives it a [`Clock`] and a [`Timer`]: use it through an
-//! adapter such as `bulklink-tokio`, whose `Bulkhead` is this crate's [`Bulkhead`] on that runtime.
+//! When a dependency slows down, calls pile up on it and exhaust the connections, memory and
+//! workers that the whole service shares. A [`Bulkhead`] keeps the damage local. A call either runs
+//! in a *slot*, waits for one in the *waiting room*, or gets a [`Rejection`] with the reason.
+//!
+//! This crate works on any executor. A runtime provides a [`Clock`] and a [`Timer`]. Usually you
+//! depend on an adapter such as `bulklink-tokio` instead, which has this API with the runtime
+//! filled in.
+//!
+//! # Examples
 //!
 //! ```
 //! use bulklink::testing::{Executor, FakeClock};
@@ -32,43 +38,50 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Partitions`] are bulkheads by key, one for each tenant, host or account.
+//! For a bulkhead per tenant, host or account, use [`Partitions`]. For a list of named bulkheads,
+//! to inspect, resize or close them, use a [`Registry`].
 //!
-//! In these pages, the *gate* is the state machine inside a bulkhead.
+//! # Ways to call
+//!
+//! - [`Bulkhead::execute`] acquires a slot and runs a future in it.
+//! - [`Bulkhead::slot`] acquires a slot as a guard, which gives it back on drop.
+//! - [`Bulkhead::try_slot`] takes a slot only if one is free now. It is not async.
+//! - [`Bulkhead::submit`] and [`Bulkhead::submit_blocking`] run a future or a closure in a slot in
+//!   the background, on the runtime. They return a [`JoinHandle`] immediately.
+//! - `Bulkhead::blocking_execute` and `Bulkhead::blocking_slot` block the thread; see
+//!   [Threads](#threads).
+//!
+//! A [`Request`] gives a call a cost, a limit on its wait, or a deadline. The *gate*, which some
+//! pages mention, is the state machine inside a bulkhead, from the crate [`bulklink-core`].
 //!
 //! # Fairness
 //!
-//! Strictly first come, first served. A call is admitted directly only if there is room and no call
-//! waits. A freed slot goes to the head of the queue. With weights, a small request never overtakes
-//! a large one.
+//! Strictly first come, first served. A new call is admitted directly only if capacity is free and
+//! no call waits. A freed slot goes to the head of the queue. With weights, a small request never
+//! overtakes a large one.
 //!
 //! # Cancel safety
 //!
-//! Every future here may be dropped in any state. It then gives up its place in the queue, and no
-//! slot is lost: a slot that was handed to it and not yet taken goes to the next call in line, and
-//! is counted as abandoned.
+//! Every future in this crate may be dropped in any state. It gives up its place in the queue, and
+//! never loses a slot: a slot that was handed to the future but not yet taken goes to the next
+//! waiter, and is counted as abandoned.
 //!
 //! # Timers
 //!
-//! On a runtime that can run tasks in the background ([`Timer::home`]), all calls that wait with a
-//! limit or a deadline share one timer in a [`Driver`] there. The driver expires calls even if they
-//! are not polled, and keeps no bulkhead alive. On other runtimes, each such call has its own
-//! timer. A call with neither limit nor deadline has no timer. The clock decides whether a call is
-//! late, not a timer that has fired.
+//! On a runtime that can run background tasks ([`Timer::home`]), all calls that wait with a limit
+//! or a deadline share one timer, in a [`Driver`] there. The driver also expires calls that are not
+//! polled, and does not keep its bulkhead alive. On other runtimes, each such call has its own
+//! timer. A call with neither has no timer. The clock decides whether a call has expired, not a
+//! timer that has fired.
 //!
-//! # Cooperation
+//! # Cooperative scheduling
 //!
-//! If a runtime bounds what a task does between two yields, as tokio does, calls that complete
-//! without waiting count towards that bound ([`Clock::cooperate`]): rejections, slots that were
-//! handed over, and events that are received. The fast path does not count, because that would make
-//! it more than half as slow again. A loop that is always admitted there is counted once in 4,095
-//! slots, as that many operations, if nothing else looks at the bulkhead meanwhile. On runtimes
-//! without such a bound, a loop that never waits should yield by itself.
-//!
-//! # In the background
-//!
-//! [`Bulkhead::submit`] and [`Bulkhead::submit_blocking`] pass a future or a closure to the
-//! runtime, which runs it in a slot, and return a [`JoinHandle`] immediately.
+//! Some runtimes, such as tokio, limit what a task does before it yields. On these, calls that
+//! complete without waiting use up the task's budget ([`Clock::cooperate`]): rejections, slots that
+//! were handed over, and received events. The fast path does not, because that would cost more than
+//! half of its time again. A loop of calls that the fast path always admits is charged once in
+//! 4,095 slots, for all of them, if nothing else uses the bulkhead meanwhile. On runtimes without
+//! such a limit, a loop that never waits should yield by itself.
 //!
 //! # Threads
 //!
@@ -109,27 +122,26 @@
 //! implement that, such as tokio's while it is paused, is read again each time that the rest of the
 //! wait has passed on the machine's clock, and at most once per millisecond.
 //!
-//! A blocked thread waits on a lock and a condition variable of its own, not by
-//! `std::thread::park`. An unpark from elsewhere does not disturb the wait, and its token stays
-//! available.
+//! A blocked thread waits on its own lock and condition variable, not by `std::thread::park`. An
+//! unpark from elsewhere does not disturb the wait, and its token stays available.
 //!
 //! # The clock
 //!
-//! The runtime provides the clock. `StdClock` is for adapters of runtimes that have none, and for
-//! programs without a runtime. With the feature `tsc`, `Tsc` wraps a runtime and measures by the
-//! processor's counter instead, which costs less to read. Without measured waits
-//! ([`Builder::measure_waits`]), only limits and deadlines need a clock.
+//! A bulkhead uses the clock of its runtime. `StdClock` is for bulkheads that only threads use, and
+//! for adapters of runtimes without their own clock. With the feature `tsc`, `Tsc` wraps a runtime
+//! and measures with the processor's counter instead, which costs less to read. If waits are not
+//! measured ([`Builder::measure_waits`]), only limits and deadlines need the clock.
 //!
 //! # Without std
 //!
 //! With the feature `critical-section` instead of `std`, the crate builds without the standard
-//! library and takes its lock from the [`critical-section`](https://docs.rs/critical-section)
-//! crate. The program provides an implementation of that crate, a global allocator, a [`Clock`] and
-//! a [`Timer`]; the example `embedded` in the repository has them for embassy. If both features are
-//! enabled, `std` is used; one crate in a build that enables it enables it for all.
+//! library and uses the lock of the [`critical-section`](https://docs.rs/critical-section) crate.
+//! The program must provide an implementation of that, a global allocator, a [`Clock`] and a
+//! [`Timer`]. The example `embedded` in the repository has them for embassy. If both features are
+//! enabled, `std` is used; if one crate in a build enables `std`, it is enabled for all.
 //!
-//! The queue allocates memory as it grows, in chunks of 4 places at first and 128 at most, under
-//! the lock, and keeps it. While no call waits, admitting and releasing allocate nothing.
+//! The queue allocates under the lock, in chunks as it grows: 4 places at first, and 128 at most.
+//! It keeps what it has allocated. While no call waits, admission and release allocate nothing.
 //!
 //! [`bulklink-core`]: https://docs.rs/bulklink-core
 
