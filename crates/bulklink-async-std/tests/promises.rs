@@ -1,4 +1,4 @@
-//! The contract on async-std.
+//! The suite of every runtime, on async-std.
 
 use std::future::Future;
 use std::thread::available_parallelism;
@@ -31,9 +31,10 @@ impl Harness for Process {
 
 suite!(on_async_std: Process);
 
-/// Why there is no driver: it would have to share the threads behind `async_std::task::spawn` with all other tasks.
+/// This is why there is no driver: it would share the threads behind `async_std::task::spawn` with
+/// all other tasks.
 #[test]
-fn a_busy_executor_stalls_no_limit_elsewhere() {
+fn a_busy_executor_delays_no_limit_elsewhere() {
     let threads = available_parallelism().map_or(1, usize::from);
-    bulklink_runtimes::a_busy_executor_stalls_no_limit_elsewhere::<Process>(threads);
+    bulklink_runtimes::a_busy_executor_delays_no_limit_elsewhere::<Process>(threads);
 }

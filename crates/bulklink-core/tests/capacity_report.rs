@@ -13,20 +13,20 @@ use Severity::{Critical, Notice, Ok as Fine, Warning};
 
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// Idle and untried, with a wait limit of a second.
+/// Returns the snapshot of an idle gate without a history, with a wait limit of a second.
 fn snapshot(capacity: usize, waiting_room: usize) -> Snapshot {
     let limits = Limits { capacity, waiting_room, wait_limit: Some(LIMIT) };
     Gate::<()>::new(limits).expect("valid").snapshot()
 }
 
-/// With so many operations of one unit running, and so many waiting.
+/// Returns the snapshot of a gate with operations of one unit, running and waiting.
 fn busy(capacity: usize, waiting_room: usize, in_flight: usize, waiting: usize) -> Snapshot {
     let mut snapshot = snapshot(capacity, waiting_room);
     (snapshot.in_flight, snapshot.in_use, snapshot.waiting) = (in_flight, in_flight, waiting);
     snapshot
 }
 
-/// Idle, with a history.
+/// Returns the snapshot of an idle gate with a history.
 fn tried(history: impl FnOnce(&mut Totals)) -> Snapshot {
     let mut snapshot = snapshot(4, 10);
     history(&mut snapshot.totals);
@@ -45,7 +45,7 @@ fn message(code: FindingCode, snapshot: &Snapshot) -> String {
     snapshot.capacity_report().finding(code).expect("found").message.clone()
 }
 
-/// Either no ratio, or this one.
+/// Checks that there is no ratio, or this one.
 #[track_caller]
 fn assert_ratio(ratio: Option<f64>, expected: Option<f64>) {
     match (ratio, expected) {
@@ -109,7 +109,7 @@ fn closed_with_active_work() {
     let mut crowded = closed(6);
     for waiting in [8, 10] {
         crowded.waiting = waiting;
-        assert_eq!(codes(&crowded), [(ClosedWithActiveWork, Notice)], "no pressure on what is closed");
+        assert_eq!(codes(&crowded), [(ClosedWithActiveWork, Notice)], "no pressure on a closed gate");
     }
 }
 
@@ -119,7 +119,7 @@ fn execution_full() {
     assert_eq!(codes(&busy(4, 10, 4, 0)), [(ExecutionFull, Notice)]);
     assert_eq!(codes(&busy(4, 10, 4, 1)), [(ExecutionFull, Warning)]);
     assert_eq!(codes(&busy(4, 0, 3, 0)), []);
-    assert_eq!(codes(&busy(4, 0, 4, 0)), [(ExecutionFull, Warning)], "nobody may wait");
+    assert_eq!(codes(&busy(4, 0, 4, 0)), [(ExecutionFull, Warning)], "no call may wait");
     assert_eq!(message(ExecutionFull, &busy(4, 10, 4, 1)), "4 of 4 in use");
 }
 
@@ -150,7 +150,7 @@ fn waiting_room_full() {
     assert_eq!(codes(&busy(4, 10, 4, 10)), [(WaitingRoomFull, Critical)]);
     assert_eq!(codes(&busy(4, 10, 4, 11)), [(WaitingRoomFull, Critical)]);
     assert_eq!(codes(&busy(4, 10, 5, 10)), [(ActiveWorkAboveCapacity, Warning), (WaitingRoomFull, Critical)]);
-    assert_eq!(severity_of(WaitingRoomFull, &busy(4, 0, 4, 0)), None, "there is none to be full");
+    assert_eq!(severity_of(WaitingRoomFull, &busy(4, 0, 4, 0)), None, "there is no waiting room");
     assert_eq!(message(WaitingRoomFull, &busy(4, 10, 4, 10)), "4 of 4 in use, and all 10 places to wait taken");
 }
 
@@ -188,11 +188,11 @@ fn frequent_queueing() {
     let found = |snapshot| severity_of(FrequentQueueing, &snapshot);
     assert_eq!([9, 10, 11].map(|many| found(queued(20 - many, many, 0))), [None, Some(Notice), Some(Notice)]);
     assert_eq!(found(queued(501, 499, 0)), None, "49.9 %");
-    assert_eq!(found(queued(0, 19, 0)), None, "too few to tell");
+    assert_eq!(found(queued(0, 19, 0)), None, "too small a sample");
     assert_eq!(
         [found(queued(0, 10, 10)), found(queued(0, 9, 11))],
         [Some(Notice), None],
-        "those without room came too"
+        "rejected requests count as requests"
     );
     assert_eq!(message(FrequentQueueing, &queued(9, 11, 2)), "11 of 22 requests (50 %) had to queue");
     assert_ratio(queued(15, 5, 0).capacity_report().queueing_rate(), Some(0.25));
@@ -213,7 +213,7 @@ fn elevated_rejection_rate() {
         [found(81, 10, 9), found(80, 10, 10), found(79, 21, 0)],
         [Some(Warning), Some(Critical), Some(Critical)]
     );
-    assert_eq!([found(0, 19, 0), found(0, 20, 0)], [None, Some(Critical)], "too few to tell");
+    assert_eq!([found(0, 19, 0), found(0, 20, 0)], [None, Some(Critical)], "too small a sample");
     let text = "8 of 100 requests (8 %) found no room or expired";
     assert_eq!(message(ElevatedRejectionRate, &rejected(92, 5, 3)), text);
     assert_ratio(rejected(15, 3, 2).capacity_report().rejection_rate(), Some(0.25));
@@ -221,7 +221,7 @@ fn elevated_rejection_rate() {
 }
 
 #[test]
-fn who_came_too_late_says_nothing_about_capacity() {
+fn requests_that_arrive_after_their_deadline_are_no_rejections_for_lack_of_capacity() {
     let late =
         tried(|totals| (totals.closed_before_queue, totals.expired_before_queue, totals.cancelled) = (99, 99, 99));
     assert_eq!(codes(&late), []);
@@ -240,7 +240,8 @@ fn elevated_expiration_rate() {
     assert_ratio(expired(9, 1).capacity_report().expiration_rate(), None);
 }
 
-/// So many admitted from the queue, who waited so long in all and at most, in nanoseconds.
+/// Returns the snapshot of a gate with admissions from the queue, their total and their longest
+/// wait in nanoseconds.
 fn waited(waits: u64, in_all: u128, at_most: u64) -> Snapshot {
     let mut snapshot = tried(|totals| {
         (totals.admitted, totals.queued, totals.admitted_from_queue) = (1000, waits, waits);
@@ -257,7 +258,7 @@ fn wait_time_near_limit() {
     assert_eq!([mean - 1, mean, mean + 1].map(|in_all| found(5, in_all, 0)), [None, Some(Warning), Some(Warning)]);
     let most = 950_000_000;
     assert_eq!([most - 1, most, most + 1].map(|at_most| found(5, 0, at_most)), [None, Some(Warning), Some(Warning)]);
-    assert_eq!([found(4, mean, most), found(5, mean, most)], [None, Some(Warning)], "too few to tell");
+    assert_eq!([found(4, mean, most), found(5, mean, most)], [None, Some(Warning)], "too small a sample");
     let text = "waits of 800ms on average and 990ms at most, with a limit of 1s";
     assert_eq!(message(WaitTimeNearLimit, &waited(5, 4_000_000_000, 990_000_000)), text);
     let report = waited(5, 2_500_000_000, 750_000_000).capacity_report();
@@ -268,7 +269,7 @@ fn wait_time_near_limit() {
 }
 
 #[test]
-fn waits_without_a_limit_are_near_none() {
+fn waits_without_a_limit_are_not_near_a_limit() {
     let mut unlimited = waited(1000, u128::MAX, u64::MAX);
     unlimited.limits.wait_limit = None;
     assert_eq!(severity_of(WaitTimeNearLimit, &unlimited), None);
@@ -276,7 +277,7 @@ fn waits_without_a_limit_are_near_none() {
 }
 
 #[test]
-fn figures_beyond_all_bounds_neither_overflow_nor_mislead() {
+fn huge_counters_neither_overflow_nor_mislead() {
     let mut long = waited(u64::MAX, u64::MAX.into(), 1);
     long.limits.wait_limit = Some(Duration::MAX);
     assert_eq!(severity_of(WaitTimeNearLimit, &long), None);
@@ -315,8 +316,7 @@ fn the_worst_finding_gives_the_severity_and_heads_the_summary() {
     assert!(busy(4, 10, 4, 1).capacity_report().requires_attention(), "a warning");
 }
 
-/// A real gate of this capacity, whose operations cost as much as said: those that run, and then
-/// those that wait.
+/// Returns the snapshot of a real gate with operations of these costs, running and waiting.
 fn weighted(capacity: usize, waiting_room: usize, running: &[usize], waiting: &[usize]) -> Snapshot {
     let limits = Limits { capacity, waiting_room, wait_limit: Some(LIMIT) };
     let mut gate: Gate<()> = Gate::new(limits).expect("valid");
@@ -338,9 +338,9 @@ fn capacity_is_in_units_and_the_waiting_room_in_operations() {
     assert_ratio(near.capacity_report().queue_utilization(), Some(0.8));
 }
 
-/// Something is free, and nobody can have it.
+/// Units are free, but the head of the queue needs more.
 #[test]
-fn a_head_that_is_too_large_for_what_is_free_fills_it() {
+fn a_head_that_needs_more_than_is_free_makes_the_gate_full() {
     let blocked = weighted(10, 2, &[8], &[3]);
     assert!(!blocked.is_saturated());
     assert_eq!(codes(&blocked), [(ExecutionFull, Warning)]);
@@ -352,7 +352,7 @@ fn a_head_that_is_too_large_for_what_is_free_fills_it() {
 }
 
 #[test]
-fn rates_are_of_operations_whatever_they_cost() {
+fn rates_count_operations_whatever_their_cost() {
     let mut snapshot = weighted(1000, 5, &[900], &[]);
     (snapshot.totals.admitted, snapshot.totals.saturated) = (19, 1);
     assert_eq!(severity_of(ElevatedRejectionRate, &snapshot), Some(Warning));

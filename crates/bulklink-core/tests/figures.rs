@@ -1,4 +1,4 @@
-//! Occupancy and errors as they are read: ratios, flags, texts.
+//! How occupancy and errors are presented: ratios, flags, texts.
 
 use bulklink_core::partitions::{self, Partitions};
 use bulklink_core::{Answer, Gate, Grant, Instant, Limits, Request, Snapshot, Word};
@@ -20,36 +20,36 @@ fn queue(gate: &mut TestGate) {
     assert!(matches!(gate.enter(&Request::new(), Some(Instant::EPOCH)), Ok(Answer::Queued(_))));
 }
 
-/// Both utilizations, of the capacity and of the waiting room.
+/// Returns the utilization of the capacity and that of the waiting room.
 fn utilizations(snapshot: &Snapshot) -> String {
     format!("{:.3}, {:.3}", snapshot.utilization(), snapshot.queue_utilization())
 }
 
 #[test]
-fn utilization_is_what_is_used_of_what_there_is() {
+fn utilization_is_units_in_use_divided_by_capacity() {
     let mut gate = gate(4, 8);
     assert_eq!(utilizations(&gate.snapshot()), "0.000, 0.000");
     let _running: Vec<_> = (0..4).map(|_| grant(&mut gate)).collect();
     (0..3).for_each(|_| queue(&mut gate));
     assert_eq!(utilizations(&gate.snapshot()), "1.000, 0.375");
     gate.resize(3, Instant::EPOCH).expect("open");
-    assert_eq!(utilizations(&gate.snapshot()), "1.333, 0.375", "more than there is, after shrinking");
+    assert_eq!(utilizations(&gate.snapshot()), "1.333, 0.375", "more than the capacity, after shrinking");
 }
 
 #[test]
-fn a_grant_knows_who_gave_it() {
+fn a_grant_knows_whether_the_gate_or_the_word_issued_it() {
     let mut gate = gate(1, 0);
     let by_gate = grant(&mut gate);
     assert!(!by_gate.is_by_word());
     gate.release(by_gate);
-    let (word, by_word) = gate.publish().acquire().expect("somebody has been here before");
+    let (word, by_word) = gate.publish().acquire().expect("a call has been here before");
     assert!(by_word.is_by_word() && by_word.cost() == 1);
     gate.fold(word);
     gate.release(by_word);
 }
 
 #[test]
-fn a_gate_tells_whether_it_measures_and_whether_it_is_observed() {
+fn a_gate_reports_whether_it_measures_waits_and_whether_it_is_observed() {
     let mut gate = gate(1, 0);
     assert!(gate.measures_waits() && !gate.is_observed());
     gate.measure_waits(false);
@@ -58,7 +58,7 @@ fn a_gate_tells_whether_it_measures_and_whether_it_is_observed() {
 }
 
 #[test]
-fn an_interval_in_which_something_was_counted_has_activity() {
+fn an_interval_has_activity_if_a_counter_changed() {
     let mut gate = gate(1, 0);
     let before = gate.snapshot();
     let running = grant(&mut gate);
@@ -67,7 +67,7 @@ fn an_interval_in_which_something_was_counted_has_activity() {
 }
 
 #[test]
-fn snapshots_that_cannot_be_compared_are_told_apart() {
+fn an_interval_error_says_what_differs_between_the_snapshots() {
     let of = |waiting_room, instance| {
         Gate::<()>::with_instance(Limits { capacity: 1, waiting_room, wait_limit: None }, instance)
     };
@@ -84,7 +84,7 @@ fn snapshots_that_cannot_be_compared_are_told_apart() {
 }
 
 #[test]
-fn a_resize_that_is_refused_says_why() {
+fn a_rejected_resize_has_its_reason() {
     let mut gate = gate(1, 0);
     let refused = gate.resize(0, Instant::EPOCH).expect_err("nothing").to_string();
     assert_eq!(refused, "capacity must be at least 1, got 0");
@@ -93,7 +93,7 @@ fn a_resize_that_is_refused_says_why() {
 }
 
 #[test]
-fn figures_and_words_are_shown_spelled_out() {
+fn occupancies_and_words_have_a_readable_debug_output() {
     let mut gate = gate(3, 5);
     let [running, ended] = [grant(&mut gate), grant(&mut gate)];
     let occupancy = "Occupancy { in_flight: 2, in_use: 2, waiting: 0, capacity: 3, waiting_room: 5 }";
@@ -111,7 +111,7 @@ fn figures_and_words_are_shown_spelled_out() {
 }
 
 #[test]
-fn figures_of_partitions_are_shown_and_what_they_hold_is_not() {
+fn the_debug_output_of_partitions_has_their_occupancy_and_not_their_values() {
     let limits = partitions::Limits { max_partitions: 1, idle_timeout: None };
     let mut partitions = Partitions::new(limits).expect("valid");
     let _lease = partitions.create("secret").expect("there is room");
@@ -127,7 +127,7 @@ fn figures_of_partitions_are_shown_and_what_they_hold_is_not() {
 }
 
 #[test]
-fn what_a_partition_holds_can_be_changed() {
+fn the_value_of_a_partition_can_be_changed() {
     let limits = partitions::Limits { max_partitions: 1, idle_timeout: None };
     let mut partitions = Partitions::new(limits).expect("valid");
     let lease = partitions.create(1).expect("there is room").lease;

@@ -1,5 +1,5 @@
-//! What the exhaustive search does not look at: wakers, watches, figures in rejections, clocks that
-//! run back, misuse.
+//! What the exhaustive search does not cover: wakers, watches, the occupancy in rejections, clocks
+//! that run backwards, misuse.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -51,7 +51,7 @@ fn rejected(gate: &mut TestGate, ticket: Ticket) -> Rejection {
     }
 }
 
-/// In flight, in use, waiting, capacity, waiting room.
+/// Returns in flight, in use, waiting, capacity and waiting room.
 fn shown(occupancy: Occupancy) -> [usize; 5] {
     [occupancy.in_flight(), occupancy.in_use(), occupancy.waiting(), occupancy.capacity(), occupancy.waiting_room()]
 }
@@ -76,7 +76,7 @@ fn every_rejection_has_the_figures_right_after_it() {
 }
 
 #[test]
-fn a_limit_counts_from_the_callers_own_instant_whatever_the_gate_was_told_before() {
+fn a_limit_counts_from_the_instant_of_its_call_not_from_the_latest() {
     let mut gate = gate(1, 2);
     let running = grant(&mut gate, 100);
     let first = ticket(&mut gate, &Request::new(), 100);
@@ -93,7 +93,7 @@ fn a_limit_counts_from_the_callers_own_instant_whatever_the_gate_was_told_before
 }
 
 #[test]
-fn a_cancelled_wait_counts_up_to_the_time_of_the_cancellation_which_expires_no_ticket() {
+fn a_cancelled_wait_ends_at_the_cancellation_which_expires_no_ticket() {
     let mut gate = gate(1, 1);
     gate.observe(true);
     let running = grant(&mut gate, 0);
@@ -115,7 +115,7 @@ fn an_empty_queue_forgets_the_time() {
     assert_eq!(gate.deadline(&later), Some(at(15)));
 }
 
-/// Queues a request where no wait is measured, without telling the time.
+/// Queues a request on a gate that measures no waits, without giving the time.
 fn untimed(gate: &mut TestGate) -> Ticket {
     match gate.enter(&Request::new(), None) {
         Ok(Answer::Queued(ticket)) => ticket,
@@ -131,7 +131,7 @@ fn granted(gate: &mut TestGate, ticket: Ticket) -> Grant {
 }
 
 #[test]
-fn a_wait_that_ends_some_time_takes_the_time_though_nobody_measures_it() {
+fn a_wait_with_a_limit_needs_the_time_even_if_waits_are_not_measured() {
     let limits = Limits { capacity: 1, waiting_room: 1, wait_limit: Some(Duration::from_nanos(10)) };
     let mut limited = TestGate::new(limits).expect("valid");
     for (gate, request) in [(&mut gate(1, 1), within(10)), (&mut limited, Request::new())] {
@@ -145,7 +145,7 @@ fn a_wait_that_ends_some_time_takes_the_time_though_nobody_measures_it() {
 }
 
 #[test]
-fn a_wait_that_nobody_measures_lets_an_empty_queue_forget_the_time() {
+fn an_unmeasured_wait_lets_an_empty_queue_forget_the_time() {
     let mut gate = gate(1, 2);
     gate.measure_waits(false);
     let _running = grant(&mut gate, 1_000_000);
@@ -157,7 +157,7 @@ fn a_wait_that_nobody_measures_lets_an_empty_queue_forget_the_time() {
 }
 
 #[test]
-fn a_wait_that_nobody_measures_counts_as_zero_long_whoever_stands_before_it() {
+fn an_unmeasured_wait_counts_as_zero_behind_any_waiter() {
     let mut gate = gate(1, 2);
     gate.measure_waits(false);
     let running = grant(&mut gate, 0);
@@ -170,27 +170,27 @@ fn a_wait_that_nobody_measures_counts_as_zero_long_whoever_stands_before_it() {
     assert!(gate.advance(None));
     let _running = granted(&mut gate, patient);
     let snapshot = gate.snapshot();
-    assert_eq!(snapshot.totals.cumulative_wait(), Duration::from_nanos(10), "of the one with a limit");
+    assert_eq!(snapshot.totals.cumulative_wait(), Duration::from_nanos(10), "the wait of the one with a limit");
 }
 
 #[test]
-fn only_the_head_beside_free_units_and_one_who_holds_a_slot_cannot_be_cancelled_without_the_time() {
+fn cancelling_needs_the_time_only_for_a_head_with_free_units_or_a_granted_ticket() {
     let mut gate = gate(3, 9);
     let running = [grant(&mut gate, 0), grant(&mut gate, 0)];
     let head = ticket(&mut gate, &Request::new().cost(3), 0);
     let behind = ticket(&mut gate, &Request::new(), 0);
     let another = ticket(&mut gate, &Request::new(), 0);
-    assert_eq!(gate.cancel(another, None), Ok(None), "it stands behind");
-    let head = gate.cancel(head, None).expect_err("the one behind would fit in");
+    assert_eq!(gate.cancel(another, None), Ok(None), "it is behind the head");
+    let head = gate.cancel(head, None).expect_err("the waiter behind it would fit");
     assert_eq!(gate.cancel(head, Some(at(0))), Ok(None));
     gate.advance(Some(at(0)));
     let next = ticket(&mut gate, &within(10), 0);
     let last = ticket(&mut gate, &Request::new().before(at(10)), 0);
-    let behind = gate.cancel(behind, None).expect_err("its slot is for the next");
+    let behind = gate.cancel(behind, None).expect_err("its slot goes to the next waiter");
     assert_eq!(gate.cancel(next, None), Ok(None), "nothing is free");
     gate.advance(Some(at(10)));
-    assert_eq!(gate.cancel(last, None), Ok(None), "it has been turned away");
-    assert_eq!(gate.cancel(behind, None), Ok(None), "nobody waits for its slot");
+    assert_eq!(gate.cancel(last, None), Ok(None), "it was rejected");
+    assert_eq!(gate.cancel(behind, None), Ok(None), "no waiter wants its slot");
     for grant in running {
         gate.release(grant);
     }
@@ -198,7 +198,7 @@ fn only_the_head_beside_free_units_and_one_who_holds_a_slot_cannot_be_cancelled_
 }
 
 #[test]
-fn a_word_holds_no_more_than_it_has_bits_for() {
+fn a_word_counts_no_more_than_its_bits_can_hold() {
     let most = Word::MAX_CAPACITY;
     let mut gate = gate(most, 0);
     let grants: Vec<_> = (0..most).map(|_| grant(&mut gate, 0)).collect();
@@ -215,18 +215,18 @@ fn a_word_holds_no_more_than_it_has_bits_for() {
 }
 
 #[test]
-fn an_impossible_cost_moves_nobody() {
+fn an_invalid_cost_changes_nothing() {
     let mut gate = gate(1, 1);
     let running = grant(&mut gate, 0);
     let waiting = ticket(&mut gate, &Request::new(), 0);
     gate.release(running);
-    let invalid = gate.enter(&Request::new().cost(2), Some(at(1))).expect_err("more than all there is");
+    let invalid = gate.enter(&Request::new().cost(2), Some(at(1))).expect_err("more than the capacity");
     assert_eq!((invalid.field(), invalid.value().to_string().as_str()), ("cost", "2"));
     assert!(gate.wants_now() && gate.is_waiting(&waiting));
 }
 
 #[test]
-fn one_that_may_not_wait_is_saturated_even_with_no_time_to_wait() {
+fn a_request_that_may_not_wait_is_saturated_even_with_a_limit_of_zero() {
     let mut gate = gate(1, 1);
     let _running = grant(&mut gate, 0);
     assert_eq!(rejection(&mut gate, &within(0).now(), 0).reason(), Reason::Saturated);
@@ -234,7 +234,7 @@ fn one_that_may_not_wait_is_saturated_even_with_no_time_to_wait() {
 }
 
 #[test]
-fn parking_gives_back_what_it_displaces() {
+fn parking_returns_the_displaced_waker() {
     let mut gate = gate(1, 1);
     let running = grant(&mut gate, 0);
     let waiting = ticket(&mut gate, &Request::new(), 0);
@@ -249,7 +249,7 @@ fn parking_gives_back_what_it_displaces() {
 }
 
 #[test]
-fn rousing_wakes_the_tickets_that_rely_on_what_is_gone_and_they_stay_in_line() {
+fn rousing_wakes_the_tickets_that_rely_on_a_driver_that_is_gone_and_keeps_their_places() {
     let mut gate = gate(1, 5);
     let running = grant(&mut gate, 0);
     let [here, there] = [1, 2].map(NonZeroU64::new);
@@ -290,15 +290,15 @@ fn watches_are_woken_in_order_when_the_last_operation_has_ended() {
     gate.close(at(0));
     gate.release(first);
     assert!(!gate.snapshot().is_drained());
-    assert_eq!(gate.poll_wake(), None, "something still runs");
+    assert_eq!(gate.poll_wake(), None, "an operation still runs");
     gate.release(second);
     assert!(gate.is_drained() && gate.snapshot().is_drained());
     assert_eq!([gate.poll_wake(), gate.poll_wake(), gate.poll_wake()], [Some("A"), Some("c"), None]);
-    assert_eq!((gate.rewatch(&a, "late"), gate.unwatch(c)), (Some("late"), None), "it is over");
+    assert_eq!((gate.rewatch(&a, "late"), gate.unwatch(c)), (Some("late"), None), "the last operation has ended");
 }
 
 #[test]
-fn what_was_recorded_is_output_until_it_is_pulled() {
+fn recorded_events_stay_output_until_they_are_polled() {
     let mut gate = gate(1, 0);
     gate.observe(true);
     let running = grant(&mut gate, 0);
@@ -311,7 +311,7 @@ fn what_was_recorded_is_output_until_it_is_pulled() {
 
 #[test]
 #[should_panic(expected = "a ticket of another gate")]
-fn a_ticket_of_another_gate_is_found_out() {
+fn a_ticket_of_another_gate_panics() {
     let (mut one, mut other) = (gate(1, 3), gate(1, 3));
     let _running = (grant(&mut one, 0), grant(&mut other, 0));
     let gone = ticket(&mut one, &Request::new(), 0);
@@ -323,7 +323,7 @@ fn a_ticket_of_another_gate_is_found_out() {
 
 #[test]
 fn limits_are_checked() {
-    let refused = |limits: Limits| Gate::<()>::new(limits).map(|_| ()).expect_err("it cannot be meant");
+    let refused = |limits: Limits| Gate::<()>::new(limits).map(|_| ()).expect_err("the limits are invalid");
     let sound = Limits { capacity: 1, waiting_room: 0, wait_limit: None };
     let names = |invalid: InvalidArgument| (invalid.field(), invalid.value().to_string());
     assert_eq!(names(refused(Limits { capacity: 0, ..sound })), ("capacity", "0".to_owned()));
@@ -336,7 +336,7 @@ fn between(earlier: &Snapshot, later: &Snapshot) -> Interval {
 }
 
 #[test]
-fn intervals_are_differences_of_waits_too() {
+fn an_interval_has_the_differences_of_waits_too() {
     let mut gate = gate(1, 1);
     let mut snapshots = vec![gate.snapshot()];
     let mut running = grant(&mut gate, 0);
@@ -344,7 +344,7 @@ fn intervals_are_differences_of_waits_too() {
         let waiting = ticket(&mut gate, &Request::new(), 0);
         gate.release(running);
         gate.advance(Some(at(wait)));
-        let Answer::Granted(next) = gate.collect(waiting) else { panic!("it was handed the slot") };
+        let Answer::Granted(next) = gate.collect(waiting) else { panic!("it was granted the slot") };
         running = next;
         snapshots.push(gate.snapshot());
     }
@@ -359,14 +359,14 @@ fn intervals_are_differences_of_waits_too() {
 }
 
 #[test]
-fn those_turned_out_by_a_close_are_told_the_same_whatever_their_limits() {
+fn waiters_rejected_by_a_close_have_the_same_occupancy_whatever_their_limits() {
     let rejections = [10, 20].map(|limit| {
         let mut gate = gate(1, 1);
         let running = grant(&mut gate, 0);
         let waiting = ticket(&mut gate, &within(limit), 0);
         gate.close(at(5));
         gate.release(running);
-        let Answer::Rejected(rejection) = gate.collect(waiting) else { panic!("it was turned out") };
+        let Answer::Rejected(rejection) = gate.collect(waiting) else { panic!("it was rejected by the close") };
         rejection
     });
     assert_eq!(rejections[0], rejections[1]);

@@ -1,4 +1,4 @@
-//! What smol has more than one of: executors, of any kind, and futures that no executor of smol's polls.
+//! Several executors of any kind on smol, and futures that no executor of smol polls.
 
 use std::cell::Cell;
 use std::future::pending;
@@ -16,7 +16,7 @@ fn bulkhead() -> Bulkhead {
     Bulkhead::builder("shared").parallelism(1).waiting_room(5).build().expect("valid")
 }
 
-/// Holds the only slot while another call runs out of time.
+/// Holds the only slot until another call expires.
 async fn expires(bulkhead: &Bulkhead) {
     let _running = bulkhead.slot().await.expect("it was free");
     let rejection = bulkhead.slot_with(Request::new().within(LIMIT)).await.expect_err("it is taken");
@@ -42,7 +42,7 @@ fn an_executor_that_is_dropped_gives_back_slots_and_places() {
 }
 
 #[test]
-fn an_executor_of_one_thread_runs_what_is_not_send() {
+fn a_local_executor_runs_futures_that_are_not_send() {
     let (shared, executor) = (bulkhead(), LocalExecutor::new());
     let counted = Rc::new(Cell::new(0));
     let tasks: Vec<_> = (0..5)
@@ -60,7 +60,7 @@ fn an_executor_of_one_thread_runs_what_is_not_send() {
     assert_eq!((counted.get(), shared.status().totals.finished), (5, 6));
 }
 
-/// This `block_on` parks the thread and knows nothing of timers.
+/// This `block_on` parks the thread and has no timers.
 #[test]
 fn a_limit_passes_on_an_executor_that_has_no_timers() {
     smol::future::block_on(expires(&bulkhead()));
@@ -70,18 +70,18 @@ fn current() -> Option<String> {
     thread::current().name().map(str::to_owned)
 }
 
-/// The thread that runs a task of this runtime.
+/// Returns the name of the thread that runs a task of this runtime.
 fn thread_of<R: Spawn>(runtime: R) -> Receiver<Option<String>> {
     let (tell, told) = bounded(1);
-    runtime.spawn(async move { tell.send(current()).await.expect("it is awaited") }).expect("it runs");
+    runtime.spawn(async move { tell.send(current()).await.expect("it is awaited") }).expect("the task runs");
     told
 }
 
 #[test]
-fn a_task_runs_where_its_runtime_says() {
+fn a_task_runs_on_the_executor_of_its_runtime() {
     static EXECUTOR: Executor<'_> = Executor::new();
     let own = thread_of(SmolOn::new(&EXECUTOR));
-    assert!(!EXECUTOR.is_empty(), "it waits for somebody to run it");
+    assert!(!EXECUTOR.is_empty(), "the task waits until the executor runs");
     assert_eq!(smol::block_on(EXECUTOR.run(own.recv())), Ok(current()));
     assert_eq!(smol::block_on(thread_of(Smol).recv()), Ok(Some("smol-1".into())));
 }

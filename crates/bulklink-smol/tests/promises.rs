@@ -1,4 +1,5 @@
-//! The contract on smol: on the executor behind `smol::spawn`, and on one of the program's own with several threads.
+//! The suite of every runtime on smol: on the executor behind `smol::spawn`, and on a separate one
+//! with several threads.
 
 use std::future::{Future, pending};
 use std::sync::Once;
@@ -65,8 +66,8 @@ impl Harness for Own {
 
 suite!(own_executor: Own);
 
-/// Why there is no driver: the thread behind `smol::spawn` is not sure to run one soon.
+/// This is why there is no driver: the thread behind `smol::spawn` may not run it soon.
 #[test]
-fn a_busy_executor_stalls_no_limit_elsewhere() {
-    bulklink_runtimes::a_busy_executor_stalls_no_limit_elsewhere::<Global>(1);
+fn a_busy_executor_delays_no_limit_elsewhere() {
+    bulklink_runtimes::a_busy_executor_delays_no_limit_elsewhere::<Global>(1);
 }

@@ -1,4 +1,4 @@
-//! Threads that block at a bulkhead on tokio, in its pool and outside of all runtimes.
+//! Threads that block on a bulkhead on tokio, in its pool and outside any runtime.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,18 +12,18 @@ fn bulkhead() -> Bulkhead {
 }
 
 #[test]
-fn outside_of_a_runtime_limits_and_deadlines_hold() {
+fn outside_a_runtime_limits_and_deadlines_apply() {
     let bulkhead = bulkhead();
     let _running = bulkhead.blocking_slot().expect("free");
     for request in [Request::new().within(LIMIT), Request::new().before(tokio::time::Instant::now() + 2 * LIMIT)] {
         let begun = Instant::now();
-        let rejection = bulkhead.blocking_slot_with(request).expect_err("it is taken");
+        let rejection = bulkhead.blocking_slot_with(request).expect_err("the slot is taken");
         assert_eq!((rejection.reason(), bulkhead.status().waiting), (Reason::Expired, 0));
         assert!(begun.elapsed() >= rejection.waited() && rejection.waited() >= LIMIT / 2);
     }
 }
 
-/// The pool's threads see the time of their runtime, which stands still for as long as they run.
+/// Threads of the pool use the time of their runtime, which is paused as long as they run.
 #[tokio::test(start_paused = true)]
 async fn a_thread_of_the_pool_expires_in_paused_time() {
     let bulkhead = bulkhead();
@@ -36,6 +36,6 @@ async fn a_thread_of_the_pool_expires_in_paused_time() {
         thread::yield_now();
     }
     tokio::time::advance(LIMIT).await;
-    let rejection = thread.await.expect("no panic").expect_err("it is taken");
+    let rejection = thread.await.expect("no panic").expect_err("the slot is taken");
     assert_eq!((rejection.reason(), rejection.waited()), (Reason::Expired, LIMIT));
 }

@@ -1,4 +1,4 @@
-//! Tokio's cooperative budget: a task that never has to wait here lets other tasks run all the same.
+//! Tokio's cooperative budget: a task that never has to wait for a slot still lets other tasks run.
 
 use std::future::Future;
 use std::pin::pin;
@@ -16,10 +16,10 @@ fn bulkhead(parallelism: usize) -> Bulkhead {
     Bulkhead::builder("busy").parallelism(parallelism).waiting_room(9).build().expect("valid")
 }
 
-/// Only a test that fails goes round so often.
+/// A bound that only a failing test reaches.
 const ROUNDS: usize = 2_000_000;
 
-/// How often a loop went round before another task of the same thread had run ten times.
+/// Returns how many rounds a loop made before another task of the same thread had run ten times.
 async fn rounds_beside_another<T>(mut round: impl AsyncFnMut() -> T) -> usize {
     let (ran, mut has_run) = oneshot::channel();
     let other = tokio::spawn(async move {
@@ -38,7 +38,7 @@ async fn rounds_beside_another<T>(mut round: impl AsyncFnMut() -> T) -> usize {
 }
 
 #[tokio::test]
-async fn a_loop_that_is_always_rejected_lets_others_run() {
+async fn a_loop_that_is_always_rejected_lets_other_tasks_run() {
     let full = bulkhead(1);
     let _running = full.try_slot().expect("free");
     let rounds = rounds_beside_another(async || {
@@ -51,11 +51,13 @@ async fn a_loop_that_is_always_rejected_lets_others_run() {
     assert!(rounds_beside_another(async || closed.execute(async {}).await.expect_err("closed")).await < 10_000);
     let tenants: Partitions<u8> = Partitions::builder("busy").parallelism(1).max_partitions(1).build().expect("valid");
     let _running = tenants.try_slot(&1).expect("free");
-    assert!(rounds_beside_another(async || tenants.slot(&2).await.expect_err("as many as may be")).await < 10_000);
+    assert!(
+        rounds_beside_another(async || tenants.slot(&2).await.expect_err("the waiting room is full")).await < 10_000
+    );
 }
 
 #[tokio::test]
-async fn a_loop_that_always_gets_a_slot_lets_others_run_now_and_then() {
+async fn a_loop_that_always_gets_a_slot_lets_other_tasks_run() {
     let free = bulkhead(10);
     let rounds = rounds_beside_another(async || drop(free.slot().await.expect("free"))).await;
     assert!(rounds < 200_000, "{rounds}");
@@ -67,7 +69,7 @@ async fn a_loop_that_always_gets_a_slot_lets_others_run_now_and_then() {
 }
 
 #[tokio::test]
-async fn a_loop_that_always_receives_an_event_lets_others_run() {
+async fn a_loop_that_always_receives_an_event_lets_other_tasks_run() {
     let bulkhead = bulkhead(1);
     let mut events = bulkhead.subscribe(usize::MAX).expect("valid");
     for _ in 0..1_000 {
@@ -81,18 +83,18 @@ async fn a_loop_that_always_receives_an_event_lets_others_run() {
     assert_eq!(events.dropped(), 0);
 }
 
-/// Fills the word: all that it can count has been counted.
+/// Fills the word's counts, so that the next call must use the gate.
 fn fill(bulkhead: &Bulkhead) {
     for _ in 0..4_096 {
         drop(bulkhead.try_slot().expect("free"));
     }
-    assert_eq!(bulkhead.status().in_flight, 0, "looking at it empties the word");
+    assert_eq!(bulkhead.status().in_flight, 0, "reading the status empties the word");
     for _ in 0..4_095 {
         drop(bulkhead.try_slot().expect("free"));
     }
 }
 
-/// Uses up so many of the 128 units that a task has.
+/// Uses this many of the 128 units of a task's budget.
 fn spend(units: usize, context: &mut Context<'_>) -> usize {
     let spent = (0..units).take_while(|_| match poll_proceed(context) {
         Poll::Ready(unit) => {
@@ -105,7 +107,7 @@ fn spend(units: usize, context: &mut Context<'_>) -> usize {
 }
 
 #[tokio::test]
-async fn a_slot_that_is_free_is_given_while_budget_is_left_and_counts_for_those_before_it() {
+async fn a_free_slot_is_granted_while_budget_is_left_and_costs_budget_for_the_slots_before_it() {
     let free = bulkhead(9);
     fill(&free);
     yield_now().await;
@@ -115,7 +117,7 @@ async fn a_slot_that_is_free_is_given_while_budget_is_left_and_counts_for_those_
         Poll::Ready((slot, spend(128, context)))
     })
     .await;
-    // By the lock alone there is no word that counts, and each slot counts for itself.
+    // By the lock alone there is no word that counts, and each slot costs one unit.
     let left_alone = if cfg!(bulklink_lock_only) { 27 } else { 0 };
     assert_eq!((slot, left), (true, left_alone), "no more than is left");
 }
@@ -136,7 +138,7 @@ async fn a_call_that_joins_the_queue_costs_no_budget() {
 }
 
 #[tokio::test]
-async fn a_task_that_joins_thousands_of_ended_operations_lets_others_run() {
+async fn a_task_that_joins_thousands_of_ended_operations_lets_other_tasks_run() {
     let many = bulkhead(9);
     let mut handles = vec![];
     for _ in 0..2_000 {
@@ -144,10 +146,13 @@ async fn a_task_that_joins_thousands_of_ended_operations_lets_others_run() {
         yield_now().await;
     }
     let mut handles = handles.into_iter();
-    assert!(rounds_beside_another(async || handles.next().expect("fewer").await.expect("it ran")).await < 2_000);
+    assert!(
+        rounds_beside_another(async || handles.next().expect("fewer").await.expect("the operation ran")).await < 2_000
+    );
 }
 
-/// What is pending costs no budget: however many calls a task polls at once, each comes to its turn.
+/// A pending poll costs no budget: a task can poll any number of calls, and each gets into the
+/// queue.
 #[tokio::test]
 async fn a_task_that_polls_thousands_of_calls_gets_all_of_them_into_the_queue() {
     const CALLS: usize = 3_000;
@@ -173,9 +178,9 @@ async fn a_task_that_polls_thousands_of_calls_gets_all_of_them_into_the_queue() 
     assert_eq!(bulkhead.status().totals.queued, CALLS as u64);
 }
 
-/// Timers of others ring while a loop goes on.
+/// Timers of other tasks fire while the loop runs.
 #[tokio::test]
-async fn a_timer_ticks_beside_a_loop_that_always_gets_a_slot() {
+async fn timers_fire_beside_a_loop_that_always_gets_a_slot() {
     let ticks = Arc::new(AtomicUsize::new(0));
     let ticking = tokio::spawn({
         let ticks = Arc::clone(&ticks);

@@ -1,4 +1,5 @@
-//! The task in the background that expires those who wait: what may stop it, and whom that must not hold up.
+//! The driver, a background task that expires waiters: what can stop it, and which waiters that
+//! must not delay.
 
 use std::future::Future;
 use std::num::NonZeroU64;
@@ -18,21 +19,21 @@ use tokio::time::{Instant, timeout};
 
 const LIMIT: Duration = Duration::from_millis(20);
 const HOUR: Duration = Duration::from_secs(3600);
-/// Nobody waits that long unless the test fails.
+/// A timeout that only a failing test reaches.
 const LONG: Duration = Duration::from_secs(10);
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// A bulkhead whose only slot is taken for good.
+/// Returns a bulkhead with one slot, which stays in use.
 fn taken() -> Bulkhead {
     let bulkhead = Bulkhead::builder("taken").parallelism(1).waiting_room(9).wait_limit(LIMIT).build().expect("valid");
     std::mem::forget(bulkhead.try_slot());
     bulkhead
 }
 
-/// The same, without a limit of its own.
+/// Returns the same without a wait limit.
 fn patient() -> Bulkhead {
     let bulkhead = Bulkhead::builder("patient").parallelism(1).waiting_room(99).build().expect("valid");
     std::mem::forget(bulkhead.try_slot());
@@ -45,7 +46,7 @@ fn call(bulkhead: &Bulkhead, limit: Duration) -> Call {
     Box::pin(bulkhead.slot_owned_with(Request::new().within(limit)))
 }
 
-/// A call that is polled once on this runtime, from nowhere.
+/// Returns a call that was polled once on this runtime, outside of its tasks.
 fn queued(bulkhead: &Bulkhead, limit: Duration) -> Call {
     let mut call = call(bulkhead, limit);
     assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
@@ -57,19 +58,19 @@ fn queued_on(runtime: &Runtime, bulkhead: &Bulkhead) -> Call {
     queued(bulkhead, LIMIT)
 }
 
-/// Lets tasks run until so many wait.
+/// Lets tasks run until this many calls wait.
 async fn waiting(bulkhead: &Bulkhead, calls: usize) {
     while bulkhead.status().waiting < calls {
         yield_now().await;
     }
 }
 
-/// Sees a call run out of time, and says how long that took.
+/// Waits until a call expires, and returns how long that took.
 async fn expires(call: impl Future<Output = Result<OwnedSlot, Rejection>>) -> Duration {
     let begun = Instant::now();
-    let answer = timeout(LONG, call).await.expect("nothing holds it up");
+    let answer = timeout(LONG, call).await.expect("nothing delays the call");
     assert_eq!(answer.expect_err("the slot is taken").reason(), Reason::Expired);
-    assert!(begun.elapsed() < LONG, "only the test's own timeout saw that it was late");
+    assert!(begun.elapsed() < LONG, "the call did not expire before the test's timeout");
     begun.elapsed()
 }
 
@@ -77,13 +78,13 @@ fn tasks() -> usize {
     Handle::current().metrics().num_alive_tasks()
 }
 
-/// Timers of tokio are exact to a millisecond.
+/// Tokio's timers are exact to a millisecond.
 fn is_about(waited: Duration, limit: Duration) -> bool {
     waited >= limit && waited <= limit + Duration::from_millis(2)
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_who_wait_share_one_task() {
+async fn all_waiters_share_one_task() {
     let bulkhead = taken();
     let calls: Vec<_> = (0..5).map(|_| tokio::spawn(expires(call(&bulkhead, LIMIT)))).collect();
     yield_now().await;
@@ -93,7 +94,7 @@ async fn all_who_wait_share_one_task() {
     }
 }
 
-/// Who waits takes no more room than this, and allocates nothing for the wait.
+/// A call takes no more memory than this, and allocates nothing for its wait.
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn the_future_is_small() {
@@ -102,7 +103,7 @@ fn the_future_is_small() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiter_that_is_held_and_never_polled_again_stalls_nobody() {
+async fn a_waiter_that_is_never_polled_again_delays_no_other() {
     let bulkhead = taken();
     let _first = queued(&bulkhead, LIMIT / 2);
     let _nearer = queued(&bulkhead, LIMIT / 4);
@@ -113,7 +114,7 @@ async fn a_waiter_that_is_held_and_never_polled_again_stalls_nobody() {
 }
 
 #[test]
-fn a_runtime_that_is_dropped_stalls_nobody_on_another() {
+fn a_dropped_runtime_delays_no_call_on_another() {
     let (bulkhead, first, second) = (taken(), runtime(), runtime());
     drop(first.spawn(expires(call(&bulkhead, LIMIT))));
     first.block_on(waiting(&bulkhead, 1));
@@ -124,11 +125,11 @@ fn a_runtime_that_is_dropped_stalls_nobody_on_another() {
 }
 
 #[test]
-fn a_runtime_that_nobody_runs_stalls_nobody_on_another() {
+fn a_runtime_that_does_not_run_delays_no_call_on_another() {
     let (bulkhead, idle, driven) = (taken(), runtime(), runtime());
     let _held = queued_on(&idle, &bulkhead);
     driven.block_on(expires(call(&bulkhead, LIMIT)));
-    // Its own driver is still there, and does its work when it gets to run.
+    // The idle runtime's driver still exists, and does its work when it runs.
     idle.block_on(async {
         expires(call(&bulkhead, LIMIT)).await;
         yield_now().await;
@@ -147,7 +148,7 @@ fn a_call_that_moves_to_another_runtime_is_expired_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_nearer_deadline_brings_it_forward_before_it_runs_and_after() {
+async fn a_nearer_deadline_brings_the_driver_forward_before_and_after_its_first_run() {
     for settled in [false, true] {
         let bulkhead = patient();
         let _far = queued(&bulkhead, HOUR);
@@ -159,9 +160,9 @@ async fn a_nearer_deadline_brings_it_forward_before_it_runs_and_after() {
     }
 }
 
-/// On many threads a driver is armed while deadlines nearer than its own arrive.
+/// On many threads, nearer deadlines arrive while the driver arms its timer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn nearer_deadlines_from_all_sides_are_kept() {
+async fn nearer_deadlines_from_many_threads_are_kept() {
     for _ in 0..50 {
         let bulkhead = patient();
         let calls: Vec<_> = (1..=8).map(|far| tokio::spawn(expires(call(&bulkhead, HOUR / 8 * (9 - far))))).collect();
@@ -173,9 +174,9 @@ async fn nearer_deadlines_from_all_sides_are_kept() {
     }
 }
 
-/// A task that has just been woken, or made, may not run before the one that did it lets go of its thread.
+/// A task that was woken or spawned may not run before the task that did it leaves its thread.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_that_blocks_its_thread_stalls_nobody() {
+async fn a_waiter_that_blocks_its_thread_delays_no_other() {
     for woken in [false, true] {
         let bulkhead = patient();
         let held = woken.then(|| queued(&bulkhead, HOUR));
@@ -192,16 +193,17 @@ async fn a_waiter_that_blocks_its_thread_stalls_nobody() {
                 end.recv_timeout(LONG).is_ok()
             }
         });
-        blocked.await.expect("it blocks");
+        blocked.await.expect("the task blocks");
         tokio::spawn(expires(call(&bulkhead, LIMIT))).await.expect("no panic");
         ended.send(()).ok();
-        assert!(blocking.await.expect("no panic"), "held up until the thread was free, woken: {woken}");
+        assert!(blocking.await.expect("no panic"), "delayed until the thread was free, woken: {woken}");
         drop(held);
     }
 }
 
-/// Tokio as it is, but for one thing: a driver that is woken stays behind the task that woke it, on a thread that
-/// keeps the last task it woke for itself. Where tokio does so is its own affair, and may change.
+/// Tokio with one difference: a woken driver stays behind the task that woke it, on a thread that
+/// keeps the last task it woke in its own slot. Where tokio does so is its internal matter, and may
+/// change.
 #[derive(Clone)]
 struct StuckBehind;
 
@@ -229,9 +231,9 @@ impl Timer for StuckBehind {
     }
 }
 
-/// The calls are late by the time that the thread is blocked, and by nothing else.
+/// The calls are late by the time for which the thread is blocked, and by no more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_driver_that_is_stuck_behind_a_blocked_thread_costs_time_and_loses_no_call() {
+async fn a_driver_stuck_behind_a_blocked_thread_is_late_and_loses_no_call() {
     const BLOCKED: Duration = Duration::from_millis(60);
     let builder = bulklink::Bulkhead::builder_on(StuckBehind, "stuck").parallelism(1).waiting_room(99);
     let bulkhead = builder.build().expect("valid");
@@ -252,7 +254,7 @@ async fn a_driver_that_is_stuck_behind_a_blocked_thread_costs_time_and_loses_no_
         })
         .collect();
     for call in calls {
-        let answer = timeout(LONG, call).await.expect("none is forgotten").expect("no panic");
+        let answer = timeout(LONG, call).await.expect("no call is forgotten").expect("no panic");
         assert_eq!(answer.expect_err("the slot is taken").reason(), Reason::Expired);
     }
     assert!(begun.elapsed() < LONG);
@@ -263,7 +265,7 @@ async fn a_driver_that_is_stuck_behind_a_blocked_thread_costs_time_and_loses_no_
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_with_its_bulkhead() {
+async fn the_driver_ends_with_its_bulkhead() {
     for settled in [false, true] {
         let bulkhead = patient();
         let far = queued(&bulkhead, HOUR);
@@ -279,7 +281,7 @@ async fn it_ends_with_its_bulkhead() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn partitions_that_are_idle_leave_no_task_behind() {
+async fn idle_partitions_have_no_task() {
     let builder = Partitions::builder("tenants").parallelism(1).waiting_room(9).wait_limit(HOUR);
     let tenants: Partitions<usize> = builder.max_partitions(99).build().expect("valid");
     for tenant in 0..99 {
@@ -292,7 +294,7 @@ async fn partitions_that_are_idle_leave_no_task_behind() {
         yield_now().await;
         assert_eq!(tasks(), 0, "partition {tenant} is idle");
     }
-    // One in which another call waits has its driver still.
+    // A partition in which another call waits still has its driver.
     let running = tenants.try_slot(&0).expect("free");
     let given_up = tokio::spawn(tenants.slot_owned(&0));
     let waits = tokio::spawn(tenants.slot_owned(&0));
@@ -305,24 +307,24 @@ async fn partitions_that_are_idle_leave_no_task_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_when_its_time_has_come_and_nobody_waits() {
+async fn the_driver_ends_when_its_timer_fires_and_no_call_waits() {
     let bulkhead = patient();
     drop(queued(&bulkhead, LIMIT));
     tokio::time::sleep(LIMIT / 2).await;
-    assert_eq!(tasks(), 1, "somebody else may come");
+    assert_eq!(tasks(), 1, "another call may arrive");
     tokio::time::sleep(LIMIT).await;
     assert_eq!(tasks(), 0);
     assert!(is_about(expires(call(&bulkhead, LIMIT)).await, LIMIT));
 }
 
-/// What a call panicked with when it was polled for the first time.
+/// Returns the panic message of a call's first poll.
 fn panics(bulkhead: &Bulkhead) -> String {
     let panic = catch_unwind(AssertUnwindSafe(|| drop(queued(bulkhead, LIMIT)))).expect_err("there is no timer");
     *panic.downcast::<String>().expect("a message")
 }
 
 #[test]
-fn without_a_timer_the_first_call_with_a_limit_panics_and_says_why() {
+fn without_a_timer_the_first_call_with_a_limit_panics_with_the_reason() {
     let bulkhead = Bulkhead::builder("free").parallelism(9).waiting_room(9).build().expect("valid");
     let timeless = Builder::new_current_thread().build().expect("a runtime");
     let because = timeless.block_on(async { panics(&bulkhead) });
@@ -333,7 +335,7 @@ fn without_a_timer_the_first_call_with_a_limit_panics_and_says_why() {
     assert_eq!((bulkhead.status().in_flight, bulkhead.status().totals.rejected()), (0, 0));
 }
 
-/// What is rejected in any case is told why, and needs no timer for that.
+/// A call that is rejected in any case gets its reason, and needs no timer.
 #[test]
 fn without_a_timer_a_call_that_never_waits_is_answered() {
     let bulkhead = Bulkhead::builder("full").parallelism(1).waiting_room(9).build().expect("valid");
@@ -354,7 +356,7 @@ fn without_a_timer_a_call_that_never_waits_is_answered() {
     assert_eq!(poll(Request::new().within(LIMIT)), Reason::Closed);
 }
 
-/// Every call panics itself: none relies on a driver that never came to be.
+/// Every call panics itself: none relies on a driver that was never spawned.
 #[test]
 fn a_runtime_without_time_panics_in_the_call_and_nothing_is_lost() {
     let bulkhead = taken();
@@ -373,7 +375,7 @@ fn a_runtime_without_time_panics_in_the_call_and_nothing_is_lost() {
 }
 
 #[test]
-fn outside_of_a_runtime_the_call_panics_though_there_is_a_driver_elsewhere() {
+fn outside_a_runtime_a_call_panics_even_if_another_runtime_has_a_driver() {
     let (bulkhead, elsewhere) = (taken(), runtime());
     let held = queued_on(&elsewhere, &bulkhead);
     for _ in 0..2 {
@@ -383,7 +385,8 @@ fn outside_of_a_runtime_the_call_panics_though_there_is_a_driver_elsewhere() {
     elsewhere.block_on(expires(held));
 }
 
-/// Tokio says so to whoever polls a timer, so whoever counts on a driver must be polled.
+/// Tokio reports a runtime's end to the task that polls a timer, so a call that relies on a driver
+/// must be woken.
 #[test]
 fn a_call_that_outlives_its_runtime_on_another_thread_is_not_forgotten() {
     let bulkhead = patient();
@@ -393,7 +396,7 @@ fn a_call_that_outlives_its_runtime_on_another_thread_is_not_forgotten() {
         let (handle, call) = (ending.handle().clone(), call(&bulkhead, HOUR));
         move || send.send(catch_unwind(AssertUnwindSafe(|| handle.block_on(call))).is_err())
     });
-    // Until it relies on the driver.
+    // Wait until the call relies on the driver.
     ending.block_on(async {
         while tasks() == 0 {
             yield_now().await;
@@ -406,9 +409,9 @@ fn a_call_that_outlives_its_runtime_on_another_thread_is_not_forgotten() {
     assert_eq!(bulkhead.status().waiting, 0);
 }
 
-/// It spawns nothing any more. Tokio says so itself to whoever polls a timer.
+/// The runtime spawns nothing any more. Tokio reports that to the task that polls a timer.
 #[test]
-fn on_a_runtime_that_shuts_down_nobody_waits_for_ever() {
+fn on_a_runtime_that_shuts_down_no_call_waits_forever() {
     let bulkhead = taken();
     let ending = runtime();
     let handle = ending.handle().clone();
@@ -416,5 +419,5 @@ fn on_a_runtime_that_shuts_down_nobody_waits_for_ever() {
     let _entered = handle.enter();
     let mut late = pin!(call(&bulkhead, LIMIT));
     let polled = catch_unwind(AssertUnwindSafe(|| late.as_mut().poll(&mut Context::from_waker(Waker::noop()))));
-    assert!(!matches!(polled, Ok(Poll::Pending)), "it hangs");
+    assert!(!matches!(polled, Ok(Poll::Pending)), "the call hangs");
 }

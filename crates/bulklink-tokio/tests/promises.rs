@@ -1,4 +1,4 @@
-//! The contract on both flavours of tokio.
+//! The suite of every runtime, on both flavours of tokio.
 
 use std::future::Future;
 
@@ -7,7 +7,7 @@ use bulklink_tokio::Tokio;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 
-/// A runtime with so many workers; without any, on the thread that blocks.
+/// A runtime with this many worker threads. With zero it is the current-thread flavour.
 struct Workers<const NUMBER: usize>(Runtime);
 
 impl<const NUMBER: usize> Harness for Workers<NUMBER> {

@@ -1,4 +1,4 @@
-//! One bulkhead and several runtimes, one after the other and at once.
+//! One bulkhead on several runtimes, one after the other and at the same time.
 
 use std::future::Future;
 use std::pin::pin;
@@ -24,9 +24,9 @@ fn bulkhead() -> Bulkhead {
     Bulkhead::builder("shared").parallelism(1).waiting_room(5).wait_limit(LIMIT).build().expect("valid")
 }
 
-/// Holds the only slot while another call runs out of time.
+/// Holds the only slot until another call expires.
 async fn expires_in_time(bulkhead: &Bulkhead) {
-    let _running = bulkhead.slot().await.expect("it was free");
+    let _running = bulkhead.slot().await.expect("the slot was free");
     let begun = tokio::time::Instant::now();
     let rejection = bulkhead.slot().await.expect_err("it is taken");
     assert_eq!(rejection.reason(), Reason::Expired);
@@ -47,10 +47,11 @@ fn a_static_bulkhead_survives_its_runtimes_and_their_paused_clocks() {
     assert_eq!((status.in_flight, status.waiting, status.totals.expired), (0, 0, 4));
 }
 
-/// The clocks of two runtimes can differ only where time is paused. Then a call takes its limit by the clock of
-/// its own runtime: it never ends later, and sooner only when a call on a runtime whose clock is ahead comes.
+/// The clocks of two runtimes can differ only if time is paused. A call then takes its limit from
+/// the clock of its own runtime. It never expires later, and earlier only if a call arrives on a
+/// runtime with a clock that is ahead.
 #[test]
-fn where_the_clocks_of_runtimes_differ_no_limit_ends_late() {
+fn if_the_clocks_of_runtimes_differ_no_limit_ends_late() {
     let shared = Bulkhead::builder("shared").parallelism(1).waiting_room(5).build().expect("valid");
     let (ahead, behind) = (paused(), paused());
     let running = shared.try_slot_owned().expect("free");
@@ -66,7 +67,7 @@ fn where_the_clocks_of_runtimes_differ_no_limit_ends_late() {
         let begun = tokio::time::Instant::now();
         let rejection = hurried().await.expect_err("it is taken");
         assert_eq!((rejection.reason(), rejection.waited()), (Reason::Expired, LIMIT));
-        assert_eq!(begun.elapsed(), LIMIT, "by the clock of its own runtime");
+        assert_eq!(begun.elapsed(), LIMIT, "by the clock of the call's runtime");
     });
     let mut early = Box::pin(hurried());
     behind.block_on(async { assert!(early.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending()) });
@@ -77,7 +78,7 @@ fn where_the_clocks_of_runtimes_differ_no_limit_ends_late() {
 }
 
 #[test]
-fn a_runtime_that_dies_gives_back_its_slots_and_places() {
+fn a_dropped_runtime_gives_back_its_slots_and_places() {
     let shared = bulkhead();
     let first = real();
     first.block_on(async {
@@ -95,9 +96,9 @@ fn a_runtime_that_dies_gives_back_its_slots_and_places() {
 }
 
 #[test]
-fn a_limit_outside_of_a_runtime_panics_and_leaks_nothing() {
+fn a_limit_outside_a_runtime_panics_and_leaks_nothing() {
     let shared = bulkhead();
-    let running = shared.try_slot().expect("it was free");
+    let running = shared.try_slot().expect("the slot was free");
     let waited = std::panic::catch_unwind(|| {
         let mut waiting = pin!(shared.slot());
         waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending()
@@ -111,7 +112,7 @@ fn a_limit_outside_of_a_runtime_panics_and_leaks_nothing() {
 #[test]
 fn without_a_limit_no_runtime_is_needed() {
     let shared = Bulkhead::builder("bare").parallelism(1).waiting_room(1).build().expect("valid");
-    let running = shared.try_slot().expect("it was free");
+    let running = shared.try_slot().expect("the slot was free");
     let mut waiting = pin!(shared.slot());
     let mut context = Context::from_waker(Waker::noop());
     assert!(waiting.as_mut().poll(&mut context).is_pending());
@@ -123,6 +124,6 @@ fn without_a_limit_no_runtime_is_needed() {
 async fn a_deadline_before_the_anchor_does_not_overflow() {
     let shared = bulkhead();
     let past = tokio::time::Instant::now() - LIMIT;
-    let rejection = shared.slot_with(Request::new().before(past)).await.expect_err("it is past");
+    let rejection = shared.slot_with(Request::new().before(past)).await.expect_err("the deadline is past");
     assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(Duration::ZERO)));
 }

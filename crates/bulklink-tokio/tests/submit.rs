@@ -1,5 +1,5 @@
-//! Operations handed over to runtimes of tokio that are absent, have ended, or end meanwhile. What holds on every runtime is in the
-//! contract.
+//! Operations submitted to runtimes of tokio that are absent, have ended, or end meanwhile. What
+//! holds on every runtime is tested in `tests/runtimes`.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex, mpsc};
@@ -34,18 +34,18 @@ fn is_lost<T>(handle: JoinHandle<T>) -> bool {
     matches!(handle.join(), Err(JoinError::Lost))
 }
 
-/// Nothing has run yet when the last one comes.
+/// No operation has run yet when the last one is submitted.
 #[tokio::test]
-async fn one_more_is_turned_away_at_once_and_the_others_run_in_order() {
+async fn one_more_is_rejected_immediately_and_the_others_run_in_order() {
     let bulkhead = bulkhead(1, 3);
     let log = Arc::new(Mutex::new(vec![]));
     let handles: Vec<_> = (0..4)
         .map(|number| {
             let log = Arc::clone(&log);
-            bulkhead.submit(async move { log.lock().expect("no panic").push(number) }).expect("it fits")
+            bulkhead.submit(async move { log.lock().expect("no panic").push(number) }).expect("there is room")
         })
         .collect();
-    let Err(SubmitError::Rejected(rejection)) = bulkhead.submit(async {}) else { panic!("it is full") };
+    let Err(SubmitError::Rejected(rejection)) = bulkhead.submit(async {}) else { panic!("the bulkhead is full") };
     assert_eq!(rejection.reason(), Reason::Saturated);
     for handle in handles {
         handle.await.expect("it ran");
@@ -55,7 +55,7 @@ async fn one_more_is_turned_away_at_once_and_the_others_run_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_ends_through_the_handle() {
+async fn a_rejection_by_a_limit_comes_through_the_handle() {
     let bulkhead = bulkhead(1, 3);
     let running = bulkhead.submit(pending::<()>()).expect("free");
     let task = bulkhead.submit_with(Request::new().within(LIMIT), async {}).expect("there is room");
@@ -70,10 +70,12 @@ async fn a_limit_ends_through_the_handle() {
 }
 
 #[test]
-fn outside_of_a_runtime_it_is_refused() {
+fn outside_a_runtime_submit_is_refused() {
     let bulkhead = bulkhead(1, 3);
     for _ in 0..2 {
-        let Err(SubmitError::Refused(error)) = bulkhead.submit(async {}) else { panic!("nobody runs it") };
+        let Err(SubmitError::Refused(error)) = bulkhead.submit(async {}) else {
+            panic!("no runtime runs the operation")
+        };
         assert!(error.to_string().ends_with("there is no tokio runtime on this thread"), "{error}");
         assert!(bulkhead.submit_blocking(|| ()).is_err());
         std::mem::forget(bulkhead.try_slot());
@@ -83,7 +85,7 @@ fn outside_of_a_runtime_it_is_refused() {
 }
 
 #[test]
-fn where_there_is_no_timer_a_limit_is_refused_by_the_first_call_and_the_error_says_why() {
+fn without_a_timer_the_first_submit_with_a_limit_is_refused_with_the_reason() {
     let timeless = Builder::new_current_thread().build().expect("a runtime");
     let inside = timeless.handle().clone();
     for (entered, why) in [(None, "no tokio runtime on this thread"), (Some(&inside), "without `enable_time`")] {
@@ -98,7 +100,7 @@ fn where_there_is_no_timer_a_limit_is_refused_by_the_first_call_and_the_error_sa
         }
         let status = bulkhead.status();
         assert_eq!((status.waiting, status.in_flight, status.totals.admitted, status.totals.queued), (0, 0, 1, 0));
-        // A call that does not wait needs none.
+        // A call that does not wait needs no timer.
         let running = bulkhead.try_slot().expect("free");
         let past = bulkhead.submit_with(Request::new().within(Duration::ZERO), async {});
         assert!(matches!(past, Err(SubmitError::Rejected(no)) if no.reason() == Reason::Expired));
@@ -109,19 +111,20 @@ fn where_there_is_no_timer_a_limit_is_refused_by_the_first_call_and_the_error_sa
     }
 }
 
-/// A handle of a runtime that is gone can still be entered; what is spawned there is dropped at once.
+/// The handle of a runtime that has ended can still be entered. What is spawned there is dropped
+/// immediately.
 #[test]
-fn on_a_runtime_that_has_ended_it_is_lost() {
+fn on_a_runtime_that_has_ended_a_submitted_operation_is_lost() {
     for runtime in [one_thread(), many_threads()] {
         let bulkhead = bulkhead(1, 3);
         let handle = runtime.handle().clone();
         drop(runtime);
         let _here = handle.enter();
-        assert!(is_lost(bulkhead.submit(async {}).expect("tokio says nothing")));
-        assert!(is_lost(bulkhead.submit_blocking(|| ()).expect("tokio says nothing")));
+        assert!(is_lost(bulkhead.submit(async {}).expect("tokio reports no error")));
+        assert!(is_lost(bulkhead.submit_blocking(|| ()).expect("tokio reports no error")));
         let running = bulkhead.try_slot().expect("free");
-        assert!(is_lost(bulkhead.submit(async {}).expect("tokio says nothing")));
-        assert!(is_lost(bulkhead.submit_blocking(|| ()).expect("tokio says nothing")));
+        assert!(is_lost(bulkhead.submit(async {}).expect("tokio reports no error")));
+        assert!(is_lost(bulkhead.submit_blocking(|| ()).expect("tokio reports no error")));
         assert_eq!((bulkhead.status().totals.abandoned, bulkhead.status().totals.cancelled), (2, 2));
         drop(running);
         settled(&bulkhead);
@@ -129,7 +132,7 @@ fn on_a_runtime_that_has_ended_it_is_lost() {
 }
 
 #[test]
-fn a_runtime_that_ends_takes_nothing_along() {
+fn a_runtime_that_ends_loses_no_slot_and_ends_all_handles() {
     for runtime in [one_thread(), many_threads()] {
         let bulkhead = bulkhead(1, 3);
         let handles = runtime.block_on(async {
@@ -145,8 +148,9 @@ fn a_runtime_that_ends_takes_nothing_along() {
     }
 }
 
-/// The pool's only thread is busy when the runtime ends: what runs there goes on and keeps its slot. What waits for the thread
-/// runs after it or never does, as tokio likes, and either way its handle ends and its slot comes back.
+/// The pool's only thread is busy when the runtime ends. The closure that runs there goes on and
+/// keeps its slot. The one that waits for the thread may run afterwards or never, which tokio
+/// leaves open. In both cases its handle completes and its slot comes back.
 #[test]
 fn a_closure_outlives_its_handle_and_its_runtime_and_keeps_its_slot() {
     let bulkhead = bulkhead(2, 0);
@@ -155,18 +159,18 @@ fn a_closure_outlives_its_handle_and_its_runtime_and_keeps_its_slot() {
     let ((begun, has_begun), (end, may_end)) = (mpsc::channel(), mpsc::channel::<()>());
     let running = bulkhead.submit_blocking(move || {
         begun.send(()).expect("the test waits");
-        may_end.recv().expect("the test says so");
+        may_end.recv().expect("the test lets it end");
         5
     });
     let running = running.expect("free");
-    has_begun.recv().expect("it begins");
+    has_begun.recv().expect("the closure begins");
     let waiting = bulkhead.submit_blocking(|| ()).expect("free");
     assert!(!running.cancel(), "a thread cannot be stopped");
     drop(here);
     runtime.shutdown_background();
     assert_eq!(bulkhead.status().in_flight, 2, "one runs, and one waits for the thread");
-    end.send(()).expect("it waits");
-    assert_eq!(running.join().expect("it came to its end"), 5);
+    end.send(()).expect("the closure waits");
+    assert_eq!(running.join().expect("the closure ended"), 5);
     let ran = match waiting.join() {
         Ok(()) => 1,
         Err(JoinError::Lost) => 0,

@@ -1,4 +1,4 @@
-//! Bulkheads that measure by the processor's counter, on tokio's timers.
+//! Bulkheads with the processor's counter as their clock, and tokio's timers.
 #![cfg(feature = "tsc")]
 
 use std::time::Duration;
@@ -27,7 +27,7 @@ async fn a_limit_passes() {
 }
 
 #[tokio::test]
-async fn a_deadline_of_tokio_is_kept() {
+async fn a_deadline_of_tokios_clock_is_kept() {
     let bulkhead = bulkhead(LONG);
     let now = Instant::now();
     let rejection = bulkhead.slot_with(Request::new().before(now)).await.expect_err("past");
@@ -59,9 +59,9 @@ async fn many_calls_wait_and_are_measured() {
 }
 
 #[tokio::test]
-async fn tasks_are_tokios() {
+async fn submitted_operations_run_on_tokio() {
     let (tell, told) = oneshot::channel();
-    Tsc::default().spawn(async { tell.send(5).expect("it is awaited") }).expect("in a runtime");
+    Tsc::default().spawn(async { tell.send(5).expect("the handle is awaited") }).expect("in a runtime");
     assert_eq!((told.await, size_of::<Tsc>()), (Ok(5), 0));
     let submitted = bulkhead(LONG).submit_blocking(|| 6).expect("free");
     assert_eq!(submitted.await.expect("no panic"), 6);

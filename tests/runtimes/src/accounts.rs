@@ -1,8 +1,8 @@
-//! The account of a bulkhead: whatever happened, the figures belong together.
+//! The account of a bulkhead: its counters must add up, whatever happened.
 
 use bulklink::Status;
 
-/// Asserts every identity that is true at every moment.
+/// Asserts every identity that holds at every moment.
 pub(crate) fn add_up(status: &Status) {
     let totals = &status.totals;
     let (in_flight, waiting) = (status.in_flight as u64, status.waiting as u64);
@@ -20,13 +20,13 @@ pub(crate) fn add_up(status: &Status) {
     assert!(status.in_flight <= status.peak_in_flight && status.in_use <= status.peak_in_use, "{status:#?}");
 }
 
-/// Asserts that all is over besides: no slot is lost, and nobody waits.
+/// Asserts the identities, and that all has ended: no slot is lost, and no call waits.
 pub(crate) fn are_settled(status: &Status) {
     add_up(status);
     assert_eq!((status.in_flight, status.in_use, status.waiting, status.waiting_units), (0, 0, 0, 0), "{status:#?}");
 }
 
-/// Whether nothing runs and nobody waits.
+/// Returns whether no operation runs and no call waits.
 pub(crate) fn is_idle(status: &Status) -> bool {
     status.in_flight == 0 && status.waiting == 0
 }

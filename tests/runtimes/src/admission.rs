@@ -1,4 +1,4 @@
-//! Who gets in, by which way, in which order.
+//! Admission: which calls get a slot, by which method, in which order.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(crate) fn a_call_waits_for_its_turn<H: Harness>() {
     );
 }
 
-pub(crate) fn a_call_that_says_now_never_waits<H: Harness>() {
+pub(crate) fn a_call_with_now_never_waits<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(5),
         async |scene| {
@@ -51,7 +51,7 @@ pub(crate) fn a_call_that_says_now_never_waits<H: Harness>() {
     );
 }
 
-pub(crate) fn so_many_wait_and_the_rest_is_told_at_once<H: Harness>() {
+pub(crate) fn calls_beyond_the_waiting_room_are_rejected_immediately<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(2).waiting_room(1),
         async |scene| {

@@ -1,4 +1,4 @@
-//! Threads that block, at the bulkhead of a runtime.
+//! Threads that block on the bulkhead of a runtime.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -8,8 +8,8 @@ use bulklink::{Reason, Request};
 use crate::Harness;
 use crate::scene::{LIMIT, play};
 
-/// Outside of the runtime, as most threads are.
-pub(crate) fn limits_pass_for_threads<H: Harness>() {
+/// The thread is outside the runtime, as most threads are.
+pub(crate) fn limits_apply_to_blocking_threads<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(5),
         async |scene| {

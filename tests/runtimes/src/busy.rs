@@ -1,4 +1,4 @@
-//! Beside the suite, for runtimes whose timers do not depend on an executor.
+//! A test beside the suite, for runtimes with timers that do not depend on an executor.
 
 use std::future::poll_fn;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -10,12 +10,12 @@ use futures_util::FutureExt;
 use crate::Harness;
 use crate::scene::{LIMIT, LONG, play};
 
-/// While tasks keep all `threads` of the executor to themselves, limits pass for those who wait in a `block_on`.
+/// Checks that a call in a `block_on` expires while tasks occupy all `threads` of the executor.
 ///
 /// # Panics
 ///
-/// If they do not.
-pub fn a_busy_executor_stalls_no_limit_elsewhere<H: Harness>(threads: usize) {
+/// Panics if the call does not expire.
+pub fn a_busy_executor_delays_no_limit_elsewhere<H: Harness>(threads: usize) {
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(threads + 1),
         async |scene| {
@@ -28,9 +28,9 @@ pub fn a_busy_executor_stalls_no_limit_elsewhere<H: Harness>(threads: usize) {
                     let mut held = bulkhead.slot_owned_with(Request::new().within(LIMIT / 2));
                     assert!(poll_fn(|context| Poll::Ready(held.poll_unpin(context).is_pending())).await);
                     blocks.send(()).expect("the test goes on");
-                    assert_eq!(ended.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "held up");
+                    assert_eq!(ended.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "the call was delayed");
                 });
-                blocked.recv_timeout(LONG).expect("it has a thread");
+                blocked.recv_timeout(LONG).expect("the task has a thread");
                 (task, end)
             });
             let busy: Vec<_> = busy.collect();

@@ -1,4 +1,4 @@
-//! Calls dropped in every state: a place may be lost, a slot never.
+//! Calls dropped in every state: a place in the queue may be lost, a slot never.
 
 use std::future::pending;
 use std::panic::AssertUnwindSafe;
@@ -18,14 +18,14 @@ pub(crate) fn a_call_dropped_while_it_waits_loses_its_place<H: Harness>() {
             drop(first);
             scene.until(|status| status.waiting == 1).await;
             drop(running);
-            drop(second.await.expect("it moved up"));
+            drop(second.await.expect("the next call moved up"));
             let totals = scene.bulkhead.status().totals;
             assert_eq!((totals.cancelled, totals.abandoned, totals.finished), (1, 0, 2));
         },
     );
 }
 
-pub(crate) fn a_slot_that_was_handed_over_and_not_taken_goes_on<H: Harness>() {
+pub(crate) fn a_slot_granted_and_not_collected_goes_to_the_next_call<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(2).wait_limit(LONG),
         async |scene| {
@@ -34,9 +34,9 @@ pub(crate) fn a_slot_that_was_handed_over_and_not_taken_goes_on<H: Harness>() {
             let next = scene.queued(Request::new()).await;
             drop(running);
             let status = scene.bulkhead.status();
-            assert_eq!((status.in_flight, status.waiting), (1, 1), "handed over and not taken yet");
+            assert_eq!((status.in_flight, status.waiting), (1, 1), "granted and not collected yet");
             drop(granted);
-            drop(next.await.expect("it went on"));
+            drop(next.await.expect("the slot went to the next call"));
             let totals = scene.bulkhead.status().totals;
             assert_eq!((totals.cancelled, totals.abandoned, totals.finished), (0, 1, 2));
         },

@@ -1,11 +1,11 @@
-//! The end: who is told, and when it is over.
+//! Closing: which calls are rejected, and when the bulkhead is drained.
 
 use bulklink::{Reason, Request, ResizeError};
 
 use crate::Harness;
 use crate::scene::{LIMIT, play, sleep};
 
-pub(crate) fn closing_answers_all_and_lets_work_go_on<H: Harness>() {
+pub(crate) fn closing_answers_all_calls_and_lets_operations_go_on<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(5),
         async |scene| {
@@ -32,7 +32,7 @@ pub(crate) fn closing_answers_all_and_lets_work_go_on<H: Harness>() {
     );
 }
 
-pub(crate) fn closing_under_load_answers_everyone<H: Harness>() {
+pub(crate) fn closing_under_load_answers_every_call<H: Harness>() {
     const TASKS: usize = 1_000;
     play::<H>(
         |limits| limits.parallelism(2).waiting_room(TASKS),

@@ -1,4 +1,5 @@
-//! Limits and deadlines, by the runtime's own clock and timers. That they do not pass early is asserted; how late they pass is not.
+//! Limits and deadlines by the runtime's clock and timers. The tests assert that they do not pass
+//! early; how late they pass is not asserted.
 
 use std::time::Duration;
 
@@ -44,12 +45,12 @@ pub(crate) fn a_deadline_passes<H: Harness>() {
     );
 }
 
-pub(crate) fn a_deadline_that_is_past_expires_at_once<H: Harness>() {
+pub(crate) fn a_past_deadline_expires_immediately<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(5),
         async |scene| {
             let past = Request::new().before(scene.after(Duration::ZERO));
-            let rejection = scene.bulkhead.slot_with(past).await.expect_err("past, though there is room");
+            let rejection = scene.bulkhead.slot_with(past).await.expect_err("past, although there is room");
             assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(Duration::ZERO)));
             let running = scene.bulkhead.slot_with(Request::new().before(scene.after(LONG))).await.expect("free");
             assert_eq!(scene.bulkhead.slot_with(past).await.expect_err("past").waited(), Duration::ZERO);
@@ -59,8 +60,8 @@ pub(crate) fn a_deadline_that_is_past_expires_at_once<H: Harness>() {
     );
 }
 
-/// A timer that is set to the end of time neither overflows nor rings.
-pub(crate) fn a_limit_past_all_clocks_never_comes<H: Harness>() {
+/// A timer that is set to the end of time neither overflows nor fires.
+pub(crate) fn a_limit_beyond_the_range_of_the_clock_never_passes<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(5).wait_limit(Duration::MAX),
         async |scene| {
@@ -80,7 +81,7 @@ pub(crate) fn a_limit_past_all_clocks_never_comes<H: Harness>() {
     );
 }
 
-pub(crate) fn a_call_that_is_held_and_never_polled_stalls_nobody<H: Harness>() {
+pub(crate) fn a_call_that_is_never_polled_delays_no_other<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(3).wait_limit(LONG),
         async |scene| {
@@ -90,14 +91,15 @@ pub(crate) fn a_call_that_is_held_and_never_polled_stalls_nobody<H: Harness>() {
             let call = scene.spawn(scene.bulkhead.slot_owned_with(within(LIMIT)));
             is_expired(&call.await.expect_err("taken"), LIMIT);
             let status = scene.bulkhead.status();
-            assert_eq!((status.waiting, status.totals.expired), (0, 3), "those that are held are late as well");
+            assert_eq!((status.waiting, status.totals.expired), (0, 3), "the call that is never polled is late too");
             let again = scene.spawn(scene.bulkhead.slot_owned_with(within(LIMIT)));
             is_expired(&again.await.expect_err("taken"), LIMIT);
         },
     );
 }
 
-/// Whatever waits for the far one, if anything does, learns of the near one: before it runs, and after.
+/// A driver that waits for the far deadline must learn of the near one, before and after its first
+/// run.
 pub(crate) fn a_nearer_deadline_is_kept<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(5),
@@ -116,7 +118,7 @@ pub(crate) fn a_nearer_deadline_is_kept<H: Harness>() {
     );
 }
 
-/// Waiters run out of time while slots come free, and each gets exactly one answer.
+/// Waiters expire while slots are released, and each gets exactly one answer.
 pub(crate) fn limits_pass_under_load<H: Harness>() {
     const TASKS: u64 = 500;
     play::<H>(

@@ -1,4 +1,4 @@
-//! What observers are told by tasks that run at once.
+//! Events of tasks that run at the same time.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,8 @@ use bulklink::{Bulkhead, Event, EventHandler, EventKind, Totals};
 use crate::scene::{play, yield_now};
 use crate::{Harness, accounts};
 
-/// Every transition is told once, by a number without gaps, and what is told is what is counted.
+/// Every transition is reported once, the numbers have no gaps, and the events agree with the
+/// counters.
 pub(crate) fn events_of_many_tasks_add_up<H: Harness>() {
     const TASKS: usize = 300;
     play::<H>(
@@ -24,13 +25,13 @@ pub(crate) fn events_of_many_tasks_add_up<H: Harness>() {
                 })
                 .collect();
             for (number, task) in tasks.into_iter().enumerate() {
-                // Some are dropped, in whatever state they are; the others end as they do.
+                // Some calls are dropped in any state, the others run to their end.
                 if number % 5 > 0 {
                     let _outcome = task.await;
                 }
             }
             scene.bulkhead.close_and_wait().await;
-            // Whoever caused the last of them may be about to tell it.
+            // The task that caused the last event may still be delivering it.
             scene.until(|status| all(&status.totals) == told.lock().expect("no panic").len() as u64).await;
             let mut events = told.lock().expect("no panic").clone();
             events.sort_by_key(|event: &Event| event.number);
@@ -41,8 +42,8 @@ pub(crate) fn events_of_many_tasks_add_up<H: Harness>() {
     );
 }
 
-/// Through a channel, in a task of its own.
-pub(crate) fn a_subscriber_is_told_everything_and_then_the_end<H: Harness>() {
+/// The events are received through a channel, in a separate task.
+pub(crate) fn a_subscriber_receives_every_event_and_then_the_end<H: Harness>() {
     const CALLS: usize = 300;
     play::<H>(
         |limits| limits.parallelism(1),

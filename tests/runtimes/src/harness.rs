@@ -1,4 +1,4 @@
-//! What the contract has to know of a runtime.
+//! What the suite needs to know of a runtime.
 
 use std::future::Future;
 use std::ops::Add;
@@ -8,18 +8,19 @@ use bulklink::{Clock, Runtime, Spawn, SpawnBlocking};
 
 /// How a runtime is made and driven.
 pub trait Harness: Sync {
-    /// What a bulkhead takes from it.
+    /// The runtime that bulkheads use.
     type Runtime: Runtime<Instant: Add<Duration, Output = <Self::Runtime as Clock>::Instant> + Send, Sleep: Send>
         + Spawn
         + SpawnBlocking;
 
-    /// Starts a runtime of its own, which ends when this is dropped; or names the only one of the process.
+    /// Starts a new runtime, which ends when this is dropped, or returns the only one of the
+    /// process.
     fn start() -> Self;
 
-    /// What bulkheads are made on: the same for every harness of this type.
+    /// Returns the runtime for bulkheads, which is the same for every harness of this type.
     fn runtime() -> Self::Runtime;
 
-    /// The present, as its users write it.
+    /// Returns the current time, in the type that users of the runtime have.
     fn present(&self) -> <Self::Runtime as Clock>::Instant;
 
     /// Runs a future to its end on this thread. May be called on several at once.

@@ -8,14 +8,14 @@ use bulklink::{Bulkhead, Rejection, Runtime};
 use crate::Harness;
 use crate::scene::{LONG, play, play_on_threads, yield_now};
 
-/// Counts who runs, also one that is dropped half-way.
+/// Counts the operations that run, including those that are dropped before their end.
 #[derive(Clone)]
 pub(crate) struct Running {
     now: Arc<AtomicUsize>,
     most: usize,
 }
 
-/// One of them.
+/// A running operation.
 pub(crate) struct One(Arc<AtomicUsize>);
 
 impl Running {
@@ -45,7 +45,8 @@ async fn work<R: Runtime>(bulkhead: Bulkhead<R>, running: Running, yields: usize
     bulkhead.execute(operation).await
 }
 
-/// Ten thousand tasks through ten slots, a third of them given up wherever they are, and everything adds up.
+/// Ten thousand tasks use ten slots, a third of the tasks is dropped in any state, and the counters
+/// add up.
 pub(crate) fn ten_thousand_tasks<H: Harness>() {
     const TASKS: usize = 10_000;
     const LIMIT: usize = 10;
@@ -69,7 +70,7 @@ pub(crate) fn ten_thousand_tasks<H: Harness>() {
     );
 }
 
-/// Tasks, and threads that block on calls of their own, at one bulkhead.
+/// Tasks, and threads that block on their own calls, use one bulkhead.
 pub(crate) fn several_threads_at_once<H: Harness>() {
     const THREADS: usize = 4;
     const CALLS: usize = 200;

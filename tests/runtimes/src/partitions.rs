@@ -1,4 +1,5 @@
-//! Bulkheads by key: more keys than are kept, more tasks than may run, a third of them given up half-way.
+//! Partitions: more keys than partitions, more tasks than slots, a third of the tasks dropped
+//! before their end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ const KEYS: usize = 50;
 const KEPT: usize = 20;
 const PARALLELISM: usize = 3;
 
-pub(crate) fn however_calls_come_and_go_none_is_lost_and_no_partition_is_made_twice<H: Harness>() {
+pub(crate) fn no_call_is_lost_and_no_partition_is_created_twice_under_load<H: Harness>() {
     const TASKS: usize = 3_000;
     play::<H>(
         |limits| limits.parallelism(1),
@@ -39,7 +40,7 @@ pub(crate) fn however_calls_come_and_go_none_is_lost_and_no_partition_is_made_tw
     );
 }
 
-/// Calls for its key, and cleans up or discards now and then, as others may.
+/// Makes a call for its key, and cleans up or discards partitions now and then.
 async fn one_task<R: Runtime>(
     hosts: Partitions<usize, R>,
     running: Arc<[Running]>,

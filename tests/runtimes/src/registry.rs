@@ -1,4 +1,4 @@
-//! Bulkheads by name, whose collective calls are awaited by tasks.
+//! A registry, with collective operations that tasks await.
 
 use bulklink::{Builder, Bulkhead, Handle, Registry};
 
@@ -13,7 +13,7 @@ pub(crate) fn a_registry_closes_and_drains_under_load<H: Harness>() {
         |limits| limits.parallelism(1),
         async |scene| {
             let registry = Registry::new();
-            let made = ["payments", "reports"].map(|label| registry.create(builder(label)).expect("a new name"));
+            let made = ["payments", "reports"].map(|label| registry.create(builder(label)).expect("a new label"));
             let calls: Vec<_> = (0..CALLS)
                 .map(|_| {
                     let bulkhead = made[0].clone();
@@ -31,7 +31,7 @@ pub(crate) fn a_registry_closes_and_drains_under_load<H: Harness>() {
                 yield_now().await;
                 drop(slot);
             }
-            let reports = removal.await.expect("it was there");
+            let reports = removal.await.expect("the bulkhead was in the registry");
             assert_eq!(closing.await, Ok(()));
             assert!(reports.status().is_drained());
             assert_eq!(registry.handles().iter().map(Handle::label).collect::<Vec<_>>(), ["payments"]);

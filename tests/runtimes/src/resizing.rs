@@ -1,4 +1,4 @@
-//! Changing the capacity under work.
+//! Changing the capacity while operations run.
 
 use bulklink::{Request, Resized};
 
@@ -6,7 +6,7 @@ use crate::Harness;
 use crate::load::Running;
 use crate::scene::{LIMIT, play, sleep};
 
-pub(crate) fn growing_lets_in_who_waits<H: Harness>() {
+pub(crate) fn growing_admits_waiters<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(5),
         async |scene| {
@@ -20,7 +20,7 @@ pub(crate) fn growing_lets_in_who_waits<H: Harness>() {
             let last = waiting.pop().expect("three wait");
             let mut admitted = vec![];
             for call in waiting {
-                admitted.push(call.await.expect("let in"));
+                admitted.push(call.await.expect("admitted"));
             }
             assert!(scene.bulkhead.resize(1).is_ok_and(|resized| resized.previous == 3));
             assert_eq!(scene.bulkhead.status().capacity_excess(), 2);
@@ -30,7 +30,8 @@ pub(crate) fn growing_lets_in_who_waits<H: Harness>() {
     );
 }
 
-/// Sizes change while hundreds work: never do more run than the largest allows, and all get their turn.
+/// The capacity changes while hundreds of tasks run: never do more run than the largest capacity,
+/// and all are admitted.
 pub(crate) fn resizing_under_load<H: Harness>() {
     const TASKS: usize = 400;
     const MOST: usize = 10;

@@ -1,4 +1,4 @@
-//! What an adapter lends, and bulkheads that outlive who lent it.
+//! What an adapter provides, and bulkheads that outlive their runtimes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -30,7 +30,7 @@ pub(crate) fn tasks_run_in_the_background<H: Harness>() {
     );
 }
 
-/// More of them than any of these executors has threads, while tasks go on.
+/// More closures than any of these executors has threads, while tasks go on.
 pub(crate) fn closures_run_where_they_may_block<H: Harness>() {
     const CLOSURES: usize = 16;
     play::<H>(
@@ -42,7 +42,7 @@ pub(crate) fn closures_run_where_they_may_block<H: Harness>() {
                 let (ran, (end, ended)) = (Arc::clone(&ran), channel());
                 let closure = move || {
                     ran.fetch_add(1, SeqCst);
-                    ended.recv().expect("a task says so");
+                    ended.recv().expect("a task lets it end");
                 };
                 scene.runtime.spawn_blocking(closure).expect("it runs");
                 ends.push(end);
@@ -58,14 +58,14 @@ pub(crate) fn closures_run_where_they_may_block<H: Harness>() {
     );
 }
 
-pub(crate) fn timers_ring_when_the_clock_says_so<H: Harness>() {
+pub(crate) fn timers_fire_when_the_clock_has_reached_their_time<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1),
         async |scene| {
             let runtime = &scene.runtime;
             let first = runtime.now();
             let present = runtime.instant(scene.after(Duration::ZERO));
-            assert!(first <= present && present <= runtime.now(), "the clock is its users'");
+            assert!(first <= present && present <= runtime.now(), "the clock is that of the runtime's users");
             let distance = runtime.instant(scene.after(LIMIT)).saturating_since(present);
             assert!(distance >= LIMIT, "{distance:?}");
             for by in [Duration::ZERO, LIMIT / 4] {
@@ -77,7 +77,7 @@ pub(crate) fn timers_ring_when_the_clock_says_so<H: Harness>() {
     );
 }
 
-/// One call runs out of time while another runs, and one gets its turn.
+/// Lets one call expire while another runs, and one be admitted.
 async fn serves<H: Harness>(scene: &Scene<H>) {
     let running = scene.bulkhead.slot_owned().await.expect("free");
     let late = scene.bulkhead.slot_with(Request::new().within(LIMIT / 4)).await;
@@ -98,7 +98,7 @@ pub(crate) fn a_bulkhead_outlives_its_runtimes<H: Harness>() {
     assert_eq!((totals.finished, totals.expired), (2 * RUNTIMES, RUNTIMES));
 }
 
-/// Its limit passes there as well.
+/// The limit of the call passes there as well.
 pub(crate) fn a_call_that_waits_can_move_to_another_runtime<H: Harness>() {
     let bulkhead = Bulkhead::builder_on(H::runtime(), "moving").parallelism(1).waiting_room(5).wait_limit(LIMIT);
     let bulkhead = bulkhead.build().expect("valid");

@@ -1,4 +1,5 @@
-//! What each test stands on: a bulkhead on a runtime, tasks around it, and a look at the account at the end.
+//! The frame of each test: a bulkhead on a runtime, tasks that use it, and a check of the account
+//! at the end.
 
 use std::future::{Future, poll_fn, ready};
 use std::pin::pin;
@@ -13,19 +14,19 @@ use futures_util::future::{Either, RemoteHandle, select};
 
 use crate::{Harness, accounts};
 
-/// What limits are set to that are to pass: short, as they pass for real.
+/// The limit for calls that must expire: short, because it passes in real time.
 pub(crate) const LIMIT: Duration = Duration::from_millis(20);
 
-/// Nobody waits that long unless a test fails.
+/// A timeout that only a failing test reaches.
 pub(crate) const LONG: Duration = Duration::from_mins(1);
 
-/// A task in the background. Dropping it ends the task where it stands.
+/// A background task. Dropping the handle drops the task.
 pub(crate) type Task<T> = RemoteHandle<T>;
 
 /// A call for a slot, as a task.
 pub(crate) type Call = Task<Result<OwnedSlot, Rejection>>;
 
-/// How users of a harness's clock write a point in time.
+/// The type of a point in time, for users of a harness's clock.
 type InstantOf<H> = <<H as Harness>::Runtime as Clock>::Instant;
 
 pub(crate) struct Scene<H: Harness> {
@@ -34,7 +35,7 @@ pub(crate) struct Scene<H: Harness> {
     pub(crate) bulkhead: Bulkhead<H::Runtime>,
 }
 
-/// Runs a test around a new bulkhead.
+/// Runs a test with a new bulkhead.
 pub(crate) fn play<H: Harness>(
     limits: impl FnOnce(Builder<H::Runtime>) -> Builder<H::Runtime>,
     test: impl AsyncFnOnce(&Scene<H>),
@@ -42,7 +43,7 @@ pub(crate) fn play<H: Harness>(
     Scene::new(limits).play(test);
 }
 
-/// The same on several threads at once, each of which blocks on a future of its own.
+/// Runs a test on several threads at the same time, each of which blocks on its own future.
 pub(crate) fn play_on_threads<H: Harness>(
     threads: usize,
     limits: impl FnOnce(Builder<H::Runtime>) -> Builder<H::Runtime>,
@@ -63,12 +64,12 @@ impl<H: Harness> Scene<H> {
         Scene::around(bulkhead)
     }
 
-    /// A runtime of its own, for a bulkhead that was there before.
+    /// Starts a new runtime for an existing bulkhead.
     pub(crate) fn around(bulkhead: Bulkhead<H::Runtime>) -> Self {
         Scene { harness: H::start(), runtime: H::runtime(), bulkhead }
     }
 
-    /// Runs a test, and looks at the account when all is over.
+    /// Runs a test, and checks the account at the end.
     pub(crate) fn play(self, test: impl AsyncFnOnce(&Self)) {
         self.act(async |scene| {
             test(scene).await;
@@ -77,19 +78,19 @@ impl<H: Harness> Scene<H> {
         accounts::are_settled(&self.bulkhead.status());
     }
 
-    /// Runs part of a test, which may leave something behind for another runtime.
+    /// Runs a part of a test, which may leave calls behind for another runtime.
     pub(crate) fn act<T>(&self, part: impl AsyncFnOnce(&Self) -> T) -> T {
         let outcome = self.harness.block_on(self.in_time(part(self)));
         accounts::add_up(&self.bulkhead.status());
         outcome
     }
 
-    /// What hangs is to fail, and not to hang.
+    /// Makes a test that hangs fail after [`LONG`].
     async fn in_time<T>(&self, test: impl Future<Output = T>) -> T {
         let (_watched, end) = watchdog();
         match select(pin!(test), end).await {
             Either::Left((outcome, _)) => outcome,
-            Either::Right(_) => panic!("it hangs: {:#?}", self.bulkhead.status()),
+            Either::Right(_) => panic!("the test hangs: {:#?}", self.bulkhead.status()),
         }
     }
 
@@ -97,12 +98,12 @@ impl<H: Harness> Scene<H> {
         sleep::<H>(by).await;
     }
 
-    /// So far from now, as the runtime's users write it.
+    /// Returns the time this far from now, in the type that users of the runtime have.
     pub(crate) fn after(&self, by: Duration) -> InstantOf<H> {
         self.harness.present() + by
     }
 
-    /// How long a future takes, by the bulkhead's clock.
+    /// Returns how long a future takes, by the bulkhead's clock.
     pub(crate) async fn timed<T>(&self, future: impl Future<Output = T>) -> (T, Duration) {
         let begun = self.runtime.now();
         let outcome = future.await;
@@ -116,14 +117,14 @@ impl<H: Harness> Scene<H> {
         handle
     }
 
-    /// Lets others run until the bulkhead looks like that.
+    /// Lets other tasks run until the status satisfies the condition.
     pub(crate) async fn until(&self, is_so: impl Fn(&Status) -> bool) {
         while !is_so(&self.bulkhead.status()) {
             self.sleep(Duration::from_millis(1)).await;
         }
     }
 
-    /// A call as a task, after all that wait already.
+    /// Spawns a call as a task, and returns when it is in the queue.
     pub(crate) async fn queued(&self, request: Request<InstantOf<H>>) -> Call {
         let place = self.bulkhead.status().waiting + 1;
         let call = self.spawn(self.bulkhead.slot_owned_with(request));
@@ -131,7 +132,7 @@ impl<H: Harness> Scene<H> {
         call
     }
 
-    /// A call that was polled once on this runtime, by nobody whom it could wake.
+    /// Returns a call that was polled once on this runtime, with a waker that does nothing.
     pub(crate) fn held(&self, request: Request<InstantOf<H>>) -> OwnedSlotFuture<H::Runtime> {
         let mut call = self.bulkhead.slot_owned_with(request);
         assert!(call.poll_unpin(&mut Context::from_waker(Waker::noop())).is_pending());
@@ -139,7 +140,8 @@ impl<H: Harness> Scene<H> {
     }
 }
 
-/// Tells when a long time has passed, unless it is dropped before; by a thread, as the timers are under test.
+/// Completes after a long time, unless it is dropped before. It uses a thread, because the timers
+/// are under test.
 fn watchdog() -> (mpsc::Sender<()>, RemoteHandle<()>) {
     let (watched, released) = mpsc::channel();
     let (bark, heard) = ready(()).remote_handle();
@@ -151,13 +153,13 @@ fn watchdog() -> (mpsc::Sender<()>, RemoteHandle<()>) {
     (watched, heard)
 }
 
-/// Lets time pass by the runtime's own timer.
+/// Sleeps by the runtime's timer.
 pub(crate) async fn sleep<H: Harness>(by: Duration) {
     let runtime = H::runtime();
     runtime.sleep_until(runtime.now() + by).await;
 }
 
-/// Lets others run.
+/// Lets other tasks run.
 pub(crate) async fn yield_now() {
     let mut yielded = false;
     poll_fn(|context| {

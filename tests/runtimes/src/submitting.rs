@@ -1,4 +1,4 @@
-//! Operations that the runtime runs in the background.
+//! Submitted operations, which the runtime runs in the background.
 
 use std::future::pending;
 use std::sync::mpsc::channel;
@@ -10,8 +10,8 @@ use crate::Harness;
 use crate::load::Running;
 use crate::scene::{LIMIT, Scene, play, play_on_threads, yield_now};
 
-/// promesa's fault: a slot is given back, and a burst that fits is turned away all the same.
-pub(crate) fn a_burst_of_exactly_what_fits_is_never_turned_away<H: Harness>() {
+/// A fault of promesa: a slot is released, and a burst that fits is rejected all the same.
+pub(crate) fn a_burst_that_fits_exactly_is_never_rejected<H: Harness>() {
     const ROUNDS: usize = 50;
     play::<H>(
         |limits| limits.parallelism(3).waiting_room(5),
@@ -59,7 +59,7 @@ pub(crate) fn submitted_operations_run_in_order<H: Harness>() {
     );
 }
 
-pub(crate) fn a_limit_ends_through_the_handle<H: Harness>() {
+pub(crate) fn a_rejection_by_a_limit_comes_through_the_handle<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(5),
         async |scene| {
@@ -72,7 +72,7 @@ pub(crate) fn a_limit_ends_through_the_handle<H: Harness>() {
                 assert_eq!(rejection.reason(), Reason::Expired);
                 assert!(rejection.waited() >= LIMIT, "{rejection}");
             }
-            assert!(!running.cancel(), "it had begun");
+            assert!(!running.cancel(), "the operation had begun");
             assert!(matches!(running.await, Err(JoinError::Cancelled)));
         },
     );
@@ -101,14 +101,14 @@ pub(crate) fn panics_come_through_the_handle<H: Harness>() {
             let closure = scene.bulkhead.submit_blocking(|| panic!("on purpose")).expect("there is room");
             for handle in [task, closure] {
                 let handle: JoinHandle<()> = handle;
-                let Err(JoinError::Panicked(panic)) = handle.await else { panic!("it panicked") };
+                let Err(JoinError::Panicked(panic)) = handle.await else { panic!("the operation panicked") };
                 assert_eq!(panic.message().as_deref(), Some("on purpose"));
             }
         },
     );
 }
 
-/// From several threads at once, with a third given up at some time.
+/// Submits from several threads at the same time, and cancels a third of the operations.
 pub(crate) fn thousands_of_operations_from_many_threads<H: Harness>() {
     const THREADS: usize = 4;
     const ROUNDS: usize = 500;

@@ -8,14 +8,14 @@ use bulklink::Request;
 use crate::Harness;
 use crate::scene::{play, yield_now};
 
-pub(crate) fn a_small_request_overtakes_no_large_one<H: Harness>() {
+pub(crate) fn a_small_request_never_overtakes_a_large_one<H: Harness>() {
     play::<H>(
         |limits| limits.capacity(4).waiting_room(5),
         async |scene| {
             let running = scene.bulkhead.slot_with(Request::new().cost(2)).await.expect("free");
             let large = scene.queued(Request::new().cost(3)).await;
             let small = scene.queued(Request::new()).await;
-            scene.bulkhead.try_slot().map(drop).expect_err("two units are free, and somebody waits");
+            scene.bulkhead.try_slot().map(drop).expect_err("two units are free, and a call waits");
             assert_eq!((scene.bulkhead.status().waiting, scene.bulkhead.status().waiting_units), (2, 4));
             drop(running);
             let (large, small) = (large.await.expect("its turn"), small.await.expect("its turn"));

@@ -1,5 +1,5 @@
-//! The contract without a runtime: a bare `block_on`, and the front's own fake clock and deterministic executor, kept going in real
-//! time by one thread.
+//! The suite without a runtime: a bare `block_on`, and the front's fake clock and deterministic
+//! executor, driven in real time by one thread.
 
 use std::future::Future;
 use std::pin::pin;
@@ -13,7 +13,7 @@ use bulklink::testing::{Executor, FakeClock, FakeRuntime, FakeSleep};
 use bulklink::{Clock, Instant, Spawn, SpawnBlocking, SpawnError, StdClock, Timer};
 use bulklink_runtimes::{Harness, suite};
 
-/// What the thread keeps going.
+/// The runtime that the thread drives.
 static KEPT_GOING: LazyLock<FakeRuntime> = LazyLock::new(|| {
     let (tell, told) = channel();
     thread::spawn(move || {

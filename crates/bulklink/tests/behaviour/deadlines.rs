@@ -189,7 +189,7 @@ fn a_waiter_that_is_never_polled_delays_no_other_timeout() {
 
 type Reading = Box<dyn FnOnce() -> Instant + Send>;
 
-/// A clock whose next readings can be prepared.
+/// A clock that returns prepared readings first.
 #[derive(Clone, Default)]
 struct Prepared(FakeClock, Arc<Mutex<VecDeque<Reading>>>);
 

@@ -87,7 +87,7 @@ fn all_wakers_are_woken_before_the_first_event_is_delivered() {
     }
 }
 
-/// As on executors whose wakers run the task immediately.
+/// On some executors a waker runs its task immediately.
 #[test]
 fn an_event_caused_by_a_waker_is_delivered_after_all_wakers() {
     struct Looks(TestBulkhead, Log);
@@ -135,7 +135,7 @@ fn an_event_does_not_change_after_it_was_delivered() {
     assert_eq!((events.try_recv(), bulkhead.handler_panics()), (later.try_recv(), 0));
 }
 
-/// A handler whose first call blocks until the test lets it go on.
+/// A handler that blocks in its first call until the test lets it go on.
 struct Blocking {
     handler: EventHandler,
     blocked: mpsc::Receiver<()>,

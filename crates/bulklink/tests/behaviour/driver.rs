@@ -85,7 +85,7 @@ impl Background {
         }
     }
 
-    /// Returns a bulkhead whose only slot stays in use.
+    /// Returns a bulkhead with one slot, which stays in use.
     fn taken(&self, room: usize) -> Bulkhead<Self> {
         let bulkhead = Bulkhead::builder_on(self.clone(), "test").parallelism(1).waiting_room(room);
         let bulkhead = bulkhead.build().expect("valid");
@@ -205,7 +205,7 @@ fn a_call_polled_outside_any_runtime_keeps_its_driver() {
     assert_eq!(bulkhead.status().totals.expired, 1);
 }
 
-/// The next poll may be on the same runtime, whose driver is gone.
+/// The next poll may be on the same runtime, without its driver.
 #[test]
 fn a_call_whose_driver_is_gone_gets_another_on_the_same_runtime() {
     let (background, mut executor, bulkhead) = setup();

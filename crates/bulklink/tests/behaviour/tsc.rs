@@ -103,8 +103,8 @@ fn a_wait_is_measured_in_real_time() {
     assert_eq!(bulkhead.status().totals.cumulative_wait(), waited);
 }
 
-/// Out-of-order execution makes readings differ by about a microsecond. Cores whose counters are
-/// not synchronised differ by milliseconds.
+/// Out-of-order execution makes readings differ by about a microsecond. Cores with counters that
+/// are not synchronised differ by milliseconds.
 #[test]
 fn two_threads_read_the_same_time() {
     const AHEAD: Duration = Duration::from_micros(100);

@@ -17,7 +17,7 @@ fn impatient(bulkhead: &Front) -> Call {
     Call::with(bulkhead, Request::new().within(Duration::from_nanos(LIMIT)))
 }
 
-/// Polls a call whose deadline has passed, and returns its answer, which must be there.
+/// Polls a call after its deadline, and returns its answer, which must be there.
 fn end(call: &mut Call) -> Result<OwnedSlot, Reason> {
     let Poll::Ready(answer) = call.poll() else { panic!("late, and still waiting") };
     answer.map_err(|rejection| rejection.reason())

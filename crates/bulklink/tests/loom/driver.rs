@@ -73,7 +73,7 @@ impl Background {
         Background { now, timers: Arc::default(), spawned: Arc::default() }
     }
 
-    /// Returns a bulkhead whose only slot stays in use.
+    /// Returns a bulkhead with one slot, which stays in use.
     fn taken(&self) -> Bulkhead<Self> {
         let bulkhead = Bulkhead::builder_on(self.clone(), "loom").parallelism(1).waiting_room(3).build().unwrap();
         std::mem::forget(bulkhead.try_slot());

@@ -57,8 +57,8 @@ fn a_handler_added_during_a_hand_over_gets_all_of_it_or_nothing() {
 
 #[test]
 fn a_removed_handler_has_missed_nothing_in_between() {
-    // An event whose delivery began before the removal reaches the handler, even if it is called
-    // afterwards.
+    // If the delivery of an event began before the removal, the handler is called, even after the
+    // removal.
     let told = model(2, 0).preemptions_if_fast(3).explore(|bulkhead| {
         let recorder = Recorder::attached(bulkhead);
         let others = [(); 2].map(|()| pass_through_on_a_thread(bulkhead));

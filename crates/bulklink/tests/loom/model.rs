@@ -13,8 +13,8 @@ use loom::model::Builder;
 
 pub(crate) type Front = Bulkhead<ByHand>;
 
-/// A runtime whose clock is set by hand and whose timers never fire: a late waiter must be polled.
-/// Loom interrupts where the clock is read and set.
+/// A runtime with a clock that is set by hand and timers that never fire: a late waiter must be
+/// polled. Loom interrupts where the clock is read and set.
 #[derive(Clone)]
 pub(crate) struct ByHand(Arc<loom::sync::Mutex<u64>>);
 

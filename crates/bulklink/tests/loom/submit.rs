@@ -17,7 +17,7 @@ use crate::model::check_identities;
 type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Work = Box<dyn FnOnce() + Send>;
 
-/// A runtime whose time stands still, and that keeps its tasks until the test runs them.
+/// A runtime with a stopped clock, which keeps its tasks until the test runs them.
 #[derive(Clone, Default)]
 struct Keeper {
     tasks: Arc<Mutex<Vec<Boxed>>>,

@@ -42,7 +42,7 @@ fn without_an_idle_partition_the_call_is_rejected_with_the_occupancy() {
     let mut executor = executor();
     let tenants = tenants(&executor, 2);
     let running = ["ann", "bob"].map(|key| slot(&call(&mut executor, &tenants, key)));
-    let rejection = call(&mut executor, &tenants, "cid").output().expect("at once").expect_err("no room");
+    let rejection = call(&mut executor, &tenants, "cid").output().expect("completed immediately").expect_err("no room");
     assert_eq!((rejection.reason(), rejection.label()), (Reason::PartitionLimit, "tenants"));
     assert_eq!(rejection.to_string(), "bulkhead tenants: partition limit (2 of 2 partitions, 2 active, 2 operations)");
     let partitions = rejection.partitions().expect("the partitions rejected the call");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use bulklink::testing::{FakeClock, FakeSleep};
 use bulklink::{Bulkhead, Clock, Instant, Registry, Timer};
 
-/// A runtime whose clock panics on demand.
+/// A runtime with a clock that panics on demand.
 #[derive(Clone)]
 pub(super) struct Shaky(FakeClock, Arc<AtomicBool>);
 

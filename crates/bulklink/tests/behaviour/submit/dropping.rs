@@ -40,7 +40,7 @@ impl Drop for Owned {
     }
 }
 
-/// A kind of operation: a future or a closure, whose drop may panic.
+/// A kind of operation: a future or a closure, with or without a panic in its drop.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     is_closure: bool,
