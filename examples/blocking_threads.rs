@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Blocks its thread until there is a slot: for threads that may be blocked, and never in a task.
+/// Blocks the thread until there is a slot. Use it only on threads that may block, never in a task.
 fn read(files: &Bulkhead, number: usize) -> Result<usize, Rejection> {
     files.blocking_execute(|| {
         thread::sleep(Duration::from_millis(2));

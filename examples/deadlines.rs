@@ -1,4 +1,4 @@
-//! How long is too long: the bulkhead's limit, a call's own limit, a deadline, and not at all.
+//! Limits on a wait: the bulkhead's limit, a call's limit, a deadline, and no wait at all.
 
 use std::error::Error;
 use std::time::Duration;
@@ -21,10 +21,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     drop(running);
     ask(&search, "for a free slot", Request::new().now()).await;
 
-    // Limits are on the wait: what was admitted is never cancelled.
+    // Limits apply to the wait: an admitted operation is never cancelled.
     let strict = Request::new().within(Duration::from_millis(1));
     search.execute_with(strict, sleep(Duration::from_millis(30))).await?;
-    println!("admitted at once, and 30 ms at work");
+    println!("admitted immediately, then ran for 30 ms");
     Ok(())
 }
 

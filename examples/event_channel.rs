@@ -1,4 +1,4 @@
-//! Following a bulkhead from a task of its own: a bounded stream of numbered events.
+//! Following a bulkhead from a separate task: a bounded stream of numbered events.
 
 use std::error::Error;
 use std::time::Duration;
@@ -25,7 +25,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// However slow it is, it holds nobody up: when the channel is full, the oldest events are dropped and counted.
+/// A slow consumer delays no call: when the channel is full, the oldest events are dropped and
+/// counted.
 async fn write_log(mut events: EventReceiver) -> u64 {
     while let Some(event) = events.recv().await {
         let occupancy = event.occupancy;

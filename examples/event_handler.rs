@@ -1,4 +1,4 @@
-//! Telling metrics of every transition: a handler runs at once, on whichever thread caused the event.
+//! Metrics from events: a handler is called for every transition, on the thread that caused it.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ struct Metrics {
 }
 
 impl Metrics {
-    /// Keep it short: the call that caused the event waits for it. For all else there is the event channel.
+    /// Counts an event. Keep a handler short, because the call that caused the event waits for it.
+    /// For anything longer, use an event channel.
     fn count(&self, event: &Event) {
         let counter = match event.kind {
             EventKind::Admitted => &self.admitted,

@@ -1,4 +1,4 @@
-//! A unit test of one's own that waits for nothing: the fake clock passes when the test says so.
+//! A unit test without real waiting: the fake clock advances only when the test says so.
 //!
 //! `cargo test --example fake_clock` runs the tests at the end.
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use bulklink::{Bulkhead, InvalidArgument, Reason, Runtime};
 use bulklink_tokio::Tokio;
 
-/// What a service might have: it is given its runtime, so that a test can give it another.
+/// A part of a service. It is generic over the runtime, so that a test can use another one.
 #[derive(Clone)]
 struct Weather<R> {
     upstream: Bulkhead<R>,
@@ -20,7 +20,7 @@ impl<R: Runtime> Weather<R> {
         Ok(Weather { upstream: builder.wait_limit(Duration::from_secs(30)).build()? })
     }
 
-    /// The forecast, or yesterday's if the upstream has no time for us.
+    /// Returns the forecast, or yesterday's if the wait for the upstream expires.
     async fn forecast(&self, ask: impl Future<Output = String>) -> String {
         match self.upstream.execute(ask).await {
             Ok(forecast) => forecast,
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn after_30_seconds_in_the_queue_it_is_as_yesterday() -> Result<(), Box<dyn Error>> {
+    fn after_30_seconds_in_the_queue_the_forecast_is_yesterdays() -> Result<(), Box<dyn Error>> {
         let mut executor = Executor::new(FakeClock::new());
         let weather = Weather::new(executor.clock())?;
         let _upstream_hangs = weather.upstream.try_slot_owned()?;

@@ -1,4 +1,5 @@
-//! A graceful shutdown: whoever waits is turned away, what runs may finish, and patience has an end.
+//! A graceful shutdown: waiting calls are rejected, running operations finish, and the wait for
+//! them has a limit.
 
 use std::error::Error;
 use std::time::Duration;
@@ -11,8 +12,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let jobs = Bulkhead::builder("jobs").parallelism(2).waiting_room(10).build()?;
     let submitted: Vec<_> = (1..=5).map(|number| jobs.submit(job(number))).collect::<Result<_, _>>()?;
 
-    shutdown_is_asked_for().await;
-    // From here on nobody is admitted. The future only waits: dropping it opens nothing again.
+    shutdown_signal().await;
+    // No call is admitted from here on. The future only waits: dropping it does not reopen the
+    // bulkhead.
     let drained = jobs.close_and_wait();
     if timeout(Duration::from_secs(10), drained).await.is_err() {
         println!("{} jobs are still running", jobs.status().in_flight);
@@ -21,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for job in submitted {
         match job.await {
             Ok(result) => println!("{result}"),
-            Err(JoinError::Rejected(rejection)) if rejection.reason() == Reason::Closed => println!("turned away"),
+            Err(JoinError::Rejected(rejection)) if rejection.reason() == Reason::Closed => println!("rejected"),
             Err(error) => return Err(error.into()),
         }
     }
@@ -34,7 +36,7 @@ async fn job(number: u32) -> String {
     format!("job {number} is done")
 }
 
-/// In a service, `tokio::signal::ctrl_c`.
-async fn shutdown_is_asked_for() {
+/// Stands in for `tokio::signal::ctrl_c` in a service.
+async fn shutdown_signal() {
     tokio::task::yield_now().await;
 }

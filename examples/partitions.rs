@@ -1,4 +1,5 @@
-//! A bulkhead for each tenant: what one uses up, no other misses, and only so many are kept.
+//! A bulkhead for each tenant: one tenant cannot use up the slots of another, and the number of
+//! bulkheads is bounded.
 
 use std::error::Error;
 use std::time::Duration;
@@ -14,14 +15,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .max_partitions(2)
         .build()?;
 
-    // Ann is at it all the time; Bob does not notice.
+    // Ann's slot is in use all the time. Bob is not affected.
     let ann = tenants.slot("ann").await?;
     if let Err(rejection) = tenants.execute("ann", async { "report" }).await {
         println!("ann: {}", rejection.reason());
     }
     println!("bob: {}", tenants.execute("bob", async { "report" }).await?);
 
-    // A third one takes the place of whoever has been idle the longest. Nobody is: no room.
+    // A third tenant evicts the longest idle partition. None is idle here, so the call is rejected.
     let bob = tenants.slot("bob").await?;
     if let Err(rejection) = tenants.try_slot("eve") {
         println!("{rejection}");
@@ -30,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("eve: {}", tenants.execute("eve", async { "report" }).await?);
     drop(ann);
 
-    // Keys are seen nowhere: not here, not in errors, not in events.
+    // Keys are shown nowhere: not here, not in errors, not in events.
     let status = tenants.status();
     println!("{} kept, {} made, {} evicted", status.partitions, status.totals.created, status.totals.evicted);
     Ok(())

@@ -1,4 +1,4 @@
-//! Quick start without any async runtime: threads that block until there is a slot.
+//! Quick start without an async runtime: threads block until there is a slot.
 
 use std::error::Error;
 use std::thread;
@@ -13,16 +13,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         .wait_limit(Duration::from_secs(2))
         .build()?;
 
-    // Runs on this thread, in a slot; the slot is released however the operation ends.
+    // Runs on this thread, in a slot. The slot is released however the operation ends.
     println!("{}", payments.blocking_execute(|| send("order 1"))?);
 
-    // The same as a guard.
+    // The same with a guard.
     let slot = payments.blocking_slot()?;
     println!("{}", send("order 2"));
     println!("{} in flight", payments.status().in_flight);
     drop(slot);
 
-    // Eight threads want in: two at a time, the others wait in order.
+    // Eight threads: two run at a time, the others wait in FIFO order.
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| match payments.blocking_execute(|| send("order 3")) {

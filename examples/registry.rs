@@ -1,4 +1,5 @@
-//! All bulkheads of a service in one place: listed, judged, resized and closed together.
+//! All bulkheads of a service in one place: list them, check their capacity, resize and close them
+//! together.
 
 use std::error::Error;
 
@@ -10,7 +11,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     registry.create(Bulkhead::builder("payments").parallelism(10).waiting_room(20))?;
     registry.create(Bulkhead::builder("reports").parallelism(1))?;
 
-    // Found by its name once, and used without the registry from then on.
+    // Look a bulkhead up by its label once, and use it without the registry from then on.
     let reports = registry.bulkhead::<Tokio>("reports")?;
     let running = reports.slot().await?;
 
@@ -21,7 +22,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("{report}");
     }
 
-    // All are tried, and all that failed is told together.
+    // All are tried, and the error has all failures.
     if let Err(error) = registry.resize_all([("payments", 20), ("report", 2)]) {
         println!("{error}");
     }

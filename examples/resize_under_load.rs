@@ -1,4 +1,4 @@
-//! Changing the limit while work goes on: growing lets in who waits, shrinking cancels nothing.
+//! Changing the limit under load: growing admits waiters, shrinking cancels nothing.
 
 use std::error::Error;
 use std::time::Duration;
@@ -13,13 +13,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("{} running, {} waiting", crawler.status().in_flight, crawler.status().waiting);
 
     let grown = crawler.resize(8)?;
-    println!("from {} to 8: {} more are let in", grown.previous, grown.admitted);
+    println!("from {} to 8: {} more are admitted", grown.previous, grown.admitted);
 
     crawler.resize(2)?;
     let status = crawler.status();
     println!("down to 2: {} still run, {} too many", status.in_flight, status.capacity_excess());
 
-    // Until these have drained, nobody else is admitted; then two at a time.
+    // No other operation is admitted until these have ended. Then two run at a time.
     for page in pages {
         page.await?;
     }

@@ -1,4 +1,4 @@
-//! One limit for many tasks: a hundred queries, of which the database sees no more than four at once.
+//! One limit for many tasks: of a hundred queries, no more than four run at a time.
 
 use std::error::Error;
 use std::time::Duration;

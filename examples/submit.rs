@@ -1,4 +1,5 @@
-//! Work handed over to the runtime: admitted, queued or turned away by the call itself, and run in the background.
+//! Operations that the runtime runs in the background. The call of `submit` admits, queues or
+//! rejects them.
 
 use std::error::Error;
 use std::time::Duration;
@@ -10,14 +11,16 @@ use tokio::time::sleep;
 async fn main() -> Result<(), Box<dyn Error>> {
     let reports = Bulkhead::builder("reports").parallelism(1).waiting_room(2).build()?;
 
-    // A future, and a closure for the pool of threads that may block. A closure keeps its slot until it really ends.
+    // A future, and a closure for the pool of blocking threads. A closure keeps its slot until it
+    // ends.
     let monthly = reports.submit(async {
         sleep(Duration::from_millis(5)).await;
         "12 pages"
     })?;
     let checksum = reports.submit_blocking(|| (0..1_000_000_u64).sum::<u64>())?;
 
-    // Dropping a handle lets its operation go on. This one gives it up instead, and its place is free again.
+    // Dropping a handle detaches its operation. This handle cancels it instead, which frees its
+    // place.
     let unwanted = reports.submit(std::future::pending::<()>())?.cancel_on_drop();
     if let Err(SubmitError::Rejected(rejection)) = reports.submit(async {}) {
         println!("no more: {rejection}");
@@ -27,6 +30,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     println!("{}, {}, {}", monthly.await?, checksum.await?, last.await?);
     let totals = reports.status().totals;
-    println!("{} finished, {} cancelled, {} turned away", totals.finished, totals.cancelled, totals.rejected());
+    println!("{} finished, {} cancelled, {} rejected", totals.finished, totals.cancelled, totals.rejected());
     Ok(())
 }

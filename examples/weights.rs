@@ -6,7 +6,7 @@ use bulklink_tokio::{Bulkhead, Request};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // A unit is a mebibyte of memory here; the waiting room counts operations.
+    // A unit is one MiB of memory here. The waiting room counts operations.
     let memory = Bulkhead::builder("image memory").capacity(64).waiting_room(20).build()?;
 
     let poster = memory.slot_with(Request::new().cost(48)).await?;
@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let status = memory.status();
     println!("{} operations use {} of {} MiB", status.in_flight, status.in_use, status.limits.capacity);
 
-    // First come, first served: a small one never passes a large one, or the large one would starve.
+    // The queue is FIFO: a small request never overtakes a large one, which could starve otherwise.
     let large = memory.submit_with(Request::new().cost(40), async { "large" })?;
     let small = memory.submit_with(Request::new().cost(1), async { "small" })?;
     println!("{} wait for {} MiB", memory.status().waiting, memory.status().waiting_units);
@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("{} and {} have run", large.await?, small.await?);
     drop(thumbnail);
 
-    // What could never run is refused, and counted nowhere.
+    // A cost above the capacity is an error, and is not counted.
     if let Err(rejection) = memory.try_slot_with(Request::new().cost(65)) {
         println!("{rejection}");
     }

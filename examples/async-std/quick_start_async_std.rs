@@ -1,4 +1,5 @@
-//! Quick start on async-std, for programs that still run on it: it is discontinued, and its authors point to smol.
+//! Quick start on async-std, for programs that still use it. async-std is discontinued, and its
+//! authors recommend smol.
 
 use std::error::Error;
 use std::time::Duration;
@@ -13,14 +14,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             .wait_limit(Duration::from_secs(2))
             .build()?;
 
-        // Runs in a slot, waiting for one if need be; the slot is given back however the operation ends.
+        // Waits for a slot if necessary, and runs in it. The slot is released however the operation
+        // ends.
         match payments.execute(send("order 1")).await {
             Ok(receipt) => println!("{receipt}"),
             Err(rejection) if rejection.reason() == Reason::Saturated => println!("try later: {rejection}"),
             Err(rejection) => return Err(rejection.into()),
         }
 
-        // The same as a guard.
+        // The same with a guard.
         let slot = payments.slot().await?;
         println!("{}", send("order 2").await);
         println!("{} in flight", payments.status().in_flight);

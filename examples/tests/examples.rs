@@ -1,4 +1,4 @@
-//! Every example runs, and prints what it is meant to.
+//! Tests that every example runs and prints what it should.
 
 use std::fs;
 
@@ -6,9 +6,9 @@ mod program;
 
 use program::prints;
 
-/// Its own tests are a part of what it shows.
+/// The example has tests, which run here too.
 #[path = "../fake_clock.rs"]
-#[allow(dead_code, reason = "its `main` runs as a program")]
+#[allow(dead_code, reason = "`main` is run as a program")]
 mod fake_clock_in_a_test_of_ones_own;
 
 #[test]
@@ -47,7 +47,7 @@ fn deadlines() {
         "waiting until an instant that is past: expired",
         "waiting not at all: saturated",
         "waiting for a free slot: admitted",
-        "admitted at once, and 30 ms at work",
+        "admitted immediately, then ran for 30 ms",
     ];
     prints("deadlines", &expected);
 }
@@ -65,7 +65,7 @@ fn weights() {
 
 #[test]
 fn graceful_shutdown() {
-    let expected = ["job 1 is done", "job 2 is done", "turned away", "turned away", "turned away", "drained: true"];
+    let expected = ["job 1 is done", "job 2 is done", "rejected", "rejected", "rejected", "drained: true"];
     prints("graceful_shutdown", &expected);
 }
 
@@ -73,7 +73,7 @@ fn graceful_shutdown() {
 fn resize_under_load() {
     let expected = [
         "1 running, 19 waiting",
-        "from 1 to 8: 7 more are let in",
+        "from 1 to 8: 7 more are admitted",
         "down to 2: 8 still run, 6 too many",
         "20 finished, at most 8 at once",
     ];
@@ -139,7 +139,7 @@ fn submit() {
     let expected = [
         "no more: bulkhead reports: saturated (1 of 1 in use, 2 of 2 waiting)",
         "12 pages, 499999500000, 1 page",
-        "3 finished, 1 cancelled, 1 turned away",
+        "3 finished, 1 cancelled, 1 rejected",
     ];
     prints("submit", &expected);
 }

@@ -1,4 +1,4 @@
-//! Links the program by cortex-m-rt's script, which includes `memory.x`.
+//! Links the program with the script of cortex-m-rt, which includes `memory.x`.
 
 fn main() {
     println!("cargo::rerun-if-changed=memory.x");

@@ -1,4 +1,4 @@
-//! The example runs, and prints what it is meant to.
+//! Tests that the example runs and prints what it should.
 
 #[path = "../../tests/program/mod.rs"]
 mod program;

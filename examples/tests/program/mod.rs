@@ -1,4 +1,4 @@
-//! Running an example as a newcomer does, and reading what it prints.
+//! Runs an example as a user does, and checks its output.
 
 use std::env;
 use std::fs;
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-/// Runs the example of this package that has this name.
+/// Runs the example of this name in this package, and checks that it prints these lines.
 #[track_caller]
 pub fn prints(name: &str, expected: &[&str]) {
-    let output = Command::new(program(name)).output().expect("it was found");
+    let output = Command::new(program(name)).output().expect("the example is built");
     let [printed, complaint] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     assert_eq!((printed.lines().collect::<Vec<_>>().as_slice(), &*complaint), (expected, ""), "{name}");
     assert!(output.status.success(), "{name}: {}", output.status);
 }
 
-/// Where cargo puts an example: in a folder beside that of the program that runs now. It builds them along with the tests of their
-/// package, unless it is told to build less.
+/// Returns the path of an example: cargo puts it in a folder beside that of the running test. It
+/// builds examples together with the tests of their package, unless only some targets are selected.
 #[track_caller]
 fn program(name: &str) -> PathBuf {
     let this = env::current_exe().expect("a running program has a path");
-    let folder = this.ancestors().nth(2).expect("tests lie two folders deep").join("examples");
+    let folder = this.ancestors().nth(2).expect("tests are two folders deep").join("examples");
     let program = folder.join(name).with_extension(env::consts::EXE_EXTENSION);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(name).with_extension("rs");
     let is_built = changed(&program).is_some_and(|built| changed(&source).is_some_and(|written| written <= built));

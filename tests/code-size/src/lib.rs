@@ -1,6 +1,7 @@
-//! What every program needs, with or without a gate: a heap, an answer to panics, and a table of the functions to be kept.
+//! What every program needs, with or without a gate: a heap, a panic handler, and a table of the
+//! functions to keep.
 //!
-//! The programs are linked to be measured, and never run.
+//! The programs are linked in order to be measured, and never run.
 
 #![no_std]
 
@@ -10,14 +11,16 @@ use core::panic::PanicInfo;
 use core::ptr;
 use core::sync::atomic::AtomicPtr;
 
-/// What the gate parks: no bigger than it must be, and its name tells the gate's own code from other.
+/// What the gate parks. It is as small as possible, and its name marks the gate's generic code.
 #[derive(Debug)]
 pub struct Waiter(pub fn());
 
-/// Functions that the linker must keep. An atomic pointer may lie in a static, and nobody may assume what it holds.
+/// Functions that the linker must keep. An atomic pointer can be in a static, and the compiler
+/// cannot assume its value.
 pub type Functions<const N: usize> = [AtomicPtr<()>; N];
 
-/// A table of [`Functions`], and the entry from which the linker reaches it. No code calls them: what is measured is theirs.
+/// Makes a table of [`Functions`], and the entry point from which the linker reaches it. No code
+/// calls them, so only their own code is measured.
 #[macro_export]
 macro_rules! keep {
     ($($function:expr),* $(,)?) => {
@@ -35,12 +38,13 @@ macro_rules! keep {
 #[global_allocator]
 static HEAP: Heap = Heap;
 
-/// Gives nothing, but does not say so: the compiler must expect memory.
+/// An allocator that always fails. The compiler cannot see that, so it keeps the code that uses the
+/// memory.
 struct Heap;
 
-// SAFETY: no block is ever given out, so none can be wrong.
+// SAFETY: no block is ever returned, so none can be wrong.
 unsafe impl GlobalAlloc for Heap {
-    // SAFETY: there is nothing that a caller could get wrong.
+    // SAFETY: it accepts every layout and touches no memory.
     #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         black_box(layout);
@@ -61,7 +65,7 @@ unsafe impl GlobalAlloc for Heap {
     }
 }
 
-/// Says nothing, as a small firmware does: the texts of panics are not what is measured.
+/// Loops without a message, as a small firmware does, because the texts of panics are not measured.
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
     loop {}

@@ -1,4 +1,4 @@
-//! The calls of an async front: tasks in a world, and the slots that they came to.
+//! The calls of the async front: tasks in a world, and the slots that they acquired.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -32,7 +32,7 @@ impl<S: Send + 'static, W: World> Calls<S, W> {
         self.settle();
     }
 
-    /// Makes a call, and polls it until it is idle.
+    /// Spawns a call, and runs all tasks until they are idle.
     pub fn enter<F>(&mut self, id: usize, call: impl FnOnce() -> F) -> Done
     where
         F: Future<Output = Result<S, Rejection>> + Send + 'static,
@@ -87,14 +87,14 @@ impl<S: Send + 'static, W: World> Calls<S, W> {
         Ok(())
     }
 
-    /// Does something else than calling, with all that follows from it.
+    /// Runs another action than a call, and then all tasks until they are idle.
     pub fn act<T>(&mut self, deed: impl FnOnce() -> T) -> T {
         let outcome = self.world.act(deed);
         self.settle();
         outcome
     }
 
-    /// Runs all tasks to idle and takes in which calls have ended.
+    /// Runs all tasks until they are idle, and records which calls have ended.
     fn settle(&mut self) {
         self.world.settle();
         let Calls { waiting, running, changed, .. } = self;

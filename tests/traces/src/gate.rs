@@ -1,4 +1,4 @@
-//! The bare gate as a subject: what a perfectly punctual driver would do with it.
+//! The gate alone as a subject, driven as a perfectly punctual driver would.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl GateSubject {
         self.gate.next_deadline()
     }
 
-    /// Steps 2 and 3 of the gate's contract, and the woken look at what became of them.
+    /// Does steps 2 and 3 of the gate's contract, and collects the tickets that were woken.
     fn settle(&mut self) {
         self.hand_over();
         while let Some(id) = self.gate.poll_wake() {

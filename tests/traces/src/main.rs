@@ -1,13 +1,14 @@
-//! Replays recorded traces of the Python reference against the bare gates, against the async front, and against the front on tokio
-//! with its time paused.
+//! Replays recorded traces of the Python reference against the gates alone, against the async
+//! front, and against the front on tokio with paused time.
 //!
-//! The other adapters' runtimes have no virtual time, and a trace goes by the millisecond: it cannot be replayed there, and what
-//! holds on every runtime is in the contract.
+//! The runtimes of the other adapters have no virtual time, and traces are exact to the
+//! millisecond, so they cannot be replayed there. `tests/runtimes` tests what holds on every
+//! runtime.
 //!
-//! `bulklink-conformance [DIR]` replays every `*.jsonl` of a folder, by default the project's own
-//! copy, and ends with `conformance: T traces, S steps, D differences`. It exits with 1 if there
-//! was a difference. A step that cannot be done, as there is no such call, is a difference too; the
-//! steps after it are compared all the same.
+//! `bulklink-traces [DIR]` replays every `*.jsonl` of a folder, by default the project's copy, and
+//! ends with `conformance: T traces, S steps, D differences`. It exits with 1 if there was a
+//! difference. A step that is impossible, because there is no such call, is a difference too, and
+//! the steps after it are still compared.
 
 mod calls;
 mod front;
@@ -108,7 +109,7 @@ impl Tally {
     }
 }
 
-/// The kind is looked at first: a trace of a kind that is not known may well have other fields.
+/// The kind is parsed first, because a trace of an unknown kind may have other fields.
 fn parse(line: &str) -> Result<(Kind, Trace), String> {
     let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let kind = match value["kind"].as_str() {

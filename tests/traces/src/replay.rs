@@ -1,4 +1,4 @@
-//! Replays one trace step by step and holds everything against what was recorded.
+//! Replays one trace step by step, and compares everything with the recording.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::subject::{self, Done, Subject};
 use crate::trace::{Op, Step, Trace};
 use crate::words::{self, Kind};
 
-/// One thing that came out otherwise than recorded.
+/// A difference from the recording.
 pub struct Difference {
     pub step: usize,
     pub what: &'static str,
@@ -24,8 +24,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Returns all differences. A trace that differs is replayed to its end; one with limits out of
-/// range cannot be begun.
+/// Replays a trace and returns all differences. A trace that differs is replayed to its end. A
+/// trace with limits out of range cannot be started.
 pub fn replay<S: Subject>(kind: Kind, trace: &Trace) -> Vec<Difference> {
     let subject = match S::new(&trace.config) {
         Ok(subject) => subject,

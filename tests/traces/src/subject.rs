@@ -8,26 +8,27 @@ use serde_json::{Map, Value};
 use crate::trace::{Config, Enter, Mode};
 use crate::words::Kind;
 
-/// What came of a step, or why it could not be done.
+/// The result of a step, or why it was impossible.
 pub type Done<T = ()> = Result<T, String>;
 
-/// Whatever admits: gates, or the async front over them, one or many.
+/// What a trace is replayed against: the gate or the async front, a single one or partitions.
 pub trait Subject: Sized {
-    /// A subject with these limits, unless they are out of range.
+    /// Makes a subject with these limits, unless they are out of range.
     fn new(config: &Config) -> Result<Self, InvalidArgument>;
-    /// Lets time pass, stopping at every deadline on the way, with all tasks run to idle there.
+    /// Lets time pass. Stops at every deadline on the way and runs all tasks until they are idle.
     fn pass_time(&mut self, to: Instant);
     fn enter(&mut self, enter: &Enter, now: Instant) -> Done;
     fn release(&mut self, id: usize) -> Done;
     fn cancel(&mut self, id: usize) -> Done;
     fn close(&mut self);
-    /// The calls whose state changed since the last call, with that state, in the words of the traces.
+    /// Returns the calls with a new state since the last time, and this state, in the words of the
+    /// traces.
     fn outcomes(&mut self) -> Vec<(usize, &'static str)>;
-    /// All figures, in the words of the traces.
+    /// Returns the status in the words of the traces.
     fn status(&mut self, kind: Kind) -> Map<String, Value>;
 
-    /// The operation `id` ends, and the waiting call that its slot goes to is dropped before it runs.
-    /// If one of the two is missing, the other is done.
+    /// Ends the operation `id`, and drops the waiting call that gets its slot before it runs. If
+    /// one of the two is missing, the other is still done.
     fn release_then_cancel(&mut self, _id: usize, _cancel: usize) -> Done {
         Err(no_such_step())
     }
@@ -36,17 +37,17 @@ pub trait Subject: Sized {
         Err(no_such_step())
     }
 
-    /// How many partitions were dropped.
+    /// Evicts idle partitions, and returns their number.
     fn cleanup_idle(&mut self) -> Done<usize> {
         Err(no_such_step())
     }
 
-    /// Whether the partition was dropped.
+    /// Discards a partition, and returns whether it was removed.
     fn discard(&mut self, _partition: &str) -> Done<bool> {
         Err(no_such_step())
     }
 
-    /// The events since the last call.
+    /// Returns the events since the last time.
     fn events(&mut self) -> Vec<Event> {
         vec![]
     }
@@ -68,14 +69,14 @@ pub fn not_ended(id: usize) -> String {
     format!("call {id} has not ended")
 }
 
-/// Where the traces' time 0 lies. Some deadlines lie before it.
+/// The instant of the traces' time 0. Some deadlines are before it.
 const START: Duration = Duration::from_hours(1);
 
 pub fn instant(millis: u64) -> Instant {
     Instant::EPOCH + START + Duration::from_millis(millis)
 }
 
-/// The instant of a `before`.
+/// Returns the instant of a `before`.
 pub fn deadline(millis: i64) -> Instant {
     let distance = Duration::from_millis(millis.unsigned_abs());
     let start = instant(0);
@@ -109,7 +110,7 @@ pub fn result(resized: &Result<Resized, ResizeError>) -> &'static str {
     }
 }
 
-/// The four ways of asking, handed to whichever request type the subject uses.
+/// Applies one of the four modes of a call to the subject's request type.
 pub fn ask<R>(
     enter: &Enter,
     request: R,

@@ -1,5 +1,4 @@
-//! What the replayer makes of traces that differ, and of traces that make no sense: it reports
-//! them, and goes on.
+//! Traces that differ, and traces that make no sense: the replay reports them and goes on.
 
 use serde_json::{Value, json};
 
@@ -12,7 +11,7 @@ use crate::subject::Subject;
 use crate::words::Kind;
 use crate::world::{FakeWorld, PausedTokio};
 
-/// Every test once against each subject.
+/// Runs every test once against each subject.
 macro_rules! against {
     ($($subject:ident: $type:ty, $kind:expr;)*) => {$(
         mod $subject {
@@ -61,8 +60,8 @@ fn config() -> Value {
     json!({ "capacity": 1, "waiting_room": 0, "wait_limit_ms": null, "max_partitions": 1, "idle_timeout_us": 1 })
 }
 
-/// Returns the differences, each by the number of its step and what was compared. Events are left
-/// out: those of partitions were not recorded.
+/// Returns the step and the kind of each difference. Events are left out, because those of
+/// partitions were not recorded.
 fn differences<S: Subject>(kind: &str, config: Value, steps: &[Value]) -> Vec<(usize, &'static str)> {
     let trace = json!({ "kind": kind, "seed": 0, "config": config, "steps": steps });
     let (kind, trace) = parse(&trace.to_string()).expect("a trace");
@@ -82,15 +81,15 @@ fn enter(at: u64, id: usize, outcome: &str) -> Value {
     step(at, "enter", json!({ "id": id, "mode": "plain" }), json!({ id.to_string(): outcome }))
 }
 
-/// The first call is recorded as rejected, and the second as admitted: here it is the other way
-/// round, so there is no second operation to release, and none that waits.
+/// The trace says that the first call is rejected and the second admitted. In the replay it is the
+/// other way round, so there is no second operation to release, and no call waits.
 fn differs_early<S: Subject>(kind: &str) {
     let mut steps = vec![
         enter(1, 0, "saturated"),
         enter(2, 1, "admitted"),
         step(3, "release", json!({ "id": 1 }), json!({ "1": "finished" })),
         step(4, "cancel", json!({ "id": 1 }), json!({ "1": "cancelled" })),
-        // It runs, and does not wait.
+        // The call runs, and does not wait.
         step(5, "cancel", json!({ "id": 0 }), json!({})),
         step(6, "release", json!({ "id": 0 }), json!({ "0": "finished" })),
         enter(7, 2, "saturated"),
@@ -137,7 +136,8 @@ fn step_of_another_kind<S: Subject>(kind: &str) {
     assert_eq!(differences::<S>(kind, config(), &steps), expected);
 }
 
-/// While the call runs, and while it waits. When it has ended, its id is free.
+/// The id is used again while the call runs, while it waits, and after its end, when the id is
+/// free.
 fn id_used_twice<S: Subject>(kind: &str) {
     let mut config = config();
     config["waiting_room"] = json!(1);
@@ -172,8 +172,8 @@ fn limits_out_of_range<S: Subject>(kind: &str) {
     }
 }
 
-/// Time that runs back, and to its end; deadlines before the beginning; costs and capacities beyond
-/// all.
+/// The trace has time that runs backwards and to its end, deadlines before time 0, and huge costs
+/// and capacities.
 fn absurd_numbers<S: Subject>(kind: &str) {
     let mut config = config();
     config["waiting_room"] = json!(9);
@@ -205,7 +205,7 @@ fn absurd_numbers<S: Subject>(kind: &str) {
 }
 
 #[test]
-fn what_is_no_trace_is_an_error_and_no_panic() {
+fn an_invalid_trace_is_an_error_and_not_a_panic() {
     let foreign =
         json!({ "kind": "plain", "seed": 0, "config": config(), "steps": [step(1, "fly", json!({}), json!({}))] });
     for line in ["", "7", "[]", "{}", r#"{"kind":"plain"}"#, r#"{"kind":"square"}"#, &foreign.to_string()] {

@@ -1,4 +1,4 @@
-//! The recorded traces, as they stand in the files.
+//! The format of the recorded traces.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ pub struct Config {
     pub capacity: usize,
     pub waiting_room: usize,
     pub wait_limit_ms: Option<u64>,
-    /// For partitions only.
+    /// Only for partitions.
     #[serde(default)]
     pub max_partitions: usize,
     pub idle_timeout_us: Option<u64>,
@@ -64,7 +64,8 @@ pub enum Mode {
     Before { before_ms: i64 },
 }
 
-/// What the reference did. The states of calls and the status list only what changed; of partitions, no events were recorded.
+/// What the reference did. The states of calls and the status list only changes. No events of
+/// partitions were recorded.
 #[derive(Debug, Deserialize)]
 pub struct Expect {
     pub outcomes: Map<String, Value>,

@@ -1,11 +1,13 @@
-//! Bulklink's figures in the words of the traces, and the one place where deliberate differences are normalised.
+//! Bulklink's status and events in the words of the traces. Deliberate differences are normalised
+//! only here.
 
 use std::time::Duration;
 
 use bulklink_core::{Event, EventKind, Limits, Snapshot, partitions};
 use serde_json::{Map, Value, json};
 
-/// The vocabularies of the reference: it has one class for plain bulkheads, one for weighted ones, and one for partitions.
+/// The kind of a trace. The reference has a class for plain bulkheads, one for weighted ones, and
+/// one for partitions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Plain,
@@ -13,11 +15,13 @@ pub enum Kind {
     Partitioned,
 }
 
-/// Makes our events read as the reference would have stamped them.
+/// Converts our events to the form in which the reference records them.
 ///
-/// - The reference stamps `released` and `abandoned` with the figures after the hand-over that follows from them; ours carry
-///   those right after their own transition, so that an observer can follow every step.
-/// - The reference leaves `affected_waiters` of a weighted `resized` at 0; ours is the number let in, as for plain ones.
+/// - The reference records `released` and `abandoned` with the occupancy after the hand-over that
+///   follows. Ours have the occupancy right after their own transition, so that a handler can follow
+///   every step.
+/// - The reference leaves `affected_waiters` of a weighted `resized` at 0. Ours is the number of
+///   admitted waiters, as for plain bulkheads.
 pub fn normalised(kind: Kind, mut events: Vec<Event>) -> Vec<Value> {
     for place in 0..events.len() {
         if matches!(events[place].kind, EventKind::Released | EventKind::Abandoned) {
@@ -138,7 +142,7 @@ fn weighted_status(s: &Snapshot) -> Map<String, Value> {
     }))
 }
 
-/// Those of all partitions together, each of which began with `each`.
+/// Returns the status of partitions, each with the limits `each`.
 pub fn partitions_status(s: &partitions::Snapshot, each: &Limits) -> Map<String, Value> {
     let t = &s.totals;
     object(json!({
@@ -165,7 +169,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Waits are recorded in whole milliseconds.
+/// Converts a wait to whole milliseconds, as recorded.
 fn millis(duration: Duration) -> u64 {
     (duration.as_nanos() / 1_000_000).try_into().unwrap_or(u64::MAX)
 }

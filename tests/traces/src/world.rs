@@ -1,4 +1,4 @@
-//! Where the calls of the async front run: an executor, and a time that passes when it is told to.
+//! Where the calls of the async front run: an executor with virtual time.
 
 mod fake;
 mod tokio;
@@ -12,26 +12,26 @@ pub use fake::FakeWorld;
 pub use tokio::PausedTokio;
 
 pub trait World {
-    /// What bulkheads are made on.
+    /// The runtime that bulkheads use.
     type Runtime: Runtime<Sleep: Send>;
 
-    /// A world in which it is the traces' time 0.
+    /// Makes a world at the traces' time 0.
     fn new() -> Self;
 
     fn runtime(&self) -> Self::Runtime;
 
-    /// A point in the traces' time, as the runtime's users write it.
+    /// Converts a point in the traces' time to the type that users of the runtime have.
     fn instant(&self, at: Instant) -> <Self::Runtime as Clock>::Instant;
 
-    /// Adds a task, and returns what drops it where it stands.
+    /// Spawns a task, and returns a function that drops it in its current state.
     fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) -> Box<dyn FnOnce()>;
 
-    /// Runs all tasks to idle.
+    /// Runs all tasks until they are idle.
     fn settle(&mut self);
 
-    /// Lets time pass, stopping at every timer on the way, with all tasks run to idle there.
+    /// Lets time pass. Stops at every timer on the way and runs all tasks until they are idle.
     fn pass_time(&mut self, to: Instant);
 
-    /// Does something in this world that is no task.
+    /// Runs an action in this world, outside of its tasks.
     fn act<T>(&self, deed: impl FnOnce() -> T) -> T;
 }

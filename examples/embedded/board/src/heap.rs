@@ -1,4 +1,4 @@
-//! The global allocator: a heap that remembers the most that was ever in use.
+//! The global allocator: a heap that records its peak use.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::mem::MaybeUninit;
@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use embedded_alloc::LlffHeap;
 
-/// How large it is, in bytes.
+/// The size of the heap, in bytes.
 pub const SIZE: usize = 8 * 1024;
 
 #[global_allocator]
@@ -17,23 +17,24 @@ struct Heap {
     peak: AtomicUsize,
 }
 
-/// Gives the heap its memory. The first thing that a program does, and only once.
+/// Gives the heap its memory. A program must call it first, and only once.
 ///
 /// # Panics
 ///
-/// When called again.
+/// Panics when called again.
 pub fn init() {
     static mut MEMORY: [MaybeUninit<u8>; SIZE] = [MaybeUninit::uninit(); SIZE];
-    // SAFETY: the memory is a static that nothing else can name, and a second call panics before it touches it.
+    // SAFETY: the memory is a static that nothing else can name, and a second call panics before it
+    // touches it.
     unsafe { HEAP.heap.init(&raw mut MEMORY as usize, SIZE) }
 }
 
-/// The bytes that are in use, with what the allocator adds to keep them aligned.
+/// Returns the bytes in use, including the allocator's padding for alignment.
 pub fn used() -> usize {
     HEAP.heap.used()
 }
 
-/// The most that were in use at once.
+/// Returns the largest number of bytes that were in use at the same time.
 pub fn peak() -> usize {
     HEAP.peak.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! How a program ends: through semihosting, QEMU exits with its code.
+//! The end of a program: through semihosting, QEMU exits with its code.
 
 use core::panic::PanicInfo;
 
@@ -6,7 +6,7 @@ use cortex_m_rt::{ExceptionFrame, exception};
 use cortex_m_semihosting::debug::{self, EXIT_FAILURE, EXIT_SUCCESS};
 use cortex_m_semihosting::hprintln;
 
-/// Ends the program, which has done what it should.
+/// Ends the program with success.
 pub fn finish() -> ! {
     end(EXIT_SUCCESS)
 }
@@ -17,7 +17,8 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     end(EXIT_FAILURE)
 }
 
-// SAFETY: it touches nothing that the interrupted program may have left half done, and does not return.
+// SAFETY: it uses no state that the interrupted program may have left inconsistent, and does not
+// return.
 #[exception]
 unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
     hprintln!("FAILED: hard fault at {:#010x}", frame.pc());
@@ -26,7 +27,7 @@ unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
 
 fn end(status: debug::ExitStatus) -> ! {
     debug::exit(status);
-    // A debugger may let the program go on.
+    // A debugger may resume the program.
     loop {
         cortex_m::asm::wfi();
     }

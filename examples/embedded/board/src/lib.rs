@@ -1,4 +1,4 @@
-//! What any firmware brings along, made for a microcontroller in QEMU: a heap, a tick, a line of output, and an end.
+//! What any firmware has, for a microcontroller in QEMU: a heap, a tick, output, and an exit.
 
 #![no_std]
 

@@ -1,15 +1,16 @@
-//! What embassy lends to a bulkhead: the clock and the timers of embassy-time. Copy this file; all else is as on any runtime.
+//! The clock and the timers of embassy-time for a bulkhead. Copy this file; everything else is as
+//! on any runtime.
 
 use bulklink::{Clock, Instant, Timer};
 use embassy_time::TICK_HZ;
 
-/// A bulkhead whose limits are measured by embassy-time.
+/// A bulkhead with embassy-time as its clock.
 pub type Bulkhead = bulklink::Bulkhead<Embassy>;
 
-/// A request whose deadlines are embassy's instants.
+/// A request with deadlines in embassy's instants.
 pub type Request = bulklink::Request<embassy_time::Instant>;
 
-/// The one embassy that a program has.
+/// The clock and timers of embassy-time, of which a program has one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Embassy;
 
@@ -22,7 +23,8 @@ impl Clock for Embassy {
         self.instant(embassy_time::Instant::now())
     }
 
-    /// `embassy_time::Instant::MAX` lies beyond what can be counted, and becomes the far future.
+    /// Converts embassy's instant. `embassy_time::Instant::MAX` is out of range, and becomes the
+    /// far future.
     fn instant(&self, at: embassy_time::Instant) -> Instant {
         let (seconds, ticks) = (at.as_ticks() / TICK_HZ, at.as_ticks() % TICK_HZ);
         Instant::from_nanos(seconds.saturating_mul(NANOS).saturating_add(ticks * NANOS / TICK_HZ))
@@ -32,7 +34,7 @@ impl Clock for Embassy {
 impl Timer for Embassy {
     type Sleep = embassy_time::Timer;
 
-    /// At the first tick that is not too early.
+    /// Returns a timer that fires at the first tick at or after the deadline.
     fn sleep_until(&self, deadline: Instant) -> embassy_time::Timer {
         let (seconds, nanos) = (deadline.as_nanos() / NANOS, deadline.as_nanos() % NANOS);
         let ticks = seconds.saturating_mul(TICK_HZ).saturating_add((nanos * TICK_HZ).div_ceil(NANOS));

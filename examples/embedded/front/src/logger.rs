@@ -18,7 +18,7 @@ impl Log for Logger {
     fn flush(&self) {}
 }
 
-/// Lets `log::info!` and the like be seen.
+/// Enables the output of `log::info!` and the other log macros.
 pub(crate) fn start() {
     log::set_logger(&Logger).expect("the first logger");
     log::set_max_level(LevelFilter::Info);

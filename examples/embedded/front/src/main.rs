@@ -1,4 +1,4 @@
-//! Bulklink under embassy on a Cortex-M3: scenes of tasks that contend for slots, each in a file of its own.
+//! Bulklink under embassy on a Cortex-M3: scenes of tasks that contend for slots, one file each.
 
 #![no_std]
 #![no_main]
@@ -12,17 +12,17 @@ mod urgent;
 use cortex_m::Peripherals;
 use embassy_executor::Spawner;
 
-/// The frequency of the machine as it comes out of reset.
+/// The frequency of the processor after reset.
 const CLOCK_HZ: u32 = 12_500_000;
 
-/// That of embassy-time.
-#[expect(clippy::cast_possible_truncation, reason = "it is far below that of the machine")]
+/// The tick frequency of embassy-time.
+#[expect(clippy::cast_possible_truncation, reason = "the tick frequency is far below that of the processor")]
 const TICK_HZ: u32 = embassy_time::TICK_HZ as u32;
 
 #[embassy_executor::main]
 async fn main(spawner: Spawner) {
     board::heap::init();
-    let mut peripherals = Peripherals::take().expect("nobody else has them");
+    let mut peripherals = Peripherals::take().expect("the peripherals are taken only here");
     board::systick::start(&mut peripherals.SYST, CLOCK_HZ, TICK_HZ);
     logger::start();
     scenes::play(spawner, urgent::start(&mut peripherals.NVIC)).await;

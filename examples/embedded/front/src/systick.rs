@@ -1,4 +1,5 @@
-//! The time driver of embassy-time, on the timer that every Cortex-M3 has. On a chip of your own, its embassy crate brings one.
+//! The time driver of embassy-time, on the timer that every Cortex-M3 has. For a real chip, its
+//! embassy crate has one.
 
 use core::cell::{Cell, RefCell};
 use core::task::Waker;
@@ -23,7 +24,7 @@ impl Driver for SysTickDriver {
         critical_section::with(|section| self.ticks.borrow(section).get())
     }
 
-    /// The next tick looks at all who sleep.
+    /// Registers the waker. The next tick wakes all tasks that are due.
     fn schedule_wake(&self, at: u64, waker: &Waker) {
         critical_section::with(|section| self.sleepers.borrow_ref_mut(section).schedule_wake(at, waker));
     }

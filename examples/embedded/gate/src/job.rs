@@ -1,21 +1,21 @@
-//! A job of the loop: what it holds, from asking to the end.
+//! A job of the loop, from its request to its end.
 
 use bulklink_core::{Grant, Ticket};
 
-/// Where it is.
+/// The state of a job.
 #[derive(Default)]
 pub(crate) enum Job {
-    /// It wants nothing.
+    /// The job has nothing to do.
     #[default]
     Idle,
-    /// It stands in the queue, and then has so many milliseconds of work.
+    /// The job is in the queue, and then has this many milliseconds of work.
     Waiting { ticket: Ticket, work: u32 },
-    /// It has the slot until a millisecond.
+    /// The job has the slot until this millisecond.
     Running { grant: Grant, until: u32 },
 }
 
 impl Job {
-    /// Takes the grant of a job whose work is done.
+    /// Takes the grant of the job if its work ends now.
     pub(crate) fn end(&mut self, now: u32) -> Option<Grant> {
         match core::mem::take(self) {
             Job::Running { grant, until } if until == now => Some(grant),

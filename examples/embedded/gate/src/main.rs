@@ -1,4 +1,5 @@
-//! The core of Bulklink alone on a Cortex-M0: no async, no atomics but load and store, one loop in which four jobs share a slot.
+//! The core of Bulklink alone on a Cortex-M0: no async, no atomics except load and store, one loop
+//! in which four jobs share a slot.
 
 #![no_std]
 #![no_main]
@@ -22,7 +23,7 @@ const CLOCK_HZ: u32 = 16_000_000;
 #[entry]
 fn main() -> ! {
     board::heap::init();
-    let mut peripherals = Peripherals::take().expect("nobody else has them");
+    let mut peripherals = Peripherals::take().expect("the peripherals are taken only here");
     board::systick::start(&mut peripherals.SYST, CLOCK_HZ, 1000);
     if let Err(invalid) = run() {
         panic!("{invalid}");
@@ -30,7 +31,7 @@ fn main() -> ! {
     board::finish();
 }
 
-/// One turn in every millisecond, until the gate is closed and drained.
+/// Runs one turn per millisecond, until the gate is closed and drained.
 fn run() -> Result<(), InvalidArgument> {
     let limits = Limits { capacity: 1, waiting_room: 2, wait_limit: Some(Duration::from_millis(20)) };
     let mut superloop = Superloop::new(limits)?;

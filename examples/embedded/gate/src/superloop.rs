@@ -1,4 +1,5 @@
-//! The loop around the gate: inputs, then advance, then whoever was woken. It is all that the async front does, without wakers.
+//! The loop around the gate: inputs, then advance, then the woken jobs. It does what the async
+//! front does, without wakers.
 
 use core::mem;
 
@@ -23,7 +24,7 @@ impl Superloop {
         self.gate.is_drained()
     }
 
-    /// Something has happened outside.
+    /// Handles an input from outside.
     pub(crate) fn take(&mut self, input: Input, now: u32) -> Result<(), InvalidArgument> {
         match input {
             Input::Ask { job, work } => self.ask(job, work, now)?,
@@ -36,7 +37,7 @@ impl Superloop {
         Ok(())
     }
 
-    /// Gives back what is done with, lets the gate hand it on, and sees to those it wakes.
+    /// Releases finished jobs' slots, advances the gate, and handles the jobs that it wakes.
     pub(crate) fn turn(&mut self, now: u32) {
         for (job, name) in self.jobs.iter_mut().zip(JOBS) {
             if let Some(grant) = job.end(now) {
@@ -73,7 +74,7 @@ impl Superloop {
         self.jobs[job] = Job::Running { grant, until: now + work };
     }
 
-    /// A job that runs already is left to its end.
+    /// Cancels a waiting job. A job that runs already goes on to its end.
     fn cancel(&mut self, job: usize, now: u32) {
         match mem::take(&mut self.jobs[job]) {
             Job::Waiting { ticket, .. } => {
@@ -84,7 +85,7 @@ impl Superloop {
         }
     }
 
-    /// The gate has settled the ticket of a job.
+    /// Collects the ticket of a job, which the gate has settled.
     fn collect(&mut self, job: usize, now: u32) {
         let Job::Waiting { ticket, work } = mem::take(&mut self.jobs[job]) else { return };
         match self.gate.collect(ticket) {
@@ -97,11 +98,11 @@ impl Superloop {
         }
     }
 
-    /// What the gate has counted.
+    /// Prints the gate's counters.
     pub(crate) fn tell(&mut self) {
         let snapshot = self.gate.snapshot();
         let totals = &snapshot.totals;
-        assert_eq!((snapshot.in_use, snapshot.waiting), (0, 0), "nothing is held or waited for any more");
+        assert_eq!((snapshot.in_use, snapshot.waiting), (0, 0), "no slot is held and no job waits");
         say!(
             "counted: {} admitted, {} of them from the queue; {} rejected, {} cancelled",
             totals.admitted,

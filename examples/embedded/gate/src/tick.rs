@@ -6,7 +6,7 @@ use cortex_m_rt::exception;
 
 static MILLIS: AtomicU32 = AtomicU32::new(0);
 
-/// Sleeps until the next millisecond, and tells which it is.
+/// Sleeps until the next millisecond, and returns it.
 pub(crate) fn next() -> u32 {
     let before = MILLIS.load(Ordering::Relaxed);
     loop {
@@ -18,7 +18,7 @@ pub(crate) fn next() -> u32 {
     }
 }
 
-/// Nobody else writes, so it need not be one step.
+/// There is no other writer, so load and store need not be one atomic step.
 #[exception]
 fn SysTick() {
     MILLIS.store(MILLIS.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);

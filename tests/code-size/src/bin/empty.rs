@@ -1,4 +1,4 @@
-//! No gate: what a program is that does nothing.
+//! The empty program: no gate, only what every program has.
 
 #![no_std]
 #![no_main]

@@ -1,4 +1,4 @@
-//! Every input and output of the gate, and of the word that stands for it.
+//! Every input and output of the gate, and of the word that replaces it on the fast path.
 
 #![no_std]
 #![no_main]

@@ -1,4 +1,4 @@
-//! Without the gate: the values that go into it and come out of it, and their texts.
+//! The values that are inputs and outputs of the gate, with their texts, without the gate.
 
 #![no_std]
 #![no_main]

@@ -1,4 +1,4 @@
-//! The bare account with a gate for each partition: what a perfectly punctual driver would do with them.
+//! The core's partitions with a gate each, driven as a perfectly punctual driver would.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ impl PartitionedGates {
         Ok(lease)
     }
 
-    /// Works with the gate of a partition, and ends the leases of all whose calls have ended by that.
+    /// Works with the gate of a partition, and ends the leases of the calls that this has ended.
     fn with_gate<T>(&mut self, id: Id, work: impl FnOnce(&mut GateSubject) -> T) -> T {
         let gate = &mut self.account.get_mut(id).gate;
         let done = work(gate);
@@ -58,12 +58,12 @@ impl PartitionedGates {
         done
     }
 
-    /// The gate that the call has entered, and has not left.
+    /// Returns the partition that the call has entered and not left.
     fn gate_of(&self, call: usize) -> Option<Id> {
         self.leases.get(&call).map(Lease::id)
     }
 
-    /// The partition in which somebody is late next, and when.
+    /// Returns the partition with the next deadline, and this deadline.
     fn next_deadline(&self) -> Option<(Instant, Id)> {
         let deadline = |&id: &Id| Some((self.account.get(id).gate.next_deadline()?, id));
         self.ids.values().filter_map(deadline).min_by_key(|(deadline, _)| *deadline)

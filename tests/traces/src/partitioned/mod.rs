@@ -1,4 +1,4 @@
-//! Partitions as subjects: the bare account with a gate for each, and the async front.
+//! Partitions as subjects: the core's partitions with a gate each, and the async front.
 
 mod front;
 mod gates;

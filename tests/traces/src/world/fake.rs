@@ -1,4 +1,4 @@
-//! The front's own fake clock and deterministic executor.
+//! A world on the front's fake clock and deterministic executor.
 
 use std::future::Future;
 

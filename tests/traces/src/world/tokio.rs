@@ -1,4 +1,4 @@
-//! Tokio with its time paused: the adapter's clock, its timers and its driver, as they are.
+//! A world on tokio with paused time: the adapter's real clock, timers and driver.
 
 use std::future::Future;
 
@@ -32,7 +32,7 @@ impl World for PausedTokio {
     fn instant(&self, at: Instant) -> tokio::time::Instant {
         let zero = subject::instant(0);
         let earlier = zero.saturating_since(at);
-        // Not every machine counts back beyond its own start.
+        // On some machines the clock has no instants before the machine's start.
         (self.start + at.saturating_since(zero)).checked_sub(earlier).unwrap_or(self.start)
     }
 
@@ -41,7 +41,8 @@ impl World for PausedTokio {
         Box::new(move || task.abort())
     }
 
-    /// Tokio does not say when it is idle; no wake-up leads to more than a few others, one after the other.
+    /// Tokio does not report when it is idle, so this yields often enough: a wake-up causes no more
+    /// than a few others.
     fn settle(&mut self) {
         self.runtime.block_on(async {
             for _ in 0..20 {
@@ -50,7 +51,7 @@ impl World for PausedTokio {
         });
     }
 
-    /// Paused, tokio moves its time from timer to timer, whenever it is idle.
+    /// Paused tokio advances its time to the next timer whenever it is idle.
     fn pass_time(&mut self, to: Instant) {
         self.settle();
         self.runtime.block_on(async { sleep_until(self.instant(to)).await });

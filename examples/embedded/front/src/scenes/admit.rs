@@ -1,4 +1,4 @@
-//! Admit: two transfers may use the bus at once, and whoever finds it busy is told so at once.
+//! Admit: two transfers may use the bus at the same time, and a third is rejected immediately.
 
 use embassy_executor::{Spawner, task};
 use embassy_time::Timer;

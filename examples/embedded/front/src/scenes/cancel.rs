@@ -1,4 +1,4 @@
-//! Cancel: a wait is given up by dropping its future. It loses its place, and never a slot.
+//! Cancel: dropping its future cancels a wait. It loses its place in the queue, and never a slot.
 
 use embassy_executor::{Spawner, task};
 use embassy_futures::select::{Either, select};
@@ -9,19 +9,19 @@ use log::info;
 
 use crate::embassy::Bulkhead;
 
-/// The user has lost interest.
+/// Signalled when the user has lost interest.
 static STOP: Signal<CriticalSectionRawMutex, ()> = Signal::new();
 
 pub(super) async fn play(spawner: Spawner) {
     let display = Bulkhead::builder("display").parallelism(1).waiting_room(2).build().expect("a valid configuration");
     while_it_waits(&display, spawner).await;
-    while_it_is_handed_a_slot(&display, spawner).await;
+    after_it_was_granted_a_slot(&display, spawner).await;
     super::settle(&display).await;
 }
 
-/// The one behind moves up.
+/// The waiter is cancelled in the queue, and the one behind moves up.
 async fn while_it_waits(display: &Bulkhead, spawner: Spawner) {
-    let slot = display.try_slot().expect("nobody else is here");
+    let slot = display.try_slot().expect("no other task has begun");
     contend(display, spawner).await;
     STOP.signal(());
     Timer::after_millis(1).await;
@@ -30,9 +30,9 @@ async fn while_it_waits(display: &Bulkhead, spawner: Spawner) {
     Timer::after_millis(1).await;
 }
 
-/// Stopped before it could take the slot that it was handed: the one behind gets it.
-async fn while_it_is_handed_a_slot(display: &Bulkhead, spawner: Spawner) {
-    let slot = display.try_slot().expect("all are done");
+/// The waiter is cancelled after it was granted the slot, which goes to the one behind.
+async fn after_it_was_granted_a_slot(display: &Bulkhead, spawner: Spawner) {
+    let slot = display.try_slot().expect("all tasks have ended");
     contend(display, spawner).await;
     drop(slot);
     STOP.signal(());

@@ -1,4 +1,5 @@
-//! Close: before the power goes, the flash finishes what it has begun, and nothing else begins.
+//! Close: before a power-off, the flash finishes the write that has begun, and no other write
+//! begins.
 
 use embassy_executor::{Spawner, task};
 use embassy_time::Timer;

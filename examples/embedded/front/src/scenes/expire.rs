@@ -1,4 +1,5 @@
-//! Expire: whoever waits for the radio waits no longer than the radio allows, than it wants to itself, or than its deadline.
+//! Expire: a wait for the radio ends at the radio's limit, at the call's own limit or at its
+//! deadline, whichever is first.
 
 use core::time::Duration;
 

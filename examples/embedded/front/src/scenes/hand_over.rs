@@ -1,4 +1,4 @@
-//! Hand over: a slot that is given back belongs to whoever waits first, even before that task has run again.
+//! Hand over: a released slot belongs to the first waiter, even before that task has run again.
 
 use embassy_executor::{Spawner, task};
 use embassy_time::Timer;

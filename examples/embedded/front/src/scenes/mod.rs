@@ -1,6 +1,8 @@
-//! The scenes, in order. Each begins at a whole tenth of a second, so that none shifts the times of the next.
+//! The scenes, in order. Each begins at a whole tenth of a second, so that none shifts the times of
+//! the next.
 //!
-//! Of tasks that are woken in the same moment, embassy runs the last first: that is its order, and not that of the queue.
+//! Of tasks that are woken at the same moment, embassy runs the last one first. This is embassy's
+//! order, not that of the queue.
 
 mod admit;
 mod cancel;
@@ -16,7 +18,7 @@ use log::info;
 
 use crate::embassy::Bulkhead;
 
-/// Plays them all, and tells how much of the heap they took.
+/// Plays all scenes, and prints the peak use of the heap.
 pub(crate) async fn play(spawner: Spawner, urgent: SendSpawner) {
     let mut tenth = Ticker::every(Duration::from_millis(100));
     let before = board::heap::used();
@@ -49,15 +51,15 @@ pub(crate) async fn play(spawner: Spawner, urgent: SendSpawner) {
     info!("== close ==");
     close::play(spawner).await;
 
-    assert_eq!(board::heap::used(), before, "all memory was given back");
+    assert_eq!(board::heap::used(), before, "all memory was freed");
     info!("heap: at most {} of {} KiB in use", board::heap::peak().div_ceil(1024), board::heap::SIZE / 1024);
 }
 
-/// Lets the tasks of a scene come to their end, and sees that every slot is back.
+/// Lets the tasks of a scene end, and checks that every slot was released.
 async fn settle(bulkhead: &Bulkhead) {
     Timer::after_millis(50).await;
     let status = bulkhead.status();
-    assert_eq!((status.in_use, status.waiting), (0, 0), "nothing is held or waited for any more");
+    assert_eq!((status.in_use, status.waiting), (0, 0), "no slot is held and no call waits");
     let totals = &status.totals;
     info!(
         "counted: {} admitted, {} of them from the queue; {} rejected, {} cancelled",

@@ -1,4 +1,5 @@
-//! Preempt: a task at the priority of an interrupt shares a bulkhead with those below, and runs before whoever woke it goes on.
+//! Preempt: a task at the priority of an interrupt shares a bulkhead with tasks below it, and runs
+//! before the task that woke it goes on.
 
 use embassy_executor::{SendSpawner, task};
 use log::info;

@@ -1,4 +1,5 @@
-//! Queue: the flash writes one page at a time, two more may wait, first come, first served, and a fourth is turned away.
+//! Queue: the flash writes one page at a time, two more wait in FIFO order, and a fourth is
+//! rejected.
 
 use embassy_executor::{Spawner, task};
 use embassy_time::Timer;
@@ -23,7 +24,7 @@ async fn writer(page: u32, flash: Bulkhead) {
     }
 }
 
-/// Begins once there is a slot.
+/// Writes a page. The future is polled first when there is a slot.
 async fn write(page: u32) -> usize {
     info!("page {page}: writes");
     Timer::after_millis(10).await;
