@@ -1,4 +1,4 @@
-//! The exhaustive search: tries every script of inputs up to a depth, each in a world of its own.
+//! The exhaustive search: tries every script of inputs up to a depth, each in a new world.
 
 use std::env;
 use std::fmt::Debug;

@@ -23,6 +23,6 @@ pub trait Harness: Sync {
     /// Returns the current time, in the type that users of the runtime have.
     fn present(&self) -> <Self::Runtime as Clock>::Instant;
 
-    /// Runs a future to its end on this thread. May be called on several at once.
+    /// Runs a future to its end on this thread. May be called on several threads at the same time.
     fn block_on<T>(&self, future: impl Future<Output = T>) -> T;
 }

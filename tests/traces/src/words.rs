@@ -18,8 +18,8 @@ pub enum Kind {
 /// Converts our events to the form in which the reference records them.
 ///
 /// - The reference records `released` and `abandoned` with the occupancy after the hand-over that
-///   follows. Ours have the occupancy right after their own transition, so that a handler can follow
-///   every step.
+///   follows. Ours have the occupancy right after their own transition, so that a handler can
+///   follow every step.
 /// - The reference leaves `affected_waiters` of a weighted `resized` at 0. Ours is the number of
 ///   admitted waiters, as for plain bulkheads.
 pub fn normalised(kind: Kind, mut events: Vec<Event>) -> Vec<Value> {
