@@ -92,8 +92,8 @@ fn time(readings: &Readings, quick: bool) -> Result<()> {
     })
 }
 
-/// Fails if anything in the build turns on tokio's `test-util`, which adds work to its clock and its
-/// timers.
+/// Fails if anything in the build turns on tokio's `test-util`, which adds work to its clock and
+/// its timers.
 fn check_clock() -> Result<()> {
     let features = ["tree", "-p", PACKAGE, "--edges", "normal,features", "--invert", "tokio"];
     let tree = ask(&mut cargo(&features)).unwrap_or_default();

@@ -99,4 +99,14 @@ mod tests {
         assert!(told.ends_with("@@ -2,3 +2,3 @@\n b\n-c\n+x\n d\n"), "{told}");
         assert!(!difference("a\n", "a").is_empty(), "a missing end of line");
     }
+
+    #[test]
+    fn each_program_has_a_runner_and_a_text() {
+        let home = workspace::root().join(HOME);
+        let config = fs::read_to_string(home.join(".cargo/config.toml")).unwrap();
+        for Program { name, target } in PROGRAMS {
+            assert!(config.contains(&format!("[target.{target}]\nrunner = [\"qemu-system-arm\"")), "{target}");
+            assert!(home.join(name).join("expected.txt").is_file(), "{name}");
+        }
+    }
 }

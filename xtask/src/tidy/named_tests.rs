@@ -45,8 +45,9 @@ fn tests_in(text: &str) -> impl Iterator<Item = &str> {
 
 fn has(file: &File, test: &str, tree: &Tree) -> bool {
     let Some(((place, _), (_, name))) = test.split_once("::").zip(test.rsplit_once("::")) else { return false };
-    let module = file.path.strip_suffix("/mod.rs").or_else(|| file.path.strip_suffix(".rs"));
-    let is_place = module.is_some_and(|path| path == place || path.ends_with(&format!("/{place}")));
+    let ends =
+        |end: &str| file.path.strip_suffix(end).is_some_and(|path| format!("/{path}").ends_with(&format!("/{place}")));
+    let is_place = ends(".rs") || ends("/mod.rs");
     is_place && (is_marked(file, name) || is_listed(file, name, tree))
 }
 
