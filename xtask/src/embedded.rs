@@ -6,25 +6,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use clap::Args;
 use similar::TextDiff;
 
-use crate::Skips;
 use crate::run::{run, run_and_read_within};
 use crate::step::{Missing, Step};
 use crate::toolchain::bare::{self, Toolchain};
 use crate::toolchain::programs;
 use crate::workspace;
-
-/// The options of `cargo xtask embedded`.
-#[derive(Args)]
-pub(crate) struct Options {
-    /// Replace the expected texts by what the programs print
-    #[arg(long)]
-    pub(crate) write: bool,
-    #[command(flatten)]
-    pub(crate) skips: Skips,
-}
 
 /// The workspace of the examples.
 const HOME: &str = "examples/embedded";

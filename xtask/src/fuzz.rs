@@ -2,20 +2,11 @@
 //! nightly Rust and a C++ compiler; installs cargo-fuzz below `target/` if it may.
 
 use anyhow::{Result, ensure};
-use clap::Args;
 
 use crate::run::{ask, command, run};
 use crate::step::Step;
 use crate::toolchain::programs;
 use crate::workspace;
-
-/// The options of `cargo xtask fuzz`.
-#[derive(Args)]
-pub(crate) struct Options {
-    /// The time to run
-    #[arg(long, value_name = "N", default_value_t = 60)]
-    seconds: u32,
-}
 
 const VERSION: &str = "0.13.2";
 
@@ -23,13 +14,13 @@ const VERSION: &str = "0.13.2";
 const MAX_BYTES: u32 = 1024;
 
 /// The steps of `cargo xtask fuzz`.
-pub(crate) fn steps(options: Options) -> Vec<Step<'static>> {
-    vec![Step::new("fuzz", move || fuzz(&options))]
+pub(crate) fn steps(seconds: u32) -> Vec<Step<'static>> {
+    vec![Step::new("fuzz", move || fuzz(seconds))]
 }
 
 /// Starts from the corpus of earlier runs. A script that fails is printed, and kept in
 /// `tests/fuzz/artifacts`.
-fn fuzz(options: &Options) -> Result<()> {
+fn fuzz(seconds: u32) -> Result<()> {
     // Asks for the list, because asking for the toolchain could make rustup fetch it.
     let toolchains = ask(&mut command("rustup", &["toolchain", "list"])).unwrap_or_default();
     let has_nightly = toolchains.lines().any(|name| name.starts_with("nightly"));
@@ -39,6 +30,6 @@ fn fuzz(options: &Options) -> Result<()> {
     fuzz.args(["--fuzz-dir", "tests/fuzz", "--sanitizer", "none"])
         .arg("--target-dir")
         .arg(workspace::target_path("fuzz"));
-    fuzz.args(["--", &format!("-max_total_time={}", options.seconds), &format!("-max_len={MAX_BYTES}")]);
+    fuzz.args(["--", &format!("-max_total_time={seconds}"), &format!("-max_len={MAX_BYTES}")]);
     run(fuzz.arg("-print_final_stats=1").env("RUSTUP_TOOLCHAIN", "nightly"))
 }

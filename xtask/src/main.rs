@@ -18,7 +18,7 @@ mod workspace;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 use step::Step;
 
@@ -31,6 +31,9 @@ use step::Step;
 struct Cli {
     #[command(subcommand)]
     task: Task,
+    /// Fail if a compiler or a target is missing, instead of skipping the steps that need it
+    #[arg(long, global = true)]
+    no_skip: bool,
 }
 
 #[derive(Subcommand)]
@@ -53,7 +56,11 @@ enum Task {
         cases: Option<u32>,
     },
     /// Run scripts that libFuzzer makes of bytes against the reference model; needs nightly
-    Fuzz(fuzz::Options),
+    Fuzz {
+        /// The time to run
+        #[arg(long, value_name = "N", default_value_t = 60)]
+        seconds: u32,
+    },
     /// Put small faults into the core, one at a time; exits with 1 if the tests miss a fault that
     /// mutants.toml does not list
     Mutants(mutants::Options),
@@ -70,29 +77,27 @@ enum Task {
     /// Check the rules that neither rustc nor clippy knows; prints `path:line: rule: text`
     Tidy,
     /// Check that the core and the front build without the standard library, on bare-metal targets
-    NoStd(Skips),
+    NoStd,
     /// Measure the code size of the core on a microcontroller; exits with 1 above 8 KiB
-    Size(Skips),
+    Size,
     /// Run the examples for microcontrollers in QEMU; exits with 1 if one fails, hangs, or prints
     /// other text than expected
-    Embedded(embedded::Options),
+    Embedded {
+        /// Replace the expected texts by what the programs print
+        #[arg(long)]
+        write: bool,
+    },
     /// Check the published crates with the oldest Rust that they support
-    Msrv(Skips),
+    Msrv,
     /// Measure Bulklink and its peers: a table and JSON; installs valgrind if it may
     Bench(bench::Options),
     /// Run everything: lint, test, no-std, embedded, msrv, the isolation example, the bench gate
-    Ci(Skips),
-}
-
-#[derive(Args)]
-struct Skips {
-    /// Fail if a compiler or a target is missing, instead of skipping the steps that need it
-    #[arg(long)]
-    no_skip: bool,
+    Ci,
 }
 
 fn main() -> ExitCode {
-    match perform(Cli::parse().task) {
+    let Cli { task, no_skip } = Cli::parse();
+    match step::run_all(task.steps(), no_skip) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xtask: {error:#}");
@@ -101,25 +106,26 @@ fn main() -> ExitCode {
     }
 }
 
-fn perform(task: Task) -> anyhow::Result<()> {
-    let (steps, no_skip) = match task {
-        Task::Test => (test::steps(), true),
-        Task::Exhaustive { depth } => (test::exhaustive(depth), true),
-        Task::Properties { cases } => (test::properties(cases), true),
-        Task::Fuzz(options) => (fuzz::steps(options), true),
-        Task::Mutants(options) => (mutants::steps(options), true),
-        Task::Conformance { dir } => (vec![test::conformance(dir)], true),
-        Task::Loom => (test::loom(), true),
-        Task::Lint => (lint::steps(), true),
-        Task::Tidy => (vec![tidy::step()], true),
-        Task::NoStd(skips) => (no_std::steps(), skips.no_skip),
-        Task::Size(skips) => (size::steps(), skips.no_skip),
-        Task::Embedded(options) => (embedded::steps(options.write), options.skips.no_skip),
-        Task::Msrv(skips) => (msrv::steps(), skips.no_skip),
-        Task::Bench(options) => (bench::steps(options), true),
-        Task::Ci(skips) => (all(), skips.no_skip),
-    };
-    step::run_all(steps, no_skip)
+impl Task {
+    fn steps(self) -> Vec<Step<'static>> {
+        match self {
+            Task::Test => test::steps(),
+            Task::Exhaustive { depth } => test::exhaustive(depth),
+            Task::Properties { cases } => test::properties(cases),
+            Task::Fuzz { seconds } => fuzz::steps(seconds),
+            Task::Mutants(options) => mutants::steps(options),
+            Task::Conformance { dir } => vec![test::conformance(dir)],
+            Task::Loom => test::loom(),
+            Task::Lint => lint::steps(),
+            Task::Tidy => vec![tidy::step()],
+            Task::NoStd => no_std::steps(),
+            Task::Size => size::steps(),
+            Task::Embedded { write } => embedded::steps(write),
+            Task::Msrv => msrv::steps(),
+            Task::Bench(options) => bench::steps(options),
+            Task::Ci => all(),
+        }
+    }
 }
 
 /// The steps of `cargo xtask ci`, ordered so that the cheapest fail first.

@@ -87,7 +87,7 @@ fn compare(all: bool) -> Result<()> {
     let (caught, timed_out) = (lines("caught.txt")?.len(), lines("timeout.txt")?.len());
     let (missed, unviable) = (lines("missed.txt")?, lines("unviable.txt")?.len());
     let survivors = missed.iter().map(|line| without_line(line).with_context(|| format!("not a mutant: {line}")));
-    let differences = differences(&listed(workspace::manifest(LIST)?), &survivors.collect::<Result<Vec<_>>>()?, all);
+    let differences = differences(&listed()?, &survivors.collect::<Result<Vec<_>>>()?, all);
     let missed = missed.len();
     // Rounded down. A test that hangs has caught its mutant.
     let score = 1000 * (caught + timed_out) / (caught + timed_out + missed).max(1);
@@ -105,9 +105,14 @@ fn without_line(mutant: &str) -> Option<String> {
     Some(format!("{}: {mutation}", place.split(':').next()?))
 }
 
-fn listed(list: List) -> Vec<String> {
+fn listed() -> Result<Vec<String>> {
+    let list = fs::read_to_string(workspace::root().join(LIST)).context(LIST)?;
+    parsed(&list).context(LIST)
+}
+
+fn parsed(list: &str) -> Result<Vec<String>> {
     let of_entry = |entry: Entry| entry.mutations.into_iter().map(move |text| format!("{}: {text}", entry.file));
-    list.equivalent.into_iter().flat_map(of_entry).collect()
+    Ok(toml::from_str::<List>(list)?.equivalent.into_iter().flat_map(of_entry).collect())
 }
 
 /// The mutants that survive and are not listed and, if all were tested, the listed mutants that do
@@ -139,7 +144,7 @@ mod tests {
     fn survivors_and_list_must_be_the_same() {
         let list = "[[equivalent]]\nfile = 'a.rs'\nreason = 'none'\nmutations = ['replace | in f', 'replace | in f']\n\
                     [[equivalent]]\nfile = 'b.rs'\nreason = 'none'\nmutations = ['replace g']\n";
-        let list = listed(toml::from_str(list).unwrap());
+        let list = parsed(list).unwrap();
         let (f, g) = ("a.rs:1:1: replace | in f", "b.rs:2:2: replace g");
         for (survivors, all, found) in [
             (&[g, "a.rs:3:4: replace | in f", f][..], true, &[][..]),
@@ -155,7 +160,7 @@ mod tests {
 
     #[test]
     fn an_entry_must_have_a_reason_and_the_list_in_the_repository_can_be_read() {
-        assert!(toml::from_str::<List>("[[equivalent]]\nfile = 'a.rs'\nmutations = []\n").is_err());
-        assert!(!listed(workspace::manifest(LIST).unwrap()).is_empty());
+        assert!(parsed("[[equivalent]]\nfile = 'a.rs'\nmutations = []\n").is_err());
+        assert!(!listed().unwrap().is_empty());
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn run_all(steps: Vec<Step<'_>>, no_skip: bool) -> Result<()> {
         let result = work();
         let skipped = !no_skip && result.as_ref().is_err_and(anyhow::Error::is::<Missing>);
         let outcome = ["ok", "FAILED", "SKIPPED"][usize::from(result.is_err()) + usize::from(skipped)];
-        summary.push(format!("{name:<20} {:>7.1} s  {outcome}", start.elapsed().as_secs_f64()));
+        summary.push(format!("{name:<34} {:>7.1} s  {outcome}", start.elapsed().as_secs_f64()));
         match result {
             Err(why) if skipped => eprintln!("{name}: SKIPPED: {why:#}"),
             result => result.context(name)?,

@@ -1,11 +1,10 @@
 //! The workspace: its root, its target folders, its manifests and its packages.
 
+use std::env;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use crate::run::{ask, cargo};
 
@@ -18,13 +17,6 @@ pub(crate) fn root() -> &'static Path {
 /// otherwise evict the usual one.
 pub(crate) fn target_path(name: &str) -> PathBuf {
     root().join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into())).join(name)
-}
-
-/// Reads a manifest, or another TOML file, by its path from the root.
-pub(crate) fn manifest<T: DeserializeOwned>(path: impl AsRef<Path>) -> Result<T> {
-    let path = root().join(path);
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    toml::from_str(&text).with_context(|| format!("cannot parse {}", path.display()))
 }
 
 /// The oldest Rust that the published crates support.

@@ -44,7 +44,6 @@ pub(super) fn lints(tree: &Tree, findings: &mut Findings) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::tree;
 
     fn package(name: &str, kind: &str, dependency: &str, publish: &str) -> Tree {
         let package = format!(
@@ -78,28 +77,20 @@ mod tests {
     }
 
     #[test]
-    fn a_lint_that_is_not_denied_is_found() {
-        let good = "[workspace.lints.rust]\nmissing_docs = \"deny\"\nunsafe_code = \"deny\"\n";
-        for (text, found) in [
-            (good, 0),
-            (&good.replace("missing_docs = \"deny\"", "missing_docs = \"warn\""), 1),
-            (&good.replace("workspace.lints", "lints"), 2),
+    fn a_lint_that_is_not_denied_or_not_taken_is_found() {
+        let root = "[workspace.lints.rust]\nmissing_docs = \"deny\"\nunsafe_code = \"deny\"\n";
+        for (path, text, found) in [
+            ("Cargo.toml", root, 0),
+            ("Cargo.toml", &root.replace("docs = \"deny\"", "docs = \"warn\""), 1),
+            ("Cargo.toml", &root.replace("workspace.lints", "lints"), 2),
+            ("crates/a/Cargo.toml", "[lints]\nworkspace = true\n", 0),
+            ("crates/a/Cargo.toml", "[package]\n", 1),
+            ("crates/a/Cargo.toml", "[lints]\nworkspace = false\n", 1),
+            ("crates/a/Cargo.toml", "[lints]\n[dependencies]\nworkspace = true\n", 1),
+            ("fuzz/Cargo.toml", "[package]\n", 0),
         ] {
-            assert_eq!(tree::lines(lints, &[("Cargo.toml", text)]).len(), found, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_member_without_the_lints_is_found() {
-        for (text, found) in [
-            ("[lints]\nworkspace = true\n", 0),
-            ("[package]\n", 1),
-            ("[lints]\nworkspace = false\n", 1),
-            ("[lints]\n[dependencies]\nworkspace = true\n", 1),
-        ] {
-            let file = |path: &str| File { path: path.to_owned(), text: text.to_owned() };
-            let files = vec![file("crates/a/Cargo.toml"), file("fuzz/Cargo.toml")];
-            assert_eq!(count(lints, &Tree { files, ..package("a", "null", "b", "null") }), found, "{text}");
+            let files = vec![File { path: path.to_owned(), text: text.to_owned() }];
+            assert_eq!(count(lints, &Tree { files, ..package("a", "null", "b", "null") }), found, "{path}: {text}");
         }
     }
 }

@@ -18,9 +18,8 @@ pub(crate) fn find(version: &str) -> Result<Compiler> {
         return named(rustc.into(), version);
     }
     let found = from_rustup(version).or_else(|| from_debian(version));
-    Ok(found.ok_or_else(|| {
-        Missing(format!("no Rust {version}; `rustup toolchain install {version}` adds it, or name one in {VARIABLE}"))
-    })?)
+    let why = format!("no Rust {version}; `rustup toolchain install {version}` adds it, or name one in {VARIABLE}");
+    found.ok_or_else(|| Missing(why).into())
 }
 
 fn named(rustc: PathBuf, version: &str) -> Result<Compiler> {
