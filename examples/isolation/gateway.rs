@@ -1,5 +1,5 @@
-//! The gateway: an HTTP server that forwards each route to its upstream (`protect.rs`), and maps each
-//! rejection to an HTTP status.
+//! The gateway: an HTTP server that forwards each route to its upstream (`protect.rs`), and maps
+//! each rejection to an HTTP status.
 
 use std::{error::Error, sync::Arc};
 

@@ -1,4 +1,5 @@
-//! A response body that keeps a value until its last byte has been passed on, or until it is dropped.
+//! A response body that keeps a value until its last byte has been passed on, or until it is
+//! dropped.
 
 use std::{
     pin::Pin,

@@ -1,6 +1,6 @@
-//! The clients: an open loop. Requests are due at a constant rate, whatever the earlier ones did, and
-//! latency counts from the instant a request was due. So neither a slow gateway nor a late generator
-//! hides the latency that a user would see.
+//! The clients: an open loop. Requests are due at a constant rate, whatever the earlier ones did,
+//! and latency counts from the instant a request was due. So neither a slow gateway nor a late
+//! generator hides the latency that a user would see.
 
 use std::time::Duration;
 

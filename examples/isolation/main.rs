@@ -6,9 +6,9 @@
 //! cargo run --release --example isolation -- --plot isolation.svg
 //! ```
 //!
-//! There are three phases: unloaded, overloaded without bulkheads, and the same load with bulkheads.
-//! `protect.rs` is the part to copy into a gateway of your own. The run fails unless the bulkheads
-//! kept the healthy route healthy (`verdict.rs`). This file holds the order of the run.
+//! There are three phases: unloaded, overloaded without bulkheads, and the same load with
+//! bulkheads. `protect.rs` is the part to copy into a gateway of your own. The run fails unless the
+//! bulkheads kept the healthy route healthy (`verdict.rs`). This file holds the order of the run.
 
 mod gateway;
 mod held;

@@ -1,6 +1,6 @@
-//! Protects the gateway's routes from each other: the part to copy. Each route has a bulkhead, and all
-//! bulkheads together are no larger than what the routes share. A request acquires a slot before it
-//! uses anything shared, and releases it with the last byte of the response.
+//! Protects the gateway's routes from each other: the part to copy. Each route has a bulkhead, and
+//! all bulkheads together are no larger than what the routes share. A request acquires a slot
+//! before it uses anything shared, and releases it with the last byte of the response.
 
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ impl Forwarding {
         let line = self.outbound.line().await?;
         let deadline = self.outbound.deadline();
         let answer = self.outbound.get(&self.upstream, deadline).await?;
-        // Only the head has arrived, so the body keeps both until it ends. It releases the line first, so
-        // that the next holder of the slot finds a free line.
+        // Only the head has arrived, so the body keeps both until it ends. It releases the line
+        // first, so that the next holder of the slot finds a free line.
         Ok(answer.map(|body| Held::until_sent(body, deadline, (line, slot))))
     }
 

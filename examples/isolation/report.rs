@@ -1,5 +1,5 @@
-//! Everything printed while the run goes on: a legend, a heading for each phase, a row per second. All
-//! of it fits into 79 columns.
+//! Everything printed while the run goes on: a legend, a heading for each phase, a row per second.
+//! All of it fits into 79 columns.
 
 use std::fmt::Write;
 

@@ -85,7 +85,8 @@ impl Tally {
         self.failures().next()
     }
 
-    /// Returns a percentile of the latency of all requests, whatever their outcome; zero if there are none.
+    /// Returns a percentile of the latency of all requests, whatever their outcome; zero if there
+    /// are none.
     pub(crate) fn percentile(&self, percent: usize) -> Duration {
         percentile(self.samples.iter().map(|sample| sample.latency).collect(), percent)
     }
@@ -108,7 +109,8 @@ impl Tally {
     }
 }
 
-/// Returns the smallest latency that at least `percent` in 100 requests do not exceed (nearest rank).
+/// Returns the smallest latency that at least `percent` in 100 requests do not exceed (nearest
+/// rank).
 fn percentile(mut latencies: Vec<Duration>, percent: usize) -> Duration {
     latencies.sort_unstable();
     let rank = (latencies.len() * percent).div_ceil(100).max(1);

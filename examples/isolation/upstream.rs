@@ -1,5 +1,6 @@
-//! The upstreams, which serve one page each. From a given instant on, an upstream can stall: it sends
-//! the head of its response and half of the body, then nothing, and keeps the connection open.
+//! The upstreams, which serve one page each. From a given instant on, an upstream can stall: it
+//! sends the head of its response and half of the body, then nothing, and keeps the connection
+//! open.
 
 use std::{convert::Infallible, io, time::Duration};
 
