@@ -88,7 +88,7 @@ impl<R> Builder<R> {
         let (limits, unused) = checked.map_err(|invalid| invalid.of(format_args!("bulkhead {label}")))?;
         let Builder { runtime, capacity_field, measure_waits, .. } = self;
         let identity = Arc::new(Identity::new(label, unused));
-        Ok(Plan { runtime, limits, measure_waits, capacity_field, identity })
+        Ok(Plan { runtime, limits, identity, capacity_field, measure_waits })
     }
 
     fn limits(&self) -> Result<Limits, InvalidArgument> {
