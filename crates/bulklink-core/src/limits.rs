@@ -26,7 +26,8 @@ impl Limits {
     ///
     /// # Errors
     ///
-    /// If a limit is out of its range; the error names it. [`Gate::new`](crate::Gate::new) fails likewise.
+    /// If a limit is out of its range; the error names it. [`Gate::new`](crate::Gate::new) fails
+    /// likewise.
     pub fn validate(&self) -> Result<Occupancy, InvalidArgument> {
         let (capacity, waiting_room) = self.check()?;
         Ok(Occupancy { in_flight: 0, in_use: 0, waiting: 0, capacity, waiting_room })
@@ -36,8 +37,8 @@ impl Limits {
     ///
     /// # Errors
     ///
-    /// If the cost is zero or more than the whole capacity, as [`Gate::enter`](crate::Gate::enter) says;
-    /// or if a limit is out of its range.
+    /// If the cost is zero or more than the whole capacity, as [`Gate::enter`](crate::Gate::enter)
+    /// says; or if a limit is out of its range.
     pub fn check_cost(&self, request: &Request) -> Result<(), InvalidArgument> {
         let (capacity, _) = self.check()?;
         if (1..=capacity).contains(&request.cost) {

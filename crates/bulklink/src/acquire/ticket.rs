@@ -8,8 +8,8 @@ use crate::foreign::discard;
 use crate::gate::shared::{Answer, Expiry, GateState, Shared};
 use crate::gate::waker_cell::{WakerCell, wakes};
 
-/// Takes the ticket and collects it, or leaves it there together with `waker`, which is woken when it can be
-/// collected.
+/// Takes the ticket and collects it, or leaves it there together with `waker`, which is woken when
+/// it can be collected.
 #[inline]
 pub(crate) fn poll(shared: &Shared, ticket: &mut Option<Ticket>, waker: &Waker) -> Answer {
     shared.look_or_park(&mut TicketCell { shared, ticket }, waker)
@@ -53,8 +53,9 @@ impl WakerCell<GateState> for TicketCell<'_> {
     }
 }
 
-/// Gives the ticket up in whatever state it is. The clock is read only where the time makes a difference: to an
-/// observer, who is told how long the call had waited, or to a waiter that this lets in.
+/// Gives the ticket up in whatever state it is. The clock is read only where the time makes a
+/// difference: to an observer, who is told how long the call had waited, or to a waiter that this
+/// lets in.
 pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
     let (mut ticket, mut now) = (Some(ticket), None);
     while let Some(waiting) = ticket.take() {
