@@ -75,7 +75,7 @@ impl<'a> Rounds<'a> {
     fn measure(&mut self, round: usize) {
         let ours = || nanoseconds(self.ours, self.operations.0);
         let peer = || nanoseconds(self.peer, self.operations.1);
-        self.times.push(in_turn(round % 2 == 0, ours, peer));
+        self.times.push(in_turn(round.is_multiple_of(2), ours, peer));
     }
 }
 

@@ -109,13 +109,11 @@ impl Drivers {
     ///
     /// If the runtime has a driver already. That driver is brought forward, and its waker returned.
     pub(crate) fn register(&mut self, home: NonZeroU64, armed: Instant) -> Result<(), Option<Waker>> {
-        match self.hurry(home, armed) {
-            Ok(waker) => Err(waker),
-            Err(NoDriver) => {
-                self.entries.push(Entry { home, armed, waker: None });
-                Ok(())
-            }
+        if let Ok(waker) = self.hurry(home, armed) {
+            return Err(waker);
         }
+        self.entries.push(Entry { home, armed, waker: None });
+        Ok(())
     }
 
     /// Notes the time of a driver's next run, and the waker to wake it earlier. Returns the waker

@@ -14,7 +14,7 @@ use core::task::{Context, Poll, Waker};
 
 use bulklink_core::{Instant, Ticket};
 
-use crate::gate::drivers::{Drivers, Entry, NoDriver, wake};
+use crate::gate::drivers::{Drivers, Entry, wake};
 use crate::gate::shared::{GateState, Shared};
 use crate::time::timer::LazySleep;
 use crate::{Runtime, Timer};
@@ -77,22 +77,20 @@ impl Shared {
         deadline: Instant,
         ticket: &Ticket,
     ) -> bool {
-        let found = self.beside_the_word(|GateState { gate, drivers, .. }| match drivers.hurry(home.id, deadline) {
-            Ok(waker) => {
+        let found = self.beside_the_word(|GateState { gate, drivers, .. }| {
+            if let Ok(waker) = drivers.hurry(home.id, deadline) {
                 gate.rely(ticket, Some(home.id));
-                Ok(waker)
+                return Ok(waker);
             }
-            Err(NoDriver) => {
-                // No other call waits, so this is a new busy period: ask the runtime again.
-                if gate.occupancy().waiting() <= 1 {
-                    drivers.forget_refusal();
-                }
-                let was_refused = drivers.has_refused(home.id);
-                if was_refused {
-                    gate.rely(ticket, None);
-                }
-                Err(was_refused)
+            // No other call waits, so this is a new busy period: ask the runtime again.
+            if gate.occupancy().waiting() <= 1 {
+                drivers.forget_refusal();
             }
+            let was_refused = drivers.has_refused(home.id);
+            if was_refused {
+                gate.rely(ticket, None);
+            }
+            Err(was_refused)
         });
         match found {
             Ok(waker) => wake(waker),
