@@ -20,7 +20,7 @@ const LATE: usize = 100_000;
 /// Longer than any wait here.
 const LONG: Duration = Duration::from_secs(10);
 /// Longer than it takes to queue all the waiters that will expire.
-const SHORT: Duration = Duration::from_secs(1);
+const SHORT: Duration = Duration::from_secs(2);
 
 pub(crate) fn goal() -> Goal {
     let rows = [
