@@ -9,6 +9,7 @@ mod cancel;
 mod close;
 mod expire;
 mod hand_over;
+mod partitions;
 mod preempt;
 mod queue;
 
@@ -50,6 +51,10 @@ pub(crate) async fn play(spawner: Spawner, urgent: SendSpawner) {
     tenth.next().await;
     info!("== close ==");
     close::play(spawner).await;
+
+    tenth.next().await;
+    info!("== partitions ==");
+    partitions::play().await;
 
     assert_eq!(board::heap::used(), before, "all memory was freed");
     info!("heap: at most {} of {} KiB in use", board::heap::peak().div_ceil(1024), board::heap::SIZE / 1024);

@@ -1,0 +1,29 @@
+//! Partitions: each valve has a slot of its own. A third valve is rejected while two are in use, and
+//! takes the place of the one that has been idle for longest.
+
+use embassy_time::Timer;
+use log::info;
+
+use crate::embassy::Embassy;
+
+/// The hasher of a target without the standard library is part of the scene: it is the default.
+type Valves = bulklink::Partitions<u8, Embassy>;
+
+pub(super) async fn play() {
+    let builder = Valves::builder("valves").parallelism(1).max_partitions(2);
+    let valves = builder.idle_timeout(core::time::Duration::from_millis(20)).build().expect("a valid configuration");
+    let (first, second) = (valves.try_slot(&1).expect("a free slot"), valves.try_slot(&2).expect("a free slot"));
+    for valve in [1, 3] {
+        match valves.try_slot(&valve) {
+            Ok(_slot) => info!("valve {valve}: opens"),
+            Err(rejection) => info!("valve {valve}: {rejection}"),
+        }
+    }
+    drop((first, second));
+    drop(valves.try_slot(&3).expect("the place of valve 1"));
+    info!("valve 3: opens; valve 1 is kept: {}", valves.handle(&1).is_some());
+    Timer::after_millis(30).await;
+    info!("main: {} idle partitions dropped", valves.cleanup_idle());
+    let totals = valves.status().totals;
+    info!("counted: {} created, {} evicted", totals.created, totals.evicted);
+}
