@@ -3,7 +3,7 @@
 //! A model is written to be read: it keeps its whole history and counts in it. A world holds the
 //! machine and its model side by side, gives both the same inputs and compares the answers.
 //! [`search`] tries every script of inputs up to a depth; [`script`] plays long scripts, which
-//! [`runner`] makes at random and the fuzz target makes of bytes.
+//! `runner` makes at random and the fuzz target makes of bytes.
 
 pub mod gate;
 pub mod partitions;
