@@ -1,5 +1,5 @@
-//! Partitions: each valve has a slot of its own. A third valve is rejected while two are in use, and
-//! takes the place of the one that has been idle for longest.
+//! Partitions: each valve has a slot of its own. A third valve is rejected while two are in use,
+//! and takes the place of the one that has been idle for longest.
 
 use embassy_time::Timer;
 use log::info;
