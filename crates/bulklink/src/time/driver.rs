@@ -177,7 +177,7 @@ impl<R: Timer> Driver<R> {
     }
 }
 
-/// Expires waiters only if one is due: otherwise, advancing the gate is left to its inputs.
+/// Advances the gate if a waiter is past its deadline.
 fn expire(state: &mut GateState, now: Instant) {
     if state.gate.next_deadline().is_some_and(|deadline| deadline <= now) {
         state.gate.advance(Some(now));
