@@ -1,4 +1,4 @@
-//! What a waiter does with its ticket: collects it, parks a waker with it, gives it up.
+//! The operations on a waiter's ticket: collect it, park a waker with it, give it up.
 
 use core::task::Waker;
 
@@ -8,16 +8,17 @@ use crate::foreign::discard;
 use crate::gate::shared::{Answer, Expiry, GateState, Shared};
 use crate::gate::waker_cell::{WakerCell, wakes};
 
-/// Takes the ticket and collects it, or leaves it there together with `waker`, which is woken when
-/// it can be collected.
+/// Collects the ticket. While it still waits, it stays in `ticket`, and this makes sure that `waker`
+/// is woken when it can be collected.
 #[inline]
 pub(crate) fn poll(shared: &Shared, ticket: &mut Option<Ticket>, waker: &Waker) -> Answer {
     shared.look_or_park(&mut TicketCell { shared, ticket }, waker)
 }
 
+/// The place for a waker that the gate keeps for a ticket.
 struct TicketCell<'a> {
     shared: &'a Shared,
-    /// Gone only while it is collected.
+    /// `None` while the ticket is collected, and after it is settled.
     ticket: &'a mut Option<Ticket>,
 }
 
@@ -42,10 +43,10 @@ impl WakerCell<GateState> for TicketCell<'_> {
         match gate.collect(self.ticket.take().expect("a ticket is collected once")) {
             bulklink_core::Answer::Granted(grant) => Answer::Granted(grant),
             bulklink_core::Answer::Rejected(rejection) => Answer::Rejected(self.shared.rejected(rejection)),
-            bulklink_core::Answer::Queued(waiting) => {
-                let deadline = gate.deadline(&waiting);
-                let home = deadline.and_then(|_| gate.relies_on(&waiting));
-                *self.ticket = Some(waiting);
+            bulklink_core::Answer::Queued(queued) => {
+                let deadline = gate.deadline(&queued);
+                let home = deadline.and_then(|_| gate.relies_on(&queued));
+                *self.ticket = Some(queued);
                 Answer::Queued(Expiry { deadline, home })
             }
             bulklink_core::Answer::NeedsNow => unreachable!("collecting needs no time"),
@@ -53,19 +54,19 @@ impl WakerCell<GateState> for TicketCell<'_> {
     }
 }
 
-/// Gives the ticket up in whatever state it is. The clock is read only where the time makes a
-/// difference: to an observer, who is told how long the call had waited, or to a waiter that this
-/// lets in.
+/// Gives up the ticket, whatever its state. The clock is read only if the time makes a difference:
+/// for an event handler, which is told how long the call waited, or for a waiter that this admits.
 pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
     let (mut ticket, mut now) = (Some(ticket), None);
-    while let Some(waiting) = ticket.take() {
-        let displaced = shared.input(|GateState { gate, .. }| match gate.cancel(waiting, now) {
+    while let Some(given_up) = ticket.take() {
+        let displaced = shared.input(|GateState { gate, .. }| match gate.cancel(given_up, now) {
             Ok(displaced) => {
                 gate.advance(now);
                 displaced
             }
-            Err(waiting) => {
-                ticket = Some(waiting);
+            // The gate needs the time: leave the lock, read the clock and cancel again.
+            Err(given_up) => {
+                ticket = Some(given_up);
                 None
             }
         });
