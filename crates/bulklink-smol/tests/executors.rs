@@ -70,10 +70,10 @@ fn current() -> Option<String> {
     thread::current().name().map(str::to_owned)
 }
 
-/// Returns the name of the thread that runs a task of this runtime.
+/// Spawns a task on this runtime, and returns a channel that receives the name of its thread.
 fn thread_of<R: Spawn>(runtime: R) -> Receiver<Option<String>> {
     let (tell, told) = bounded(1);
-    runtime.spawn(async move { tell.send(current()).await.expect("it is awaited") }).expect("the task runs");
+    runtime.spawn(async move { tell.send(current()).await.expect("the test receives it") }).expect("the task runs");
     told
 }
 

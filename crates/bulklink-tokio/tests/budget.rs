@@ -83,7 +83,7 @@ async fn a_loop_that_always_receives_an_event_lets_other_tasks_run() {
     assert_eq!(events.dropped(), 0);
 }
 
-/// Fills the word's counts, so that the next call must use the gate.
+/// Fills the word's counts, so that the next call folds them into the gate.
 fn fill(bulkhead: &Bulkhead) {
     for _ in 0..4_096 {
         drop(bulkhead.try_slot().expect("free"));

@@ -46,7 +46,7 @@ fn call(bulkhead: &Bulkhead, limit: Duration) -> Call {
     Box::pin(bulkhead.slot_owned_with(Request::new().within(limit)))
 }
 
-/// Returns a call that was polled once on this runtime, outside of its tasks.
+/// Returns a call that was polled once, outside of any task.
 fn queued(bulkhead: &Bulkhead, limit: Duration) -> Call {
     let mut call = call(bulkhead, limit);
     assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());

@@ -19,7 +19,7 @@ const LONG: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Woken,
-    Told(EventKind),
+    Delivered(EventKind),
 }
 
 type Log = Arc<Mutex<Vec<Step>>>;
@@ -57,7 +57,7 @@ fn settled_by(cause: impl FnOnce(&TestBulkhead, &FakeClock)) -> Vec<Step> {
     let log = Log::default();
     let calls = queued(&bulkhead, CALLS, &log);
     let told = Arc::clone(&log);
-    let handler: EventHandler = Arc::new(move |event| told.lock().expect("no panic").push(Step::Told(event.kind)));
+    let handler: EventHandler = Arc::new(move |event| told.lock().expect("no panic").push(Step::Delivered(event.kind)));
     bulkhead.add_event_handler(&handler);
     cause(&bulkhead, &executor.clock());
     let steps = std::mem::take(&mut *log.lock().expect("no panic"));
@@ -74,7 +74,7 @@ fn all_wakers_are_woken_before_the_first_event_is_delivered() {
         clock.advance(ms(300));
         drop(bulkhead.try_slot());
     });
-    let delivered = |count: usize, kind| [Step::Told(kind)].repeat(count);
+    let delivered = |count: usize, kind| [Step::Delivered(kind)].repeat(count);
     for (steps, events) in [
         (closed, [delivered(1, EventKind::Closed), delivered(CALLS, EventKind::ClosedRejection)].concat()),
         (grown, [delivered(1, EventKind::Resized), delivered(CALLS, EventKind::Admitted)].concat()),
@@ -110,7 +110,7 @@ fn an_event_caused_by_a_waker_is_delivered_after_all_wakers() {
         })
         .collect();
     let told = Arc::clone(&log);
-    let handler: EventHandler = Arc::new(move |event| told.lock().expect("no panic").push(Step::Told(event.kind)));
+    let handler: EventHandler = Arc::new(move |event| told.lock().expect("no panic").push(Step::Delivered(event.kind)));
     bulkhead.add_event_handler(&handler);
     bulkhead.close();
     let steps = std::mem::take(&mut *log.lock().expect("no panic"));
