@@ -9,7 +9,7 @@ use program::prints;
 /// The example has tests, which run here too.
 #[path = "../fake_clock.rs"]
 #[allow(dead_code, reason = "`main` is run as a program")]
-mod fake_clock_in_a_test_of_ones_own;
+mod fake_clock_example;
 
 #[test]
 fn every_example_is_run() {
