@@ -3,7 +3,6 @@
 //! Each source of figures writes its readings to a folder, or the reason why it could not. The
 //! report joins them.
 
-mod embedded;
 mod instructions;
 mod python;
 mod readings;
@@ -18,7 +17,7 @@ use clap::Args;
 use self::readings::Readings;
 use crate::run::{ask, cargo, command, run};
 use crate::step::Step;
-use crate::workspace;
+use crate::{no_std, size, workspace};
 
 /// The options of `cargo xtask bench`.
 #[derive(Args, Default)]
@@ -59,7 +58,7 @@ pub(crate) fn steps(options: Options) -> Vec<Step<'static>> {
         source("memory", |readings| run(program("bench-memory").arg(readings.path("memory.json")))),
         source("instructions", instructions::usual),
         source("without-statistics", instructions::without_statistics),
-        source("embedded", embedded::measure),
+        source("embedded", embedded),
     ];
     if !gate {
         steps.extend([source("time", move |readings| time(readings, quick)), source("python", python::measure)]);
@@ -90,6 +89,13 @@ fn time(readings: &Readings, quick: bool) -> Result<()> {
         let file = folder.join(format!("{number}.json"));
         run(program("bench-time").arg(file).arg(format!("--run={number}")).args(quick.then_some("--quick")))
     })
+}
+
+/// Writes `text`, the size of the core's `.text` on thumbv7em at opt-level s with LTO, and `failed
+/// builds`, how many of the bare-metal builds of core and front fail.
+fn embedded(readings: &Readings) -> Result<()> {
+    let (text, failed) = (size::measured()?.core(), no_std::failed_builds()?);
+    Ok(fs::write(readings.path("embedded.json"), format!("{{\"text\": {text}, \"failed builds\": {failed}}}"))?)
 }
 
 /// Fails if anything in the build turns on tokio's `test-util`, which adds work to its clock and

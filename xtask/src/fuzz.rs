@@ -27,9 +27,7 @@ fn fuzz(seconds: u32) -> Result<()> {
     ensure!(has_nightly, "fuzzing needs a nightly Rust; `rustup toolchain install nightly` adds it");
     let mut fuzz = command(programs::from_registry("cargo-fuzz", VERSION)?, &["fuzz", "run", "gate"]);
     // A sanitizer would find nothing in safe code.
-    fuzz.args(["--fuzz-dir", "tests/fuzz", "--sanitizer", "none"])
-        .arg("--target-dir")
-        .arg(workspace::target_path("fuzz"));
+    fuzz.args(["--fuzz-dir", "tests/fuzz", "--sanitizer", "none", "--target-dir"]).arg(workspace::target_path("fuzz"));
     fuzz.args(["--", &format!("-max_total_time={seconds}"), &format!("-max_len={MAX_BYTES}")]);
     run(fuzz.arg("-print_final_stats=1").env("RUSTUP_TOOLCHAIN", "nightly"))
 }

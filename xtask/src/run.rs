@@ -15,15 +15,12 @@ use crate::workspace;
 #[derive(Debug)]
 struct Failed {
     command: String,
-    code: Option<i32>,
+    status: ExitStatus,
 }
 
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.code {
-            Some(code) => write!(f, "failed with exit code {code}: {}", self.command),
-            None => write!(f, "killed by a signal: {}", self.command),
-        }
+        write!(f, "failed with {}: {}", self.status, self.command)
     }
 }
 
@@ -36,7 +33,7 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
 
 /// The exit code of the command that failed.
 pub(crate) fn code(error: &anyhow::Error) -> Option<i32> {
-    error.downcast_ref::<Failed>()?.code
+    error.downcast_ref::<Failed>()?.status.code()
 }
 
 /// A command that runs in the root of the workspace.
@@ -87,7 +84,7 @@ pub(crate) fn run_and_read_within(command: &mut Command, limit: Duration) -> Res
 }
 
 fn succeeded(command: String, status: ExitStatus) -> Result<()> {
-    if status.success() { Ok(()) } else { Err(Failed { command, code: status.code() }.into()) }
+    if status.success() { Ok(()) } else { Err(Failed { command, status }.into()) }
 }
 
 /// Runs a command quietly and returns its standard output, or `None` if it is absent or fails.
@@ -136,10 +133,12 @@ mod tests {
     }
 
     #[test]
+    #[cfg(unix)]
     fn a_failure_keeps_its_exit_code() {
-        let code = |code| exit_code(&Failed { command: String::new(), code }.into());
-        assert_eq!((code(Some(101)), code(None)), (ExitCode::from(101), ExitCode::from(1)));
+        let exit = |how| exit_code(&run(&mut command("sh", &["-c", how])).unwrap_err());
+        assert_eq!((exit("exit 101"), exit("kill -9 $$")), (ExitCode::from(101), ExitCode::from(1)));
         assert_eq!(exit_code(&anyhow::anyhow!("other")), ExitCode::from(1));
+        assert_eq!(ask(&mut command("bulklink-no-such-program", &[])), None);
     }
 
     #[test]
@@ -150,10 +149,5 @@ mod tests {
         assert_eq!(error.to_string(), "killed after 200ms: sleep 1000");
         assert_eq!(run_and_read(&mut command("echo", &["read"])).unwrap(), "read\n");
         assert_eq!(code(&run_and_read(&mut command("false", &[])).unwrap_err()), Some(1));
-    }
-
-    #[test]
-    fn an_absent_program_answers_nothing() {
-        assert_eq!(ask(&mut command("bulklink-no-such-program", &[])), None);
     }
 }

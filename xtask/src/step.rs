@@ -59,21 +59,17 @@ mod tests {
         Step::new(name, || error.map_or(Ok(()), Err))
     }
 
-    fn unreached() -> Step<'static> {
-        Step::new("unreached", || panic!("runs after a failure"))
-    }
-
     #[test]
     fn the_first_failure_ends_the_run_and_is_named() {
-        let steps = vec![step("passes", None), step("fails", Some(anyhow::anyhow!("broken"))), unreached()];
+        let unreached = Step::new("unreached", || panic!("runs after a failure"));
+        let steps = vec![step("passes", None), step("fails", Some(anyhow::anyhow!("broken"))), unreached];
         assert_eq!(format!("{:#}", run_all(steps, false).unwrap_err()), "fails: broken");
     }
 
     #[test]
     fn a_skipped_step_fails_only_with_no_skip() {
-        let skipped = || step("skipped", Some(Missing("no compiler".into()).into()));
-        assert!(run_all(vec![skipped(), step("passes", None)], false).is_ok());
-        let error = run_all(vec![skipped(), unreached()], true).unwrap_err();
-        assert_eq!(format!("{error:#}"), "skipped: no compiler");
+        let steps = || vec![step("skipped", Some(Missing("no compiler".into()).into())), step("passes", None)];
+        assert!(run_all(steps(), false).is_ok());
+        assert_eq!(format!("{:#}", run_all(steps(), true).unwrap_err()), "skipped: no compiler");
     }
 }

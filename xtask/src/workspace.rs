@@ -52,11 +52,8 @@ impl Package {
 
 /// The members of the workspace.
 pub(crate) fn packages() -> Result<Vec<Package>> {
-    #[derive(Deserialize)]
-    struct Metadata {
-        packages: Vec<Package>,
-    }
     let metadata =
         ask(&mut cargo(&["metadata", "--no-deps", "--format-version=1"])).context("cargo metadata failed")?;
-    Ok(serde_json::from_str::<Metadata>(&metadata)?.packages)
+    let mut metadata: serde_json::Value = serde_json::from_str(&metadata)?;
+    Ok(serde_json::from_value(metadata["packages"].take())?)
 }

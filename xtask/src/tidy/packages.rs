@@ -1,6 +1,7 @@
 //! Rules for packages: their dependencies and their lints.
 
 use super::tree::{File, Findings, Tree};
+use crate::workspace;
 
 const CORE: &str = "bulklink-core";
 
@@ -15,8 +16,12 @@ pub(super) fn dependencies(tree: &Tree, findings: &mut Findings) {
         for dependency in package.dependencies.iter().filter(|dependency| dependency.kind.as_deref() != Some("dev")) {
             let reserved = RESERVED.iter().find(|(name, _)| *name == dependency.name);
             if package.name == CORE || reserved.is_some_and(|(_, user)| *user != package.name) {
-                let path = package.manifest_path.to_string_lossy();
-                findings.add(&path, 1, format!("`{}` must not depend on `{}`", package.name, dependency.name));
+                let path = package.manifest_path.strip_prefix(workspace::root()).unwrap_or(&package.manifest_path);
+                findings.add(
+                    &path.to_string_lossy(),
+                    1,
+                    format!("`{}` must not depend on `{}`", package.name, dependency.name),
+                );
             }
         }
     }
@@ -44,6 +49,7 @@ pub(super) fn lints(tree: &Tree, findings: &mut Findings) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tidy::tree::found;
 
     fn package(name: &str, kind: &str, dependency: &str, publish: &str) -> Tree {
         let package = format!(
@@ -53,15 +59,9 @@ mod tests {
         Tree { packages: vec![serde_json::from_str(&package).unwrap()], ..Tree::default() }
     }
 
-    fn count(rule: fn(&Tree, &mut Findings), tree: &Tree) -> usize {
-        let mut findings = Findings::default();
-        rule(tree, &mut findings);
-        findings.0.len()
-    }
-
     #[test]
     fn a_forbidden_dependency_of_a_published_package_is_found() {
-        for (name, dependency, found) in [
+        for (name, dependency, wanted) in [
             ("bulklink-core", "hashbrown", 1),
             ("bulklink-tokio", "bulklink-core", 1),
             ("bulklink-smol", "async-std", 1),
@@ -70,8 +70,8 @@ mod tests {
             ("bulklink-async-std", "async-std", 0),
             ("bulklink-smol", "async-lock", 0),
         ] {
-            let count = |kind, publish| count(dependencies, &package(name, kind, dependency, publish));
-            assert_eq!((count("null", "null"), count("\"build\"", "null")), (found, found), "{name}");
+            let count = |kind, publish| found(dependencies, &package(name, kind, dependency, publish)).len();
+            assert_eq!((count("null", "null"), count("\"build\"", "null")), (wanted, wanted), "{name}");
             assert_eq!((count("\"dev\"", "null"), count("null", "[]")), (0, 0), "{name}");
         }
     }
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_lint_that_is_not_denied_or_not_taken_is_found() {
         let root = "[workspace.lints.rust]\nmissing_docs = \"deny\"\nunsafe_code = \"deny\"\n";
-        for (path, text, found) in [
+        for (path, text, wanted) in [
             ("Cargo.toml", root, 0),
             ("Cargo.toml", &root.replace("docs = \"deny\"", "docs = \"warn\""), 1),
             ("Cargo.toml", &root.replace("workspace.lints", "lints"), 2),
@@ -90,7 +90,11 @@ mod tests {
             ("fuzz/Cargo.toml", "[package]\n", 0),
         ] {
             let files = vec![File { path: path.to_owned(), text: text.to_owned() }];
-            assert_eq!(count(lints, &Tree { files, ..package("a", "null", "b", "null") }), found, "{path}: {text}");
+            assert_eq!(
+                found(lints, &Tree { files, ..package("a", "null", "b", "null") }).len(),
+                wanted,
+                "{path}: {text}"
+            );
         }
     }
 }

@@ -44,14 +44,10 @@ mod tests {
     use crate::tidy::tree::lines;
 
     #[test]
-    fn a_file_without_a_header_is_found() {
-        for (text, found) in [("//! A.\n", 0), ("", 1), ("/// A.\nfn f() {}\n", 1), ("\n//! A.\n", 1)] {
-            assert_eq!(lines(header, &[("src/a.rs", text)]).len(), found, "{text}");
+    fn a_file_without_a_header_and_a_file_that_is_too_long_are_found() {
+        for text in ["", "/// A.\nfn f() {}\n", "\n//! A.\n"] {
+            assert_eq!(lines(header, &[("src/a.rs", text), ("src/b.rs", "//! B.\n")]), [1], "{text}");
         }
-    }
-
-    #[test]
-    fn the_first_line_beyond_the_length_is_found() {
         let files = [("src/a.rs", &*"//! A.\n".repeat(500)), ("src/b.rs", &*"//! B.\n".repeat(501))];
         assert_eq!(lines(length, &files), [501]);
     }

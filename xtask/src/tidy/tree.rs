@@ -85,26 +85,27 @@ impl File {
     }
 }
 
-/// The lines at which a rule finds something in these files, for the tests of the rules.
+/// The lines at which a rule finds something, for the tests of the rules.
+#[cfg(test)]
+pub(crate) fn found(rule: fn(&Tree, &mut Findings), tree: &Tree) -> Vec<usize> {
+    let mut findings = Findings::default();
+    rule(tree, &mut findings);
+    findings.0.into_iter().map(|(_, line, _)| line).collect()
+}
+
+/// [`found`] in a tree of these files.
 #[cfg(test)]
 pub(crate) fn lines(rule: fn(&Tree, &mut Findings), files: &[(&str, &str)]) -> Vec<usize> {
     let file = |&(path, text): &(&str, &str)| File { path: path.to_owned(), text: text.to_owned() };
-    let (tree, mut findings) =
-        (Tree { files: files.iter().map(file).collect(), packages: vec![] }, Findings::default());
-    rule(&tree, &mut findings);
-    findings.0.into_iter().map(|(_, line, _)| line).collect()
+    found(rule, &Tree { files: files.iter().map(file).collect(), packages: vec![] })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Tree;
-
     #[test]
     fn the_tree_has_sources_pages_manifests_and_packages_and_no_build_output() {
-        let tree = Tree::read().unwrap();
-        for path in ["xtask/src/tidy/tree.rs", "README.md", "Cargo.toml"] {
-            assert!(tree.file(path).is_some(), "{path}");
-        }
+        let tree = super::Tree::read().unwrap();
+        assert!(["xtask/src/tidy/tree.rs", "README.md", "Cargo.toml"].iter().all(|path| tree.file(path).is_some()));
         assert!(tree.packages.iter().any(|package| package.name == "bulklink-core"));
         assert!(!tree.files.iter().any(|file| file.path.starts_with("target/") || file.path.starts_with(".git/")));
     }
