@@ -38,14 +38,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all tests: unit, integration and doc tests, the tests of each runtime, the exhaustive
-    /// search, the properties, the feature tsc, the front without its fast path, the trace replay,
-    /// loom
+    /// Run all tests: those of cargo, with the exhaustive search, the properties and the tests of
+    /// each runtime; the feature tsc; the front without its fast path; the trace replay; loom
     Test,
     /// Run every script of inputs up to a depth against the reference model of the core
     Exhaustive {
-        /// The number of inputs in a script, without its prelude and its last input [default: set
-        /// by the search]
+        /// The inputs of a script, without prelude and last input [default: set by the search]
         #[arg(long, value_name = "N")]
         depth: Option<u32>,
     },
@@ -69,8 +67,7 @@ enum Task {
         /// The folder of traces [default: the one in the repository]
         dir: Option<PathBuf>,
     },
-    /// Run the loom scenes of the front in every order, or up to a stated number of preemptions;
-    /// with the fast path and without it
+    /// Run the loom scenes of the front, with the fast path and without it
     Loom,
     /// Check format, clippy, docs and tidy; a warning fails
     Lint,
