@@ -44,15 +44,3 @@ mod tests {
         assert!(FRONT.contains(&"--no-default-features"));
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn core_and_front_are_checked_on_targets_without_std() {
-        assert!(BARE_METAL.iter().all(|(target, checks)| target.ends_with("-none-eabi") && checks.contains(&CORE)));
-        assert!(BARE_METAL.iter().any(|(_, checks)| checks.contains(&FRONT)));
-        assert!(FRONT.contains(&"--no-default-features"));
-    }
-}

@@ -6,52 +6,24 @@ use super::tree::{File, Findings, Tree};
 
 const COLUMNS: usize = 100;
 
-/// Parts of the paths of files that are not wrapped yet.
-const EXEMPT: &[&str] = &[];
-
-/// Whether [`persons`] is in force. It is not while comments and pages are being reworded.
-const COUNTS_PERSONS: bool = true;
-
-/// Words for persons, of which 1.5 in 1,000 words are too many: calls, tasks and threads are none.
-const PERSONS: &[&str] = &[
-    "who",
-    "whom",
-    "whose",
-    "whoever",
-    "whomever",
-    "nobody",
-    "somebody",
-    "everybody",
-    "anybody",
-    "everyone",
-    "someone",
-    "anyone",
-];
+/// Words for persons, which calls, tasks and threads are not. At most 1.5 of 1,000 words are these.
+const PERSONS: &str = "who whom whose whoever whomever nobody somebody everybody anybody everyone someone anyone";
 
 /// No line of prose is longer than 100 columns, except for table rows and URLs.
 pub(super) fn columns(tree: &Tree, findings: &mut Findings) {
-    let exempt = |file: &File| EXEMPT.iter().any(|part| file.path.contains(part));
-    tree.files.iter().filter(|file| !exempt(file)).for_each(|file| long_lines(file, findings));
-}
-
-fn long_lines(file: &File, findings: &mut Findings) {
-    for (line, text) in file.prose() {
-        let columns = text.chars().count();
-        if columns > COLUMNS && !text.starts_with('|') && !text.contains("://") {
-            findings.add(&file.path, line, format!("{columns} columns; wrap it at {COLUMNS}"));
+    for file in &tree.files {
+        for (line, text) in file.prose() {
+            let columns = text.chars().count();
+            if columns > COLUMNS && !text.starts_with('|') && !text.contains("://") {
+                findings.add(&file.path, line, format!("{columns} columns; wrap it at {COLUMNS}"));
+            }
         }
     }
 }
 
-/// Words for persons are rare, over all comments and over all pages.
+/// Words for persons are rare, over all comments and over all pages. If there are too many, the
+/// findings are the five files with the most.
 pub(super) fn persons(tree: &Tree, findings: &mut Findings) {
-    if COUNTS_PERSONS {
-        count_persons(tree, findings);
-    }
-}
-
-/// If there are too many, names the five files with the most.
-fn count_persons(tree: &Tree, findings: &mut Findings) {
     for kind in ["rs", "md"] {
         let files = tree.files.iter().filter(|file| file.is(kind));
         let mut counts: Vec<_> = files.map(|file| (count(file), file)).collect();
@@ -69,7 +41,8 @@ fn count_persons(tree: &Tree, findings: &mut Findings) {
 fn count(file: &File) -> (usize, usize) {
     let words = file.prose().flat_map(|(_, line)| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
     let words: Vec<_> = words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
-    (words.iter().filter(|word| PERSONS.contains(&word.as_str())).count(), words.len())
+    let is_person = |word: &&String| PERSONS.split(' ').any(|person| person == word.as_str());
+    (words.iter().filter(is_person).count(), words.len())
 }
 
 #[cfg(test)]
@@ -85,8 +58,7 @@ mod tests {
             ("page.md", format!("{long}\n| {long} |\n```\n{long}\n```\n[a](https://{long})\n{long}\n"), &[1, 7]),
             ("a/Cargo.toml", format!("# {long}\n"), &[]),
         ] {
-            let rule = |tree: &Tree, findings: &mut Findings| long_lines(&tree.files[0], findings);
-            assert_eq!(lines(rule, &[(path, &text)]), found, "{path}");
+            assert_eq!(lines(columns, &[(path, &text)]), found, "{path}");
         }
     }
 
@@ -100,7 +72,7 @@ mod tests {
             ("a.md", "Somebody waits.\n", 1),
             ("a.md", "Word.\n```\nwho\n```\n", 0),
         ] {
-            assert_eq!(lines(count_persons, &[(path, text)]).len(), found, "{text}");
+            assert_eq!(lines(persons, &[(path, text)]).len(), found, "{text}");
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Partitions: each valve has a slot of its own. A third valve is rejected while two are in use,
-//! and takes the place of the one that has been idle for longest.
+//! Partitions: each valve has its own slot. A third valve is rejected while two are in use; later
+//! it takes the place of the valve that has been idle for longest.
 
 use embassy_time::Timer;
 use log::info;
 
 use crate::embassy::Embassy;
 
-/// The hasher of a target without the standard library is part of the scene: it is the default.
+/// With the default hasher, which does not need the standard library.
 type Valves = bulklink::Partitions<u8, Embassy>;
 
 pub(super) async fn play() {
