@@ -8,8 +8,8 @@ use crate::foreign::discard;
 use crate::gate::shared::{Answer, Expiry, GateState, Shared};
 use crate::gate::waker_cell::{WakerCell, wakes};
 
-/// Collects the ticket. While it still waits, it stays in `ticket`, and this makes sure that `waker`
-/// is woken when it can be collected.
+/// Collects the ticket. While it still waits, it stays in `ticket`, and this makes sure that
+/// `waker` is woken when it can be collected.
 #[inline]
 pub(crate) fn poll(shared: &Shared, ticket: &mut Option<Ticket>, waker: &Waker) -> Answer {
     shared.look_or_park(&mut TicketCell { shared, ticket }, waker)
