@@ -13,7 +13,7 @@ pub(crate) fn goal() -> Goal {
     let rows = [
         Row::time("slot + drop, two threads", "tokio acquire", slot(2), acquire(2))
             .at_most(0.30)
-            .headline("The same on two threads that do nothing else"),
+            .headline("Take and release slots on two threads that do nothing else"),
         Row::time("slot + drop, two threads", "asyncband", slot(2), asyncband(2)),
         Row::time("try_slot + drop, two threads", "tokio try_acquire", try_slot(), try_acquire()).at_most(0.55),
     ];
