@@ -136,5 +136,6 @@ fn about(options: &Options) -> String {
     let version = |name| ask(&mut command(name, &["--version"])).map(|version| version.trim().to_owned());
     let processors = topology::processors();
     let tools: Vec<_> = ["rustc", "valgrind"].into_iter().filter_map(version).collect();
-    format!("{how}; {} with {processors}, {}.", std::env::consts::ARCH, tools.join(", "))
+    // Two lines, because the page ends its lines at column 100.
+    format!("{how}; {} with {processors},\n{}.", std::env::consts::ARCH, tools.join(", "))
 }
