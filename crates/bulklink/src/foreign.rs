@@ -3,6 +3,7 @@
 
 use alloc::boxed::Box;
 use core::any::Any;
+use core::task::Waker;
 
 /// Runs foreign code and catches its panic. Returns whether it returned without one. The panic hook
 /// has reported the panic.
@@ -50,4 +51,13 @@ pub(crate) fn attempt<T>(foreign: impl FnOnce() -> T) -> Option<T> {
 /// such as a grant.
 pub(crate) fn discard<T>(foreign: T) {
     contain(|| drop(foreign));
+}
+
+/// Wakes tasks. A panic of a waker reaches neither the caller nor the next waker; the panic hook
+/// has reported it.
+#[inline]
+pub(crate) fn wake(wakers: impl IntoIterator<Item = Waker>) {
+    for waker in wakers {
+        contain(|| waker.wake());
+    }
 }

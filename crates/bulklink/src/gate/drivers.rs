@@ -8,7 +8,7 @@ use core::task::Waker;
 
 use bulklink_core::Instant;
 
-use crate::foreign::contain;
+use crate::foreign::wake;
 use crate::gate::shared::{GateState, Shared};
 
 /// The drivers of a bulkhead, one for each runtime on which calls wait with a limit.
@@ -48,9 +48,7 @@ impl Shared {
         let wakers: Vec<_> = self.beside_the_word(|GateState { drivers, .. }| {
             drivers.entries.iter_mut().filter_map(|entry| entry.hurry(Instant::EPOCH)).collect()
         });
-        for waker in wakers {
-            wake(Some(waker));
-        }
+        wake(wakers);
     }
 
     /// Updates the hint that [`dismiss_drivers`](Shared::dismiss_drivers) reads. Called under the
@@ -58,13 +56,6 @@ impl Shared {
     /// `Partitions`, which every call that waited here took before it when it left.
     pub(crate) fn note_drivers(&self, drivers: &Drivers) {
         self.has_drivers.store(!drivers.entries.is_empty(), Ordering::Relaxed);
-    }
-}
-
-/// Wakes a driver, if there is a waker. A panic of the waker does not reach the caller.
-pub(crate) fn wake(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        contain(|| waker.wake());
     }
 }
 
@@ -154,8 +145,6 @@ impl Drop for Drivers {
     /// Wakes the drivers, so that they end now that the bulkhead is gone, and not at their next
     /// run.
     fn drop(&mut self) {
-        for waker in self.entries.drain(..).filter_map(|entry| entry.waker) {
-            wake(Some(waker));
-        }
+        wake(self.entries.drain(..).filter_map(|entry| entry.waker));
     }
 }

@@ -12,7 +12,7 @@ use core::task::Waker;
 
 use bulklink_core::Gate;
 
-use crate::foreign::{contain, discard};
+use crate::foreign::{contain, discard, wake};
 use crate::gate::shared::{GateState, Shared};
 use crate::observe::event::{Event, Handlers};
 
@@ -88,9 +88,7 @@ impl Shared {
     /// Wakes and delivers until the gate has no output left.
     #[inline]
     pub(crate) fn deliver(&self, Outputs { waker, rest }: Outputs) {
-        if let Some(waker) = waker {
-            wake(waker);
-        }
+        wake(waker);
         if !matches!(rest, Rest::Nothing) {
             self.deliver_rest(rest);
         }
@@ -131,7 +129,7 @@ impl Shared {
             let wakers: Vec<_> = core::iter::from_fn(|| state.gate.poll_wake()).take(BATCH).collect();
             (wakers, self.take_rest(state, delivers))
         });
-        wakers.into_iter().for_each(wake);
+        wake(wakers);
         rest
     }
 }
@@ -206,10 +204,4 @@ impl Delivery {
             }
         }
     }
-}
-
-/// Wakes a waiter. A panic of its waker does not reach the call that settled it; the panic hook has
-/// reported it.
-fn wake(waker: Waker) {
-    contain(|| waker.wake());
 }

@@ -11,7 +11,7 @@ use core::task::{Context, Poll, Waker};
 use bulklink_core::InvalidArgument;
 use futures_core::Stream;
 
-use crate::foreign::{contain, discard};
+use crate::foreign::{discard, wake};
 use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
 use crate::gate::waker_cell::{WakerCell, look_or_park, wakes};
@@ -181,6 +181,7 @@ impl Sender {
     fn send(&self, event: &Event) {
         let (event, capacity) = (event.clone(), self.0.capacity);
         let (waker, _dropped) = self.0.state.with(|state| (state.waker.take(), state.push(event, capacity)));
+        // Contained: a panic of the consumer's waker must not count as a panic of the handler.
         wake(waker);
     }
 }
@@ -191,13 +192,6 @@ impl Drop for Sender {
             state.is_over = true;
             state.waker.take()
         }));
-    }
-}
-
-/// A panic of the consumer's waker must not count as a panic of the handler.
-fn wake(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        contain(|| waker.wake());
     }
 }
 

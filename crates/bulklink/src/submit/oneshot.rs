@@ -4,7 +4,7 @@ use core::mem;
 use core::task::{Poll, Waker};
 
 use super::JoinError;
-use crate::foreign::{contain, discard};
+use crate::foreign::{discard, wake};
 use crate::gate::lock::Lock;
 use crate::gate::waker_cell::{WakerCell, look_or_park, wakes};
 
@@ -37,7 +37,7 @@ impl<T> Oneshot<T> {
             State::Given(_) | State::Taken => Err(outcome),
         });
         match given {
-            Ok(waker) => _ = waker.map(|waker| contain(|| waker.wake())),
+            Ok(waker) => wake(waker),
             Err(unwanted) => discard(unwanted),
         }
     }

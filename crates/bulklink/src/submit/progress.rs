@@ -8,7 +8,7 @@ use super::JoinError;
 use crate::Runtime;
 use crate::acquire::future::{Acquire, Admission, PollAcquire};
 use crate::acquire::slot::HeldGrant;
-use crate::foreign::{contain, discard};
+use crate::foreign::{contain, discard, wake};
 use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
 use crate::gate::waker_cell::{WakerCell, look_or_park, wakes};
@@ -95,7 +95,7 @@ impl<R: Runtime> Progress<R> {
             (matches!(stage, Stage::Pending(_)), stage.take_admission(), task.take())
         });
         give_up(admission);
-        _ = task.map(|task| contain(|| task.wake()));
+        wake(task);
         is_pending
     }
 

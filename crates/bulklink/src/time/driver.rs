@@ -14,7 +14,8 @@ use core::task::{Context, Poll, Waker};
 
 use bulklink_core::{Instant, Ticket};
 
-use crate::gate::drivers::{Drivers, Entry, wake};
+use crate::foreign::wake;
+use crate::gate::drivers::{Drivers, Entry};
 use crate::gate::shared::{GateState, Shared};
 use crate::time::timer::LazySleep;
 use crate::{Runtime, Timer};
