@@ -53,7 +53,7 @@ mod tests {
 
     fn package(name: &str, kind: &str, dependency: &str, publish: &str) -> Tree {
         let package = format!(
-            r#"{{ "name": "{name}", "manifest_path": "/root/crates/a/Cargo.toml", "publish": {publish},
+            r#"{{ "name": "{name}", "manifest_path": "/repository/crates/a/Cargo.toml", "publish": {publish},
                  "dependencies": [{{ "name": "{dependency}", "kind": {kind} }}] }}"#
         );
         Tree { packages: vec![serde_json::from_str(&package).unwrap()], ..Tree::default() }
