@@ -15,7 +15,7 @@ use bulklink_core::{Grant, Instant, Request, Ticket};
 
 use crate::acquire::slot::HeldGrant;
 use crate::acquire::ticket;
-use crate::gate::shared::{Answer, Expiry, Shared};
+use crate::gate::shared::{Expiry, NotGranted, Shared};
 use crate::time::timer::LazySleep;
 use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
 
@@ -101,19 +101,30 @@ impl<S: Deref<Target = Shared>, R: Runtime> Acquire<S, R> {
         let Acquire { runtime, unfinished } = self;
         let call = unfinished.as_mut().expect("polled again after it had completed");
         let operations = call.shared.operations();
-        let poll = |context: &mut Context<'_>| call.poll_gate(runtime, context);
-        let outcome = ready!(runtime.cooperate(context, operations, poll));
+        let mut not_granted = NotGranted::UNKNOWN;
+        let poll = |context: &mut Context<'_>| call.poll_gate(runtime, context, &mut not_granted);
+        let granted = ready!(runtime.cooperate(context, operations, poll));
         let Unfinished { shared, state } = self.unfinished.take().expect("polled just now");
         // The state is dropped last: its timer is foreign and may panic, and by then the grant is
         // held.
-        let outcome = outcome.map(|grant| HeldGrant::new(shared, grant));
-        drop(state);
-        Poll::Ready(outcome)
+        match (granted, not_granted) {
+            (Some(grant), _) => {
+                let held = HeldGrant::new(shared, grant);
+                drop(state);
+                Poll::Ready(Ok(held))
+            }
+            (None, NotGranted::Rejected(rejection)) => {
+                drop(state);
+                Poll::Ready(Err(rejection))
+            }
+            (None, NotGranted::Queued(_)) => unreachable!("a call that waits is pending"),
+        }
     }
 }
 
 impl<S: Deref<Target = Shared>, T: Future<Output = ()>> Unfinished<S, T> {
-    /// Enters the gate on the first poll, and polls the ticket after that.
+    /// Enters the gate on the first poll, and polls the ticket after that. Returns `None` if the
+    /// call is rejected, with the rejection in `not_granted`.
     ///
     /// # Panics
     ///
@@ -122,20 +133,21 @@ impl<S: Deref<Target = Shared>, T: Future<Output = ()>> Unfinished<S, T> {
         &mut self,
         runtime: &R,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Grant, Rejection>> {
+        not_granted: &mut NotGranted,
+    ) -> Poll<Option<Grant>> {
         let Unfinished { shared, state } = self;
         let request = match state {
             AcquireState::NotEntered(request) => request,
-            AcquireState::Queued { .. } => return state.poll_ticket(shared, runtime, context),
+            AcquireState::Queued { .. } => return state.poll_ticket(shared, runtime, context, not_granted),
         };
         let home = || Ok(runtime.home()?.map(|home| home.id()));
         let mut ticket = None;
-        let expiry = match shared.enter(request, context.waker(), home, &mut ticket) {
-            Ok(Answer::Granted(grant)) => return Poll::Ready(Ok(grant)),
-            Ok(Answer::Rejected(rejection)) => return Poll::Ready(Err(rejection)),
-            Ok(Answer::Queued(expiry)) => expiry,
+        match shared.enter(request, context.waker(), home, &mut ticket, not_granted) {
+            Ok(None) => {}
+            Ok(granted) => return Poll::Ready(granted),
             Err(error) => panic!("bulkhead {}: {error}", shared.label()),
-        };
+        }
+        let NotGranted::Queued(expiry) = *not_granted else { return Poll::Ready(None) };
         // Stored before a timer is made: if that panics, the next poll makes the timer, or the drop
         // gives up the ticket.
         *state = AcquireState::Queued { ticket, sleep: None };
@@ -170,9 +182,13 @@ impl<T: Future<Output = ()>> AcquireState<T> {
         shared: &Shared,
         runtime: &R,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Grant, Rejection>> {
-        let mut answer = self.collect(shared, context);
-        if let Answer::Queued(Expiry { deadline: Some(deadline), home }) = answer {
+        not_granted: &mut NotGranted,
+    ) -> Poll<Option<Grant>> {
+        let mut granted = self.collect(shared, context, not_granted);
+        if granted.is_some() {
+            return Poll::Ready(granted);
+        }
+        if let NotGranted::Queued(Expiry { deadline: Some(deadline), home }) = *not_granted {
             // The clock decides what has expired, not the timer, which may be late or early.
             let now = runtime.now();
             if now < deadline {
@@ -182,20 +198,19 @@ impl<T: Future<Output = ()>> AcquireState<T> {
             // Expires this ticket, unless another thread settles it first: collect again to learn
             // which.
             shared.advance(now);
-            answer = self.collect(shared, context);
+            granted = self.collect(shared, context, not_granted);
         }
-        match answer {
-            Answer::Granted(grant) => Poll::Ready(Ok(grant)),
-            Answer::Rejected(rejection) => Poll::Ready(Err(rejection)),
-            Answer::Queued(_) => Poll::Pending,
+        match not_granted {
+            NotGranted::Queued(_) if granted.is_none() => Poll::Pending,
+            _ => Poll::Ready(granted),
         }
     }
 
     /// Collects the ticket, or parks the task's waker with it.
     #[inline]
-    fn collect(&mut self, shared: &Shared, context: &Context<'_>) -> Answer {
+    fn collect(&mut self, shared: &Shared, context: &Context<'_>, not_granted: &mut NotGranted) -> Option<Grant> {
         let AcquireState::Queued { ticket, .. } = self else { unreachable!("the call waits") };
-        ticket::poll(shared, ticket, context.waker())
+        ticket::poll(shared, ticket, context.waker(), not_granted)
     }
 
     /// Makes sure that the task is woken at the deadline: by the driver on `home`, by a driver on

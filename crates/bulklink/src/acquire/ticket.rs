@@ -2,17 +2,23 @@
 
 use core::task::Waker;
 
-use bulklink_core::Ticket;
+use bulklink_core::{Answer, Grant, Ticket};
 
 use crate::foreign::discard;
-use crate::gate::shared::{Answer, Expiry, GateState, Shared};
+use crate::gate::shared::{Expiry, GateState, NotGranted, Shared};
 use crate::gate::waker_cell::{WakerCell, wakes};
 
-/// Collects the ticket. While it still waits, it stays in `ticket`, and this makes sure that
-/// `waker` is woken when it can be collected.
+/// Collects the ticket. If there is no grant, the reason is stored in `not_granted`. While the
+/// ticket still waits, it stays in `ticket`, and this makes sure that `waker` is woken when it can
+/// be collected.
 #[inline]
-pub(crate) fn poll(shared: &Shared, ticket: &mut Option<Ticket>, waker: &Waker) -> Answer {
-    shared.look_or_park(&mut TicketCell { shared, ticket }, waker)
+pub(crate) fn poll(
+    shared: &Shared,
+    ticket: &mut Option<Ticket>,
+    waker: &Waker,
+    not_granted: &mut NotGranted,
+) -> Option<Grant> {
+    shared.look_or_park(&mut TicketCell { shared, ticket, not_granted }, waker)
 }
 
 /// The place for a waker that the gate keeps for a ticket.
@@ -20,10 +26,11 @@ struct TicketCell<'a> {
     shared: &'a Shared,
     /// `None` while the ticket is collected, and after it is settled.
     ticket: &'a mut Option<Ticket>,
+    not_granted: &'a mut NotGranted,
 }
 
 impl WakerCell<GateState> for TicketCell<'_> {
-    type Found = Answer;
+    type Found = Option<Grant>;
 
     #[inline]
     fn wants(&self, GateState { gate, .. }: &GateState, waker: &Waker) -> bool {
@@ -39,18 +46,19 @@ impl WakerCell<GateState> for TicketCell<'_> {
     }
 
     #[inline]
-    fn look(&mut self, GateState { gate, .. }: &mut GateState) -> Answer {
-        match gate.collect(self.ticket.take().expect("a ticket is collected once")) {
-            bulklink_core::Answer::Granted(grant) => Answer::Granted(grant),
-            bulklink_core::Answer::Rejected(rejection) => Answer::Rejected(self.shared.rejected(rejection)),
-            bulklink_core::Answer::Queued(queued) => {
+    fn look(&mut self, GateState { gate, .. }: &mut GateState) -> Option<Grant> {
+        *self.not_granted = match gate.collect(self.ticket.take().expect("a ticket is collected once")) {
+            Answer::Granted(grant) => return Some(grant),
+            Answer::Rejected(rejection) => NotGranted::Rejected(self.shared.rejected(rejection)),
+            Answer::Queued(queued) => {
                 let deadline = gate.deadline(&queued);
                 let home = deadline.and_then(|_| gate.relies_on(&queued));
                 *self.ticket = Some(queued);
-                Answer::Queued(Expiry { deadline, home })
+                NotGranted::Queued(Expiry { deadline, home })
             }
-            bulklink_core::Answer::NeedsNow => unreachable!("collecting needs no time"),
-        }
+            Answer::NeedsNow => unreachable!("collecting needs no time"),
+        };
+        None
     }
 }
 

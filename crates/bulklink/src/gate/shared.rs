@@ -10,7 +10,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::AtomicBool;
 use core::task::Waker;
 
-use bulklink_core::{Gate, Grant, Instant, InvalidArgument, Occupancy, Request, Ticket, Word};
+use bulklink_core::{Answer, Gate, Grant, Instant, InvalidArgument, Occupancy, Request, Ticket, Word};
 
 use crate::foreign::discard;
 use crate::gate::drivers::Drivers;
@@ -50,13 +50,19 @@ pub(crate) struct GateState {
     pub(crate) drivers: Drivers,
 }
 
-/// The answer to a request, or to a poll of a ticket.
-pub(crate) enum Answer {
-    Granted(Grant),
+/// Why a request, or a poll of a ticket, got no grant. The caller passes a place for it, so that
+/// the answer itself is an `Option<Grant>`: that fits a register, where an answer of 64 bytes is
+/// copied at each return.
+pub(crate) enum NotGranted {
     /// The ticket itself is stored at the caller's place for it, so that a panic of foreign code
     /// cannot lose it.
     Queued(Expiry),
     Rejected(Rejection),
+}
+
+impl NotGranted {
+    /// A value to be overwritten.
+    pub(crate) const UNKNOWN: NotGranted = NotGranted::Queued(Expiry { deadline: None, home: None });
 }
 
 /// The time at which a waiter expires, and the driver that expires it.
@@ -159,10 +165,11 @@ impl Shared {
                 return Err(Rejection::refused(Arc::clone(&self.identity), refusal));
             }
         }
-        match self.enter_gate(&request, None, None, &mut None) {
-            Answer::Granted(grant) => Ok(grant),
-            Answer::Rejected(rejection) => Err(rejection),
-            Answer::Queued(_) => unreachable!("the request may not wait"),
+        let mut not_granted = NotGranted::UNKNOWN;
+        match (self.enter_gate(&request, None, None, &mut None, &mut not_granted), not_granted) {
+            (Some(grant), _) => Ok(grant),
+            (None, NotGranted::Rejected(rejection)) => Err(rejection),
+            (None, NotGranted::Queued(_)) => unreachable!("the request may not wait"),
         }
     }
 
@@ -180,9 +187,10 @@ impl Shared {
         if self.fast.peek().is_full() { Word::MAX_ADMITTED } else { 1 }
     }
 
-    /// Asks the gate for admission, after the word has not granted it. If the request is queued,
-    /// its ticket is stored in `ticket`, and `waker` is woken when the wait is over. A request that
-    /// can expire relies on the driver of the runtime that `home` returns.
+    /// Asks the gate for admission, after the word has not granted it. If there is no grant, the
+    /// reason is stored in `not_granted`. If the request is queued, its ticket is stored in
+    /// `ticket`, and `waker` is woken when the wait is over. A request that can expire relies on
+    /// the driver of the runtime that `home` returns.
     ///
     /// # Errors
     ///
@@ -196,10 +204,12 @@ impl Shared {
         waker: &Waker,
         home: impl FnOnce() -> Result<Option<NonZeroU64>, TimerError>,
         ticket: &mut Option<Ticket>,
-    ) -> Result<Answer, TimerError> {
+        not_granted: &mut NotGranted,
+    ) -> Result<Option<Grant>, TimerError> {
         if request.is_simple() {
             if let Some(refusal) = self.fast.reject(request, self.identity.waiting_room) {
-                return Ok(Answer::Rejected(Rejection::refused(Arc::clone(&self.identity), refusal)));
+                *not_granted = NotGranted::Rejected(Rejection::refused(Arc::clone(&self.identity), refusal));
+                return Ok(None);
             }
         }
         let home = if request.may_be_late(self.has_wait_limit) { home() } else { Ok(None) };
@@ -207,7 +217,7 @@ impl Shared {
             Err(error) if !self.would_reject(request) => return Err(error),
             home => home.unwrap_or(None),
         };
-        Ok(self.enter_gate(request, Some(waker), home, ticket))
+        Ok(self.enter_gate(request, Some(waker), home, ticket, not_granted))
     }
 
     /// Returns whether the gate rejects the request however many slots are free.
@@ -225,16 +235,17 @@ impl Shared {
         waker: Option<&Waker>,
         home: Option<NonZeroU64>,
         ticket: &mut Option<Ticket>,
-    ) -> Answer {
+        not_granted: &mut NotGranted,
+    ) -> Option<Grant> {
         // The clock is foreign code, and is read before the lock is taken. Usually the word tells
         // whether the time will be needed, so the lock is taken once.
         let mut now = self.fast.peek().needs_now(Some(request)).then(|| self.now());
         // Cloning and dropping a waker run foreign code too, so both happen outside the lock.
         let mut waker = waker.cloned();
-        let answer = loop {
+        let granted = loop {
             let answer = self.input(|GateState { gate, drivers, .. }| match gate.enter(request, now) {
-                Ok(bulklink_core::Answer::Granted(grant)) => Some(Answer::Granted(grant)),
-                Ok(bulklink_core::Answer::Queued(queued)) => {
+                Ok(Answer::Granted(grant)) => Some(Some(grant)),
+                Ok(Answer::Queued(queued)) => {
                     if let Some(waker) = waker.take() {
                         gate.park(&queued, waker);
                     }
@@ -246,14 +257,21 @@ impl Shared {
                         gate.rely(&queued, home);
                     }
                     *ticket = Some(queued);
-                    Some(Answer::Queued(Expiry { deadline, home }))
+                    *not_granted = NotGranted::Queued(Expiry { deadline, home });
+                    Some(None)
                 }
-                Ok(bulklink_core::Answer::Rejected(rejection)) => Some(Answer::Rejected(self.rejected(rejection))),
-                Ok(bulklink_core::Answer::NeedsNow) => None,
-                Err(invalid) => Some(Answer::Rejected(self.invalid(gate.occupancy(), invalid))),
+                Ok(Answer::Rejected(rejection)) => {
+                    *not_granted = NotGranted::Rejected(self.rejected(rejection));
+                    Some(None)
+                }
+                Ok(Answer::NeedsNow) => None,
+                Err(invalid) => {
+                    *not_granted = NotGranted::Rejected(self.invalid(gate.occupancy(), invalid));
+                    Some(None)
+                }
             });
             match answer {
-                Some(answer) => break answer,
+                Some(granted) => break granted,
                 // The word had changed since the peek. With the time, the gate does not answer
                 // `NeedsNow`.
                 None => now = Some(self.now()),
@@ -264,7 +282,7 @@ impl Shared {
         if waker.is_some() {
             discard(waker);
         }
-        answer
+        granted
     }
 
     #[cold]

@@ -7,7 +7,7 @@ use bulklink_core::Request;
 
 use super::{Acquire, AcquireState, Unfinished};
 use crate::acquire::slot::HeldGrant;
-use crate::gate::shared::{Answer, Shared};
+use crate::gate::shared::{NotGranted, Shared};
 use crate::{Runtime, SubmitError};
 
 /// The outcome of a request that was not rejected immediately.
@@ -30,11 +30,12 @@ impl<R: Runtime> Acquire<Arc<Shared>, R> {
             return Ok(Admission::Granted(HeldGrant::new(shared, grant)));
         }
         let home = || Ok(runtime.home()?.map(|home| home.id()));
-        let mut ticket = None;
-        match shared.enter(&request, Waker::noop(), home, &mut ticket)? {
-            Answer::Granted(grant) => return Ok(Admission::Granted(HeldGrant::new(shared, grant))),
-            Answer::Rejected(rejection) => return Err(rejection.into()),
-            Answer::Queued(_) => {}
+        let (mut ticket, mut not_granted) = (None, NotGranted::UNKNOWN);
+        if let Some(grant) = shared.enter(&request, Waker::noop(), home, &mut ticket, &mut not_granted)? {
+            return Ok(Admission::Granted(HeldGrant::new(shared, grant)));
+        }
+        if let NotGranted::Rejected(rejection) = not_granted {
+            return Err(rejection.into());
         }
         let state = AcquireState::Queued { ticket, sleep: None };
         Ok(Admission::Queued(Acquire::of(runtime, Unfinished { shared, state })))
