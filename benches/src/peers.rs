@@ -82,7 +82,6 @@ macro_rules! permits {
 permits!(
     bulklink_tokio::Slot<'_>,
     bulklink_tokio::OwnedSlot,
-    bulklink_tokio::partitions::Slot<'_>,
     tokio::sync::SemaphorePermit<'_>,
     tokio::sync::OwnedSemaphorePermit,
     async_lock::SemaphoreGuard<'_>,

@@ -286,7 +286,7 @@ async fn idle_partitions_have_no_task() {
     let tenants: Partitions<usize> = builder.max_partitions(99).build().expect("valid");
     for tenant in 0..99 {
         let running = tenants.try_slot(&tenant).expect("free");
-        let waiting = tokio::spawn(tenants.slot_owned(&tenant));
+        let waiting = tokio::spawn(tenants.slot(&tenant));
         yield_now().await;
         assert_eq!(tasks(), 2, "the call, and the driver of its partition");
         drop(running);
@@ -296,8 +296,8 @@ async fn idle_partitions_have_no_task() {
     }
     // A partition in which another call waits still has its driver.
     let running = tenants.try_slot(&0).expect("free");
-    let given_up = tokio::spawn(tenants.slot_owned(&0));
-    let waits = tokio::spawn(tenants.slot_owned(&0));
+    let given_up = tokio::spawn(tenants.slot(&0));
+    let waits = tokio::spawn(tenants.slot(&0));
     yield_now().await;
     given_up.abort();
     yield_now().await;

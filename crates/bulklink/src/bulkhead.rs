@@ -7,9 +7,8 @@ use core::ops::Deref;
 
 use bulklink_core::Request as CoreRequest;
 
+use crate::acquire::claim::Claim;
 use crate::acquire::execute::{Execute, ExecuteFallible};
-use crate::acquire::future::Acquire;
-use crate::acquire::slot::HeldGrant;
 use crate::gate::shared::Shared;
 use crate::{
     Builder, Clock, ExecuteError, Handle, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture,
@@ -127,13 +126,13 @@ impl<R: Clock> Bulkhead<R> {
     #[inline]
     fn try_borrow(&self, request: &CoreRequest) -> Result<Slot<'_>, Rejection> {
         let shared = &*self.handle.shared;
-        shared.try_enter(request, |grant| Slot::new(HeldGrant::new(shared, grant)))
+        shared.try_enter(request, |grant| Slot::new(Claim::new(shared, None, Some(grant))))
     }
 
     #[inline]
     fn try_own(&self, request: &CoreRequest) -> Result<OwnedSlot, Rejection> {
         let shared = &self.handle.shared;
-        shared.try_enter(request, |grant| OwnedSlot::new(HeldGrant::new(Arc::clone(shared), grant)))
+        shared.try_enter(request, |grant| OwnedSlot::new(Claim::new(Arc::clone(shared), None, Some(grant))))
     }
 
     pub(crate) fn runtime(&self) -> &R {
@@ -213,7 +212,7 @@ impl<R: Runtime> Bulkhead<R> {
     #[doc(alias("acquire_many", "slot_within", "slot_before"))]
     #[inline]
     pub fn slot_with(&self, request: Request<R::Instant>) -> SlotFuture<'_, R> {
-        SlotFuture::new(self.wait(request))
+        SlotFuture::new(&self.handle.shared, self.runtime.clone(), request.on(&self.runtime))
     }
 
     /// As [`slot`](Bulkhead::slot), for a slot that borrows nothing.
@@ -253,7 +252,7 @@ impl<R: Runtime> Bulkhead<R> {
     #[inline]
     pub fn slot_owned_with(&self, request: Request<R::Instant>) -> OwnedSlotFuture<R> {
         let (shared, request) = (Arc::clone(&self.handle.shared), request.on(&self.runtime));
-        OwnedSlotFuture::new(Acquire::new(shared, self.runtime.clone(), request))
+        OwnedSlotFuture::new(shared, None, self.runtime.clone(), request)
     }
 
     /// Runs `operation` in a slot, and waits in FIFO order until one is free or the wait limit
@@ -318,7 +317,7 @@ impl<R: Runtime> Bulkhead<R> {
         request: Request<R::Instant>,
         operation: F,
     ) -> impl Future<Output = Result<F::Output, Rejection>> + use<'_, F, R> {
-        Execute::new(self.wait(request), operation)
+        Execute::new(self.slot_with(request), operation)
     }
 
     /// Runs `operation` in a slot if one is free at the first poll and no call waits for it.
@@ -361,7 +360,7 @@ impl<R: Runtime> Bulkhead<R> {
         request: Request<R::Instant>,
         operation: F,
     ) -> impl Future<Output = Result<T, ExecuteError<E>>> + use<'_, T, E, F, R> {
-        ExecuteFallible::new(Execute::new(self.wait(request), operation))
+        ExecuteFallible::new(Execute::new(self.slot_with(request), operation))
     }
 
     /// Wraps an async function, so that each call of it runs in a slot of this bulkhead. A function
@@ -389,11 +388,6 @@ impl<R: Runtime> Bulkhead<R> {
     #[doc(alias = "decorator")]
     pub fn wrap<F>(&self, function: F) -> Wrapped<F, R> {
         Wrapped::new(function, self.clone())
-    }
-
-    #[inline]
-    fn wait(&self, request: Request<<R as Clock>::Instant>) -> Acquire<&Shared, R> {
-        Acquire::new(&*self.handle.shared, self.runtime.clone(), request.on(&self.runtime))
     }
 }
 

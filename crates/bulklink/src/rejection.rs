@@ -1,11 +1,13 @@
 //! The error of admission: [`Rejection`] and its [`Reason`].
 
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 
 use bulklink_core::{InvalidArgument, Occupancy, Refusal, partitions};
+
+use crate::acquire::claim::LeaseOwner;
 
 /// The reason for a rejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,12 +49,24 @@ pub(crate) struct Identity {
     /// The occupancy of a new bulkhead.
     pub(crate) unused: Occupancy,
     handler_panics: AtomicUsize,
+    /// The partitions to which the bulkhead belongs, if any.
+    owner: Option<Weak<dyn LeaseOwner>>,
 }
 
 impl Identity {
     pub(crate) fn new(label: Arc<str>, unused: Occupancy) -> Self {
         let waiting_room = u32::try_from(unused.waiting_room()).expect("the gate has checked it");
-        Identity { label, waiting_room, unused, handler_panics: AtomicUsize::new(0) }
+        Identity { label, waiting_room, unused, handler_panics: AtomicUsize::new(0), owner: None }
+    }
+
+    /// The same bulkhead, as that of a partition.
+    pub(crate) fn owned_by(&self, owner: Weak<dyn LeaseOwner>) -> Self {
+        Identity { owner: Some(owner), ..Identity::new(Arc::clone(&self.label), self.unused) }
+    }
+
+    /// Returns the partitions to which the bulkhead belongs, unless they are gone.
+    pub(crate) fn owner(&self) -> Option<Arc<dyn LeaseOwner>> {
+        self.owner.as_ref()?.upgrade()
     }
 
     pub(crate) fn count_handler_panic(&self) {
@@ -103,6 +117,13 @@ impl Rejection {
             Cause::Refused(refusal) => Some(refusal.rejection(self.by.waiting_room)),
             Cause::Rejected(rejection) => Some(*rejection),
             Cause::Invalid(_) | Cause::Partitions(_) => None,
+        }
+    }
+
+    /// Counts a rejection by the partitions, unless they are gone.
+    pub(crate) fn count(&self) {
+        if let (Cause::Partitions(rejection), Some(owner)) = (&self.cause, self.by.owner()) {
+            owner.count(rejection);
         }
     }
 

@@ -8,40 +8,40 @@ use core::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 
 use crate::Rejection;
-use crate::acquire::future::PollAcquire;
 
 pin_project! {
-    /// Acquires a slot, then runs the operation in it. The operation is stored once, in place. It
-    /// must be dropped before its slot is given back, so its field comes first.
-    pub(crate) struct Execute<A: PollAcquire, F> {
+    /// Acquires the slot `S` that the future `A` returns, then runs the operation in it. The
+    /// operation is stored once, in place. It must be dropped before its slot is given back, so its
+    /// field comes first.
+    pub(crate) struct Execute<A, S, F> {
         #[pin]
         operation: Option<F>,
-        stage: Stage<A>,
+        stage: Stage<A, S>,
     }
 }
 
-enum Stage<A: PollAcquire> {
+enum Stage<A, S> {
     Acquiring(A),
-    Running(A::Held),
+    Running(S),
     Done,
 }
 
-impl<A: PollAcquire, F> Execute<A, F> {
+impl<A: Future<Output = Result<S, Rejection>> + Unpin, S, F> Execute<A, S, F> {
     #[inline]
-    pub(crate) fn new(admission: A, operation: F) -> Self {
-        Execute { operation: Some(operation), stage: Stage::Acquiring(admission) }
+    pub(crate) fn new(slot: A, operation: F) -> Self {
+        Execute { operation: Some(operation), stage: Stage::Acquiring(slot) }
     }
 }
 
-impl<A: PollAcquire, F: Future> Future for Execute<A, F> {
+impl<A: Future<Output = Result<S, Rejection>> + Unpin, S, F: Future> Future for Execute<A, S, F> {
     type Output = Result<F::Output, Rejection>;
 
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "as `PollAcquire::poll_acquire`")]
+    #[expect(clippy::inline_always, reason = "as `Acquire::poll`")]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         if let Stage::Acquiring(acquire) = this.stage {
-            *this.stage = Stage::Running(ready!(acquire.poll_acquire(context))?);
+            *this.stage = Stage::Running(ready!(Pin::new(acquire).poll(context))?);
         }
         let operation = this.operation.as_mut().as_pin_mut().expect("not polled again after it had completed");
         let output = ready!(operation.poll(context));

@@ -2,18 +2,19 @@
 
 mod early;
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
 use core::mem::{self, ManuallyDrop};
 use core::num::NonZeroU64;
-use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
+use bulklink_core::partitions::Lease;
 use bulklink_core::{Grant, Instant, Request, Ticket};
 
-use crate::acquire::slot::HeldGrant;
+use crate::acquire::claim::{Claim, Share};
 use crate::acquire::ticket;
 use crate::gate::shared::{Expiry, NotGranted, Shared};
 use crate::time::timer::LazySleep;
@@ -21,18 +22,9 @@ use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
 
 pub(crate) use early::Admission;
 
-/// Acquires the right to run, by polling.
-pub(crate) trait PollAcquire {
-    /// The right to run, given back on drop.
-    type Held;
-
-    /// Polls for the right to run. Must not be called again after it has returned `Ready`.
-    fn poll_acquire(&mut self, context: &mut Context<'_>) -> Poll<Result<Self::Held, Rejection>>;
-}
-
-/// A call that acquires a slot; `S` borrows, shares or leases its bulkhead. It is kept small,
-/// because each waiting call has one.
-pub(crate) struct Acquire<S: Deref<Target = Shared>, R: Timer> {
+/// A call that acquires a slot; `S` borrows or shares its bulkhead. It is kept small, because each
+/// waiting call has one.
+pub(crate) struct Acquire<S: Share, R: Timer> {
     runtime: R,
     /// `None` when the call is over. `ManuallyDrop`, so that the drop of a finished call, the usual
     /// case, runs no more code than a test for `None`.
@@ -40,8 +32,9 @@ pub(crate) struct Acquire<S: Deref<Target = Shared>, R: Timer> {
 }
 
 /// A call that has no answer yet.
-struct Unfinished<S, T> {
+struct Unfinished<S: Share, T> {
     shared: S,
+    lease: Option<S::Lease>,
     state: AcquireState<T>,
 }
 
@@ -57,72 +50,66 @@ enum AcquireState<T> {
 }
 
 /// Only the timer is pinned, and it is boxed.
-impl<S: Deref<Target = Shared>, R: Timer> Unpin for Acquire<S, R> {}
+impl<S: Share, R: Timer> Unpin for Acquire<S, R> {}
 
-impl<S: Deref<Target = Shared>, R: Runtime> Acquire<S, R> {
+impl<S: Share, R: Runtime> Acquire<S, R> {
     #[inline]
-    pub(crate) fn new(shared: S, runtime: R, request: Request) -> Self {
-        Acquire::of(runtime, Unfinished { shared, state: AcquireState::NotEntered(request) })
+    pub(crate) fn new(shared: S, lease: Option<S::Lease>, runtime: R, request: Request) -> Self {
+        Acquire::of(runtime, Some(Unfinished { shared, lease, state: AcquireState::NotEntered(request) }))
     }
 
     #[inline]
-    fn of(runtime: R, unfinished: Unfinished<S, R::Sleep>) -> Self {
-        Acquire { runtime, unfinished: ManuallyDrop::new(Some(unfinished)) }
+    fn of(runtime: R, unfinished: Option<Unfinished<S, R::Sleep>>) -> Self {
+        Acquire { runtime, unfinished: ManuallyDrop::new(unfinished) }
     }
-}
 
-impl<S: Deref<Target = Shared>, R: Runtime> PollAcquire for Acquire<S, R> {
-    type Held = HeldGrant<S>;
-
-    /// Takes a grant from the word, which is all that most calls do. Small enough to be inlined
-    /// into the caller.
+    /// Polls for the right to run. Takes a grant from the word, which is all that most calls do.
+    /// Small enough to be inlined into the caller.
+    ///
+    /// # Panics
+    ///
+    /// If called again after it has returned `Ready`.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the compiler judges by what the cold path weighs")]
-    fn poll_acquire(&mut self, context: &mut Context<'_>) -> Poll<Result<HeldGrant<S>, Rejection>> {
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Claim<S>, Rejection>> {
         let granted = match &*self.unfinished {
-            Some(Unfinished { shared, state: AcquireState::NotEntered(request) }) if request.is_simple() => {
+            Some(Unfinished { shared, state: AcquireState::NotEntered(request), .. }) if request.is_simple() => {
                 shared.acquire()
             }
             _ => None,
         };
         let Some(grant) = granted else { return self.poll_slow(context) };
-        let Unfinished { shared, state } = self.unfinished.take().expect("just seen");
+        let Unfinished { shared, lease, state } = self.unfinished.take().expect("just seen");
         // A request needs no drop, but the compiler does not see that the state is one.
         mem::forget(state);
-        Poll::Ready(Ok(HeldGrant::new(shared, grant)))
+        Poll::Ready(Ok(Claim::new(shared, lease, Some(grant))))
     }
-}
 
-impl<S: Deref<Target = Shared>, R: Runtime> Acquire<S, R> {
     /// Polls the gate, as far as the runtime's cooperative budget allows.
     #[cold]
     #[inline(never)]
-    fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<Result<HeldGrant<S>, Rejection>> {
+    fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<Result<Claim<S>, Rejection>> {
         let Acquire { runtime, unfinished } = self;
         let call = unfinished.as_mut().expect("polled again after it had completed");
         let operations = call.shared.operations();
         let mut not_granted = NotGranted::UNKNOWN;
         let poll = |context: &mut Context<'_>| call.poll_gate(runtime, context, &mut not_granted);
         let granted = ready!(runtime.cooperate(context, operations, poll));
-        let Unfinished { shared, state } = self.unfinished.take().expect("polled just now");
-        // The state is dropped last: its timer is foreign and may panic, and by then the grant is
-        // held.
-        match (granted, not_granted) {
-            (Some(grant), _) => {
-                let held = HeldGrant::new(shared, grant);
-                drop(state);
-                Poll::Ready(Ok(held))
-            }
-            (None, NotGranted::Rejected(rejection)) => {
-                drop(state);
-                Poll::Ready(Err(rejection))
-            }
-            (None, NotGranted::Queued(_)) => unreachable!("a call that waits is pending"),
+        let Unfinished { shared, lease, state } = self.unfinished.take().expect("polled just now");
+        let claim = Claim::new(shared, lease, granted);
+        // The timer is foreign and may panic. By now the claim gives back what the call holds.
+        drop(state);
+        if claim.is_granted() {
+            return Poll::Ready(Ok(claim));
+        }
+        match not_granted {
+            NotGranted::Rejected(rejection) => Poll::Ready(Err(rejection)),
+            NotGranted::Queued(_) => unreachable!("a call that waits is pending"),
         }
     }
 }
 
-impl<S: Deref<Target = Shared>, T: Future<Output = ()>> Unfinished<S, T> {
+impl<S: Share, T: Future<Output = ()>> Unfinished<S, T> {
     /// Enters the gate on the first poll, and polls the ticket after that. Returns `None` if the
     /// call is rejected, with the rejection in `not_granted`.
     ///
@@ -135,7 +122,7 @@ impl<S: Deref<Target = Shared>, T: Future<Output = ()>> Unfinished<S, T> {
         context: &mut Context<'_>,
         not_granted: &mut NotGranted,
     ) -> Poll<Option<Grant>> {
-        let Unfinished { shared, state } = self;
+        let Unfinished { shared, state, .. } = self;
         let request = match state {
             AcquireState::NotEntered(request) => request,
             AcquireState::Queued { .. } => return state.poll_ticket(shared, runtime, context, not_granted),
@@ -158,15 +145,20 @@ impl<S: Deref<Target = Shared>, T: Future<Output = ()>> Unfinished<S, T> {
     }
 }
 
-impl<S: Deref<Target = Shared>, T> Unfinished<S, T> {
-    /// Gives up the place in the queue, if the call has one, and then drops the timer: that is
-    /// foreign and may panic.
+impl<S: Share, T> Unfinished<S, T> {
+    /// Gives up the place in the queue, if the call has one, and the lease. Then drops the timer:
+    /// that is foreign and may panic.
     #[cold]
     #[inline(never)]
     fn end(unfinished: &mut Option<Self>) {
-        if let Some(Unfinished { shared, state: AcquireState::Queued { ticket, .. } }) = unfinished {
-            if let Some(ticket) = ticket.take() {
-                ticket::withdraw(shared, ticket);
+        if let Some(Unfinished { shared, lease, state }) = unfinished {
+            if let AcquireState::Queued { ticket, .. } = state {
+                if let Some(ticket) = ticket.take() {
+                    ticket::withdraw(shared, ticket);
+                }
+            }
+            if let Some(lease) = lease.take() {
+                shared.end(lease);
             }
         }
         *unfinished = None;
@@ -239,7 +231,7 @@ impl<T: Future<Output = ()>> AcquireState<T> {
     }
 }
 
-impl<S: Deref<Target = Shared>, R: Timer> Drop for Acquire<S, R> {
+impl<S: Share, R: Timer> Drop for Acquire<S, R> {
     #[inline]
     fn drop(&mut self) {
         if self.unfinished.is_some() {
@@ -248,16 +240,19 @@ impl<S: Deref<Target = Shared>, R: Timer> Drop for Acquire<S, R> {
     }
 }
 
-impl<S: Deref<Target = Shared>, R: Timer> Acquire<S, R> {
-    pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl<S: Share, R: Timer> Acquire<S, R> {
+    fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &*self.unfinished {
             None => "done",
             Some(Unfinished { state: AcquireState::Queued { .. }, .. }) => "queued",
             Some(_) => "asking",
         };
-        let label = self.unfinished.as_ref().map(|unfinished| unfinished.shared.label());
-        f.debug_struct(name).field("label", &label).field("state", &state).finish_non_exhaustive()
+        describe(name, self.unfinished.as_ref().map(|unfinished| &**unfinished.shared.label()), state, f)
     }
+}
+
+fn describe(name: &str, label: Option<&str>, state: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.debug_struct(name).field("label", &label).field("state", &state).finish_non_exhaustive()
 }
 
 /// A future that acquires a [`Slot`]; returned by [`Bulkhead::slot`](crate::Bulkhead::slot).
@@ -270,10 +265,10 @@ impl<S: Deref<Target = Shared>, R: Timer> Acquire<S, R> {
 #[must_use = "futures do nothing unless polled"]
 pub struct SlotFuture<'a, R: Timer>(Acquire<&'a Shared, R>);
 
-impl<'a, R: Timer> SlotFuture<'a, R> {
+impl<'a, R: Runtime> SlotFuture<'a, R> {
     #[inline]
-    pub(crate) fn new(acquire: Acquire<&'a Shared, R>) -> Self {
-        SlotFuture(acquire)
+    pub(crate) fn new(shared: &'a Shared, runtime: R, request: Request) -> Self {
+        SlotFuture(Acquire::new(shared, None, runtime, request))
     }
 }
 
@@ -281,9 +276,9 @@ impl<'a, R: Runtime> Future for SlotFuture<'a, R> {
     type Output = Result<Slot<'a>, Rejection>;
 
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "as `poll_acquire`")]
+    #[expect(clippy::inline_always, reason = "as `Acquire::poll`")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.poll_acquire(context).map_ok(Slot::new)
+        self.0.poll(context).map_ok(Slot::new)
     }
 }
 
@@ -294,20 +289,43 @@ impl<R: Timer> fmt::Debug for SlotFuture<'_, R> {
 }
 
 /// A future that acquires an [`OwnedSlot`]; returned by
-/// [`Bulkhead::slot_owned`](crate::Bulkhead::slot_owned).
+/// [`Bulkhead::slot_owned`](crate::Bulkhead::slot_owned) and
+/// [`Partitions::slot`](crate::Partitions::slot).
 ///
-/// Dropping it gives up its place in the queue, and never loses a slot.
+/// Dropping it gives up its place in the queue, and never loses a slot. That of a partition has
+/// entered its partition already; dropping it also leaves the partition.
 ///
 /// # Panics
 ///
 /// If polled again after it has completed.
 #[must_use = "futures do nothing unless polled"]
-pub struct OwnedSlotFuture<R: Timer>(Acquire<Arc<Shared>, R>);
+pub struct OwnedSlotFuture<R: Timer> {
+    acquire: Acquire<Arc<Shared>, R>,
+    /// Set if the call got no partition, until the first poll counts it and returns it.
+    /// `ManuallyDrop`, as [`Acquire::unfinished`].
+    refused: ManuallyDrop<Option<Box<Rejection>>>,
+}
 
-impl<R: Timer> OwnedSlotFuture<R> {
+impl<R: Runtime> OwnedSlotFuture<R> {
     #[inline]
-    pub(crate) fn new(acquire: Acquire<Arc<Shared>, R>) -> Self {
-        OwnedSlotFuture(acquire)
+    pub(crate) fn new(shared: Arc<Shared>, lease: Option<Lease>, runtime: R, request: Request) -> Self {
+        OwnedSlotFuture { acquire: Acquire::new(shared, lease, runtime, request), refused: ManuallyDrop::new(None) }
+    }
+
+    /// A call that got no partition.
+    #[cold]
+    pub(crate) fn refused(rejection: Rejection, runtime: R) -> Self {
+        OwnedSlotFuture { acquire: Acquire::of(runtime, None), refused: ManuallyDrop::new(Some(Box::new(rejection))) }
+    }
+
+    #[cold]
+    fn poll_refused(&mut self, context: &mut Context<'_>) -> Poll<Result<OwnedSlot, Rejection>> {
+        let refused = &mut self.refused;
+        self.acquire.runtime.cooperate(context, 1, |_| {
+            let rejection = *refused.take().expect("seen by the caller");
+            rejection.count();
+            Poll::Ready(Err(rejection))
+        })
     }
 }
 
@@ -315,14 +333,37 @@ impl<R: Runtime> Future for OwnedSlotFuture<R> {
     type Output = Result<OwnedSlot, Rejection>;
 
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "as `poll_acquire`")]
+    #[expect(clippy::inline_always, reason = "as `Acquire::poll`")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.poll_acquire(context).map_ok(OwnedSlot::new)
+        if self.refused.is_some() {
+            return self.poll_refused(context);
+        }
+        self.acquire.poll(context).map_ok(OwnedSlot::new)
+    }
+}
+
+impl<R: Timer> OwnedSlotFuture<R> {
+    #[cold]
+    #[inline(never)]
+    fn drop_refused(&mut self) {
+        *self.refused = None;
+    }
+}
+
+impl<R: Timer> Drop for OwnedSlotFuture<R> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.refused.is_some() {
+            self.drop_refused();
+        }
     }
 }
 
 impl<R: Timer> fmt::Debug for OwnedSlotFuture<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.describe("OwnedSlotFuture", f)
+        match &*self.refused {
+            None => self.acquire.describe("OwnedSlotFuture", f),
+            Some(rejection) => describe("OwnedSlotFuture", Some(rejection.label()), "refused", f),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Acquiring a slot, holding it, and running an operation in it.
 
+pub(crate) mod claim;
 pub(crate) mod execute;
 pub(crate) mod future;
 pub(crate) mod slot;

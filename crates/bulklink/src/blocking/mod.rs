@@ -5,7 +5,6 @@ mod thread;
 
 use alloc::sync::Arc;
 use core::future::{Future, poll_fn};
-use core::ops::Deref;
 use core::pin::pin;
 use core::task::Poll;
 use core::time::Duration;
@@ -13,9 +12,8 @@ use core::time::Duration;
 use bulklink_core::Request as CoreRequest;
 
 use self::thread::Thread;
-use crate::acquire::future::{Acquire, PollAcquire};
-use crate::acquire::slot::HeldGrant;
-use crate::gate::shared::Shared;
+use crate::acquire::claim::{Claim, Share};
+use crate::acquire::future::Acquire;
 use crate::{Bulkhead, Clock, ExecuteError, OwnedSlot, Rejection, Request, Slot, Timer};
 
 /// Calls that block their thread, with the feature `std`. [Threads](crate#threads) says where they
@@ -73,7 +71,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     #[doc(alias("acquire_many", "slot_within", "slot_before"))]
     #[inline]
     pub fn blocking_slot_with(&self, request: Request<R::Instant>) -> Result<Slot<'_>, Rejection> {
-        self.block_for_hold(&*self.handle().shared, request).map(Slot::new)
+        self.block_for_claim(&*self.handle().shared, None, request).map(Slot::new)
     }
 
     /// As [`blocking_slot`](Bulkhead::blocking_slot), for a slot that borrows nothing.
@@ -95,7 +93,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     #[doc(alias = "acquire_many_owned")]
     #[inline]
     pub fn blocking_slot_owned_with(&self, request: Request<R::Instant>) -> Result<OwnedSlot, Rejection> {
-        self.block_for_hold(Arc::clone(&self.handle().shared), request).map(OwnedSlot::new)
+        self.block_for_claim(Arc::clone(&self.handle().shared), None, request).map(OwnedSlot::new)
     }
 
     /// Runs `operation` on this thread in a slot, and blocks the thread until the call has one.
@@ -233,25 +231,29 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     }
 
     #[inline]
-    fn block_for_hold<S>(&self, shared: S, request: Request<R::Instant>) -> Result<HeldGrant<S>, Rejection>
-    where
-        S: Deref<Target = Shared>,
-    {
+    fn block_for_claim<S: Share>(
+        &self,
+        shared: S,
+        lease: Option<S::Lease>,
+        request: Request<R::Instant>,
+    ) -> Result<Claim<S>, Rejection> {
         let request = request.on(self.runtime());
         let granted = if request.is_simple() { shared.acquire() } else { None };
         match granted {
-            Some(grant) => Ok(HeldGrant::new(shared, grant)),
-            None => self.block_in_queue(shared, request),
+            Some(_) => Ok(Claim::new(shared, lease, granted)),
+            None => self.block_in_queue(shared, lease, request),
         }
     }
 
     #[cold]
-    fn block_in_queue<S>(&self, shared: S, request: CoreRequest) -> Result<HeldGrant<S>, Rejection>
-    where
-        S: Deref<Target = Shared>,
-    {
+    fn block_in_queue<S: Share>(
+        &self,
+        shared: S,
+        lease: Option<S::Lease>,
+        request: CoreRequest,
+    ) -> Result<Claim<S>, Rejection> {
         let thread = Thread::on(self.runtime().clone());
-        let mut waiting = Acquire::new(shared, thread.clone(), request);
-        thread.block_on(poll_fn(|context| waiting.poll_acquire(context)))
+        let mut waiting = Acquire::new(shared, lease, thread.clone(), request);
+        thread.block_on(poll_fn(|context| waiting.poll(context)))
     }
 }

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 
 use bulklink_core::{Gate, Instant, Limits, Request};
 
-use crate::acquire::slot::HeldGrant;
+use crate::acquire::claim::Claim;
 use crate::gate::shared::Shared;
 use crate::rejection::Identity;
 use crate::{Clock, Closed, OwnedSlot};
@@ -42,7 +42,7 @@ impl Latch {
 
     /// Takes the only bolt. Returns `None` if it is taken, or if the latch is open.
     pub(crate) fn bolt(&self) -> Option<Bolt> {
-        let hold = |grant| Bolt { _slot: OwnedSlot::new(HeldGrant::new(Arc::clone(&self.0), grant)) };
+        let hold = |grant| Bolt { _slot: OwnedSlot::new(Claim::new(Arc::clone(&self.0), None, Some(grant))) };
         self.0.try_enter(&Request::new(), hold).ok()
     }
 

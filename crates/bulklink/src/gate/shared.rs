@@ -10,6 +10,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::AtomicBool;
 use core::task::Waker;
 
+use bulklink_core::partitions::Lease;
 use bulklink_core::{Answer, Gate, Grant, Instant, InvalidArgument, Occupancy, Request, Ticket, Word};
 
 use crate::foreign::discard;
@@ -337,6 +338,15 @@ impl Shared {
 
     pub(crate) fn advance(&self, now: Instant) {
         self.input(|state| state.gate.advance(Some(now)));
+    }
+
+    /// Ends a lease of the partition that has this bulkhead, unless the partitions are gone.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn end_lease(&self, lease: Lease) {
+        if let Some(owner) = self.identity.owner() {
+            owner.end(lease, self);
+        }
     }
 
     pub(crate) fn count_handler_panic(&self) {

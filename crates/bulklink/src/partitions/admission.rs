@@ -1,20 +1,15 @@
 //! The methods that admit a call into a partition. Each leases the partition, and leaves the rest
 //! to its bulkhead.
 
-use alloc::sync::Arc;
 use core::future::Future;
 use core::hash::BuildHasher;
-use core::ops::Deref;
 
 use bulklink_core::Request as CoreRequest;
 
-use super::acquire::PartitionAcquire;
-use super::lease::{BorrowedOwner, LeaseOwner, Leased, SharedOwner};
-use super::{Lookup, OwnedSlot, OwnedSlotFuture, Slot, SlotFuture};
+use super::Lookup;
+use crate::acquire::claim::Claim;
 use crate::acquire::execute::{Execute, ExecuteFallible};
-use crate::acquire::future::Acquire;
-use crate::acquire::slot::HeldGrant;
-use crate::{ExecuteError, Partitions, Rejection, Request, Runtime};
+use crate::{ExecuteError, OwnedSlot, OwnedSlotFuture, Partitions, Rejection, Request, Runtime};
 
 impl<K, R, S> Partitions<K, R, S>
 where
@@ -62,7 +57,7 @@ where
     /// ```
     #[doc(alias = "acquire")]
     #[inline]
-    pub fn slot<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> SlotFuture<'_, R> {
+    pub fn slot<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> OwnedSlotFuture<R> {
         self.slot_with(key, Request::new())
     }
 
@@ -75,8 +70,14 @@ where
     /// more than the whole capacity of a partition.
     #[doc(alias("acquire_many", "slot_within", "slot_before"))]
     #[inline]
-    pub fn slot_with<Q: Lookup<K> + ?Sized>(&self, key: &Q, request: Request<R::Instant>) -> SlotFuture<'_, R> {
-        SlotFuture::new(self.acquire(self.borrowed(), key, request))
+    pub fn slot_with<Q: Lookup<K> + ?Sized>(&self, key: &Q, request: Request<R::Instant>) -> OwnedSlotFuture<R> {
+        // Cloned before the partition is entered: a runtime is foreign and may panic.
+        let runtime = self.inner.plan.runtime.clone();
+        let request = request.on(&runtime);
+        match self.inner.enter(key, &request) {
+            Ok((shared, lease)) => OwnedSlotFuture::new(shared, Some(lease), runtime, request),
+            Err(rejection) => OwnedSlotFuture::refused(rejection, runtime),
+        }
     }
 
     /// Acquires a slot in the partition of `key` if one is free and no call waits for it.
@@ -87,8 +88,8 @@ where
     /// partition is closed.
     #[doc(alias("try_acquire", "slot_now"))]
     #[inline]
-    pub fn try_slot<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Result<Slot<'_>, Rejection> {
-        self.try_acquire(self.borrowed(), key, const { &CoreRequest::new() }).map(Slot::new)
+    pub fn try_slot<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Result<OwnedSlot, Rejection> {
+        self.try_acquire(key, const { &CoreRequest::new() })
     }
 
     /// Acquires a slot as [`try_slot`](Partitions::try_slot) does, with the cost of `request`.
@@ -99,80 +100,11 @@ where
     /// zero or more than the whole capacity of a partition.
     #[doc(alias = "try_acquire_many")]
     #[inline]
-    pub fn try_slot_with<Q>(&self, key: &Q, request: Request<R::Instant>) -> Result<Slot<'_>, Rejection>
+    pub fn try_slot_with<Q>(&self, key: &Q, request: Request<R::Instant>) -> Result<OwnedSlot, Rejection>
     where
         Q: Lookup<K> + ?Sized,
     {
-        self.try_acquire(self.borrowed(), key, &request.on(&self.inner.plan.runtime)).map(Slot::new)
-    }
-
-    /// Acquires a slot as [`slot`](Partitions::slot) does, but the slot borrows nothing.
-    ///
-    /// The future borrows nothing either: it has entered the partition, and no longer needs the
-    /// key.
-    ///
-    /// # Errors
-    ///
-    /// As [`slot`](Partitions::slot).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Partitions;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Partitions::builder_on(executor.clock(), "tenants").waiting_room(1);
-    /// # let tenants: Partitions<String, _> = builder.parallelism(2).max_partitions(10).build()?;
-    /// # let slot =
-    /// executor.spawn(tenants.slot_owned("ann"));
-    /// # executor.run_until_idle();
-    /// # slot.output().unwrap()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "acquire_owned")]
-    #[inline]
-    pub fn slot_owned<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> OwnedSlotFuture<R> {
-        self.slot_owned_with(key, Request::new())
-    }
-
-    /// Acquires a slot as [`slot_with`](Partitions::slot_with) does, but the slot borrows nothing.
-    ///
-    /// # Errors
-    ///
-    /// As [`slot_with`](Partitions::slot_with).
-    #[doc(alias = "acquire_many_owned")]
-    #[inline]
-    pub fn slot_owned_with<Q>(&self, key: &Q, request: Request<R::Instant>) -> OwnedSlotFuture<R>
-    where
-        Q: Lookup<K> + ?Sized,
-    {
-        OwnedSlotFuture::new(self.acquire(self.owned(), key, request))
-    }
-
-    /// Acquires a slot as [`try_slot`](Partitions::try_slot) does, but the slot borrows nothing.
-    ///
-    /// # Errors
-    ///
-    /// As [`try_slot`](Partitions::try_slot).
-    #[doc(alias = "try_acquire_owned")]
-    #[inline]
-    pub fn try_slot_owned<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Result<OwnedSlot, Rejection> {
-        self.try_acquire(self.owned(), key, const { &CoreRequest::new() }).map(OwnedSlot::new)
-    }
-
-    /// Acquires a slot as [`try_slot_with`](Partitions::try_slot_with) does, but the slot borrows
-    /// nothing.
-    ///
-    /// # Errors
-    ///
-    /// As [`try_slot_with`](Partitions::try_slot_with).
-    #[doc(alias = "try_acquire_many_owned")]
-    #[inline]
-    pub fn try_slot_owned_with<Q>(&self, key: &Q, request: Request<R::Instant>) -> Result<OwnedSlot, Rejection>
-    where
-        Q: Lookup<K> + ?Sized,
-    {
-        self.try_acquire(self.owned(), key, &request.on(&self.inner.plan.runtime)).map(OwnedSlot::new)
+        self.try_acquire(key, &request.on(&self.inner.plan.runtime))
     }
 
     /// Acquires a slot in the partition of `key` as [`slot`](Partitions::slot) does, and runs
@@ -209,11 +141,11 @@ where
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn execute<'a, Q, F>(
-        &'a self,
+    pub fn execute<Q, F>(
+        &self,
         key: &Q,
         operation: F,
-    ) -> impl Future<Output = Result<F::Output, Rejection>> + use<'a, Q, F, K, R, S>
+    ) -> impl Future<Output = Result<F::Output, Rejection>> + use<Q, F, K, R, S>
     where
         Q: Lookup<K> + ?Sized,
         F: Future,
@@ -229,17 +161,17 @@ where
     /// As [`slot_with`](Partitions::slot_with). The operation has not begun then.
     #[doc(alias("execute_within", "execute_before"))]
     #[inline]
-    pub fn execute_with<'a, Q, F>(
-        &'a self,
+    pub fn execute_with<Q, F>(
+        &self,
         key: &Q,
         request: Request<R::Instant>,
         operation: F,
-    ) -> impl Future<Output = Result<F::Output, Rejection>> + use<'a, Q, F, K, R, S>
+    ) -> impl Future<Output = Result<F::Output, Rejection>> + use<Q, F, K, R, S>
     where
         Q: Lookup<K> + ?Sized,
         F: Future,
     {
-        Execute::new(self.acquire(self.borrowed(), key, request), operation)
+        Execute::new(self.slot_with(key, request), operation)
     }
 
     /// Runs `operation` in a slot of the partition of `key` if one is free and no call waits for
@@ -251,11 +183,11 @@ where
     /// first polled, or if the partition is closed. The operation has not begun then.
     #[doc(alias = "execute_now")]
     #[inline]
-    pub fn try_execute<'a, Q, F>(
-        &'a self,
+    pub fn try_execute<Q, F>(
+        &self,
         key: &Q,
         operation: F,
-    ) -> impl Future<Output = Result<F::Output, Rejection>> + use<'a, Q, F, K, R, S>
+    ) -> impl Future<Output = Result<F::Output, Rejection>> + use<Q, F, K, R, S>
     where
         Q: Lookup<K> + ?Sized,
         F: Future,
@@ -270,11 +202,11 @@ where
     ///
     /// [`ExecuteError::Rejected`] as [`execute`](Partitions::execute), and
     /// [`ExecuteError::Operation`] with the error of the operation.
-    pub fn execute_fallible<'a, Q, T, E, F>(
-        &'a self,
+    pub fn execute_fallible<Q, T, E, F>(
+        &self,
         key: &Q,
         operation: F,
-    ) -> impl Future<Output = Result<T, ExecuteError<E>>> + use<'a, Q, T, E, F, K, R, S>
+    ) -> impl Future<Output = Result<T, ExecuteError<E>>> + use<Q, T, E, F, K, R, S>
     where
         Q: Lookup<K> + ?Sized,
         F: Future<Output = Result<T, E>>,
@@ -288,64 +220,25 @@ where
     /// # Errors
     ///
     /// As [`execute_fallible`](Partitions::execute_fallible).
-    pub fn execute_fallible_with<'a, Q, T, E, F>(
-        &'a self,
+    pub fn execute_fallible_with<Q, T, E, F>(
+        &self,
         key: &Q,
         request: Request<R::Instant>,
         operation: F,
-    ) -> impl Future<Output = Result<T, ExecuteError<E>>> + use<'a, Q, T, E, F, K, R, S>
+    ) -> impl Future<Output = Result<T, ExecuteError<E>>> + use<Q, T, E, F, K, R, S>
     where
         Q: Lookup<K> + ?Sized,
         F: Future<Output = Result<T, E>>,
     {
-        ExecuteFallible::new(Execute::new(self.acquire(self.borrowed(), key, request), operation))
-    }
-
-    fn borrowed(&self) -> BorrowedOwner<'_> {
-        &*self.inner
-    }
-
-    fn owned(&self) -> SharedOwner {
-        Arc::clone(&self.inner) as SharedOwner
+        ExecuteFallible::new(Execute::new(self.slot_with(key, request), operation))
     }
 
     #[inline]
-    fn acquire<Q, L>(&self, owner: L, key: &Q, request: Request<R::Instant>) -> PartitionAcquire<L, R>
-    where
-        Q: Lookup<K> + ?Sized,
-        L: Deref<Target = dyn LeaseOwner>,
-    {
-        let runtime = &self.inner.plan.runtime;
-        let request = request.on(runtime);
-        match self.inner.enter(key, &request) {
-            Ok((shared, lease)) => {
-                let leased = Leased::new(shared, owner, lease);
-                PartitionAcquire::Entered(Acquire::new(leased, runtime.clone(), request))
-            }
-            Err(rejection) => {
-                PartitionAcquire::Rejected { owner, runtime: runtime.clone(), rejection: Some(rejection) }
-            }
-        }
-    }
-
-    #[inline]
-    fn try_acquire<Q, L>(&self, owner: L, key: &Q, request: &CoreRequest) -> Result<HeldGrant<Leased<L>>, Rejection>
-    where
-        Q: Lookup<K> + ?Sized,
-        L: Deref<Target = dyn LeaseOwner>,
-    {
-        match self.inner.enter(key, request) {
-            Ok((shared, lease)) => {
-                let leased = Leased::new(shared, owner, lease);
-                let grant = leased.try_enter(request, |grant| grant)?;
-                Ok(HeldGrant::new(leased, grant))
-            }
-            Err(rejection) => {
-                // Here the rejection is returned immediately; `PartitionAcquire` counts it when it
-                // is polled.
-                owner.count(&rejection);
-                Err(rejection)
-            }
-        }
+    fn try_acquire<Q: Lookup<K> + ?Sized>(&self, key: &Q, request: &CoreRequest) -> Result<OwnedSlot, Rejection> {
+        // Here a rejection is returned immediately. A future counts it when it is polled.
+        let (shared, lease) = self.inner.enter(key, request).inspect_err(Rejection::count)?;
+        let mut claim = Claim::new(shared, Some(lease), None);
+        claim.try_enter(request)?;
+        Ok(OwnedSlot::new(claim))
     }
 }

@@ -91,7 +91,14 @@ impl<K, R: Runtime, S> Builder<K, R, S> {
         self.each = change(self.each);
         self
     }
+}
 
+impl<K, R, S> Builder<K, R, S>
+where
+    K: Send + 'static,
+    R: Runtime,
+    S: Send + Sync + 'static,
+{
     /// Builds the partitions. Each is created when it is first needed.
     ///
     /// # Errors
@@ -107,7 +114,8 @@ impl<K, R: Runtime, S> Builder<K, R, S> {
             max_partitions.ok_or_else(|| InvalidArgument::new("max_partitions", "nothing", "must be set"));
         let inner =
             max_partitions.and_then(|count| Inner::new(plan, Limits { max_partitions: count, idle_timeout }, hasher));
-        Ok(Partitions::new(inner.map_err(|invalid| invalid.of(format_args!("bulkhead {label}")))?))
+        let inner = inner.map_err(|invalid| invalid.of(format_args!("bulkhead {label}")))?;
+        Ok(Partitions { inner })
     }
 }
 

@@ -1,16 +1,16 @@
 //! The state that all clones of partitions share: how a call enters its partition and leaves it.
 
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use bulklink_core::partitions::Lease;
+use bulklink_core::partitions::{self, Lease};
 use bulklink_core::{Instant, InvalidArgument, Request};
 
-use super::lease::LeaseOwner;
-use super::state::{Entered, Partition, PartitionsState};
+use super::state::{Partition, PartitionsState};
 use super::{Limits, Lookup};
+use crate::acquire::claim::LeaseOwner;
 use crate::builder::Plan;
 use crate::foreign::discard;
 use crate::gate::latch::Latch;
@@ -36,12 +36,6 @@ impl<K, R, S> UnwindSafe for Inner<K, R, S> {}
 impl<K, R, S> RefUnwindSafe for Inner<K, R, S> {}
 
 impl<K, R: Runtime, S> Inner<K, R, S> {
-    pub(super) fn new(plan: Plan<R>, limits: Limits, hasher: S) -> Result<Self, InvalidArgument> {
-        let drained = Latch::new(Arc::clone(&plan.identity.label));
-        let state = PartitionsState::new(limits, drained.bolt())?;
-        Ok(Inner { plan, hasher, needs_now: state.account.needs_now(), state: Lock::new(state), drained })
-    }
-
     /// Drops the partitions that have reached the idle timeout, and returns their number.
     pub(super) fn cleanup_idle(&self) -> usize {
         let now = self.plan.runtime.now();
@@ -87,7 +81,7 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
     /// Leases the partition of this key, and creates it if there is none. A rejection is not
     /// counted here.
     #[inline]
-    pub(super) fn enter<Q>(&self, key: &Q, request: &Request) -> Result<Entered, Rejection>
+    pub(super) fn enter<Q>(&self, key: &Q, request: &Request) -> Result<(Arc<Shared>, Lease), Rejection>
     where
         Q: Lookup<K> + ?Sized,
     {
@@ -102,7 +96,12 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
     /// Creates the partition outside the lock, because cloning a key and dropping it are foreign
     /// code.
     #[cold]
-    fn create<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, request: &Request) -> Result<Entered, Rejection> {
+    fn create<Q: Lookup<K> + ?Sized>(
+        &self,
+        hash: u64,
+        key: &Q,
+        request: &Request,
+    ) -> Result<(Arc<Shared>, Lease), Rejection> {
         self.check_cost(request)?;
         let mut newcomer = Some(Partition { hash, key: key.to_key(), shared: self.plan.make() });
         // Another call may have created this partition meanwhile: look it up again.
@@ -123,7 +122,7 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
     }
 
     #[cold]
-    fn rejected(&self, rejection: bulklink_core::partitions::Rejection) -> Rejection {
+    fn rejected(&self, rejection: partitions::Rejection) -> Rejection {
         Rejection::by_partitions(Arc::clone(&self.plan.identity), rejection)
     }
 
@@ -140,6 +139,22 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
     }
 }
 
+impl<K, R, S> Inner<K, R, S>
+where
+    K: Send + 'static,
+    R: Runtime,
+    S: Send + Sync + 'static,
+{
+    pub(super) fn new(mut plan: Plan<R>, limits: Limits, hasher: S) -> Result<Arc<Self>, InvalidArgument> {
+        let drained = Latch::new(Arc::clone(&plan.identity.label));
+        let state = PartitionsState::new(limits, drained.bolt())?;
+        Ok(Arc::new_cyclic(|this: &Weak<Self>| {
+            plan.identity = Arc::new(plan.identity.owned_by(Weak::<Self>::clone(this)));
+            Inner { plan, hasher, needs_now: state.account.needs_now(), state: Lock::new(state), drained }
+        }))
+    }
+}
+
 impl<K: Send, R: Runtime, S: Send + Sync> LeaseOwner for Inner<K, R, S> {
     #[inline]
     fn end(&self, lease: Lease, shared: &Shared) {
@@ -153,9 +168,7 @@ impl<K: Send, R: Runtime, S: Send + Sync> LeaseOwner for Inner<K, R, S> {
     }
 
     #[cold]
-    fn count(&self, rejection: &Rejection) {
-        if let Some(rejection) = rejection.of_partitions() {
-            self.state.with(|state| state.account.count(rejection));
-        }
+    fn count(&self, rejection: &partitions::Rejection) {
+        self.state.with(|state| state.account.count(rejection));
     }
 }

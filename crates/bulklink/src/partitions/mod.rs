@@ -1,15 +1,12 @@
-//! Keyed bulkheads: the builder, slots, futures and status of [`Partitions`].
+//! Keyed bulkheads: the builder, limits and status of [`Partitions`].
 //!
 //! [`Partitions`] itself says when to use it, and how.
 
-mod acquire;
 mod admission;
 mod builder;
 mod hasher;
 mod inner;
 mod key;
-mod lease;
-mod slot;
 mod state;
 mod status;
 
@@ -20,11 +17,9 @@ use core::hash::BuildHasher;
 
 pub use bulklink_core::partitions::{Interval, Limits, Occupancy, Snapshot, Totals};
 
-pub use acquire::{OwnedSlotFuture, SlotFuture};
 pub use builder::Builder;
 pub use hasher::RandomState;
 pub use key::Lookup;
-pub use slot::{OwnedSlot, Slot};
 pub use status::Status;
 
 use crate::{Closed, EventHandler, Handle, Runtime};
@@ -106,10 +101,6 @@ impl<K, R: Runtime> Partitions<K, R> {
 }
 
 impl<K, R: Runtime, S> Partitions<K, R, S> {
-    fn new(inner: Inner<K, R, S>) -> Self {
-        Partitions { inner: Arc::new(inner) }
-    }
-
     /// Returns the name of the partitions.
     #[must_use]
     pub fn label(&self) -> &str {

@@ -38,9 +38,6 @@ pub(super) struct Partition<K> {
     pub(super) shared: Arc<Shared>,
 }
 
-/// The bulkhead of a partition, and a lease that keeps the partition.
-pub(super) type Entered = (Arc<Shared>, Lease);
-
 impl<K> PartitionsState<K> {
     pub(super) fn new(limits: Limits, bolt: Option<Bolt>) -> Result<Self, InvalidArgument> {
         let account = Partitions::with_instance(limits, next_instance())?;
@@ -64,7 +61,11 @@ impl<K> PartitionsState<K> {
 
     /// Leases the partition with this key. Returns `None` if there is none and one may be created.
     #[inline]
-    pub(super) fn enter<Q: Lookup<K> + ?Sized>(&mut self, hash: u64, key: &Q) -> Result<Option<Entered>, Rejection> {
+    pub(super) fn enter<Q: Lookup<K> + ?Sized>(
+        &mut self,
+        hash: u64,
+        key: &Q,
+    ) -> Result<Option<(Arc<Shared>, Lease)>, Rejection> {
         match self.find(hash, key) {
             Some(id) => self.lease(id).map(Some),
             None => self.account.may_create().map(|()| None),
@@ -72,14 +73,14 @@ impl<K> PartitionsState<K> {
     }
 
     #[inline]
-    pub(super) fn lease(&mut self, id: Id) -> Result<Entered, Rejection> {
+    pub(super) fn lease(&mut self, id: Id) -> Result<(Arc<Shared>, Lease), Rejection> {
         let lease = self.account.lease(id)?;
         Ok((Arc::clone(&self.account.get(id).shared), lease))
     }
 
     /// Adds the new partition and leases it. Afterwards `newcomer` holds what the caller must drop:
     /// the partition that was evicted for it, or the new one if it was rejected.
-    pub(super) fn create(&mut self, newcomer: &mut Option<Partition<K>>) -> Result<Entered, Rejection> {
+    pub(super) fn create(&mut self, newcomer: &mut Option<Partition<K>>) -> Result<(Arc<Shared>, Lease), Rejection> {
         let content = newcomer.take().expect("a new partition");
         let (hash, shared) = (content.hash, Arc::clone(&content.shared));
         let Created { lease, evicted } = self.account.create(content).map_err(|(refused, rejection)| {

@@ -6,8 +6,8 @@ use core::task::{Context, Poll, Waker};
 
 use super::JoinError;
 use crate::Runtime;
-use crate::acquire::future::{Acquire, Admission, PollAcquire};
-use crate::acquire::slot::HeldGrant;
+use crate::acquire::claim::Claim;
+use crate::acquire::future::{Acquire, Admission};
 use crate::foreign::{contain, discard, wake};
 use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
@@ -45,7 +45,7 @@ impl<R: Runtime> Progress<R> {
     pub(crate) fn poll_admitted(&self, context: &mut Context<'_>) -> Poll<Result<(), JoinError>> {
         let picked_up = self.attend(context.waker(), State::pick_up)?;
         let Some(mut waiting) = picked_up else { return Poll::Ready(Ok(())) };
-        match waiting.poll_acquire(context) {
+        match waiting.poll(context) {
             Poll::Pending => {
                 self.put_back(Admission::Queued(waiting))?;
                 Poll::Pending
@@ -71,7 +71,7 @@ impl<R: Runtime> Progress<R> {
 
     /// Takes the slot. The caller must then poll or call the operation without another look at the
     /// state, because a later cancel counts it as begun.
-    pub(crate) fn begin(&self) -> Result<HeldGrant<Arc<Shared>>, JoinError> {
+    pub(crate) fn begin(&self) -> Result<Claim<Arc<Shared>>, JoinError> {
         self.0.with(|state| match mem::replace(&mut state.stage, Stage::Running) {
             Stage::Pending(Some(Admission::Granted(hold))) => Ok(hold),
             other => {

@@ -10,7 +10,7 @@ use pin_project_lite::pin_project;
 use super::JoinError;
 use super::job::Reporter;
 use crate::Runtime;
-use crate::acquire::slot::HeldGrant;
+use crate::acquire::claim::Claim;
 use crate::foreign::{catch, contain, discard};
 use crate::gate::shared::Shared;
 
@@ -20,7 +20,7 @@ pin_project! {
     pub(crate) struct Task<F: Future, R: Runtime> {
         #[pin]
         operation: Option<F>,
-        hold: Option<HeldGrant<Arc<Shared>>>,
+        hold: Option<Claim<Arc<Shared>>>,
         reporter: Reporter<F::Output, R>,
     }
 
@@ -56,7 +56,7 @@ impl<F: Future, R: Runtime> Future for Task<F, R> {
 /// Completes when the operation may be polled. No cancel is looked for between `begin` and the
 /// first poll, so an operation that counts as begun has been polled.
 fn poll_may_run<T, R: Runtime>(
-    hold: &mut Option<HeldGrant<Arc<Shared>>>,
+    hold: &mut Option<Claim<Arc<Shared>>>,
     reporter: &Reporter<T, R>,
     context: &mut Context<'_>,
 ) -> Poll<Result<(), JoinError>> {

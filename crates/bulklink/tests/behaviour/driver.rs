@@ -303,7 +303,7 @@ fn a_driver_ends_when_its_partition_becomes_idle() {
     let builder = Partitions::builder_on(background.clone(), "tenants").parallelism(1).waiting_room(9);
     let tenants: Partitions<u64, _> = builder.max_partitions(9).build().expect("valid");
     let queued = |tenant: u64| {
-        let mut call = Box::pin(tenants.slot_owned_with(&tenant, Request::new().within(ms(100))));
+        let mut call = Box::pin(tenants.slot_with(&tenant, Request::new().within(ms(100))));
         assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         call
     };

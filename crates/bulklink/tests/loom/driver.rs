@@ -236,16 +236,16 @@ fn the_partition_becomes_idle_while_a_call_arrives_that_waits() {
         let tenants: Partitions<u8, _> = builder.max_partitions(1).build().unwrap();
         let limit = |nanos| Request::new().within(Duration::from_nanos(nanos));
         let wait = || {
-            let mut call = tenants.slot_owned_with(&1, limit(FAR));
+            let mut call = tenants.slot_with(&1, limit(FAR));
             assert!(Pin::new(&mut call).poll(&mut Context::from_waker(Waker::noop())).is_pending());
             call
         };
-        let running = tenants.try_slot_owned(&1).unwrap();
+        let running = tenants.try_slot(&1).unwrap();
         drop(wait());
         let mut task = background.driver();
         task.poll();
         let ended = thread::spawn(move || drop(running));
-        let next = tenants.try_slot_owned(&1).ok().map(|slot| (slot, wait()));
+        let next = tenants.try_slot(&1).ok().map(|slot| (slot, wait()));
         ended.join().unwrap();
         task.settle();
         let drivers = background.spawned.lock().unwrap().len();

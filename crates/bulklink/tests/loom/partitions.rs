@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-use bulklink::partitions::{OwnedSlot, Slot};
 use bulklink::{Partitions, Reason, Rejection};
 use loom::future::block_on;
 use loom::thread::{self, JoinHandle};
@@ -75,7 +74,7 @@ fn outcome<T>(answer: Result<T, Rejection>) -> &'static str {
 }
 
 fn try_once(partitions: &Front, key: u8) -> &'static str {
-    outcome::<Slot<'_>>(partitions.try_slot(&key))
+    outcome(partitions.try_slot(&key))
 }
 
 #[test]
@@ -105,11 +104,11 @@ fn a_partition_that_is_entered_is_not_evicted() {
     let outcomes = explore(1, |partitions| {
         drop(partitions.try_slot(&ANN).unwrap());
         let newcomer = on_a_thread(partitions, |partitions| try_once(partitions, BOB));
-        let again = partitions.try_slot_owned(&ANN);
+        let again = partitions.try_slot(&ANN);
         let seen =
             again.is_ok().then(|| partitions.handle(&ANN).expect("a call keeps its partition").status().in_flight);
         assert!(seen.is_none_or(|in_flight| in_flight == 1));
-        [outcome::<OwnedSlot>(again), newcomer.join().unwrap()]
+        [outcome(again), newcomer.join().unwrap()]
     });
     let expected = [["admitted", "admitted"], ["admitted", "no partition"], ["no partition", "admitted"]];
     assert_eq!(outcomes, BTreeSet::from(expected));
@@ -132,7 +131,7 @@ fn a_partition_that_is_entered_is_not_discarded() {
 fn a_partition_is_created_before_the_close_or_not_at_all() {
     let outcomes = explore(1, |partitions| {
         let close = on_a_thread(partitions, Partitions::close);
-        let entered = partitions.try_slot_owned(&ANN);
+        let entered = partitions.try_slot(&ANN);
         let is_in = entered.is_ok();
         assert!(close.join().unwrap());
         assert_eq!(partitions.status().is_drained(), !is_in);
@@ -146,7 +145,7 @@ fn a_partition_is_created_before_the_close_or_not_at_all() {
 #[test]
 fn a_call_between_its_lease_and_the_queue_is_rejected_by_the_close() {
     explore(1, |partitions| {
-        let held = partitions.try_slot_owned(&ANN).unwrap();
+        let held = partitions.try_slot(&ANN).unwrap();
         let close = on_a_thread(partitions, Partitions::close);
         assert_eq!(block_on(partitions.slot(&ANN)).unwrap_err().reason(), Reason::Closed);
         assert!(close.join().unwrap());
@@ -157,7 +156,7 @@ fn a_call_between_its_lease_and_the_queue_is_rejected_by_the_close() {
 #[test]
 fn a_task_that_begins_to_wait_for_the_end_does_not_miss_it() {
     explore(2, |partitions| {
-        let (ann, bob) = (partitions.try_slot_owned(&ANN).unwrap(), partitions.try_slot_owned(&BOB).unwrap());
+        let (ann, bob) = (partitions.try_slot(&ANN).unwrap(), partitions.try_slot(&BOB).unwrap());
         let end = on_a_thread(partitions, move |partitions| {
             drop(ann);
             partitions.close();
@@ -173,8 +172,8 @@ fn a_task_that_begins_to_wait_for_the_end_does_not_miss_it() {
 fn the_drain_ends_with_the_last_of_two_calls() {
     let preemptions = if cfg!(bulklink_lock_only) { 3 } else { 1 };
     explore_up_to(Some(preemptions), 1, |partitions| {
-        let held = partitions.try_slot_owned(&ANN).unwrap();
-        let waiting = partitions.slot_owned(&ANN);
+        let held = partitions.try_slot(&ANN).unwrap();
+        let waiting = partitions.slot(&ANN);
         let first = thread::spawn(move || drop(held));
         let second = thread::spawn(move || outcome(block_on(waiting)));
         block_on(partitions.close_and_wait());

@@ -1,6 +1,6 @@
 //! The async front: partitions by key, on a runtime with virtual time.
 
-use bulklink::partitions::OwnedSlot;
+use bulklink::OwnedSlot;
 use bulklink::{Partitions, Request};
 use bulklink_core::{Instant, InvalidArgument};
 use serde_json::{Map, Value};
@@ -38,7 +38,7 @@ impl<W: World> Subject for PartitionsFront<W> {
         let request = subject::ask(enter, Request::new(), Request::now, Request::within, |request, deadline| {
             request.before(self.calls.world.instant(deadline))
         });
-        self.calls.enter(enter.id, || self.partitions.slot_owned_with(enter.partition.as_str(), request))
+        self.calls.enter(enter.id, || self.partitions.slot_with(enter.partition.as_str(), request))
     }
 
     fn release(&mut self, id: usize) -> Done {

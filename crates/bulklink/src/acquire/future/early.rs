@@ -6,13 +6,13 @@ use core::task::Waker;
 use bulklink_core::Request;
 
 use super::{Acquire, AcquireState, Unfinished};
-use crate::acquire::slot::HeldGrant;
+use crate::acquire::claim::Claim;
 use crate::gate::shared::{NotGranted, Shared};
 use crate::{Runtime, SubmitError};
 
 /// The outcome of a request that was not rejected immediately.
 pub(crate) enum Admission<R: Runtime> {
-    Granted(HeldGrant<Arc<Shared>>),
+    Granted(Claim<Arc<Shared>>),
     Queued(Acquire<Arc<Shared>, R>),
 }
 
@@ -26,18 +26,19 @@ impl<R: Runtime> Acquire<Arc<Shared>, R> {
     /// has no timer.
     pub(crate) fn enter(shared: Arc<Shared>, runtime: R, request: Request) -> Result<Admission<R>, SubmitError> {
         let granted = if request.is_simple() { shared.acquire() } else { None };
-        if let Some(grant) = granted {
-            return Ok(Admission::Granted(HeldGrant::new(shared, grant)));
+        if granted.is_some() {
+            return Ok(Admission::Granted(Claim::new(shared, None, granted)));
         }
         let home = || Ok(runtime.home()?.map(|home| home.id()));
         let (mut ticket, mut not_granted) = (None, NotGranted::UNKNOWN);
-        if let Some(grant) = shared.enter(&request, Waker::noop(), home, &mut ticket, &mut not_granted)? {
-            return Ok(Admission::Granted(HeldGrant::new(shared, grant)));
+        let granted = shared.enter(&request, Waker::noop(), home, &mut ticket, &mut not_granted)?;
+        if granted.is_some() {
+            return Ok(Admission::Granted(Claim::new(shared, None, granted)));
         }
         if let NotGranted::Rejected(rejection) = not_granted {
             return Err(rejection.into());
         }
         let state = AcquireState::Queued { ticket, sleep: None };
-        Ok(Admission::Queued(Acquire::of(runtime, Unfinished { shared, state })))
+        Ok(Admission::Queued(Acquire::of(runtime, Some(Unfinished { shared, lease: None, state }))))
     }
 }

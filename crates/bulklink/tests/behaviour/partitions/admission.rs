@@ -27,7 +27,7 @@ fn waiters_are_admitted_in_fifo_order_in_each_partition() {
     let mut executor = executor();
     let tenants = builder(&executor).parallelism(1).waiting_room(9).max_partitions(2).build().expect("valid");
     let order = Rc::new(RefCell::new(vec![]));
-    let running = [tenants.try_slot_owned("ann").expect("free"), tenants.try_slot_owned("bob").expect("free")];
+    let running = [tenants.try_slot("ann").expect("free"), tenants.try_slot("bob").expect("free")];
     for number in 0..6 {
         let (tenants, order) = (tenants.clone(), Rc::clone(&order));
         let key = if number % 2 == 0 { "ann" } else { "bob" };
@@ -67,17 +67,15 @@ fn every_method_applies_its_request() {
     let tenants = builder(&executor).capacity(3).max_partitions(1).build().expect("valid");
     let two = Request::new().cost(2);
     assert_eq!(tenants.try_slot_with("ann", two).expect("free").cost(), 2);
-    assert_eq!(tenants.try_slot_owned_with("ann", two).expect("free").cost(), 2);
     let in_use = executor.block_on(async move {
         let observe = || async { Ok::<_, String>(tenants.handle("ann").expect("in use").status().in_use) };
-        let owned = tenants.slot_owned_with("ann", two).await.expect("free").cost();
-        let borrowed = tenants.slot_with("ann", two).await.expect("free").cost();
+        let slot = tenants.slot_with("ann", two).await.expect("free").cost();
         let executed =
             tenants.execute_with("ann", two, observe()).await.expect("free").expect("the operation cannot fail");
         let fallible = tenants.execute_fallible_with("ann", two, observe()).await.expect("free");
-        [owned, borrowed, executed, fallible]
+        [slot, executed, fallible]
     });
-    assert_eq!(in_use, [2; 4]);
+    assert_eq!(in_use, [2; 3]);
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn a_waker_that_is_woken_by_the_drain_may_use_the_partitions() {
 fn a_call_that_was_not_polled_before_closing_is_rejected_by_its_partition() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
-    let early = tenants.slot_owned("ann");
+    let early = tenants.slot("ann");
     let closing = executor.spawn({
         let tenants = tenants.clone();
         async move { tenants.close_and_wait().await }
@@ -94,8 +94,8 @@ fn a_future_with_a_lease_delays_the_drain_until_it_is_polled_or_dropped() {
     let executor = executor();
     let mut context = Context::from_waker(Waker::noop());
     let tenants = tenants(&executor, 2);
-    let running = tenants.try_slot_owned("ann").expect("free");
-    let [mut granted, mut waiting] = [tenants.slot_owned("ann"), tenants.slot_owned("ann")];
+    let running = tenants.try_slot("ann").expect("free");
+    let [mut granted, mut waiting] = [tenants.slot("ann"), tenants.slot("ann")];
     assert!(Pin::new(&mut granted).poll(&mut context).is_pending());
     assert!(Pin::new(&mut waiting).poll(&mut context).is_pending());
     let unpolled = tenants.slot("bob");
@@ -130,7 +130,7 @@ fn close_and_wait_removes_all_partitions_and_counts_none_as_evicted() {
     for number in 0..500 {
         touch(&tenants, &number.to_string());
     }
-    let running = tenants.try_slot_owned("7").expect("free");
+    let running = tenants.try_slot("7").expect("free");
     let closing = executor.spawn({
         let tenants = tenants.clone();
         async move { tenants.close_and_wait().await }

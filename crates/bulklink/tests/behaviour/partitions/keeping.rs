@@ -4,7 +4,8 @@ use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use bulklink::partitions::{Limits, OwnedSlot};
+use bulklink::OwnedSlot;
+use bulklink::partitions::Limits;
 use bulklink::{InvalidArgument, Reason, Request};
 
 use super::{
@@ -60,28 +61,26 @@ fn a_rejected_call_that_is_never_polled_is_not_counted() {
     let tenants = tenants(&executor, 1);
     let _running = slot(&call(&mut executor, &tenants, "ann"));
     let limit_rejected = |tenants: &Tenants| tenants.status().totals.limit_rejected;
-    drop((tenants.slot("bob"), tenants.slot_owned("bob"), tenants.execute("bob", async {})));
+    drop((tenants.slot("bob"), tenants.execute("bob", async {})));
     assert_eq!(limit_rejected(&tenants), 0);
     executor.block_on({
         let tenants = tenants.clone();
         async move {
-            let (slot, owned) = (tenants.slot("bob"), tenants.slot_owned("bob"));
+            let (first, second) = (tenants.slot("bob"), tenants.slot("bob"));
             let (executed, fallible) =
                 (tenants.execute("bob", async {}), tenants.execute_fallible("bob", async { Ok::<_, ()>(()) }));
             assert_eq!(limit_rejected(&tenants), 0, "created, and not polled");
-            slot.await.expect_err("no room");
+            first.await.expect_err("no room");
             assert_eq!(limit_rejected(&tenants), 1, "polled");
-            owned.await.expect_err("no room");
+            second.await.expect_err("no room");
             executed.await.expect_err("no room");
             fallible.await.expect_err("no room");
             assert_eq!(limit_rejected(&tenants), 4);
         }
     });
     tenants.try_slot("bob").expect_err("no room");
-    tenants.try_slot_owned("bob").expect_err("no room");
     tenants.try_slot_with("bob", Request::new()).expect_err("no room");
-    tenants.try_slot_owned_with("bob", Request::new()).expect_err("no room");
-    assert_eq!(limit_rejected(&tenants), 8, "returned immediately");
+    assert_eq!(limit_rejected(&tenants), 6, "returned immediately");
 }
 
 /// The call was rejected by the partition limit when it was created, and this is what it returns.
@@ -89,8 +88,8 @@ fn a_rejected_call_that_is_never_polled_is_not_counted() {
 fn a_call_rejected_before_closing_and_polled_afterwards_is_counted_once() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
-    let running = tenants.try_slot_owned("ann").expect("free");
-    let early = tenants.slot_owned("bob");
+    let running = tenants.try_slot("ann").expect("free");
+    let early = tenants.slot("bob");
     tenants.close();
     drop(running);
     let early = executor.spawn(early);
@@ -111,7 +110,7 @@ fn a_call_in_any_state_keeps_its_partition() {
     drop(running);
     assert!(refused(&tenants), "the call was granted the slot and has not collected it");
     waiting.cancel();
-    let unpolled = tenants.slot_owned("ann");
+    let unpolled = tenants.slot("ann");
     assert!(refused(&tenants) && !tenants.discard("ann"));
     drop(unpolled);
     touch(&tenants, "bob");
@@ -124,7 +123,7 @@ fn a_call_dropped_in_any_state_leaves_its_partition() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
     let left = |tenants: &Tenants| occupancy(&tenants.status()) == (1, 0, 0);
-    drop((tenants.slot("ann"), tenants.slot_owned("ann"), tenants.execute("ann", async {})));
+    drop((tenants.slot("ann"), tenants.execute("ann", async {})));
     assert!(left(&tenants), "before the first poll");
     let running = slot(&call(&mut executor, &tenants, "ann"));
     call(&mut executor, &tenants, "ann").cancel();
@@ -140,10 +139,26 @@ fn a_call_dropped_in_any_state_leaves_its_partition() {
     assert_eq!(occupancy(&tenants.status()), (1, 1, 1));
     executing.cancel();
     assert!(left(&tenants), "while the operation runs");
-    let refused = [tenants.try_slot_owned("ann"), tenants.try_slot_owned("ann")];
+    let refused = [tenants.try_slot("ann"), tenants.try_slot("ann")];
     drop(refused);
     assert!(left(&tenants), "rejected");
     assert_eq!(tenants.handle("ann").expect("kept").status().in_flight, 0);
+}
+
+/// What a call holds keeps its bulkhead, and not the other partitions and their keys.
+#[test]
+fn slots_and_futures_outlive_the_partitions() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 1);
+    let running = slot(&call(&mut executor, &tenants, "ann"));
+    let waiting = call(&mut executor, &tenants, "ann");
+    let refused = tenants.slot("bob");
+    drop(tenants);
+    drop(running);
+    executor.run_until_idle();
+    assert_eq!(slot(&waiting).cost(), 1, "handed over");
+    let rejection = executor.block_on(refused).expect_err("it got no partition");
+    assert_eq!(rejection.reason(), Reason::PartitionLimit);
 }
 
 #[test]

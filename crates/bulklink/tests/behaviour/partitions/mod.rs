@@ -9,7 +9,8 @@ mod seen;
 
 use std::time::Duration;
 
-use bulklink::partitions::{Builder, OwnedSlot, Status, Totals};
+use bulklink::OwnedSlot;
+use bulklink::partitions::{Builder, Status, Totals};
 use bulklink::testing::{Executor, FakeClock, Task};
 use bulklink::{Partitions, Reason, Rejection};
 
@@ -32,7 +33,7 @@ fn tenants(executor: &Executor, max_partitions: usize) -> Tenants {
 
 /// Spawns a task that acquires a slot, and polls it once.
 fn call(executor: &mut Executor, tenants: &Tenants, key: &str) -> Call {
-    let call = executor.spawn(tenants.slot_owned(key));
+    let call = executor.spawn(tenants.slot(key));
     executor.run_until_idle();
     call
 }

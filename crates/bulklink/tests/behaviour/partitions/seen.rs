@@ -4,9 +4,9 @@ use std::fmt::Debug;
 use std::hash::RandomState;
 use std::panic::UnwindSafe;
 
-use bulklink::partitions::{Builder, OwnedSlot, OwnedSlotFuture, Slot, SlotFuture, Status};
+use bulklink::partitions::{Builder, Status};
 use bulklink::testing::FakeClock;
-use bulklink::{IntervalError, Partitions, Request};
+use bulklink::{IntervalError, OwnedSlot, OwnedSlotFuture, Partitions, Request};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 use super::{Tenants, builder, tenants, touch};
@@ -14,24 +14,21 @@ use crate::executor;
 
 assert_impl_all!(Tenants: Clone, Send, Sync, Unpin, Debug);
 assert_impl_all!(Partitions<std::rc::Weak<()>, FakeClock>: Clone, Unpin);
-assert_impl_all!(Slot<'static>: Send, Sync, Unpin, UnwindSafe);
 assert_impl_all!(OwnedSlot: Send, Sync, Unpin, UnwindSafe);
-assert_impl_all!(SlotFuture<'static, FakeClock>: Send, Unpin);
 assert_impl_all!(OwnedSlotFuture<FakeClock>: Send, Unpin);
 assert_impl_all!(Builder<String, FakeClock, RandomState>: Clone, Send, Sync);
 assert_impl_all!(Status: Clone, Send, Sync);
-assert_not_impl_any!(Slot<'static>: Clone);
 assert_not_impl_any!(OwnedSlot: Clone);
 
 #[test]
-fn an_execute_future_is_spawnable_and_a_slot_is_five_words() {
+fn an_execute_future_is_spawnable_and_a_slot_is_two_words() {
     fn spawnable<T: Send>(_: &T) {}
     let executor = executor();
     let tenants = tenants(&executor, 1);
     spawnable(&tenants.execute("ann", async { 1 }));
     spawnable(&tenants.execute_fallible("ann", async { Ok::<_, ()>(1) }));
     spawnable(&tenants.close_and_wait());
-    assert!(size_of::<Slot<'_>>() <= 40 && size_of::<OwnedSlot>() <= 40);
+    assert!(size_of::<OwnedSlot>() <= 16);
 }
 
 #[test]
@@ -64,16 +61,16 @@ fn an_interval_needs_two_statuses_of_one_bulkhead_in_order() {
 fn no_output_shows_a_key() {
     let executor = executor();
     let tenants = builder(&executor).parallelism(1).waiting_room(1).max_partitions(1).build().expect("valid");
-    let waiting = (tenants.slot("secret"), tenants.slot_owned("secret"));
+    let waiting = tenants.slot("secret");
     let slot = tenants.try_slot("secret").expect("free");
-    let owned = tenants.try_slot_owned("secret").expect_err("taken");
-    let refused = (tenants.slot("other secret"), tenants.slot_owned("other secret"));
+    let taken = tenants.try_slot("secret").expect_err("taken");
+    let refused = tenants.slot("other secret");
     let rejection = tenants.try_slot("other secret").expect_err("no room");
     let impossible = tenants.try_slot_with("secret", Request::new().cost(9)).expect_err("no room");
     let texts = [
         format!("{tenants:?} {:?}", tenants.status()),
         format!("{waiting:?} {slot:?} {refused:?}"),
-        format!("{owned} {owned:?} {rejection} {rejection:?} {impossible} {impossible:?}"),
+        format!("{taken} {taken:?} {rejection} {rejection:?} {impossible} {impossible:?}"),
         format!("{:?} {:?}", tenants.handle("secret"), builder(&executor)),
     ];
     for text in texts {

@@ -1,0 +1,131 @@
+//! What a call holds of its bulkhead, from its start to the drop of its slot.
+
+use alloc::sync::Arc;
+use core::convert::Infallible;
+use core::fmt;
+use core::ops::Deref;
+use core::panic::RefUnwindSafe;
+
+use bulklink_core::partitions::{self, Lease};
+use bulklink_core::{Grant, Request};
+
+use crate::Rejection;
+use crate::gate::shared::{GateState, Shared};
+
+/// What a call holds of its bulkhead: the lease of a partition, if the bulkhead is a partition's,
+/// and a grant, once the call is admitted. Both are given back on drop, the grant first.
+pub(crate) struct Claim<S: Share> {
+    shared: S,
+    grant: Option<Grant>,
+    lease: Option<S::Lease>,
+}
+
+/// A reference to a bulkhead: borrowed, or shared. Only a shared one can have a lease, so that a
+/// borrowed slot is not checked for one.
+pub(crate) trait Share: Deref<Target = Shared> {
+    type Lease;
+
+    fn end(&self, lease: Self::Lease);
+}
+
+impl Share for &Shared {
+    type Lease = Infallible;
+
+    fn end(&self, lease: Infallible) {
+        match lease {}
+    }
+}
+
+impl Share for Arc<Shared> {
+    type Lease = Lease;
+
+    fn end(&self, lease: Lease) {
+        self.end_lease(lease);
+    }
+}
+
+/// The partitions to which a bulkhead belongs, whatever the type of their keys.
+pub(crate) trait LeaseOwner: Send + Sync + RefUnwindSafe {
+    /// Ends a lease of the partition that has this bulkhead.
+    fn end(&self, lease: Lease, shared: &Shared);
+
+    /// Counts a rejection by the partitions, at the time when its call returns it.
+    fn count(&self, rejection: &partitions::Rejection);
+}
+
+impl<S: Share> Claim<S> {
+    #[inline]
+    pub(crate) fn new(shared: S, lease: Option<S::Lease>, grant: Option<Grant>) -> Self {
+        Claim { shared, grant, lease }
+    }
+
+    #[inline]
+    pub(crate) fn is_granted(&self) -> bool {
+        self.grant.is_some()
+    }
+
+    /// Adds a grant, if the bulkhead admits the request without a wait.
+    #[inline]
+    pub(crate) fn try_enter(&mut self, request: &Request) -> Result<(), Rejection> {
+        self.shared.try_enter(request, |grant| self.grant = Some(grant))
+    }
+
+    /// Gives the grant back to the gate, and ends the lease.
+    #[cold]
+    #[inline(never)]
+    fn end(&mut self) {
+        if let Some(grant) = self.grant.take() {
+            if !(grant.is_by_word() && self.shared.try_release(&grant)) {
+                self.shared.release(grant);
+            }
+        }
+        if let Some(lease) = self.lease.take() {
+            self.shared.end(lease);
+        }
+    }
+
+    /// Gives back an unused grant, which counts as abandoned: its operation has not begun and never
+    /// will.
+    #[cold]
+    pub(crate) fn abandon(mut self) {
+        let now = self.shared.now();
+        if let Some(grant) = self.grant.take() {
+            self.shared.input(|GateState { gate, .. }| {
+                gate.abandon(grant);
+                gate.advance(Some(now));
+            });
+        }
+    }
+
+    pub(crate) fn cost(&self) -> usize {
+        self.grant.as_ref().map_or(0, Grant::cost)
+    }
+
+    pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(name).field("label", self.shared.label()).field("cost", &self.cost()).finish()
+    }
+}
+
+impl<S: Share> Deref for Claim<S> {
+    type Target = Shared;
+
+    #[inline]
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+impl<S: Share> Drop for Claim<S> {
+    #[inline]
+    fn drop(&mut self) {
+        let is_released = match &self.grant {
+            // Only a grant that a word gave may be added to the word without a look at it first;
+            // see `Word::RELEASE`.
+            Some(grant) => self.lease.is_none() && grant.is_by_word() && self.shared.try_release(grant),
+            None => self.lease.is_none(),
+        };
+        if !is_released {
+            self.end();
+        }
+    }
+}
