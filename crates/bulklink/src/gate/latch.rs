@@ -13,11 +13,6 @@ use crate::{Clock, Closed, OwnedSlot};
 /// bulkhead to close: the latch is open when the gate is closed and its slot is free.
 pub(crate) struct Latch(Arc<Shared>);
 
-/// Keeps a latch shut until it is dropped, even if [`open`](Latch::open) is called before.
-pub(crate) struct Bolt {
-    _slot: OwnedSlot,
-}
-
 /// The clock of a gate in which no call ever waits.
 struct NoTime;
 
@@ -40,9 +35,11 @@ impl Latch {
         Latch(Shared::new(gate, identity, "capacity", Arc::new(NoTime)))
     }
 
-    /// Takes the only bolt. Returns `None` if it is taken, or if the latch is open.
-    pub(crate) fn bolt(&self) -> Option<Bolt> {
-        let hold = |grant| Bolt { _slot: OwnedSlot::new(Claim::new(Arc::clone(&self.0), None, Some(grant))) };
+    /// Takes the only bolt: a slot that keeps the latch shut until it is dropped, even if
+    /// [`open`](Latch::open) is called before. Returns `None` if it is taken, or if the latch is
+    /// open.
+    pub(crate) fn bolt(&self) -> Option<OwnedSlot> {
+        let hold = |grant| OwnedSlot::new(Claim::new(Arc::clone(&self.0), None, Some(grant)));
         self.0.try_enter(&Request::new(), hold).ok()
     }
 

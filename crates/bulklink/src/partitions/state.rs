@@ -10,8 +10,8 @@ use bulklink_core::{Instant, InvalidArgument};
 use hashbrown::HashTable;
 
 use super::{Limits, Lookup};
+use crate::OwnedSlot;
 use crate::builder::next_instance;
-use crate::gate::latch::Bolt;
 use crate::gate::outputs::Displaced;
 use crate::gate::shared::Shared;
 use crate::observe::event::Handlers;
@@ -28,7 +28,7 @@ pub(super) struct PartitionsState<K> {
     /// The handlers that a new partition gets.
     handlers: Handlers,
     /// Holds the latch shut; `None` once all is closed and the last lease has ended.
-    bolt: Option<Bolt>,
+    bolt: Option<OwnedSlot>,
 }
 
 /// A partition: its key and its bulkhead.
@@ -39,7 +39,7 @@ pub(super) struct Partition<K> {
 }
 
 impl<K> PartitionsState<K> {
-    pub(super) fn new(limits: Limits, bolt: Option<Bolt>) -> Result<Self, InvalidArgument> {
+    pub(super) fn new(limits: Limits, bolt: Option<OwnedSlot>) -> Result<Self, InvalidArgument> {
         let account = Partitions::with_instance(limits, next_instance())?;
         Ok(PartitionsState { account, index: HashTable::new(), handlers: Handlers::default(), bolt })
     }
@@ -130,19 +130,19 @@ impl<K> PartitionsState<K> {
     /// Ends a lease. Returns whether its partition is idle now, and the latch's bolt if this was
     /// the last lease after a close; the bolt must be dropped outside the lock.
     #[inline]
-    pub(super) fn end(&mut self, lease: Lease, now: Instant) -> (bool, Option<Bolt>) {
+    pub(super) fn end(&mut self, lease: Lease, now: Instant) -> (bool, Option<OwnedSlot>) {
         (self.account.end(lease, now), self.note_drained())
     }
 
     /// Takes the latch's bolt if all is closed and the last lease has ended.
     #[inline]
-    fn note_drained(&mut self) -> Option<Bolt> {
+    fn note_drained(&mut self) -> Option<OwnedSlot> {
         if self.account.is_drained() { self.bolt.take() } else { None }
     }
 
     /// Closes the account. Returns whether it was open, the bulkheads that the caller must close,
     /// and the latch's bolt to drop, both outside the lock.
-    pub(super) fn close(&mut self) -> (bool, Vec<Arc<Shared>>, Option<Bolt>) {
+    pub(super) fn close(&mut self) -> (bool, Vec<Arc<Shared>>, Option<OwnedSlot>) {
         let was_open = self.account.close();
         (was_open, self.all().cloned().collect(), self.note_drained())
     }
