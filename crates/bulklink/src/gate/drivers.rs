@@ -28,9 +28,6 @@ pub(crate) struct Entry {
     waker: Option<Waker>,
 }
 
-/// There is no driver on this runtime.
-pub(crate) struct NoDriver;
-
 impl Shared {
     /// Ends the drivers of a partition that has become idle. Each of them runs now, and continues
     /// only if another call waits in the partition by then. The flag is a hint: because of it,
@@ -62,7 +59,7 @@ impl Shared {
 impl Entry {
     /// Makes the driver run at `deadline` at the latest. Returns its waker if it must be woken for
     /// that.
-    fn hurry(&mut self, deadline: Instant) -> Option<Waker> {
+    pub(crate) fn hurry(&mut self, deadline: Instant) -> Option<Waker> {
         if self.armed <= deadline {
             return None;
         }
@@ -72,7 +69,8 @@ impl Entry {
 }
 
 impl Drivers {
-    fn of(&mut self, home: NonZeroU64) -> Option<&mut Entry> {
+    /// Returns the entry of this runtime's driver, if it has one.
+    pub(crate) fn of(&mut self, home: NonZeroU64) -> Option<&mut Entry> {
         self.entries.iter_mut().find(|entry| entry.home == home)
     }
 
@@ -88,20 +86,14 @@ impl Drivers {
         self.armed(home).is_some_and(|armed| armed <= deadline)
     }
 
-    /// Makes the driver of this runtime run at `deadline` at the latest. Returns its waker if it
-    /// must be woken for that.
-    pub(crate) fn hurry(&mut self, home: NonZeroU64, deadline: Instant) -> Result<Option<Waker>, NoDriver> {
-        self.of(home).ok_or(NoDriver).map(|entry| entry.hurry(deadline))
-    }
-
     /// Adds the driver of a runtime.
     ///
     /// # Errors
     ///
     /// If the runtime has a driver already. That driver is brought forward, and its waker returned.
     pub(crate) fn register(&mut self, home: NonZeroU64, armed: Instant) -> Result<(), Option<Waker>> {
-        if let Ok(waker) = self.hurry(home, armed) {
-            return Err(waker);
+        if let Some(entry) = self.of(home) {
+            return Err(entry.hurry(armed));
         }
         self.entries.push(Entry { home, armed, waker: None });
         Ok(())

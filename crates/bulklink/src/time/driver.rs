@@ -79,9 +79,9 @@ impl Shared {
         ticket: &Ticket,
     ) -> bool {
         let found = self.beside_the_word(|GateState { gate, drivers, .. }| {
-            if let Ok(waker) = drivers.hurry(home.id, deadline) {
+            if let Some(entry) = drivers.of(home.id) {
                 gate.rely(ticket, Some(home.id));
-                return Ok(waker);
+                return Ok(entry.hurry(deadline));
             }
             // No other call waits, so this is a new busy period: ask the runtime again.
             if gate.occupancy().waiting() <= 1 {
