@@ -135,9 +135,11 @@ impl Shared {
 }
 
 impl Observers {
-    /// Replaces the handlers. The caller must drop what this returns outside the lock.
-    pub(crate) fn change(&mut self, handlers: Handlers) -> Displaced {
-        Displaced { _handlers: mem::replace(&mut self.handlers, handlers), _delivery: self.delivery.take() }
+    /// Replaces the handlers, and keeps whether a thread delivers. The caller must drop what this
+    /// returns outside the lock.
+    pub(crate) fn change(&mut self, handlers: Handlers) -> Observers {
+        let is_delivering = self.is_delivering;
+        mem::replace(self, Observers { handlers, is_delivering, delivery: None })
     }
 
     /// Takes the right to deliver events, unless another thread has it or there are no handlers.
@@ -186,12 +188,6 @@ impl Observers {
         }
         Some(delivery)
     }
-}
-
-/// The previous handlers, to be dropped outside the lock.
-pub(crate) struct Displaced {
-    _handlers: Handlers,
-    _delivery: Option<Box<Delivery>>,
 }
 
 impl Delivery {

@@ -17,7 +17,7 @@ use crate::foreign::discard;
 use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
 use crate::gate::lock::Lock;
-use crate::gate::outputs::{Displaced, Observers};
+use crate::gate::outputs::Observers;
 use crate::gate::waker_cell::{WakerCell, look_or_park};
 use crate::observe::event::Handlers;
 use crate::rejection::Identity;
@@ -360,7 +360,7 @@ impl Shared {
 
 impl GateState {
     /// Replaces the handlers. The caller must drop what this returns outside the lock.
-    pub(crate) fn set_handlers(&mut self, handlers: Handlers) -> Displaced {
+    pub(crate) fn set_handlers(&mut self, handlers: Handlers) -> Observers {
         self.gate.observe(!handlers.is_empty());
         self.observers.change(handlers)
     }

@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use super::{Limits, Lookup};
 use crate::OwnedSlot;
 use crate::builder::next_instance;
-use crate::gate::outputs::Displaced;
+use crate::gate::outputs::Observers;
 use crate::gate::shared::Shared;
 use crate::observe::event::Handlers;
 
@@ -158,7 +158,7 @@ impl<K> PartitionsState<K> {
     pub(super) fn change_handlers(
         &mut self,
         change: impl Fn(&Handlers) -> Option<Handlers>,
-    ) -> Option<(Handlers, Vec<Displaced>)> {
+    ) -> Option<(Handlers, Vec<Observers>)> {
         let changed = change(&self.handlers)?;
         let before = mem::replace(&mut self.handlers, changed);
         let change_in = |shared: &Arc<Shared>| {
