@@ -1,7 +1,8 @@
 //! The label of a bulkhead, and the display of names that were never checked.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
-use core::fmt::{self, Write};
 
 use bulklink_core::InvalidArgument;
 
@@ -11,10 +12,10 @@ pub(crate) fn check(label: &str) -> Result<Arc<str>, InvalidArgument> {
     let trimmed = label.trim();
     // The trimmed label too: a combining mark that stood on a space is now first.
     if let Some(found) = [label, trimmed].into_iter().find(|name| !is_plain(name)) {
-        return Err(InvalidArgument::new("label", Quoted(found), "must not hold control or invisible characters"));
+        return Err(InvalidArgument::new("label", quoted(found), "must not hold control or invisible characters"));
     }
     if trimmed.is_empty() {
-        return Err(InvalidArgument::new("label", Quoted(label), "must not be blank"));
+        return Err(InvalidArgument::new("label", quoted(label), "must not be blank"));
     }
     Ok(trimmed.into())
 }
@@ -36,22 +37,20 @@ fn characters(name: &str) -> impl Iterator<Item = (char, bool)> {
     })
 }
 
-/// Displays a name that was never checked, with all characters escaped that a label must not hold.
-pub(crate) struct Escaped<'a>(pub(crate) &'a str);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        characters(self.0).try_for_each(|(character, is_plain)| {
-            if is_plain { f.write_char(character) } else { character.escape_debug().fmt(f) }
-        })
+/// Returns a name that was never checked, with all characters escaped that a label must not hold.
+pub(crate) fn escaped(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for (character, is_plain) in characters(name) {
+        if is_plain {
+            text.push(character);
+        } else {
+            text.extend(character.escape_debug());
+        }
     }
+    text
 }
 
-/// Displays such a name in quotation marks.
-pub(crate) struct Quoted<'a>(pub(crate) &'a str);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\"", Escaped(self.0))
-    }
+/// Returns such a name, escaped, in quotation marks.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", escaped(name))
 }

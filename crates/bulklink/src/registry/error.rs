@@ -6,7 +6,7 @@ use core::fmt;
 
 use bulklink_core::{InvalidArgument, ResizeError};
 
-use crate::label::{Escaped, Quoted};
+use crate::label::{escaped, quoted};
 
 /// The reason why a bulkhead was not registered. The registry is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl fmt::Display for RegisterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RegisterError::Closed => f.write_str("the registry is closed, and takes in no bulkhead"),
-            RegisterError::Taken { label } => write!(f, "label must be unique in the registry, got {}", Quoted(label)),
+            RegisterError::Taken { label } => write!(f, "label must be unique in the registry, got {}", quoted(label)),
             RegisterError::Invalid(invalid) => invalid.fmt(f),
         }
     }
@@ -90,7 +90,7 @@ impl fmt::Display for MemberFailure {
         match &self.cause {
             // This error names the bulkhead itself.
             FailureCause::Resize(ResizeError::Invalid(invalid)) => invalid.fmt(f),
-            cause => write!(f, "bulkhead {}: {cause}", Escaped(&self.label)),
+            cause => write!(f, "bulkhead {}: {cause}", escaped(&self.label)),
         }
     }
 }

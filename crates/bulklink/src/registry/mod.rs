@@ -16,7 +16,7 @@ use self::members::{AddError, Member, Members};
 use crate::foreign::attempt;
 use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
-use crate::label::Quoted;
+use crate::label::quoted;
 use crate::{Builder, Bulkhead, CapacityReport, Handle, Runtime, Status};
 
 pub use self::error::{CollectiveError, FailureCause, MemberFailure, RegisterError};
@@ -273,7 +273,7 @@ impl Registry {
 }
 
 fn unknown(label: &str) -> InvalidArgument {
-    InvalidArgument::new("label", Quoted(label), "must be that of a bulkhead in the registry")
+    InvalidArgument::new("label", quoted(label), "must be that of a bulkhead in the registry")
 }
 
 impl Default for Registry {
