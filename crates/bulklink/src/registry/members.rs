@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use bulklink_core::InvalidArgument;
 
+use super::RegisterError;
 use crate::{Bulkhead, Handle, Runtime};
 
 /// A registered bulkhead. Its runtime is foreign, so it is cloned and dropped outside the
@@ -41,12 +42,6 @@ impl Member {
     }
 }
 
-/// The reason why a bulkhead is not added.
-pub(super) enum AddError {
-    Closed,
-    Taken,
-}
-
 /// The state under the registry's lock. A member is identified by its number, because a later one
 /// may have the same label.
 #[derive(Default)]
@@ -58,12 +53,13 @@ pub(super) struct Members {
 }
 
 impl Members {
-    pub(super) fn add(&mut self, member: &Arc<Member>) -> Result<(), AddError> {
+    pub(super) fn add(&mut self, member: &Arc<Member>) -> Result<(), RegisterError> {
         if self.is_closed {
-            return Err(AddError::Closed);
+            return Err(RegisterError::Closed);
         }
-        let Entry::Vacant(place) = self.numbers.entry(Arc::clone(member.handle.shared.label())) else {
-            return Err(AddError::Taken);
+        let label = member.handle.shared.label();
+        let Entry::Vacant(place) = self.numbers.entry(Arc::clone(label)) else {
+            return Err(RegisterError::Taken { label: Arc::clone(label) });
         };
         self.added += 1;
         place.insert(self.added);

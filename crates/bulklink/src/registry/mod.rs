@@ -12,7 +12,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use bulklink_core::{InvalidArgument, Resized};
 
-use self::members::{AddError, Member, Members};
+use self::members::{Member, Members};
 use crate::foreign::attempt;
 use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
@@ -96,10 +96,7 @@ impl Registry {
     /// one.
     pub fn add<R: Runtime>(&self, bulkhead: &Bulkhead<R>) -> Result<(), RegisterError> {
         let member = Member::new(bulkhead.clone());
-        self.0.members.with(|members| members.add(&member)).map_err(|error| match error {
-            AddError::Closed => RegisterError::Closed,
-            AddError::Taken => RegisterError::Taken { label: Arc::clone(member.handle.shared.label()) },
-        })
+        self.0.members.with(|members| members.add(&member))
     }
 
     /// Returns the handle of the bulkhead with this label (trimmed). A bulkhead that is being
