@@ -10,7 +10,9 @@ use crate::rejection::Identity;
 use crate::{Clock, Closed, OwnedSlot};
 
 /// Made of a gate with one slot, so that waiting for it is the same future as waiting for a
-/// bulkhead to close: the latch is open when the gate is closed and its slot is free.
+/// bulkhead to close: the latch is open when the gate is closed and its slot is free. Clones share
+/// the gate.
+#[derive(Clone)]
 pub(crate) struct Latch(Arc<Shared>);
 
 /// The clock of a gate in which no call ever waits.

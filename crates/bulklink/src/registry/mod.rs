@@ -56,23 +56,21 @@ pub use self::error::{CollectiveError, FailureCause, MemberFailure, RegisterErro
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Registry(Arc<Inner>);
-
-struct Inner {
-    members: Lock<Members>,
+pub struct Registry {
+    members: Arc<Lock<Members>>,
     /// Opens when the registry is closed.
     closed: Latch,
 }
 
 /// No panic can interrupt a change half-way: foreign code never runs inside one.
-impl UnwindSafe for Inner {}
-impl RefUnwindSafe for Inner {}
+impl UnwindSafe for Registry {}
+impl RefUnwindSafe for Registry {}
 
 impl Registry {
     /// Creates a registry without bulkheads.
     #[must_use]
     pub fn new() -> Self {
-        Registry(Arc::new(Inner { members: Lock::new(Members::default()), closed: Latch::new("registry".into()) }))
+        Registry { members: Arc::new(Lock::new(Members::default())), closed: Latch::new("registry".into()) }
     }
 
     /// Builds a bulkhead and registers it.
@@ -96,7 +94,7 @@ impl Registry {
     /// one.
     pub fn add<R: Runtime>(&self, bulkhead: &Bulkhead<R>) -> Result<(), RegisterError> {
         let member = Member::new(bulkhead.clone());
-        self.0.members.with(|members| members.add(&member))
+        self.members.with(|members| members.add(&member))
     }
 
     /// Returns the handle of the bulkhead with this label (trimmed). A bulkhead that is being
@@ -137,7 +135,7 @@ impl Registry {
     /// Returns how many bulkheads there are, including those that are being removed.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.members.with(|members| members.len())
+        self.members.with(|members| members.len())
     }
 
     /// Returns whether there are none.
@@ -201,7 +199,7 @@ impl Registry {
     ///
     /// If a bulkhead's clock panics. All are tried.
     pub fn close_all(&self) -> Result<(), CollectiveError> {
-        let members = self.0.members.with(|members| {
+        let members = self.members.with(|members| {
             members.is_closed = true;
             members.list()
         });
@@ -210,7 +208,7 @@ impl Registry {
             let failed = || MemberFailure { label: Arc::clone(label), cause: FailureCause::Panicked };
             attempt(|| member.handle.close()).ok_or_else(failed)
         }));
-        self.0.closed.open();
+        self.closed.open();
         closed.map(drop)
     }
 
@@ -218,7 +216,7 @@ impl Registry {
     /// close it.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.0.members.with(|members| members.is_closed)
+        self.members.with(|members| members.is_closed)
     }
 
     /// Completes when the registry is closed, and every bulkhead in it is closed and drained. Does
@@ -233,7 +231,7 @@ impl Registry {
     /// Dropping the future changes nothing.
     #[doc(alias = "wait_closed")]
     pub async fn closed(&self) {
-        self.0.closed.opened().await;
+        self.closed.opened().await;
         for member in self.members() {
             member.handle.closed().await;
         }
@@ -261,11 +259,11 @@ impl Registry {
     }
 
     fn find(&self, label: &str) -> Option<(u64, Arc<Member>)> {
-        self.0.members.with(|members| members.find(label))
+        self.members.with(|members| members.find(label))
     }
 
     fn members(&self) -> Vec<Arc<Member>> {
-        self.0.members.with(|members| members.list())
+        self.members.with(|members| members.list())
     }
 }
 

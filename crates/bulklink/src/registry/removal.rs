@@ -7,20 +7,22 @@ use core::task::Waker;
 
 use bulklink_core::InvalidArgument;
 
-use super::{Inner, Registry, unknown};
+use super::members::Members;
+use super::{Registry, unknown};
 use crate::Handle;
+use crate::gate::lock::Lock;
 
 /// A waker that removes a member from the registry. The member wakes it when it has drained, so no
 /// task has to poll for that.
 struct Forget {
-    registry: Weak<Inner>,
+    members: Weak<Lock<Members>>,
     number: u64,
 }
 
 impl Wake for Forget {
     fn wake(self: Arc<Self>) {
-        if let Some(registry) = self.registry.upgrade() {
-            registry.forget(self.number);
+        if let Some(members) = self.members.upgrade() {
+            forget(&members, self.number);
         }
     }
 }
@@ -70,7 +72,7 @@ impl Registry {
         if let Ok((number, member)) = &leaving {
             member.handle.close();
             if member.leave() {
-                let forget = Forget { registry: Arc::downgrade(&self.0), number: *number };
+                let forget = Forget { members: Arc::downgrade(&self.members), number: *number };
                 member.handle.shared.when_drained(Waker::from(Arc::new(forget)));
             }
         }
@@ -78,14 +80,13 @@ impl Registry {
             let (number, member) = leaving?;
             member.handle.closed().await;
             // The waker that removes it may still be on its way, on another thread.
-            self.0.forget(number);
+            forget(&self.members, number);
             Ok(member.handle.clone())
         }
     }
 }
 
-impl Inner {
-    fn forget(&self, number: u64) {
-        let _member = self.members.with(|members| members.forget(number));
-    }
+/// Removes a member from the registry, and drops it outside the lock.
+fn forget(members: &Lock<Members>, number: u64) {
+    let _member = members.with(|members| members.forget(number));
 }
