@@ -2,9 +2,8 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::future::Future;
+use core::future::{self, Future};
 use core::pin::Pin;
-use core::task::{Context, Poll};
 
 use bulklink_core::Instant;
 
@@ -17,10 +16,6 @@ pub(crate) struct Thread<C> {
     clock: C,
     parker: Arc<Parker>,
 }
-
-/// The only timer of a call: pending for ever where the thread wakes itself, or a timer of the
-/// clock.
-pub(crate) struct ThreadSleep(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
 impl<C: Clock> Thread<C> {
     /// Returns the calling thread as a runtime on this clock.
@@ -46,22 +41,14 @@ impl<C: Clock> Clock for Thread<C> {
 }
 
 impl<C: Clock> Timer for Thread<C> {
-    type Sleep = ThreadSleep;
+    type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-    fn sleep_until(&self, deadline: Instant) -> ThreadSleep {
-        let by_clock = self.clock.blocking_sleep_until(deadline);
-        if by_clock.is_none() {
+    /// Returns a timer of the clock, or one that never completes if the thread wakes itself: it
+    /// reads the clock then.
+    fn sleep_until(&self, deadline: Instant) -> Self::Sleep {
+        self.clock.blocking_sleep_until(deadline).unwrap_or_else(|| {
             self.parker.set_deadline(deadline);
-        }
-        ThreadSleep(by_clock)
-    }
-}
-
-impl Future for ThreadSleep {
-    type Output = ();
-
-    /// A thread that wakes itself reads the clock then, so nothing has to complete here.
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.0.as_mut().map_or(Poll::Pending, |sleep| sleep.as_mut().poll(context))
+            Box::pin(future::pending())
+        })
     }
 }
