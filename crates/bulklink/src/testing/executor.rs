@@ -18,36 +18,31 @@ use super::runtime::Inbox;
 use crate::Clock;
 use crate::gate::lock::Lock;
 
-type Job = Pin<Box<dyn Future<Output = ()>>>;
+/// The tasks that have not ended, by id. Shared with their handles, which can cancel them.
+type Tasks = Rc<RefCell<BTreeMap<usize, Pin<Box<dyn Future<Output = ()>>>>>>;
 
 /// Runs tasks on the current thread, in the order in which they were woken, on the time of a
 /// [`FakeClock`].
-#[derive(Debug)]
 pub struct Executor {
     clock: FakeClock,
     spawned: usize,
-    jobs: Jobs,
-    ready: Arc<Ready>,
+    tasks: Tasks,
+    /// The ids of the tasks that were woken, in order.
+    ready: Arc<Lock<VecDeque<usize>>>,
     inbox: Arc<Inbox>,
 }
 
-/// Shared with the tasks, which a test can cancel.
-#[derive(Clone, Default)]
-struct Jobs(Rc<RefCell<BTreeMap<usize, Job>>>);
-
-struct Ready(Lock<VecDeque<usize>>);
-
 struct TaskWaker {
     id: usize,
-    ready: Arc<Ready>,
+    ready: Arc<Lock<VecDeque<usize>>>,
 }
 
 impl Executor {
     /// Creates an executor without tasks.
     #[must_use]
     pub fn new(clock: FakeClock) -> Self {
-        let ready = Arc::new(Ready(Lock::new(VecDeque::new())));
-        Executor { clock, spawned: 0, jobs: Jobs::default(), ready, inbox: Inbox::new() }
+        let (ready, inbox) = (Arc::new(Lock::new(VecDeque::new())), Arc::new(Lock::new(VecDeque::new())));
+        Executor { clock, spawned: 0, tasks: Tasks::default(), ready, inbox }
     }
 
     /// Returns the executor as a runtime for bulkheads: operations submitted there run on this
@@ -69,34 +64,34 @@ impl Executor {
         let store = Rc::clone(&output);
         let id = self.spawned;
         self.spawned += 1;
-        self.jobs.0.borrow_mut().insert(id, Box::pin(async move { *store.borrow_mut() = Some(future.await) }));
-        self.ready.push(id);
-        Task { id, jobs: self.jobs.clone(), output }
+        self.tasks.borrow_mut().insert(id, Box::pin(async move { *store.borrow_mut() = Some(future.await) }));
+        self.ready.with(|ready| ready.push_back(id));
+        Task { id, tasks: Rc::clone(&self.tasks), output }
     }
 
     /// Runs every task that was woken, and the tasks that they wake, until none is left.
     pub fn run_until_idle(&mut self) {
         loop {
             self.take_in();
-            let Some(id) = self.ready.0.with(VecDeque::pop_front) else { break };
+            let Some(id) = self.ready.with(VecDeque::pop_front) else { break };
             self.run(id);
         }
     }
 
     /// Adds the tasks that were spawned through its runtime.
     fn take_in(&mut self) {
-        while let Some(task) = self.inbox.take() {
+        while let Some(task) = self.inbox.with(VecDeque::pop_front) {
             drop(self.spawn(task));
         }
     }
 
-    /// The job is not in the table while it runs, so that it can spawn, wake and cancel.
+    /// The task is not in the table while it runs, so that it can spawn, wake and cancel.
     fn run(&mut self, id: usize) {
-        let job = self.jobs.0.borrow_mut().remove(&id);
-        let Some(mut job) = job else { return };
+        let task = self.tasks.borrow_mut().remove(&id);
+        let Some(mut task) = task else { return };
         let waker = Waker::from(Arc::new(TaskWaker { id, ready: Arc::clone(&self.ready) }));
-        if job.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
-            self.jobs.0.borrow_mut().insert(id, job);
+        if task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+            self.tasks.borrow_mut().insert(id, task);
         }
     }
 
@@ -135,39 +130,33 @@ impl Executor {
 impl Drop for Executor {
     /// Drops all tasks, also those with a [`Task`] that is still held.
     fn drop(&mut self) {
-        let jobs = core::mem::take(&mut *self.jobs.0.borrow_mut());
-        drop(jobs);
-    }
-}
-
-impl Ready {
-    fn push(&self, id: usize) {
-        self.0.with(|ready| ready.push_back(id));
+        let tasks = core::mem::take(&mut *self.tasks.borrow_mut());
+        drop(tasks);
     }
 }
 
 impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
-        self.ready.push(self.id);
+        self.ready.with(|ready| ready.push_back(self.id));
     }
 }
 
-impl fmt::Debug for Ready {
+impl fmt::Debug for Executor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.with(|ready| ready.fmt(f))
-    }
-}
-
-impl fmt::Debug for Jobs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.borrow().keys()).finish()
+        f.debug_struct("Executor")
+            .field("clock", &self.clock)
+            .field("spawned", &self.spawned)
+            .field("tasks", &self.tasks.borrow().keys())
+            .field("ready", &self.ready.with(|ready| ready.clone()))
+            .field("inbox", &self.inbox.with(|inbox| inbox.len()))
+            .finish()
     }
 }
 
 /// A task of an [`Executor`]. Dropping it does not stop the task.
 pub struct Task<T> {
     id: usize,
-    jobs: Jobs,
+    tasks: Tasks,
     output: Rc<RefCell<Option<T>>>,
 }
 
@@ -186,8 +175,8 @@ impl<T> Task<T> {
 
     /// Cancels the task. Does nothing to a task that runs this call itself, or that has ended.
     pub fn cancel(&self) {
-        let job = self.jobs.0.borrow_mut().remove(&self.id);
-        drop(job);
+        let task = self.tasks.borrow_mut().remove(&self.id);
+        drop(task);
     }
 }
 

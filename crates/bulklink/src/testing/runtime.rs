@@ -26,26 +26,8 @@ pub struct FakeRuntime {
     inbox: Weak<Inbox>,
 }
 
-type Incoming = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 /// Tasks that the executor has not taken yet.
-pub(super) struct Inbox(Lock<VecDeque<Incoming>>);
-
-impl Inbox {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Inbox(Lock::new(VecDeque::new())))
-    }
-
-    pub(super) fn take(&self) -> Option<Incoming> {
-        self.0.with(VecDeque::pop_front)
-    }
-}
-
-impl fmt::Debug for Inbox {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbox").field("len", &self.0.with(|tasks| tasks.len())).finish()
-    }
-}
+pub(super) type Inbox = Lock<VecDeque<Pin<Box<dyn Future<Output = ()> + Send>>>>;
 
 impl FakeRuntime {
     pub(super) fn new(clock: FakeClock, inbox: &Arc<Inbox>) -> Self {
@@ -88,7 +70,7 @@ impl Spawn for FakeRuntime {
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), SpawnError> {
         let inbox = self.inbox.upgrade().ok_or(SpawnError::new("the executor is gone"))?;
         let task = Box::pin(task);
-        inbox.0.with(|tasks| tasks.push_back(task));
+        inbox.with(|tasks| tasks.push_back(task));
         Ok(())
     }
 }
