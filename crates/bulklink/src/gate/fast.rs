@@ -3,39 +3,47 @@
 
 use bulklink_core::{Grant, Refusal, Request, Word};
 
-pub(crate) use imp::FastPath;
+/// The atomic that decides admissions and releases without the lock. On a target without 64-bit
+/// atomics there is none, and nothing is decided here: all calls take the lock.
+pub(crate) struct FastPath {
+    #[cfg(all(target_has_atomic = "64", not(bulklink_lock_only)))]
+    word: imp::AtomicU64,
+}
+
+impl FastPath {
+    /// Takes a grant for a simple request, if the word offers a unit.
+    #[inline]
+    pub(crate) fn acquire(&self) -> Option<Grant> {
+        self.apply(Word::acquire)
+    }
+
+    /// Admits or rejects a simple request that may not wait, or returns `None` if the gate must
+    /// decide.
+    #[inline]
+    pub(crate) fn decide(&self) -> Option<Result<Grant, Refusal>> {
+        self.apply(Word::decide)
+    }
+
+    /// Rejects a simple request and counts it, or returns `None` if the gate must decide.
+    #[inline]
+    pub(crate) fn reject(&self, request: &Request, waiting_room: u32) -> Option<Refusal> {
+        self.apply(|word| word.turn_away(request, waiting_room))
+    }
+}
 
 #[cfg(all(target_has_atomic = "64", not(bulklink_lock_only)))]
 mod imp {
     #[cfg(not(bulklink_loom))]
-    use core::sync::atomic::{AtomicU64, Ordering};
+    pub(super) use core::sync::atomic::AtomicU64;
+    use core::sync::atomic::Ordering;
     #[cfg(bulklink_loom)]
-    use loom::sync::atomic::{AtomicU64, Ordering};
+    pub(super) use loom::sync::atomic::AtomicU64;
 
-    use super::{Grant, Refusal, Request, Word};
-
-    /// The atomic that decides admissions and releases without the lock.
-    #[derive(Debug)]
-    pub(crate) struct FastPath(AtomicU64);
+    use super::{FastPath, Grant, Word};
 
     impl FastPath {
         pub(crate) fn new() -> Self {
-            FastPath(AtomicU64::new(Word::GATE.to_bits()))
-        }
-
-        /// Takes a grant for a simple request, if the word offers a unit.
-        #[inline]
-        pub(crate) fn acquire(&self) -> Option<Grant> {
-            // Acquire pairs with the Release of the release that freed this unit: the operation
-            // before has ended.
-            self.apply(Ordering::Acquire, Word::acquire)
-        }
-
-        /// Admits or rejects a simple request that may not wait, or returns `None` if the gate must
-        /// decide.
-        #[inline]
-        pub(crate) fn decide(&self) -> Option<Result<Grant, Refusal>> {
-            self.apply(Ordering::Acquire, Word::decide)
+            FastPath { word: AtomicU64::new(Word::GATE.to_bits()) }
         }
 
         /// Releases a grant. Returns `false` if the word is held: then the gate must be told. If a
@@ -43,22 +51,19 @@ mod imp {
         /// [`peek`](FastPath::peek) first.
         #[inline]
         pub(crate) fn release(&self, grant: &Grant) -> bool {
-            let before = self.0.fetch_add(Word::RELEASE, Ordering::Release);
+            let before = self.word.fetch_add(Word::RELEASE, Ordering::Release);
             Word::from_bits(before).has_released(grant)
         }
 
-        /// Rejects a simple request and counts it, or returns `None` if the gate must decide.
+        /// Replaces the word by what `step` makes of it, unless that is `None`.
         #[inline]
-        pub(crate) fn reject(&self, request: &Request, waiting_room: u32) -> Option<Refusal> {
-            self.apply(Ordering::Acquire, |word| word.turn_away(request, waiting_room))
-        }
-
-        #[inline]
-        fn apply<T>(&self, order: Ordering, step: impl Fn(Word) -> Option<(Word, T)>) -> Option<T> {
-            let mut bits = self.0.load(Ordering::Relaxed);
+        pub(super) fn apply<T>(&self, step: impl Fn(Word) -> Option<(Word, T)>) -> Option<T> {
+            let mut bits = self.word.load(Ordering::Relaxed);
             loop {
                 let (after, result) = step(Word::from_bits(bits))?;
-                match self.0.compare_exchange_weak(bits, after.to_bits(), order, Ordering::Relaxed) {
+                // Acquire pairs with the Release of the release that freed a unit: the operation
+                // before has ended.
+                match self.word.compare_exchange_weak(bits, after.to_bits(), Ordering::Acquire, Ordering::Relaxed) {
                     Ok(_) => return Some(result),
                     // Another thread changed the word, or the exchange failed spuriously: decide
                     // anew.
@@ -71,7 +76,7 @@ mod imp {
         /// immediately.
         #[inline]
         pub(crate) fn peek(&self) -> Word {
-            Word::from_bits(self.0.load(Ordering::Relaxed))
+            Word::from_bits(self.word.load(Ordering::Relaxed))
         }
 
         /// Replaces the word by a held one, and returns it to be folded into the gate, if other
@@ -83,7 +88,7 @@ mod imp {
             let is_live = !self.peek().is_inert();
             // Acquire: what ran in slots that were released here happened before what the gate does
             // next.
-            is_live.then(|| Word::from_bits(self.0.swap(Word::GATE.to_bits(), Ordering::Acquire)))
+            is_live.then(|| Word::from_bits(self.word.swap(Word::GATE.to_bits(), Ordering::Acquire)))
         }
 
         /// Publishes the gate's word, after [`take`](FastPath::take). Must be called under the
@@ -101,7 +106,7 @@ mod imp {
         #[inline]
         fn overwrite(&self, word: Word) {
             // Release pairs with the Acquire of the next admission by the word.
-            self.0.store(word.to_bits(), Ordering::Release);
+            self.word.store(word.to_bits(), Ordering::Release);
         }
 
         /// A swap in place of the store, for loom only. Loom would let a release that added to a
@@ -110,38 +115,26 @@ mod imp {
         /// comes later.
         #[cfg(bulklink_loom)]
         fn overwrite(&self, word: Word) {
-            self.0.swap(word.to_bits(), Ordering::Release);
+            self.word.swap(word.to_bits(), Ordering::Release);
         }
     }
 }
 
-/// The variant for targets without 64-bit atomics: it decides nothing, so all calls take the lock.
 #[cfg(not(all(target_has_atomic = "64", not(bulklink_lock_only))))]
 mod imp {
-    use super::{Grant, Refusal, Request, Word};
-
-    #[derive(Debug)]
-    pub(crate) struct FastPath;
+    use super::{FastPath, Grant, Word};
 
     impl FastPath {
         pub(crate) fn new() -> Self {
-            FastPath
+            FastPath {}
         }
 
-        pub(crate) fn acquire(&self) -> Option<Grant> {
-            None
-        }
-
-        pub(crate) fn decide(&self) -> Option<Result<Grant, Refusal>> {
+        pub(super) fn apply<T>(&self, _step: impl Fn(Word) -> Option<(Word, T)>) -> Option<T> {
             None
         }
 
         pub(crate) fn release(&self, _grant: &Grant) -> bool {
             false
-        }
-
-        pub(crate) fn reject(&self, _request: &Request, _waiting_room: u32) -> Option<Refusal> {
-            None
         }
 
         pub(crate) fn peek(&self) -> Word {
