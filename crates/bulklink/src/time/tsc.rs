@@ -5,11 +5,10 @@ use core::future::Future;
 use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::OnceLock;
-use std::time::Instant as Std;
 
 use bulklink_core::Instant;
 
-use crate::{Clock, DriverHome, Runtime, Spawn, SpawnBlocking, SpawnError, Timer, TimerError};
+use crate::{Clock, DriverHome, Runtime, Spawn, SpawnBlocking, SpawnError, StdClock, Timer, TimerError};
 
 /// A runtime like `R`, but with a clock that costs less to read.
 ///
@@ -75,7 +74,7 @@ impl<R> Tsc<R> {
     /// counter.
     #[must_use]
     pub fn new(runtime: R) -> Self {
-        Source::of_the_process();
+        counter();
         Tsc(runtime)
     }
 }
@@ -101,7 +100,7 @@ impl<R: Clock> Clock for Tsc<R> {
 
     #[inline]
     fn now(&self) -> Instant {
-        Source::of_the_process().now()
+        counter().map_or_else(|| StdClock.now(), read)
     }
 
     fn instant(&self, at: R::Instant) -> Instant {
@@ -155,40 +154,29 @@ fn moved(at: Instant, from: Instant, to: Instant) -> Instant {
     to.saturating_add(at.saturating_since(from)).saturating_sub(from.saturating_since(at))
 }
 
-/// The clock's first reading. It is centuries away from either end, so earlier instants can be
-/// represented too.
+/// The time of the counter's first reading. It is centuries away from either end, so earlier
+/// instants can be represented too.
 const START: Instant = Instant::from_nanos(1 << 62);
 
-/// The clock that is read, and its reading at the start.
-enum Source {
-    Counter { clock: quanta::Clock, start: u64 },
-    System { start: Std },
+/// Returns the counter and its first reading, if all cores share one counter. They are the same for
+/// the whole process, so that all its bulkheads count alike.
+#[inline]
+fn counter() -> Option<&'static (quanta::Clock, u64)> {
+    static COUNTER: OnceLock<Option<(quanta::Clock, u64)>> = OnceLock::new();
+    COUNTER.get_or_init(|| is_one_for_all_cores().then(calibrate)).as_ref()
 }
 
-impl Source {
-    /// Returns the one source of this process, so that all its bulkheads count alike.
-    #[inline]
-    fn of_the_process() -> &'static Source {
-        static SOURCE: OnceLock<Source> = OnceLock::new();
-        SOURCE.get_or_init(|| if is_one_for_all_cores() { Source::counter() } else { Source::system() })
-    }
+/// Calibrates the counter, and returns it with its first reading.
+fn calibrate() -> (quanta::Clock, u64) {
+    let clock = quanta::Clock::new();
+    let first = clock.raw();
+    (clock, first)
+}
 
-    fn counter() -> Self {
-        let clock = quanta::Clock::new();
-        Source::Counter { start: clock.raw(), clock }
-    }
-
-    fn system() -> Self {
-        Source::System { start: Std::now() }
-    }
-
-    #[inline]
-    fn now(&self) -> Instant {
-        START.saturating_add(match self {
-            Source::Counter { clock, start } => Duration::from_nanos(clock.delta_as_nanos(*start, clock.raw())),
-            Source::System { start } => start.elapsed(),
-        })
-    }
+/// Reads the counter as an instant, which was `START` at its first reading.
+#[inline]
+fn read((clock, first): &(quanta::Clock, u64)) -> Instant {
+    START.saturating_add(Duration::from_nanos(clock.delta_as_nanos(*first, clock.raw())))
 }
 
 /// Returns whether all cores share one count. The processor's flag for an invariant counter does
@@ -213,13 +201,15 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(5);
 
     #[test]
-    fn either_source_begins_at_the_start_and_keeps_time() {
-        for source in [Source::counter(), Source::system()] {
-            let begun = Std::now();
-            let first = source.now();
+    fn either_clock_begins_at_the_start_and_keeps_time() {
+        let counter = calibrate();
+        let clocks: [&dyn Fn() -> Instant; 2] = [&|| read(&counter), &|| StdClock.now()];
+        for now in clocks {
+            let begun = std::time::Instant::now();
+            let first = now();
             assert!(first >= START && first < START + Duration::from_secs(60), "{first:?}");
             std::thread::sleep(SHORT);
-            let passed = source.now().saturating_since(first);
+            let passed = now().saturating_since(first);
             assert!(passed > SHORT * 9 / 10 && passed < begun.elapsed() * 11 / 10, "{passed:?}");
         }
     }
