@@ -62,7 +62,7 @@
 //! let request = Request::new();
 //! let Answer::Granted(first) = gate.enter(&request, Some(now))? else { panic!("not granted") };
 //! let Answer::Queued(ticket) = gate.enter(&request, Some(now))? else { panic!("not queued") };
-//! gate.park(&ticket, "the second caller");
+//! gate.waker_mut(&ticket).expect("it waits").replace("the second caller");
 //! assert!(matches!(gate.enter(&request, Some(now))?, Answer::Rejected(_)));
 //!
 //! gate.release(first);

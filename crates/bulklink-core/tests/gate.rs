@@ -83,7 +83,7 @@ fn a_limit_counts_from_the_instant_of_its_call_not_from_the_latest() {
     let hurried = ticket(&mut gate, &within(10), 50);
     assert_eq!(gate.deadline(&hurried), Some(at(60)), "not from the latest instant");
     gate.advance(Some(at(59)));
-    assert!(gate.is_waiting(&hurried));
+    assert!(gate.waker_mut(&hurried).is_some());
     gate.release(running);
     gate.advance(Some(at(60)));
     let late = rejected(&mut gate, hurried);
@@ -99,7 +99,7 @@ fn a_cancelled_wait_ends_at_the_cancellation_which_expires_no_ticket() {
     let running = grant(&mut gate, 0);
     let waiting = ticket(&mut gate, &within(10), 0);
     gate.release(running);
-    assert!(gate.wants_now() && gate.is_waiting(&waiting));
+    assert!(gate.wants_now() && gate.waker_mut(&waiting).is_some());
     assert_eq!(gate.cancel(waiting, Some(at(30))), Ok(None));
     let last = std::iter::from_fn(|| gate.poll_event()).last().expect("the cancellation");
     assert_eq!(last.waited(), Some(Duration::from_nanos(30)));
@@ -222,7 +222,7 @@ fn an_invalid_cost_changes_nothing() {
     gate.release(running);
     let invalid = gate.enter(&Request::new().cost(2), Some(at(1))).expect_err("more than the capacity");
     assert_eq!((invalid.field(), invalid.value().to_string().as_str()), ("cost", "2"));
-    assert!(gate.wants_now() && gate.is_waiting(&waiting));
+    assert!(gate.wants_now() && gate.waker_mut(&waiting).is_some());
 }
 
 #[test]
@@ -234,18 +234,18 @@ fn a_request_that_may_not_wait_is_saturated_even_with_a_limit_of_zero() {
 }
 
 #[test]
-fn parking_returns_the_displaced_waker() {
+fn the_latest_waker_of_a_ticket_is_woken_when_it_is_settled() {
     let mut gate = gate(1, 1);
     let running = grant(&mut gate, 0);
     let waiting = ticket(&mut gate, &Request::new(), 0);
     assert_eq!(gate.deadline(&waiting), None);
-    assert_eq!(gate.parked(&waiting), None);
-    assert_eq!(gate.park(&waiting, "first"), None);
-    assert_eq!((gate.park(&waiting, "second"), gate.parked(&waiting)), (Some("first"), Some(&"second")));
+    let waker = gate.waker_mut(&waiting).expect("it waits");
+    assert_eq!((waker.replace("first"), waker.replace("second")), (None, Some("first")));
+    assert_eq!(gate.waker_mut(&waiting), Some(&mut Some("second")));
     gate.release(running);
     gate.advance(Some(at(1)));
     assert_eq!((gate.poll_wake(), gate.poll_wake()), (Some("second"), None));
-    assert_eq!(gate.park(&waiting, "too late"), Some("too late"), "it is settled: collect it");
+    assert_eq!(gate.waker_mut(&waiting), None, "it is settled: collect it");
 }
 
 #[test]
@@ -262,18 +262,18 @@ fn rousing_wakes_the_tickets_that_rely_on_a_driver_that_is_gone_and_keeps_their_
         (&other, "other", there),
         (&none, "none", None),
     ] {
-        assert_eq!(gate.park(ticket, waker), None);
+        assert_eq!(gate.waker_mut(ticket).expect("it waits").replace(waker), None);
         gate.rely(ticket, home);
     }
     assert_eq!(gate.relies_on(&patient), None, "it has no deadline");
     gate.rouse(here.expect("not zero"));
     assert_eq!([gate.poll_wake(), gate.poll_wake(), gate.poll_wake()], [Some("late"), Some("later"), None]);
-    assert_eq!((gate.parked(&late), gate.parked(&patient)), (None, Some(&"patient")));
+    assert_eq!([&late, &patient].map(|ticket| *gate.waker_mut(ticket).expect("it waits")), [None, Some("patient")]);
     assert_eq!([&late, &other, &none].map(|ticket| gate.relies_on(ticket)), [None, there, None]);
     gate.rouse(here.expect("not zero"));
     assert_eq!(gate.poll_wake(), None, "once");
     assert_eq!((gate.occupancy().waiting(), gate.next_deadline()), (5, Some(at(5))));
-    assert_eq!(gate.park(&late, "anew"), None);
+    assert_eq!(gate.waker_mut(&late).expect("it waits").replace("anew"), None);
     gate.release(running);
     gate.advance(Some(at(1)));
     assert_eq!(gate.poll_wake(), Some("anew"), "still the first");
@@ -285,7 +285,8 @@ fn watches_are_woken_in_order_when_the_last_operation_has_ended() {
     let (first, second) = (grant(&mut gate, 0), grant(&mut gate, 0));
     let watches = ["a", "b", "c"].map(|name| gate.watch(name));
     let [a, b, c] = watches;
-    assert_eq!((gate.rewatch(&a, "A"), gate.watched(&a)), (Some("a"), Some(&"A")));
+    assert_eq!(gate.watch_mut(&a).expect("an operation runs").replace("A"), Some("a"));
+    assert_eq!(gate.watch_mut(&a), Some(&mut Some("A")));
     assert_eq!(gate.unwatch(b), Some("b"));
     gate.close(at(0));
     gate.release(first);
@@ -294,7 +295,8 @@ fn watches_are_woken_in_order_when_the_last_operation_has_ended() {
     gate.release(second);
     assert!(gate.is_drained() && gate.snapshot().is_drained());
     assert_eq!([gate.poll_wake(), gate.poll_wake(), gate.poll_wake()], [Some("A"), Some("c"), None]);
-    assert_eq!((gate.rewatch(&a, "late"), gate.unwatch(c)), (Some("late"), None), "the last operation has ended");
+    assert_eq!(gate.watch_mut(&a), None, "the last operation has ended");
+    assert_eq!(gate.unwatch(c), None);
 }
 
 #[test]

@@ -92,7 +92,7 @@ impl Subject for GateSubject {
         match self.gate.enter(&request, Some(now)) {
             Ok(Answer::Granted(grant)) => self.granted(enter.id, grant),
             Ok(Answer::Queued(ticket)) => {
-                self.gate.park(&ticket, enter.id);
+                self.gate.waker_mut(&ticket).expect("it waits").replace(enter.id);
                 self.tickets.insert(enter.id, ticket);
                 self.changed.push((enter.id, "queued"));
             }

@@ -124,18 +124,11 @@ impl<W> Gate<W> {
         Watch(self.queue.watch(waker))
     }
 
-    /// Replaces the waker of a watch.
-    ///
-    /// Returns the waker that it displaced, which must be dropped outside the caller's lock; if the
-    /// gate has drained, that is `waker` itself.
-    pub fn rewatch(&mut self, watch: &Watch, waker: W) -> Option<W> {
-        self.park(&watch.0, waker)
-    }
-
-    /// Returns the waker of a watch, if the gate has not drained.
+    /// Returns the place for the waker of a watch, if the gate has not drained. A displaced waker
+    /// must be dropped outside the caller's lock.
     #[must_use]
-    pub fn watched(&self, watch: &Watch) -> Option<&W> {
-        self.parked(&watch.0)
+    pub fn watch_mut(&mut self, watch: &Watch) -> Option<&mut Option<W>> {
+        self.waker_mut(&watch.0)
     }
 
     /// Ends a watch, in O(1). Returns its waker if the gate has not drained; it must be dropped

@@ -8,30 +8,15 @@ use crate::queue::{Granted, Outcome, TicketState};
 use crate::{EventKind, Instant, Ticket};
 
 impl<W> Gate<W> {
-    /// Stores `waker`, which [`poll_wake`](Gate::poll_wake) returns when the ticket is settled.
+    /// Returns the place for the waker of a ticket that still waits. [`poll_wake`](Gate::poll_wake)
+    /// returns the waker when the ticket is settled. A displaced waker must be dropped outside the
+    /// caller's lock.
     ///
-    /// Returns the waker that it displaced, which must be dropped outside the caller's lock. If the
-    /// ticket is settled already, that is `waker` itself: collect the ticket.
-    #[inline]
-    pub fn park(&mut self, ticket: &Ticket, waker: W) -> Option<W> {
-        match self.queue.get_mut(ticket) {
-            Some(waiting) => waiting.waker.replace(waker),
-            None => Some(waker),
-        }
-    }
-
-    /// Returns whether the ticket still waits. If not, [`collect`](Gate::collect) returns its
-    /// outcome.
-    #[must_use]
-    pub fn is_waiting(&self, ticket: &Ticket) -> bool {
-        self.queue.get(ticket).is_some()
-    }
-
-    /// Returns the waker parked with a ticket that still waits.
+    /// Returns `None` if the ticket is settled: [`collect`](Gate::collect) returns its outcome.
     #[must_use]
     #[inline]
-    pub fn parked(&self, ticket: &Ticket) -> Option<&W> {
-        self.queue.get(ticket)?.waker.as_ref()
+    pub fn waker_mut(&mut self, ticket: &Ticket) -> Option<&mut Option<W>> {
+        self.queue.waker_mut(ticket)
     }
 
     /// Returns the instant from which on a ticket that still waits is expired, if it has one.

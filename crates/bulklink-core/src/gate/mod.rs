@@ -67,8 +67,8 @@ struct Peaks {
 pub enum Answer {
     /// Admitted. [`release`](Gate::release) the grant when the operation ends.
     Granted(Grant),
-    /// In the queue. [`park`](Gate::park) a waker with the ticket, and [`collect`](Gate::collect)
-    /// the ticket when it is woken.
+    /// In the queue. Leave a [waker](Gate::waker_mut) with the ticket, and
+    /// [`collect`](Gate::collect) the ticket when that is woken.
     Queued(Ticket),
     /// Rejected, immediately or while waiting.
     Rejected(Rejection),

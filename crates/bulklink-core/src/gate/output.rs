@@ -18,8 +18,7 @@ impl<W> Gate<W> {
     /// Wakes every ticket that [relies](Gate::rely) on `home`, because `home` is gone. No ticket is
     /// settled.
     ///
-    /// The tickets rely on nothing from then on, and their wakers must be [parked](Gate::park)
-    /// anew.
+    /// The tickets rely on nothing from then on, and need new [wakers](Gate::waker_mut).
     pub fn rouse(&mut self, home: NonZeroU64) {
         self.queue.rouse(home, |waker| self.wakes.push(waker));
     }

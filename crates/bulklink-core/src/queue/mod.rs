@@ -262,10 +262,11 @@ impl<W> Queue<W> {
         self.node(ticket).waiting()
     }
 
-    pub(crate) fn get_mut(&mut self, ticket: &Ticket) -> Option<&mut Waiting<W>> {
+    /// Returns the place for the waker of a ticket that still waits.
+    pub(crate) fn waker_mut(&mut self, ticket: &Ticket) -> Option<&mut Option<W>> {
         let node = &mut self.nodes[ticket.place()];
         check(ticket, node);
-        node.waiting_mut()
+        Some(&mut node.waiting_mut()?.waker)
     }
 
     #[inline]

@@ -62,7 +62,7 @@ fn the_queue_agrees_with_a_sorted_list() {
             let cost = NonZeroU32::new([1, 1, 2, 3][dice.below(4)]).expect("not zero");
             let deadline = deadline(&mut dice, id);
             let ticket = queue.push(cost, Instant::EPOCH, deadline);
-            queue.get_mut(&ticket).expect("it waits").waker = Some(id);
+            *queue.waker_mut(&ticket).expect("it waits") = Some(id);
             expected.push(Expected { id, cost, deadline, ticket });
         } else if !expected.is_empty() {
             let chosen = expected.remove(dice.below(expected.len()));

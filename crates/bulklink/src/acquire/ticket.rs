@@ -1,12 +1,11 @@
 //! The operations on a waiter's ticket: collect it, park a waker with it, give it up.
 
-use core::task::Waker;
+use core::task::{Poll, Waker};
 
 use bulklink_core::{Answer, Grant, Ticket};
 
 use crate::foreign::discard;
 use crate::gate::shared::{Expiry, GateState, NotGranted, Shared};
-use crate::gate::waker_cell::{WakerCell, wakes};
 
 /// Collects the ticket. If there is no grant, the reason is stored in `not_granted`. While the
 /// ticket still waits, it stays in `ticket`, and this makes sure that `waker` is woken when it can
@@ -18,47 +17,24 @@ pub(crate) fn poll(
     waker: &Waker,
     not_granted: &mut NotGranted,
 ) -> Option<Grant> {
-    shared.look_or_park(&mut TicketCell { shared, ticket, not_granted }, waker)
-}
-
-/// The place for a waker that the gate keeps for a ticket.
-struct TicketCell<'a> {
-    shared: &'a Shared,
-    /// `None` while the ticket is collected, and after it is settled.
-    ticket: &'a mut Option<Ticket>,
-    not_granted: &'a mut NotGranted,
-}
-
-impl WakerCell<GateState> for TicketCell<'_> {
-    type Found = Option<Grant>;
-
-    #[inline]
-    fn wants(&self, GateState { gate, .. }: &GateState, waker: &Waker) -> bool {
-        let ticket = self.ticket.as_ref();
-        ticket.is_some_and(|ticket| gate.is_waiting(ticket) && !wakes(gate.parked(ticket), waker))
-    }
-
-    fn park(&mut self, GateState { gate, .. }: &mut GateState, waker: Waker) -> Option<Waker> {
-        match self.ticket {
-            Some(ticket) => gate.park(ticket, waker),
-            None => Some(waker),
-        }
-    }
-
-    #[inline]
-    fn look(&mut self, GateState { gate, .. }: &mut GateState) -> Option<Grant> {
-        *self.not_granted = match gate.collect(self.ticket.take().expect("a ticket is collected once")) {
-            Answer::Granted(grant) => return Some(grant),
-            Answer::Rejected(rejection) => NotGranted::Rejected(self.shared.rejected(rejection)),
-            Answer::Queued(queued) => {
-                let deadline = gate.deadline(&queued);
-                let home = deadline.and_then(|_| gate.relies_on(&queued));
-                *self.ticket = Some(queued);
-                NotGranted::Queued(Expiry { deadline, home })
+    let polled = shared.look_or_park(waker, |GateState { gate, .. }| {
+        let queued = match gate.collect(ticket.take().expect("a ticket is collected once")) {
+            Answer::Granted(grant) => return Ok(Some(grant)),
+            Answer::Rejected(rejection) => {
+                *not_granted = NotGranted::Rejected(shared.rejected(rejection));
+                return Ok(None);
             }
+            Answer::Queued(queued) => ticket.insert(queued),
             Answer::NeedsNow => unreachable!("collecting needs no time"),
         };
-        None
+        let deadline = gate.deadline(queued);
+        let home = deadline.and_then(|_| gate.relies_on(queued));
+        *not_granted = NotGranted::Queued(Expiry { deadline, home });
+        Err(gate.waker_mut(queued).expect("the ticket waits"))
+    });
+    match polled {
+        Poll::Ready(granted) => granted,
+        Poll::Pending => None,
     }
 }
 

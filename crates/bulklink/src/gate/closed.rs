@@ -9,7 +9,6 @@ use bulklink_core::Watch;
 
 use crate::foreign::discard;
 use crate::gate::shared::{GateState, Shared};
-use crate::gate::waker_cell::{WakerCell, wakes};
 
 /// Completes when the bulkhead is closed and the last operation has ended.
 ///
@@ -43,35 +42,20 @@ impl Shared {
     }
 }
 
-/// Needs no look at the word: once a bulkhead is closed, the gate hears of every operation that
-/// ends.
-impl WakerCell<GateState> for Option<Watch> {
-    type Found = Poll<()>;
-
-    fn wants(&self, GateState { gate, .. }: &GateState, waker: &Waker) -> bool {
-        let parked = self.as_ref().and_then(|watch| gate.watched(watch));
-        !gate.is_drained() && !wakes(parked, waker)
-    }
-
-    fn park(&mut self, GateState { gate, .. }: &mut GateState, waker: Waker) -> Option<Waker> {
-        if let Some(watch) = self {
-            return gate.rewatch(watch, waker);
-        }
-        *self = Some(gate.watch(waker));
-        None
-    }
-
-    fn look(&mut self, GateState { gate, .. }: &mut GateState) -> Poll<()> {
-        if gate.is_drained() { Poll::Ready(()) } else { Poll::Pending }
-    }
-}
-
 impl Future for Closed<'_> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let Closed { shared, watch } = &mut *self;
-        shared.look_or_park(watch, context.waker())
+        // Needs no look at the word: once a bulkhead is closed, the gate hears of every operation
+        // that ends.
+        shared.look_or_park(context.waker(), |GateState { gate, .. }| {
+            if gate.is_drained() {
+                return Ok(());
+            }
+            let watch = watch.get_or_insert_with(|| gate.watch(Waker::noop().clone()));
+            Err(gate.watch_mut(watch).expect("the gate has not drained"))
+        })
     }
 }
 

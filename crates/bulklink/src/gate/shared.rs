@@ -5,10 +5,11 @@
 mod tests;
 
 use alloc::sync::{Arc, Weak};
+use core::mem;
 use core::num::NonZeroU64;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::AtomicBool;
-use core::task::Waker;
+use core::task::{Poll, Waker};
 
 use bulklink_core::partitions::Lease;
 use bulklink_core::{Answer, Gate, Grant, Instant, InvalidArgument, Occupancy, Request, Ticket, Word};
@@ -18,7 +19,7 @@ use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
 use crate::gate::lock::Lock;
 use crate::gate::outputs::Observers;
-use crate::gate::waker_cell::{WakerCell, look_or_park};
+use crate::gate::waker_cell::look_or_park;
 use crate::observe::event::Handlers;
 use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
@@ -142,8 +143,12 @@ impl Shared {
 
     /// Looks at what is beside the word, and leaves the waker of the task if that is needed.
     #[inline]
-    pub(crate) fn look_or_park<C: WakerCell<GateState>>(&self, cell: &mut C, waker: &Waker) -> C::Found {
-        look_or_park(&self.state, cell, waker)
+    pub(crate) fn look_or_park<T>(
+        &self,
+        waker: &Waker,
+        find: impl FnMut(&mut GateState) -> Result<T, &mut Option<Waker>>,
+    ) -> Poll<T> {
+        look_or_park(&self.state, waker, find)
     }
 
     /// Asks for admission without waiting. Small enough to be inlined into the caller.
@@ -247,8 +252,8 @@ impl Shared {
             let answer = self.input(|GateState { gate, drivers, .. }| match gate.enter(request, now) {
                 Ok(Answer::Granted(grant)) => Some(Some(grant)),
                 Ok(Answer::Queued(queued)) => {
-                    if let Some(waker) = waker.take() {
-                        gate.park(&queued, waker);
+                    if let Some(parked) = gate.waker_mut(&queued) {
+                        mem::swap(parked, &mut waker);
                     }
                     // The ticket relies on the driver only if that already runs in time. If not,
                     // the caller brings the driver forward or makes a timer, outside the lock.

@@ -1,53 +1,45 @@
 //! How a task leaves its waker under a lock without missing what it waits for.
 
-use core::task::Waker;
+use core::mem;
+use core::task::{Poll, Waker};
 
 use crate::foreign::discard;
 use crate::gate::lock::Lock;
 
-/// A place for one waker in the state `S` that a lock guards, and what its task waits for there.
-pub(crate) trait WakerCell<S> {
-    /// What a look at the state finds.
-    type Found;
-
-    /// Whether `waker` must be left: what the task waits for is not there yet, and the waker in the
-    /// cell, if any, wakes another task.
-    fn wants(&self, state: &S, waker: &Waker) -> bool;
-
-    /// Leaves `waker`. Returns the one that it displaced.
-    fn park(&mut self, state: &mut S, waker: Waker) -> Option<Waker>;
-
-    /// Takes what the task waits for, if it is there.
-    fn look(&mut self, state: &mut S) -> Self::Found;
-}
-
-/// Looks at the state, and leaves the waker of the task if that is needed.
+/// Looks for what a task waits for, and leaves its waker if that is not there yet.
 ///
-/// The look and the parking of the waker are one turn of the lock, so nothing comes between them.
+/// `find` returns either what it found, or the place for the waker. In the second case it must
+/// consume nothing: it is called again, unless the place already has a waker of this task. The look
+/// and the parking of the waker are one turn of the lock, so nothing comes between them.
 #[inline]
-pub(crate) fn look_or_park<S, C: WakerCell<S>>(lock: &Lock<S>, cell: &mut C, waker: &Waker) -> C::Found {
-    let found = lock.with(|state| if cell.wants(state, waker) { None } else { Some(cell.look(state)) });
-    match found {
-        Some(found) => found,
+pub(crate) fn look_or_park<S, T>(
+    lock: &Lock<S>,
+    waker: &Waker,
+    mut find: impl FnMut(&mut S) -> Result<T, &mut Option<Waker>>,
+) -> Poll<T> {
+    let polled = lock.with(|state| match find(state) {
+        Ok(found) => Some(Poll::Ready(found)),
+        Err(parked) => parked.as_ref().is_some_and(|parked| parked.will_wake(waker)).then_some(Poll::Pending),
+    });
+    match polled {
+        Some(poll) => poll,
         // Cloning a waker runs foreign code, so it happens outside the lock.
-        None => park_and_look(lock, cell, waker.clone()),
+        None => park(lock, waker.clone(), find),
     }
 }
 
 #[cold]
-fn park_and_look<S, C: WakerCell<S>>(lock: &Lock<S>, cell: &mut C, waker: Waker) -> C::Found {
-    let (found, displaced) = lock.with(|state| {
-        // What the task waits for may have come since the lock was released.
-        let displaced = if cell.wants(state, &waker) { cell.park(state, waker) } else { Some(waker) };
-        (cell.look(state), displaced)
+fn park<S, T>(lock: &Lock<S>, waker: Waker, find: impl FnOnce(&mut S) -> Result<T, &mut Option<Waker>>) -> Poll<T> {
+    let mut waker = Some(waker);
+    // What the task waits for may have come since the lock was released.
+    let poll = lock.with(|state| match find(state) {
+        Ok(found) => Poll::Ready(found),
+        Err(parked) => {
+            mem::swap(parked, &mut waker);
+            Poll::Pending
+        }
     });
-    // Dropping a waker runs foreign code too.
-    discard(displaced);
-    found
-}
-
-/// Whether the waker in a cell wakes the same task as `waker`.
-#[inline]
-pub(crate) fn wakes(parked: Option<&Waker>, waker: &Waker) -> bool {
-    parked.is_some_and(|parked| parked.will_wake(waker))
+    // What is left is unused or displaced. Dropping a waker runs foreign code too.
+    discard(waker);
+    poll
 }

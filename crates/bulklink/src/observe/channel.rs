@@ -14,7 +14,7 @@ use futures_core::Stream;
 use crate::foreign::{discard, wake};
 use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
-use crate::gate::waker_cell::{WakerCell, look_or_park, wakes};
+use crate::gate::waker_cell::look_or_park;
 use crate::time::runtime::DynClock;
 use crate::{Event, EventHandler, Handle};
 
@@ -69,8 +69,6 @@ struct State {
     is_over: bool,
 }
 
-struct NextEvent;
-
 /// The side of the event handler. It is dropped together with the bulkhead or the receiver.
 struct Sender(Arc<Channel>);
 
@@ -110,11 +108,11 @@ impl EventReceiver {
     /// [`Empty`](TryRecvError::Empty) if there is no event now, and
     /// [`Disconnected`](TryRecvError::Disconnected) if there will never be another one.
     pub fn try_recv(&mut self) -> Result<Event, TryRecvError> {
-        match self.channel.state.with(State::take) {
-            Poll::Ready(Some(event)) => Ok(event),
-            Poll::Ready(None) => Err(TryRecvError::Disconnected),
-            Poll::Pending => Err(TryRecvError::Empty),
-        }
+        self.channel.state.with(|state| match state.take() {
+            Ok(Some(event)) => Ok(event),
+            Ok(None) => Err(TryRecvError::Disconnected),
+            Err(_) => Err(TryRecvError::Empty),
+        })
     }
 
     /// Returns how many events were dropped because they were not received in time.
@@ -137,34 +135,19 @@ impl Channel {
     fn poll(&self, context: &mut Context<'_>) -> Poll<Option<Event>> {
         let mut received = None;
         let mut poll = |context: &mut Context<'_>| {
-            look_or_park(&self.state, &mut NextEvent, context.waker()).map(|event| received = event)
+            look_or_park(&self.state, context.waker(), State::take).map(|event| received = event)
         };
         self.runtime.cooperate(context, &mut poll).map(|()| received)
     }
 }
 
-/// The consumer waits for the next event, or for the end of the bulkhead.
-impl WakerCell<State> for NextEvent {
-    type Found = Poll<Option<Event>>;
-
-    fn wants(&self, state: &State, waker: &Waker) -> bool {
-        state.events.is_empty() && !state.is_over && !wakes(state.waker.as_ref(), waker)
-    }
-
-    fn park(&mut self, state: &mut State, waker: Waker) -> Option<Waker> {
-        state.waker.replace(waker)
-    }
-
-    fn look(&mut self, state: &mut State) -> Poll<Option<Event>> {
-        state.take()
-    }
-}
-
 impl State {
-    fn take(&mut self) -> Poll<Option<Event>> {
+    /// Takes the next event, or `None` at the end of the bulkhead. Otherwise returns the place for
+    /// the waker of the consumer, which waits for either.
+    fn take(&mut self) -> Result<Option<Event>, &mut Option<Waker>> {
         match self.events.pop_front() {
-            None if !self.is_over => Poll::Pending,
-            event => Poll::Ready(event),
+            None if !self.is_over => Err(&mut self.waker),
+            event => Ok(event),
         }
     }
 

@@ -6,7 +6,7 @@ use core::task::{Poll, Waker};
 use super::JoinError;
 use crate::foreign::{discard, wake};
 use crate::gate::lock::Lock;
-use crate::gate::waker_cell::{WakerCell, look_or_park, wakes};
+use crate::gate::waker_cell::look_or_park;
 
 type Outcome<T> = Result<T, JoinError>;
 
@@ -48,10 +48,11 @@ impl<T> Oneshot<T> {
     ///
     /// If it was taken already.
     pub(crate) fn poll(&self, waker: &Waker) -> Poll<Outcome<T>> {
-        look_or_park(&self.0, &mut Receiver, waker).map(|outcome| match outcome {
-            Some(outcome) => outcome,
-            None => panic!("polled again after it had completed"),
-        })
+        let polled = look_or_park(&self.0, waker, |state| match state {
+            State::Awaited(parked) => Err(parked),
+            State::Given(_) | State::Taken => Ok(state.take()),
+        });
+        polled.map(|outcome| outcome.unwrap_or_else(|| panic!("polled again after it had completed")))
     }
 
     pub(crate) fn is_given(&self) -> bool {
@@ -61,31 +62,6 @@ impl<T> Oneshot<T> {
     /// Drops the outcome, or refuses it when it comes: the handle is dropped.
     pub(crate) fn forgo(&self) {
         discard(self.0.with(|state| mem::replace(state, State::Taken)));
-    }
-}
-
-struct Receiver;
-
-/// The handle waits for the outcome. Finds `None` if it was taken already.
-impl<T> WakerCell<State<T>> for Receiver {
-    type Found = Poll<Option<Outcome<T>>>;
-
-    fn wants(&self, state: &State<T>, waker: &Waker) -> bool {
-        matches!(state, State::Awaited(parked) if !wakes(parked.as_ref(), waker))
-    }
-
-    fn park(&mut self, state: &mut State<T>, waker: Waker) -> Option<Waker> {
-        match state {
-            State::Awaited(parked) => parked.replace(waker),
-            State::Given(_) | State::Taken => Some(waker),
-        }
-    }
-
-    fn look(&mut self, state: &mut State<T>) -> Self::Found {
-        match state {
-            State::Awaited(_) => Poll::Pending,
-            State::Given(_) | State::Taken => Poll::Ready(state.take()),
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::acquire::future::{Acquire, Admission};
 use crate::foreign::{contain, discard, wake};
 use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
-use crate::gate::waker_cell::{WakerCell, look_or_park, wakes};
+use crate::gate::waker_cell::look_or_park;
 
 pub(crate) struct Progress<R: Runtime>(Lock<State<R>>);
 
@@ -43,8 +43,10 @@ impl<R: Runtime> Progress<R> {
     /// Polls the wait in the queue. Completes when the operation can begin, or with the reason why
     /// it never will.
     pub(crate) fn poll_admitted(&self, context: &mut Context<'_>) -> Poll<Result<(), JoinError>> {
-        let picked_up = self.attend(context.waker(), State::pick_up)?;
-        let Some(mut waiting) = picked_up else { return Poll::Ready(Ok(())) };
+        if self.is_cancelled(context.waker()) {
+            return Poll::Ready(Err(JoinError::Cancelled));
+        }
+        let Some(mut waiting) = self.0.with(State::pick_up)? else { return Poll::Ready(Ok(())) };
         match waiting.poll(context) {
             Poll::Pending => {
                 self.put_back(Admission::Queued(waiting))?;
@@ -83,7 +85,10 @@ impl<R: Runtime> Progress<R> {
 
     /// Returns whether the operation is cancelled. A later cancel wakes the task.
     pub(crate) fn is_cancelled(&self, waker: &Waker) -> bool {
-        self.attend(waker, |state| state.is_cancelled)
+        let polled = look_or_park(&self.0, waker, |state| {
+            if state.is_cancelled || !state.may_cancel { Ok(state.is_cancelled) } else { Err(&mut state.task) }
+        });
+        polled == Poll::Ready(true)
     }
 
     /// Cancels the operation. If it has not begun, it never does, and its place or slot is given up
@@ -133,31 +138,6 @@ impl<R: Runtime> Progress<R> {
             task.take()
         });
         discard(unwanted);
-    }
-
-    /// Works with the state, and leaves the waker of the task there while a cancel can still come.
-    /// So a cancel is either seen by `work` or wakes the task.
-    fn attend<T>(&self, waker: &Waker, work: impl Fn(&mut State<R>) -> T) -> T {
-        look_or_park(&self.0, &mut CancelWatch(work), waker)
-    }
-}
-
-/// The task waits for a cancel, whatever else it does.
-struct CancelWatch<F>(F);
-
-impl<R: Runtime, T, F: Fn(&mut State<R>) -> T> WakerCell<State<R>> for CancelWatch<F> {
-    type Found = T;
-
-    fn wants(&self, state: &State<R>, waker: &Waker) -> bool {
-        state.may_cancel && !wakes(state.task.as_ref(), waker)
-    }
-
-    fn park(&mut self, state: &mut State<R>, waker: Waker) -> Option<Waker> {
-        state.task.replace(waker)
-    }
-
-    fn look(&mut self, state: &mut State<R>) -> T {
-        (self.0)(state)
     }
 }
 

@@ -60,7 +60,7 @@ impl Superloop {
             Answer::Granted(grant) => self.run(job, grant, work, now),
             Answer::Queued(ticket) => {
                 say!("{now:>4}  {name}: waits");
-                self.gate.park(&ticket, job);
+                self.gate.waker_mut(&ticket).expect("it waits").replace(job);
                 self.jobs[job] = Job::Waiting { ticket, work };
             }
             Answer::Rejected(rejection) => say!("{now:>4}  {name}: {:?}", rejection.reason()),

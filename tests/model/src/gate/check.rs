@@ -57,10 +57,10 @@ impl World {
     }
 
     /// Compares every ticket and every grant with the model.
-    fn check_tickets_and_grants(&self) {
+    fn check_tickets_and_grants(&mut self) {
         for (id, ticket) in &self.tickets {
             let waiter = self.model.line.iter().find(|waiter| waiter.id == *id);
-            assert_eq!(self.gate.is_waiting(ticket), waiter.is_some());
+            assert_eq!(self.gate.waker_mut(ticket).is_some(), waiter.is_some());
             let deadline = waiter.and_then(|waiter| waiter.deadline);
             assert_eq!(self.gate.deadline(ticket).map(Instant::as_nanos), deadline);
         }

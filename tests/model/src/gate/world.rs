@@ -191,7 +191,7 @@ impl World {
                 Outcome::Granted
             }
             Answer::Queued(ticket) => {
-                assert_eq!(self.gate.park(&ticket, id), None);
+                assert_eq!(self.gate.waker_mut(&ticket).expect("it waits").replace(id), None);
                 self.tickets.insert(id, ticket);
                 Outcome::Queued
             }
