@@ -1,7 +1,5 @@
 //! The futures that wait for a slot.
 
-mod early;
-
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
@@ -19,8 +17,6 @@ use crate::acquire::ticket;
 use crate::gate::shared::{Expiry, NotGranted, Shared};
 use crate::time::timer::LazySleep;
 use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
-
-pub(crate) use early::Admission;
 
 /// A call that acquires a slot; `S` borrows or shares its bulkhead. It is kept small, because each
 /// waiting call has one.
@@ -56,6 +52,14 @@ impl<S: Share, R: Runtime> Acquire<S, R> {
     #[inline]
     pub(crate) fn new(shared: S, lease: Option<S::Lease>, runtime: R, request: Request) -> Self {
         Acquire::of(runtime, Some(Unfinished { shared, lease, state: AcquireState::NotEntered(request) }))
+    }
+
+    /// Takes over a ticket that has no waker and no timer until this is first polled.
+    pub(crate) fn queued(shared: S, runtime: R, ticket: Option<Ticket>) -> Self {
+        Acquire::of(
+            runtime,
+            Some(Unfinished { shared, lease: None, state: AcquireState::Queued { ticket, sleep: None } }),
+        )
     }
 
     #[inline]

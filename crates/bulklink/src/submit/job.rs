@@ -1,28 +1,56 @@
 //! The state that the task of a submitted operation shares with its handle.
 
 use alloc::sync::Arc;
+use core::mem;
 use core::ops::Deref;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 
 use super::JoinError;
-use super::oneshot::Oneshot;
-use super::progress::Progress;
-use crate::acquire::future::Admission;
-use crate::foreign::contain;
+use crate::acquire::claim::Claim;
+use crate::acquire::future::Acquire;
+use crate::foreign::{contain, discard, wake};
+use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
+use crate::gate::waker_cell::look_or_park;
 use crate::time::runtime::DynClock;
 use crate::{Runtime, SpawnError};
 
 pub(crate) struct Job<T, R: Runtime> {
-    progress: Progress<R>,
-    outcome: Oneshot<T>,
+    state: Lock<State<T, R>>,
     runtime: Arc<dyn DynClock>,
 }
 
+struct State<T, R: Runtime> {
+    stage: Stage<T, R>,
+    is_cancelled: bool,
+    has_handle: bool,
+    /// The waker of the task, for a cancel. None is kept once no cancel can come, because the waker
+    /// may be all that keeps the task alive, and the task keeps this state alive.
+    task: Option<Waker>,
+    /// The waker of the handle, for the outcome.
+    handle: Option<Waker>,
+}
+
+/// How far an operation is. Until it begins, its place in the queue or its slot is here, so that a
+/// cancel can give it back.
+pub(crate) enum Stage<T, R: Runtime> {
+    Queued(Acquire<Arc<Shared>, R>),
+    Granted(Claim<Arc<Shared>>),
+    /// The operation has not begun. Its task polls the place in the queue, or a cancel has taken
+    /// the place or the slot.
+    Taken,
+    /// The operation has begun, or never will because its task is lost. A cancel comes too late.
+    Begun,
+    /// There was an outcome. It is `None` once the handle has taken it, and if there is no handle.
+    Ended(Option<Result<T, JoinError>>),
+}
+
 impl<T, R: Runtime> Job<T, R> {
-    pub(crate) fn new(admission: Admission<R>, shared: &Shared) -> Arc<Self> {
-        let runtime = Arc::clone(&shared.runtime);
-        Arc::new(Job { progress: Progress::new(admission), outcome: Oneshot::new(), runtime })
+    pub(crate) fn new(stage: Stage<T, R>, shared: &Shared) -> Arc<Self> {
+        Arc::new(Job {
+            state: Lock::new(State { stage, is_cancelled: false, has_handle: true, task: None, handle: None }),
+            runtime: Arc::clone(&shared.runtime),
+        })
     }
 
     /// Asks the runtime to run the operation. If the runtime refuses, the operation never begins.
@@ -32,11 +60,126 @@ impl<T, R: Runtime> Job<T, R> {
         let mut launched = Err(SpawnError::new("it panicked"));
         contain(|| launched = spawn());
         if launched.is_err() {
-            if let Some(why) = self.progress.refuse() {
-                self.outcome.give(Err(why));
-            }
+            self.lose_if(Stage::is_pending);
         }
         launched
+    }
+
+    /// Polls the wait in the queue. Completes when the operation can begin, or with the reason why
+    /// it never will.
+    pub(crate) fn poll_admitted(&self, context: &mut Context<'_>) -> Poll<Result<(), JoinError>> {
+        if self.is_cancelled(context.waker()) {
+            return Poll::Ready(Err(JoinError::Cancelled));
+        }
+        let Some(mut waiting) = self.state.with(State::pick_up)? else { return Poll::Ready(Ok(())) };
+        match waiting.poll(context) {
+            Poll::Pending => {
+                self.put_back(Stage::Queued(waiting))?;
+                Poll::Pending
+            }
+            Poll::Ready(Ok(hold)) => Poll::Ready(self.put_back(Stage::Granted(hold))),
+            Poll::Ready(Err(rejection)) => Poll::Ready(Err(JoinError::Rejected(rejection))),
+        }
+    }
+
+    /// Puts the place or the slot back after a poll, or gives it up if a cancel came meanwhile.
+    fn put_back(&self, place: Stage<T, R>) -> Result<(), JoinError> {
+        let unwanted = self.state.with(|state| match state.stage {
+            Stage::Taken if !state.is_cancelled => {
+                state.stage = place;
+                None
+            }
+            _ => Some((place, state.why_lost())),
+        });
+        let Some((place, why)) = unwanted else { return Ok(()) };
+        place.give_up();
+        Err(why)
+    }
+
+    /// Takes the slot. The caller must then poll or call the operation without another look at the
+    /// state, because a later cancel counts it as begun.
+    pub(crate) fn begin(&self) -> Result<Claim<Arc<Shared>>, JoinError> {
+        self.state.with(|state| match mem::replace(&mut state.stage, Stage::Begun) {
+            Stage::Granted(hold) => Ok(hold),
+            other => {
+                state.stage = other;
+                Err(state.why_lost())
+            }
+        })
+    }
+
+    /// Returns whether the operation is cancelled. A later cancel wakes the task.
+    pub(crate) fn is_cancelled(&self, waker: &Waker) -> bool {
+        let polled = look_or_park(&self.state, waker, |state| {
+            let is_final = state.is_cancelled || !state.has_handle || state.stage.is_ended();
+            if is_final { Ok(state.is_cancelled) } else { Err(&mut state.task) }
+        });
+        polled == Poll::Ready(true)
+    }
+
+    /// Ends an operation that was dropped, after its slot was released. Keeps the first outcome for
+    /// the handle, unless that is dropped; drops any other.
+    pub(crate) fn end(&self, outcome: Result<T, JoinError>) {
+        let mut outcome = Some(outcome);
+        let (task, handle) = self.state.with(|state| {
+            if !state.stage.is_ended() {
+                // Nothing is dropped under the lock: the place or the slot was taken before.
+                state.stage = Stage::Ended(if state.has_handle { outcome.take() } else { None });
+            }
+            (state.task.take(), state.handle.take())
+        });
+        discard(task);
+        discard(outcome);
+        wake(handle);
+    }
+
+    /// Ends an operation that has no outcome, if it is at a stage at which it `is_lost`.
+    fn lose_if(&self, is_lost: impl FnOnce(&Stage<T, R>) -> bool) {
+        let lost = self.state.with(|state| {
+            is_lost(&state.stage).then(|| (mem::replace(&mut state.stage, Stage::Begun), state.why_lost()))
+        });
+        if let Some((place, why)) = lost {
+            // Before the end: the slot is free when the handle completes.
+            place.give_up();
+            self.end(Err(why));
+        }
+    }
+}
+
+impl<T, R: Runtime> State<T, R> {
+    /// Takes the wait in the queue, if there is one and it has no slot already.
+    fn pick_up(&mut self) -> Result<Option<Acquire<Arc<Shared>, R>>, JoinError> {
+        match mem::replace(&mut self.stage, Stage::Taken) {
+            Stage::Queued(waiting) => Ok(Some(waiting)),
+            other => {
+                self.stage = other;
+                if matches!(self.stage, Stage::Granted(_)) { Ok(None) } else { Err(self.why_lost()) }
+            }
+        }
+    }
+
+    /// Returns the reason why there is no value, for a task that knows no other.
+    fn why_lost(&self) -> JoinError {
+        if self.is_cancelled { JoinError::Cancelled } else { JoinError::Lost }
+    }
+}
+
+impl<T, R: Runtime> Stage<T, R> {
+    fn is_pending(&self) -> bool {
+        matches!(self, Stage::Queued(_) | Stage::Granted(_) | Stage::Taken)
+    }
+
+    fn is_ended(&self) -> bool {
+        matches!(self, Stage::Ended(_))
+    }
+
+    /// Gives up a place or a slot; a slot that was never used counts as abandoned. Runs outside the
+    /// lock, because it wakes and drops.
+    fn give_up(self) {
+        contain(|| match self {
+            Stage::Granted(hold) => hold.abandon(),
+            queued => drop(queued),
+        });
     }
 }
 
@@ -46,30 +189,56 @@ pub(crate) trait Join<T>: Send + Sync {
 
     fn is_finished(&self) -> bool;
 
-    /// Returns whether the operation had neither begun nor ended.
+    /// Cancels the operation. If it has not begun, it never does, and its place or slot is given up
+    /// here. Wakes the task, which then drops the operation. Returns whether it had neither begun
+    /// nor ended.
     fn cancel(&self) -> bool;
 
+    /// Notes that the handle is dropped: no cancel can come, and the outcome is dropped.
     fn detach(&self);
 }
 
 impl<T: Send, R: Runtime<Sleep: Send>> Join<T> for Job<T, R> {
     fn poll(&self, context: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
-        let mut outcome = Err(JoinError::Lost);
-        let mut poll = |context: &mut Context<'_>| self.outcome.poll(context.waker()).map(|given| outcome = given);
-        self.runtime.cooperate(context, &mut poll).map(|()| outcome)
+        let mut outcome = None;
+        let mut poll = |context: &mut Context<'_>| {
+            let polled = look_or_park(&self.state, context.waker(), |state| match &mut state.stage {
+                Stage::Ended(outcome) => Ok(outcome.take()),
+                _ => Err(&mut state.handle),
+            });
+            polled.map(|given| outcome = given)
+        };
+        let polled = self.runtime.cooperate(context, &mut poll);
+        polled.map(|()| outcome.unwrap_or_else(|| panic!("polled again after it had completed")))
     }
 
     fn is_finished(&self) -> bool {
-        self.outcome.is_given()
+        self.state.with(|state| state.stage.is_ended())
     }
 
     fn cancel(&self) -> bool {
-        self.progress.cancel()
+        let (place, task) = self.state.with(|state| {
+            state.is_cancelled = true;
+            let place = state.stage.is_pending().then(|| mem::replace(&mut state.stage, Stage::Taken));
+            (place, state.task.take())
+        });
+        let is_pending = place.is_some();
+        if let Some(place) = place {
+            place.give_up();
+        }
+        wake(task);
+        is_pending
     }
 
     fn detach(&self) {
-        self.progress.detach();
-        self.outcome.forgo();
+        let (task, handle, outcome) = self.state.with(|state| {
+            state.has_handle = false;
+            let outcome = if let Stage::Ended(outcome) = &mut state.stage { outcome.take() } else { None };
+            (state.task.take(), state.handle.take(), outcome)
+        });
+        discard(task);
+        discard(handle);
+        discard(outcome);
     }
 }
 
@@ -81,30 +250,19 @@ impl<T, R: Runtime> Reporter<T, R> {
     pub(crate) fn new(job: &Arc<Job<T, R>>) -> Self {
         Reporter(Arc::clone(job))
     }
-
-    pub(crate) fn job(&self) -> &Arc<Job<T, R>> {
-        &self.0
-    }
-
-    pub(crate) fn give(&self, outcome: Result<T, JoinError>) {
-        self.0.progress.end();
-        self.0.outcome.give(outcome);
-    }
 }
 
 impl<T, R: Runtime> Deref for Reporter<T, R> {
-    type Target = Progress<R>;
+    type Target = Arc<Job<T, R>>;
 
-    fn deref(&self) -> &Progress<R> {
-        &self.0.progress
+    fn deref(&self) -> &Arc<Job<T, R>> {
+        &self.0
     }
 }
 
 /// If no outcome was given, the runtime dropped the task.
 impl<T, R: Runtime> Drop for Reporter<T, R> {
     fn drop(&mut self) {
-        if let Some(why) = self.0.progress.end() {
-            self.0.outcome.give(Err(why));
-        }
+        self.lose_if(|stage| !stage.is_ended());
     }
 }

@@ -3,21 +3,21 @@
 mod error;
 mod handle;
 mod job;
-mod oneshot;
-mod progress;
 mod task;
 mod work;
 
 use alloc::sync::Arc;
 use core::future::Future;
+use core::task::Waker;
 
 pub use error::{JoinError, Panic, SubmitError};
 pub use handle::{CancelOnDrop, JoinHandle};
-use job::{Job, Reporter};
+use job::{Job, Reporter, Stage};
 use task::Task;
-use work::{QueuedClosure, Work, launch};
+use work::Work;
 
-use crate::acquire::future::{Acquire, Admission};
+use crate::acquire::future::Acquire;
+use crate::gate::shared::NotGranted;
 use crate::{Bulkhead, Request, Runtime, Spawn, SpawnBlocking};
 
 impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
@@ -154,14 +154,14 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         C: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let admission = self.admit(request)?;
-        let waits = matches!(admission, Admission::Queued(_));
-        let job = Job::new(admission, &self.shared);
+        let stage = self.admit(request)?;
+        let waits = matches!(stage, Stage::Queued(_));
+        let job = Job::new(stage, &self.shared);
         let work = Work::new(operation, Reporter::new(&job));
         if waits {
-            job.launch(|| self.runtime().spawn(QueuedClosure::new(work, self.runtime().clone())))?;
+            work.launch_queued(self.runtime())?;
         } else {
-            launch(work, self.runtime())?;
+            work.launch(self.runtime())?;
         }
         Ok(JoinHandle::new(job))
     }
@@ -181,8 +181,21 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         self.submit_blocking_with(Request::new().now(), operation)
     }
 
-    fn admit(&self, request: Request<R::Instant>) -> Result<Admission<R>, SubmitError> {
-        let runtime = self.runtime();
-        Acquire::enter(Arc::clone(&self.shared), runtime.clone(), request.on(runtime))
+    /// Enters the gate without a task. A queued operation has no waker and no timer until its task
+    /// polls it.
+    fn admit<T>(&self, request: Request<R::Instant>) -> Result<Stage<T, R>, SubmitError> {
+        let (shared, runtime) = (Arc::clone(&self.shared), self.runtime().clone());
+        let request = request.on(&runtime);
+        let home = || Ok(runtime.home()?.map(|home| home.id()));
+        let (mut ticket, mut not_granted) = (None, NotGranted::UNKNOWN);
+        let mut granted = if request.is_simple() { shared.acquire() } else { None };
+        if granted.is_none() {
+            granted = shared.enter(&request, Waker::noop(), home, &mut ticket, &mut not_granted)?;
+        }
+        match (granted, not_granted) {
+            (Some(grant), _) => Ok(Stage::Granted(Claim::new(shared, None, Some(grant)))),
+            (None, NotGranted::Rejected(rejection)) => Err(rejection.into()),
+            (None, NotGranted::Queued(_)) => Ok(Stage::Queued(Acquire::queued(shared, runtime, ticket))),
+        }
     }
 }

@@ -48,7 +48,7 @@ impl<F: Future, R: Runtime> Future for Task<F, R> {
         };
         discard_pinned(this.operation);
         *this.hold = None;
-        this.reporter.give(outcome);
+        this.reporter.end(outcome);
         Poll::Ready(())
     }
 }
