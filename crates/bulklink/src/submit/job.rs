@@ -24,8 +24,8 @@ struct State<T, R: Runtime> {
     stage: Stage<T, R>,
     is_cancelled: bool,
     has_handle: bool,
-    /// The waker of the task, for a cancel. None is kept once no cancel can come, because the waker
-    /// may be all that keeps the task alive, and the task keeps this state alive.
+    /// The waker of the task, for a cancel. None is kept without a handle or after the end, because
+    /// the waker may be all that keeps the task alive, and the task keeps this state alive.
     task: Option<Waker>,
     /// The waker of the handle, for the outcome.
     handle: Option<Waker>,
@@ -111,8 +111,7 @@ impl<T, R: Runtime> Job<T, R> {
     /// Returns whether the operation is cancelled. A later cancel wakes the task.
     pub(crate) fn is_cancelled(&self, waker: &Waker) -> bool {
         let polled = look_or_park(&self.state, waker, |state| {
-            let is_final = state.is_cancelled || !state.has_handle || state.stage.is_ended();
-            if is_final { Ok(state.is_cancelled) } else { Err(&mut state.task) }
+            if state.is_cancelled || !state.has_handle { Ok(state.is_cancelled) } else { Err(&mut state.task) }
         });
         polled == Poll::Ready(true)
     }

@@ -179,6 +179,18 @@ fn a_slot_is_free_before_the_handle_of_its_operation_completes() {
     }
 }
 
+#[test]
+fn a_slot_is_free_before_the_handle_of_an_operation_that_the_runtime_drops_completes() {
+    let (executor, bulkhead) = setup(1, 0);
+    let mut handle = bulkhead.submit(async {}).expect("free");
+    let witness = Arc::new(SlotWitness { bulkhead, at_wake: Mutex::default() });
+    let waker = Waker::from(Arc::clone(&witness));
+    assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_pending());
+    drop(executor);
+    assert_eq!(*witness.at_wake.lock().expect("no panic"), [0]);
+    assert!(is_lost(handle));
+}
+
 /// The pool has the closure already, and either runs or drops it.
 #[test]
 fn the_handle_of_a_cancelled_closure_completes_when_the_pool_runs_or_drops_it() {

@@ -246,3 +246,17 @@ fn a_detached_task_does_not_keep_itself_alive() {
         settled(&bulkhead);
     }
 }
+
+#[test]
+fn an_operation_that_has_ended_keeps_no_waker_of_its_task() {
+    struct Task;
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {}
+    }
+    let runtime = ByHand::new(Manner::Keep);
+    let handle = on(runtime.clone(), 1, 0).submit(async {}).expect("free");
+    let task = Arc::new(Task);
+    runtime.poll_tasks(&Waker::from(Arc::clone(&task)));
+    assert!(handle.is_finished());
+    assert_eq!(Arc::strong_count(&task), 1, "there is no other reference");
+}
