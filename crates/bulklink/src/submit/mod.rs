@@ -16,6 +16,7 @@ use job::{Job, Reporter, Stage};
 use task::Task;
 use work::Work;
 
+use crate::acquire::claim::Claim;
 use crate::acquire::future::Acquire;
 use crate::gate::shared::NotGranted;
 use crate::{Bulkhead, Request, Runtime, Spawn, SpawnBlocking};
