@@ -45,7 +45,8 @@ use crate::{Clock, DriverHome, Runtime, Spawn, SpawnBlocking, SpawnError, StdClo
 ///   made. That takes about 1 ms, and at most 200 ms. The rate is accurate to a few tens of parts
 ///   per million: a limit of one minute may end two milliseconds early or late.
 /// - Two threads may read the counter out of order by about a microsecond, because a processor
-///   executes ahead. A bulkhead tolerates that: while a call waits, its time never runs backwards.
+///   executes ahead. A bulkhead tolerates that: a wait that seems to end before it began counts as
+///   zero.
 /// - A deadline is converted when the call is made, by its distance from the present on both
 ///   clocks.
 /// - While the machine is suspended, the counter may stop or restart. Use it on machines that stay
