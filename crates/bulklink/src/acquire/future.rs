@@ -14,7 +14,7 @@ use bulklink_core::{Grant, Instant, Request, Ticket};
 
 use crate::acquire::claim::{Claim, Share};
 use crate::acquire::ticket;
-use crate::gate::shared::{Expiry, NotGranted, Shared};
+use crate::gate::shared::{NotGranted, Shared};
 use crate::time::timer::LazySleep;
 use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
 
@@ -108,7 +108,7 @@ impl<S: Share, R: Runtime> Acquire<S, R> {
         }
         match not_granted {
             NotGranted::Rejected(rejection) => Poll::Ready(Err(rejection)),
-            NotGranted::Queued(_) => unreachable!("a call that waits is pending"),
+            NotGranted::Queued { .. } => unreachable!("a call that waits is pending"),
         }
     }
 }
@@ -138,11 +138,11 @@ impl<S: Share, T: Future<Output = ()>> Unfinished<S, T> {
             Ok(granted) => return Poll::Ready(granted),
             Err(error) => panic!("bulkhead {}: {error}", shared.label()),
         }
-        let NotGranted::Queued(expiry) = *not_granted else { return Poll::Ready(None) };
+        let NotGranted::Queued { deadline, home } = *not_granted else { return Poll::Ready(None) };
         // Stored before a timer is made: if that panics, the next poll makes the timer, or the drop
         // gives up the ticket.
         *state = AcquireState::Queued { ticket, sleep: None };
-        if let Expiry { deadline: Some(deadline), home: None } = expiry {
+        if let (Some(deadline), None) = (deadline, home) {
             state.ensure_wakeup(deadline, None, shared, runtime, context);
         }
         Poll::Pending
@@ -184,7 +184,7 @@ impl<T: Future<Output = ()>> AcquireState<T> {
         if granted.is_some() {
             return Poll::Ready(granted);
         }
-        if let NotGranted::Queued(Expiry { deadline: Some(deadline), home }) = *not_granted {
+        if let NotGranted::Queued { deadline: Some(deadline), home } = *not_granted {
             // The clock decides what has expired, not the timer, which may be late or early.
             let now = runtime.now();
             if now < deadline {
@@ -197,7 +197,7 @@ impl<T: Future<Output = ()>> AcquireState<T> {
             granted = self.collect(shared, context, not_granted);
         }
         match not_granted {
-            NotGranted::Queued(_) if granted.is_none() => Poll::Pending,
+            NotGranted::Queued { .. } if granted.is_none() => Poll::Pending,
             _ => Poll::Ready(granted),
         }
     }

@@ -5,7 +5,7 @@ use core::task::{Poll, Waker};
 use bulklink_core::{Answer, Grant, Ticket};
 
 use crate::foreign::discard;
-use crate::gate::shared::{Expiry, GateState, NotGranted, Shared};
+use crate::gate::shared::{GateState, NotGranted, Shared};
 
 /// Collects the ticket. If there is no grant, the reason is stored in `not_granted`. While the
 /// ticket still waits, it stays in `ticket`, and this makes sure that `waker` is woken when it can
@@ -29,7 +29,7 @@ pub(crate) fn poll(
         };
         let deadline = gate.deadline(queued);
         let home = deadline.and_then(|_| gate.relies_on(queued));
-        *not_granted = NotGranted::Queued(Expiry { deadline, home });
+        *not_granted = NotGranted::Queued { deadline, home };
         Err(gate.waker_mut(queued).expect("the ticket waits"))
     });
     match polled {

@@ -58,21 +58,17 @@ pub(crate) struct GateState {
 pub(crate) enum NotGranted {
     /// The ticket itself is stored at the caller's place for it, so that a panic of foreign code
     /// cannot lose it.
-    Queued(Expiry),
+    Queued {
+        deadline: Option<Instant>,
+        /// The runtime of the driver that expires the ticket at its deadline, if there is a driver.
+        home: Option<NonZeroU64>,
+    },
     Rejected(Rejection),
 }
 
 impl NotGranted {
     /// A value to be overwritten.
-    pub(crate) const UNKNOWN: NotGranted = NotGranted::Queued(Expiry { deadline: None, home: None });
-}
-
-/// The time at which a waiter expires, and the driver that expires it.
-#[derive(Clone, Copy)]
-pub(crate) struct Expiry {
-    pub(crate) deadline: Option<Instant>,
-    /// The runtime of the driver that expires the ticket at its deadline, if there is a driver.
-    pub(crate) home: Option<NonZeroU64>,
+    pub(crate) const UNKNOWN: NotGranted = NotGranted::Queued { deadline: None, home: None };
 }
 
 impl Shared {
@@ -138,7 +134,12 @@ impl Shared {
     /// word stays in place and may change meanwhile.
     #[inline]
     pub(crate) fn beside_the_word<T>(&self, work: impl FnOnce(&mut GateState) -> T) -> T {
-        self.state.with(work)
+        self.state.with(|state| {
+            let covered = cfg!(debug_assertions).then(|| state.gate.publish());
+            let answer = work(state);
+            debug_assert!(covered.is_none_or(|word| word == state.gate.publish()), "the word covers this change");
+            answer
+        })
     }
 
     /// Looks at what is beside the word, and leaves the waker of the task if that is needed.
@@ -175,7 +176,7 @@ impl Shared {
         match (self.enter_gate(&request, None, None, &mut None, &mut not_granted), not_granted) {
             (Some(grant), _) => Ok(grant),
             (None, NotGranted::Rejected(rejection)) => Err(rejection),
-            (None, NotGranted::Queued(_)) => unreachable!("the request may not wait"),
+            (None, NotGranted::Queued { .. }) => unreachable!("the request may not wait"),
         }
     }
 
@@ -263,7 +264,7 @@ impl Shared {
                         gate.rely(&queued, home);
                     }
                     *ticket = Some(queued);
-                    *not_granted = NotGranted::Queued(Expiry { deadline, home });
+                    *not_granted = NotGranted::Queued { deadline, home };
                     Some(None)
                 }
                 Ok(Answer::Rejected(rejection)) => {

@@ -196,7 +196,7 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         match (granted, not_granted) {
             (Some(grant), _) => Ok(Stage::Granted(Claim::new(shared, None, Some(grant)))),
             (None, NotGranted::Rejected(rejection)) => Err(rejection.into()),
-            (None, NotGranted::Queued(_)) => Ok(Stage::Queued(Acquire::queued(shared, runtime, ticket))),
+            (None, NotGranted::Queued { .. }) => Ok(Stage::Queued(Acquire::queued(shared, runtime, ticket))),
         }
     }
 }
