@@ -17,8 +17,8 @@ const CODE_SIZE: &str = "tests/code-size/Cargo.toml";
 /// Only formatted, because building it takes nightly and a C++ compiler.
 const FUZZ: &str = "tests/fuzz/Cargo.toml";
 
-/// The feature is off by default; its code is linted and documented all the same.
-const TSC: &str = "--features=bulklink/tsc,bulklink-tokio/tsc";
+/// The features are off by default; their code is linted and documented all the same.
+const FEATURES: &str = "--features=bulklink/tsc,bulklink-tokio/tsc,bulklink-benches/instructions";
 
 fn fmt() -> Result<()> {
     run(&mut cargo(&["fmt", "--all", "--check"]))?;
@@ -31,13 +31,13 @@ fn fmt() -> Result<()> {
 fn clippy() -> Result<()> {
     let clippy = |args: &[&str]| run(cargo(&["clippy"]).args(args).args(["--", "-D", "warnings"]));
     clippy(&["--workspace", "--all-targets"])?;
-    clippy(&["-p", "bulklink-tokio", "-p", "bulklink", "--all-targets", TSC])?;
+    clippy(&["-p", "bulklink-tokio", "-p", "bulklink", "-p", "bulklink-benches", "--all-targets", FEATURES])?;
     let size = workspace::target_path("size");
     clippy(&["--manifest-path", CODE_SIZE, "--target-dir", &size.to_string_lossy()])?;
     embedded::clippy()
 }
 
 fn docs() -> Result<()> {
-    let mut docs = cargo(&["doc", "--workspace", "--no-deps", TSC]);
+    let mut docs = cargo(&["doc", "--workspace", "--no-deps", FEATURES]);
     run(docs.env("RUSTDOCFLAGS", flags("RUSTDOCFLAGS", "-D warnings")))
 }
