@@ -8,7 +8,7 @@ use core::ops::Deref;
 use bulklink_core::Request as CoreRequest;
 
 use crate::acquire::claim::Claim;
-use crate::acquire::execute::{Execute, ExecuteFallible};
+use crate::acquire::execute::Execute;
 use crate::gate::shared::Shared;
 use crate::{
     Builder, Clock, ExecuteError, Handle, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture,
@@ -317,7 +317,7 @@ impl<R: Runtime> Bulkhead<R> {
         request: Request<R::Instant>,
         operation: F,
     ) -> impl Future<Output = Result<F::Output, Rejection>> + use<'_, F, R> {
-        Execute::new(self.slot_with(request), operation)
+        Execute::new(self.slot_with(request), operation, |outcome| outcome)
     }
 
     /// Runs `operation` in a slot if one is free at the first poll and no call waits for it.
@@ -360,7 +360,7 @@ impl<R: Runtime> Bulkhead<R> {
         request: Request<R::Instant>,
         operation: F,
     ) -> impl Future<Output = Result<T, ExecuteError<E>>> + use<'_, T, E, F, R> {
-        ExecuteFallible::new(Execute::new(self.slot_with(request), operation))
+        Execute::new(self.slot_with(request), operation, ExecuteError::flatten)
     }
 
     /// Wraps an async function, so that each call of it runs in a slot of this bulkhead. A function

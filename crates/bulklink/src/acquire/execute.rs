@@ -13,10 +13,12 @@ pin_project! {
     /// Acquires the slot `S` that the future `A` returns, then runs the operation in it. The
     /// operation is stored once, in place. It must be dropped before its slot is given back, so its
     /// field comes first.
-    pub(crate) struct Execute<A, S, F> {
+    pub(crate) struct Execute<A, S, F, M> {
         #[pin]
         operation: Option<F>,
         stage: Stage<A, S>,
+        // Makes the value of the call out of a rejection or the operation's output.
+        answer: M,
     }
 }
 
@@ -26,57 +28,42 @@ enum Stage<A, S> {
     Done,
 }
 
-impl<A: Future<Output = Result<S, Rejection>> + Unpin, S, F> Execute<A, S, F> {
+impl<A, S, F, M, T> Execute<A, S, F, M>
+where
+    A: Future<Output = Result<S, Rejection>> + Unpin,
+    F: Future,
+    M: Fn(Result<F::Output, Rejection>) -> T,
+{
     #[inline]
-    pub(crate) fn new(slot: A, operation: F) -> Self {
-        Execute { operation: Some(operation), stage: Stage::Acquiring(slot) }
+    pub(crate) fn new(slot: A, operation: F, answer: M) -> Self {
+        Execute { operation: Some(operation), stage: Stage::Acquiring(slot), answer }
     }
 }
 
-impl<A: Future<Output = Result<S, Rejection>> + Unpin, S, F: Future> Future for Execute<A, S, F> {
-    type Output = Result<F::Output, Rejection>;
+impl<A, S, F, M, T> Future for Execute<A, S, F, M>
+where
+    A: Future<Output = Result<S, Rejection>> + Unpin,
+    F: Future,
+    M: Fn(Result<F::Output, Rejection>) -> T,
+{
+    type Output = T;
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as `Acquire::poll`")]
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         let mut this = self.project();
         if let Stage::Acquiring(acquire) = this.stage {
-            *this.stage = Stage::Running(ready!(Pin::new(acquire).poll(context))?);
+            match ready!(Pin::new(acquire).poll(context)) {
+                Ok(slot) => *this.stage = Stage::Running(slot),
+                Err(rejection) => return Poll::Ready((this.answer)(Err(rejection))),
+            }
         }
         let operation = this.operation.as_mut().as_pin_mut().expect("not polled again after it had completed");
         let output = ready!(operation.poll(context));
         // In this order, as in a drop: the operation ends before its slot is free.
         this.operation.set(None);
         *this.stage = Stage::Done;
-        Poll::Ready(Ok(output))
-    }
-}
-
-pin_project! {
-    /// Acquires a slot and runs a fallible operation in it, with a rejection and the operation's
-    /// error in one error type.
-    pub(crate) struct ExecuteFallible<E> {
-        #[pin]
-        execute: E,
-    }
-}
-
-impl<E> ExecuteFallible<E> {
-    pub(crate) fn new(execute: E) -> Self {
-        ExecuteFallible { execute }
-    }
-}
-
-impl<T, E, X: Future<Output = Result<Result<T, E>, Rejection>>> Future for ExecuteFallible<X> {
-    type Output = Result<T, ExecuteError<E>>;
-
-    #[inline]
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let outcome = ready!(self.project().execute.poll(context));
-        Poll::Ready(match outcome {
-            Ok(output) => output.map_err(ExecuteError::Operation),
-            Err(rejection) => Err(ExecuteError::Rejected(rejection)),
-        })
+        Poll::Ready((this.answer)(Ok(output)))
     }
 }
 
@@ -87,6 +74,13 @@ pub enum ExecuteError<E> {
     Rejected(Rejection),
     /// The operation ran, and failed with this error.
     Operation(E),
+}
+
+impl<E> ExecuteError<E> {
+    /// Puts a rejection and the operation's error into one error.
+    pub(crate) fn flatten<T>(outcome: Result<Result<T, E>, Rejection>) -> Result<T, Self> {
+        outcome?.map_err(ExecuteError::Operation)
+    }
 }
 
 impl<E> From<Rejection> for ExecuteError<E> {

@@ -8,7 +8,7 @@ use bulklink_core::Request as CoreRequest;
 
 use super::Lookup;
 use crate::acquire::claim::Claim;
-use crate::acquire::execute::{Execute, ExecuteFallible};
+use crate::acquire::execute::Execute;
 use crate::{ExecuteError, OwnedSlot, OwnedSlotFuture, Partitions, Rejection, Request, Runtime};
 
 impl<K, R, S> Partitions<K, R, S>
@@ -171,7 +171,7 @@ where
         Q: Lookup<K> + ?Sized,
         F: Future,
     {
-        Execute::new(self.slot_with(key, request), operation)
+        Execute::new(self.slot_with(key, request), operation, |outcome| outcome)
     }
 
     /// Runs `operation` in a slot of the partition of `key` if one is free and no call waits for
@@ -230,7 +230,7 @@ where
         Q: Lookup<K> + ?Sized,
         F: Future<Output = Result<T, E>>,
     {
-        ExecuteFallible::new(Execute::new(self.slot_with(key, request), operation))
+        Execute::new(self.slot_with(key, request), operation, ExecuteError::flatten)
     }
 
     #[inline]
