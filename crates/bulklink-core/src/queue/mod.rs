@@ -11,7 +11,7 @@ use core::num::{NonZeroU32, NonZeroU64};
 
 use deadlines::Deadlines;
 use list::{Links, List};
-use node::{Node, Stamp};
+use node::{Node, ONLY_WAITERS_ARE_LINKED, Stamp};
 use slab::Slab;
 
 pub use node::Ticket;
@@ -85,20 +85,20 @@ impl<W> Queue<W> {
         self.len += 1;
         self.units += u64::from(cost.get());
         let links = self.line.links_for_push();
-        let Ticket { place, stamp } = self.insert(Waiting { cost, since, waker: None, links, due: None });
-        self.line.push_back(&mut self.nodes, place);
+        let ticket = self.insert(Waiting { cost, since, waker: None, links, due: None });
+        self.line.push_back(&mut self.nodes, ticket.place);
         if deadline < Instant::FAR_FUTURE {
-            let due = self.deadlines.add(deadline, place, stamp);
-            self.waiting_mut(place).due = Some(due);
+            let due = self.deadlines.add(deadline, ticket.place, ticket.stamp);
+            self.waiting_mut(ticket.place).due = Some(due);
         }
-        Ticket::new(place, stamp)
+        ticket
     }
 
     #[cfg_attr(target_pointer_width = "64", inline)]
     fn insert(&mut self, waiting: Waiting<W>) -> Ticket {
         self.stamp = self.stamp.next();
         let place = self.nodes.insert(Node::Waiting(self.stamp, waiting));
-        Ticket::new(place, self.stamp)
+        Ticket { place, stamp: self.stamp }
     }
 
     /// Adds a watch: a ticket that is settled when the gate has drained.
@@ -106,7 +106,7 @@ impl<W> Queue<W> {
         let (links, waker) = (self.watchers.links_for_push(), Some(waker));
         let waiting = Waiting { cost: NonZeroU32::MIN, since: Instant::EPOCH, waker, links, due: None };
         let ticket = self.insert(waiting);
-        self.watchers.push_back(&mut self.nodes, ticket.place());
+        self.watchers.push_back(&mut self.nodes, ticket.place);
         ticket
     }
 
@@ -124,7 +124,7 @@ impl<W> Queue<W> {
 
     /// Gives up the ticket of a watch. Returns its waker, if the watch was not settled.
     pub(crate) fn unwatch(&mut self, ticket: Ticket) -> Option<W> {
-        let waker = if self.get(&ticket).is_some() { self.end_watch_at(ticket.place()) } else { None };
+        let waker = if self.get(&ticket).is_some() { self.end_watch_at(ticket.place) } else { None };
         drop(self.redeem(ticket));
         waker
     }
@@ -207,7 +207,10 @@ impl<W> Queue<W> {
     /// Takes a request out of the line and leaves its grant in its place. Returns its waker.
     #[inline]
     pub(crate) fn grant(&mut self, place: Place, waited_nanos: u64) -> Option<W> {
-        self.settle_and_unlink(place, waited_nanos)
+        let ((cost, links, due), waker) =
+            self.settle(place, waited_nanos, |waiting| (waiting.cost, waiting.links, waiting.due));
+        self.unlink(cost, links, due);
+        waker
     }
 
     /// Takes a request out of the line. Its place is kept for the [rejection](Queue::reject), which
@@ -215,15 +218,7 @@ impl<W> Queue<W> {
     pub(crate) fn leave(&mut self, place: Place) -> Option<W> {
         // A placeholder grant, which `reject` overwrites: the rejection needs the occupancy without
         // this request.
-        self.settle_and_unlink(place, 0)
-    }
-
-    #[inline]
-    fn settle_and_unlink(&mut self, place: Place, waited_nanos: u64) -> Option<W> {
-        let ((cost, links, due), waker) =
-            self.settle(place, waited_nanos, |waiting| (waiting.cost, waiting.links, waiting.due));
-        self.unlink(cost, links, due);
-        waker
+        self.grant(place, 0)
     }
 
     /// Replaces a waiting node by a grant, in place: moving the node out and reading parts of the
@@ -264,7 +259,7 @@ impl<W> Queue<W> {
 
     /// Returns the place for the waker of a ticket that still waits.
     pub(crate) fn waker_mut(&mut self, ticket: &Ticket) -> Option<&mut Option<W>> {
-        let node = &mut self.nodes[ticket.place()];
+        let node = &mut self.nodes[ticket.place];
         check(ticket, node);
         Some(&mut node.waiting_mut()?.waker)
     }
@@ -272,7 +267,7 @@ impl<W> Queue<W> {
     #[inline]
     pub(crate) fn state(&self, ticket: &Ticket) -> TicketState {
         match self.node(ticket) {
-            Node::Waiting(..) if self.line.first() == Some(ticket.place()) => TicketState::First,
+            Node::Waiting(..) if self.line.first() == Some(ticket.place) => TicketState::First,
             Node::Waiting(..) => TicketState::Behind,
             Node::Granted(..) => TicketState::Granted,
             Node::Rejected(..) => TicketState::Rejected,
@@ -282,7 +277,7 @@ impl<W> Queue<W> {
     /// Gives up the place of a ticket that still waits. Must not be called for any other ticket.
     #[inline]
     pub(crate) fn withdraw(&mut self, ticket: Ticket) -> (NonZeroU32, Instant, Option<W>) {
-        let (cost, since, links, due, waker) = self.nodes.vacate(ticket.place(), |node| {
+        let (cost, since, links, due, waker) = self.nodes.vacate(ticket.place, |node| {
             let waiting = node.waiting_mut().expect(ONLY_WAITERS_ARE_LINKED);
             let Waiting { cost, since, links, due, .. } = *waiting;
             (cost, since, links, due, waiting.waker.take())
@@ -300,13 +295,13 @@ impl<W> Queue<W> {
             Node::Granted(_, granted) => Outcome::Granted(granted),
             Node::Rejected(_, rejection) => Outcome::Rejected(rejection),
         };
-        self.nodes.vacate(ticket.place(), |_| ());
+        self.nodes.vacate(ticket.place, |_| ());
         Ok(outcome)
     }
 
     #[inline]
     fn node(&self, ticket: &Ticket) -> &Node<W> {
-        let node = &self.nodes[ticket.place()];
+        let node = &self.nodes[ticket.place];
         check(ticket, node);
         node
     }
@@ -314,7 +309,5 @@ impl<W> Queue<W> {
 
 /// Panics if the node was reused, or belongs to another gate.
 fn check<W>(ticket: &Ticket, node: &Node<W>) {
-    assert!(ticket.is_of(node.stamp()), "a ticket of another gate");
+    assert!(ticket.stamp == node.stamp(), "a ticket of another gate");
 }
-
-const ONLY_WAITERS_ARE_LINKED: &str = "only waiters are linked";

@@ -18,23 +18,6 @@ pub struct Ticket {
     pub(super) stamp: Stamp,
 }
 
-impl Ticket {
-    pub(super) fn new(place: Place, stamp: Stamp) -> Self {
-        Ticket { place, stamp }
-    }
-
-    #[inline]
-    pub(super) fn place(&self) -> Place {
-        self.place
-    }
-
-    /// Returns whether this is the ticket of the arrival with this stamp.
-    #[inline]
-    pub(super) fn is_of(&self, stamp: Stamp) -> bool {
-        self.stamp == stamp
-    }
-}
-
 /// The number of an arrival. It wraps, and is never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp(pub(super) NonZeroU32);
@@ -119,7 +102,7 @@ impl<W> Linked for Node<W> {
     }
 }
 
-const ONLY_WAITERS_ARE_LINKED: &str = "only waiters are linked";
+pub(super) const ONLY_WAITERS_ARE_LINKED: &str = "only waiters are linked";
 
 #[cfg(all(test, target_pointer_width = "64"))]
 mod tests {

@@ -32,11 +32,11 @@ fn check(queue: &Queue<u64>, expected: &[Expected]) {
     assert_eq!(queue.len() as usize, expected.len());
     assert_eq!(queue.units(), expected.iter().map(|e| u64::from(e.cost.get())).sum::<u64>());
     assert_eq!(queue.largest_cost(), expected.iter().map(|e| e.cost.get()).max());
-    assert_eq!(queue.first().map(|(place, _)| place), expected.first().map(|e| e.ticket.place()));
+    assert_eq!(queue.first().map(|(place, _)| place), expected.first().map(|e| e.ticket.place));
     let timed = expected.iter().filter(|e| e.deadline < Instant::FAR_FUTURE);
     let first = timed.min_by_key(|e| (e.deadline, e.id));
     assert_eq!(queue.next_deadline(), first.map(|e| e.deadline));
-    assert_eq!(queue.due(Instant::FAR_FUTURE), first.map(|e| e.ticket.place()));
+    assert_eq!(queue.due(Instant::FAR_FUTURE), first.map(|e| e.ticket.place));
     queue.deadlines.assert_sound();
 }
 
@@ -75,7 +75,7 @@ fn the_queue_agrees_with_a_sorted_list() {
 /// Removes the chosen request by cancelling, or by settling and collecting.
 fn leave(queue: &mut Queue<u64>, chosen: Expected, settle: bool) {
     if settle {
-        assert_eq!(queue.grant(chosen.ticket.place(), chosen.id), Some(chosen.id));
+        assert_eq!(queue.grant(chosen.ticket.place, chosen.id), Some(chosen.id));
         assert!(queue.get(&chosen.ticket).is_none());
         let outcome = queue.redeem(chosen.ticket).expect("settled");
         let Outcome::Granted(granted) = outcome else { panic!("{outcome:?}") };
