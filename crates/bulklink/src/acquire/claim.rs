@@ -70,20 +70,6 @@ impl<S: Share> Claim<S> {
         self.shared.try_enter(request, |grant| self.grant = Some(grant))
     }
 
-    /// Gives the grant back to the gate, and ends the lease.
-    #[cold]
-    #[inline(never)]
-    fn end(&mut self) {
-        if let Some(grant) = self.grant.take() {
-            if !(grant.is_by_word() && self.shared.try_release(&grant)) {
-                self.shared.release(grant);
-            }
-        }
-        if let Some(lease) = self.lease.take() {
-            self.shared.end(lease);
-        }
-    }
-
     /// Gives back an unused grant, which counts as abandoned: its operation has not begun and never
     /// will.
     #[cold]
@@ -118,14 +104,15 @@ impl<S: Share> Deref for Claim<S> {
 impl<S: Share> Drop for Claim<S> {
     #[inline]
     fn drop(&mut self) {
-        let is_released = match &self.grant {
-            // Only a grant that a word gave may be added to the word without a look at it first;
-            // see `Word::RELEASE`.
-            Some(grant) => self.lease.is_none() && grant.is_by_word() && self.shared.try_release(grant),
-            None => self.lease.is_none(),
-        };
-        if !is_released {
-            self.end();
+        if let Some(grant) = self.grant.take() {
+            // Only a grant that a word gave may be added to the word without a look at it first,
+            // and only once; see `Word::RELEASE`.
+            if !(grant.is_by_word() && self.shared.try_release(&grant)) {
+                self.shared.release(grant);
+            }
+        }
+        if let Some(lease) = self.lease.take() {
+            self.shared.end(lease);
         }
     }
 }

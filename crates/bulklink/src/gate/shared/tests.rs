@@ -7,6 +7,9 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 
+use bulklink_core::Word;
+
+use crate::gate::shared::Shared;
 use crate::testing::{FakeClock, FakeSleep};
 use crate::{Builder, Bulkhead, Clock, Instant, OwnedSlot, Reason, Rejection, Request, Timer};
 
@@ -174,6 +177,27 @@ fn readings(measured: bool, limit: Option<Duration>, request: Request<Instant>) 
     });
     thread.join().expect("no panic");
     [came, (early, early + reports.try_iter().count())]
+}
+
+#[test]
+fn a_release_adds_to_a_held_word_once() {
+    let (send, reports) = mpsc::channel();
+    let builder = Bulkhead::builder_on(Reporting(FakeClock::new(), send), "test").capacity(1).waiting_room(1);
+    let front = builder.build().expect("valid");
+    drop(front.try_slot());
+    let running = front.try_slot_owned().expect("a unit is offered by the word");
+    let mut waiting = pin!(front.slot());
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert_eq!(reports.try_iter().count(), 1);
+    let Shared { fast, state, .. } = &*front.handle().shared;
+    let held = fast.peek();
+    let (after, thread) = state.with(|_| {
+        let thread = thread::spawn(move || drop(running));
+        reports.recv_timeout(LONG).expect("the release reads the clock before it waits for the lock");
+        (fast.peek(), thread)
+    });
+    thread.join().expect("no panic");
+    assert_eq!(after.to_bits(), held.to_bits() + Word::RELEASE);
 }
 
 /// Otherwise they would take the lock twice.
