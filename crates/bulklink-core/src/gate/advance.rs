@@ -55,7 +55,8 @@ impl<W> Gate<W> {
 
     fn expire_due(&mut self) {
         while let Some(place) = self.queue.due(self.mark) {
-            self.expire(place);
+            self.totals.expired += 1;
+            self.reject_waiter(place, Reason::Expired, EventKind::Expired);
         }
     }
 
@@ -80,11 +81,6 @@ impl<W> Gate<W> {
     fn next_admissible(&self) -> Option<Place> {
         let (place, first) = self.queue.first()?;
         (first.cost.get() <= self.free()).then_some(place)
-    }
-
-    fn expire(&mut self, place: Place) {
-        self.totals.expired += 1;
-        self.reject_waiter(place, Reason::Expired, EventKind::Expired);
     }
 
     #[inline]
