@@ -107,7 +107,7 @@ impl<S: Share> Drop for Claim<S> {
         if let Some(grant) = self.grant.take() {
             // Only a grant that a word gave may be added to the word without a look at it first,
             // and only once; see `Word::RELEASE`.
-            if !(grant.is_by_word() && self.shared.try_release(&grant)) {
+            if !(grant.is_by_word() && self.shared.fast.release(&grant)) {
                 self.shared.release(grant);
             }
         }

@@ -78,7 +78,7 @@ impl<S: Share, R: Runtime> Acquire<S, R> {
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Claim<S>, Rejection>> {
         let granted = match &*self.unfinished {
             Some(Unfinished { shared, state: AcquireState::NotEntered(request), .. }) if request.is_simple() => {
-                shared.acquire()
+                shared.fast.acquire()
             }
             _ => None,
         };
@@ -131,9 +131,8 @@ impl<S: Share, T: Future<Output = ()>> Unfinished<S, T> {
             AcquireState::NotEntered(request) => request,
             AcquireState::Queued { .. } => return state.poll_ticket(shared, runtime, context, not_granted),
         };
-        let home = || Ok(runtime.home()?.map(|home| home.id()));
         let mut ticket = None;
-        match shared.enter(request, context.waker(), home, &mut ticket, not_granted) {
+        match shared.enter(request, runtime, context.waker(), &mut ticket, not_granted) {
             Ok(None) => {}
             Ok(granted) => return Poll::Ready(granted),
             Err(error) => panic!("bulkhead {}: {error}", shared.label()),

@@ -238,7 +238,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
         request: Request<R::Instant>,
     ) -> Result<Claim<S>, Rejection> {
         let request = request.on(self.runtime());
-        let granted = if request.is_simple() { shared.acquire() } else { None };
+        let granted = if request.is_simple() { shared.fast.acquire() } else { None };
         match granted {
             Some(_) => Ok(Claim::new(shared, lease, granted)),
             None => self.block_in_queue(shared, lease, request),

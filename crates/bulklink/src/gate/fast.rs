@@ -46,8 +46,8 @@ mod imp {
             FastPath { word: AtomicU64::new(Word::GATE.to_bits()) }
         }
 
-        /// Releases a grant. Returns `false` if the word is held: then the gate must be told. If a
-        /// word gave the grant, call this without a check first. If the gate gave it,
+        /// Gives a grant back to the word. Returns `false` if the word is held: then the gate must
+        /// be told. If a word gave the grant, call this without a check first. If the gate gave it,
         /// [`peek`](FastPath::peek) first.
         #[inline]
         pub(crate) fn release(&self, grant: &Grant) -> bool {
@@ -75,14 +75,14 @@ mod imp {
         /// Returns the present word. It is only a hint, because other threads may change it
         /// immediately.
         #[inline]
-        pub(crate) fn peek(&self) -> Word {
+        pub(in crate::gate) fn peek(&self) -> Word {
             Word::from_bits(self.word.load(Ordering::Relaxed))
         }
 
         /// Replaces the word by a held one, and returns it to be folded into the gate, if other
         /// threads could have changed it. Must be called under the lock.
         #[inline]
-        pub(crate) fn take(&self) -> Option<Word> {
+        pub(in crate::gate) fn take(&self) -> Option<Word> {
             // On an inert word nothing succeeds: without the lock, only releases are added to it,
             // and those do not count. So a relaxed load by the lock's holder is enough.
             let is_live = !self.peek().is_inert();
@@ -96,7 +96,7 @@ mod imp {
         /// was held, and take the lock themselves, unless they meet a live word on the way and are
         /// counted in that.
         #[inline]
-        pub(crate) fn put(&self, word: Word) {
+        pub(in crate::gate) fn put(&self, word: Word) {
             if self.peek() != word {
                 self.overwrite(word);
             }
@@ -137,16 +137,16 @@ mod imp {
             false
         }
 
-        pub(crate) fn peek(&self) -> Word {
+        pub(in crate::gate) fn peek(&self) -> Word {
             Word::GATE
         }
 
         #[inline]
-        pub(crate) fn take(&self) -> Option<Word> {
+        pub(in crate::gate) fn take(&self) -> Option<Word> {
             None
         }
 
         #[inline]
-        pub(crate) fn put(&self, _word: Word) {}
+        pub(in crate::gate) fn put(&self, _word: Word) {}
     }
 }

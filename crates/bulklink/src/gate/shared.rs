@@ -23,11 +23,11 @@ use crate::gate::waker_cell::look_or_park;
 use crate::observe::event::Handlers;
 use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
-use crate::{Rejection, TimerError};
+use crate::{Rejection, Runtime, TimerError};
 
 /// The state that all clones of a bulkhead share.
 pub struct Shared {
-    fast: FastPath,
+    pub(crate) fast: FastPath,
     state: Lock<GateState>,
     /// Drivers keep a clone of this, because a driver must not keep its bulkhead alive.
     pub(crate) this: Weak<Shared>,
@@ -180,13 +180,6 @@ impl Shared {
         }
     }
 
-    /// Takes a grant for a simple request from the word, or returns `None` if the gate must be
-    /// asked.
-    #[inline]
-    pub(crate) fn acquire(&self) -> Option<Grant> {
-        self.fast.acquire()
-    }
-
     /// Returns how many operations the runtime should count for a call that the word did not admit.
     /// If the word is full, that is all admissions that it has counted: so a loop of calls that the
     /// word always admits also uses up the task's budget, and yields.
@@ -197,7 +190,7 @@ impl Shared {
     /// Asks the gate for admission, after the word has not granted it. If there is no grant, the
     /// reason is stored in `not_granted`. If the request is queued, its ticket is stored in
     /// `ticket`, and `waker` is woken when the wait is over. A request that can expire relies on
-    /// the driver of the runtime that `home` returns.
+    /// the driver of this thread's runtime, if that runs in time.
     ///
     /// # Errors
     ///
@@ -205,11 +198,11 @@ impl Shared {
     /// fails even if the gate would grant one. A request that the gate would reject in any case is
     /// rejected instead.
     #[inline]
-    pub(crate) fn enter(
+    pub(crate) fn enter<R: Runtime>(
         &self,
         request: &Request,
+        runtime: &R,
         waker: &Waker,
-        home: impl FnOnce() -> Result<Option<NonZeroU64>, TimerError>,
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
     ) -> Result<Option<Grant>, TimerError> {
@@ -219,10 +212,10 @@ impl Shared {
                 return Ok(None);
             }
         }
-        let home = if request.may_be_late(self.has_wait_limit) { home() } else { Ok(None) };
+        let home = if request.may_be_late(self.has_wait_limit) { runtime.home() } else { Ok(None) };
         let home = match home {
             Err(error) if !self.would_reject(request) => return Err(error),
-            home => home.unwrap_or(None),
+            home => home.unwrap_or(None).map(|home| home.id()),
         };
         Ok(self.enter_gate(request, Some(waker), home, ticket, not_granted))
     }
@@ -302,14 +295,7 @@ impl Shared {
         Rejection::invalid(Arc::clone(&self.identity), occupancy, invalid)
     }
 
-    /// Gives the grant back to the word. Returns whether the word took it; otherwise the grant is
-    /// still held, and goes back by [`release`](Shared::release).
-    #[inline]
-    pub(crate) fn try_release(&self, grant: &Grant) -> bool {
-        self.fast.release(grant)
-    }
-
-    /// Gives the grant back to the gate. While a call waits with a measured or limited wait, the
+    /// Gives the grant back to the gate, after the word has not taken it. While a call waits with a measured or limited wait, the
     /// clock is read first, and the grant and the time reach the gate in one step. So an older
     /// reading by another thread cannot hand the slot to a waiter whose deadline had passed when
     /// the slot was freed.

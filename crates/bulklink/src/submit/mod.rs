@@ -187,11 +187,10 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
     fn admit<T>(&self, request: Request<R::Instant>) -> Result<Stage<T, R>, SubmitError> {
         let (shared, runtime) = (Arc::clone(&self.shared), self.runtime().clone());
         let request = request.on(&runtime);
-        let home = || Ok(runtime.home()?.map(|home| home.id()));
         let (mut ticket, mut not_granted) = (None, NotGranted::UNKNOWN);
-        let mut granted = if request.is_simple() { shared.acquire() } else { None };
+        let mut granted = if request.is_simple() { shared.fast.acquire() } else { None };
         if granted.is_none() {
-            granted = shared.enter(&request, Waker::noop(), home, &mut ticket, &mut not_granted)?;
+            granted = shared.enter(&request, &runtime, Waker::noop(), &mut ticket, &mut not_granted)?;
         }
         match (granted, not_granted) {
             (Some(grant), _) => Ok(Stage::Granted(Claim::new(shared, None, Some(grant)))),
