@@ -14,7 +14,7 @@ use crate::gate::shared::{GateState, Shared};
 
 /// What a call holds of its bulkhead: the lease of a partition, if the bulkhead is a partition's,
 /// and a grant, once the call is admitted. Both are given back on drop, the grant first.
-pub(crate) struct Claim<S: Share> {
+pub(crate) struct Claim<S: SharedRef> {
     shared: S,
     grant: Option<Grant>,
     lease: Option<S::Lease>,
@@ -22,13 +22,13 @@ pub(crate) struct Claim<S: Share> {
 
 /// A reference to a bulkhead: borrowed, or shared. Only a shared one can have a lease, so that a
 /// borrowed slot is not checked for one.
-pub(crate) trait Share: Deref<Target = Shared> {
+pub(crate) trait SharedRef: Deref<Target = Shared> {
     type Lease;
 
     fn end(&self, lease: Self::Lease);
 }
 
-impl Share for &Shared {
+impl SharedRef for &Shared {
     type Lease = Infallible;
 
     fn end(&self, lease: Infallible) {
@@ -36,7 +36,7 @@ impl Share for &Shared {
     }
 }
 
-impl Share for Arc<Shared> {
+impl SharedRef for Arc<Shared> {
     type Lease = Lease;
 
     fn end(&self, lease: Lease) {
@@ -53,7 +53,7 @@ pub(crate) trait LeaseOwner: Send + Sync + RefUnwindSafe {
     fn count(&self, rejection: &partitions::Rejection);
 }
 
-impl<S: Share> Claim<S> {
+impl<S: SharedRef> Claim<S> {
     #[inline]
     pub(crate) fn new(shared: S, lease: Option<S::Lease>, grant: Option<Grant>) -> Self {
         Claim { shared, grant, lease }
@@ -92,7 +92,7 @@ impl<S: Share> Claim<S> {
     }
 }
 
-impl<S: Share> Deref for Claim<S> {
+impl<S: SharedRef> Deref for Claim<S> {
     type Target = Shared;
 
     #[inline]
@@ -101,7 +101,7 @@ impl<S: Share> Deref for Claim<S> {
     }
 }
 
-impl<S: Share> Drop for Claim<S> {
+impl<S: SharedRef> Drop for Claim<S> {
     #[inline]
     fn drop(&mut self) {
         if let Some(grant) = self.grant.take() {

@@ -12,7 +12,7 @@ use core::task::{Context, Poll, ready};
 use bulklink_core::partitions::Lease;
 use bulklink_core::{Grant, Instant, Request, Ticket};
 
-use crate::acquire::claim::{Claim, Share};
+use crate::acquire::claim::{Claim, SharedRef};
 use crate::acquire::ticket;
 use crate::gate::shared::{NotGranted, Shared};
 use crate::time::timer::LazySleep;
@@ -20,7 +20,7 @@ use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
 
 /// A call that acquires a slot; `S` borrows or shares its bulkhead. It is kept small, because each
 /// waiting call has one.
-pub(crate) struct Acquire<S: Share, R: Timer> {
+pub(crate) struct Acquire<S: SharedRef, R: Timer> {
     runtime: R,
     /// `None` when the call is over. `ManuallyDrop`, so that the drop of a finished call, the usual
     /// case, runs no more code than a test for `None`.
@@ -28,7 +28,7 @@ pub(crate) struct Acquire<S: Share, R: Timer> {
 }
 
 /// A call that has no answer yet.
-struct Unfinished<S: Share, T> {
+struct Unfinished<S: SharedRef, T> {
     shared: S,
     lease: Option<S::Lease>,
     state: AcquireState<T>,
@@ -46,9 +46,9 @@ enum AcquireState<T> {
 }
 
 /// Only the timer is pinned, and it is boxed.
-impl<S: Share, R: Timer> Unpin for Acquire<S, R> {}
+impl<S: SharedRef, R: Timer> Unpin for Acquire<S, R> {}
 
-impl<S: Share, R: Runtime> Acquire<S, R> {
+impl<S: SharedRef, R: Runtime> Acquire<S, R> {
     #[inline]
     pub(crate) fn new(shared: S, lease: Option<S::Lease>, runtime: R, request: Request) -> Self {
         Acquire::of(runtime, Some(Unfinished { shared, lease, state: AcquireState::NotEntered(request) }))
@@ -113,7 +113,7 @@ impl<S: Share, R: Runtime> Acquire<S, R> {
     }
 }
 
-impl<S: Share, T: Future<Output = ()>> Unfinished<S, T> {
+impl<S: SharedRef, T: Future<Output = ()>> Unfinished<S, T> {
     /// Enters the gate on the first poll, and polls the ticket after that. Returns `None` if the
     /// call is rejected, with the rejection in `not_granted`.
     ///
@@ -148,7 +148,7 @@ impl<S: Share, T: Future<Output = ()>> Unfinished<S, T> {
     }
 }
 
-impl<S: Share, T> Unfinished<S, T> {
+impl<S: SharedRef, T> Unfinished<S, T> {
     /// Gives up the place in the queue, if the call has one, and the lease. Then drops the timer:
     /// that is foreign and may panic.
     #[cold]
@@ -234,7 +234,7 @@ impl<T: Future<Output = ()>> AcquireState<T> {
     }
 }
 
-impl<S: Share, R: Timer> Drop for Acquire<S, R> {
+impl<S: SharedRef, R: Timer> Drop for Acquire<S, R> {
     #[inline]
     fn drop(&mut self) {
         if self.unfinished.is_some() {
@@ -243,7 +243,7 @@ impl<S: Share, R: Timer> Drop for Acquire<S, R> {
     }
 }
 
-impl<S: Share, R: Timer> Acquire<S, R> {
+impl<S: SharedRef, R: Timer> Acquire<S, R> {
     fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &*self.unfinished {
             None => "done",

@@ -12,7 +12,7 @@ use core::time::Duration;
 use bulklink_core::Request as CoreRequest;
 
 use self::thread::Thread;
-use crate::acquire::claim::{Claim, Share};
+use crate::acquire::claim::{Claim, SharedRef};
 use crate::acquire::future::Acquire;
 use crate::{Bulkhead, Clock, ExecuteError, OwnedSlot, Rejection, Request, Slot, Timer};
 
@@ -231,7 +231,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     }
 
     #[inline]
-    fn block_for_claim<S: Share>(
+    fn block_for_claim<S: SharedRef>(
         &self,
         shared: S,
         lease: Option<S::Lease>,
@@ -246,14 +246,14 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     }
 
     #[cold]
-    fn block_in_queue<S: Share>(
+    fn block_in_queue<S: SharedRef>(
         &self,
         shared: S,
         lease: Option<S::Lease>,
         request: CoreRequest,
     ) -> Result<Claim<S>, Rejection> {
         let thread = Thread::on(self.runtime().clone());
-        let mut waiting = Acquire::new(shared, lease, thread.clone(), request);
-        thread.block_on(poll_fn(|context| waiting.poll(context)))
+        let mut acquire = Acquire::new(shared, lease, thread.clone(), request);
+        thread.block_on(poll_fn(|context| acquire.poll(context)))
     }
 }

@@ -41,8 +41,8 @@ impl Latch {
     /// [`open`](Latch::open) is called before. Returns `None` if it is taken, or if the latch is
     /// open.
     pub(crate) fn bolt(&self) -> Option<OwnedSlot> {
-        let hold = |grant| OwnedSlot::new(Claim::new(Arc::clone(&self.0), None, Some(grant)));
-        self.0.try_enter(&Request::new(), hold).ok()
+        let bolt = |grant| OwnedSlot::new(Claim::new(Arc::clone(&self.0), None, Some(grant)));
+        self.0.try_enter(&Request::new(), bolt).ok()
     }
 
     /// Opens the latch, or lets the drop of its bolt open it. Opening it again does nothing.

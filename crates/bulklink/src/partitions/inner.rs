@@ -62,11 +62,11 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
     }
 
     pub(super) fn close(&self) -> bool {
-        let (was_open, partitions, last) = self.state.with(PartitionsState::close);
-        for shared in partitions {
+        let (was_open, bulkheads, bolt) = self.state.with(PartitionsState::close);
+        for shared in bulkheads {
             Handle { shared }.close();
         }
-        drop(last);
+        drop(bolt);
         self.drained.open();
         was_open
     }
@@ -103,14 +103,14 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
         request: &Request,
     ) -> Result<(Arc<Shared>, Lease), Rejection> {
         self.check_cost(request)?;
-        let mut newcomer = Some(Partition { hash, key: key.to_key(), shared: self.plan.make() });
+        let mut spare = Some(Partition { hash, key: key.to_key(), shared: self.plan.make() });
         // Another call may have created this partition meanwhile: look it up again.
         let entered = self.state.with(|state| match state.find(hash, key) {
             Some(id) => state.lease(id),
-            None => state.create(&mut newcomer),
+            None => state.create(&mut spare),
         });
         // The evicted partition, or the new one if it was not needed.
-        discard(newcomer);
+        discard(spare);
         entered.map_err(|rejection| self.rejected(rejection))
     }
 
@@ -159,12 +159,12 @@ impl<K: Send, R: Runtime, S: Send + Sync> LeaseOwner for Inner<K, R, S> {
     #[inline]
     fn end(&self, lease: Lease, shared: &Shared) {
         let now = if self.needs_now { shared.now() } else { Instant::EPOCH };
-        let (is_idle, last) = self.state.with(|state| state.end(lease, now));
+        let (is_idle, bolt) = self.state.with(|state| state.end(lease, now));
         if is_idle {
-            // Otherwise a driver would keep its timer until the time at which it was going to run.
+            // Without this, a driver would keep its timer until its next run.
             shared.dismiss_drivers();
         }
-        drop(last);
+        drop(bolt);
     }
 
     #[cold]

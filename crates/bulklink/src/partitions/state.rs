@@ -49,8 +49,8 @@ impl<K> PartitionsState<K> {
     #[inline]
     pub(super) fn find<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q) -> Option<Id> {
         let is_it = |&id: &Id| {
-            let kept = self.account.get(id);
-            kept.hash == hash && key.is(&kept.key)
+            let partition = self.account.get(id);
+            partition.hash == hash && key.is(&partition.key)
         };
         self.index.find(hash, is_it).copied()
     }
@@ -78,16 +78,16 @@ impl<K> PartitionsState<K> {
         Ok((Arc::clone(&self.account.get(id).shared), lease))
     }
 
-    /// Adds the new partition and leases it. Afterwards `newcomer` holds what the caller must drop:
-    /// the partition that was evicted for it, or the new one if it was rejected.
-    pub(super) fn create(&mut self, newcomer: &mut Option<Partition<K>>) -> Result<(Arc<Shared>, Lease), Rejection> {
-        let content = newcomer.take().expect("a new partition");
-        let (hash, shared) = (content.hash, Arc::clone(&content.shared));
-        let Created { lease, evicted } = self.account.create(content).map_err(|(refused, rejection)| {
-            *newcomer = Some(refused);
+    /// Adds the partition in `spare` and leases it. Afterwards `spare` has what the caller must drop
+    /// outside the lock: the partition that was evicted, or the new one if it was rejected.
+    pub(super) fn create(&mut self, spare: &mut Option<Partition<K>>) -> Result<(Arc<Shared>, Lease), Rejection> {
+        let new = spare.take().expect("a new partition");
+        let (hash, shared) = (new.hash, Arc::clone(&new.shared));
+        let Created { lease, evicted } = self.account.create(new).map_err(|(refused, rejection)| {
+            *spare = Some(refused);
             rejection
         })?;
-        *newcomer = evicted.map(|evicted| self.forget(evicted));
+        *spare = evicted.map(|evicted| self.forget(evicted));
         self.index.insert_unique(hash, lease.id(), |&id| self.account.get(id).hash);
         if !self.handlers.is_empty() {
             shared.look(|state| state.set_handlers(self.handlers.clone()));
@@ -95,7 +95,7 @@ impl<K> PartitionsState<K> {
         Ok((shared, lease))
     }
 
-    /// Removes a partition that is gone from the index.
+    /// Removes from the index a partition that is no longer in the account.
     fn forget(&mut self, (id, gone): (Id, Partition<K>)) -> Partition<K> {
         // Found by its id: comparing keys here would run foreign code in the middle of a change.
         if let Ok(entry) = self.index.find_entry(gone.hash, |&found| found == id) {
@@ -131,12 +131,12 @@ impl<K> PartitionsState<K> {
     /// the last lease after a close; the bolt must be dropped outside the lock.
     #[inline]
     pub(super) fn end(&mut self, lease: Lease, now: Instant) -> (bool, Option<OwnedSlot>) {
-        (self.account.end(lease, now), self.note_drained())
+        (self.account.end(lease, now), self.take_bolt())
     }
 
     /// Takes the latch's bolt if all is closed and the last lease has ended.
     #[inline]
-    fn note_drained(&mut self) -> Option<OwnedSlot> {
+    fn take_bolt(&mut self) -> Option<OwnedSlot> {
         if self.account.is_drained() { self.bolt.take() } else { None }
     }
 
@@ -144,7 +144,7 @@ impl<K> PartitionsState<K> {
     /// and the latch's bolt to drop, both outside the lock.
     pub(super) fn close(&mut self) -> (bool, Vec<Arc<Shared>>, Option<OwnedSlot>) {
         let was_open = self.account.close();
-        (was_open, self.all().cloned().collect(), self.note_drained())
+        (was_open, self.all().cloned().collect(), self.take_bolt())
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<Shared>> {

@@ -71,13 +71,13 @@ impl<T, R: Runtime> Job<T, R> {
         if self.is_cancelled(context.waker()) {
             return Poll::Ready(Err(JoinError::Cancelled));
         }
-        let Some(mut waiting) = self.state.with(State::pick_up)? else { return Poll::Ready(Ok(())) };
-        match waiting.poll(context) {
+        let Some(mut acquire) = self.state.with(State::pick_up)? else { return Poll::Ready(Ok(())) };
+        match acquire.poll(context) {
             Poll::Pending => {
-                self.put_back(Stage::Queued(waiting))?;
+                self.put_back(Stage::Queued(acquire))?;
                 Poll::Pending
             }
-            Poll::Ready(Ok(hold)) => Poll::Ready(self.put_back(Stage::Granted(hold))),
+            Poll::Ready(Ok(claim)) => Poll::Ready(self.put_back(Stage::Granted(claim))),
             Poll::Ready(Err(rejection)) => Poll::Ready(Err(JoinError::Rejected(rejection))),
         }
     }
@@ -100,7 +100,7 @@ impl<T, R: Runtime> Job<T, R> {
     /// state, because a later cancel counts it as begun.
     pub(crate) fn begin(&self) -> Result<Claim<Arc<Shared>>, JoinError> {
         self.state.with(|state| match mem::replace(&mut state.stage, Stage::Begun) {
-            Stage::Granted(hold) => Ok(hold),
+            Stage::Granted(claim) => Ok(claim),
             other => {
                 state.stage = other;
                 Err(state.why_lost())
@@ -149,7 +149,7 @@ impl<T, R: Runtime> State<T, R> {
     /// Takes the wait in the queue, if there is one and it has no slot already.
     fn pick_up(&mut self) -> Result<Option<Acquire<Arc<Shared>, R>>, JoinError> {
         match mem::replace(&mut self.stage, Stage::Taken) {
-            Stage::Queued(waiting) => Ok(Some(waiting)),
+            Stage::Queued(acquire) => Ok(Some(acquire)),
             other => {
                 self.stage = other;
                 if matches!(self.stage, Stage::Granted(_)) { Ok(None) } else { Err(self.why_lost()) }
@@ -176,7 +176,7 @@ impl<T, R: Runtime> Stage<T, R> {
     /// lock, because it wakes and drops.
     fn give_up(self) {
         contain(|| match self {
-            Stage::Granted(hold) => hold.abandon(),
+            Stage::Granted(claim) => claim.abandon(),
             queued => drop(queued),
         });
     }

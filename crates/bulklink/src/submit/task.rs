@@ -20,7 +20,7 @@ pin_project! {
     pub(crate) struct Task<F: Future, R: Runtime> {
         #[pin]
         operation: Option<F>,
-        hold: Option<Claim<Arc<Shared>>>,
+        claim: Option<Claim<Arc<Shared>>>,
         reporter: Reporter<F::Output, R>,
     }
 
@@ -33,7 +33,7 @@ pin_project! {
 
 impl<F: Future, R: Runtime> Task<F, R> {
     pub(crate) fn new(operation: F, reporter: Reporter<F::Output, R>) -> Self {
-        Task { operation: Some(operation), hold: None, reporter }
+        Task { operation: Some(operation), claim: None, reporter }
     }
 }
 
@@ -42,12 +42,12 @@ impl<F: Future, R: Runtime> Future for Task<F, R> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
-        let outcome = match ready!(poll_may_run(this.hold, this.reporter, context)) {
+        let outcome = match ready!(poll_may_run(this.claim, this.reporter, context)) {
             Ok(()) => ready!(run(this.operation.as_mut(), context)),
             Err(why) => Err(why),
         };
         discard_pinned(this.operation);
-        *this.hold = None;
+        *this.claim = None;
         this.reporter.end(outcome);
         Poll::Ready(())
     }
@@ -56,13 +56,13 @@ impl<F: Future, R: Runtime> Future for Task<F, R> {
 /// Completes when the operation may be polled. No cancel is looked for between `begin` and the
 /// first poll, so an operation that counts as begun has been polled.
 fn poll_may_run<T, R: Runtime>(
-    hold: &mut Option<Claim<Arc<Shared>>>,
+    claim: &mut Option<Claim<Arc<Shared>>>,
     reporter: &Reporter<T, R>,
     context: &mut Context<'_>,
 ) -> Poll<Result<(), JoinError>> {
-    if hold.is_none() {
+    if claim.is_none() {
         ready!(reporter.poll_admitted(context))?;
-        *hold = Some(reporter.begin()?);
+        *claim = Some(reporter.begin()?);
     } else if reporter.is_cancelled(context.waker()) {
         return Poll::Ready(Err(JoinError::Cancelled));
     }

@@ -48,13 +48,13 @@ where
 
     /// Runs the closure, unless it was cancelled.
     fn run(mut self) {
-        let hold = match self.reporter.begin() {
-            Ok(hold) => hold,
+        let claim = match self.reporter.begin() {
+            Ok(claim) => claim,
             Err(why) => return self.reject(why),
         };
         let closure = self.closure.take().expect("it runs once");
         let outcome = catch(closure).map_err(JoinError::panicked);
-        drop(hold);
+        drop(claim);
         self.reporter.end(outcome);
     }
 
