@@ -199,6 +199,7 @@ impl Word {
         goes_on || request.has_deadline() || would_wait && (timed || request.has_limit())
     }
 
+    /// Creates a word with these units, and no flag or count set.
     pub(crate) const fn of(in_flight: u32, offered: u32) -> Self {
         Word(in_flight as u64 | (offered as u64) << OFFERED)
     }

@@ -19,10 +19,10 @@ use crate::Clock;
 /// use bulklink::{Bulkhead, Reason, Request};
 /// use std::time::Duration;
 ///
-/// let reports = Bulkhead::builder_on(FakeClock::new(),
-/// "reports").capacity(10).waiting_room(5).build()?; let large =
-/// reports.try_slot_with(Request::new().cost(8))?; let too_much =
-/// reports.try_slot_with(Request::new().cost(3).within(Duration::from_millis(250)));
+/// let builder = Bulkhead::builder_on(FakeClock::new(), "reports");
+/// let reports = builder.capacity(10).waiting_room(5).build()?;
+/// let large = reports.try_slot_with(Request::new().cost(8))?;
+/// let too_much = reports.try_slot_with(Request::new().cost(3).within(Duration::from_millis(250)));
 /// assert_eq!(too_much.unwrap_err().reason(), Reason::Saturated);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

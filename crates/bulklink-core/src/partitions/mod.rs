@@ -132,7 +132,7 @@ impl<P> Partitions<P> {
         })
     }
 
-    /// Returns the limits.
+    /// Returns the limits of the set.
     #[must_use]
     pub fn limits(&self) -> Limits {
         Limits { max_partitions: self.occupancy.max_partitions as usize, idle_timeout: self.idle_timeout }

@@ -110,7 +110,7 @@ impl<W> Queue<W> {
         ticket
     }
 
-    /// Settles the first watch. Returns its waker.
+    /// Settles the ticket of the first watch. Returns its waker.
     pub(crate) fn end_watch(&mut self) -> Option<W> {
         self.end_watch_at(self.watchers.first()?)
     }

@@ -12,16 +12,16 @@ use bulklink_core::{Grant, Request};
 use crate::Rejection;
 use crate::gate::shared::{GateState, Shared};
 
-/// What a call holds of its bulkhead: the lease of a partition, if the bulkhead is a partition's,
-/// and a grant, once the call is admitted. Both are given back on drop, the grant first.
+/// What a call holds of its bulkhead: a grant, once the call is admitted, and the lease of its
+/// partition, if it has one. The drop gives both back, the grant first.
 pub(crate) struct Claim<S: SharedRef> {
     shared: S,
     grant: Option<Grant>,
     lease: Option<S::Lease>,
 }
 
-/// A reference to a bulkhead: borrowed, or shared. Only a shared one can have a lease, so that a
-/// borrowed slot is not checked for one.
+/// A reference to a bulkhead: borrowed, or an `Arc`. Only an `Arc` comes with a lease, so the drop
+/// of a borrowed slot does not check for one.
 pub(crate) trait SharedRef: Deref<Target = Shared> {
     type Lease;
 
@@ -64,7 +64,7 @@ impl<S: SharedRef> Claim<S> {
         self.grant.is_some()
     }
 
-    /// Adds a grant, if the bulkhead admits the request without a wait.
+    /// Acquires a grant, if the bulkhead admits the request without a wait.
     #[inline]
     pub(crate) fn try_enter(&mut self, request: &Request) -> Result<(), Rejection> {
         self.shared.try_enter(request, |grant| self.grant = Some(grant))

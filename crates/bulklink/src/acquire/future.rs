@@ -38,7 +38,7 @@ enum AcquireState<T> {
     /// The next poll enters the gate with this request.
     NotEntered(Request),
     Queued {
-        /// `None` while the ticket is being collected, and after it was.
+        /// `None` while the ticket is collected, and afterwards.
         ticket: Option<Ticket>,
         /// Set if the call has a deadline and relies on no driver.
         sleep: Option<LazySleep<T>>,
@@ -54,7 +54,8 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         Acquire::of(runtime, Some(Unfinished { shared, lease, state: AcquireState::NotEntered(request) }))
     }
 
-    /// Takes over a ticket that has no waker and no timer until this is first polled.
+    /// Makes a call that is queued already. Its ticket has no waker and no timer until the first
+    /// poll.
     pub(crate) fn queued(shared: S, runtime: R, ticket: Option<Ticket>) -> Self {
         Acquire::of(
             runtime,
@@ -67,14 +68,14 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         Acquire { runtime, unfinished: ManuallyDrop::new(unfinished) }
     }
 
-    /// Polls for the right to run. Takes a grant from the word, which is all that most calls do.
-    /// Small enough to be inlined into the caller.
+    /// Polls the call. Most calls get their grant from the word and end here; the others go on in
+    /// [`poll_slow`](Acquire::poll_slow), which keeps this small enough to be inlined.
     ///
     /// # Panics
     ///
     /// If called again after it has returned `Ready`.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "the compiler judges by what the cold path weighs")]
+    #[expect(clippy::inline_always, reason = "the compiler would count the cold path and not inline it")]
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Claim<S>, Rejection>> {
         let granted = match &*self.unfinished {
             Some(Unfinished { shared, state: AcquireState::NotEntered(request), .. }) if request.is_simple() => {
@@ -84,7 +85,7 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         };
         let Some(grant) = granted else { return self.poll_slow(context) };
         let Unfinished { shared, lease, state } = self.unfinished.take().expect("just seen");
-        // A request needs no drop, but the compiler does not see that the state is one.
+        // The state is a request, which needs no drop, but the compiler does not see that.
         mem::forget(state);
         Poll::Ready(Ok(Claim::new(shared, lease, Some(grant))))
     }
@@ -101,7 +102,8 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         let granted = ready!(runtime.cooperate(context, operations, poll));
         let Unfinished { shared, lease, state } = self.unfinished.take().expect("polled just now");
         let claim = Claim::new(shared, lease, granted);
-        // The timer is foreign and may panic. By now the claim gives back what the call holds.
+        // The timer in the state is foreign, and its drop may panic. By now the claim gives back
+        // what the call holds.
         drop(state);
         if claim.is_granted() {
             return Poll::Ready(Ok(claim));
@@ -149,8 +151,8 @@ impl<S: SharedRef, T: Future<Output = ()>> Unfinished<S, T> {
 }
 
 impl<S: SharedRef, T> Unfinished<S, T> {
-    /// Gives up the place in the queue, if the call has one, and the lease. Then drops the timer:
-    /// that is foreign and may panic.
+    /// Gives up the place in the queue, if the call has one, and the lease. The timer is dropped
+    /// last, because it is foreign and may panic.
     #[cold]
     #[inline(never)]
     fn end(unfinished: &mut Option<Self>) {
@@ -169,7 +171,7 @@ impl<S: SharedRef, T> Unfinished<S, T> {
 }
 
 impl<T: Future<Output = ()>> AcquireState<T> {
-    /// Collects the ticket. If the call still waits, makes sure that something wakes it at its
+    /// Collects the ticket. If the call still waits, makes sure that its task is woken at the
     /// deadline.
     #[inline]
     fn poll_ticket<R: Runtime<Sleep = T>>(
@@ -190,8 +192,7 @@ impl<T: Future<Output = ()>> AcquireState<T> {
                 self.ensure_wakeup(deadline, home, shared, runtime, context);
                 return Poll::Pending;
             }
-            // Expires this ticket, unless another thread settles it first: collect again to learn
-            // which.
+            // This expires the ticket, unless another thread has settled it: collect it again.
             shared.advance(now);
             granted = self.collect(shared, context, not_granted);
         }
@@ -209,7 +210,8 @@ impl<T: Future<Output = ()>> AcquireState<T> {
     }
 
     /// Makes sure that the task is woken at the deadline: by the driver on `home`, by a driver on
-    /// the present runtime, or by the call's own timer. A call that has made a timer keeps it.
+    /// the present runtime, or by the call's own timer. A call that has made a timer relies on it
+    /// to the end.
     fn ensure_wakeup<R: Runtime<Sleep = T>>(
         &mut self,
         deadline: Instant,
@@ -295,8 +297,9 @@ impl<R: Timer> fmt::Debug for SlotFuture<'_, R> {
 /// [`Bulkhead::slot_owned`](crate::Bulkhead::slot_owned) and
 /// [`Partitions::slot`](crate::Partitions::slot).
 ///
-/// Dropping it gives up its place in the queue, and never loses a slot. That of a partition has
-/// entered its partition already; dropping it also leaves the partition.
+/// Dropping it gives up its place in the queue, and never loses a slot. A future that
+/// `Partitions::slot` returned has entered its partition already; dropping it also leaves the
+/// partition.
 ///
 /// # Panics
 ///
@@ -304,7 +307,7 @@ impl<R: Timer> fmt::Debug for SlotFuture<'_, R> {
 #[must_use = "futures do nothing unless polled"]
 pub struct OwnedSlotFuture<R: Timer> {
     acquire: Acquire<Arc<Shared>, R>,
-    /// Set if the call got no partition, until the first poll counts it and returns it.
+    /// The rejection of a call that got no partition. The first poll counts it and returns it.
     /// `ManuallyDrop`, as [`Acquire::unfinished`].
     refused: ManuallyDrop<Option<Box<Rejection>>>,
 }
@@ -315,7 +318,7 @@ impl<R: Runtime> OwnedSlotFuture<R> {
         OwnedSlotFuture { acquire: Acquire::new(shared, lease, runtime, request), refused: ManuallyDrop::new(None) }
     }
 
-    /// A call that got no partition.
+    /// Makes the future of a call that got no partition.
     #[cold]
     pub(crate) fn refused(rejection: Rejection, runtime: R) -> Self {
         OwnedSlotFuture { acquire: Acquire::of(runtime, None), refused: ManuallyDrop::new(Some(Box::new(rejection))) }

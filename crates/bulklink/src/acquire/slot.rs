@@ -1,4 +1,4 @@
-//! Slots: the right to run one operation, given back on drop.
+//! The slots that calls are given: a claim with a grant, under its public names.
 
 use alloc::sync::Arc;
 use core::fmt;

@@ -7,9 +7,8 @@ use bulklink_core::{Answer, Grant, Ticket};
 use crate::foreign::discard;
 use crate::gate::shared::{GateState, NotGranted, Shared};
 
-/// Collects the ticket. If there is no grant, the reason is stored in `not_granted`. While the
-/// ticket still waits, it stays in `ticket`, and this makes sure that `waker` is woken when it can
-/// be collected.
+/// Collects the ticket. If there is no grant, the reason is stored in `not_granted`. A ticket that
+/// still waits stays in `ticket`, and `waker` is woken when it can be collected.
 #[inline]
 pub(crate) fn poll(
     shared: &Shared,
@@ -38,8 +37,8 @@ pub(crate) fn poll(
     }
 }
 
-/// Gives up the ticket, whatever its state. The clock is read only if the time makes a difference:
-/// for an event handler, which is told how long the call waited, or for a waiter that this admits.
+/// Gives up the ticket, whatever its state. The clock is read only where the gate needs the time:
+/// for an event, which says how long the call waited, or to admit the next waiter.
 pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
     let (mut ticket, mut now) = (Some(ticket), None);
     while let Some(given_up) = ticket.take() {

@@ -154,7 +154,7 @@ impl Shared {
 
     /// Asks for admission without waiting. Small enough to be inlined into the caller.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "the compiler judges by what the cold path weighs")]
+    #[expect(clippy::inline_always, reason = "the compiler would count the cold path and not inline it")]
     pub(crate) fn try_enter<T>(&self, request: &Request, make: impl FnOnce(Grant) -> T) -> Result<T, Rejection> {
         let decided = if request.is_simple() { self.fast.decide() } else { None };
         match decided {

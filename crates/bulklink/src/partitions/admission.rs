@@ -32,8 +32,8 @@ where
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future gives up its place in the queue and leaves the partition, and never
-    /// loses a slot.
+    /// Dropping the future gives up its place in the queue and leaves the partition. No slot is
+    /// lost.
     ///
     /// # Panics
     ///
@@ -71,7 +71,7 @@ where
     #[doc(alias("acquire_many", "slot_within", "slot_before"))]
     #[inline]
     pub fn slot_with<Q: Lookup<K> + ?Sized>(&self, key: &Q, request: Request<R::Instant>) -> OwnedSlotFuture<R> {
-        // Cloned before the partition is entered: a runtime is foreign and may panic.
+        // Before the partition is entered, because the runtime is foreign and may panic.
         let runtime = self.inner.plan.runtime.clone();
         let request = request.on(&runtime);
         match self.inner.enter(key, &request) {

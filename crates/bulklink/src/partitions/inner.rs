@@ -78,8 +78,8 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
 }
 
 impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
-    /// Leases the partition of this key, and creates it if there is none. A rejection is not
-    /// counted here.
+    /// Leases the partition of this key, and creates it if there is none. The caller counts a
+    /// rejection.
     #[inline]
     pub(super) fn enter<Q>(&self, key: &Q, request: &Request) -> Result<(Arc<Shared>, Lease), Rejection>
     where

@@ -171,9 +171,9 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     ///
     /// It closes nothing itself, and drops no partition.
     ///
-    /// A call leaves when its future is dropped or rejected, or its slot is dropped. While a future
-    /// is kept that is neither polled nor dropped, this does not complete, whether that future was
-    /// never polled, waits, or has been granted a slot.
+    /// A call leaves when its future is dropped or rejected, or its slot is dropped. This does not
+    /// complete while the future of a call is kept without being polled or dropped, even if it was
+    /// never polled, or has been granted a slot.
     ///
     /// # Cancel safety
     ///
@@ -191,7 +191,7 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// discarded.
     ///
     /// The last poll takes time in proportion to the number of partitions, and other calls can take
-    /// the lock in between. If several tasks wait here, only one of them is sure to complete after
+    /// the lock in between. If several tasks call this, only one of them certainly completes after
     /// the drop.
     ///
     /// # Cancel safety

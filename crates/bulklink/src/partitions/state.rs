@@ -27,7 +27,7 @@ pub(super) struct PartitionsState<K> {
     index: HashTable<Id>,
     /// The handlers that a new partition gets.
     handlers: Handlers,
-    /// Holds the latch shut; `None` once all is closed and the last lease has ended.
+    /// Keeps the latch shut; `None` once all is closed and the last lease has ended.
     bolt: Option<OwnedSlot>,
 }
 

@@ -57,7 +57,7 @@ impl core::error::Error for SubmitError {}
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// It was in the queue when its time ran out or the bulkhead was closed. It has not begun.
+    /// It was in the queue when the wait limit passed or the bulkhead was closed. It has not begun.
     Rejected(Rejection),
     /// It was [cancelled](super::JoinHandle::cancel).
     Cancelled,

@@ -56,7 +56,7 @@ impl<T> JoinHandle<T> {
     ///
     /// Called again before the runtime has dropped the operation, this returns the same.
     ///
-    /// The outcome is [`JoinError::Cancelled`], unless the operation came to another one first.
+    /// The outcome is [`JoinError::Cancelled`], unless the operation ended with another one first.
     #[doc(alias = "abort")]
     pub fn cancel(&self) -> bool {
         self.job.cancel()

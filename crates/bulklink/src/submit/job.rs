@@ -24,10 +24,10 @@ struct State<T, R: Runtime> {
     stage: Stage<T, R>,
     is_cancelled: bool,
     has_handle: bool,
-    /// The waker of the task, for a cancel. None is kept without a handle or after the end, because
-    /// the waker may be all that keeps the task alive, and the task keeps this state alive.
+    /// The waker of the task, which a cancel wakes. It is dropped with the handle and when the
+    /// operation has ended: it may keep the task alive, and the task keeps this state alive.
     task: Option<Waker>,
-    /// The waker of the handle, for the outcome.
+    /// The waker of the task that awaits the handle, for the outcome.
     handle: Option<Waker>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum Stage<T, R: Runtime> {
     Taken,
     /// The operation has begun, or never will because its task is lost. A cancel comes too late.
     Begun,
-    /// There was an outcome. It is `None` once the handle has taken it, and if there is no handle.
+    /// The operation has an outcome: `None` once the handle has taken it, and without a handle.
     Ended(Option<Result<T, JoinError>>),
 }
 
@@ -116,8 +116,8 @@ impl<T, R: Runtime> Job<T, R> {
         polled == Poll::Ready(true)
     }
 
-    /// Ends an operation that was dropped, after its slot was released. Keeps the first outcome for
-    /// the handle, unless that is dropped; drops any other.
+    /// Gives the outcome. Must be called after the operation was dropped and its slot released. The
+    /// first outcome is kept for the handle, if there still is one; any other is dropped.
     pub(crate) fn end(&self, outcome: Result<T, JoinError>) {
         let mut outcome = Some(outcome);
         let (task, handle) = self.state.with(|state| {
@@ -132,7 +132,7 @@ impl<T, R: Runtime> Job<T, R> {
         wake(handle);
     }
 
-    /// Ends an operation that has no outcome, if it is at a stage at which it `is_lost`.
+    /// Ends the operation without a value, if `is_lost` holds for its stage.
     fn lose_if(&self, is_lost: impl FnOnce(&Stage<T, R>) -> bool) {
         let lost = self.state.with(|state| {
             is_lost(&state.stage).then(|| (mem::replace(&mut state.stage, Stage::Begun), state.why_lost()))
@@ -146,7 +146,8 @@ impl<T, R: Runtime> Job<T, R> {
 }
 
 impl<T, R: Runtime> State<T, R> {
-    /// Takes the wait in the queue, if there is one and it has no slot already.
+    /// Takes the wait in the queue, to poll it. Returns `None` if the operation has its slot, and
+    /// an error if it never begins.
     fn pick_up(&mut self) -> Result<Option<Acquire<Arc<Shared>, R>>, JoinError> {
         match mem::replace(&mut self.stage, Stage::Taken) {
             Stage::Queued(acquire) => Ok(Some(acquire)),
@@ -157,7 +158,7 @@ impl<T, R: Runtime> State<T, R> {
         }
     }
 
-    /// Returns the reason why there is no value, for a task that knows no other.
+    /// Returns the outcome of an operation that gives no value and no error: cancelled or lost.
     fn why_lost(&self) -> JoinError {
         if self.is_cancelled { JoinError::Cancelled } else { JoinError::Lost }
     }
@@ -182,7 +183,7 @@ impl<T, R: Runtime> Stage<T, R> {
     }
 }
 
-/// The side of the handle, without the type of the runtime.
+/// What the handle needs of a job, without the type of the runtime.
 pub(crate) trait Join<T>: Send + Sync {
     fn poll(&self, context: &mut Context<'_>) -> Poll<Result<T, JoinError>>;
 
@@ -241,8 +242,8 @@ impl<T: Send, R: Runtime<Sleep: Send>> Join<T> for Job<T, R> {
     }
 }
 
-/// The side of the task, which gives the outcome. The task drops the operation first and the
-/// reporter last, so the operation has been dropped when the handle completes.
+/// The task's reference to the job, which gives the outcome. The task drops the operation first and
+/// the reporter last, so the operation has been dropped when the handle completes.
 pub(crate) struct Reporter<T, R: Runtime>(Arc<Job<T, R>>);
 
 impl<T, R: Runtime> Reporter<T, R> {

@@ -33,8 +33,8 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
     ///
     /// Immediately, if there is neither a slot nor a place in the waiting room, if the bulkhead is
     /// closed, if the wait has a limit and the runtime has no timer, or if the runtime refuses the
-    /// task. Later, through the handle, if the operation's time runs out in the queue or the
-    /// bulkhead is closed meanwhile. In all these cases the operation has not begun.
+    /// task. Later, through the handle, if the wait limit passes or the bulkhead is closed while
+    /// the operation is in the queue. In all these cases the operation has not begun.
     ///
     /// # Fairness
     ///

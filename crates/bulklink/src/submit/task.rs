@@ -15,8 +15,9 @@ use crate::foreign::{catch, contain, discard};
 use crate::gate::shared::Shared;
 
 pin_project! {
-    /// The operation is dropped before its slot is released, and the slot is free before the handle
-    /// completes. The order of the fields ensures this for a task that is dropped.
+    /// Waits for a slot and runs the operation in it. The operation is dropped before its slot is
+    /// released, and the slot is free before the handle completes; the order of the fields ensures
+    /// this for a task that is dropped.
     pub(crate) struct Task<F: Future, R: Runtime> {
         #[pin]
         operation: Option<F>,
@@ -53,8 +54,8 @@ impl<F: Future, R: Runtime> Future for Task<F, R> {
     }
 }
 
-/// Completes when the operation may be polled. No cancel is looked for between `begin` and the
-/// first poll, so an operation that counts as begun has been polled.
+/// Completes when the operation may be polled. A cancel is not checked for between `begin` and the
+/// first poll, so that an operation that counts as begun is polled.
 fn poll_may_run<T, R: Runtime>(
     claim: &mut Option<Claim<Arc<Shared>>>,
     reporter: &Reporter<T, R>,

@@ -25,8 +25,7 @@ where
         Work { closure: Some(closure), reporter }
     }
 
-    /// Asks the runtime for a task that waits in the queue for the closure, so that no thread has
-    /// to.
+    /// Spawns a task that waits in the queue for the closure, so that no thread is blocked.
     pub(crate) fn launch_queued(self, runtime: &R) -> Result<(), SpawnError> {
         let job = Arc::clone(&self.reporter);
         job.launch(|| {
