@@ -295,10 +295,10 @@ impl Shared {
         Rejection::invalid(Arc::clone(&self.identity), occupancy, invalid)
     }
 
-    /// Gives the grant back to the gate, after the word has not taken it. While a call waits with a measured or limited wait, the
-    /// clock is read first, and the grant and the time reach the gate in one step. So an older
-    /// reading by another thread cannot hand the slot to a waiter whose deadline had passed when
-    /// the slot was freed.
+    /// Gives the grant back to the gate, after the word has not taken it. While a call waits with a
+    /// measured or limited wait, the clock is read first, and the grant and the time reach the gate
+    /// in one step. So an older reading by another thread cannot hand the slot to a waiter whose
+    /// deadline had passed when the slot was freed.
     #[inline(never)]
     pub(crate) fn release(&self, grant: Grant) {
         let word = self.fast.peek();

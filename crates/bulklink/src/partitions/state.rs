@@ -78,8 +78,8 @@ impl<K> PartitionsState<K> {
         Ok((Arc::clone(&self.account.get(id).shared), lease))
     }
 
-    /// Adds the partition in `spare` and leases it. Afterwards `spare` has what the caller must drop
-    /// outside the lock: the partition that was evicted, or the new one if it was rejected.
+    /// Adds the partition in `spare` and leases it. Afterwards `spare` has what the caller must
+    /// drop outside the lock: the partition that was evicted, or the new one if it was rejected.
     pub(super) fn create(&mut self, spare: &mut Option<Partition<K>>) -> Result<(Arc<Shared>, Lease), Rejection> {
         let new = spare.take().expect("a new partition");
         let (hash, shared) = (new.hash, Arc::clone(&new.shared));
