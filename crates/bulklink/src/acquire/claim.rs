@@ -14,31 +14,26 @@ use crate::gate::shared::{GateState, Shared};
 
 /// What a call holds of its bulkhead: a grant, once the call is admitted, and the lease of its
 /// partition, if it has one. The drop gives both back, the grant first.
-pub(crate) struct Claim<S: SharedRef> {
+pub(crate) struct Claim<S: SharedRef<L>, L> {
     shared: S,
     grant: Option<Grant>,
-    lease: Option<S::Lease>,
+    lease: Option<L>,
 }
 
-/// A reference to a bulkhead: borrowed, or an `Arc`. Only an `Arc` comes with a lease, so the drop
-/// of a borrowed slot does not check for one.
-pub(crate) trait SharedRef: Deref<Target = Shared> {
-    type Lease;
-
-    fn end(&self, lease: Self::Lease);
+/// A reference to a bulkhead, with leases of type `L`: borrowed, or an `Arc`. Only an `Arc` comes
+/// with a lease, so the drop of a borrowed slot does not check for one. `L` is no associated type,
+/// because slots would then be invariant in their borrow.
+pub(crate) trait SharedRef<L>: Deref<Target = Shared> {
+    fn end(&self, lease: L);
 }
 
-impl SharedRef for &Shared {
-    type Lease = Infallible;
-
+impl SharedRef<Infallible> for &Shared {
     fn end(&self, lease: Infallible) {
         match lease {}
     }
 }
 
-impl SharedRef for Arc<Shared> {
-    type Lease = Lease;
-
+impl SharedRef<Lease> for Arc<Shared> {
     fn end(&self, lease: Lease) {
         self.end_lease(lease);
     }
@@ -53,9 +48,9 @@ pub(crate) trait LeaseOwner: Send + Sync + RefUnwindSafe {
     fn count(&self, rejection: &partitions::Rejection);
 }
 
-impl<S: SharedRef> Claim<S> {
+impl<S: SharedRef<L>, L> Claim<S, L> {
     #[inline]
-    pub(crate) fn new(shared: S, lease: Option<S::Lease>, grant: Option<Grant>) -> Self {
+    pub(crate) fn new(shared: S, lease: Option<L>, grant: Option<Grant>) -> Self {
         Claim { shared, grant, lease }
     }
 
@@ -92,7 +87,7 @@ impl<S: SharedRef> Claim<S> {
     }
 }
 
-impl<S: SharedRef> Deref for Claim<S> {
+impl<S: SharedRef<L>, L> Deref for Claim<S, L> {
     type Target = Shared;
 
     #[inline]
@@ -101,7 +96,7 @@ impl<S: SharedRef> Deref for Claim<S> {
     }
 }
 
-impl<S: SharedRef> Drop for Claim<S> {
+impl<S: SharedRef<L>, L> Drop for Claim<S, L> {
     #[inline]
     fn drop(&mut self) {
         if let Some(grant) = self.grant.take() {

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::convert::Infallible;
 use core::fmt;
 use core::future::Future;
 use core::mem::{self, ManuallyDrop};
@@ -20,17 +21,17 @@ use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
 
 /// A call that acquires a slot; `S` borrows or shares its bulkhead. It is kept small, because each
 /// waiting call has one.
-pub(crate) struct Acquire<S: SharedRef, R: Timer> {
+pub(crate) struct Acquire<S: SharedRef<L>, L, R: Timer> {
     runtime: R,
     /// `None` when the call is over. `ManuallyDrop`, so that the drop of a finished call, the usual
     /// case, runs no more code than a test for `None`.
-    unfinished: ManuallyDrop<Option<Unfinished<S, R::Sleep>>>,
+    unfinished: ManuallyDrop<Option<Unfinished<S, L, R::Sleep>>>,
 }
 
 /// A call that has no answer yet.
-struct Unfinished<S: SharedRef, T> {
+struct Unfinished<S, L, T> {
     shared: S,
-    lease: Option<S::Lease>,
+    lease: Option<L>,
     state: AcquireState<T>,
 }
 
@@ -46,11 +47,11 @@ enum AcquireState<T> {
 }
 
 /// Only the timer is pinned, and it is boxed.
-impl<S: SharedRef, R: Timer> Unpin for Acquire<S, R> {}
+impl<S: SharedRef<L>, L, R: Timer> Unpin for Acquire<S, L, R> {}
 
-impl<S: SharedRef, R: Runtime> Acquire<S, R> {
+impl<S: SharedRef<L>, L, R: Runtime> Acquire<S, L, R> {
     #[inline]
-    pub(crate) fn new(shared: S, lease: Option<S::Lease>, runtime: R, request: Request) -> Self {
+    pub(crate) fn new(shared: S, lease: Option<L>, runtime: R, request: Request) -> Self {
         Acquire::of(runtime, Some(Unfinished { shared, lease, state: AcquireState::NotEntered(request) }))
     }
 
@@ -64,7 +65,7 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
     }
 
     #[inline]
-    fn of(runtime: R, unfinished: Option<Unfinished<S, R::Sleep>>) -> Self {
+    fn of(runtime: R, unfinished: Option<Unfinished<S, L, R::Sleep>>) -> Self {
         Acquire { runtime, unfinished: ManuallyDrop::new(unfinished) }
     }
 
@@ -76,7 +77,7 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
     /// If called again after it has returned `Ready`.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the compiler would count the cold path and not inline it")]
-    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Claim<S>, Rejection>> {
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Claim<S, L>, Rejection>> {
         let granted = match &*self.unfinished {
             Some(Unfinished { shared, state: AcquireState::NotEntered(request), .. }) if request.is_simple() => {
                 shared.fast.acquire()
@@ -93,7 +94,7 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
     /// Polls the gate, as far as the runtime's cooperative budget allows.
     #[cold]
     #[inline(never)]
-    fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<Result<Claim<S>, Rejection>> {
+    fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<Result<Claim<S, L>, Rejection>> {
         let Acquire { runtime, unfinished } = self;
         let call = unfinished.as_mut().expect("polled again after it had completed");
         let operations = call.shared.operations();
@@ -115,7 +116,7 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
     }
 }
 
-impl<S: SharedRef, T: Future<Output = ()>> Unfinished<S, T> {
+impl<S: SharedRef<L>, L, T: Future<Output = ()>> Unfinished<S, L, T> {
     /// Enters the gate on the first poll, and polls the ticket after that. Returns `None` if the
     /// call is rejected, with the rejection in `not_granted`.
     ///
@@ -150,7 +151,7 @@ impl<S: SharedRef, T: Future<Output = ()>> Unfinished<S, T> {
     }
 }
 
-impl<S: SharedRef, T> Unfinished<S, T> {
+impl<S: SharedRef<L>, L, T> Unfinished<S, L, T> {
     /// Gives up the place in the queue, if the call has one, and the lease. The timer is dropped
     /// last, because it is foreign and may panic.
     #[cold]
@@ -236,7 +237,7 @@ impl<T: Future<Output = ()>> AcquireState<T> {
     }
 }
 
-impl<S: SharedRef, R: Timer> Drop for Acquire<S, R> {
+impl<S: SharedRef<L>, L, R: Timer> Drop for Acquire<S, L, R> {
     #[inline]
     fn drop(&mut self) {
         if self.unfinished.is_some() {
@@ -245,7 +246,7 @@ impl<S: SharedRef, R: Timer> Drop for Acquire<S, R> {
     }
 }
 
-impl<S: SharedRef, R: Timer> Acquire<S, R> {
+impl<S: SharedRef<L>, L, R: Timer> Acquire<S, L, R> {
     fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &*self.unfinished {
             None => "done",
@@ -268,7 +269,7 @@ fn describe(name: &str, label: Option<&str>, state: &str, f: &mut fmt::Formatter
 ///
 /// If polled again after it has completed.
 #[must_use = "futures do nothing unless polled"]
-pub struct SlotFuture<'a, R: Timer>(Acquire<&'a Shared, R>);
+pub struct SlotFuture<'a, R: Timer>(Acquire<&'a Shared, Infallible, R>);
 
 impl<'a, R: Runtime> SlotFuture<'a, R> {
     #[inline]
@@ -306,7 +307,7 @@ impl<R: Timer> fmt::Debug for SlotFuture<'_, R> {
 /// If polled again after it has completed.
 #[must_use = "futures do nothing unless polled"]
 pub struct OwnedSlotFuture<R: Timer> {
-    acquire: Acquire<Arc<Shared>, R>,
+    acquire: Acquire<Arc<Shared>, Lease, R>,
     /// The rejection of a call that got no partition. The first poll counts it and returns it.
     /// `ManuallyDrop`, as [`Acquire::unfinished`].
     refused: ManuallyDrop<Option<Box<Rejection>>>,

@@ -1,7 +1,10 @@
 //! The slots that calls are given: a claim with a grant, under its public names.
 
 use alloc::sync::Arc;
+use core::convert::Infallible;
 use core::fmt;
+
+use bulklink_core::partitions::Lease;
 
 use crate::acquire::claim::Claim;
 use crate::gate::shared::Shared;
@@ -12,11 +15,11 @@ use crate::gate::shared::Shared;
 /// (`mem::forget`) keeps the slot taken forever.
 #[must_use = "a slot is given back as soon as it is dropped"]
 #[doc(alias = "permit")]
-pub struct Slot<'a>(Claim<&'a Shared>);
+pub struct Slot<'a>(Claim<&'a Shared, Infallible>);
 
 impl<'a> Slot<'a> {
     #[inline]
-    pub(crate) fn new(claim: Claim<&'a Shared>) -> Self {
+    pub(crate) fn new(claim: Claim<&'a Shared, Infallible>) -> Self {
         Slot(claim)
     }
 
@@ -40,11 +43,11 @@ impl fmt::Debug for Slot<'_> {
 /// the slot taken, and the partition in use, forever.
 #[must_use = "a slot is given back as soon as it is dropped"]
 #[doc(alias = "permit")]
-pub struct OwnedSlot(Claim<Arc<Shared>>);
+pub struct OwnedSlot(Claim<Arc<Shared>, Lease>);
 
 impl OwnedSlot {
     #[inline]
-    pub(crate) fn new(claim: Claim<Arc<Shared>>) -> Self {
+    pub(crate) fn new(claim: Claim<Arc<Shared>, Lease>) -> Self {
         OwnedSlot(claim)
     }
 

@@ -231,12 +231,12 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     }
 
     #[inline]
-    fn block_for_claim<S: SharedRef>(
+    fn block_for_claim<S: SharedRef<L>, L>(
         &self,
         shared: S,
-        lease: Option<S::Lease>,
+        lease: Option<L>,
         request: Request<R::Instant>,
-    ) -> Result<Claim<S>, Rejection> {
+    ) -> Result<Claim<S, L>, Rejection> {
         let request = request.on(self.runtime());
         let granted = if request.is_simple() { shared.fast.acquire() } else { None };
         match granted {
@@ -246,12 +246,12 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     }
 
     #[cold]
-    fn block_in_queue<S: SharedRef>(
+    fn block_in_queue<S: SharedRef<L>, L>(
         &self,
         shared: S,
-        lease: Option<S::Lease>,
+        lease: Option<L>,
         request: CoreRequest,
-    ) -> Result<Claim<S>, Rejection> {
+    ) -> Result<Claim<S, L>, Rejection> {
         let thread = Thread::on(self.runtime().clone());
         let mut acquire = Acquire::new(shared, lease, thread.clone(), request);
         thread.block_on(poll_fn(|context| acquire.poll(context)))

@@ -5,6 +5,8 @@ use core::mem;
 use core::ops::Deref;
 use core::task::{Context, Poll, Waker};
 
+use bulklink_core::partitions::Lease;
+
 use super::JoinError;
 use crate::acquire::claim::Claim;
 use crate::acquire::future::Acquire;
@@ -34,8 +36,8 @@ struct State<T, R: Runtime> {
 /// How far an operation is. Until it begins, its place in the queue or its slot is here, so that a
 /// cancel can give it back.
 pub(crate) enum Stage<T, R: Runtime> {
-    Queued(Acquire<Arc<Shared>, R>),
-    Granted(Claim<Arc<Shared>>),
+    Queued(Acquire<Arc<Shared>, Lease, R>),
+    Granted(Claim<Arc<Shared>, Lease>),
     /// The operation has not begun. Its task polls the place in the queue, or a cancel has taken
     /// the place or the slot.
     Taken,
@@ -98,7 +100,7 @@ impl<T, R: Runtime> Job<T, R> {
 
     /// Takes the slot. The caller must then poll or call the operation without another look at the
     /// state, because a later cancel counts it as begun.
-    pub(crate) fn begin(&self) -> Result<Claim<Arc<Shared>>, JoinError> {
+    pub(crate) fn begin(&self) -> Result<Claim<Arc<Shared>, Lease>, JoinError> {
         self.state.with(|state| match mem::replace(&mut state.stage, Stage::Begun) {
             Stage::Granted(claim) => Ok(claim),
             other => {
@@ -148,7 +150,7 @@ impl<T, R: Runtime> Job<T, R> {
 impl<T, R: Runtime> State<T, R> {
     /// Takes the wait in the queue, to poll it. Returns `None` if the operation has its slot, and
     /// an error if it never begins.
-    fn pick_up(&mut self) -> Result<Option<Acquire<Arc<Shared>, R>>, JoinError> {
+    fn pick_up(&mut self) -> Result<Option<Acquire<Arc<Shared>, Lease, R>>, JoinError> {
         match mem::replace(&mut self.stage, Stage::Taken) {
             Stage::Queued(acquire) => Ok(Some(acquire)),
             other => {

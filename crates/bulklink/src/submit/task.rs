@@ -5,6 +5,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
+use bulklink_core::partitions::Lease;
 use pin_project_lite::pin_project;
 
 use super::JoinError;
@@ -21,7 +22,7 @@ pin_project! {
     pub(crate) struct Task<F: Future, R: Runtime> {
         #[pin]
         operation: Option<F>,
-        claim: Option<Claim<Arc<Shared>>>,
+        claim: Option<Claim<Arc<Shared>, Lease>>,
         reporter: Reporter<F::Output, R>,
     }
 
@@ -57,7 +58,7 @@ impl<F: Future, R: Runtime> Future for Task<F, R> {
 /// Completes when the operation may be polled. A cancel is not checked for between `begin` and the
 /// first poll, so that an operation that counts as begun is polled.
 fn poll_may_run<T, R: Runtime>(
-    claim: &mut Option<Claim<Arc<Shared>>>,
+    claim: &mut Option<Claim<Arc<Shared>, Lease>>,
     reporter: &Reporter<T, R>,
     context: &mut Context<'_>,
 ) -> Poll<Result<(), JoinError>> {

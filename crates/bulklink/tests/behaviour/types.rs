@@ -55,3 +55,18 @@ fn an_executing_future_is_spawnable() {
     spawnable(&registry.close_and_wait());
     spawnable(&registry.remove("test"));
 }
+
+/// As a reference does, a slot and its futures fit where a shorter borrow is expected.
+#[test]
+fn a_slot_and_its_futures_are_covariant() {
+    fn slot<'a>(slot: Slot<'static>) -> Slot<'a> {
+        slot
+    }
+    fn future<'a>(future: SlotFuture<'static, FakeClock>) -> SlotFuture<'a, FakeClock> {
+        future
+    }
+    fn closed<'a>(closed: Closed<'static>) -> Closed<'a> {
+        closed
+    }
+    let _ = (slot, future, closed);
+}
