@@ -41,8 +41,10 @@ pub(crate) enum Stage<T, R: Runtime> {
     /// The operation has not begun. Its task polls the place in the queue, or a cancel has taken
     /// the place or the slot.
     Taken,
-    /// The operation has begun, or never will because its task is lost. A cancel comes too late.
+    /// The operation has begun. A cancel comes too late.
     Begun,
+    /// The operation never begins. Its place or slot is being given up, before the end.
+    Lost,
     /// The operation has an outcome: `None` once the handle has taken it, and without a handle.
     Ended(Option<Result<T, JoinError>>),
 }
@@ -121,13 +123,18 @@ impl<T, R: Runtime> Job<T, R> {
     /// Gives the outcome. Must be called after the operation was dropped and its slot released. The
     /// first outcome is kept for the handle, if there still is one; any other is dropped.
     pub(crate) fn end(&self, outcome: Result<T, JoinError>) {
+        self.end_if(Stage::is_live, outcome);
+    }
+
+    fn end_if(&self, ends: impl FnOnce(&Stage<T, R>) -> bool, outcome: Result<T, JoinError>) {
         let mut outcome = Some(outcome);
         let (task, handle) = self.state.with(|state| {
-            if !state.stage.is_ended() {
+            let ends = ends(&state.stage);
+            if ends {
                 // Nothing is dropped under the lock: the place or the slot was taken before.
                 state.stage = Stage::Ended(if state.has_handle { outcome.take() } else { None });
             }
-            (state.task.take(), state.handle.take())
+            (state.task.take(), if ends { state.handle.take() } else { None })
         });
         discard(task);
         discard(outcome);
@@ -137,12 +144,12 @@ impl<T, R: Runtime> Job<T, R> {
     /// Ends the operation without a value, if `is_lost` holds for its stage.
     fn lose_if(&self, is_lost: impl FnOnce(&Stage<T, R>) -> bool) {
         let lost = self.state.with(|state| {
-            is_lost(&state.stage).then(|| (mem::replace(&mut state.stage, Stage::Begun), state.why_lost()))
+            is_lost(&state.stage).then(|| (mem::replace(&mut state.stage, Stage::Lost), state.why_lost()))
         });
         if let Some((place, why)) = lost {
             // Before the end: the slot is free when the handle completes.
             place.give_up();
-            self.end(Err(why));
+            self.end_if(|stage| matches!(stage, Stage::Lost), Err(why));
         }
     }
 }
@@ -169,6 +176,10 @@ impl<T, R: Runtime> State<T, R> {
 impl<T, R: Runtime> Stage<T, R> {
     fn is_pending(&self) -> bool {
         matches!(self, Stage::Queued(_) | Stage::Granted(_) | Stage::Taken)
+    }
+
+    fn is_live(&self) -> bool {
+        self.is_pending() || matches!(self, Stage::Begun)
     }
 
     fn is_ended(&self) -> bool {
@@ -265,6 +276,6 @@ impl<T, R: Runtime> Deref for Reporter<T, R> {
 /// If no outcome was given, the runtime dropped the task.
 impl<T, R: Runtime> Drop for Reporter<T, R> {
     fn drop(&mut self) {
-        self.lose_if(|stage| !stage.is_ended());
+        self.lose_if(Stage::is_live);
     }
 }

@@ -22,6 +22,8 @@ type Work = Box<dyn FnOnce() + Send>;
 struct Keeper {
     tasks: Arc<Mutex<Vec<Boxed>>>,
     works: Arc<Mutex<Vec<Work>>>,
+    /// Closures are refused, and dropped when the test takes them.
+    refuses_works: bool,
 }
 
 impl Clock for Keeper {
@@ -54,7 +56,7 @@ impl Spawn for Keeper {
 impl SpawnBlocking for Keeper {
     fn spawn_blocking(&self, work: impl FnOnce() + Send + 'static) -> Result<(), SpawnError> {
         self.works.lock().unwrap().push(Box::new(work));
-        Ok(())
+        if self.refuses_works { Err(SpawnError::new("on purpose")) } else { Ok(()) }
     }
 }
 
@@ -409,4 +411,29 @@ fn a_queued_closure_is_cancelled_as_it_is_granted_its_slot() {
         (reached_the_pool, word(bulkhead, &mut handle))
     });
     assert_eq!(outcomes, [(false, "cancelled"), (true, "cancelled")].into());
+}
+
+/// The pool drops the closure on a thread of its own, while its refusal is handled.
+#[test]
+fn a_queued_closure_is_dropped_as_its_pool_refuses_it() {
+    let outcomes = explore(|_, _| {
+        let keeper = Keeper { refuses_works: true, ..Keeper::default() };
+        let bulkhead = keeper.bulkhead();
+        let running = bulkhead.try_slot_owned().unwrap();
+        let mut handle = bulkhead.submit_blocking(|| 1).unwrap();
+        let mut task = keeper.task();
+        drop(running);
+        let refused = thread::spawn(move || task.poll());
+        // A lock, so that loom may run the other thread first.
+        _ = bulkhead.status();
+        let dropped = keeper.work().map(drop).is_some();
+        if handle.is_finished() {
+            assert_eq!(bulkhead.status().in_flight, 0, "the slot is free when the handle completes");
+        }
+        refused.join().unwrap();
+        drop(keeper.work());
+        check_settled(&bulkhead);
+        (dropped, word(&bulkhead, &mut handle))
+    });
+    assert_eq!(outcomes, [(false, "lost"), (true, "lost")].into());
 }
