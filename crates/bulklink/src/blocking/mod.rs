@@ -71,7 +71,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     #[doc(alias("acquire_many", "slot_within", "slot_before"))]
     #[inline]
     pub fn blocking_slot_with(&self, request: Request<R::Instant>) -> Result<Slot<'_>, Rejection> {
-        self.block_for_claim(&*self.handle().shared, None, request).map(Slot::new)
+        self.block_for_claim(&*self.handle().shared, request).map(Slot::new)
     }
 
     /// As [`blocking_slot`](Bulkhead::blocking_slot), for a slot that borrows nothing.
@@ -93,7 +93,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     #[doc(alias = "acquire_many_owned")]
     #[inline]
     pub fn blocking_slot_owned_with(&self, request: Request<R::Instant>) -> Result<OwnedSlot, Rejection> {
-        self.block_for_claim(Arc::clone(&self.handle().shared), None, request).map(OwnedSlot::new)
+        self.block_for_claim(Arc::clone(&self.handle().shared), request).map(OwnedSlot::new)
     }
 
     /// Runs `operation` on this thread in a slot, and blocks the thread until the call has one.
@@ -234,26 +234,20 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     fn block_for_claim<S: SharedRef<L>, L>(
         &self,
         shared: S,
-        lease: Option<L>,
         request: Request<R::Instant>,
     ) -> Result<Claim<S, L>, Rejection> {
         let request = request.on(self.runtime());
         let granted = if request.is_simple() { shared.fast.acquire() } else { None };
         match granted {
-            Some(_) => Ok(Claim::new(shared, lease, granted)),
-            None => self.block_in_queue(shared, lease, request),
+            Some(_) => Ok(Claim::new(shared, None, granted)),
+            None => self.block_in_queue(shared, request),
         }
     }
 
     #[cold]
-    fn block_in_queue<S: SharedRef<L>, L>(
-        &self,
-        shared: S,
-        lease: Option<L>,
-        request: CoreRequest,
-    ) -> Result<Claim<S, L>, Rejection> {
+    fn block_in_queue<S: SharedRef<L>, L>(&self, shared: S, request: CoreRequest) -> Result<Claim<S, L>, Rejection> {
         let thread = Thread::on(self.runtime().clone());
-        let mut acquire = Acquire::new(shared, lease, thread.clone(), request);
+        let mut acquire = Acquire::new(shared, None, thread.clone(), request);
         thread.block_on(poll_fn(|context| acquire.poll(context)))
     }
 }
