@@ -85,8 +85,11 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
     {
         let job = Job::new(self.admit(request)?, &self.shared);
         let task = Task::new(operation, Reporter::new(&job));
+        // Made first: if the runtime polls the task and refuses it then, this is dropped, and with it
+        // the waker that keeps the task.
+        let handle = JoinHandle::new(Arc::clone(&job) as _);
         job.launch(|| self.runtime().spawn(task))?;
-        Ok(JoinHandle::new(job))
+        Ok(handle)
     }
 
     /// Runs `operation` in the background if a slot is free now and no call waits for it.

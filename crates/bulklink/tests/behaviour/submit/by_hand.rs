@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Waker};
+use std::task::{Context, Wake, Waker};
 
 use bulklink::testing::{FakeClock, FakeSleep};
 use bulklink::{Clock, Instant, Spawn, SpawnBlocking, SpawnError, Timer};
@@ -18,6 +18,8 @@ pub(super) enum Manner {
     /// As a runtime that is shutting down.
     DropSilently,
     Refuse,
+    /// Only the waker that the poll leaves behind keeps the task.
+    PollAndRefuse,
     Panic,
     /// As tokio, when it cannot start a thread.
     KeepAndPanic,
@@ -73,11 +75,18 @@ impl ByHand {
     }
 }
 
+/// A task that its wakers keep.
+struct Polled(Mutex<Task>);
+
+impl Wake for Polled {
+    fn wake(self: Arc<Self>) {}
+}
+
 fn take<T>(manner: Manner, given: T, kept: &Mutex<Vec<T>>) -> Result<(), SpawnError> {
     match manner {
         Manner::Keep => kept.lock().expect("no panic").push(given),
         Manner::DropSilently => drop(given),
-        Manner::Refuse => return Err(SpawnError::new("on purpose")),
+        Manner::Refuse | Manner::PollAndRefuse => return Err(SpawnError::new("on purpose")),
         Manner::Panic => panic!("no tasks here, on purpose"),
         Manner::KeepAndPanic => {
             kept.lock().expect("no panic").push(given);
@@ -109,6 +118,12 @@ impl Timer for ByHand {
 
 impl Spawn for ByHand {
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), SpawnError> {
+        if self.manner == Manner::PollAndRefuse {
+            let polled = Arc::new(Polled(Mutex::new(Box::pin(task))));
+            let waker = Waker::from(Arc::clone(&polled));
+            _ = polled.0.lock().expect("no panic").as_mut().poll(&mut Context::from_waker(&waker));
+            return Err(SpawnError::new("on purpose"));
+        }
         take::<Task>(self.manner, Box::pin(task), &self.tasks)
     }
 }

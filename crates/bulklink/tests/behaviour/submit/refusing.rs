@@ -29,6 +29,13 @@ fn a_refused_operation_is_counted_and_leaks_nothing() {
 }
 
 #[test]
+fn an_operation_that_is_polled_and_then_refused_is_dropped() {
+    let bulkhead = on(ByHand::new(Manner::PollAndRefuse), 1, 1);
+    assert!(bulkhead.submit(std::future::pending::<()>()).is_err());
+    settled(&bulkhead);
+}
+
+#[test]
 fn an_operation_dropped_without_an_error_ends_its_handle() {
     let bulkhead = on(ByHand::new(Manner::DropSilently), 1, 1);
     let handles = [bulkhead.submit(async {}), bulkhead.submit_blocking(|| ())];
