@@ -85,8 +85,8 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
     {
         let job = Job::new(self.admit(request)?, &self.shared);
         let task = Task::new(operation, Reporter::new(&job));
-        // Made first: if the runtime polls the task and refuses it then, this is dropped, and with it
-        // the waker that keeps the task.
+        // Made first: if the runtime polls the task and then refuses it, the drop of the handle also
+        // drops the waker that keeps the task.
         let handle = JoinHandle::new(Arc::clone(&job) as _);
         job.launch(|| self.runtime().spawn(task))?;
         Ok(handle)
@@ -162,12 +162,14 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         let waits = matches!(stage, Stage::Queued(_));
         let job = Job::new(stage, &self.shared);
         let work = Work::new(operation, Reporter::new(&job));
+        // Made first, as in `submit_with`.
+        let handle = JoinHandle::new(job);
         if waits {
             work.launch_queued(self.runtime())?;
         } else {
             work.launch(self.runtime())?;
         }
-        Ok(JoinHandle::new(job))
+        Ok(handle)
     }
 
     /// Runs a closure on a thread that may block, if a slot is free now and no call waits for it.

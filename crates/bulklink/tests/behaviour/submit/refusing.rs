@@ -33,6 +33,10 @@ fn an_operation_that_is_polled_and_then_refused_is_dropped() {
     let bulkhead = on(ByHand::new(Manner::PollAndRefuse), 1, 1);
     assert!(bulkhead.submit(std::future::pending::<()>()).is_err());
     settled(&bulkhead);
+    let running = bulkhead.try_slot().expect("free");
+    assert!(bulkhead.submit_blocking(|| ()).is_err(), "queued");
+    drop(running);
+    settled(&bulkhead);
 }
 
 #[test]
