@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stall_must_happen_and_the_healthy_must_be_able_to_succeed() {
+    fn a_stall_must_happen_and_success_be_possible() {
         assert_refused(&["--stall-after", "5s", "--overloaded", "5s"]);
         assert_refused(&["--work", "2s", "--client-timeout", "2s"]);
     }

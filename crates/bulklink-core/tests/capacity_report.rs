@@ -94,7 +94,7 @@ fn an_idle_gate_has_nothing_to_report() {
 }
 
 #[test]
-fn closed_with_active_work() {
+fn closed_with_active_work_is_found_until_the_drain() {
     let closed = |in_flight| {
         let mut snapshot = busy(4, 10, in_flight, 0);
         snapshot.is_closed = true;
@@ -114,7 +114,7 @@ fn closed_with_active_work() {
 }
 
 #[test]
-fn execution_full() {
+fn execution_full_is_found_when_all_units_are_used() {
     assert_eq!(codes(&busy(4, 10, 3, 0)), []);
     assert_eq!(codes(&busy(4, 10, 4, 0)), [(ExecutionFull, Notice)]);
     assert_eq!(codes(&busy(4, 10, 4, 1)), [(ExecutionFull, Warning)]);
@@ -124,7 +124,7 @@ fn execution_full() {
 }
 
 #[test]
-fn active_work_above_capacity() {
+fn active_work_above_capacity_is_found_after_shrinking() {
     assert_eq!(severity_of(ActiveWorkAboveCapacity, &busy(4, 10, 4, 1)), None);
     assert_eq!(codes(&busy(4, 10, 5, 0)), [(ActiveWorkAboveCapacity, Notice)]);
     assert_eq!(codes(&busy(4, 10, 5, 1)), [(ActiveWorkAboveCapacity, Warning)]);
@@ -132,7 +132,7 @@ fn active_work_above_capacity() {
 }
 
 #[test]
-fn waiting_room_near_capacity() {
+fn waiting_room_near_capacity_is_found_from_80_percent() {
     assert_eq!(codes(&busy(4, 10, 4, 7)), [(ExecutionFull, Warning)]);
     assert_eq!(codes(&busy(4, 10, 4, 8)), [(ExecutionFull, Warning), (WaitingRoomNearCapacity, Warning)]);
     assert_eq!(codes(&busy(4, 10, 4, 9)), [(ExecutionFull, Warning), (WaitingRoomNearCapacity, Warning)]);
@@ -145,7 +145,7 @@ fn waiting_room_near_capacity() {
 }
 
 #[test]
-fn waiting_room_full() {
+fn waiting_room_full_is_found_without_a_free_place() {
     assert_eq!(severity_of(WaitingRoomFull, &busy(4, 10, 4, 9)), None);
     assert_eq!(codes(&busy(4, 10, 4, 10)), [(WaitingRoomFull, Critical)]);
     assert_eq!(codes(&busy(4, 10, 4, 11)), [(WaitingRoomFull, Critical)]);
@@ -155,7 +155,7 @@ fn waiting_room_full() {
 }
 
 #[test]
-fn unbounded_queue_wait() {
+fn unbounded_queue_wait_is_found_without_a_wait_limit() {
     let unlimited = |waiting_room| {
         let mut snapshot = snapshot(4, waiting_room);
         snapshot.limits.wait_limit = None;
@@ -168,7 +168,7 @@ fn unbounded_queue_wait() {
 }
 
 #[test]
-fn large_waiting_room() {
+fn large_waiting_room_depends_on_places_and_capacity() {
     let found = |capacity, room| severity_of(LargeWaitingRoom, &snapshot(capacity, room));
     assert_eq!([99, 100, 101].map(|room| found(1, room)), [None, Some(Notice), Some(Notice)]);
     assert_eq!([199, 200, 201].map(|room| found(10, room)), [None, Some(Notice), Some(Notice)]);
@@ -178,7 +178,7 @@ fn large_waiting_room() {
 }
 
 #[test]
-fn frequent_queueing() {
+fn frequent_queueing_is_found_from_50_percent() {
     let queued = |direct, queued, saturated| {
         tried(|totals| {
             (totals.admitted, totals.admitted_from_queue) = (direct + queued, queued);
@@ -200,7 +200,7 @@ fn frequent_queueing() {
 }
 
 #[test]
-fn elevated_rejection_rate() {
+fn elevated_rejection_rate_is_found_from_5_percent() {
     let rejected = |admitted, saturated, expired| {
         tried(|totals| {
             (totals.admitted, totals.saturated, totals.expired, totals.queued) = (admitted, saturated, expired, 1000);
@@ -221,14 +221,14 @@ fn elevated_rejection_rate() {
 }
 
 #[test]
-fn requests_that_arrive_after_their_deadline_are_no_rejections_for_lack_of_capacity() {
+fn a_past_deadline_does_not_count_in_the_rejection_rate() {
     let late =
         tried(|totals| (totals.closed_before_queue, totals.expired_before_queue, totals.cancelled) = (99, 99, 99));
     assert_eq!(codes(&late), []);
 }
 
 #[test]
-fn elevated_expiration_rate() {
+fn elevated_expiration_rate_is_found_from_10_percent() {
     let expired = |queued, expired| tried(|totals| (totals.queued, totals.expired) = (queued, expired));
     let found = |queued, many| severity_of(ElevatedExpirationRate, &expired(queued, many));
     assert_eq!([9, 10, 11].map(|many| found(100, many)), [None, Some(Warning), Some(Warning)]);
@@ -252,7 +252,7 @@ fn waited(waits: u64, in_all: u128, at_most: u64) -> Snapshot {
 }
 
 #[test]
-fn wait_time_near_limit() {
+fn wait_time_near_limit_depends_on_average_and_longest_wait() {
     let found = |waits, in_all, at_most| severity_of(WaitTimeNearLimit, &waited(waits, in_all, at_most));
     let mean = 3_750_000_000;
     assert_eq!([mean - 1, mean, mean + 1].map(|in_all| found(5, in_all, 0)), [None, Some(Warning), Some(Warning)]);
@@ -340,7 +340,7 @@ fn capacity_is_in_units_and_the_waiting_room_in_operations() {
 
 /// Units are free, but the head of the queue needs more.
 #[test]
-fn a_head_that_needs_more_than_is_free_makes_the_gate_full() {
+fn a_head_that_does_not_fit_makes_the_gate_full() {
     let blocked = weighted(10, 2, &[8], &[3]);
     assert!(!blocked.is_saturated());
     assert_eq!(codes(&blocked), [(ExecutionFull, Warning)]);

@@ -37,7 +37,7 @@ fn utilization_is_units_in_use_divided_by_capacity() {
 }
 
 #[test]
-fn a_grant_knows_whether_the_gate_or_the_word_issued_it() {
+fn a_grant_says_whether_the_word_issued_it() {
     let mut gate = gate(1, 0);
     let by_gate = grant(&mut gate);
     assert!(!by_gate.is_by_word());
@@ -49,7 +49,7 @@ fn a_grant_knows_whether_the_gate_or_the_word_issued_it() {
 }
 
 #[test]
-fn a_gate_reports_whether_it_measures_waits_and_whether_it_is_observed() {
+fn a_gate_says_whether_it_measures_waits_and_is_observed() {
     let mut gate = gate(1, 0);
     assert!(gate.measures_waits() && !gate.is_observed());
     gate.measure_waits(false);
@@ -111,7 +111,7 @@ fn occupancies_and_words_have_a_readable_debug_output() {
 }
 
 #[test]
-fn the_debug_output_of_partitions_has_their_occupancy_and_not_their_values() {
+fn debug_output_of_partitions_shows_the_occupancy_but_no_values() {
     let limits = partitions::Limits { max_partitions: 1, idle_timeout: None };
     let mut partitions = Partitions::new(limits).expect("valid");
     let _lease = partitions.create("secret").expect("there is room");

@@ -76,7 +76,7 @@ fn every_rejection_has_the_figures_right_after_it() {
 }
 
 #[test]
-fn a_limit_counts_from_the_instant_of_its_call_not_from_the_latest() {
+fn a_limit_counts_from_the_instant_of_its_own_call() {
     let mut gate = gate(1, 2);
     let running = grant(&mut gate, 100);
     let first = ticket(&mut gate, &Request::new(), 100);
@@ -93,7 +93,7 @@ fn a_limit_counts_from_the_instant_of_its_call_not_from_the_latest() {
 }
 
 #[test]
-fn a_cancelled_wait_ends_at_the_cancellation_which_expires_no_ticket() {
+fn a_cancellation_ends_its_wait_and_expires_no_ticket() {
     let mut gate = gate(1, 1);
     gate.observe(true);
     let running = grant(&mut gate, 0);
@@ -131,7 +131,7 @@ fn granted(gate: &mut TestGate, ticket: Ticket) -> Grant {
 }
 
 #[test]
-fn a_wait_with_a_limit_needs_the_time_even_if_waits_are_not_measured() {
+fn a_wait_with_a_limit_needs_the_time_even_unmeasured() {
     let limits = Limits { capacity: 1, waiting_room: 1, wait_limit: Some(Duration::from_nanos(10)) };
     let mut limited = TestGate::new(limits).expect("valid");
     for (gate, request) in [(&mut gate(1, 1), within(10)), (&mut limited, Request::new())] {
@@ -174,7 +174,7 @@ fn an_unmeasured_wait_counts_as_zero_behind_any_waiter() {
 }
 
 #[test]
-fn cancelling_needs_the_time_only_for_a_head_with_free_units_or_a_granted_ticket() {
+fn a_cancel_needs_the_time_only_if_a_waiter_gains() {
     let mut gate = gate(3, 9);
     let running = [grant(&mut gate, 0), grant(&mut gate, 0)];
     let head = ticket(&mut gate, &Request::new().cost(3), 0);
@@ -226,7 +226,7 @@ fn an_invalid_cost_changes_nothing() {
 }
 
 #[test]
-fn a_request_that_may_not_wait_is_saturated_even_with_a_limit_of_zero() {
+fn a_request_that_may_not_wait_is_saturated_not_expired() {
     let mut gate = gate(1, 1);
     let _running = grant(&mut gate, 0);
     assert_eq!(rejection(&mut gate, &within(0).now(), 0).reason(), Reason::Saturated);
@@ -234,7 +234,7 @@ fn a_request_that_may_not_wait_is_saturated_even_with_a_limit_of_zero() {
 }
 
 #[test]
-fn the_latest_waker_of_a_ticket_is_woken_when_it_is_settled() {
+fn settling_a_ticket_wakes_its_latest_waker() {
     let mut gate = gate(1, 1);
     let running = grant(&mut gate, 0);
     let waiting = ticket(&mut gate, &Request::new(), 0);
@@ -249,7 +249,7 @@ fn the_latest_waker_of_a_ticket_is_woken_when_it_is_settled() {
 }
 
 #[test]
-fn rousing_wakes_the_tickets_that_rely_on_a_driver_that_is_gone_and_keeps_their_places() {
+fn rousing_wakes_a_drivers_tickets_and_keeps_their_places() {
     let mut gate = gate(1, 5);
     let running = grant(&mut gate, 0);
     let [here, there] = [1, 2].map(NonZeroU64::new);
@@ -280,7 +280,7 @@ fn rousing_wakes_the_tickets_that_rely_on_a_driver_that_is_gone_and_keeps_their_
 }
 
 #[test]
-fn watches_are_woken_in_order_when_the_last_operation_has_ended() {
+fn watches_are_woken_in_order_after_the_last_operation() {
     let mut gate = gate(2, 0);
     let (first, second) = (grant(&mut gate, 0), grant(&mut gate, 0));
     let watches = ["a", "b", "c"].map(|name| gate.watch(name));
@@ -324,7 +324,7 @@ fn a_ticket_of_another_gate_panics() {
 }
 
 #[test]
-fn limits_are_checked() {
+fn invalid_limits_are_rejected() {
     let refused = |limits: Limits| Gate::<()>::new(limits).map(|_| ()).expect_err("the limits are invalid");
     let sound = Limits { capacity: 1, waiting_room: 0, wait_limit: None };
     let names = |invalid: InvalidArgument| (invalid.field(), invalid.value().to_string());
@@ -361,7 +361,7 @@ fn an_interval_has_the_differences_of_waits_too() {
 }
 
 #[test]
-fn waiters_rejected_by_a_close_have_the_same_occupancy_whatever_their_limits() {
+fn a_close_gives_all_waiters_the_same_occupancy() {
     let rejections = [10, 20].map(|limit| {
         let mut gate = gate(1, 1);
         let running = grant(&mut gate, 0);

@@ -9,7 +9,7 @@ use bulklink_model::script::Script;
 use proptest::prelude::*;
 
 #[test]
-fn partitions_do_what_the_model_does_in_any_order_of_inputs() {
+fn partitions_do_what_their_model_does() {
     play_all::<World>(scripts());
 }
 

@@ -14,7 +14,7 @@ use bulklink_model::script::Script;
 use proptest::prelude::*;
 
 #[test]
-fn the_gate_does_what_the_model_does_in_any_order_of_inputs() {
+fn the_gate_does_what_the_model_does() {
     play_all::<ScriptedWorld>(scripts(starts(1..=48, 0..=48), steps(any_cost()), 0..=4000));
 }
 
@@ -28,7 +28,7 @@ fn through_the_word_the_gate_does_what_the_model_does() {
 
 /// The capacities are around the largest that fits a word.
 #[test]
-fn a_gate_whose_capacity_does_not_fit_a_word_works_without_one() {
+fn a_gate_with_a_large_capacity_works_without_the_word() {
     let edge = Word::MAX_CAPACITY;
     play_all::<ScriptedWorld>(scripts(starts(edge - 1..=edge + 2, 0..=4), steps(any_cost()), 0..=100));
 }

@@ -57,7 +57,7 @@ async fn a_loop_that_is_always_rejected_lets_other_tasks_run() {
 }
 
 #[tokio::test]
-async fn a_loop_that_always_gets_a_slot_lets_other_tasks_run() {
+async fn a_loop_that_gets_slots_lets_other_tasks_run() {
     let free = bulkhead(10);
     let rounds = rounds_beside_another(async || drop(free.slot().await.expect("free"))).await;
     assert!(rounds < 200_000, "{rounds}");
@@ -69,7 +69,7 @@ async fn a_loop_that_always_gets_a_slot_lets_other_tasks_run() {
 }
 
 #[tokio::test]
-async fn a_loop_that_always_receives_an_event_lets_other_tasks_run() {
+async fn a_loop_that_receives_events_lets_other_tasks_run() {
     let bulkhead = bulkhead(1);
     let mut events = bulkhead.subscribe(usize::MAX).expect("valid");
     for _ in 0..1_000 {
@@ -107,7 +107,7 @@ fn spend(units: usize, context: &mut Context<'_>) -> usize {
 }
 
 #[tokio::test]
-async fn a_free_slot_is_granted_while_budget_is_left_and_costs_budget_for_the_slots_before_it() {
+async fn a_fold_of_the_word_costs_budget_but_grants_the_slot() {
     let free = bulkhead(9);
     fill(&free);
     yield_now().await;
@@ -138,7 +138,7 @@ async fn a_call_that_joins_the_queue_costs_no_budget() {
 }
 
 #[tokio::test]
-async fn a_task_that_joins_thousands_of_ended_operations_lets_other_tasks_run() {
+async fn a_loop_that_joins_ended_operations_lets_other_tasks_run() {
     let many = bulkhead(9);
     let mut handles = vec![];
     for _ in 0..2_000 {
@@ -154,7 +154,7 @@ async fn a_task_that_joins_thousands_of_ended_operations_lets_other_tasks_run() 
 /// A pending poll costs no budget: a task can poll any number of calls, and each gets into the
 /// queue.
 #[tokio::test]
-async fn a_task_that_polls_thousands_of_calls_gets_all_of_them_into_the_queue() {
+async fn one_task_can_queue_thousands_of_calls() {
     const CALLS: usize = 3_000;
     let bulkhead = Bulkhead::builder("many").parallelism(1).waiting_room(CALLS).build().expect("valid");
     let mut running = Some(bulkhead.try_slot_owned().expect("free"));
@@ -180,7 +180,7 @@ async fn a_task_that_polls_thousands_of_calls_gets_all_of_them_into_the_queue() 
 
 /// Timers of other tasks fire while the loop runs.
 #[tokio::test]
-async fn timers_fire_beside_a_loop_that_always_gets_a_slot() {
+async fn timers_fire_beside_a_loop_that_gets_slots() {
     let ticks = Arc::new(AtomicUsize::new(0));
     let ticking = tokio::spawn({
         let ticks = Arc::clone(&ticks);

@@ -125,7 +125,7 @@ fn a_dropped_runtime_delays_no_call_on_another() {
 }
 
 #[test]
-fn a_runtime_that_does_not_run_delays_no_call_on_another() {
+fn an_idle_runtime_delays_no_call_on_another() {
     let (bulkhead, idle, driven) = (taken(), runtime(), runtime());
     let _held = queued_on(&idle, &bulkhead);
     driven.block_on(expires(call(&bulkhead, LIMIT)));
@@ -148,7 +148,7 @@ fn a_call_that_moves_to_another_runtime_is_expired_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_nearer_deadline_brings_the_driver_forward_before_and_after_its_first_run() {
+async fn a_nearer_deadline_brings_the_driver_forward() {
     for settled in [false, true] {
         let bulkhead = patient();
         let _far = queued(&bulkhead, HOUR);
@@ -233,7 +233,7 @@ impl Timer for StuckBehind {
 
 /// The calls are late by the time for which the thread is blocked, and by no more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_driver_stuck_behind_a_blocked_thread_is_late_and_loses_no_call() {
+async fn a_driver_behind_a_blocked_thread_loses_no_call() {
     const BLOCKED: Duration = Duration::from_millis(60);
     let builder = bulklink::Bulkhead::builder_on(StuckBehind, "stuck").parallelism(1).waiting_room(99);
     let bulkhead = builder.build().expect("valid");
@@ -307,7 +307,7 @@ async fn idle_partitions_have_no_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_driver_ends_when_its_timer_fires_and_no_call_waits() {
+async fn the_driver_ends_when_its_timer_fires_without_waiters() {
     let bulkhead = patient();
     drop(queued(&bulkhead, LIMIT));
     tokio::time::sleep(LIMIT / 2).await;
@@ -324,7 +324,7 @@ fn panics(bulkhead: &Bulkhead) -> String {
 }
 
 #[test]
-fn without_a_timer_the_first_call_with_a_limit_panics_with_the_reason() {
+fn without_a_timer_a_call_with_a_limit_panics() {
     let bulkhead = Bulkhead::builder("free").parallelism(9).waiting_room(9).build().expect("valid");
     let timeless = Builder::new_current_thread().build().expect("a runtime");
     let because = timeless.block_on(async { panics(&bulkhead) });
@@ -358,7 +358,7 @@ fn without_a_timer_a_call_that_never_waits_is_answered() {
 
 /// Every call panics itself: none relies on a driver that was never spawned.
 #[test]
-fn a_runtime_without_time_panics_in_the_call_and_nothing_is_lost() {
+fn a_runtime_without_a_timer_panics_and_loses_nothing() {
     let bulkhead = taken();
     let timeless = Builder::new_current_thread().build().expect("a runtime");
     for _ in 0..2 {
@@ -375,7 +375,7 @@ fn a_runtime_without_time_panics_in_the_call_and_nothing_is_lost() {
 }
 
 #[test]
-fn outside_a_runtime_a_call_panics_even_if_another_runtime_has_a_driver() {
+fn outside_a_runtime_a_call_panics_despite_another_driver() {
     let (bulkhead, elsewhere) = (taken(), runtime());
     let held = queued_on(&elsewhere, &bulkhead);
     for _ in 0..2 {
@@ -388,7 +388,7 @@ fn outside_a_runtime_a_call_panics_even_if_another_runtime_has_a_driver() {
 /// Tokio reports a runtime's end to the task that polls a timer, so a call that relies on a driver
 /// must be woken.
 #[test]
-fn a_call_that_outlives_its_runtime_on_another_thread_is_not_forgotten() {
+fn a_call_that_outlives_its_runtime_is_woken() {
     let bulkhead = patient();
     let ending = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
     let (send, outcome) = mpsc::channel();

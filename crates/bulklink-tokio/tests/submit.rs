@@ -36,7 +36,7 @@ fn is_lost<T>(handle: JoinHandle<T>) -> bool {
 
 /// No operation has run yet when the last one is submitted.
 #[tokio::test]
-async fn one_more_is_rejected_immediately_and_the_others_run_in_order() {
+async fn operations_run_in_order_and_one_too_many_is_rejected() {
     let bulkhead = bulkhead(1, 3);
     let log = Arc::new(Mutex::new(vec![]));
     let handles: Vec<_> = (0..4)
@@ -85,7 +85,7 @@ fn outside_a_runtime_submit_is_refused() {
 }
 
 #[test]
-fn without_a_timer_the_first_submit_with_a_limit_is_refused_with_the_reason() {
+fn without_a_timer_submit_with_a_limit_is_refused() {
     let timeless = Builder::new_current_thread().build().expect("a runtime");
     let inside = timeless.handle().clone();
     for (entered, why) in [(None, "no tokio runtime on this thread"), (Some(&inside), "without `enable_time`")] {
@@ -114,7 +114,7 @@ fn without_a_timer_the_first_submit_with_a_limit_is_refused_with_the_reason() {
 /// The handle of a runtime that has ended can still be entered. What is spawned there is dropped
 /// immediately.
 #[test]
-fn on_a_runtime_that_has_ended_a_submitted_operation_is_lost() {
+fn an_operation_submitted_to_an_ended_runtime_is_lost() {
     for runtime in [one_thread(), many_threads()] {
         let bulkhead = bulkhead(1, 3);
         let handle = runtime.handle().clone();
@@ -132,7 +132,7 @@ fn on_a_runtime_that_has_ended_a_submitted_operation_is_lost() {
 }
 
 #[test]
-fn a_runtime_that_ends_loses_no_slot_and_ends_all_handles() {
+fn an_ending_runtime_loses_no_slot_and_ends_all_handles() {
     for runtime in [one_thread(), many_threads()] {
         let bulkhead = bulkhead(1, 3);
         let handles = runtime.block_on(async {
@@ -152,7 +152,7 @@ fn a_runtime_that_ends_loses_no_slot_and_ends_all_handles() {
 /// keeps its slot. The one that waits for the thread may run afterwards or never, which tokio
 /// leaves open. In both cases its handle completes and its slot comes back.
 #[test]
-fn a_closure_outlives_its_handle_and_its_runtime_and_keeps_its_slot() {
+fn a_closure_that_outlives_its_runtime_keeps_its_slot() {
     let bulkhead = bulkhead(2, 0);
     let runtime = one_thread();
     let here = runtime.enter();

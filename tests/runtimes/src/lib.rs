@@ -56,23 +56,23 @@ macro_rules! each_test {
             cancelling: an_operation_dropped_before_its_end_gives_its_slot_back
             cancelling: an_operation_that_panics_gives_its_slot_back
             resizing: growing_admits_waiters
-            resizing: resizing_under_load
+            resizing: resizing_under_load_exceeds_no_capacity
             closing: closing_answers_all_calls_and_lets_operations_go_on
             closing: closing_under_load_answers_every_call
             events: events_of_many_tasks_add_up
             events: a_subscriber_receives_every_event_and_then_the_end
-            load: ten_thousand_tasks
-            load: several_threads_at_once
+            load: ten_thousand_tasks_share_ten_slots
+            load: threads_and_tasks_share_one_bulkhead
             submitting: a_burst_that_fits_exactly_is_never_rejected
             submitting: submitted_operations_run_in_order
             submitting: a_rejection_by_a_limit_comes_through_the_handle
             submitting: a_closure_whose_handle_is_dropped_keeps_its_slot
             submitting: panics_come_through_the_handle
-            submitting: thousands_of_operations_from_many_threads
+            submitting: thousands_of_operations_from_many_threads_add_up
             blocking: limits_apply_to_blocking_threads
             blocking: threads_and_tasks_share_one_fifo_queue
             registry: a_registry_closes_and_drains_under_load
-            partitions: no_call_is_lost_and_no_partition_is_created_twice_under_load
+            partitions: no_call_is_lost_nor_partition_created_twice_under_load
             runtimes: tasks_run_in_the_background
             runtimes: closures_run_where_they_may_block
             runtimes: timers_fire_when_the_clock_has_reached_their_time

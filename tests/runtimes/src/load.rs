@@ -47,7 +47,7 @@ async fn work<R: Runtime>(bulkhead: Bulkhead<R>, running: Running, yields: usize
 
 /// Ten thousand tasks use ten slots, a third of the tasks is dropped in any state, and the counters
 /// add up.
-pub(crate) fn ten_thousand_tasks<H: Harness>() {
+pub(crate) fn ten_thousand_tasks_share_ten_slots<H: Harness>() {
     const TASKS: usize = 10_000;
     const LIMIT: usize = 10;
     play::<H>(
@@ -71,7 +71,7 @@ pub(crate) fn ten_thousand_tasks<H: Harness>() {
 }
 
 /// Tasks, and threads that block on their own calls, use one bulkhead.
-pub(crate) fn several_threads_at_once<H: Harness>() {
+pub(crate) fn threads_and_tasks_share_one_bulkhead<H: Harness>() {
     const THREADS: usize = 4;
     const CALLS: usize = 200;
     let running = Running::at_most(2);

@@ -14,7 +14,7 @@ const KEYS: usize = 50;
 const KEPT: usize = 20;
 const PARALLELISM: usize = 3;
 
-pub(crate) fn no_call_is_lost_and_no_partition_is_created_twice_under_load<H: Harness>() {
+pub(crate) fn no_call_is_lost_nor_partition_created_twice_under_load<H: Harness>() {
     const TASKS: usize = 3_000;
     play::<H>(
         |limits| limits.parallelism(1),

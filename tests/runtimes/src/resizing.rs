@@ -32,7 +32,7 @@ pub(crate) fn growing_admits_waiters<H: Harness>() {
 
 /// The capacity changes while hundreds of tasks run: never do more run than the largest capacity,
 /// and all are admitted.
-pub(crate) fn resizing_under_load<H: Harness>() {
+pub(crate) fn resizing_under_load_exceeds_no_capacity<H: Harness>() {
     const TASKS: usize = 400;
     const MOST: usize = 10;
     play::<H>(

@@ -109,7 +109,7 @@ pub(crate) fn panics_come_through_the_handle<H: Harness>() {
 }
 
 /// Submits from several threads at the same time, and cancels a third of the operations.
-pub(crate) fn thousands_of_operations_from_many_threads<H: Harness>() {
+pub(crate) fn thousands_of_operations_from_many_threads_add_up<H: Harness>() {
     const THREADS: usize = 4;
     const ROUNDS: usize = 500;
     let running = Running::at_most(3);

@@ -65,7 +65,7 @@ fn all() -> Vec<Fields> {
 }
 
 #[test]
-fn a_word_is_full_when_it_can_count_no_more_admissions() {
+fn a_word_is_full_at_the_largest_count_of_admissions() {
     for f in all() {
         assert_eq!(word(f).is_full(), !f.held && f.admitted == COUNTS, "{f:?}");
         assert!(!word(f).is_full() || word(f).acquire().is_none(), "{f:?}");
@@ -107,7 +107,7 @@ fn release_frees_a_unit_and_changes_nothing_else() {
 }
 
 #[test]
-fn a_held_word_keeps_its_flags_and_counts_through_all_releases_it_can_meet() {
+fn a_held_word_keeps_flags_and_counts_through_releases() {
     let asks = [Request::new(), Request::new().now()];
     for f in all().into_iter().filter(|f| f.held && (f.complete || f.in_flight + f.offered == 0)) {
         // A word without figures may meet more releases than it says are in flight.
@@ -161,7 +161,7 @@ fn a_word_rejects_only_requests_that_the_gate_would_reject() {
 }
 
 #[test]
-fn decide_equals_acquire_then_turn_away_for_a_request_that_may_not_wait() {
+fn decide_equals_acquire_then_turn_away_without_a_wait() {
     for f in all().into_iter().filter(|f| !f.closed || f.offered == 0) {
         let acquired = word(f).acquire().map(|(after, _)| (after, None));
         let rejected = word(f).turn_away(&Request::new().now(), 7).map(|(after, it)| (after, Some(it.rejection(7))));
@@ -186,7 +186,7 @@ fn nothing_succeeds_on_the_gate_word() {
 }
 
 #[test]
-fn the_time_is_needed_for_deadlines_for_waits_that_go_on_and_for_waits_that_would_begin() {
+fn the_time_is_needed_for_deadlines_and_for_waits() {
     let (plain, hurried) = (Request::new(), Request::new().within(core::time::Duration::from_secs(1)));
     let needs = |word: Word, timed, request: &Request| word.with(TIMED, timed).needs_now(Some(request));
     let (free, full) = (Word::of(1, 1).with(COMPLETE, true), Word::of(2, 0).with(COMPLETE, true));

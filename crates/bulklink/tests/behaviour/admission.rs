@@ -8,7 +8,7 @@ use bulklink::{ExecuteError, Reason, Request};
 use crate::{builder, bulkhead, call, executor, ms, reason, slot};
 
 #[test]
-fn calls_beyond_the_slots_and_the_waiting_room_are_rejected_immediately() {
+fn calls_beyond_slots_and_waiting_room_are_rejected_immediately() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 2, 1);
     let running = [call(&mut executor, &bulkhead), call(&mut executor, &bulkhead)].map(|call| slot(&call));

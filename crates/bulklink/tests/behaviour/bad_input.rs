@@ -13,7 +13,7 @@ fn assert_names(invalid: &InvalidArgument, field: &str, value: &str) {
 }
 
 #[test]
-fn limits() {
+fn invalid_limits_are_rejected() {
     let executor = executor();
     let too_many = Limits::MAX + 1;
     let refused = |build: Result<_, InvalidArgument>| build.map(|_: Bulkhead<_>| ()).expect_err("the value is invalid");
@@ -36,7 +36,7 @@ fn limits() {
 }
 
 #[test]
-fn labels() {
+fn labels_are_trimmed_and_invalid_ones_rejected() {
     let clock = executor().clock();
     for (label, shown) in [
         ("", "\"\""),
@@ -97,7 +97,7 @@ fn a_label_may_contain_any_letters_marks_quotes_and_backslashes() {
 }
 
 #[test]
-fn costs() {
+fn invalid_costs_are_rejected_and_not_counted() {
     let executor = executor();
     let bulkhead = builder(&executor).capacity(5).build().expect("valid");
     let before = bulkhead.status();
@@ -116,7 +116,7 @@ fn costs() {
 }
 
 #[test]
-fn an_invalid_cost_is_reported_before_a_past_deadline_and_after_closed() {
+fn an_invalid_cost_comes_after_closed_and_before_past_deadline() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let past = Request::new().cost(2).before(bulklink::Instant::EPOCH);
@@ -128,7 +128,7 @@ fn an_invalid_cost_is_reported_before_a_past_deadline_and_after_closed() {
 
 /// The bulkhead is full, where a plain request is rejected without the lock.
 #[test]
-fn an_invalid_cost_and_a_past_deadline_are_reported_before_saturated() {
+fn an_invalid_cost_or_past_deadline_comes_before_saturated() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let _running = bulkhead.try_slot().expect("free");
@@ -141,7 +141,7 @@ fn an_invalid_cost_and_a_past_deadline_are_reported_before_saturated() {
 }
 
 #[test]
-fn resizes() {
+fn invalid_capacities_are_rejected_by_resize() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     for capacity in [0, Limits::MAX + 1] {

@@ -89,7 +89,7 @@ fn threads_and_tasks_share_one_fifo_queue() {
 }
 
 #[test]
-fn the_wait_limit_of_the_bulkhead_applies_on_the_std_clock() {
+fn the_bulkheads_wait_limit_applies_on_the_std_clock() {
     let limit = ms(20);
     let builder = Bulkhead::builder_on(StdClock, "test").parallelism(1).waiting_room(1).wait_limit(limit);
     let bulkhead = builder.build().expect("valid");
@@ -165,7 +165,7 @@ fn a_cancelled_waiter_ahead_does_not_keep_a_thread_asleep() {
 }
 
 #[test]
-fn a_blocking_wait_keeps_an_unpark_token_meant_for_other_code() {
+fn a_blocking_wait_keeps_an_unpark_token_of_other_code() {
     for unparked_before in [true, false] {
         let bulkhead = bulkhead(&executor(), 1, 1);
         let running = bulkhead.try_slot().expect("free");
@@ -223,7 +223,7 @@ impl bulklink::Timer for Still {
 }
 
 #[test]
-fn on_a_clock_that_is_stopped_a_blocking_wait_neither_spins_nor_sleeps_forever() {
+fn on_a_stopped_clock_blocking_neither_spins_nor_sleeps_forever() {
     let clock = Still::default();
     let bulkhead = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).waiting_room(1).build().expect("valid");
     let _running = bulkhead.try_slot().expect("free");
@@ -254,7 +254,7 @@ fn an_operation_that_panics_gives_its_slot_back() {
 
 /// Threads and tasks together, some with a limit of zero; the counters add up at the end.
 #[test]
-fn thousands_of_operations_from_many_threads() {
+fn thousands_of_operations_from_many_threads_add_up() {
     const THREADS: usize = 8;
     const ROUNDS: usize = 1000;
     let bulkhead = Bulkhead::<StdClock>::builder("busy").parallelism(3).waiting_room(THREADS).build().expect("valid");
@@ -292,7 +292,7 @@ fn one_operation(bulkhead: &Bulkhead<StdClock>, running: &AtomicUsize, round: us
 }
 
 #[test]
-fn a_blocking_call_takes_a_slot_of_the_bulkhead_that_tasks_use() {
+fn blocking_calls_and_tasks_share_the_slots() {
     let bulkhead = Bulkhead::builder_on(FakeClock::new(), "test").parallelism(1).build().expect("valid");
     let clone = bulkhead.clone();
     let running = clone.blocking_slot().expect("free");

@@ -18,7 +18,7 @@ fn a_future_dropped_before_its_first_poll_changes_nothing() {
 }
 
 #[test]
-fn a_future_dropped_while_waiting_leaves_the_queue_and_is_counted_as_cancelled() {
+fn a_future_dropped_in_the_queue_counts_as_cancelled() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 2);
     let running = bulkhead.try_slot().expect("free");
@@ -31,7 +31,7 @@ fn a_future_dropped_while_waiting_leaves_the_queue_and_is_counted_as_cancelled()
 }
 
 #[test]
-fn a_future_dropped_after_the_grant_passes_the_slot_on_and_is_counted_as_abandoned() {
+fn a_future_dropped_with_a_grant_passes_the_slot_on() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 2);
     let running = bulkhead.try_slot().expect("free");

@@ -29,7 +29,7 @@ fn pressure_is_reported_as_it_builds_up_and_drains() {
 }
 
 #[test]
-fn a_history_of_rejections_is_reported_after_the_pressure_is_gone() {
+fn past_rejections_are_reported_after_the_pressure_is_gone() {
     let executor = executor();
     let bulkhead = builder(&executor).parallelism(1).build().expect("valid");
     for _ in 0..19 {
@@ -53,7 +53,7 @@ fn a_history_of_rejections_is_reported_after_the_pressure_is_gone() {
 
 /// With weights, units can be free although the head of the queue needs more.
 #[test]
-fn a_head_that_needs_more_than_is_free_blocks_the_queue() {
+fn a_head_that_does_not_fit_blocks_the_queue() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(10).waiting_room(1).wait_limit(ms(500)).build().expect("valid");
     let _running = bulkhead.try_slot_with(Request::new().cost(8)).expect("free");

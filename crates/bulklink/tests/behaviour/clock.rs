@@ -86,7 +86,7 @@ fn the_clock_is_not_read_while_no_call_waits() {
 }
 
 #[test]
-fn the_clock_is_read_once_by_a_waiter_by_a_later_call_and_by_a_release() {
+fn while_a_call_waits_each_input_reads_the_clock_once() {
     let (clock, mut executor, builder) = setting();
     let bulkhead = builder.build().expect("valid");
     let both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
@@ -109,7 +109,7 @@ fn the_clock_is_read_once_for_a_deadline() {
 }
 
 #[test]
-fn a_cancellation_reads_the_clock_only_if_another_waiter_may_gain() {
+fn a_cancel_reads_the_clock_only_if_a_waiter_gains() {
     let (clock, mut executor, builder) = setting();
     let bulkhead = builder.build().expect("valid");
     let light = bulkhead.try_slot().expect("free");
@@ -134,7 +134,7 @@ fn a_cancellation_reads_the_clock_only_if_another_waiter_may_gain() {
 
 /// Without measured waits, the time is not needed to queue, to hand over, or to cancel.
 #[test]
-fn the_clock_is_not_read_for_waits_without_a_limit_if_waits_are_not_measured() {
+fn unmeasured_waits_without_a_limit_read_no_clock() {
     let (clock, mut executor, builder) = setting();
     let bulkhead = builder.measure_waits(false).build().expect("valid");
     let (reads, ()) = clock.reads(|| {
@@ -187,7 +187,7 @@ fn the_bulkheads_limit_applies_if_waits_are_not_measured() {
 
 /// A waiter with a deadline is measured all the same. Its neighbours in the queue are not.
 #[test]
-fn if_waits_are_not_measured_only_waiters_with_a_deadline_are() {
+fn without_measured_waits_only_waiters_with_a_deadline_are_measured() {
     let (clock, mut executor, builder) = setting();
     let bulkhead = builder.waiting_room(3).measure_waits(false).build().expect("valid");
     let [one, other] = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
@@ -208,7 +208,7 @@ fn if_waits_are_not_measured_only_waiters_with_a_deadline_are() {
 }
 
 #[test]
-fn if_waits_are_not_measured_a_late_slot_skips_the_expired_waiter() {
+fn a_slot_skips_an_expired_waiter_even_if_unmeasured() {
     let (clock, mut executor, builder) = setting();
     let bulkhead = builder.measure_waits(false).build().expect("valid");
     let [one, _other] = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];

@@ -9,7 +9,7 @@ use bulklink::{Reason, ResizeError};
 use crate::{builder, bulkhead, call, executor, ms, reason, slot};
 
 #[test]
-fn closing_rejects_waiters_and_new_calls_and_lets_operations_go_on() {
+fn closing_rejects_all_calls_and_lets_operations_go_on() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let running = slot(&call(&mut executor, &bulkhead));
@@ -63,7 +63,7 @@ fn waiting_for_the_drain_ends_with_the_last_operation() {
 }
 
 #[test]
-fn an_idle_bulkhead_is_drained_as_soon_as_it_is_closed() {
+fn an_idle_bulkhead_is_drained_when_it_closes() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let closing = executor.spawn(async move { bulkhead.close_and_wait().await });
@@ -81,7 +81,7 @@ fn dropping_the_wait_for_the_drain_reopens_nothing() {
 }
 
 #[test]
-fn a_future_with_a_granted_slot_delays_the_drain_until_it_is_polled_or_dropped() {
+fn a_granted_future_delays_the_drain_until_polled_or_dropped() {
     let executor = executor();
     let mut context = Context::from_waker(Waker::noop());
     for dropped in [true, false] {

@@ -16,7 +16,7 @@ use bulklink::{Bulkhead, Clock, Instant, Reason, Request, Timer};
 use crate::{builder, bulkhead, call, executor, ms, reason, slot};
 
 #[test]
-fn the_bulkheads_own_limit() {
+fn the_bulkheads_own_limit_expires_a_waiter() {
     let mut executor = executor();
     let bulkhead = builder(&executor).parallelism(1).waiting_room(1).wait_limit(ms(250)).build().expect("valid");
     let _running = bulkhead.try_slot().expect("free");
@@ -54,7 +54,7 @@ fn the_strictest_limit_wins() {
 }
 
 #[test]
-fn a_past_deadline_expires_immediately_with_or_without_a_free_slot() {
+fn a_past_deadline_expires_immediately_even_with_a_free_slot() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let now = executor.clock().now();
@@ -83,7 +83,7 @@ fn a_limit_of_zero_admits_immediately_or_expires() {
 }
 
 #[test]
-fn a_waiter_whose_deadline_passed_is_rejected_even_if_a_slot_was_free() {
+fn a_late_waiter_is_rejected_even_with_a_free_slot() {
     let mut executor = executor();
     let bulkhead = builder(&executor).parallelism(1).waiting_room(1).wait_limit(ms(10)).build().expect("valid");
     let running = bulkhead.try_slot().expect("free");
@@ -152,7 +152,7 @@ impl Timer for Unreliable {
 }
 
 #[test]
-fn the_clock_decides_whether_a_waiter_is_late_not_the_timer() {
+fn the_clock_and_not_the_timer_expires_a_waiter() {
     for fires_immediately in [false, true] {
         let runtime = Unreliable { fires_immediately, ..Unreliable::default() };
         let bulkhead =
@@ -217,7 +217,7 @@ impl Timer for Prepared {
 /// A thread reads the clock, and applies the reading only 20 ms later, while another releases the
 /// slot.
 #[test]
-fn an_old_clock_reading_of_another_thread_grants_no_slot_to_a_late_waiter() {
+fn an_old_reading_of_the_clock_admits_no_late_waiter() {
     let runtime = Prepared::default();
     let bulkhead = Bulkhead::builder_on(runtime.clone(), "test").parallelism(1).waiting_room(5).wait_limit(ms(10));
     let bulkhead = bulkhead.build().expect("valid");
@@ -265,7 +265,7 @@ impl Timer for Reluctant {
 }
 
 #[test]
-fn a_timer_that_could_not_be_made_is_made_at_the_next_poll() {
+fn a_timer_that_failed_is_made_at_the_next_poll() {
     let runtime = Reluctant::default();
     let bulkhead = Bulkhead::builder_on(runtime.clone(), "test").parallelism(1).waiting_room(1).wait_limit(ms(10));
     let bulkhead = bulkhead.build().expect("valid");

@@ -89,7 +89,7 @@ fn all_wakers_are_woken_before_the_first_event_is_delivered() {
 
 /// On some executors a waker runs its task immediately.
 #[test]
-fn an_event_caused_by_a_waker_is_delivered_after_all_wakers() {
+fn events_caused_by_a_waker_are_delivered_after_all_wakers() {
     struct Looks(TestBulkhead, Log);
     impl Wake for Looks {
         fn wake(self: Arc<Self>) {
@@ -160,7 +160,7 @@ fn blocking() -> Blocking {
 }
 
 #[test]
-fn a_call_on_another_thread_runs_no_handler_during_a_delivery() {
+fn another_thread_runs_no_handler_during_a_delivery() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 2, 40);
     let running = [(); 2].map(|()| bulkhead.try_slot_owned().expect("free"));
@@ -209,7 +209,7 @@ fn events_caused_by_a_handler_are_delivered_afterwards_without_recursion() {
 }
 
 #[test]
-fn a_handler_removed_during_a_delivery_is_dropped_by_the_delivering_thread() {
+fn a_handler_removed_during_a_delivery_is_dropped_after_it() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let Blocking { handler, blocked, go_on, ran } = blocking();
@@ -259,7 +259,7 @@ impl Timer for Faulty {
 }
 
 #[test]
-fn an_event_reads_the_clock_on_demand_and_its_panic_is_the_handlers() {
+fn an_event_reads_the_clock_only_on_demand() {
     let clock = Faulty { clock: FakeClock::new(), good: Arc::new(AtomicUsize::new(0)) };
     let bulkhead = Bulkhead::builder_on(clock.clone(), "faulty").parallelism(1).build().expect("valid");
     let (told, timed) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(vec![])));

@@ -207,7 +207,7 @@ fn a_call_polled_outside_any_runtime_keeps_its_driver() {
 
 /// The next poll may be on the same runtime, without its driver.
 #[test]
-fn a_call_whose_driver_is_gone_gets_another_on_the_same_runtime() {
+fn a_call_whose_driver_is_gone_gets_a_new_one() {
     let (background, mut executor, bulkhead) = setup();
     let mut call = queued(&bulkhead, ms(10));
     background.spawned.lock().expect("no panic").clear();
@@ -229,7 +229,7 @@ fn a_wait_without_a_limit_needs_no_driver() {
 }
 
 #[test]
-fn where_the_runtime_takes_no_driver_each_call_has_its_own_timer() {
+fn without_a_driver_each_call_has_its_own_timer() {
     let background = Background { refuses: Some(|| {}), ..Background::default() };
     let (bulkhead, mut executor) = (background.taken(9), Executor::new(background.clock.clone()));
     let calls = [ms(10), ms(20)].map(|limit| executor.spawn(bulkhead.slot_owned_with(Request::new().within(limit))));
@@ -249,7 +249,7 @@ impl Wake for Counts {
 }
 
 #[test]
-fn a_driver_that_ends_wakes_only_the_calls_that_use_it() {
+fn a_driver_that_ends_wakes_only_its_own_calls() {
     let (background, mut executor, bulkhead) = setup_with_room(200);
     let counts = [1, 2].map(|home| {
         background.home.store(home, SeqCst);
@@ -267,7 +267,7 @@ fn a_driver_that_ends_wakes_only_the_calls_that_use_it() {
 }
 
 #[test]
-fn a_runtime_that_takes_no_driver_is_asked_once_and_new_calls_wake_no_other() {
+fn a_runtime_that_takes_no_driver_is_asked_once() {
     let background = Background { refuses: Some(|| {}), ..Background::default() };
     let bulkhead = background.taken(200);
     let counts = Arc::new(Counts::default());
@@ -279,7 +279,7 @@ fn a_runtime_that_takes_no_driver_is_asked_once_and_new_calls_wake_no_other() {
 }
 
 #[test]
-fn a_call_that_moves_to_a_runtime_without_drivers_has_its_own_timer() {
+fn on_a_runtime_without_drivers_moved_calls_have_timers() {
     let (background, mut executor, bulkhead) = setup();
     background.refusing.store(2, SeqCst);
     let _patient = queued(&bulkhead, ms(50));
@@ -334,7 +334,7 @@ fn a_driver_ends_when_its_partition_becomes_idle() {
 }
 
 #[test]
-fn after_a_panic_of_spawn_no_call_relies_on_the_driver() {
+fn no_call_relies_on_a_driver_whose_spawn_panicked() {
     let background = Background { refuses: Some(|| panic!("no tasks here, on purpose")), ..Background::default() };
     let bulkhead = background.taken(9);
     for spawns in 1..=2 {
@@ -344,7 +344,7 @@ fn after_a_panic_of_spawn_no_call_relies_on_the_driver() {
 }
 
 #[test]
-fn a_poll_expires_a_late_call_even_if_the_driver_is_delayed() {
+fn a_poll_expires_a_late_call_despite_a_delayed_driver() {
     let (background, _, bulkhead) = setup();
     let mut call = queued(&bulkhead, ms(10));
     background.clock.advance(ms(10));
@@ -352,7 +352,7 @@ fn a_poll_expires_a_late_call_even_if_the_driver_is_delayed() {
 }
 
 #[test]
-fn the_driver_does_not_keep_its_bulkhead_alive_and_ends_with_it() {
+fn the_driver_ends_with_its_bulkhead() {
     let (background, mut executor, bulkhead) = setup();
     let call = queued(&bulkhead, ms(10));
     background.advance(&mut executor, ms(1));

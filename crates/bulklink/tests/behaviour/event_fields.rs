@@ -99,7 +99,7 @@ fn all_eleven_kinds_have_from_queue_and_waited() {
 }
 
 #[test]
-fn closed_and_resized_have_the_affected_waiters_and_the_previous_capacity() {
+fn closed_and_resized_have_affected_waiters_and_previous_capacity() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let _running = bulkhead.try_slot().expect("free");
@@ -131,7 +131,7 @@ fn abandoned_is_reported_before_the_next_admission() {
 }
 
 #[test]
-fn every_event_has_the_label_the_time_the_limits_and_whether_the_bulkhead_is_closed() {
+fn every_event_has_label_time_limits_and_is_closed() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 2, 3);
     let log = observe(&bulkhead);

@@ -63,7 +63,7 @@ fn a_cancelled_event_has_the_wait() {
 }
 
 #[test]
-fn adding_a_handler_twice_and_removing_a_missing_one_do_nothing() {
+fn adding_an_existing_or_removing_a_missing_handler_does_nothing() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let (log, handler) = observe(&bulkhead);
@@ -77,7 +77,7 @@ fn adding_a_handler_twice_and_removing_a_missing_one_do_nothing() {
 }
 
 #[test]
-fn handlers_run_in_order_and_a_panic_of_one_stops_no_other() {
+fn handlers_run_in_order_and_no_panic_stops_another() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let order = Arc::new(Mutex::new(vec![]));
@@ -119,7 +119,7 @@ fn a_handler_may_use_the_bulkhead() {
 }
 
 #[test]
-fn event_numbers_have_no_gaps_and_the_time_is_the_bulkheads() {
+fn events_have_numbers_without_gaps_and_the_bulkheads_time() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let seen = Arc::new(Mutex::new(vec![]));
@@ -150,7 +150,7 @@ fn no_event_is_recorded_without_a_handler() {
 }
 
 #[test]
-fn a_handler_that_removes_itself_and_panics_when_dropped_loses_no_slot() {
+fn a_removed_handler_that_panics_when_dropped_loses_no_slot() {
     struct Bad;
     impl Drop for Bad {
         fn drop(&mut self) {

@@ -29,7 +29,7 @@ fn a_new_call_does_not_overtake_a_woken_waiter() {
 
 /// ranked-semaphore: a granted future dropped before its next poll loses the permit for good.
 #[test]
-fn a_granted_future_dropped_before_its_next_poll_loses_no_slot() {
+fn a_granted_future_dropped_before_a_poll_loses_no_slot() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let running = bulkhead.try_slot().expect("free");
@@ -120,7 +120,7 @@ fn a_running_call_that_is_dropped_is_counted_and_reported() {
 /// tower-resilience: rejecting when full is reported as a timeout, and the queue is unbounded:
 /// 10,000 of 10,000 waited.
 #[test]
-fn the_queue_is_bounded_and_full_is_not_reported_as_a_timeout() {
+fn a_full_queue_rejects_and_is_not_a_timeout() {
     let mut executor = executor();
     let bulkhead = builder(&executor).parallelism(1).waiting_room(3).wait_limit(ms(50)).build().expect("valid");
     let _running = bulkhead.try_slot().expect("free");
@@ -143,7 +143,7 @@ fn clones_share_one_limit() {
 /// tower's `ConcurrencyLimit` below `LoadShed`: a clone that is ready, or queued to become ready,
 /// and is never called, starves all others.
 #[test]
-fn a_clone_that_was_rejected_and_makes_no_more_calls_holds_nothing() {
+fn an_idle_clone_that_was_rejected_holds_nothing() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let running = bulkhead.try_slot_owned().expect("free");
@@ -160,7 +160,7 @@ fn a_clone_that_was_rejected_and_makes_no_more_calls_holds_nothing() {
 /// tower-http #447: the permit is released when the head of a response is ready, while its body
 /// still streams.
 #[test]
-fn a_slot_can_be_moved_into_a_response_that_outlives_its_call() {
+fn a_slot_can_move_into_a_response_that_streams() {
     struct Response {
         _body: Vec<OwnedSlot>,
     }
@@ -180,7 +180,7 @@ fn a_slot_can_be_moved_into_a_response_that_outlives_its_call() {
 /// tokio #5429: a waker that is called or dropped under the lock, and uses what the lock protects,
 /// deadlocks.
 #[test]
-fn wakers_may_use_the_bulkhead_when_they_are_called_and_when_they_are_dropped() {
+fn wakers_may_use_the_bulkhead_when_called_and_when_dropped() {
     struct Meddler(TestBulkhead, AtomicUsize);
     impl Wake for Meddler {
         fn wake(self: Arc<Self>) {

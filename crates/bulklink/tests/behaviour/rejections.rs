@@ -23,7 +23,7 @@ fn occupancy(occupancy: Occupancy) -> (usize, usize, usize, usize) {
 }
 
 #[test]
-fn each_rejection_has_its_reason_its_label_and_the_occupancy_of_its_moment() {
+fn each_rejection_has_its_reason_label_and_occupancy() {
     let bulkhead = bulkhead(&executor(), 1, 1);
     let rejections = each_reason(&bulkhead);
     let told: Vec<_> = rejections.iter().map(|no| (no.reason(), no.label(), occupancy(no.occupancy()))).collect();

@@ -18,7 +18,7 @@ fn growing_admits_waiters_in_order() {
 }
 
 #[test]
-fn shrinking_cancels_nothing_and_admits_no_call_until_enough_operations_have_ended() {
+fn shrinking_cancels_nothing_and_delays_admissions() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 3, 5);
     let mut running = [(); 3].map(|()| Some(slot(&call(&mut executor, &bulkhead))));

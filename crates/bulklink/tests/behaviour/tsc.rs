@@ -50,7 +50,7 @@ fn a_deadline_of_the_wrapped_clock_is_converted() {
 }
 
 #[test]
-fn the_wrapped_runtimes_timer_fires_after_the_time_that_is_left() {
+fn the_wrapped_runtimes_timer_fires_after_the_remaining_time() {
     let clock = FakeClock::new();
     let tsc = Tsc::new(clock.clone());
     let mut sleep = pin!(tsc.sleep_until(tsc.now() + HOUR));

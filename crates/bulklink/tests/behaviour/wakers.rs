@@ -47,7 +47,7 @@ fn wait<'a>(bulkhead: &'a TestBulkhead, waker: &Waker) -> Wait<'a> {
 }
 
 #[test]
-fn only_the_last_waker_is_woken_and_the_others_are_dropped() {
+fn only_the_last_waker_is_woken_and_others_are_dropped() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
     let running = bulkhead.try_slot().expect("free");
@@ -86,7 +86,7 @@ fn a_waker_that_panics_stops_no_other_of_its_batch() {
 }
 
 #[test]
-fn a_waker_that_panics_while_a_panic_drops_the_slot_does_not_abort() {
+fn a_waker_that_panics_during_a_panic_does_not_abort() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 2, 2);
     let woken = Arc::new(AtomicUsize::new(0));
@@ -103,7 +103,7 @@ fn a_waker_that_panics_while_a_panic_drops_the_slot_does_not_abort() {
 }
 
 #[test]
-fn a_task_that_waits_for_the_drain_can_change_its_waker() {
+fn a_wait_for_the_drain_can_change_its_waker() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let running = bulkhead.try_slot().expect("free");

@@ -10,7 +10,7 @@ use crate::call::Call;
 use crate::model::model;
 
 #[test]
-fn a_new_call_gets_the_slot_or_is_woken_for_it() {
+fn a_new_call_gets_the_slot_or_is_woken() {
     let queued = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let release = thread::spawn(move || drop(held));

@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::model::model;
 
 #[test]
-fn a_slot_is_released_while_a_thread_goes_to_sleep() {
+fn a_release_wakes_a_thread_that_goes_to_sleep() {
     let outcomes = model(1, 1).explore(|bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
         let blocked = thread::spawn({
@@ -39,7 +39,7 @@ fn closing_wakes_a_thread_that_goes_to_sleep() {
 
 /// The waiter ahead is dropped after it was granted the slot.
 #[test]
-fn a_waiter_ahead_of_a_blocking_thread_is_dropped() {
+fn a_dropped_waiter_passes_its_slot_to_a_blocking_thread() {
     let outcomes = model(1, 2).explore(|bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
         let task = Call::with(bulkhead, Request::new()).queued();

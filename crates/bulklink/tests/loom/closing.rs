@@ -15,7 +15,7 @@ fn close_on_a_thread(bulkhead: &Front) -> thread::JoinHandle<bool> {
 }
 
 #[test]
-fn a_call_that_arrives_during_the_close_is_rejected_before_or_in_the_queue() {
+fn a_call_that_arrives_during_the_close_is_rejected() {
     let outcomes = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let close = close_on_a_thread(bulkhead);
@@ -29,7 +29,7 @@ fn a_call_that_arrives_during_the_close_is_rejected_before_or_in_the_queue() {
 }
 
 #[test]
-fn a_free_slot_is_taken_before_it_closes_or_not_at_all() {
+fn a_free_slot_is_taken_only_before_the_close() {
     let admitted = model(1, 0).explore(|bulkhead| {
         let close = close_on_a_thread(bulkhead);
         let taken = bulkhead.try_slot().map(drop).map_err(|rejection| rejection.reason());
@@ -44,7 +44,7 @@ fn a_free_slot_is_taken_before_it_closes_or_not_at_all() {
 }
 
 #[test]
-fn nothing_is_granted_once_it_has_closed() {
+fn no_slot_is_granted_after_the_close() {
     model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let end = thread::spawn({
@@ -61,7 +61,7 @@ fn nothing_is_granted_once_it_has_closed() {
 }
 
 #[test]
-fn a_waiter_is_granted_the_slot_or_rejected_but_not_both() {
+fn a_waiter_is_granted_the_slot_or_rejected_not_both() {
     let granted = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let call = Call::new(bulkhead).queued();
@@ -89,7 +89,7 @@ fn only_one_of_two_closes_takes_effect() {
 }
 
 #[test]
-fn a_task_that_begins_to_wait_for_the_end_does_not_miss_it() {
+fn a_task_that_begins_to_wait_sees_the_end() {
     model(1, 0).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let end = thread::spawn({
@@ -115,7 +115,7 @@ fn an_idle_bulkhead_is_drained_immediately() {
 }
 
 #[test]
-fn the_drain_ends_with_a_granted_slot_that_is_never_collected() {
+fn the_drain_ends_with_an_uncollected_slot() {
     let withdrawn = model(1, 1).explore(|bulkhead| {
         let (bell, mut closed) = (Bell::default(), bulkhead.closed());
         assert!(bell.poll(&mut closed).is_pending());

@@ -43,7 +43,7 @@ fn a_waiter_expires_or_is_admitted_but_not_both() {
 }
 
 #[test]
-fn a_slot_released_after_the_deadline_goes_to_no_late_waiter() {
+fn a_waiter_gets_no_slot_released_after_its_deadline() {
     model(1, 1).explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut call = impatient(bulkhead).queued();
@@ -55,7 +55,7 @@ fn a_slot_released_after_the_deadline_goes_to_no_late_waiter() {
 }
 
 #[test]
-fn the_second_waiter_gets_the_slot_that_came_too_late_for_the_first() {
+fn a_slot_too_late_for_one_waiter_serves_the_next() {
     let served = model(1, 2).explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
         let (mut first, second) = (impatient(bulkhead).queued(), Call::new(bulkhead).queued());

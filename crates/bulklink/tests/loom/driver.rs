@@ -141,7 +141,7 @@ fn explore<O: Ord + Send + 'static>(scene: impl Fn(Background) -> O + Send + Syn
 }
 
 #[test]
-fn a_nearer_deadline_arrives_while_the_driver_arms_its_timer() {
+fn a_driver_that_arms_its_timer_misses_no_nearer_deadline() {
     let rings = explore(|background| {
         let bulkhead = background.taken();
         let _far = queued(&bulkhead, FAR);
@@ -178,7 +178,7 @@ fn two_first_calls_share_one_driver_that_is_early_enough() {
 }
 
 #[test]
-fn a_call_arrives_as_the_driver_ends() {
+fn a_call_that_arrives_as_the_driver_ends_has_one() {
     let ended = explore(|background| {
         let bulkhead = background.taken();
         drop(queued(&bulkhead, NEAR));
@@ -203,7 +203,7 @@ fn a_call_arrives_as_the_driver_ends() {
 }
 
 #[test]
-fn the_bulkhead_is_dropped_while_its_driver_is_polled() {
+fn the_driver_ends_when_its_bulkhead_is_dropped() {
     let rings = explore(|background| {
         let bulkhead = background.taken();
         let call = queued(&bulkhead, FAR);
@@ -230,7 +230,7 @@ fn the_bulkhead_is_dropped_while_its_driver_is_polled() {
 }
 
 #[test]
-fn the_partition_becomes_idle_while_a_call_arrives_that_waits() {
+fn a_partition_has_a_driver_only_while_a_call_waits() {
     let waits = explore(|background| {
         let builder = Partitions::builder_on(background.clone(), "loom").parallelism(1).waiting_room(3);
         let tenants: Partitions<u8, _> = builder.max_partitions(1).build().unwrap();
@@ -257,7 +257,7 @@ fn the_partition_becomes_idle_while_a_call_arrives_that_waits() {
 }
 
 #[test]
-fn the_runtime_is_dropped_while_a_call_arrives() {
+fn a_call_whose_runtime_is_dropped_gets_a_new_driver() {
     explore(|background| {
         let bulkhead = background.taken();
         let _first = queued(&bulkhead, FAR);

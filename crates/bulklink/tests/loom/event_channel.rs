@@ -34,7 +34,7 @@ fn a_receiver_that_begins_to_wait_misses_no_event() {
 }
 
 #[test]
-fn a_task_that_begins_to_wait_for_the_end_does_not_miss_it() {
+fn a_task_that_begins_to_wait_sees_the_end() {
     model(1, 0).preemptions_if_fast(3).explore_in_time(|_, clock| {
         let other = Bulkhead::builder_on(clock.clone(), "other").parallelism(1).build().unwrap();
         let mut events = other.subscribe(2).unwrap();

@@ -38,7 +38,7 @@ fn an_added_handler_gets_all_events_that_follow() {
 }
 
 #[test]
-fn a_handler_added_during_a_hand_over_gets_all_of_it_or_nothing() {
+fn a_new_handler_gets_both_handover_events_or_none() {
     let told = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let call = Call::new(bulkhead).queued();
@@ -56,7 +56,7 @@ fn a_handler_added_during_a_hand_over_gets_all_of_it_or_nothing() {
 }
 
 #[test]
-fn a_removed_handler_has_missed_nothing_in_between() {
+fn a_removed_handler_has_no_gap_in_its_events() {
     // If the delivery of an event began before the removal, the handler is called, even after the
     // removal.
     let told = model(2, 0).preemptions_if_fast(3).explore(|bulkhead| {
@@ -72,7 +72,7 @@ fn a_removed_handler_has_missed_nothing_in_between() {
 }
 
 #[test]
-fn a_handler_added_twice_at_the_same_time_is_added_once() {
+fn two_threads_add_one_handler_only_once() {
     model(1, 0).explore(|bulkhead| {
         let recorder = Recorder::new();
         let other = thread::spawn({
@@ -87,7 +87,7 @@ fn a_handler_added_twice_at_the_same_time_is_added_once() {
 }
 
 #[test]
-fn a_handler_may_use_the_bulkhead_in_any_order_of_threads() {
+fn a_handler_may_use_the_bulkhead_in_any_interleaving() {
     // A handler that is called, or a list of handlers that is dropped, under the lock would be a
     // deadlock here.
     model(1, 1).explore(|bulkhead| {

@@ -102,7 +102,7 @@ fn a_new_peak_is_never_missed() {
 }
 
 #[test]
-fn a_slot_has_one_holder_at_a_time_that_sees_the_writes_of_the_last_one() {
+fn a_holder_of_a_slot_sees_the_previous_holders_writes() {
     model(1, 0).explore(|bulkhead| {
         warm(bulkhead, 1);
         let entries = Arc::new(AtomicUsize::new(0));
@@ -124,7 +124,7 @@ fn a_slot_has_one_holder_at_a_time_that_sees_the_writes_of_the_last_one() {
 }
 
 #[test]
-fn shrinking_below_the_slots_in_use_stops_admissions_until_enough_are_released() {
+fn after_shrinking_no_call_is_admitted_until_slots_are_released() {
     model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
@@ -139,7 +139,7 @@ fn shrinking_below_the_slots_in_use_stops_admissions_until_enough_are_released()
 }
 
 #[test]
-fn nothing_is_admitted_on_the_capacity_before_a_resize() {
+fn a_resize_ends_admissions_on_the_old_capacity() {
     let most = model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
         let held = bulkhead.try_slot().unwrap();
@@ -196,7 +196,7 @@ fn the_queue_takes_the_word_away_and_gives_it_back() {
 }
 
 #[test]
-fn a_full_waiting_room_rejects_without_the_lock_only_while_it_is_full() {
+fn the_word_rejects_only_while_the_waiting_room_is_full() {
     let outcomes = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let first = Call::new(bulkhead).queued();
@@ -223,7 +223,7 @@ fn a_full_waiting_room_rejects_without_the_lock_only_while_it_is_full() {
 }
 
 #[test]
-fn a_rejection_is_reported_to_a_handler_or_counted_before_it_was_added() {
+fn a_rejection_is_reported_or_precedes_the_handler() {
     let told = model(1, 0).explore(|bulkhead| {
         let held = bulkhead.try_slot().unwrap();
         let other = beside(bulkhead, |bulkhead| assert!(bulkhead.try_slot().is_err()));
@@ -241,7 +241,7 @@ fn a_rejection_is_reported_to_a_handler_or_counted_before_it_was_added() {
 }
 
 #[test]
-fn an_admission_and_its_release_are_reported_to_a_handler_added_in_between() {
+fn a_new_handler_misses_no_later_admission_or_release() {
     model(1, 0).explore(|bulkhead| {
         warm(bulkhead, 1);
         let other = beside(bulkhead, |bulkhead| drop(bulkhead.try_slot().unwrap()));
@@ -286,7 +286,7 @@ fn no_call_overtakes_a_waiter_by_the_word() {
 }
 
 #[test]
-fn a_call_cancelled_while_a_slot_is_released_leaves_the_slot_to_the_word() {
+fn a_slot_released_during_a_cancel_returns_to_the_word() {
     let withdrawn = model(1, 1).explore(|bulkhead| {
         warm(bulkhead, 1);
         let held = bulkhead.try_slot_owned().unwrap();
@@ -304,7 +304,7 @@ fn a_call_cancelled_while_a_slot_is_released_leaves_the_slot_to_the_word() {
 
 /// The large request uses the lock and the small one the word, and they exclude each other.
 #[test]
-fn holders_of_a_slot_by_the_lock_and_by_the_word_see_each_others_writes() {
+fn holders_by_lock_and_by_word_see_each_others_writes() {
     model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
         let entries = Arc::new(AtomicUsize::new(0));
@@ -328,7 +328,7 @@ fn holders_of_a_slot_by_the_lock_and_by_the_word_see_each_others_writes() {
 }
 
 #[test]
-fn a_call_rejected_as_closed_sees_the_writes_before_the_close() {
+fn a_call_rejected_as_closed_sees_earlier_writes() {
     let closed = model(1, 0).explore(|bulkhead| {
         let done = Arc::new(AtomicUsize::new(0));
         let other = beside(bulkhead, {

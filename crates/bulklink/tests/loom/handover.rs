@@ -29,7 +29,7 @@ fn a_slot_granted_to_a_dropped_call_is_not_lost() {
 }
 
 #[test]
-fn the_next_waiter_gets_the_slot_granted_to_a_dropped_call() {
+fn the_next_waiter_gets_a_dropped_calls_slot() {
     let outcomes = model(1, 2).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let [first, second] = Call::line(bulkhead);
@@ -43,7 +43,7 @@ fn the_next_waiter_gets_the_slot_granted_to_a_dropped_call() {
 }
 
 #[test]
-fn a_new_call_is_admitted_while_the_waiter_ahead_is_dropped() {
+fn a_new_call_is_admitted_behind_a_dropped_waiter() {
     let outcomes = model(1, 2).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let first = Call::new(bulkhead).queued();

@@ -13,7 +13,7 @@ use crate::recorder::Recorder;
 use EventKind::{Abandoned, Admitted, Cancelled, Closed, ClosedRejection, Drained, Released, Resized};
 
 #[test]
-fn two_threads_that_acquire_and_release_make_one_sequence_of_events() {
+fn events_of_two_threads_make_one_sequence() {
     model(2, 0).explore(|bulkhead| {
         let recorder = Recorder::attached(bulkhead);
         let other = thread::spawn({
@@ -29,7 +29,7 @@ fn two_threads_that_acquire_and_release_make_one_sequence_of_events() {
 }
 
 #[test]
-fn a_call_dropped_during_the_hand_over_is_reported_once_as_it_is_counted() {
+fn a_call_dropped_during_a_handover_is_reported_once() {
     // With a handler, the call is cancelled in two steps with a reading of the clock between them,
     // where the hand-over may happen.
     let withdrawn = model(1, 2).explore(|bulkhead| {

@@ -90,7 +90,7 @@ fn two_calls_for_one_key_share_one_partition() {
 }
 
 #[test]
-fn two_keys_with_one_place_are_never_both_admitted() {
+fn two_keys_take_turns_if_one_partition_is_allowed() {
     let outcomes = explore(1, |partitions| {
         let other = on_a_thread(partitions, |partitions| try_once(partitions, BOB));
         [try_once(partitions, ANN), other.join().unwrap()]
@@ -128,7 +128,7 @@ fn a_partition_that_is_entered_is_not_discarded() {
 }
 
 #[test]
-fn a_partition_is_created_before_the_close_or_not_at_all() {
+fn a_partition_is_created_only_before_the_close() {
     let outcomes = explore(1, |partitions| {
         let close = on_a_thread(partitions, Partitions::close);
         let entered = partitions.try_slot(&ANN);
@@ -143,7 +143,7 @@ fn a_partition_is_created_before_the_close_or_not_at_all() {
 
 /// A call takes its lease first and joins the queue of its partition later.
 #[test]
-fn a_call_between_its_lease_and_the_queue_is_rejected_by_the_close() {
+fn a_call_with_a_lease_is_rejected_by_the_close() {
     explore(1, |partitions| {
         let held = partitions.try_slot(&ANN).unwrap();
         let close = on_a_thread(partitions, Partitions::close);
@@ -154,7 +154,7 @@ fn a_call_between_its_lease_and_the_queue_is_rejected_by_the_close() {
 }
 
 #[test]
-fn a_task_that_begins_to_wait_for_the_end_does_not_miss_it() {
+fn a_task_that_begins_to_wait_sees_the_end() {
     explore(2, |partitions| {
         let (ann, bob) = (partitions.try_slot(&ANN).unwrap(), partitions.try_slot(&BOB).unwrap());
         let end = on_a_thread(partitions, move |partitions| {

@@ -24,7 +24,7 @@ fn two_releases_admit_two_waiters() {
 }
 
 #[test]
-fn two_releases_and_a_dropped_call_admit_the_two_other_waiters() {
+fn two_releases_admit_two_waiters_behind_a_dropped_call() {
     let withdrawn = model(2, 3).preemptions_if_fast(3).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
         let [first, second, third] = Call::line(bulkhead);
@@ -93,7 +93,7 @@ fn closing_past_the_wake_batch_wakes_all() {
 }
 
 #[test]
-fn a_call_dropped_while_its_waker_waits_for_the_next_batch_loses_nothing() {
+fn a_call_dropped_between_two_wake_batches_loses_nothing() {
     let withdrawn = model(1, 3).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let [first, second, third] = Call::line(bulkhead);

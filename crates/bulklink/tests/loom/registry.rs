@@ -16,7 +16,7 @@ fn registry(bulkhead: &Front) -> Registry {
 }
 
 #[test]
-fn a_removed_bulkhead_leaves_the_registry_although_no_task_awaits_the_removal() {
+fn a_removal_ends_although_no_task_awaits_it() {
     model(1, 0).explore(|bulkhead| {
         let registry = registry(bulkhead);
         let held = bulkhead.try_slot_owned().unwrap();
@@ -73,7 +73,7 @@ fn a_new_bulkhead_is_closed_with_the_others_or_rejected() {
 }
 
 #[test]
-fn a_task_that_begins_to_wait_for_the_drain_of_a_registry_does_not_miss_it() {
+fn a_task_that_begins_to_wait_sees_the_registry_drain() {
     model(1, 0).preemptions_if_fast(3).explore(|bulkhead| {
         let registry = registry(bulkhead);
         let held = bulkhead.try_slot_owned().unwrap();

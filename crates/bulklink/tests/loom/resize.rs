@@ -24,7 +24,7 @@ fn growing_and_releasing_each_admit_one_waiter() {
 }
 
 #[test]
-fn a_new_call_gets_the_added_slot_or_is_woken_for_it() {
+fn a_new_call_gets_the_added_slot_or_is_woken() {
     let admitted = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let grow = thread::spawn({
@@ -39,7 +39,7 @@ fn a_new_call_gets_the_added_slot_or_is_woken_for_it() {
 }
 
 #[test]
-fn a_slot_released_during_a_shrink_is_passed_on_or_removed() {
+fn a_slot_released_while_shrinking_is_passed_on_or_removed() {
     let handed_on = model(2, 1).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
         let call = Call::new(bulkhead).queued();
@@ -59,7 +59,7 @@ fn a_slot_released_during_a_shrink_is_passed_on_or_removed() {
 }
 
 #[test]
-fn concurrent_shrinking_and_growing_end_with_one_of_the_two_capacities() {
+fn two_resizes_end_with_one_of_their_capacities() {
     let capacities = model(2, 1).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
         let call = Call::new(bulkhead).queued();

@@ -162,7 +162,7 @@ fn explore<O: Ord + Send + 'static>(scene: impl Fn(Keeper, &Front) -> O + Send +
 }
 
 #[test]
-fn a_handle_is_polled_as_its_operation_ends() {
+fn a_handle_polled_as_its_operation_ends_misses_nothing() {
     let rings = explore(|keeper, bulkhead| {
         let mut handle = bulkhead.submit(async { 1 }).unwrap();
         let mut task = keeper.task();
@@ -182,7 +182,7 @@ fn a_handle_is_polled_as_its_operation_ends() {
 }
 
 #[test]
-fn an_outcome_is_announced_to_the_latest_waker_or_found_by_its_poll() {
+fn an_outcome_wakes_the_latest_waker_or_completes_its_poll() {
     let announced = explore(|keeper, bulkhead| {
         let mut handle = bulkhead.submit(async { 1 }).unwrap();
         let (former, latest, mut task) = (Bell::default(), Bell::default(), keeper.task());
@@ -198,7 +198,7 @@ fn an_outcome_is_announced_to_the_latest_waker_or_found_by_its_poll() {
 }
 
 #[test]
-fn a_cancel_is_announced_to_the_latest_waker_of_the_task_or_found_by_its_poll() {
+fn a_cancel_wakes_the_latest_waker_or_completes_its_poll() {
     let announced = explore(|keeper, bulkhead| {
         let handle = bulkhead.submit(pending::<u8>()).unwrap();
         let (former, latest, mut task) = (Bell::default(), Bell::default(), keeper.task().future.unwrap());
@@ -214,7 +214,7 @@ fn a_cancel_is_announced_to_the_latest_waker_of_the_task_or_found_by_its_poll() 
 }
 
 #[test]
-fn an_admitted_operation_is_cancelled_as_it_begins() {
+fn an_operation_that_begins_is_cancelled_or_runs_not_both() {
     let outcomes = explore(|keeper, bulkhead| {
         let mut handle = bulkhead.submit(async { 1 }).unwrap();
         let mut task = keeper.task();
@@ -234,7 +234,7 @@ fn an_admitted_operation_is_cancelled_as_it_begins() {
 
 /// The result of the cancel, whether the operation was polled, and the totals agree.
 #[test]
-fn a_cancel_happens_between_the_start_and_the_first_poll() {
+fn a_cancel_before_the_first_poll_agrees_with_the_totals() {
     let outcomes = explore(|keeper, bulkhead| {
         let is_polled = Arc::new(AtomicBool::new(false));
         let mut handle = bulkhead.submit(note_polls(&is_polled)).unwrap();
@@ -253,7 +253,7 @@ fn a_cancel_happens_between_the_start_and_the_first_poll() {
 }
 
 #[test]
-fn a_running_operation_is_cancelled_as_it_is_polled() {
+fn a_cancel_during_a_poll_ends_the_operation() {
     let outcomes = explore(|keeper, bulkhead| {
         let mut handle = bulkhead.submit(pending::<u8>()).unwrap();
         let mut task = keeper.task();
@@ -271,7 +271,7 @@ fn a_running_operation_is_cancelled_as_it_is_polled() {
 
 /// The operation is granted its slot, polled and cancelled at the same time.
 #[test]
-fn a_queued_operation_is_cancelled_as_it_is_granted_its_slot() {
+fn a_cancel_during_the_grant_agrees_with_the_outcome() {
     let outcomes = explore(|keeper, bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
         let mut handle = bulkhead.submit(async { 1 }).unwrap();
@@ -318,7 +318,7 @@ fn a_handle_completes_only_after_its_operation_was_dropped() {
 }
 
 #[test]
-fn the_slot_is_granted_before_the_first_poll_of_the_task() {
+fn a_slot_granted_before_the_first_poll_is_not_missed() {
     explore(|keeper, bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
         let mut handle = bulkhead.submit(async { 1 }).unwrap();
@@ -334,7 +334,7 @@ fn the_slot_is_granted_before_the_first_poll_of_the_task() {
 }
 
 #[test]
-fn the_runtime_drops_the_task_as_its_operation_is_cancelled() {
+fn a_task_dropped_during_a_cancel_is_cancelled_or_lost() {
     for queued in [false, true] {
         let outcomes = explore(move |keeper, bulkhead| {
             let running = queued.then(|| bulkhead.try_slot_owned().unwrap());
@@ -351,7 +351,7 @@ fn the_runtime_drops_the_task_as_its_operation_is_cancelled() {
 }
 
 #[test]
-fn the_handle_is_dropped_as_its_operation_ends() {
+fn an_operation_finishes_although_its_handle_is_dropped() {
     explore(|keeper, bulkhead| {
         let handle = bulkhead.submit(async { 1 }).unwrap();
         let mut task = keeper.task();
@@ -367,7 +367,7 @@ fn the_handle_is_dropped_as_its_operation_ends() {
 
 /// Otherwise the task would keep itself alive.
 #[test]
-fn the_handle_is_dropped_as_the_task_is_polled_and_no_waker_is_kept() {
+fn a_dropped_handle_keeps_no_waker_of_its_task() {
     explore(|keeper, bulkhead| {
         let handle = bulkhead.submit(pending::<u8>()).unwrap();
         let mut task = keeper.task();
@@ -381,7 +381,7 @@ fn the_handle_is_dropped_as_the_task_is_polled_and_no_waker_is_kept() {
 }
 
 #[test]
-fn a_closure_is_cancelled_as_a_thread_starts_it() {
+fn a_closure_that_starts_runs_or_is_cancelled_not_both() {
     let outcomes = explore(|keeper, bulkhead| {
         let mut handle = bulkhead.submit_blocking(|| 1).unwrap();
         let work = keeper.work().unwrap();
@@ -394,7 +394,7 @@ fn a_closure_is_cancelled_as_a_thread_starts_it() {
 }
 
 #[test]
-fn a_queued_closure_is_cancelled_as_it_is_granted_its_slot() {
+fn a_queued_closure_cancelled_during_the_grant_never_runs() {
     let outcomes = explore(|keeper, bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
         let mut handle = bulkhead.submit_blocking(|| 1).unwrap();

@@ -9,7 +9,7 @@ use crate::call::{Bell, Call};
 use crate::model::model;
 
 #[test]
-fn a_slot_wakes_the_latest_waker_or_is_found_by_its_poll() {
+fn a_slot_wakes_the_latest_waker_or_completes_its_poll() {
     let announced = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut call = Call::new(bulkhead).queued();
@@ -43,7 +43,7 @@ fn a_task_that_moves_to_another_thread_is_woken_there() {
 }
 
 #[test]
-fn a_rejection_wakes_the_latest_waker_or_is_found_by_its_poll() {
+fn a_rejection_wakes_the_latest_waker_or_completes_its_poll() {
     let announced = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut call = Call::new(bulkhead).queued();
@@ -67,7 +67,7 @@ fn a_rejection_wakes_the_latest_waker_or_is_found_by_its_poll() {
 }
 
 #[test]
-fn the_latest_waker_is_woken_by_the_first_of_two_answers() {
+fn the_first_of_two_answers_wakes_the_latest_waker() {
     let outcomes = model(1, 1).preemptions_if_fast(3).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut call = Call::new(bulkhead).queued();
@@ -90,7 +90,7 @@ fn the_latest_waker_is_woken_by_the_first_of_two_answers() {
 }
 
 #[test]
-fn the_drain_wakes_the_latest_waker_or_is_found_by_its_poll() {
+fn the_drain_wakes_the_latest_waker_or_completes_its_poll() {
     let announced = model(1, 0).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let (former, latest, mut closed) = (Bell::default(), Bell::default(), bulkhead.close_and_wait());
@@ -106,7 +106,7 @@ fn the_drain_wakes_the_latest_waker_or_is_found_by_its_poll() {
 }
 
 #[test]
-fn an_event_is_announced_to_the_latest_waker_or_found_by_its_poll() {
+fn an_event_wakes_the_latest_waker_or_completes_its_poll() {
     let announced = model(1, 0).explore(|bulkhead| {
         let mut events = bulkhead.subscribe(2).unwrap();
         let (former, latest, mut next) = (Bell::default(), Bell::default(), Box::pin(events.recv()));

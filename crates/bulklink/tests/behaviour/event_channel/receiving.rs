@@ -63,7 +63,7 @@ fn a_capacity_of_zero_is_rejected_and_adds_no_handler() {
 }
 
 #[test]
-fn when_full_the_oldest_are_dropped_and_counted() {
+fn a_full_channel_drops_and_counts_the_oldest_events() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let mut events = subscribe(&bulkhead, 3);
@@ -90,7 +90,7 @@ fn a_slow_receiver_drops_no_event_of_another() {
 }
 
 #[test]
-fn the_channel_ends_with_the_bulkhead_after_all_events_are_received() {
+fn the_channel_ends_with_the_bulkhead_after_its_last_event() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let mut events = subscribe(&bulkhead, 100);

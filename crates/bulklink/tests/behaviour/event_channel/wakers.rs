@@ -24,7 +24,7 @@ impl Wake for Bell {
 }
 
 #[test]
-fn only_the_last_waker_is_woken_and_once() {
+fn only_the_last_waker_is_woken_once() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let mut events = subscribe(&bulkhead, 100);
@@ -68,7 +68,7 @@ fn a_wait_that_is_dropped_loses_no_event() {
 }
 
 #[test]
-fn the_panic_of_a_waker_is_contained_and_loses_no_event() {
+fn a_waker_that_panics_loses_no_event() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let (mut events, mut others) = (subscribe(&bulkhead, 100), subscribe(&bulkhead, 100));

@@ -94,7 +94,7 @@ fn the_wait_limit_applies_in_each_partition() {
 
 /// As in the reference: the partition rejects the call, so it must be created.
 #[test]
-fn a_call_with_a_past_deadline_is_rejected_by_its_partition() {
+fn a_past_deadline_is_rejected_by_the_partition() {
     let executor = executor();
     let tenants = tenants(&executor, 1);
     let past = Request::new().before(Instant::EPOCH);

@@ -12,7 +12,7 @@ use super::{Tenants, call, counts, is_kept, occupancy, reason, slot, tenants, to
 use crate::{executor, ms};
 
 #[test]
-fn closing_rejects_waiters_and_new_calls_and_lets_operations_go_on() {
+fn closing_rejects_all_calls_and_lets_operations_go_on() {
     let mut executor = executor();
     let tenants = tenants(&executor, 2);
     let running = ["ann", "bob"].map(|key| slot(&call(&mut executor, &tenants, key)));
@@ -33,7 +33,7 @@ fn closing_rejects_waiters_and_new_calls_and_lets_operations_go_on() {
 }
 
 #[test]
-fn waiting_for_the_drain_ends_when_the_last_call_has_left() {
+fn waiting_for_the_drain_ends_with_the_last_call() {
     let mut executor = executor();
     let tenants = tenants(&executor, 2);
     let mut running = vec![slot(&call(&mut executor, &tenants, "ann")), slot(&call(&mut executor, &tenants, "bob"))];
@@ -55,7 +55,7 @@ fn waiting_for_the_drain_ends_when_the_last_call_has_left() {
 
 /// A waker is foreign code, and runs outside the lock.
 #[test]
-fn a_waker_that_is_woken_by_the_drain_may_use_the_partitions() {
+fn a_waker_woken_by_the_drain_may_use_the_partitions() {
     struct Looks(Tenants, AtomicU64);
     impl Wake for Looks {
         fn wake(self: Arc<Self>) {
@@ -73,7 +73,7 @@ fn a_waker_that_is_woken_by_the_drain_may_use_the_partitions() {
 }
 
 #[test]
-fn a_call_that_was_not_polled_before_closing_is_rejected_by_its_partition() {
+fn an_unpolled_call_is_rejected_as_closed_by_its_partition() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
     let early = tenants.slot("ann");
@@ -90,7 +90,7 @@ fn a_call_that_was_not_polled_before_closing_is_rejected_by_its_partition() {
 }
 
 #[test]
-fn a_future_with_a_lease_delays_the_drain_until_it_is_polled_or_dropped() {
+fn a_leased_future_delays_the_drain_until_polled_or_dropped() {
     let executor = executor();
     let mut context = Context::from_waker(Waker::noop());
     let tenants = tenants(&executor, 2);
@@ -124,7 +124,7 @@ fn closing_while_nothing_runs_drains_immediately() {
 }
 
 #[test]
-fn close_and_wait_removes_all_partitions_and_counts_none_as_evicted() {
+fn close_and_wait_removes_all_partitions_and_evicts_none() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1_000);
     for number in 0..500 {

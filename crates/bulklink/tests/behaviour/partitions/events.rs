@@ -60,7 +60,7 @@ fn a_partition_can_have_its_own_handlers_too() {
 }
 
 #[test]
-fn a_handler_may_use_the_partitions_and_its_panic_is_counted() {
+fn a_handler_may_use_the_partitions_and_may_panic() {
     let executor = executor();
     let tenants = tenants(&executor, 2);
     let inside = tenants.clone();

@@ -89,7 +89,7 @@ fn keys_are_hashed_cloned_and_dropped_outside_the_lock() {
 
 /// Keys that remain at the end are dropped outside the lock too, and a panic of one stops nothing.
 #[test]
-fn close_and_wait_drops_all_keys_outside_the_lock_and_contains_their_panics() {
+fn close_and_wait_drops_all_keys_outside_the_lock() {
     let mut executor = crate::executor();
     for panics in [None, Some(What::Drop)] {
         let keyed = keyed();

@@ -39,7 +39,7 @@ fn an_evicted_partition_starts_with_new_counters() {
 }
 
 #[test]
-fn without_an_idle_partition_the_call_is_rejected_with_the_occupancy() {
+fn without_an_idle_partition_a_new_key_is_rejected() {
     let mut executor = executor();
     let tenants = tenants(&executor, 2);
     let running = ["ann", "bob"].map(|key| slot(&call(&mut executor, &tenants, key)));
@@ -85,7 +85,7 @@ fn a_rejected_call_that_is_never_polled_is_not_counted() {
 
 /// The call was rejected by the partition limit when it was created, and this is what it returns.
 #[test]
-fn a_call_rejected_before_closing_and_polled_afterwards_is_counted_once() {
+fn a_rejected_call_polled_after_closing_is_counted_once() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
     let running = tenants.try_slot("ann").expect("free");
@@ -227,7 +227,7 @@ fn a_cleanup_evicts_many_partitions() {
 }
 
 #[test]
-fn a_cleanup_evicts_none_without_a_timeout_and_all_idle_ones_with_a_timeout_of_zero() {
+fn a_cleanup_needs_a_timeout_which_may_be_zero() {
     let mut executor = executor();
     let patient = builder(&executor).parallelism(1).max_partitions(9).build().expect("valid");
     let hasty = builder(&executor).parallelism(1).max_partitions(9).idle_timeout(Duration::ZERO).build();

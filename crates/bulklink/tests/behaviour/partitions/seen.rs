@@ -21,7 +21,7 @@ assert_impl_all!(Status: Clone, Send, Sync);
 assert_not_impl_any!(OwnedSlot: Clone);
 
 #[test]
-fn an_execute_future_is_spawnable_and_a_slot_is_two_words() {
+fn execute_futures_are_spawnable_and_slots_are_two_words() {
     fn spawnable<T: Send>(_: &T) {}
     let executor = executor();
     let tenants = tenants(&executor, 1);

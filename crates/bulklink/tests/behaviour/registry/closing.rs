@@ -27,7 +27,7 @@ fn a_closed_registry_accepts_no_bulkhead() {
 }
 
 #[test]
-fn a_closed_registry_is_drained_with_the_last_operation_of_all_its_bulkheads() {
+fn a_closed_registry_is_drained_with_its_last_operation() {
     let mut executor = executor();
     let registry = Registry::new();
     let made = ["payments", "reports", "audit"].map(|label| create(&registry, label));
@@ -51,7 +51,7 @@ fn a_closed_registry_is_drained_with_the_last_operation_of_all_its_bulkheads() {
 }
 
 #[test]
-fn waiting_for_the_drain_of_a_registry_does_not_close_it() {
+fn waiting_for_the_drain_does_not_close_a_registry() {
     let mut executor = executor();
     let registry = Registry::new();
     let payments = create(&registry, "payments");
@@ -73,7 +73,7 @@ fn waiting_for_the_drain_of_a_registry_does_not_close_it() {
 }
 
 #[test]
-fn a_future_with_a_granted_slot_delays_the_drain_of_the_registry_until_it_is_polled_or_dropped() {
+fn a_granted_future_delays_the_drain_of_the_registry() {
     let mut context = Context::from_waker(Waker::noop());
     let registry = Registry::new();
     let payments = registry.create(builder("payments").waiting_room(1)).expect("a new name");
@@ -98,7 +98,7 @@ fn an_empty_registry_drains_immediately() {
 }
 
 #[test]
-fn dropping_the_wait_for_the_drain_of_a_registry_reopens_nothing() {
+fn dropping_the_wait_for_the_drain_reopens_no_registry() {
     let registry = Registry::new();
     let payments = create(&registry, "payments");
     let _running = payments.try_slot().expect("free");

@@ -39,7 +39,7 @@ fn clones_share_one_registry() {
 }
 
 #[test]
-fn a_bulkhead_is_found_by_its_trimmed_label_with_or_without_its_runtime() {
+fn a_bulkhead_is_found_by_its_trimmed_label() {
     let registry = Registry::new();
     let payments = create(&registry, "  payments ");
     create_shaky(&registry, "reports");

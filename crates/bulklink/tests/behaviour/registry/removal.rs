@@ -66,7 +66,7 @@ fn removing_an_unknown_label_is_an_error_and_closes_nothing() {
 }
 
 #[test]
-fn two_removals_of_one_bulkhead_both_end_and_affect_no_other() {
+fn two_removals_of_one_bulkhead_both_end() {
     let mut executor = executor();
     let registry = Registry::new();
     let payments = create(&registry, "payments");

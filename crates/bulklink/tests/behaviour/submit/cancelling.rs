@@ -32,7 +32,7 @@ fn cancelling_a_queued_operation_frees_its_place_immediately() {
 }
 
 #[test]
-fn cancelling_an_admitted_operation_before_it_begins_passes_its_slot_on() {
+fn cancelling_an_operation_before_it_begins_passes_its_slot_on() {
     let (mut executor, bulkhead) = setup(1, 9);
     let admitted = bulkhead.submit(async { unreachable!("the operation never began") }).expect("free");
     let handed_over = bulkhead.submit(async { unreachable!("the operation never began") }).expect("there is room");

@@ -97,7 +97,7 @@ fn never(_owned: Owned) {
 }
 
 #[test]
-fn an_operation_cancelled_in_the_queue_is_dropped_before_its_handle_completes() {
+fn a_cancelled_queued_operation_is_dropped_before_its_handle_completes() {
     for (kind, is_polled) in kinds().flat_map(|kind| [(kind, false), (kind, true)]) {
         let (mut executor, bulkhead) = setup(1, 1);
         let running = bulkhead.try_slot().expect("free");
@@ -114,7 +114,7 @@ fn an_operation_cancelled_in_the_queue_is_dropped_before_its_handle_completes() 
 }
 
 #[test]
-fn an_operation_cancelled_with_a_slot_is_dropped_before_its_handle_completes() {
+fn a_cancelled_admitted_operation_is_dropped_before_its_handle_completes() {
     for kind in kinds() {
         let (mut executor, bulkhead) = setup(1, 0);
         let admitted = Observed::submit(&bulkhead, kind);
@@ -127,7 +127,7 @@ fn an_operation_cancelled_with_a_slot_is_dropped_before_its_handle_completes() {
 }
 
 #[test]
-fn an_operation_expired_in_the_queue_is_dropped_before_its_handle_completes() {
+fn an_expired_operation_is_dropped_before_its_handle_completes() {
     for kind in kinds() {
         let (mut executor, bulkhead) = setup(1, 1);
         let _running = bulkhead.try_slot().expect("free");
@@ -140,7 +140,7 @@ fn an_operation_expired_in_the_queue_is_dropped_before_its_handle_completes() {
 }
 
 #[test]
-fn an_operation_closed_in_the_queue_is_dropped_before_its_handle_completes() {
+fn queued_operations_are_dropped_at_close_before_their_handles_complete() {
     for kind in kinds() {
         let (mut executor, bulkhead) = setup(1, 1);
         let _running = bulkhead.try_slot().expect("free");
@@ -165,7 +165,7 @@ impl Wake for SlotWitness {
 }
 
 #[test]
-fn a_slot_is_free_before_the_handle_of_its_operation_completes() {
+fn a_slot_is_free_before_its_operations_handle_completes() {
     for is_closure in [false, true] {
         let (mut executor, bulkhead) = setup(1, 0);
         let submitted = if is_closure { bulkhead.submit_blocking(|| 5) } else { bulkhead.submit(async { 5 }) };
@@ -180,7 +180,7 @@ fn a_slot_is_free_before_the_handle_of_its_operation_completes() {
 }
 
 #[test]
-fn a_slot_is_free_before_the_handle_of_an_operation_that_the_runtime_drops_completes() {
+fn a_dropped_tasks_slot_is_free_before_its_handle_completes() {
     let (executor, bulkhead) = setup(1, 0);
     let mut handle = bulkhead.submit(async {}).expect("free");
     let witness = Arc::new(SlotWitness { bulkhead, at_wake: Mutex::default() });
@@ -193,7 +193,7 @@ fn a_slot_is_free_before_the_handle_of_an_operation_that_the_runtime_drops_compl
 
 /// The pool has the closure already, and either runs or drops it.
 #[test]
-fn the_handle_of_a_cancelled_closure_completes_when_the_pool_runs_or_drops_it() {
+fn a_cancelled_closures_handle_completes_when_run_or_dropped() {
     for (is_run, panics) in [(true, false), (false, false), (true, true), (false, true)] {
         let runtime = ByHand::new(Manner::Keep);
         let bulkhead = on(runtime.clone(), 1, 1);
@@ -211,7 +211,7 @@ fn the_handle_of_a_cancelled_closure_completes_when_the_pool_runs_or_drops_it() 
 }
 
 #[test]
-fn a_panic_does_not_escape_when_a_runtime_drops_a_pending_operation() {
+fn dropping_a_pending_operation_lets_no_panic_escape() {
     for (kind, is_queued) in kinds().flat_map(|kind| [(kind, false), (kind, true)]) {
         let (executor, bulkhead) = setup(1, 1);
         let running = is_queued.then(|| bulkhead.try_slot().expect("free"));
@@ -227,7 +227,7 @@ fn a_panic_does_not_escape_when_a_runtime_drops_a_pending_operation() {
 }
 
 #[test]
-fn a_panic_does_not_escape_when_a_runtime_drops_a_running_operation() {
+fn dropping_a_running_operation_lets_no_panic_escape() {
     let (mut executor, bulkhead) = setup(1, 0);
     let witness = Arc::new(Witness::default());
     let owned = Owned { witness: Arc::clone(&witness), panics: true };

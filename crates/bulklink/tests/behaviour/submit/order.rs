@@ -15,7 +15,7 @@ fn reason<T: std::fmt::Debug>(refused: Result<T, SubmitError>) -> Reason {
 }
 
 #[test]
-fn a_burst_that_fits_exactly_is_accepted_and_one_more_is_rejected() {
+fn a_burst_that_fits_is_accepted_and_one_more_rejected() {
     let (mut executor, bulkhead) = setup(3, 4);
     for _ in 0..3 {
         let log = Log::default();
@@ -101,7 +101,7 @@ fn invalid_and_late_requests_are_rejected_immediately() {
 }
 
 #[test]
-fn a_limit_counts_from_the_call_and_its_rejection_comes_through_the_handle() {
+fn a_limit_counts_from_the_call_of_submit() {
     for closure in [false, true] {
         let (mut executor, bulkhead) = setup(1, 9);
         let running = bulkhead.try_slot_owned().expect("free");

@@ -39,7 +39,7 @@ fn dropping_the_handle_detaches_the_operation() {
 }
 
 #[test]
-fn the_output_of_a_detached_operation_is_dropped_and_may_panic() {
+fn a_detached_operations_output_is_dropped_and_may_panic() {
     let (mut executor, bulkhead) = setup(1, 9);
     let log = Log::default();
     let (task, closure) = (log.clone(), log.clone());
@@ -68,7 +68,7 @@ impl Drop for Bomb {
 
 /// An outcome is a value, or the payload of the operation's panic.
 #[test]
-fn a_panic_of_an_outcomes_drop_does_not_escape_the_drop_of_its_handle() {
+fn dropping_a_handle_contains_a_panic_of_its_outcome() {
     for cancels in [false, true] {
         let (mut executor, bulkhead) = setup(4, 0);
         let log = Log::default();
@@ -112,7 +112,7 @@ fn a_panic_is_an_outcome() {
 
 /// The operation may own what the slot protects, so it is dropped first. Its panics lose nothing.
 #[test]
-fn an_operation_is_dropped_before_its_slot_even_if_the_drop_panics() {
+fn an_operation_is_dropped_before_its_slot_despite_a_panic() {
     struct Operation(super::Submitted, bool);
     impl Future for Operation {
         type Output = ();
@@ -164,7 +164,7 @@ fn an_operation_and_its_output_may_both_panic_when_dropped() {
 }
 
 #[test]
-fn only_the_last_waker_of_a_handle_is_woken_and_once() {
+fn only_the_last_waker_of_a_handle_is_woken_once() {
     let (mut executor, bulkhead) = setup(1, 0);
     let mut handle = bulkhead.submit(async { 5 }).expect("free");
     let bells = [Arc::new(Bell::default()), Arc::new(Bell::default())];
@@ -196,7 +196,7 @@ fn a_thread_can_block_until_the_end() {
 
 /// The operations are running, admitted and not begun, and queued; futures and closures.
 #[test]
-fn a_runtime_that_is_dropped_loses_no_slot_and_ends_all_handles() {
+fn a_dropped_runtime_loses_no_slot_and_ends_all_handles() {
     let (mut executor, bulkhead) = setup(3, 2);
     let running = bulkhead.submit(pending::<()>()).expect("free");
     executor.run_until_idle();
@@ -248,7 +248,7 @@ fn a_detached_task_does_not_keep_itself_alive() {
 }
 
 #[test]
-fn an_operation_that_has_ended_keeps_no_waker_of_its_task() {
+fn an_ended_operation_keeps_no_waker_of_its_task() {
     struct Task;
     impl Wake for Task {
         fn wake(self: Arc<Self>) {}
