@@ -7,7 +7,7 @@ use loom::future::block_on;
 use loom::thread;
 
 use crate::call::Call;
-use crate::model::model;
+use crate::model::{model, on_a_thread};
 
 #[test]
 fn a_new_call_gets_the_slot_or_is_woken() {
@@ -24,10 +24,7 @@ fn a_new_call_gets_the_slot_or_is_woken() {
 #[test]
 fn two_callers_share_one_slot_one_after_the_other() {
     let queued = model(1, 1).preemptions_if_fast(3).explore(|bulkhead| {
-        let other = thread::spawn({
-            let bulkhead = bulkhead.clone();
-            move || block_on(bulkhead.execute(async {})).unwrap()
-        });
+        let other = on_a_thread(bulkhead, |bulkhead| block_on(bulkhead.execute(async {})).unwrap());
         block_on(bulkhead.execute(async {})).unwrap();
         other.join().unwrap();
         let status = bulkhead.status();
@@ -78,7 +75,7 @@ fn a_new_call_queues_behind_a_waiter() {
         let second = Call::new(bulkhead).queued();
         release.join().unwrap();
         let slot = first.granted();
-        assert_eq!(second.rings(), 0, "a call before it still waits");
+        assert_eq!(second.wakes(), 0, "the first call still holds the slot");
         drop(slot);
         drop(second.granted());
     });
@@ -96,6 +93,6 @@ fn a_small_new_call_does_not_overtake_a_large_waiter() {
         assert_eq!(bulkhead.try_slot().unwrap_err().reason(), Reason::Saturated);
         release.join().unwrap();
         drop(large.granted());
-        assert_eq!(bulkhead.status().peak_in_use, 2, "it was admitted before all its units were free");
+        assert_eq!(bulkhead.status().peak_in_use, 2, "the large call was admitted before two units were free");
     });
 }

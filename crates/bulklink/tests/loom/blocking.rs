@@ -1,19 +1,15 @@
-//! A blocking thread is woken by whatever ends its wait, even as it goes to sleep.
+//! A blocking thread that goes to sleep misses no slot and no close.
 
 use bulklink::{Reason, Request};
-use loom::thread;
 
 use crate::call::Call;
-use crate::model::model;
+use crate::model::{model, on_a_thread};
 
 #[test]
 fn a_release_wakes_a_thread_that_goes_to_sleep() {
     let outcomes = model(1, 1).explore(|bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
-        let blocked = thread::spawn({
-            let bulkhead = bulkhead.clone();
-            move || drop(bulkhead.blocking_slot().expect("there is room to wait"))
-        });
+        let blocked = on_a_thread(bulkhead, |bulkhead| drop(bulkhead.blocking_slot().expect("there is room to wait")));
         drop(running);
         blocked.join().unwrap();
         bulkhead.status().totals.queued
@@ -25,9 +21,8 @@ fn a_release_wakes_a_thread_that_goes_to_sleep() {
 fn closing_wakes_a_thread_that_goes_to_sleep() {
     let outcomes = model(1, 1).explore(|bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
-        let blocked = thread::spawn({
-            let bulkhead = bulkhead.clone();
-            move || bulkhead.blocking_slot_owned().expect_err("the slot is not released").reason()
+        let blocked = on_a_thread(bulkhead, move |bulkhead| {
+            bulkhead.blocking_slot_owned().expect_err("the slot is not released").reason()
         });
         bulkhead.close();
         assert_eq!(blocked.join().unwrap(), Reason::Closed);
@@ -43,10 +38,7 @@ fn a_dropped_waiter_passes_its_slot_to_a_blocking_thread() {
     let outcomes = model(1, 2).explore(|bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
         let task = Call::with(bulkhead, Request::new()).queued();
-        let blocked = thread::spawn({
-            let bulkhead = bulkhead.clone();
-            move || drop(bulkhead.blocking_slot().expect("there is room to wait"))
-        });
+        let blocked = on_a_thread(bulkhead, |bulkhead| drop(bulkhead.blocking_slot().expect("there is room to wait")));
         drop(running);
         drop(task);
         blocked.join().unwrap();

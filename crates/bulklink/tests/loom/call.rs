@@ -1,4 +1,4 @@
-//! A call that is polled by hand, and a waker that counts.
+//! Calls and tasks that the scene polls, and a waker that counts.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,17 +8,17 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use bulklink::{Instant, OwnedSlot, OwnedSlotFuture, Reason, Rejection, Request};
 
-use crate::model::{ByHand, Front};
+use crate::model::{ByHand, TestBulkhead};
 
 /// A waker that counts how often it is woken.
 #[derive(Clone, Default)]
-pub(crate) struct Bell(Arc<Rings>);
+pub(crate) struct CountingWaker(Arc<Wakes>);
 
 #[derive(Default)]
-struct Rings(AtomicUsize);
+struct Wakes(AtomicUsize);
 
-impl Bell {
-    pub(crate) fn rings(&self) -> usize {
+impl CountingWaker {
+    pub(crate) fn wakes(&self) -> usize {
         self.0.0.load(Ordering::Relaxed)
     }
 
@@ -33,61 +33,91 @@ impl Bell {
     }
 }
 
-impl Wake for Rings {
+impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// A call for a slot, and the waker it is polled with.
+/// A call for a slot, and the waker with which it is polled.
 pub(crate) struct Call {
     future: OwnedSlotFuture<ByHand>,
-    bell: Bell,
+    waker: CountingWaker,
 }
 
 impl Call {
     /// Returns a call that has not been polled.
-    pub(crate) fn new(bulkhead: &Front) -> Self {
+    pub(crate) fn new(bulkhead: &TestBulkhead) -> Self {
         Call::with(bulkhead, Request::new())
     }
 
-    pub(crate) fn with(bulkhead: &Front, request: Request<Instant>) -> Self {
-        Call { future: bulkhead.slot_owned_with(request), bell: Bell::default() }
+    pub(crate) fn with(bulkhead: &TestBulkhead, request: Request<Instant>) -> Self {
+        Call { future: bulkhead.slot_owned_with(request), waker: CountingWaker::default() }
     }
 
-    /// Polls a call that has to wait.
+    /// Polls the call, which must wait.
     pub(crate) fn queued(mut self) -> Self {
-        assert!(self.poll().is_pending(), "there was no slot for it");
+        assert!(self.poll().is_pending(), "a slot was free");
         self
     }
 
-    /// Returns calls that have to wait, in the order of the queue.
-    pub(crate) fn line<const CALLS: usize>(bulkhead: &Front) -> [Self; CALLS] {
+    /// Returns new calls in the queue, in its order.
+    pub(crate) fn queue<const CALLS: usize>(bulkhead: &TestBulkhead) -> [Self; CALLS] {
         std::array::from_fn(|_| Call::new(bulkhead).queued())
     }
 
     pub(crate) fn poll(&mut self) -> Poll<Result<OwnedSlot, Rejection>> {
-        self.bell.poll(&mut self.future)
+        self.waker.poll(&mut self.future)
     }
 
-    /// Polls with another waker from now on, as if the task had changed. Returns the old one.
-    pub(crate) fn change_bell(&mut self) -> Bell {
-        std::mem::take(&mut self.bell)
+    /// Gives the call a new waker for its next polls, and returns the old one.
+    pub(crate) fn change_waker(&mut self) -> CountingWaker {
+        std::mem::take(&mut self.waker)
     }
 
-    pub(crate) fn rings(&self) -> usize {
-        self.bell.rings()
+    pub(crate) fn wakes(&self) -> usize {
+        self.waker.wakes()
     }
 
     /// Returns the answer of the call, which must have been woken for it exactly once.
     pub(crate) fn answer(mut self) -> Result<OwnedSlot, Reason> {
-        assert_eq!(self.rings(), 1, "woken once for one answer");
-        let Poll::Ready(answer) = self.poll() else { panic!("woken without an answer") };
+        assert_eq!(self.wakes(), 1, "the call must be woken exactly once");
+        let Poll::Ready(answer) = self.poll() else { panic!("the call was woken without an answer") };
         answer.map_err(|rejection| rejection.reason())
     }
 
     /// Returns the slot of the call, which must have been woken for it exactly once.
     pub(crate) fn granted(self) -> OwnedSlot {
-        self.answer().expect("the call was granted a slot")
+        self.answer().expect("the call was not rejected")
+    }
+}
+
+/// A task that is polled when it is woken.
+pub(crate) struct Task<F> {
+    /// The future of the task, until it ends.
+    pub(crate) future: Option<F>,
+    pub(crate) waker: CountingWaker,
+    seen: usize,
+}
+
+impl<F: Future + Unpin> Task<F> {
+    pub(crate) fn new(future: F) -> Self {
+        Task { future: Some(future), waker: CountingWaker::default(), seen: 0 }
+    }
+
+    /// Polls the task once, and drops its future if that has ended.
+    pub(crate) fn poll(&mut self) {
+        if self.future.as_mut().is_some_and(|future| self.waker.poll(future).is_ready()) {
+            self.future = None;
+        }
+    }
+
+    /// Polls the task as long as it has been woken, and returns whether it has ended.
+    pub(crate) fn settle(&mut self) -> bool {
+        while self.future.is_some() && self.seen < self.waker.wakes() {
+            self.seen = self.waker.wakes();
+            self.poll();
+        }
+        self.future.is_none()
     }
 }

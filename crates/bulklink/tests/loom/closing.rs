@@ -6,19 +6,14 @@ use bulklink::Reason;
 use loom::future::block_on;
 use loom::thread;
 
-use crate::call::{Bell, Call};
-use crate::model::{Front, model};
-
-fn close_on_a_thread(bulkhead: &Front) -> thread::JoinHandle<bool> {
-    let bulkhead = bulkhead.clone();
-    thread::spawn(move || bulkhead.close())
-}
+use crate::call::{Call, CountingWaker};
+use crate::model::{model, on_a_thread};
 
 #[test]
 fn a_call_that_arrives_during_the_close_is_rejected() {
     let outcomes = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let close = close_on_a_thread(bulkhead);
+        let close = on_a_thread(bulkhead, |bulkhead| bulkhead.close());
         assert_eq!(block_on(bulkhead.slot()).unwrap_err().reason(), Reason::Closed);
         assert!(close.join().unwrap());
         drop(held);
@@ -31,7 +26,7 @@ fn a_call_that_arrives_during_the_close_is_rejected() {
 #[test]
 fn a_free_slot_is_taken_only_before_the_close() {
     let admitted = model(1, 0).explore(|bulkhead| {
-        let close = close_on_a_thread(bulkhead);
+        let close = on_a_thread(bulkhead, |bulkhead| bulkhead.close());
         let taken = bulkhead.try_slot().map(drop).map_err(|rejection| rejection.reason());
         assert!(close.join().unwrap());
         assert_eq!(bulkhead.try_slot().unwrap_err().reason(), Reason::Closed);
@@ -47,12 +42,9 @@ fn a_free_slot_is_taken_only_before_the_close() {
 fn no_slot_is_granted_after_the_close() {
     model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let end = thread::spawn({
-            let bulkhead = bulkhead.clone();
-            move || {
-                bulkhead.close();
-                drop(held);
-            }
+        let end = on_a_thread(bulkhead, move |bulkhead| {
+            bulkhead.close();
+            drop(held);
         });
         assert_eq!(block_on(bulkhead.slot()).unwrap_err().reason(), Reason::Closed);
         end.join().unwrap();
@@ -80,7 +72,7 @@ fn only_one_of_two_closes_takes_effect() {
     model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let call = Call::new(bulkhead).queued();
-        let close = close_on_a_thread(bulkhead);
+        let close = on_a_thread(bulkhead, |bulkhead| bulkhead.close());
         let (one, other) = (bulkhead.close(), close.join().unwrap());
         assert!(one != other);
         assert_eq!(call.answer().unwrap_err(), Reason::Closed);
@@ -92,12 +84,9 @@ fn only_one_of_two_closes_takes_effect() {
 fn a_task_that_begins_to_wait_sees_the_end() {
     model(1, 0).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let end = thread::spawn({
-            let bulkhead = bulkhead.clone();
-            move || {
-                bulkhead.close();
-                drop(held);
-            }
+        let end = on_a_thread(bulkhead, move |bulkhead| {
+            bulkhead.close();
+            drop(held);
         });
         block_on(bulkhead.closed());
         assert!(bulkhead.status().is_drained());
@@ -108,7 +97,7 @@ fn a_task_that_begins_to_wait_sees_the_end() {
 #[test]
 fn an_idle_bulkhead_is_drained_immediately() {
     model(1, 0).explore(|bulkhead| {
-        let close = close_on_a_thread(bulkhead);
+        let close = on_a_thread(bulkhead, |bulkhead| bulkhead.close());
         block_on(bulkhead.closed());
         assert!(close.join().unwrap());
     });
@@ -116,21 +105,21 @@ fn an_idle_bulkhead_is_drained_immediately() {
 
 #[test]
 fn the_drain_ends_with_an_uncollected_slot() {
-    let withdrawn = model(1, 1).explore(|bulkhead| {
-        let (bell, mut closed) = (Bell::default(), bulkhead.closed());
-        assert!(bell.poll(&mut closed).is_pending());
+    let outcomes = model(1, 1).explore(|bulkhead| {
+        let (waker, mut closed) = (CountingWaker::default(), bulkhead.closed());
+        assert!(waker.poll(&mut closed).is_pending());
         let held = bulkhead.try_slot_owned().unwrap();
         let call = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
         bulkhead.close();
         drop(call);
         release.join().unwrap();
-        assert_eq!(bell.rings(), 1);
-        assert!(bell.poll(&mut closed).is_ready());
+        assert_eq!(waker.wakes(), 1);
+        assert!(waker.poll(&mut closed).is_ready());
         let totals = bulkhead.status().totals;
         (totals.abandoned, totals.closed_while_waiting)
     });
-    assert_eq!(withdrawn, BTreeSet::from([(0, 1), (1, 0)]));
+    assert_eq!(outcomes, BTreeSet::from([(0, 1), (1, 0)]));
 }
 
 #[test]
@@ -150,16 +139,16 @@ fn the_drain_ends_with_the_last_of_two_slots() {
 fn a_dropped_wait_for_the_drain_does_not_affect_another() {
     model(1, 0).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let bells: [Bell; 3] = Default::default();
+        let wakers: [CountingWaker; 3] = Default::default();
         let [mut first, mut leaves, mut last] = [(); 3].map(|()| bulkhead.closed());
-        for (bell, closed) in bells.iter().zip([&mut first, &mut leaves, &mut last]) {
-            assert!(bell.poll(closed).is_pending());
+        for (waker, closed) in wakers.iter().zip([&mut first, &mut leaves, &mut last]) {
+            assert!(waker.poll(closed).is_pending());
         }
         bulkhead.close();
         let end = thread::spawn(move || drop(held));
         drop(leaves);
         end.join().unwrap();
-        assert_eq!((bells[0].rings(), bells[2].rings()), (1, 1));
-        assert!(bells[0].poll(&mut first).is_ready() && bells[2].poll(&mut last).is_ready());
+        assert_eq!((wakers[0].wakes(), wakers[2].wakes()), (1, 1));
+        assert!(wakers[0].poll(&mut first).is_ready() && wakers[2].poll(&mut last).is_ready());
     });
 }

@@ -8,18 +8,18 @@ use bulklink::{OwnedSlot, Reason, Request};
 use loom::thread;
 
 use crate::call::Call;
-use crate::model::{Front, model};
+use crate::model::{TestBulkhead, model, on_a_thread};
 
 const LIMIT: u64 = 10;
 
 /// Returns a call that may wait until the clock shows [`LIMIT`].
-fn impatient(bulkhead: &Front) -> Call {
+fn limited(bulkhead: &TestBulkhead) -> Call {
     Call::with(bulkhead, Request::new().within(Duration::from_nanos(LIMIT)))
 }
 
-/// Polls a call after its deadline, and returns its answer, which must be there.
-fn end(call: &mut Call) -> Result<OwnedSlot, Reason> {
-    let Poll::Ready(answer) = call.poll() else { panic!("late, and still waiting") };
+/// Polls a call after its deadline, and returns its answer.
+fn late_answer(call: &mut Call) -> Result<OwnedSlot, Reason> {
+    let Poll::Ready(answer) = call.poll() else { panic!("the call waits after its deadline") };
     answer.map_err(|rejection| rejection.reason())
 }
 
@@ -27,12 +27,12 @@ fn end(call: &mut Call) -> Result<OwnedSlot, Reason> {
 fn a_waiter_expires_or_is_admitted_but_not_both() {
     let served = model(1, 1).explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let mut call = impatient(bulkhead).queued();
+        let mut call = limited(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
         clock.set(LIMIT);
-        let answer = end(&mut call);
+        let answer = late_answer(&mut call);
         release.join().unwrap();
-        assert_eq!(call.rings(), 1);
+        assert_eq!(call.wakes(), 1);
         let (status, served) = (bulkhead.status(), answer.is_ok());
         assert_eq!((status.totals.admitted_from_queue, status.totals.expired), (served.into(), (!served).into()));
         assert_eq!(status.in_flight, usize::from(served));
@@ -46,10 +46,10 @@ fn a_waiter_expires_or_is_admitted_but_not_both() {
 fn a_waiter_gets_no_slot_released_after_its_deadline() {
     model(1, 1).explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let mut call = impatient(bulkhead).queued();
+        let mut call = limited(bulkhead).queued();
         clock.set(LIMIT);
         let release = thread::spawn(move || drop(held));
-        assert_eq!(end(&mut call).unwrap_err(), Reason::Expired);
+        assert_eq!(late_answer(&mut call).unwrap_err(), Reason::Expired);
         release.join().unwrap();
     });
 }
@@ -58,13 +58,13 @@ fn a_waiter_gets_no_slot_released_after_its_deadline() {
 fn a_slot_too_late_for_one_waiter_serves_the_next() {
     let served = model(1, 2).explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let (mut first, second) = (impatient(bulkhead).queued(), Call::new(bulkhead).queued());
+        let (mut first, second) = (limited(bulkhead).queued(), Call::new(bulkhead).queued());
         let release = thread::spawn(move || drop(held));
         clock.set(LIMIT);
-        let answer = end(&mut first);
+        let answer = late_answer(&mut first);
         release.join().unwrap();
         let served = answer.is_ok();
-        assert_eq!(second.rings(), usize::from(!served));
+        assert_eq!(second.wakes(), usize::from(!served));
         drop(answer);
         drop(second.granted());
         served
@@ -77,14 +77,14 @@ fn two_waiters_that_are_late_together_are_both_rejected() {
     // The one that is polled first expires both, and must wake the other.
     model(1, 2).explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let (mut first, mut second) = (impatient(bulkhead).queued(), impatient(bulkhead).queued());
+        let (mut first, mut second) = (limited(bulkhead).queued(), limited(bulkhead).queued());
         clock.set(LIMIT);
         let other = thread::spawn(move || {
-            assert_eq!(end(&mut first).unwrap_err(), Reason::Expired);
+            assert_eq!(late_answer(&mut first).unwrap_err(), Reason::Expired);
             first
         });
-        assert_eq!(end(&mut second).unwrap_err(), Reason::Expired);
-        assert_eq!((other.join().unwrap().rings(), second.rings()), (1, 1));
+        assert_eq!(late_answer(&mut second).unwrap_err(), Reason::Expired);
+        assert_eq!((other.join().unwrap().wakes(), second.wakes()), (1, 1));
         drop(held);
         assert_eq!(bulkhead.status().totals.expired, 2);
     });
@@ -94,16 +94,16 @@ fn two_waiters_that_are_late_together_are_both_rejected() {
 fn a_late_waiter_takes_no_place_from_a_new_call() {
     model(1, 1).explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let mut late = impatient(bulkhead).queued();
+        let mut late = limited(bulkhead).queued();
         clock.set(LIMIT);
         let other = thread::spawn(move || {
-            assert_eq!(end(&mut late).unwrap_err(), Reason::Expired);
+            assert_eq!(late_answer(&mut late).unwrap_err(), Reason::Expired);
             late
         });
-        let newcomer = Call::new(bulkhead).queued();
-        assert_eq!(other.join().unwrap().rings(), 1);
+        let new_call = Call::new(bulkhead).queued();
+        assert_eq!(other.join().unwrap().wakes(), 1);
         drop(held);
-        drop(newcomer.granted());
+        drop(new_call.granted());
     });
 }
 
@@ -111,15 +111,12 @@ fn a_late_waiter_takes_no_place_from_a_new_call() {
 fn a_late_waiter_expires_even_during_the_close() {
     model(1, 1).explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let mut late = impatient(bulkhead).queued();
+        let mut late = limited(bulkhead).queued();
         clock.set(LIMIT);
-        let close = thread::spawn({
-            let bulkhead = bulkhead.clone();
-            move || bulkhead.close()
-        });
-        assert_eq!(end(&mut late).unwrap_err(), Reason::Expired);
+        let close = on_a_thread(bulkhead, |bulkhead| bulkhead.close());
+        assert_eq!(late_answer(&mut late).unwrap_err(), Reason::Expired);
         close.join().unwrap();
-        assert_eq!(late.rings(), 1);
+        assert_eq!(late.wakes(), 1);
         drop(held);
     });
 }
@@ -128,13 +125,10 @@ fn a_late_waiter_expires_even_during_the_close() {
 fn a_late_waiter_that_is_dropped_is_counted_once() {
     let counts = model(1, 2).explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let (late, next) = (impatient(bulkhead).queued(), Call::new(bulkhead).queued());
-        let release = thread::spawn({
-            let clock = clock.clone();
-            move || {
-                clock.set(LIMIT);
-                drop(held);
-            }
+        let (late, next) = (limited(bulkhead).queued(), Call::new(bulkhead).queued());
+        let release = on_a_thread(clock, move |clock| {
+            clock.set(LIMIT);
+            drop(held);
         });
         drop(late);
         release.join().unwrap();

@@ -1,6 +1,7 @@
 //! The driver arms its timer while calls that rely on it arrive and leave.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::future::Future;
 use std::num::NonZeroU64;
 use std::pin::Pin;
@@ -11,7 +12,8 @@ use std::time::Duration;
 use bulklink::{Bulkhead, Clock, Driver, DriverHome, Instant, OwnedSlotFuture, Partitions, Request, Timer, TimerError};
 use loom::thread;
 
-use crate::call::Bell;
+use crate::call::Task;
+use crate::model::{in_every_order, on_a_thread};
 
 const FAR: u64 = 20;
 const NEAR: u64 = 10;
@@ -81,10 +83,10 @@ impl Background {
     }
 
     /// Returns the only driver that was spawned since the last call.
-    fn driver(&self) -> Task {
+    fn driver(&self) -> Task<Driver<Self>> {
         let mut spawned = std::mem::take(&mut *self.spawned.lock().unwrap());
-        assert_eq!(spawned.len(), 1, "exactly one driver");
-        Task { driver: spawned.pop(), bell: Bell::default(), seen: 0 }
+        assert_eq!(spawned.len(), 1, "exactly one driver is spawned");
+        Task::new(spawned.remove(0))
     }
 
     fn set(&self, now: u64) {
@@ -93,30 +95,6 @@ impl Background {
 
     fn timers(&self) -> Vec<u64> {
         self.timers.lock().unwrap().clone()
-    }
-}
-
-/// A driver that is polled when it is woken.
-struct Task {
-    driver: Option<Driver<Background>>,
-    bell: Bell,
-    seen: usize,
-}
-
-impl Task {
-    /// Polls the driver once, and drops it if it has ended.
-    fn poll(&mut self) {
-        if self.driver.as_mut().is_some_and(|driver| self.bell.poll(driver).is_ready()) {
-            self.driver = None;
-        }
-    }
-
-    /// Polls the driver as long as it has been woken.
-    fn settle(&mut self) {
-        while self.driver.is_some() && self.seen < self.bell.rings() {
-            self.seen = self.bell.rings();
-            self.poll();
-        }
     }
 }
 
@@ -129,20 +107,13 @@ fn queued(bulkhead: &Bulkhead<Background>, limit: u64) -> Call {
 }
 
 /// Runs a scene in every order, and returns all its outcomes.
-fn explore<O: Ord + Send + 'static>(scene: impl Fn(Background) -> O + Send + Sync + 'static) -> BTreeSet<O> {
-    let outcomes = Arc::new(Mutex::new(BTreeSet::new()));
-    loom::model({
-        let outcomes = Arc::clone(&outcomes);
-        move || {
-            outcomes.lock().unwrap().insert(scene(Background::new()));
-        }
-    });
-    std::mem::take(&mut *outcomes.lock().unwrap())
+fn explore<O: Ord + Debug + Send + 'static>(scene: impl Fn(Background) -> O + Send + Sync + 'static) -> BTreeSet<O> {
+    in_every_order(None, move || scene(Background::new()))
 }
 
 #[test]
 fn a_driver_that_arms_its_timer_misses_no_nearer_deadline() {
-    let rings = explore(|background| {
+    let wakes = explore(|background| {
         let bulkhead = background.taken();
         let _far = queued(&bulkhead, FAR);
         let mut task = background.driver();
@@ -152,22 +123,19 @@ fn a_driver_that_arms_its_timer_misses_no_nearer_deadline() {
         });
         let _near = queued(&bulkhead, NEAR);
         let mut task = polled.join().unwrap();
-        let rings = task.bell.rings();
+        let wakes = task.waker.wakes();
         task.settle();
         assert_eq!(background.timers(), [NEAR]);
-        rings
+        wakes
     });
-    assert_eq!(rings, BTreeSet::from([0, 1]), "the deadline was seen, or the driver was woken for it");
+    assert_eq!(wakes, BTreeSet::from([0, 1]), "the driver has seen the deadline, or was woken for it");
 }
 
 #[test]
 fn two_first_calls_share_one_driver_that_is_early_enough() {
     explore(|background| {
         let bulkhead = background.taken();
-        let other = thread::spawn({
-            let bulkhead = bulkhead.clone();
-            move || queued(&bulkhead, NEAR)
-        });
+        let other = on_a_thread(&bulkhead, |bulkhead| queued(bulkhead, NEAR));
         let _far = queued(&bulkhead, FAR);
         let _near = other.join().unwrap();
         let mut task = background.driver();
@@ -190,7 +158,7 @@ fn a_call_that_arrives_as_the_driver_ends_has_one() {
         });
         let _late = queued(&bulkhead, NEAR);
         let mut task = polled.join().unwrap();
-        let ended = task.driver.is_none();
+        let ended = task.future.is_none();
         if ended {
             task = background.driver();
             task.poll();
@@ -204,29 +172,26 @@ fn a_call_that_arrives_as_the_driver_ends_has_one() {
 
 #[test]
 fn the_driver_ends_when_its_bulkhead_is_dropped() {
-    let rings = explore(|background| {
+    let wakes = explore(|background| {
         let bulkhead = background.taken();
         let call = queued(&bulkhead, FAR);
         let mut task = background.driver();
         // Loom does not see which thread drops the bulkhead last. A lock that both take makes it
         // try both orders.
-        let polled = thread::spawn({
-            let background = background.clone();
-            move || {
-                background.set(1);
-                task.poll();
-                task
-            }
+        let polled = on_a_thread(&background, move |background| {
+            background.set(1);
+            task.poll();
+            task
         });
         background.set(1);
         drop((call, bulkhead));
         let mut task = polled.join().unwrap();
-        let rings = task.bell.rings();
+        let wakes = task.waker.wakes();
         task.settle();
-        assert!(task.driver.is_none(), "the driver does not wait for its timer");
-        rings
+        assert!(task.future.is_none(), "the driver does not wait for its timer");
+        wakes
     });
-    assert_eq!(rings, BTreeSet::from([0, 1]), "the driver is gone already, or was woken for it");
+    assert_eq!(wakes, BTreeSet::from([0, 1]), "the driver has ended, or was woken by the drop");
 }
 
 #[test]
@@ -249,8 +214,12 @@ fn a_partition_has_a_driver_only_while_a_call_waits() {
         ended.join().unwrap();
         task.settle();
         let drivers = background.spawned.lock().unwrap().len();
-        assert!(drivers == 0 || task.driver.is_none(), "one driver, the old or a new one");
-        assert_eq!(background.timers().len(), usize::from(next.is_some()), "no driver is left where no call waits");
+        assert!(drivers == 0 || task.future.is_none(), "both drivers run");
+        assert_eq!(
+            background.timers().len(),
+            usize::from(next.is_some()),
+            "a driver must have a timer if and only if a call waits"
+        );
         next.is_some()
     });
     assert_eq!(waits, BTreeSet::from([false, true]));
@@ -265,7 +234,7 @@ fn a_call_whose_runtime_is_dropped_gets_a_new_driver() {
         let gone = thread::spawn(move || drop(task));
         let mut second = queued(&bulkhead, FAR);
         gone.join().unwrap();
-        // On the runtime that the call moves to.
+        // The next poll is on another runtime, where the call gets a new driver.
         assert!(Pin::new(&mut second).poll(&mut Context::from_waker(Waker::noop())).is_pending());
         let mut task = background.driver();
         task.poll();

@@ -6,14 +6,9 @@ use bulklink::{Bulkhead, Event, EventKind, TryRecvError};
 use loom::future::block_on;
 use loom::thread;
 
-use crate::model::{Front, model};
+use crate::model::{model, on_a_thread, use_a_slot};
 
 use EventKind::{Admitted, Released};
-
-fn pass_through_on_a_thread(bulkhead: &Front) -> thread::JoinHandle<()> {
-    let bulkhead = bulkhead.clone();
-    thread::spawn(move || drop(bulkhead.try_slot().unwrap()))
-}
 
 fn numbers(events: &[Event]) -> Vec<u64> {
     let mut numbers: Vec<_> = events.iter().map(|event| event.number).collect();
@@ -25,10 +20,10 @@ fn numbers(events: &[Event]) -> Vec<u64> {
 fn a_receiver_that_begins_to_wait_misses_no_event() {
     model(1, 0).explore(|bulkhead| {
         let mut events = bulkhead.subscribe(2).unwrap();
-        let other = pass_through_on_a_thread(bulkhead);
-        let told = [(); 2].map(|()| block_on(events.recv()).unwrap());
+        let other = on_a_thread(bulkhead, use_a_slot);
+        let received = [(); 2].map(|()| block_on(events.recv()).unwrap());
         other.join().unwrap();
-        assert_eq!(told.map(|event| (event.number, event.kind)), [(1, Admitted), (2, Released)]);
+        assert_eq!(received.map(|event| (event.number, event.kind)), [(1, Admitted), (2, Released)]);
         assert_eq!((events.try_recv(), events.dropped()), (Err(TryRecvError::Empty), 0));
     });
 }
@@ -49,14 +44,14 @@ fn a_task_that_begins_to_wait_sees_the_end() {
 fn every_event_is_received_or_counted_as_dropped() {
     let dropped = model(2, 0).preemptions(2).explore(|bulkhead| {
         let mut events = bulkhead.subscribe(1).unwrap();
-        let others = [(); 2].map(|()| pass_through_on_a_thread(bulkhead));
-        let mut told = vec![block_on(events.recv()).unwrap()];
+        let others = [(); 2].map(|()| on_a_thread(bulkhead, use_a_slot));
+        let mut received = vec![block_on(events.recv()).unwrap()];
         for other in others {
             other.join().unwrap();
         }
-        told.extend(events.try_recv());
-        assert_eq!(told.len() as u64 + events.dropped(), 4);
-        assert!(numbers(&told).windows(2).all(|pair| pair[0] < pair[1]), "each once");
+        received.extend(events.try_recv());
+        assert_eq!(received.len() as u64 + events.dropped(), 4);
+        assert!(numbers(&received).windows(2).all(|pair| pair[0] < pair[1]), "an event was received twice");
         events.dropped()
     });
     assert_eq!(dropped, BTreeSet::from([2, 3]));
@@ -66,7 +61,7 @@ fn every_event_is_received_or_counted_as_dropped() {
 fn a_receiver_dropped_during_a_delivery_leaves_no_handler() {
     let next = model(1, 0).explore(|bulkhead| {
         let events = bulkhead.subscribe(1).unwrap();
-        let other = pass_through_on_a_thread(bulkhead);
+        let other = on_a_thread(bulkhead, use_a_slot);
         drop(events);
         other.join().unwrap();
         drop(bulkhead.try_slot().unwrap());

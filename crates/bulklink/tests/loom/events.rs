@@ -7,15 +7,10 @@ use bulklink::{Event, EventHandler, EventKind};
 use loom::thread;
 
 use crate::call::Call;
-use crate::model::{Front, model};
+use crate::model::{model, on_a_thread, use_a_slot};
 use crate::recorder::Recorder;
 
 use EventKind::{Admitted, Queued, Released};
-
-fn pass_through_on_a_thread(bulkhead: &Front) -> thread::JoinHandle<()> {
-    let bulkhead = bulkhead.clone();
-    thread::spawn(move || drop(bulkhead.try_slot().unwrap()))
-}
 
 /// Returns the number of events, which must be the last of the expected ones.
 fn count_last_of(kinds: &[EventKind], expected: &[EventKind]) -> usize {
@@ -25,21 +20,21 @@ fn count_last_of(kinds: &[EventKind], expected: &[EventKind]) -> usize {
 
 #[test]
 fn an_added_handler_gets_all_events_that_follow() {
-    let told = model(1, 0).explore(|bulkhead| {
+    let counts = model(1, 0).explore(|bulkhead| {
         let recorder = Recorder::new();
-        let other = pass_through_on_a_thread(bulkhead);
+        let other = on_a_thread(bulkhead, use_a_slot);
         assert!(recorder.attach(bulkhead));
         other.join().unwrap();
         recorder.complete_events(bulkhead);
         assert!(recorder.detach(bulkhead));
         count_last_of(&recorder.kinds(), &[Admitted, Released])
     });
-    assert_eq!(told, BTreeSet::from([0, 1, 2]));
+    assert_eq!(counts, BTreeSet::from([0, 1, 2]));
 }
 
 #[test]
 fn a_new_handler_gets_both_handover_events_or_none() {
-    let told = model(1, 1).explore(|bulkhead| {
+    let counts = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let call = Call::new(bulkhead).queued();
         let recorder = Recorder::new();
@@ -52,23 +47,23 @@ fn a_new_handler_gets_both_handover_events_or_none() {
         drop(call.granted());
         count_last_of(&kinds, &[Released, Admitted])
     });
-    assert_eq!(told, BTreeSet::from([0, 2]));
+    assert_eq!(counts, BTreeSet::from([0, 2]));
 }
 
 #[test]
 fn a_removed_handler_has_no_gap_in_its_events() {
     // If the delivery of an event began before the removal, the handler is called, even after the
     // removal.
-    let told = model(2, 0).preemptions_if_fast(3).explore(|bulkhead| {
+    let counts = model(2, 0).preemptions_if_fast(3).explore(|bulkhead| {
         let recorder = Recorder::attached(bulkhead);
-        let others = [(); 2].map(|()| pass_through_on_a_thread(bulkhead));
+        let others = [(); 2].map(|()| on_a_thread(bulkhead, use_a_slot));
         assert!(recorder.detach(bulkhead));
         for other in others {
             other.join().unwrap();
         }
         recorder.events().len()
     });
-    assert_eq!(told, BTreeSet::from([0, 1, 2, 3, 4]));
+    assert_eq!(counts, BTreeSet::from([0, 1, 2, 3, 4]));
 }
 
 #[test]

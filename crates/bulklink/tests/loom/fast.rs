@@ -9,17 +9,11 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
 use crate::call::Call;
-use crate::model::{Front, check_identities, model};
+use crate::model::{TestBulkhead, check_identities, model, on_a_thread, use_a_slot};
 use crate::recorder::Recorder;
 
-/// Runs the work on a separate thread.
-fn beside<T: 'static>(bulkhead: &Front, work: impl FnOnce(&Front) -> T + 'static) -> thread::JoinHandle<T> {
-    let bulkhead = bulkhead.clone();
-    thread::spawn(move || work(&bulkhead))
-}
-
-/// Lets the word offer this many slots, by using as many at the same time first.
-fn warm(bulkhead: &Front, slots: usize) {
+/// Uses this many slots at the same time, so that the word offers as many afterwards.
+fn warm(bulkhead: &TestBulkhead, slots: usize) {
     drop((0..slots).map(|_| bulkhead.try_slot().unwrap()).collect::<Vec<_>>());
 }
 
@@ -27,7 +21,7 @@ fn warm(bulkhead: &Front, slots: usize) {
 fn counts_that_overflow_lose_nothing() {
     model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
-        let other = beside(bulkhead, |bulkhead| {
+        let other = on_a_thread(bulkhead, |bulkhead| {
             drop(bulkhead.try_slot().unwrap());
             drop(bulkhead.try_slot().unwrap());
         });
@@ -42,14 +36,14 @@ fn counts_that_overflow_lose_nothing() {
 fn rejections_that_overflow_lose_nothing() {
     model(1, 0).explore(|bulkhead| {
         let held = bulkhead.try_slot().unwrap();
-        let work = |bulkhead: &Front| {
+        let work = |bulkhead: &TestBulkhead| {
             for _ in 0..2 {
                 let rejection = bulkhead.try_slot().unwrap_err();
                 assert_eq!(rejection.reason(), Reason::Saturated);
                 assert_eq!((rejection.occupancy().in_flight(), rejection.occupancy().capacity()), (1, 1));
             }
         };
-        let other = beside(bulkhead, work);
+        let other = on_a_thread(bulkhead, work);
         work(bulkhead);
         other.join().unwrap();
         assert_eq!(bulkhead.status().totals.saturated, 4);
@@ -61,7 +55,7 @@ fn rejections_that_overflow_lose_nothing() {
 fn try_slot_never_fails_while_a_slot_is_free() {
     model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
-        let other = beside(bulkhead, |bulkhead| {
+        let other = on_a_thread(bulkhead, |bulkhead| {
             drop(bulkhead.try_slot().unwrap());
             check_identities(&bulkhead.status());
         });
@@ -74,7 +68,7 @@ fn try_slot_never_fails_while_a_slot_is_free() {
 fn a_status_is_of_one_moment() {
     let seen = model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
-        let other = beside(bulkhead, |bulkhead| drop(bulkhead.try_slot().unwrap()));
+        let other = on_a_thread(bulkhead, use_a_slot);
         let status = bulkhead.status();
         check_identities(&status);
         other.join().unwrap();
@@ -87,7 +81,7 @@ fn a_status_is_of_one_moment() {
 fn a_new_peak_is_never_missed() {
     let peaks = model(3, 0).preemptions(3).explore(|bulkhead| {
         let held = bulkhead.try_slot().unwrap();
-        let other = beside(bulkhead, |bulkhead| drop(bulkhead.try_slot().unwrap()));
+        let other = on_a_thread(bulkhead, use_a_slot);
         let mine = bulkhead.try_slot().unwrap();
         // Read as soon as three slots can have been in use.
         let overlap = bulkhead.status().in_flight;
@@ -108,7 +102,7 @@ fn a_holder_of_a_slot_sees_the_previous_holders_writes() {
         let entries = Arc::new(AtomicUsize::new(0));
         let work = {
             let entries = Arc::clone(&entries);
-            move |bulkhead: &Front| {
+            move |bulkhead: &TestBulkhead| {
                 let admitted = bulkhead.try_slot().ok().map(|_slot| {
                     let before = entries.load(Ordering::Relaxed);
                     entries.store(before + 1, Ordering::Relaxed);
@@ -116,7 +110,7 @@ fn a_holder_of_a_slot_sees_the_previous_holders_writes() {
                 usize::from(admitted.is_some())
             }
         };
-        let other = beside(bulkhead, work.clone());
+        let other = on_a_thread(bulkhead, work.clone());
         let admitted = work(bulkhead) + other.join().unwrap();
         assert_eq!(entries.load(Ordering::Relaxed), admitted);
         assert_eq!(bulkhead.status().totals.saturated, 2 - admitted as u64);
@@ -130,7 +124,7 @@ fn after_shrinking_no_call_is_admitted_until_slots_are_released() {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
         let release = thread::spawn(move || drop(one));
         bulkhead.resize(1).unwrap();
-        assert!(bulkhead.try_slot().is_err(), "as one still runs");
+        assert!(bulkhead.try_slot().is_err(), "one slot is still in use");
         release.join().unwrap();
         assert!(bulkhead.try_slot().is_err());
         drop(other);
@@ -140,26 +134,25 @@ fn after_shrinking_no_call_is_admitted_until_slots_are_released() {
 
 #[test]
 fn a_resize_ends_admissions_on_the_old_capacity() {
-    let most = model(2, 0).explore(|bulkhead| {
+    let outcomes = model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
         let held = bulkhead.try_slot().unwrap();
-        let other = beside(bulkhead, |bulkhead| bulkhead.try_slot_owned().is_ok());
+        let other = on_a_thread(bulkhead, |bulkhead| bulkhead.try_slot_owned().is_ok());
         bulkhead.resize(1).unwrap();
         let in_flight = bulkhead.status().in_flight;
         let admitted = other.join().unwrap();
         drop(held);
         (admitted, in_flight)
     });
-    // An admission means before the resize: its slot may outlive the resize, but no slot is granted
-    // after it.
-    assert_eq!(most, BTreeSet::from([(false, 1), (true, 1), (true, 2)]));
+    // The other call is admitted only before the resize. Its slot may outlive the resize.
+    assert_eq!(outcomes, BTreeSet::from([(false, 1), (true, 1), (true, 2)]));
 }
 
 #[test]
 fn closing_ends_admissions_by_the_word() {
     let admitted = model(1, 0).explore(|bulkhead| {
         warm(bulkhead, 1);
-        let other = beside(bulkhead, |bulkhead| {
+        let other = on_a_thread(bulkhead, |bulkhead| {
             let slot = bulkhead.try_slot();
             (slot.is_ok(), slot.err().map(|rejection| rejection.reason()))
         });
@@ -224,27 +217,30 @@ fn the_word_rejects_only_while_the_waiting_room_is_full() {
 
 #[test]
 fn a_rejection_is_reported_or_precedes_the_handler() {
-    let told = model(1, 0).explore(|bulkhead| {
+    let reported = model(1, 0).explore(|bulkhead| {
         let held = bulkhead.try_slot().unwrap();
-        let other = beside(bulkhead, |bulkhead| assert!(bulkhead.try_slot().is_err()));
+        let other = on_a_thread(bulkhead, |bulkhead| assert!(bulkhead.try_slot().is_err()));
         let recorder = Recorder::attached(bulkhead);
         let counted_before = bulkhead.status().totals.saturated;
         other.join().unwrap();
         recorder.detach(bulkhead);
-        let told = recorder.kinds().iter().filter(|kind| **kind == EventKind::Saturated).count();
-        assert!(counted_before + told as u64 >= 1, "counted later, and not reported");
+        let reported = recorder.kinds().iter().filter(|kind| **kind == EventKind::Saturated).count();
+        assert!(
+            counted_before + reported as u64 >= 1,
+            "the rejection was counted after the handler was added, and not reported"
+        );
         assert_eq!(bulkhead.status().totals.saturated, 1);
         drop(held);
-        told
+        reported
     });
-    assert_eq!(told, BTreeSet::from([0, 1]));
+    assert_eq!(reported, BTreeSet::from([0, 1]));
 }
 
 #[test]
 fn a_new_handler_misses_no_later_admission_or_release() {
     model(1, 0).explore(|bulkhead| {
         warm(bulkhead, 1);
-        let other = beside(bulkhead, |bulkhead| drop(bulkhead.try_slot().unwrap()));
+        let other = on_a_thread(bulkhead, use_a_slot);
         let recorder = Recorder::attached(bulkhead);
         let before = bulkhead.status();
         other.join().unwrap();
@@ -260,7 +256,7 @@ fn a_new_handler_misses_no_later_admission_or_release() {
 fn a_heavy_request_holds_the_word_until_it_is_released() {
     model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
-        let other = beside(bulkhead, |bulkhead| {
+        let other = on_a_thread(bulkhead, |bulkhead| {
             let heavy = bulkhead.try_slot_with(Request::new().cost(2));
             if heavy.is_ok() {
                 assert!(bulkhead.try_slot().is_err(), "both units are taken");
@@ -277,7 +273,7 @@ fn no_call_overtakes_a_waiter_by_the_word() {
         warm(bulkhead, 1);
         let held = bulkhead.try_slot_owned().unwrap();
         let call = Call::new(bulkhead).queued();
-        let pass = beside(bulkhead, |bulkhead| bulkhead.try_slot().is_ok());
+        let pass = on_a_thread(bulkhead, |bulkhead| bulkhead.try_slot().is_ok());
         drop(held);
         assert!(!pass.join().unwrap(), "the slot belongs to the waiter");
         drop(call.granted());
@@ -287,7 +283,7 @@ fn no_call_overtakes_a_waiter_by_the_word() {
 
 #[test]
 fn a_slot_released_during_a_cancel_returns_to_the_word() {
-    let withdrawn = model(1, 1).explore(|bulkhead| {
+    let outcomes = model(1, 1).explore(|bulkhead| {
         warm(bulkhead, 1);
         let held = bulkhead.try_slot_owned().unwrap();
         let call = Call::new(bulkhead).queued();
@@ -299,7 +295,7 @@ fn a_slot_released_during_a_cancel_returns_to_the_word() {
         assert_eq!((totals.admitted, totals.finished), (3 + totals.abandoned, 3));
         (totals.cancelled, totals.abandoned)
     });
-    assert_eq!(withdrawn, BTreeSet::from([(0, 1), (1, 0)]));
+    assert_eq!(outcomes, BTreeSet::from([(0, 1), (1, 0)]));
 }
 
 /// The large request uses the lock and the small one the word, and they exclude each other.
@@ -310,7 +306,7 @@ fn holders_by_lock_and_by_word_see_each_others_writes() {
         let entries = Arc::new(AtomicUsize::new(0));
         let work = {
             let entries = Arc::clone(&entries);
-            move |bulkhead: &Front, request| {
+            move |bulkhead: &TestBulkhead, request| {
                 let admitted = bulkhead.try_slot_with(request).ok().map(|_slot| {
                     let before = entries.load(Ordering::Relaxed);
                     entries.store(before + 1, Ordering::Relaxed);
@@ -318,7 +314,7 @@ fn holders_by_lock_and_by_word_see_each_others_writes() {
                 usize::from(admitted.is_some())
             }
         };
-        let other = beside(bulkhead, {
+        let other = on_a_thread(bulkhead, {
             let work = work.clone();
             move |bulkhead| work(bulkhead, Request::new().cost(2))
         });
@@ -331,7 +327,7 @@ fn holders_by_lock_and_by_word_see_each_others_writes() {
 fn a_call_rejected_as_closed_sees_earlier_writes() {
     let closed = model(1, 0).explore(|bulkhead| {
         let done = Arc::new(AtomicUsize::new(0));
-        let other = beside(bulkhead, {
+        let other = on_a_thread(bulkhead, {
             let done = Arc::clone(&done);
             move |bulkhead| {
                 let closed = bulkhead.try_slot().is_err();

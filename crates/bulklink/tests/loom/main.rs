@@ -1,10 +1,10 @@
-//! The front under loom: small models of two or three threads, each run in every order that the
+//! The front under loom: small scenes of two or three threads, each run in every order that the
 //! lock allows.
 //!
 //! Loom interrupts threads at the lock, the atomics of the fast path, the clock, and the wakers of
-//! `block_on`. Counting wakers and recorders are plain `std`. A search is complete unless its model
-//! bounds the preemptions; `LOOM_MAX_PREEMPTIONS` sets another bound for all models. With
-//! `--nocapture` each model prints its number of executions and all its outcomes.
+//! `block_on`. Counting wakers and recorders are plain `std`. A search is complete unless its scene
+//! bounds the preemptions; `LOOM_MAX_PREEMPTIONS` sets another bound for all scenes. With
+//! `--nocapture` each scene prints its number of executions and all its outcomes.
 #![cfg(bulklink_loom)]
 
 mod arrival;

@@ -1,5 +1,5 @@
-//! The frame of every test: a new bulkhead, all executions of a scenario on it, and the checks
-//! after each.
+//! A scene runs in every order of its threads, each time on a new bulkhead, which is checked at the
+//! end.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ use std::thread;
 use bulklink::{Bulkhead, Clock, Instant, Status, Timer};
 use loom::model::Builder;
 
-pub(crate) type Front = Bulkhead<ByHand>;
+pub(crate) type TestBulkhead = Bulkhead<ByHand>;
 
 /// A runtime with a clock that is set by hand and timers that never fire: a late waiter must be
 /// polled. Loom interrupts where the clock is read and set.
@@ -61,13 +61,13 @@ pub(crate) fn model(parallelism: usize, waiting_room: usize) -> Model {
 }
 
 impl Model {
-    /// Makes the bulkhead measure no waits.
+    /// Disables the measurement of waits.
     pub(crate) fn unmeasured(mut self) -> Self {
         self.measures_waits = false;
         self
     }
 
-    /// Leaves out executions with more preemptions than this, for models too large for a complete
+    /// Leaves out executions with more preemptions than this, for scenes too large for a complete
     /// search.
     pub(crate) fn preemptions(mut self, most: usize) -> Self {
         self.preemptions = Some(most);
@@ -80,18 +80,18 @@ impl Model {
         if cfg!(bulklink_lock_only) { self } else { self.preemptions(most) }
     }
 
-    /// Runs the scenario in every order, and returns all its outcomes.
-    pub(crate) fn explore<O>(self, scenario: impl Fn(&Front) -> O + Send + Sync + 'static) -> BTreeSet<O>
+    /// Runs the scene in every order, and returns all its outcomes.
+    pub(crate) fn explore<O>(self, scene: impl Fn(&TestBulkhead) -> O + Send + Sync + 'static) -> BTreeSet<O>
     where
         O: Ord + Debug + Send + 'static,
     {
-        self.explore_in_time(move |bulkhead, _| scenario(bulkhead))
+        self.explore_in_time(move |bulkhead, _| scene(bulkhead))
     }
 
-    /// Runs a scenario that moves the clock in every order, and returns all its outcomes.
+    /// Runs a scene that moves the clock in every order, and returns all its outcomes.
     pub(crate) fn explore_in_time<O>(
         self,
-        scenario: impl Fn(&Front, &ByHand) -> O + Send + Sync + 'static,
+        scene: impl Fn(&TestBulkhead, &ByHand) -> O + Send + Sync + 'static,
     ) -> BTreeSet<O>
     where
         O: Ord + Debug + Send + 'static,
@@ -102,14 +102,14 @@ impl Model {
             let builder = Bulkhead::builder_on(clock.clone(), "loom").parallelism(parallelism);
             let builder = builder.waiting_room(waiting_room).measure_waits(measured);
             let bulkhead = builder.build().expect("sound limits");
-            let outcome = scenario(&bulkhead, &clock);
+            let outcome = scene(&bulkhead, &clock);
             check_settled(&bulkhead);
             outcome
         })
     }
 }
 
-/// Runs the scenario once for every order in which its threads can run, and returns all its
+/// Runs the execution once for every order in which its threads can run, and returns all its
 /// outcomes.
 pub(crate) fn in_every_order<O>(
     preemptions: Option<usize>,
@@ -136,20 +136,40 @@ where
     outcomes
 }
 
+/// Runs the work on a separate thread, on a clone.
+pub(crate) fn on_a_thread<B: Clone + 'static, T: 'static>(
+    shared: &B,
+    work: impl FnOnce(&B) -> T + 'static,
+) -> loom::thread::JoinHandle<T> {
+    let shared = shared.clone();
+    loom::thread::spawn(move || work(&shared))
+}
+
+/// Acquires a slot, which must be free, and releases it.
+pub(crate) fn use_a_slot(bulkhead: &TestBulkhead) {
+    drop(bulkhead.try_slot().unwrap());
+}
+
+/// Returns how many waiters were cancelled, and how many were abandoned.
+pub(crate) fn cancelled_and_abandoned(bulkhead: &TestBulkhead) -> (u64, u64) {
+    let totals = bulkhead.status().totals;
+    (totals.cancelled, totals.abandoned)
+}
+
 /// Checks what holds when all slots are released and all calls have ended.
-fn check_settled(bulkhead: &Front) {
+fn check_settled(bulkhead: &TestBulkhead) {
     let status = bulkhead.status();
     check_identities(&status);
     assert_eq!(
         (status.in_flight, status.in_use, status.waiting, status.waiting_units),
         (0, 0, 0, 0),
-        "nothing may be left"
+        "an operation or a waiter is left"
     );
     assert_eq!(bulkhead.handler_panics(), 0);
     if !status.is_closed {
         let slots: Vec<_> = (0..status.limits.capacity).map(|_| bulkhead.try_slot()).collect();
         assert!(slots.iter().all(Result::is_ok), "a slot was lost");
-        assert!(bulkhead.try_slot().is_err(), "there is a slot too many");
+        assert!(bulkhead.try_slot().is_err(), "there is one slot too many");
     }
 }
 

@@ -7,7 +7,7 @@ use bulklink::EventKind;
 use loom::thread;
 
 use crate::call::Call;
-use crate::model::model;
+use crate::model::{model, on_a_thread, use_a_slot};
 use crate::recorder::Recorder;
 
 use EventKind::{Abandoned, Admitted, Cancelled, Closed, ClosedRejection, Drained, Released, Resized};
@@ -16,10 +16,7 @@ use EventKind::{Abandoned, Admitted, Cancelled, Closed, ClosedRejection, Drained
 fn events_of_two_threads_make_one_sequence() {
     model(2, 0).explore(|bulkhead| {
         let recorder = Recorder::attached(bulkhead);
-        let other = thread::spawn({
-            let bulkhead = bulkhead.clone();
-            move || drop(bulkhead.try_slot().unwrap())
-        });
+        let other = on_a_thread(bulkhead, use_a_slot);
         drop(bulkhead.try_slot().unwrap());
         other.join().unwrap();
         let kinds: Vec<_> = recorder.complete_events(bulkhead).iter().map(|event| event.kind).collect();
@@ -32,9 +29,9 @@ fn events_of_two_threads_make_one_sequence() {
 fn a_call_dropped_during_a_handover_is_reported_once() {
     // With a handler, the call is cancelled in two steps with a reading of the clock between them,
     // where the hand-over may happen.
-    let withdrawn = model(1, 2).explore(|bulkhead| {
+    let outcomes = model(1, 2).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let [first, second] = Call::line(bulkhead);
+        let [first, second] = Call::queue(bulkhead);
         let recorder = Recorder::attached(bulkhead);
         let release = thread::spawn(move || drop(held));
         drop(first);
@@ -50,14 +47,14 @@ fn a_call_dropped_during_a_handover_is_reported_once() {
         }
         (totals.cancelled, totals.abandoned)
     });
-    assert_eq!(withdrawn, BTreeSet::from([(0, 1), (1, 0)]));
+    assert_eq!(outcomes, BTreeSet::from([(0, 1), (1, 0)]));
 }
 
 #[test]
 fn growing_past_the_event_batch_reports_all() {
     model(1, 3).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let calls = Call::line::<3>(bulkhead);
+        let calls = Call::queue::<3>(bulkhead);
         let recorder = Recorder::attached(bulkhead);
         let release = thread::spawn(move || drop(held));
         bulkhead.resize(4).unwrap();
@@ -73,9 +70,9 @@ fn growing_past_the_event_batch_reports_all() {
 
 #[test]
 fn closing_reports_every_waiter_and_the_drain() {
-    let stories = model(1, 2).explore(|bulkhead| {
+    let outcomes = model(1, 2).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let calls = Call::line::<2>(bulkhead);
+        let calls = Call::queue::<2>(bulkhead);
         let recorder = Recorder::attached(bulkhead);
         let release = thread::spawn(move || drop(held));
         bulkhead.close();
@@ -84,12 +81,12 @@ fn closing_reports_every_waiter_and_the_drain() {
         let events = recorder.complete_events(bulkhead);
         assert_eq!(events.last().unwrap().kind, Drained);
         let closed = events.iter().find(|event| event.kind == Closed).unwrap();
-        let freed = events.iter().find(|event| event.kind == Released).unwrap();
-        let turned_out = events.iter().filter(|event| event.kind == ClosedRejection).count();
-        assert_eq!(closed.affected_waiters(), turned_out);
-        assert_eq!(turned_out, slots.iter().filter(|granted| !**granted).count());
-        assert_eq!(turned_out, if freed.number < closed.number { 1 } else { 2 });
-        turned_out
+        let released = events.iter().find(|event| event.kind == Released).unwrap();
+        let rejected = events.iter().filter(|event| event.kind == ClosedRejection).count();
+        assert_eq!(closed.affected_waiters(), rejected);
+        assert_eq!(rejected, slots.iter().filter(|granted| !**granted).count());
+        assert_eq!(rejected, if released.number < closed.number { 1 } else { 2 });
+        rejected
     });
-    assert_eq!(stories, BTreeSet::from([1, 2]));
+    assert_eq!(outcomes, BTreeSet::from([1, 2]));
 }

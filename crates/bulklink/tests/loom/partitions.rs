@@ -6,30 +6,30 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use bulklink::{Partitions, Reason, Rejection};
 use loom::future::block_on;
-use loom::thread::{self, JoinHandle};
+use loom::thread;
 
-use crate::model::{ByHand, in_every_order};
+use crate::model::{ByHand, in_every_order, on_a_thread};
 
-type Front = Partitions<u8, ByHand, BuildHasherDefault<DefaultHasher>>;
+type TestPartitions = Partitions<u8, ByHand, BuildHasherDefault<DefaultHasher>>;
 
 const ANN: u8 = 1;
 const BOB: u8 = 2;
 
-/// Runs the scenario in every order, on partitions with one slot and one place to wait each, and
+/// Runs the scene in every order, on partitions with one slot and one place to wait each, and
 /// returns all its outcomes.
-fn explore<O>(max_partitions: usize, scenario: impl Fn(&Front) -> O + Send + Sync + 'static) -> BTreeSet<O>
+fn explore<O>(max_partitions: usize, scene: impl Fn(&TestPartitions) -> O + Send + Sync + 'static) -> BTreeSet<O>
 where
     O: Ord + Debug + Send + 'static,
 {
-    explore_up_to(None, max_partitions, scenario)
+    explore_up_to(None, max_partitions, scene)
 }
 
-/// Leaves out executions with more preemptions than this, for scenarios too large for a complete
+/// Leaves out executions with more preemptions than this, for scenes too large for a complete
 /// search.
 fn explore_up_to<O>(
     preemptions: Option<usize>,
     max_partitions: usize,
-    scenario: impl Fn(&Front) -> O + Send + Sync + 'static,
+    scene: impl Fn(&TestPartitions) -> O + Send + Sync + 'static,
 ) -> BTreeSet<O>
 where
     O: Ord + Debug + Send + 'static,
@@ -38,17 +38,17 @@ where
         let builder = Partitions::builder_on(ByHand::new(), "loom").parallelism(1).waiting_room(1);
         let builder = builder.max_partitions(max_partitions).hasher(BuildHasherDefault::default());
         let partitions = builder.build().expect("sound limits");
-        let outcome = scenario(&partitions);
+        let outcome = scene(&partitions);
         check_settled(&partitions, max_partitions);
         outcome
     })
 }
 
 /// Checks what holds when all calls have left.
-fn check_settled(partitions: &Front, max_partitions: usize) {
+fn check_settled(partitions: &TestPartitions, max_partitions: usize) {
     let status = partitions.status();
     let totals = &status.totals;
-    assert_eq!((status.active_partitions, status.leased_operations), (0, 0), "left behind");
+    assert_eq!((status.active_partitions, status.leased_operations), (0, 0), "a partition is active or leased");
     let kept = totals.created - totals.evicted - totals.discarded;
     assert!(status.partitions as u64 == kept || (status.is_closed && status.partitions == 0));
     assert!(status.peak_partitions <= max_partitions);
@@ -56,11 +56,6 @@ fn check_settled(partitions: &Front, max_partitions: usize) {
     if !status.is_closed {
         drop(partitions.try_slot(&ANN).expect("all calls have left"));
     }
-}
-
-fn on_a_thread<T: 'static>(partitions: &Front, work: impl FnOnce(&Front) -> T + 'static) -> JoinHandle<T> {
-    let partitions = partitions.clone();
-    thread::spawn(move || work(&partitions))
 }
 
 fn outcome<T>(answer: Result<T, Rejection>) -> &'static str {
@@ -73,7 +68,7 @@ fn outcome<T>(answer: Result<T, Rejection>) -> &'static str {
     }
 }
 
-fn try_once(partitions: &Front, key: u8) -> &'static str {
+fn try_once(partitions: &TestPartitions, key: u8) -> &'static str {
     outcome(partitions.try_slot(&key))
 }
 
@@ -103,12 +98,12 @@ fn two_keys_take_turns_if_one_partition_is_allowed() {
 fn a_partition_that_is_entered_is_not_evicted() {
     let outcomes = explore(1, |partitions| {
         drop(partitions.try_slot(&ANN).unwrap());
-        let newcomer = on_a_thread(partitions, |partitions| try_once(partitions, BOB));
+        let other = on_a_thread(partitions, |partitions| try_once(partitions, BOB));
         let again = partitions.try_slot(&ANN);
         let seen =
             again.is_ok().then(|| partitions.handle(&ANN).expect("a call keeps its partition").status().in_flight);
         assert!(seen.is_none_or(|in_flight| in_flight == 1));
-        [outcome(again), newcomer.join().unwrap()]
+        [outcome(again), other.join().unwrap()]
     });
     let expected = [["admitted", "admitted"], ["admitted", "no partition"], ["no partition", "admitted"]];
     assert_eq!(outcomes, BTreeSet::from(expected));
@@ -119,7 +114,7 @@ fn a_partition_that_is_entered_is_not_discarded() {
     let outcomes = explore(1, |partitions| {
         drop(partitions.try_slot(&ANN).unwrap());
         let discard = on_a_thread(partitions, |partitions| partitions.discard(&ANN));
-        let entered = partitions.try_slot(&ANN).expect("there is room in both orders");
+        let entered = partitions.try_slot(&ANN).expect("the partition has room in both orders");
         assert_eq!(partitions.handle(&ANN).expect("the partition is in use").status().in_flight, 1);
         drop(entered);
         discard.join().unwrap()

@@ -1,5 +1,4 @@
-//! Several waiters: each is woken once for its own answer, whatever the number of threads and
-//! batches.
+//! Several waiters: each is woken once, for its own answer, by any number of threads and batches.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -8,14 +7,14 @@ use bulklink::Reason;
 use loom::future::block_on;
 use loom::thread;
 
-use crate::call::{Bell, Call};
-use crate::model::model;
+use crate::call::{Call, CountingWaker};
+use crate::model::{cancelled_and_abandoned, model, on_a_thread};
 
 #[test]
 fn two_releases_admit_two_waiters() {
     model(2, 2).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
-        let [first, second] = Call::line(bulkhead);
+        let [first, second] = Call::queue(bulkhead);
         let release = thread::spawn(move || drop(one));
         drop(other);
         release.join().unwrap();
@@ -25,19 +24,18 @@ fn two_releases_admit_two_waiters() {
 
 #[test]
 fn two_releases_admit_two_waiters_behind_a_dropped_call() {
-    let withdrawn = model(2, 3).preemptions_if_fast(3).explore(|bulkhead| {
+    let outcomes = model(2, 3).preemptions_if_fast(3).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
-        let [first, second, third] = Call::line(bulkhead);
+        let [first, second, third] = Call::queue(bulkhead);
         let release = thread::spawn(move || drop(one));
         let another = thread::spawn(move || drop(other));
         drop(first);
         release.join().unwrap();
         another.join().unwrap();
         drop((second.granted(), third.granted()));
-        let totals = bulkhead.status().totals;
-        (totals.cancelled, totals.abandoned)
+        cancelled_and_abandoned(bulkhead)
     });
-    assert_eq!(withdrawn, BTreeSet::from([(0, 1), (1, 0)]));
+    assert_eq!(outcomes, BTreeSet::from([(0, 1), (1, 0)]));
 }
 
 #[test]
@@ -49,7 +47,7 @@ fn a_chain_of_tasks_passes_one_slot_on() {
         let order = Arc::new(Mutex::new(Vec::new()));
         let tasks = [1, 2].map(|number| {
             let (order, mut future) = (Arc::clone(&order), bulkhead.slot_owned());
-            assert!(Bell::default().poll(&mut future).is_pending());
+            assert!(CountingWaker::default().poll(&mut future).is_pending());
             thread::spawn(move || {
                 let _slot = block_on(future).unwrap();
                 order.lock().unwrap().push(number);
@@ -69,7 +67,7 @@ fn growing_past_the_wake_batch_wakes_all() {
     // rest in another round, or a later release does.
     model(1, 4).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let calls = Call::line::<4>(bulkhead);
+        let calls = Call::queue::<4>(bulkhead);
         let release = thread::spawn(move || drop(held));
         bulkhead.resize(4).unwrap();
         release.join().unwrap();
@@ -81,7 +79,7 @@ fn growing_past_the_wake_batch_wakes_all() {
 fn closing_past_the_wake_batch_wakes_all() {
     let granted = model(1, 4).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let calls = Call::line::<4>(bulkhead);
+        let calls = Call::queue::<4>(bulkhead);
         let release = thread::spawn(move || drop(held));
         bulkhead.close();
         release.join().unwrap();
@@ -94,18 +92,14 @@ fn closing_past_the_wake_batch_wakes_all() {
 
 #[test]
 fn a_call_dropped_between_two_wake_batches_loses_nothing() {
-    let withdrawn = model(1, 3).explore(|bulkhead| {
+    let outcomes = model(1, 3).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let [first, second, third] = Call::line(bulkhead);
-        let grow = thread::spawn({
-            let bulkhead = bulkhead.clone();
-            move || bulkhead.resize(4).unwrap().admitted
-        });
+        let [first, second, third] = Call::queue(bulkhead);
+        let grow = on_a_thread(bulkhead, |bulkhead| bulkhead.resize(4).unwrap().admitted);
         drop(third);
         grow.join().unwrap();
         drop((held, first.granted(), second.granted()));
-        let totals = bulkhead.status().totals;
-        (totals.cancelled, totals.abandoned)
+        cancelled_and_abandoned(bulkhead)
     });
-    assert_eq!(withdrawn, BTreeSet::from([(0, 1), (1, 0)]));
+    assert_eq!(outcomes, BTreeSet::from([(0, 1), (1, 0)]));
 }

@@ -4,31 +4,31 @@ use std::sync::{Arc, Mutex};
 
 use bulklink::{Event, EventHandler, EventKind};
 
-use crate::model::Front;
+use crate::model::TestBulkhead;
 
 pub(crate) struct Recorder {
-    told: Arc<Mutex<Vec<Event>>>,
+    recorded: Arc<Mutex<Vec<Event>>>,
     handler: EventHandler,
 }
 
 impl Recorder {
     pub(crate) fn new() -> Self {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let page = Arc::clone(&told);
-        Recorder { told, handler: Arc::new(move |event: &Event| page.lock().unwrap().push(event.clone())) }
+        let recorded = Arc::new(Mutex::new(Vec::new()));
+        let inside = Arc::clone(&recorded);
+        Recorder { recorded, handler: Arc::new(move |event: &Event| inside.lock().unwrap().push(event.clone())) }
     }
 
-    pub(crate) fn attached(bulkhead: &Front) -> Self {
+    pub(crate) fn attached(bulkhead: &TestBulkhead) -> Self {
         let recorder = Recorder::new();
         assert!(recorder.attach(bulkhead));
         recorder
     }
 
-    pub(crate) fn attach(&self, bulkhead: &Front) -> bool {
+    pub(crate) fn attach(&self, bulkhead: &TestBulkhead) -> bool {
         bulkhead.add_event_handler(&self.handler)
     }
 
-    pub(crate) fn detach(&self, bulkhead: &Front) -> bool {
+    pub(crate) fn detach(&self, bulkhead: &TestBulkhead) -> bool {
         bulkhead.remove_event_handler(&self.handler)
     }
 
@@ -39,16 +39,16 @@ impl Recorder {
     /// Returns the events in the order of their numbers. Checks that the numbers begin with 1 and
     /// have no gaps or repetitions, and that each event's occupancy follows from the one before.
     pub(crate) fn events(&self) -> Vec<Event> {
-        let mut events = self.told.lock().unwrap().clone();
+        let mut events = self.recorded.lock().unwrap().clone();
         events.sort_by_key(|event| event.number);
         assert!(
             events.iter().map(|event| event.number).eq(1..=events.len() as u64),
-            "numbered without gaps: {events:?}"
+            "a number is missing or repeated: {events:?}"
         );
         for pair in events.windows(2) {
-            let (before, after, (ran, waited)) = (pair[0].occupancy, pair[1].occupancy, change(&pair[1]));
-            assert_eq!(before.in_flight().checked_add_signed(ran), Some(after.in_flight()), "{pair:?}");
-            assert_eq!(before.waiting().checked_add_signed(waited), Some(after.waiting()), "{pair:?}");
+            let (before, after, (in_flight, waiting)) = (pair[0].occupancy, pair[1].occupancy, change(&pair[1]));
+            assert_eq!(before.in_flight().checked_add_signed(in_flight), Some(after.in_flight()), "{pair:?}");
+            assert_eq!(before.waiting().checked_add_signed(waiting), Some(after.waiting()), "{pair:?}");
         }
         events
     }
@@ -58,7 +58,7 @@ impl Recorder {
     }
 
     /// Returns all events, and checks that the last one agrees with the bulkhead's status.
-    pub(crate) fn complete_events(&self, bulkhead: &Front) -> Vec<Event> {
+    pub(crate) fn complete_events(&self, bulkhead: &TestBulkhead) -> Vec<Event> {
         let (events, status) = (self.events(), bulkhead.status());
         if let Some(last) = events.last() {
             assert_eq!(last.occupancy.in_flight(), status.in_flight);

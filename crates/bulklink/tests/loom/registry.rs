@@ -7,9 +7,9 @@ use bulklink::{RegisterError, Registry};
 use loom::future::block_on;
 use loom::thread;
 
-use crate::model::{Front, model};
+use crate::model::{TestBulkhead, model, on_a_thread};
 
-fn registry(bulkhead: &Front) -> Registry {
+fn registry(bulkhead: &TestBulkhead) -> Registry {
     let registry = Registry::new();
     registry.add(bulkhead).unwrap();
     registry
@@ -36,7 +36,7 @@ fn the_label_is_free_when_the_removal_has_ended() {
         assert!(block_on(registry.remove("loom")).unwrap().status().is_drained());
         assert!(registry.add(bulkhead).is_ok());
         end.join().unwrap();
-        assert_eq!(registry.len(), 1, "a new bulkhead is not removed in its place");
+        assert_eq!(registry.len(), 1, "the new bulkhead was removed");
     });
 }
 
@@ -44,10 +44,7 @@ fn the_label_is_free_when_the_removal_has_ended() {
 fn two_removals_both_end_or_the_second_finds_nothing() {
     let found = model(1, 0).explore(|bulkhead| {
         let registry = registry(bulkhead);
-        let other = thread::spawn({
-            let registry = registry.clone();
-            move || block_on(registry.remove("loom")).is_ok()
-        });
+        let other = on_a_thread(&registry, |registry| block_on(registry.remove("loom")).is_ok());
         let one = block_on(registry.remove("loom")).is_ok();
         assert!(registry.is_empty());
         (one, other.join().unwrap())
@@ -59,10 +56,7 @@ fn two_removals_both_end_or_the_second_finds_nothing() {
 fn a_new_bulkhead_is_closed_with_the_others_or_rejected() {
     let outcomes = model(1, 0).explore(|bulkhead| {
         let registry = Registry::new();
-        let close = thread::spawn({
-            let registry = registry.clone();
-            move || registry.close_all().unwrap()
-        });
+        let close = on_a_thread(&registry, |registry| registry.close_all().unwrap());
         let added = registry.add(bulkhead);
         close.join().unwrap();
         assert!(added.is_ok() || added == Err(RegisterError::Closed));
@@ -77,12 +71,9 @@ fn a_task_that_begins_to_wait_sees_the_registry_drain() {
     model(1, 0).preemptions_if_fast(3).explore(|bulkhead| {
         let registry = registry(bulkhead);
         let held = bulkhead.try_slot_owned().unwrap();
-        let end = thread::spawn({
-            let registry = registry.clone();
-            move || {
-                registry.close_all().unwrap();
-                drop(held);
-            }
+        let end = on_a_thread(&registry, move |registry| {
+            registry.close_all().unwrap();
+            drop(held);
         });
         block_on(registry.closed());
         assert!(bulkhead.status().is_drained());

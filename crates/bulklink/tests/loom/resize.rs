@@ -6,13 +6,13 @@ use loom::future::block_on;
 use loom::thread;
 
 use crate::call::Call;
-use crate::model::{check_identities, model};
+use crate::model::{check_identities, model, on_a_thread};
 
 #[test]
 fn growing_and_releasing_each_admit_one_waiter() {
     model(1, 2).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let [first, second] = Call::line(bulkhead);
+        let [first, second] = Call::queue(bulkhead);
         let release = thread::spawn(move || drop(held));
         let resized = bulkhead.resize(2).unwrap();
         release.join().unwrap();
@@ -27,10 +27,7 @@ fn growing_and_releasing_each_admit_one_waiter() {
 fn a_new_call_gets_the_added_slot_or_is_woken() {
     let admitted = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let grow = thread::spawn({
-            let bulkhead = bulkhead.clone();
-            move || bulkhead.resize(2).unwrap().admitted
-        });
+        let grow = on_a_thread(bulkhead, |bulkhead| bulkhead.resize(2).unwrap().admitted);
         drop(block_on(bulkhead.slot()).unwrap());
         drop(held);
         grow.join().unwrap()
@@ -40,7 +37,7 @@ fn a_new_call_gets_the_added_slot_or_is_woken() {
 
 #[test]
 fn a_slot_released_while_shrinking_is_passed_on_or_removed() {
-    let handed_on = model(2, 1).explore(|bulkhead| {
+    let passed_on = model(2, 1).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
         let call = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(one));
@@ -48,14 +45,14 @@ fn a_slot_released_while_shrinking_is_passed_on_or_removed() {
         release.join().unwrap();
         let status = bulkhead.status();
         check_identities(&status);
-        let handed_on = status.totals.admitted_from_queue == 1;
-        assert_eq!(call.rings(), usize::from(handed_on));
-        assert_eq!((status.capacity_excess(), status.waiting), if handed_on { (1, 0) } else { (0, 1) });
+        let passed_on = status.totals.admitted_from_queue == 1;
+        assert_eq!(call.wakes(), usize::from(passed_on));
+        assert_eq!((status.capacity_excess(), status.waiting), if passed_on { (1, 0) } else { (0, 1) });
         drop(other);
         drop(call.granted());
-        handed_on
+        passed_on
     });
-    assert_eq!(handed_on, BTreeSet::from([false, true]));
+    assert_eq!(passed_on, BTreeSet::from([false, true]));
 }
 
 #[test]
@@ -63,10 +60,7 @@ fn two_resizes_end_with_one_of_their_capacities() {
     let capacities = model(2, 1).explore(|bulkhead| {
         let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
         let call = Call::new(bulkhead).queued();
-        let shrink = thread::spawn({
-            let bulkhead = bulkhead.clone();
-            move || bulkhead.resize(1).unwrap().admitted
-        });
+        let shrink = on_a_thread(bulkhead, |bulkhead| bulkhead.resize(1).unwrap().admitted);
         let admitted = bulkhead.resize(3).unwrap().admitted;
         assert_eq!((admitted, shrink.join().unwrap()), (1, 0));
         drop((one, other, call.granted()));

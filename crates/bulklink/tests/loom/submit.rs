@@ -1,7 +1,8 @@
-//! A submitted operation is run, cancelled and dropped at the same time: its slot comes back, and
+//! A submitted operation is run, cancelled and dropped at the same time: its slot is released, and
 //! its handle gets one outcome.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::future::{Future, Pending, pending};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,22 +12,22 @@ use std::task::Poll;
 use bulklink::{Bulkhead, Clock, Instant, JoinError, JoinHandle, Spawn, SpawnBlocking, SpawnError, Timer};
 use loom::thread;
 
-use crate::call::Bell;
-use crate::model::check_identities;
+use crate::call::{CountingWaker, Task};
+use crate::model::{check_identities, in_every_order};
 
 type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Work = Box<dyn FnOnce() + Send>;
 
 /// A runtime with a stopped clock, which keeps its tasks until the test runs them.
 #[derive(Clone, Default)]
-struct Keeper {
+struct ManualRuntime {
     tasks: Arc<Mutex<Vec<Boxed>>>,
     works: Arc<Mutex<Vec<Work>>>,
     /// Closures are refused, and dropped when the test takes them.
     refuses_works: bool,
 }
 
-impl Clock for Keeper {
+impl Clock for ManualRuntime {
     type Instant = Instant;
 
     fn now(&self) -> Instant {
@@ -38,7 +39,7 @@ impl Clock for Keeper {
     }
 }
 
-impl Timer for Keeper {
+impl Timer for ManualRuntime {
     type Sleep = Pending<()>;
 
     fn sleep_until(&self, _deadline: Instant) -> Pending<()> {
@@ -46,30 +47,30 @@ impl Timer for Keeper {
     }
 }
 
-impl Spawn for Keeper {
+impl Spawn for ManualRuntime {
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), SpawnError> {
         self.tasks.lock().unwrap().push(Box::pin(task));
         Ok(())
     }
 }
 
-impl SpawnBlocking for Keeper {
+impl SpawnBlocking for ManualRuntime {
     fn spawn_blocking(&self, work: impl FnOnce() + Send + 'static) -> Result<(), SpawnError> {
         self.works.lock().unwrap().push(Box::new(work));
         if self.refuses_works { Err(SpawnError::new("on purpose")) } else { Ok(()) }
     }
 }
 
-impl Keeper {
-    fn bulkhead(&self) -> Front {
+impl ManualRuntime {
+    fn bulkhead(&self) -> TestBulkhead {
         Bulkhead::builder_on(self.clone(), "loom").parallelism(1).waiting_room(1).build().unwrap()
     }
 
     /// Returns the only task.
-    fn task(&self) -> Task {
-        let task = self.tasks.lock().unwrap().pop();
-        assert!(task.is_some() && self.tasks.lock().unwrap().is_empty());
-        Task { future: task, bell: Bell::default(), seen: 0 }
+    fn task(&self) -> Task<Boxed> {
+        let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap());
+        assert_eq!(tasks.len(), 1, "exactly one task is spawned");
+        Task::new(tasks.remove(0))
     }
 
     fn work(&self) -> Option<Work> {
@@ -77,31 +78,7 @@ impl Keeper {
     }
 }
 
-type Front = Bulkhead<Keeper>;
-
-/// A task that is polled when it is woken.
-struct Task {
-    future: Option<Boxed>,
-    bell: Bell,
-    seen: usize,
-}
-
-impl Task {
-    fn poll(&mut self) {
-        if self.future.as_mut().is_some_and(|future| self.bell.poll(future).is_ready()) {
-            self.future = None;
-        }
-    }
-
-    /// Polls the task as long as it has been woken, and returns whether it has ended.
-    fn settle(&mut self) -> bool {
-        while self.future.is_some() && self.seen < self.bell.rings() {
-            self.seen = self.bell.rings();
-            self.poll();
-        }
-        self.future.is_none()
-    }
-}
+type TestBulkhead = Bulkhead<ManualRuntime>;
 
 /// Returns an operation that records its first poll, and runs until it is cancelled.
 fn note_polls(is_polled: &Arc<AtomicBool>) -> impl Future<Output = u8> + use<> {
@@ -122,8 +99,8 @@ impl Drop for Owned {
 }
 
 /// Returns the outcome of a handle that has completed.
-fn word(bulkhead: &Front, handle: &mut JoinHandle<u8>) -> &'static str {
-    let Poll::Ready(outcome) = Bell::default().poll(handle) else { panic!("no outcome") };
+fn outcome_of(bulkhead: &TestBulkhead, handle: &mut JoinHandle<u8>) -> &'static str {
+    let Poll::Ready(outcome) = CountingWaker::default().poll(handle) else { panic!("the handle has not completed") };
     check_identities(&bulkhead.status());
     match outcome {
         Ok(_) => "ran",
@@ -134,63 +111,57 @@ fn word(bulkhead: &Front, handle: &mut JoinHandle<u8>) -> &'static str {
 }
 
 /// Checks what holds when all operations have ended.
-fn check_settled(bulkhead: &Front) {
+fn check_settled(bulkhead: &TestBulkhead) {
     let status = bulkhead.status();
     check_identities(&status);
-    assert_eq!((status.in_flight, status.waiting), (0, 0), "left behind");
+    assert_eq!((status.in_flight, status.waiting), (0, 0), "an operation or a waiter is left");
     let slot = bulkhead.try_slot();
     assert!(slot.is_ok() && bulkhead.try_slot().is_err(), "a slot was lost, or there is one too many");
 }
 
 /// Runs a scene in every order, and returns all its outcomes.
-fn explore<O: Ord + Send + 'static>(scene: impl Fn(Keeper, &Front) -> O + Send + Sync + 'static) -> BTreeSet<O> {
-    let outcomes = Arc::new(Mutex::new(BTreeSet::new()));
-    let executions = Arc::new(Mutex::new(0));
-    loom::model({
-        let (outcomes, executions) = (Arc::clone(&outcomes), Arc::clone(&executions));
-        move || {
-            let keeper = Keeper::default();
-            let bulkhead = keeper.bulkhead();
-            let outcome = scene(keeper, &bulkhead);
-            check_settled(&bulkhead);
-            outcomes.lock().unwrap().insert(outcome);
-            *executions.lock().unwrap() += 1;
-        }
-    });
-    println!("{}: {} executions", std::thread::current().name().unwrap_or_default(), executions.lock().unwrap());
-    std::mem::take(&mut *outcomes.lock().unwrap())
+fn explore<O: Ord + Debug + Send + 'static>(
+    scene: impl Fn(ManualRuntime, &TestBulkhead) -> O + Send + Sync + 'static,
+) -> BTreeSet<O> {
+    in_every_order(None, move || {
+        let runtime = ManualRuntime::default();
+        let bulkhead = runtime.bulkhead();
+        let outcome = scene(runtime, &bulkhead);
+        check_settled(&bulkhead);
+        outcome
+    })
 }
 
 #[test]
 fn a_handle_polled_as_its_operation_ends_misses_nothing() {
-    let rings = explore(|keeper, bulkhead| {
+    let wakes = explore(|runtime, bulkhead| {
         let mut handle = bulkhead.submit(async { 1 }).unwrap();
-        let mut task = keeper.task();
+        let mut task = runtime.task();
         let polled = thread::spawn(move || task.poll());
-        let bell = Bell::default();
-        let polled_early = bell.poll(&mut handle);
+        let waker = CountingWaker::default();
+        let polled_early = waker.poll(&mut handle);
         if polled_early.is_ready() {
-            assert_eq!(bulkhead.status().in_flight, 0, "the slot is free when the handle completes");
+            assert_eq!(bulkhead.status().in_flight, 0, "the handle completed before its slot was free");
         }
         polled.join().unwrap();
         if polled_early.is_pending() {
-            assert_eq!((bell.rings(), word(bulkhead, &mut handle)), (1, "ran"));
+            assert_eq!((waker.wakes(), outcome_of(bulkhead, &mut handle)), (1, "ran"));
         }
-        bell.rings()
+        waker.wakes()
     });
-    assert_eq!(rings, [0, 1].into());
+    assert_eq!(wakes, [0, 1].into());
 }
 
 #[test]
 fn an_outcome_wakes_the_latest_waker_or_completes_its_poll() {
-    let announced = explore(|keeper, bulkhead| {
+    let announced = explore(|runtime, bulkhead| {
         let mut handle = bulkhead.submit(async { 1 }).unwrap();
-        let (former, latest, mut task) = (Bell::default(), Bell::default(), keeper.task());
+        let (former, latest, mut task) = (CountingWaker::default(), CountingWaker::default(), runtime.task());
         assert!(former.poll(&mut handle).is_pending());
         let polled = thread::spawn(move || task.poll());
         let found = latest.poll(&mut handle).is_ready();
         polled.join().unwrap();
-        assert_eq!((former.rings(), latest.rings()), if found { (1, 0) } else { (0, 1) });
+        assert_eq!((former.wakes(), latest.wakes()), if found { (1, 0) } else { (0, 1) });
         assert!(found || latest.poll(&mut handle).is_ready());
         !found
     });
@@ -199,14 +170,15 @@ fn an_outcome_wakes_the_latest_waker_or_completes_its_poll() {
 
 #[test]
 fn a_cancel_wakes_the_latest_waker_or_completes_its_poll() {
-    let announced = explore(|keeper, bulkhead| {
+    let announced = explore(|runtime, bulkhead| {
         let handle = bulkhead.submit(pending::<u8>()).unwrap();
-        let (former, latest, mut task) = (Bell::default(), Bell::default(), keeper.task().future.unwrap());
+        let (former, latest, mut task) =
+            (CountingWaker::default(), CountingWaker::default(), runtime.task().future.unwrap());
         assert!(former.poll(&mut task).is_pending());
         let cancelled = thread::spawn(move || handle.cancel());
         let found = latest.poll(&mut task).is_ready();
-        assert!(!cancelled.join().unwrap(), "it has begun");
-        assert_eq!((former.rings(), latest.rings()), if found { (1, 0) } else { (0, 1) });
+        assert!(!cancelled.join().unwrap(), "the operation has begun");
+        assert_eq!((former.wakes(), latest.wakes()), if found { (1, 0) } else { (0, 1) });
         assert!(found || latest.poll(&mut task).is_ready());
         !found
     });
@@ -215,9 +187,9 @@ fn a_cancel_wakes_the_latest_waker_or_completes_its_poll() {
 
 #[test]
 fn an_operation_that_begins_is_cancelled_or_runs_not_both() {
-    let outcomes = explore(|keeper, bulkhead| {
+    let outcomes = explore(|runtime, bulkhead| {
         let mut handle = bulkhead.submit(async { 1 }).unwrap();
-        let mut task = keeper.task();
+        let mut task = runtime.task();
         let polled = thread::spawn(move || {
             task.poll();
             task
@@ -227,7 +199,7 @@ fn an_operation_that_begins_is_cancelled_or_runs_not_both() {
             assert_eq!((bulkhead.status().in_flight, bulkhead.status().totals.abandoned), (0, 1));
         }
         assert!(polled.join().unwrap().future.is_none());
-        (unbegun, word(bulkhead, &mut handle))
+        (unbegun, outcome_of(bulkhead, &mut handle))
     });
     assert_eq!(outcomes, [(true, "cancelled"), (false, "ran")].into());
 }
@@ -235,17 +207,17 @@ fn an_operation_that_begins_is_cancelled_or_runs_not_both() {
 /// The result of the cancel, whether the operation was polled, and the totals agree.
 #[test]
 fn a_cancel_before_the_first_poll_agrees_with_the_totals() {
-    let outcomes = explore(|keeper, bulkhead| {
+    let outcomes = explore(|runtime, bulkhead| {
         let is_polled = Arc::new(AtomicBool::new(false));
         let mut handle = bulkhead.submit(note_polls(&is_polled)).unwrap();
-        let mut task = keeper.task();
+        let mut task = runtime.task();
         let polled = thread::spawn(move || {
             task.poll();
             task
         });
         let unbegun = handle.cancel();
-        assert!(polled.join().unwrap().settle(), "the task was woken by the cancel");
-        assert_eq!(word(bulkhead, &mut handle), "cancelled");
+        assert!(polled.join().unwrap().settle(), "the cancel did not wake the task");
+        assert_eq!(outcome_of(bulkhead, &mut handle), "cancelled");
         let totals = bulkhead.status().totals;
         (unbegun, is_polled.load(Relaxed), totals.abandoned, totals.finished)
     });
@@ -254,17 +226,17 @@ fn a_cancel_before_the_first_poll_agrees_with_the_totals() {
 
 #[test]
 fn a_cancel_during_a_poll_ends_the_operation() {
-    let outcomes = explore(|keeper, bulkhead| {
+    let outcomes = explore(|runtime, bulkhead| {
         let mut handle = bulkhead.submit(pending::<u8>()).unwrap();
-        let mut task = keeper.task();
+        let mut task = runtime.task();
         task.poll();
         let polled = thread::spawn(move || {
             task.poll();
             task
         });
         assert!(!handle.cancel());
-        assert!(polled.join().unwrap().settle(), "the task was woken by the cancel");
-        word(bulkhead, &mut handle)
+        assert!(polled.join().unwrap().settle(), "the cancel did not wake the task");
+        outcome_of(bulkhead, &mut handle)
     });
     assert_eq!(outcomes, ["cancelled"].into());
 }
@@ -272,10 +244,10 @@ fn a_cancel_during_a_poll_ends_the_operation() {
 /// The operation is granted its slot, polled and cancelled at the same time.
 #[test]
 fn a_cancel_during_the_grant_agrees_with_the_outcome() {
-    let outcomes = explore(|keeper, bulkhead| {
+    let outcomes = explore(|runtime, bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
         let mut handle = bulkhead.submit(async { 1 }).unwrap();
-        let mut task = keeper.task();
+        let mut task = runtime.task();
         let polled = thread::spawn(move || {
             task.poll();
             task
@@ -285,7 +257,7 @@ fn a_cancel_during_the_grant_agrees_with_the_outcome() {
         let mut task = polled.join().unwrap();
         released.join().unwrap();
         assert!(task.settle());
-        (unbegun, word(bulkhead, &mut handle))
+        (unbegun, outcome_of(bulkhead, &mut handle))
     });
     assert_eq!(outcomes, [(true, "cancelled"), (false, "ran")].into());
 }
@@ -294,21 +266,21 @@ fn a_cancel_during_the_grant_agrees_with_the_outcome() {
 #[test]
 fn a_handle_completes_only_after_its_operation_was_dropped() {
     for (is_queued, is_run) in [(false, false), (false, true), (true, false), (true, true)] {
-        let gone_when_ready = explore(move |keeper, bulkhead| {
+        let gone_when_ready = explore(move |runtime, bulkhead| {
             let running = is_queued.then(|| bulkhead.try_slot_owned().unwrap());
             let is_gone = Arc::new(AtomicBool::new(false));
             let owned = Owned(Arc::clone(&is_gone));
             let mut handle = bulkhead.submit(async move { drop(owned) }).unwrap();
-            let mut task = keeper.task();
+            let mut task = runtime.task();
             assert!(handle.cancel());
             let ended = thread::spawn(move || if is_run { task.poll() } else { drop(task) });
-            let bell = Bell::default();
-            let polled_early = bell.poll(&mut handle);
+            let waker = CountingWaker::default();
+            let polled_early = waker.poll(&mut handle);
             let early = polled_early.is_ready().then(|| is_gone.load(Relaxed));
             ended.join().unwrap();
             assert!(is_gone.load(Relaxed));
             if early.is_none() {
-                assert!(bell.rings() == 1 && bell.poll(&mut handle).is_ready());
+                assert!(waker.wakes() == 1 && waker.poll(&mut handle).is_ready());
             }
             drop(running);
             early
@@ -319,32 +291,32 @@ fn a_handle_completes_only_after_its_operation_was_dropped() {
 
 #[test]
 fn a_slot_granted_before_the_first_poll_is_not_missed() {
-    explore(|keeper, bulkhead| {
+    explore(|runtime, bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
         let mut handle = bulkhead.submit(async { 1 }).unwrap();
-        let mut task = keeper.task();
+        let mut task = runtime.task();
         let polled = thread::spawn(move || {
             task.poll();
             task
         });
         drop(running);
-        assert!(polled.join().unwrap().settle(), "seen, or woken for it");
-        assert_eq!(word(bulkhead, &mut handle), "ran");
+        assert!(polled.join().unwrap().settle(), "the task missed the slot");
+        assert_eq!(outcome_of(bulkhead, &mut handle), "ran");
     });
 }
 
 #[test]
 fn a_task_dropped_during_a_cancel_is_cancelled_or_lost() {
     for queued in [false, true] {
-        let outcomes = explore(move |keeper, bulkhead| {
+        let outcomes = explore(move |runtime, bulkhead| {
             let running = queued.then(|| bulkhead.try_slot_owned().unwrap());
             let mut handle = bulkhead.submit(async { 1 }).unwrap();
-            let task = keeper.task();
+            let task = runtime.task();
             let dropped = thread::spawn(move || drop(task));
             let unbegun = handle.cancel();
             dropped.join().unwrap();
             drop(running);
-            (unbegun, word(bulkhead, &mut handle))
+            (unbegun, outcome_of(bulkhead, &mut handle))
         });
         assert_eq!(outcomes, [(true, "cancelled"), (false, "lost")].into());
     }
@@ -352,9 +324,9 @@ fn a_task_dropped_during_a_cancel_is_cancelled_or_lost() {
 
 #[test]
 fn an_operation_finishes_although_its_handle_is_dropped() {
-    explore(|keeper, bulkhead| {
+    explore(|runtime, bulkhead| {
         let handle = bulkhead.submit(async { 1 }).unwrap();
-        let mut task = keeper.task();
+        let mut task = runtime.task();
         let polled = thread::spawn(move || {
             task.poll();
             task
@@ -365,40 +337,40 @@ fn an_operation_finishes_although_its_handle_is_dropped() {
     });
 }
 
-/// Otherwise the task would keep itself alive.
+/// A task that keeps its own waker would never be dropped.
 #[test]
 fn a_dropped_handle_keeps_no_waker_of_its_task() {
-    explore(|keeper, bulkhead| {
+    explore(|runtime, bulkhead| {
         let handle = bulkhead.submit(pending::<u8>()).unwrap();
-        let mut task = keeper.task();
+        let mut task = runtime.task();
         let polled = thread::spawn(move || {
             task.poll();
             task
         });
         drop(handle);
-        assert!(!polled.join().unwrap().bell.is_kept());
+        assert!(!polled.join().unwrap().waker.is_kept());
     });
 }
 
 #[test]
 fn a_closure_that_starts_runs_or_is_cancelled_not_both() {
-    let outcomes = explore(|keeper, bulkhead| {
+    let outcomes = explore(|runtime, bulkhead| {
         let mut handle = bulkhead.submit_blocking(|| 1).unwrap();
-        let work = keeper.work().unwrap();
+        let work = runtime.work().unwrap();
         let ran = thread::spawn(work);
         let unbegun = handle.cancel();
         ran.join().unwrap();
-        (unbegun, word(bulkhead, &mut handle))
+        (unbegun, outcome_of(bulkhead, &mut handle))
     });
     assert_eq!(outcomes, [(true, "cancelled"), (false, "ran")].into());
 }
 
 #[test]
 fn a_queued_closure_cancelled_during_the_grant_never_runs() {
-    let outcomes = explore(|keeper, bulkhead| {
+    let outcomes = explore(|runtime, bulkhead| {
         let running = bulkhead.try_slot_owned().unwrap();
         let mut handle = bulkhead.submit_blocking(|| 1).unwrap();
-        let mut task = keeper.task();
+        let mut task = runtime.task();
         task.poll();
         let polled = thread::spawn(move || {
             drop(running);
@@ -407,8 +379,8 @@ fn a_queued_closure_cancelled_during_the_grant_never_runs() {
         });
         assert!(handle.cancel());
         assert!(polled.join().unwrap().settle());
-        let reached_the_pool = keeper.work().map(|work| work()).is_some();
-        (reached_the_pool, word(bulkhead, &mut handle))
+        let reached_the_pool = runtime.work().map(|work| work()).is_some();
+        (reached_the_pool, outcome_of(bulkhead, &mut handle))
     });
     assert_eq!(outcomes, [(false, "cancelled"), (true, "cancelled")].into());
 }

@@ -15,9 +15,9 @@ fn a_new_call_gets_the_slot_or_is_woken() {
         let held = bulkhead.try_slot_owned().unwrap();
         let release = thread::spawn(move || drop(held));
         let mut call = Call::new(bulkhead);
-        let at_once = call.poll();
+        let found = call.poll();
         release.join().unwrap();
-        match at_once {
+        match found {
             std::task::Poll::Ready(slot) => drop(slot.unwrap()),
             std::task::Poll::Pending => drop(call.granted()),
         }
@@ -30,7 +30,7 @@ fn a_new_call_gets_the_slot_or_is_woken() {
 fn a_dropped_call_passes_its_granted_slot_on() {
     let abandoned = model(1, 2).unmeasured().explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let [first, second] = Call::line(bulkhead);
+        let [first, second] = Call::queue(bulkhead);
         let leave = thread::spawn(move || drop(first));
         drop(held);
         leave.join().unwrap();
@@ -47,14 +47,14 @@ fn a_dropped_call_passes_its_granted_slot_on() {
 fn a_limit_that_arrives_while_a_slot_is_released_applies() {
     let served = model(1, 2).unmeasured().explore_in_time(|bulkhead, clock| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let patient = Call::new(bulkhead).queued();
+        let unlimited = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
         let mut limited = Call::with(bulkhead, Request::new().within(Duration::from_nanos(10)));
-        assert!(limited.poll().is_pending(), "a waiter is ahead of it");
+        assert!(limited.poll().is_pending(), "a waiter is ahead");
         clock.set(10);
         release.join().unwrap();
-        drop(patient.granted());
-        let served = limited.rings();
+        drop(unlimited.granted());
+        let served = limited.wakes();
         let std::task::Poll::Ready(answer) = limited.poll() else { panic!("its deadline has passed") };
         assert!(answer.is_err(), "granted after its deadline");
         served

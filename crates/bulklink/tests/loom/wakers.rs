@@ -5,8 +5,8 @@ use std::task::Poll;
 
 use loom::thread;
 
-use crate::call::{Bell, Call};
-use crate::model::model;
+use crate::call::{Call, CountingWaker};
+use crate::model::{model, on_a_thread, use_a_slot};
 
 #[test]
 fn a_slot_wakes_the_latest_waker_or_completes_its_poll() {
@@ -14,10 +14,10 @@ fn a_slot_wakes_the_latest_waker_or_completes_its_poll() {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut call = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
-        let former = call.change_bell();
+        let former = call.change_waker();
         let found = call.poll();
         release.join().unwrap();
-        assert_eq!((former.rings(), call.rings()), if found.is_ready() { (1, 0) } else { (0, 1) });
+        assert_eq!((former.wakes(), call.wakes()), if found.is_ready() { (1, 0) } else { (0, 1) });
         if found.is_pending() {
             drop(call.granted());
             return true;
@@ -34,7 +34,7 @@ fn a_task_that_moves_to_another_thread_is_woken_there() {
     model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut future = bulkhead.slot_owned();
-        assert!(Bell::default().poll(&mut future).is_pending());
+        assert!(CountingWaker::default().poll(&mut future).is_pending());
         let release = thread::spawn(move || drop(held));
         let moved = thread::spawn(move || drop(loom::future::block_on(future).unwrap()));
         release.join().unwrap();
@@ -47,14 +47,11 @@ fn a_rejection_wakes_the_latest_waker_or_completes_its_poll() {
     let announced = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut call = Call::new(bulkhead).queued();
-        let close = thread::spawn({
-            let bulkhead = bulkhead.clone();
-            move || bulkhead.close()
-        });
-        let former = call.change_bell();
+        let close = on_a_thread(bulkhead, |bulkhead| bulkhead.close());
+        let former = call.change_waker();
         let found = call.poll();
         close.join().unwrap();
-        assert_eq!((former.rings(), call.rings()), if found.is_ready() { (1, 0) } else { (0, 1) });
+        assert_eq!((former.wakes(), call.wakes()), if found.is_ready() { (1, 0) } else { (0, 1) });
         drop(held);
         if found.is_pending() {
             assert!(call.answer().is_err());
@@ -72,15 +69,12 @@ fn the_first_of_two_answers_wakes_the_latest_waker() {
         let held = bulkhead.try_slot_owned().unwrap();
         let mut call = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
-        let close = thread::spawn({
-            let bulkhead = bulkhead.clone();
-            move || bulkhead.close()
-        });
-        let former = call.change_bell();
+        let close = on_a_thread(bulkhead, |bulkhead| bulkhead.close());
+        let former = call.change_waker();
         let found = call.poll();
         release.join().unwrap();
         close.join().unwrap();
-        assert_eq!((former.rings(), call.rings()), if found.is_ready() { (1, 0) } else { (0, 1) });
+        assert_eq!((former.wakes(), call.wakes()), if found.is_ready() { (1, 0) } else { (0, 1) });
         match found {
             Poll::Ready(answer) => (true, answer.is_ok()),
             Poll::Pending => (false, call.answer().is_ok()),
@@ -93,12 +87,13 @@ fn the_first_of_two_answers_wakes_the_latest_waker() {
 fn the_drain_wakes_the_latest_waker_or_completes_its_poll() {
     let announced = model(1, 0).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
-        let (former, latest, mut closed) = (Bell::default(), Bell::default(), bulkhead.close_and_wait());
+        let (former, latest, mut closed) =
+            (CountingWaker::default(), CountingWaker::default(), bulkhead.close_and_wait());
         assert!(former.poll(&mut closed).is_pending());
         let end = thread::spawn(move || drop(held));
         let found = latest.poll(&mut closed).is_ready();
         end.join().unwrap();
-        assert_eq!((former.rings(), latest.rings()), if found { (1, 0) } else { (0, 1) });
+        assert_eq!((former.wakes(), latest.wakes()), if found { (1, 0) } else { (0, 1) });
         assert!(found || latest.poll(&mut closed).is_ready());
         !found
     });
@@ -109,15 +104,12 @@ fn the_drain_wakes_the_latest_waker_or_completes_its_poll() {
 fn an_event_wakes_the_latest_waker_or_completes_its_poll() {
     let announced = model(1, 0).explore(|bulkhead| {
         let mut events = bulkhead.subscribe(2).unwrap();
-        let (former, latest, mut next) = (Bell::default(), Bell::default(), Box::pin(events.recv()));
+        let (former, latest, mut next) = (CountingWaker::default(), CountingWaker::default(), Box::pin(events.recv()));
         assert!(former.poll(&mut next).is_pending());
-        let slot = thread::spawn({
-            let bulkhead = bulkhead.clone();
-            move || drop(bulkhead.try_slot().unwrap())
-        });
+        let slot = on_a_thread(bulkhead, use_a_slot);
         let found = latest.poll(&mut next).is_ready();
         slot.join().unwrap();
-        assert_eq!((former.rings(), latest.rings()), if found { (1, 0) } else { (0, 1) });
+        assert_eq!((former.wakes(), latest.wakes()), if found { (1, 0) } else { (0, 1) });
         assert!(found || latest.poll(&mut next).is_ready());
         !found
     });
