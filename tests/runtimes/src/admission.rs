@@ -22,7 +22,7 @@ pub(crate) fn a_call_waits_for_its_turn<H: Harness>() {
             let waiting = scene.queued(Request::new()).await;
             scene.sleep(LIMIT / 4).await;
             drop(running);
-            assert_eq!(waiting.await.expect("its turn").cost(), 1);
+            assert_eq!(waiting.await.expect("it was admitted").cost(), 1);
             let status = scene.bulkhead.status();
             assert_eq!((status.totals.admitted_from_queue, status.totals.cancelled), (1, 3));
             assert!(status.longest_wait() >= LIMIT / 4, "{:?}", status.longest_wait());
@@ -61,7 +61,7 @@ pub(crate) fn calls_beyond_the_waiting_room_are_rejected_immediately<H: Harness>
             let occupancy = rejection.occupancy();
             assert_eq!((rejection.reason(), occupancy.in_flight(), occupancy.waiting()), (Reason::Saturated, 2, 1));
             drop(running);
-            drop(waiting.await.expect("its turn"));
+            drop(waiting.await.expect("it was admitted"));
         },
     );
 }

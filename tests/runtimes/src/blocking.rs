@@ -48,11 +48,11 @@ pub(crate) fn threads_and_tasks_share_one_fifo_queue<H: Harness>() {
             }
             drop(running);
             for task in tasks {
-                task.await.expect("its turn");
+                task.await.expect("it was admitted");
             }
             for thread in threads {
                 scene.until(|_| thread.is_finished()).await;
-                thread.join().expect("no panic").expect("its turn");
+                thread.join().expect("no panic").expect("it was admitted");
             }
             assert_eq!(*order.lock().expect("no panic"), (0..CALLS).collect::<Vec<_>>());
         },

@@ -75,7 +75,7 @@ pub(crate) fn a_limit_beyond_the_range_of_the_clock_never_passes<H: Harness>() {
             assert_eq!(scene.bulkhead.status().waiting, 4);
             drop(running);
             for call in waiting {
-                drop(call.await.expect("its turn"));
+                drop(call.await.expect("it was admitted"));
             }
         },
     );

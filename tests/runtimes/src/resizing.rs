@@ -25,7 +25,7 @@ pub(crate) fn growing_admits_waiters<H: Harness>() {
             assert!(scene.bulkhead.resize(1).is_ok_and(|resized| resized.previous == 3));
             assert_eq!(scene.bulkhead.status().capacity_excess(), 2);
             drop((running, admitted));
-            drop(last.await.expect("its turn"));
+            drop(last.await.expect("it was admitted"));
         },
     );
 }

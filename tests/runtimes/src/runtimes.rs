@@ -84,7 +84,7 @@ async fn serves<H: Harness>(scene: &Scene<H>) {
     assert_eq!(late.expect_err("taken").reason(), Reason::Expired);
     let next = scene.queued(Request::new()).await;
     drop(running);
-    drop(next.await.expect("its turn"));
+    drop(next.await.expect("it was admitted"));
 }
 
 pub(crate) fn a_bulkhead_outlives_its_runtimes<H: Harness>() {

@@ -52,7 +52,7 @@ pub(crate) fn submitted_operations_run_in_order<H: Harness>() {
             assert_eq!(rejection.reason(), Reason::Saturated);
             drop(running);
             for handle in handles {
-                handle.await.expect("its turn");
+                handle.await.expect("it was admitted");
             }
             assert_eq!(*order.lock().expect("no panic"), [0, 1, 2, 3]);
         },
@@ -88,7 +88,7 @@ pub(crate) fn a_closure_whose_handle_is_dropped_keeps_its_slot<H: Harness>() {
             scene.sleep(LIMIT / 4).await;
             assert!(!next.is_finished() && scene.bulkhead.status().in_flight == 1);
             end.send(()).expect("it waits");
-            assert_eq!(next.await.expect("its turn"), 5);
+            assert_eq!(next.await.expect("it was admitted"), 5);
         },
     );
 }

@@ -18,7 +18,7 @@ pub(crate) fn a_small_request_never_overtakes_a_large_one<H: Harness>() {
             scene.bulkhead.try_slot().map(drop).expect_err("two units are free, and a call waits");
             assert_eq!((scene.bulkhead.status().waiting, scene.bulkhead.status().waiting_units), (2, 4));
             drop(running);
-            let (large, small) = (large.await.expect("its turn"), small.await.expect("its turn"));
+            let (large, small) = (large.await.expect("it was admitted"), small.await.expect("its turn"));
             assert_eq!((large.cost(), small.cost(), scene.bulkhead.status().free()), (3, 1, 0));
         },
     );

@@ -26,8 +26,8 @@ fn blocked(bulkhead: &TestBulkhead, request: Request<Instant>) -> Blocked {
     thread
 }
 
-fn until(mut holds: impl FnMut() -> bool) {
-    while !holds() {
+fn until(mut is_so: impl FnMut() -> bool) {
+    while !is_so() {
         thread::yield_now();
     }
 }
@@ -76,15 +76,15 @@ fn threads_and_tasks_share_one_fifo_queue() {
         let second = call(&mut executor, &bulkhead);
         let third = blocked(&bulkhead, Request::new());
         drop(running);
-        let turn = answer(first).expect("its turn");
+        let next = answer(first).expect("it was admitted");
         executor.run_until_idle();
         assert!(!second.is_finished() && !third.is_finished() && bulkhead.try_slot().is_err());
-        drop(turn);
+        drop(next);
         executor.run_until_idle();
-        let turn = slot(&second);
+        let next = slot(&second);
         assert!(!third.is_finished());
-        drop(turn);
-        running = answer(third).expect("its turn");
+        drop(next);
+        running = answer(third).expect("it was admitted");
     }
 }
 
@@ -169,7 +169,7 @@ fn a_blocking_wait_keeps_an_unpark_token_of_other_code() {
     for unparked_before in [true, false] {
         let bulkhead = bulkhead(&executor(), 1, 1);
         let running = bulkhead.try_slot().expect("free");
-        let (ready, told) = mpsc::channel();
+        let (ready, noticed) = mpsc::channel();
         let thread = thread::spawn({
             let bulkhead = bulkhead.clone();
             move || {
@@ -188,20 +188,20 @@ fn a_blocking_wait_keeps_an_unpark_token_of_other_code() {
         if !unparked_before {
             thread.thread().unpark();
         }
-        assert_eq!(bulkhead.status().waiting, 1, "the wait is not disturbed");
+        assert_eq!(bulkhead.status().waiting, 1, "the unpark ended the wait");
         drop(running);
-        told.recv().expect("the thread went on");
-        assert!(!thread.is_finished(), "the wait has left no token behind");
+        noticed.recv().expect("the thread went on");
+        assert!(!thread.is_finished(), "the wait left a token");
         thread.thread().unpark();
-        drop(answer(thread).expect("its turn"));
+        drop(answer(thread).expect("it was admitted"));
     }
 }
 
-/// A clock that is set by hand, wakes no timer when it is set, and counts its readings.
+/// A clock that only the test sets, and that counts its readings.
 #[derive(Clone, Default)]
-struct Still(Arc<AtomicU64>, Arc<AtomicUsize>);
+struct StoppedClock(Arc<AtomicU64>, Arc<AtomicUsize>);
 
-impl Clock for Still {
+impl Clock for StoppedClock {
     type Instant = Instant;
 
     fn now(&self) -> Instant {
@@ -214,7 +214,7 @@ impl Clock for Still {
     }
 }
 
-impl bulklink::Timer for Still {
+impl bulklink::Timer for StoppedClock {
     type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
     fn sleep_until(&self, _: Instant) -> Self::Sleep {
@@ -224,18 +224,18 @@ impl bulklink::Timer for Still {
 
 #[test]
 fn on_a_stopped_clock_blocking_neither_spins_nor_sleeps_forever() {
-    let clock = Still::default();
+    let clock = StoppedClock::default();
     let bulkhead = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).waiting_room(1).build().expect("valid");
     let _running = bulkhead.try_slot().expect("free");
     let thread = thread::spawn({
         let bulkhead = bulkhead.clone();
         move || bulkhead.blocking_slot_owned_with(Request::new().within(Duration::from_nanos(1)))
     });
-    let (begun, looks) = (Std::now(), clock.1.load(SeqCst));
+    let (begun, readings) = (Std::now(), clock.1.load(SeqCst));
     until(|| begun.elapsed() > ms(20));
-    let looks = clock.1.load(SeqCst) - looks;
+    let readings = clock.1.load(SeqCst) - readings;
     // Three readings per round, and one round per millisecond.
-    assert!(looks <= 3 * (begun.elapsed().as_millis() as usize + 1), "{looks} readings");
+    assert!(readings <= 3 * (begun.elapsed().as_millis() as usize + 1), "{readings} readings");
     clock.0.store(1, SeqCst);
     assert_eq!(answer(thread).err(), Some(Reason::Expired));
 }

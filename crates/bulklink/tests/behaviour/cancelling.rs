@@ -1,4 +1,4 @@
-//! Futures dropped in every state: a place in the queue may be lost, a slot never.
+//! Futures dropped in every state: the place in the queue is lost, and the slot is passed on.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -87,7 +87,7 @@ fn an_operation_that_panics_gives_its_slot_back() {
     drop(slot(&call(&mut executor, &bulkhead)));
 }
 
-/// The operation may own what the slot protects, so it is dropped first.
+/// The operation is dropped first, because it may own what the slot protects.
 #[test]
 fn the_operation_is_dropped_before_its_slot_is_released() {
     struct Operation {
@@ -124,16 +124,16 @@ fn a_future_polled_after_completion_panics_and_takes_no_slot() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
     let mut context = Context::from_waker(Waker::noop());
-    let mut at_once = Box::pin(bulkhead.slot());
-    let Poll::Ready(Ok(running)) = at_once.as_mut().poll(&mut context) else { panic!("free") };
+    let mut admitted = Box::pin(bulkhead.slot());
+    let Poll::Ready(Ok(running)) = admitted.as_mut().poll(&mut context) else { panic!("free") };
     let mut queued = Box::pin(bulkhead.slot());
     assert!(queued.as_mut().poll(&mut context).is_pending());
     let mut rejected = Box::pin(bulkhead.slot());
     assert!(matches!(rejected.as_mut().poll(&mut context), Poll::Ready(Err(_))));
     drop(running);
     assert!(matches!(queued.as_mut().poll(&mut context), Poll::Ready(Ok(_))));
-    for mut over in [at_once, queued, rejected] {
-        let again = catch_unwind(AssertUnwindSafe(|| over.as_mut().poll(&mut context).is_ready()));
+    for mut ended in [admitted, queued, rejected] {
+        let again = catch_unwind(AssertUnwindSafe(|| ended.as_mut().poll(&mut context).is_ready()));
         let message = again.expect_err("the future has completed").downcast::<String>().expect("a message");
         assert_eq!(*message, "polled again after it had completed");
     }

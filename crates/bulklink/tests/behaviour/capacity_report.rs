@@ -1,4 +1,4 @@
-//! The capacity report in the course of a bulkhead's life.
+//! The capacity report, before, during and after pressure.
 
 use bulklink::{FindingCode, Request, Severity};
 

@@ -1,16 +1,14 @@
 //! When the clock is read: by calls that wait, for deadlines, and by releases while a call waits.
 //! Also: waits that are not measured.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock, FakeSleep};
-use bulklink::{
-    Builder, Bulkhead, Clock, EventHandler, EventKind, Instant, OwnedSlot, Reason, Rejection, Request, Timer,
-};
+use bulklink::{Builder, Bulkhead, Clock, EventKind, Instant, Reason, Request, Timer};
 
-use crate::ms;
+use crate::{Call, ms, recorder, slot};
 
 /// A fake clock that counts how often it is read.
 #[derive(Clone, Default)]
@@ -46,29 +44,24 @@ impl Timer for Counted {
     }
 }
 
-type Front = Bulkhead<Counted>;
-type Call = bulklink::testing::Task<Result<OwnedSlot, Rejection>>;
+type CountedBulkhead = Bulkhead<Counted>;
 
-fn setting() -> (Counted, Executor, Builder<Counted>) {
+fn setup() -> (Counted, Executor, Builder<Counted>) {
     let clock = Counted::default();
     let builder = Bulkhead::builder_on(clock.clone(), "test").capacity(2).waiting_room(2);
     (clock.clone(), Executor::new(clock.0), builder)
 }
 
 /// Spawns a call that waits, and polls it once.
-fn call(executor: &mut Executor, bulkhead: &Front, request: Request<Instant>) -> Call {
+fn call(executor: &mut Executor, bulkhead: &CountedBulkhead, request: Request<Instant>) -> Call {
     let call = executor.spawn(bulkhead.slot_owned_with(request));
     executor.run_until_idle();
     call
 }
 
-fn slot(call: &Call) -> OwnedSlot {
-    call.output().expect("the call has ended").expect("it was admitted")
-}
-
 #[test]
 fn the_clock_is_not_read_while_no_call_waits() {
-    let (clock, mut executor, builder) = setting();
+    let (clock, mut executor, builder) = setup();
     let bulkhead = builder.wait_limit(ms(10)).build().expect("valid");
     let (reads, ()) = clock.reads(|| {
         for _ in 0..3 {
@@ -87,7 +80,7 @@ fn the_clock_is_not_read_while_no_call_waits() {
 
 #[test]
 fn while_a_call_waits_each_input_reads_the_clock_once() {
-    let (clock, mut executor, builder) = setting();
+    let (clock, mut executor, builder) = setup();
     let bulkhead = builder.build().expect("valid");
     let both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
     let (reads, waiting) = clock.reads(|| call(&mut executor, &bulkhead, Request::new()));
@@ -102,7 +95,7 @@ fn while_a_call_waits_each_input_reads_the_clock_once() {
 
 #[test]
 fn the_clock_is_read_once_for_a_deadline() {
-    let (clock, _executor, builder) = setting();
+    let (clock, _executor, builder) = setup();
     let bulkhead = builder.build().expect("valid");
     let request = Request::new().before(clock.0.now() + ms(5));
     assert_eq!(clock.reads(|| drop(bulkhead.try_slot_with(request).expect("in time"))).0, 1);
@@ -110,7 +103,7 @@ fn the_clock_is_read_once_for_a_deadline() {
 
 #[test]
 fn a_cancel_reads_the_clock_only_if_a_waiter_gains() {
-    let (clock, mut executor, builder) = setting();
+    let (clock, mut executor, builder) = setup();
     let bulkhead = builder.build().expect("valid");
     let light = bulkhead.try_slot().expect("free");
     let heavy = call(&mut executor, &bulkhead, Request::new().cost(2));
@@ -135,7 +128,7 @@ fn a_cancel_reads_the_clock_only_if_a_waiter_gains() {
 /// Without measured waits, the time is not needed to queue, to hand over, or to cancel.
 #[test]
 fn unmeasured_waits_without_a_limit_read_no_clock() {
-    let (clock, mut executor, builder) = setting();
+    let (clock, mut executor, builder) = setup();
     let bulkhead = builder.measure_waits(false).build().expect("valid");
     let (reads, ()) = clock.reads(|| {
         let both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
@@ -160,21 +153,21 @@ fn unmeasured_waits_without_a_limit_read_no_clock() {
 
 #[test]
 fn a_requests_limit_applies_if_waits_are_not_measured() {
-    let (clock, mut executor, builder) = setting();
+    let (clock, mut executor, builder) = setup();
     let bulkhead = builder.measure_waits(false).build().expect("valid");
     let _both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
-    let patient = call(&mut executor, &bulkhead, Request::new());
+    let unlimited = call(&mut executor, &bulkhead, Request::new());
     let (reads, limited) = clock.reads(|| call(&mut executor, &bulkhead, Request::new().within(ms(10))));
     assert_eq!(reads, 1, "to queue with a limit");
     executor.advance(ms(10));
     let rejection = limited.output().expect("the limit has passed").expect_err("too late");
     assert_eq!((rejection.reason(), rejection.waited()), (Reason::Expired, ms(10)));
-    assert!(!patient.is_finished());
+    assert!(!unlimited.is_finished());
 }
 
 #[test]
 fn the_bulkheads_limit_applies_if_waits_are_not_measured() {
-    let (clock, mut executor, builder) = setting();
+    let (clock, mut executor, builder) = setup();
     let bulkhead = builder.measure_waits(false).wait_limit(ms(10)).build().expect("valid");
     let both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
     let (reads, late) = clock.reads(|| call(&mut executor, &bulkhead, Request::new()));
@@ -185,10 +178,10 @@ fn the_bulkheads_limit_applies_if_waits_are_not_measured() {
     assert_eq!(late.output().expect("the limit has passed").expect_err("too late").reason(), Reason::Expired);
 }
 
-/// A waiter with a deadline is measured all the same. Its neighbours in the queue are not.
+/// A waiter with a deadline is measured. The waiters beside it in the queue are not.
 #[test]
 fn without_measured_waits_only_waiters_with_a_deadline_are_measured() {
-    let (clock, mut executor, builder) = setting();
+    let (clock, mut executor, builder) = setup();
     let bulkhead = builder.waiting_room(3).measure_waits(false).build().expect("valid");
     let [one, other] = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
     let before = call(&mut executor, &bulkhead, Request::new());
@@ -209,27 +202,24 @@ fn without_measured_waits_only_waiters_with_a_deadline_are_measured() {
 
 #[test]
 fn a_slot_skips_an_expired_waiter_even_if_unmeasured() {
-    let (clock, mut executor, builder) = setting();
+    let (clock, mut executor, builder) = setup();
     let bulkhead = builder.measure_waits(false).build().expect("valid");
     let [one, _other] = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
     let limited = call(&mut executor, &bulkhead, Request::new().before(clock.0.now() + ms(20)));
-    let patient = call(&mut executor, &bulkhead, Request::new());
+    let unlimited = call(&mut executor, &bulkhead, Request::new());
     clock.0.advance(ms(20));
     drop(one);
     executor.run_until_idle();
     assert_eq!(limited.output().expect("the limit has passed").expect_err("too late").reason(), Reason::Expired);
-    drop(slot(&patient));
+    drop(slot(&unlimited));
 }
 
 #[test]
 fn events_show_unmeasured_waits_as_zero() {
-    let (clock, mut executor, builder) = setting();
+    let (clock, mut executor, builder) = setup();
     let bulkhead = builder.measure_waits(false).build().expect("valid");
     let [one, _other] = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
-    let seen = Arc::new(Mutex::new(vec![]));
-    let log = Arc::clone(&seen);
-    let handler: EventHandler =
-        Arc::new(move |event| log.lock().expect("no panic").push((event.kind, event.waited(), event.at())));
+    let (seen, handler) = recorder(|event| (event.kind, event.waited(), event.at()));
     bulkhead.add_event_handler(&handler);
     let begun = clock.0.now();
     let waiting = [(); 2].map(|()| call(&mut executor, &bulkhead, Request::new()));
@@ -253,10 +243,10 @@ fn events_show_unmeasured_waits_as_zero() {
 
 #[test]
 fn waits_are_measured_by_default() {
-    for (says, waited) in [(None, ms(10)), (Some(true), ms(10)), (Some(false), Duration::ZERO)] {
-        let (clock, mut executor, builder) = setting();
+    for (setting, waited) in [(None, ms(10)), (Some(true), ms(10)), (Some(false), Duration::ZERO)] {
+        let (clock, mut executor, builder) = setup();
         let builder = builder.parallelism(1);
-        let builder = if let Some(measured) = says { builder.measure_waits(measured) } else { builder };
+        let builder = if let Some(measured) = setting { builder.measure_waits(measured) } else { builder };
         let bulkhead = builder.build().expect("valid");
         let running = bulkhead.try_slot().expect("free");
         let waiting = call(&mut executor, &bulkhead, Request::new());
@@ -264,6 +254,6 @@ fn waits_are_measured_by_default() {
         drop(running);
         executor.run_until_idle();
         drop(slot(&waiting));
-        assert_eq!(bulkhead.status().longest_wait(), waited, "{says:?}");
+        assert_eq!(bulkhead.status().longest_wait(), waited, "{setting:?}");
     }
 }

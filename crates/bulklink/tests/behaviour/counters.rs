@@ -1,10 +1,10 @@
-//! Every outcome is counted once, where it belongs, and the counters add up at every moment.
+//! Every outcome is counted once, in its own counter, and the counters add up at every moment.
 
 use bulklink::{Instant, Request, Totals};
 
 use crate::{TestBulkhead, builder, bulkhead, call, executor, ms, slot};
 
-/// Checks the identities of the counters, which hold at every moment.
+/// Checks the identities of the counters, and returns the counters.
 fn add_up(bulkhead: &TestBulkhead) -> Totals {
     let status = bulkhead.status();
     let totals = status.totals;

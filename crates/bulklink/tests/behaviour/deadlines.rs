@@ -1,4 +1,4 @@
-//! Wait limits and deadlines, and that the clock decides rather than the timer.
+//! Wait limits and deadlines. A waiter is late by the clock, whatever its timer does.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -102,8 +102,8 @@ fn an_expired_waiter_takes_no_place_from_a_new_call() {
     let _running = bulkhead.try_slot().expect("free");
     let dead = call(&mut executor, &bulkhead);
     executor.clock().advance(ms(10));
-    let mut newcomer = pin!(bulkhead.slot());
-    assert!(newcomer.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending(), "the place is free");
+    let mut new_call = pin!(bulkhead.slot());
+    assert!(new_call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending(), "the place is free");
     executor.run_until_idle();
     assert_eq!(reason(&dead), Reason::Expired);
 }
@@ -227,10 +227,10 @@ fn an_old_reading_of_the_clock_admits_no_late_waiter() {
     assert!(waiting.as_mut().poll(&mut context).is_pending());
     let old = runtime.now();
     runtime.0.advance(ms(20));
-    let (newcomer, prepared) = (bulkhead.clone(), runtime.clone());
+    let (inside, prepared) = (bulkhead.clone(), runtime.clone());
     let while_released: Reading = Box::new(move || {
         prepared.1.lock().expect("no panic").push_back(Box::new(move || old));
-        thread::spawn(move || drop(newcomer.try_slot())).join().expect("no panic");
+        thread::spawn(move || drop(inside.try_slot())).join().expect("no panic");
         prepared.0.now()
     });
     runtime.1.lock().expect("no panic").push_back(while_released);

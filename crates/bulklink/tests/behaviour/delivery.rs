@@ -45,7 +45,7 @@ fn queued(bulkhead: &TestBulkhead, calls: usize, log: &Log) -> Vec<Call> {
     (0..calls).map(call).collect()
 }
 
-/// A batch has 16, so these need several.
+/// More calls than several batches, which have 16 wakers each.
 const CALLS: usize = 50;
 
 /// Returns what was woken and delivered, in order, when `cause` settled [`CALLS`] waiters in one
@@ -56,8 +56,9 @@ fn settled_by(cause: impl FnOnce(&TestBulkhead, &FakeClock)) -> Vec<Step> {
     let running = bulkhead.try_slot().expect("free");
     let log = Log::default();
     let calls = queued(&bulkhead, CALLS, &log);
-    let told = Arc::clone(&log);
-    let handler: EventHandler = Arc::new(move |event| told.lock().expect("no panic").push(Step::Delivered(event.kind)));
+    let inside = Arc::clone(&log);
+    let handler: EventHandler =
+        Arc::new(move |event| inside.lock().expect("no panic").push(Step::Delivered(event.kind)));
     bulkhead.add_event_handler(&handler);
     cause(&bulkhead, &executor.clock());
     let steps = std::mem::take(&mut *log.lock().expect("no panic"));
@@ -109,8 +110,9 @@ fn events_caused_by_a_waker_are_delivered_after_all_wakers() {
             call
         })
         .collect();
-    let told = Arc::clone(&log);
-    let handler: EventHandler = Arc::new(move |event| told.lock().expect("no panic").push(Step::Delivered(event.kind)));
+    let inside = Arc::clone(&log);
+    let handler: EventHandler =
+        Arc::new(move |event| inside.lock().expect("no panic").push(Step::Delivered(event.kind)));
     bulkhead.add_event_handler(&handler);
     bulkhead.close();
     let steps = std::mem::take(&mut *log.lock().expect("no panic"));
@@ -204,8 +206,8 @@ fn events_caused_by_a_handler_are_delivered_afterwards_without_recursion() {
         assert!(bulkhead.remove_event_handler(&handler));
         (bulkhead.status().totals.finished, bulkhead.handler_panics())
     });
-    let told = deep.expect("a thread").join().expect("no panic");
-    assert_eq!(told, (ROUNDS as u64 + 1, 0));
+    let outcome = deep.expect("a thread").join().expect("no panic");
+    assert_eq!(outcome, (ROUNDS as u64 + 1, 0));
 }
 
 #[test]
@@ -262,8 +264,8 @@ impl Timer for Faulty {
 fn an_event_reads_the_clock_only_on_demand() {
     let clock = Faulty { clock: FakeClock::new(), good: Arc::new(AtomicUsize::new(0)) };
     let bulkhead = Bulkhead::builder_on(clock.clone(), "faulty").parallelism(1).build().expect("valid");
-    let (told, timed) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(vec![])));
-    let (count, log) = (Arc::clone(&told), Arc::clone(&timed));
+    let (calls, timed) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(vec![])));
+    let (count, log) = (Arc::clone(&calls), Arc::clone(&timed));
     let reads: EventHandler = Arc::new(move |event| {
         let at = event.at();
         log.lock().expect("no panic").push((event.number, at));
@@ -273,10 +275,10 @@ fn an_event_reads_the_clock_only_on_demand() {
         bulkhead.add_event_handler(handler);
     }
     let slot = bulkhead.try_slot().expect("free");
-    assert_eq!((told.load(SeqCst), bulkhead.handler_panics()), (1, 1));
+    assert_eq!((calls.load(SeqCst), bulkhead.handler_panics()), (1, 1));
     clock.clock.advance(ms(3));
     clock.good.store(1, SeqCst);
     drop(slot);
-    assert_eq!((told.load(SeqCst), bulkhead.handler_panics()), (2, 1));
+    assert_eq!((calls.load(SeqCst), bulkhead.handler_panics()), (2, 1));
     assert_eq!(*timed.lock().expect("no panic"), [(2, clock.clock.now())]);
 }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock, FakeSleep};
@@ -14,7 +14,7 @@ use bulklink::{
     Bulkhead, Clock, Driver, DriverHome, Instant, OwnedSlotFuture, Partitions, Reason, Request, Timer, TimerError,
 };
 
-use crate::ms;
+use crate::{CountingWaker, ms};
 
 type Drivers = Vec<Driver<Background>>;
 type Call = Pin<Box<OwnedSlotFuture<Background>>>;
@@ -25,7 +25,7 @@ struct Background {
     clock: FakeClock,
     /// Zero means none.
     home: Arc<AtomicU64>,
-    looks: Arc<AtomicUsize>,
+    home_calls: Arc<AtomicUsize>,
     spawned: Arc<Mutex<Drivers>>,
     spawns: Arc<AtomicUsize>,
     timers: Arc<AtomicUsize>,
@@ -39,7 +39,7 @@ impl Default for Background {
         Background {
             clock: FakeClock::new(),
             home: Arc::new(AtomicU64::new(1)),
-            looks: Arc::default(),
+            home_calls: Arc::default(),
             spawned: Arc::default(),
             spawns: Arc::default(),
             timers: Arc::default(),
@@ -70,7 +70,7 @@ impl Timer for Background {
     }
 
     fn home(&self) -> Result<Option<DriverHome<Self>>, TimerError> {
-        self.looks.fetch_add(1, SeqCst);
+        self.home_calls.fetch_add(1, SeqCst);
         Ok(NonZeroU64::new(self.home.load(SeqCst)).map(|id| DriverHome::new(id, Background::spawn)))
     }
 }
@@ -220,12 +220,12 @@ fn a_call_whose_driver_is_gone_gets_a_new_one() {
 #[test]
 fn a_wait_without_a_limit_needs_no_driver() {
     let (background, _, bulkhead) = setup();
-    let (mut call, hurried) = (Box::pin(bulkhead.slot_owned()), bulkhead.try_slot_with(Request::new().within(ms(9))));
+    let (mut call, limited) = (Box::pin(bulkhead.slot_owned()), bulkhead.try_slot_with(Request::new().within(ms(9))));
     for _ in 0..2 {
         assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     }
-    assert!(hurried.is_err());
-    assert_eq!((background.counts(), background.looks.load(SeqCst)), ((0, 0), 0));
+    assert!(limited.is_err());
+    assert_eq!((background.counts(), background.home_calls.load(SeqCst)), ((0, 0), 0));
 }
 
 #[test]
@@ -238,27 +238,17 @@ fn without_a_driver_each_call_has_its_own_timer() {
     assert_eq!(reasons, [Reason::Expired; 2]);
 }
 
-/// Counts how often it is woken.
-#[derive(Default)]
-struct Counts(AtomicUsize);
-
-impl Wake for Counts {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, SeqCst);
-    }
-}
-
 #[test]
 fn a_driver_that_ends_wakes_only_its_own_calls() {
     let (background, mut executor, bulkhead) = setup_with_room(200);
     let counts = [1, 2].map(|home| {
         background.home.store(home, SeqCst);
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(CountingWaker::default());
         let calls: Vec<_> =
             (0..50).map(|_| queued_with(&bulkhead, ms(10), &Waker::from(Arc::clone(&counts)))).collect();
         (counts, calls)
     });
-    let woken = || counts.each_ref().map(|(counts, _)| counts.0.load(SeqCst));
+    let woken = || counts.each_ref().map(|(counts, _)| counts.wakes());
     drop(background.spawned.lock().expect("no panic").remove(0));
     assert_eq!(woken(), [50, 0]);
     background.advance(&mut executor, ms(10));
@@ -270,9 +260,9 @@ fn a_driver_that_ends_wakes_only_its_own_calls() {
 fn a_runtime_that_takes_no_driver_is_asked_once() {
     let background = Background { refuses: Some(|| {}), ..Background::default() };
     let bulkhead = background.taken(200);
-    let counts = Arc::new(Counts::default());
+    let counts = Arc::new(CountingWaker::default());
     let calls: Vec<_> = (0..200).map(|_| queued_with(&bulkhead, ms(10), &Waker::from(Arc::clone(&counts)))).collect();
-    assert_eq!((counts.0.load(SeqCst), background.counts().0), (0, 1));
+    assert_eq!((counts.wakes(), background.counts().0), (0, 1));
     drop(calls);
     let _first = queued(&bulkhead, ms(10));
     assert_eq!(background.counts().0, 2, "asked again, as no other call waits");
@@ -282,7 +272,7 @@ fn a_runtime_that_takes_no_driver_is_asked_once() {
 fn on_a_runtime_without_drivers_moved_calls_have_timers() {
     let (background, mut executor, bulkhead) = setup();
     background.refusing.store(2, SeqCst);
-    let _patient = queued(&bulkhead, ms(50));
+    let _later = queued(&bulkhead, ms(50));
     let _never_runs = std::mem::take(&mut *background.spawned.lock().expect("no panic"));
     for is_remembered in [false, true] {
         background.home.store(1, SeqCst);

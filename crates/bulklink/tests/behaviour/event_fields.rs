@@ -1,31 +1,21 @@
 //! The fields of each kind of event.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bulklink::{Event, EventHandler, EventKind, Instant, Request};
+use bulklink::{Event, EventKind, Instant, Request};
 
-use crate::{TestBulkhead, builder, bulkhead, call, executor, ms, slot};
+use crate::{Log, TestBulkhead, builder, bulkhead, call, executor, ms, recorder, slot, taken};
 
-type Log = Arc<Mutex<Vec<Event>>>;
-
-fn observe(bulkhead: &TestBulkhead) -> Log {
-    let log = Log::default();
-    let inside = Arc::clone(&log);
-    let handler: EventHandler = Arc::new(move |event| inside.lock().expect("no panic").push(event.clone()));
+fn observe(bulkhead: &TestBulkhead) -> Log<Event> {
+    let (log, handler) = recorder(Event::clone);
     assert!(bulkhead.add_event_handler(&handler));
     log
 }
 
-fn taken(log: &Log) -> Vec<Event> {
-    std::mem::take(&mut *log.lock().expect("no panic"))
-}
+type Fields = (EventKind, bool, Option<Duration>);
 
-type Told = (EventKind, bool, Option<Duration>);
-
-/// Returns of each event its kind, whether the call came from the queue, and how long it had
-/// waited.
-fn told(log: &Log) -> Vec<Told> {
+/// Returns the kind of each event, whether its call came from the queue, and how long it waited.
+fn fields(log: &Log<Event>) -> Vec<Fields> {
     taken(log).iter().map(|event| (event.kind, event.from_queue(), event.waited())).collect()
 }
 
@@ -45,7 +35,7 @@ fn all_eleven_kinds_have_from_queue_and_waited() {
     executor.advance(ms(50));
     assert!(late.is_finished());
     assert_eq!(
-        told(&log),
+        fields(&log),
         [
             (Admitted, false, None),
             (Queued, true, None),
@@ -63,7 +53,7 @@ fn all_eleven_kinds_have_from_queue_and_waited() {
     drop(running);
     abandoned.cancel();
     assert_eq!(
-        told(&log),
+        fields(&log),
         [
             (Queued, true, None),
             (Cancelled, true, Some(ms(10))),
@@ -76,7 +66,7 @@ fn all_eleven_kinds_have_from_queue_and_waited() {
 
     bulkhead.resize(2).expect("open");
     bulkhead.resize(1).expect("open");
-    assert_eq!(told(&log), [(Resized, false, None); 2]);
+    assert_eq!(fields(&log), [(Resized, false, None); 2]);
 
     let running = slot(&call(&mut executor, &bulkhead));
     let closed_out = call(&mut executor, &bulkhead);
@@ -85,7 +75,7 @@ fn all_eleven_kinds_have_from_queue_and_waited() {
     drop(bulkhead.try_slot());
     drop((running, closed_out));
     assert_eq!(
-        told(&log),
+        fields(&log),
         [
             (Admitted, false, None),
             (Queued, true, None),

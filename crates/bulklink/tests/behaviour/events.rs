@@ -4,20 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use bulklink::{EventHandler, EventKind};
 
-use crate::{TestBulkhead, bulkhead, call, executor, ms, slot};
+use crate::{Log, TestBulkhead, bulkhead, call, executor, ms, recorder, slot};
 
-type Log = Arc<Mutex<Vec<(EventKind, usize, usize)>>>;
+/// The kind of an event, and the numbers of operations and of waiters right after it.
+type Seen = (EventKind, usize, usize);
 
-fn recorder(log: &Log) -> EventHandler {
-    let log = Arc::clone(log);
-    Arc::new(move |event| {
-        log.lock().expect("no panic").push((event.kind, event.occupancy.in_flight(), event.occupancy.waiting()));
-    })
-}
-
-fn observe(bulkhead: &TestBulkhead) -> (Log, EventHandler) {
-    let log = Log::default();
-    let handler = recorder(&log);
+fn observe(bulkhead: &TestBulkhead) -> (Log<Seen>, EventHandler) {
+    let (log, handler) = recorder(|event| (event.kind, event.occupancy.in_flight(), event.occupancy.waiting()));
     assert!(bulkhead.add_event_handler(&handler));
     (log, handler)
 }
@@ -53,9 +46,7 @@ fn a_cancelled_event_has_the_wait() {
     let bulkhead = bulkhead(&executor, 1, 1);
     let _running = bulkhead.try_slot().expect("free");
     let waiting = call(&mut executor, &bulkhead);
-    let waits = Arc::new(Mutex::new(vec![]));
-    let log = Arc::clone(&waits);
-    let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push((event.kind, event.waited())));
+    let (waits, handler) = recorder(|event| (event.kind, event.waited()));
     bulkhead.add_event_handler(&handler);
     executor.advance(ms(30));
     waiting.cancel();
@@ -122,9 +113,7 @@ fn a_handler_may_use_the_bulkhead() {
 fn events_have_numbers_without_gaps_and_the_bulkheads_time() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
-    let seen = Arc::new(Mutex::new(vec![]));
-    let log = Arc::clone(&seen);
-    let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push((event.number, event.at())));
+    let (seen, handler) = recorder(|event| (event.number, event.at()));
     bulkhead.add_event_handler(&handler);
     let start = bulklink::Clock::now(&executor.clock());
     let running = bulkhead.try_slot();
@@ -137,9 +126,7 @@ fn events_have_numbers_without_gaps_and_the_bulkheads_time() {
 fn no_event_is_recorded_without_a_handler() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
-    let numbers = Arc::new(Mutex::new(vec![]));
-    let log = Arc::clone(&numbers);
-    let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push(event.number));
+    let (numbers, handler) = recorder(|event| event.number);
     for _ in 0..2 {
         bulkhead.add_event_handler(&handler);
         drop(bulkhead.try_slot());

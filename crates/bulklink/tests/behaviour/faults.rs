@@ -1,14 +1,14 @@
-//! Faults measured in widely used crates, each as a test that this crate does not have it.
+//! Faults that were measured in widely used crates. Each test shows that this crate is free of one.
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 
-use bulklink::{EventHandler, EventKind, OwnedSlot, OwnedSlotFuture, Reason, Request};
+use bulklink::{EventKind, OwnedSlot, OwnedSlotFuture, Reason, Request};
 
-use crate::{TestBulkhead, builder, bulkhead, call, executor, ms, reason, slot};
+use crate::{TestBulkhead, builder, bulkhead, call, executor, ms, reason, recorder, slot};
 
 /// async-lock, throttle-net: a late `acquire` or `try_acquire` overtakes a waiter that was already
 /// woken.
@@ -78,13 +78,13 @@ fn shrinking_takes_effect_immediately() {
     let [first, second] = running;
     drop(first);
     executor.run_until_idle();
-    assert!(!waiting.is_finished(), "one operation runs, and the limit is one");
+    assert!(!waiting.is_finished(), "one operation runs, and the capacity is one");
     drop(second);
     executor.run_until_idle();
     drop(slot(&waiting));
 }
 
-/// anyio, deadpool: 4 → 2 → 4 over-grants, six live at most four.
+/// anyio, deadpool: after a resize from 4 to 2 and back to 4, six operations run.
 #[test]
 fn shrinking_and_growing_again_does_not_over_grant() {
     let mut executor = executor();
@@ -103,9 +103,7 @@ fn shrinking_and_growing_again_does_not_over_grant() {
 fn a_running_call_that_is_dropped_is_counted_and_reported() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
-    let kinds = Arc::new(Mutex::new(vec![]));
-    let log = Arc::clone(&kinds);
-    let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push(event.kind));
+    let (kinds, handler) = recorder(|event| event.kind);
     bulkhead.add_event_handler(&handler);
     let running = executor.spawn({
         let bulkhead = bulkhead.clone();

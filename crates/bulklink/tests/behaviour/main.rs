@@ -28,10 +28,13 @@ mod types;
 mod wakers;
 mod weights;
 
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::task::Wake;
 use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock, Task};
-use bulklink::{Builder, Bulkhead, OwnedSlot, Reason, Rejection};
+use bulklink::{Builder, Bulkhead, Event, EventHandler, OwnedSlot, Reason, Rejection};
 
 type TestBulkhead = Bulkhead<FakeClock>;
 type Call = Task<Result<OwnedSlot, Rejection>>;
@@ -61,6 +64,40 @@ fn slot(call: &Call) -> OwnedSlot {
 
 fn reason(call: &Call) -> Reason {
     call.output().expect("the call has ended").expect_err("it was rejected").reason()
+}
+
+/// A waker that counts how often it is woken, and can panic then.
+#[derive(Default)]
+struct CountingWaker {
+    wakes: AtomicUsize,
+    panics: bool,
+}
+
+impl CountingWaker {
+    fn wakes(&self) -> usize {
+        self.wakes.load(SeqCst)
+    }
+}
+
+impl Wake for CountingWaker {
+    fn wake(self: Arc<Self>) {
+        self.wakes.fetch_add(1, SeqCst);
+        assert!(!self.panics, "a waker that panics, on purpose");
+    }
+}
+
+type Log<T> = Arc<Mutex<Vec<T>>>;
+
+/// Returns an event handler, and the log in which it puts the result of `seen` for each event.
+fn recorder<T: Send + 'static>(seen: impl Fn(&Event) -> T + Send + Sync + 'static) -> (Log<T>, EventHandler) {
+    let log = Log::default();
+    let inside = Arc::clone(&log);
+    (log, Arc::new(move |event| inside.lock().expect("no panic").push(seen(event))))
+}
+
+/// Empties the log, and returns what was in it.
+fn taken<T>(log: &Log<T>) -> Vec<T> {
+    std::mem::take(&mut *log.lock().expect("no panic"))
 }
 
 fn ms(millis: u64) -> Duration {

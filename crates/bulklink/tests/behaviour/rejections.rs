@@ -26,13 +26,13 @@ fn occupancy(occupancy: Occupancy) -> (usize, usize, usize, usize) {
 fn each_rejection_has_its_reason_label_and_occupancy() {
     let bulkhead = bulkhead(&executor(), 1, 1);
     let rejections = each_reason(&bulkhead);
-    let told: Vec<_> = rejections.iter().map(|no| (no.reason(), no.label(), occupancy(no.occupancy()))).collect();
+    let fields: Vec<_> = rejections.iter().map(|no| (no.reason(), no.label(), occupancy(no.occupancy()))).collect();
     let expected = [
         (Reason::Saturated, "test", (1, 1, 0, 1)),
         (Reason::Expired, "test", (1, 1, 0, 1)),
         (Reason::Closed, "test", (0, 1, 0, 1)),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(fields, expected);
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn only_an_expired_rejection_has_a_limit() {
     assert_eq!(limits, [None, Some(ms(0)), None]);
 }
 
-/// Looks for a network timeout in the way retry layers do.
+/// Searches the error for a network timeout in the way retry layers do.
 #[test]
 fn a_rejection_does_not_look_like_a_network_timeout() {
     let mut executor = executor();

@@ -16,11 +16,11 @@ fn a_receiver_gets_every_transition_in_order() {
     let bulkhead = bulkhead(&executor, 1, 1);
     let mut events = subscribe(&bulkhead, 100);
     let task = executor.spawn(async move {
-        let mut told = vec![];
+        let mut received = vec![];
         while let Some(event) = events.recv().await {
-            told.push((event.number, event.kind, event.occupancy.in_flight(), event.occupancy.waiting()));
+            received.push((event.number, event.kind, event.occupancy.in_flight(), event.occupancy.waiting()));
         }
-        told
+        received
     });
     let running = slot(&call(&mut executor, &bulkhead));
     let waiting = call(&mut executor, &bulkhead);

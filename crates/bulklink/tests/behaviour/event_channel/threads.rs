@@ -40,12 +40,12 @@ fn consumers_on_several_threads_receive_events_in_order() {
     let consumers = [(); 2].map(|()| subscribe(&bulkhead, usize::MAX)).map(|mut events| {
         thread::spawn(move || {
             block_on(async move {
-                let mut told = vec![];
+                let mut received = vec![];
                 while let Some(event) = events.recv().await {
-                    told.push(event);
+                    received.push(event);
                 }
                 assert_eq!(events.dropped(), 0);
-                told
+                received
             })
         })
     });
@@ -58,10 +58,13 @@ fn consumers_on_several_threads_receive_events_in_order() {
         producer.join().expect("no panic");
     }
     for consumer in consumers {
-        let told = consumer.join().expect("no panic");
-        assert!(told.iter().map(|event| event.number).eq(1..=(THREADS * CALLS * 2) as u64), "each once, without gaps");
+        let received = consumer.join().expect("no panic");
+        assert!(
+            received.iter().map(|event| event.number).eq(1..=(THREADS * CALLS * 2) as u64),
+            "each once, without gaps"
+        );
         let mut in_flight = 0;
-        for event in told {
+        for event in received {
             in_flight = if event.kind == Admitted { in_flight + 1 } else { in_flight - 1 };
             assert_eq!(event.occupancy.in_flight(), in_flight);
         }

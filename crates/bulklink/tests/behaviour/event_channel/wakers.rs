@@ -10,39 +10,28 @@ use std::task::{Context, Poll, Wake, Waker};
 use bulklink::EventKind::{Admitted, Released};
 
 use super::{kinds, numbers, pass, poll, received, subscribe};
-use crate::{TestBulkhead, bulkhead, executor};
-
-/// A waker that counts how often it is woken, and panics when woken if the flag is set.
-#[derive(Default)]
-struct Bell(AtomicUsize, bool);
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, SeqCst);
-        assert!(!self.1, "a waker that panics, on purpose");
-    }
-}
+use crate::{CountingWaker, TestBulkhead, bulkhead, executor};
 
 #[test]
 fn only_the_last_waker_is_woken_once() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let mut events = subscribe(&bulkhead, 100);
-    let bells: [Arc<Bell>; 2] = Default::default();
-    let wakers = bells.clone().map(Waker::from);
+    let counters: [Arc<CountingWaker>; 2] = Default::default();
+    let wakers = counters.clone().map(Waker::from);
     for waker in [&wakers[0], &wakers[1], &wakers[1]] {
         assert!(poll(&mut events, waker).is_pending());
     }
-    assert_eq!(bells.each_ref().map(Arc::strong_count), [2, 3], "one waker is kept");
+    assert_eq!(counters.each_ref().map(Arc::strong_count), [2, 3], "one waker is kept");
     pass(&bulkhead, 1);
-    assert_eq!(bells.each_ref().map(|bell| bell.0.load(SeqCst)), [0, 1]);
+    assert_eq!(counters.each_ref().map(|counter| counter.wakes()), [0, 1]);
     assert_eq!(poll(&mut events, &wakers[1]), Poll::Ready(Some(Admitted)));
     assert_eq!(poll(&mut events, &wakers[1]), Poll::Ready(Some(Released)));
     assert!(poll(&mut events, &wakers[0]).is_pending());
     drop(events);
-    assert_eq!(bells.each_ref().map(Arc::strong_count), [2, 2], "no waker is left");
+    assert_eq!(counters.each_ref().map(Arc::strong_count), [2, 2], "no waker is left");
     drop(bulkhead);
-    assert_eq!(bells.each_ref().map(|bell| bell.0.load(SeqCst)), [0, 1]);
+    assert_eq!(counters.each_ref().map(|counter| counter.wakes()), [0, 1]);
 }
 
 #[test]
@@ -50,10 +39,10 @@ fn the_end_of_the_channel_wakes_its_receiver() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let mut events = subscribe(&bulkhead, 100);
-    let bell = Arc::new(Bell::default());
-    assert!(poll(&mut events, &Waker::from(Arc::clone(&bell))).is_pending());
+    let counter = Arc::new(CountingWaker::default());
+    assert!(poll(&mut events, &Waker::from(Arc::clone(&counter))).is_pending());
     drop(bulkhead);
-    assert_eq!(bell.0.load(SeqCst), 1);
+    assert_eq!(counter.wakes(), 1);
 }
 
 #[test]
@@ -72,7 +61,10 @@ fn a_waker_that_panics_loses_no_event() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let (mut events, mut others) = (subscribe(&bulkhead, 100), subscribe(&bulkhead, 100));
-    assert!(poll(&mut events, &Waker::from(Arc::new(Bell(AtomicUsize::new(0), true)))).is_pending());
+    assert!(
+        poll(&mut events, &Waker::from(Arc::new(CountingWaker { panics: true, ..CountingWaker::default() })))
+            .is_pending()
+    );
     pass(&bulkhead, 1);
     assert_eq!(bulkhead.handler_panics(), 0);
     assert_eq!(kinds(&received(&mut events)), [Admitted, Released]);

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use bulklink::{ExecuteError, Instant, Limits, Reason, Request};
 
-use super::{builder, call, counts, occupancy, reason, slot, tenants};
-use crate::{executor, ms};
+use super::{builder, call, counts, occupancy, tenants};
+use crate::{executor, ms, reason, slot};
 
 #[test]
 fn each_key_has_its_own_bulkhead() {

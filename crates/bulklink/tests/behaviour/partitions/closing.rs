@@ -8,8 +8,8 @@ use std::task::{Context, Wake, Waker};
 
 use bulklink::Reason;
 
-use super::{Tenants, call, counts, is_kept, occupancy, reason, slot, tenants, touch, touch_each};
-use crate::{executor, ms};
+use super::{Tenants, call, counts, is_kept, occupancy, tenants, touch, touch_each};
+use crate::{executor, ms, reason, slot};
 
 #[test]
 fn closing_rejects_all_calls_and_lets_operations_go_on() {
@@ -56,8 +56,8 @@ fn waiting_for_the_drain_ends_with_the_last_call() {
 /// A waker is foreign code, and runs outside the lock.
 #[test]
 fn a_waker_woken_by_the_drain_may_use_the_partitions() {
-    struct Looks(Tenants, AtomicU64);
-    impl Wake for Looks {
+    struct StatusReader(Tenants, AtomicU64);
+    impl Wake for StatusReader {
         fn wake(self: Arc<Self>) {
             self.1.store(self.0.status().number, Ordering::Relaxed);
         }
@@ -65,11 +65,11 @@ fn a_waker_woken_by_the_drain_may_use_the_partitions() {
     let executor = executor();
     let tenants = tenants(&executor, 1);
     let running = tenants.try_slot("ann").expect("free");
-    let looks = Arc::new(Looks(tenants.clone(), AtomicU64::new(0)));
-    let (waker, mut closed) = (Waker::from(Arc::clone(&looks)), pin!(tenants.close_and_wait()));
+    let reader = Arc::new(StatusReader(tenants.clone(), AtomicU64::new(0)));
+    let (waker, mut closed) = (Waker::from(Arc::clone(&reader)), pin!(tenants.close_and_wait()));
     assert!(closed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     drop(running);
-    assert_eq!(looks.1.load(Ordering::Relaxed), 1);
+    assert_eq!(reader.1.load(Ordering::Relaxed), 1);
 }
 
 #[test]

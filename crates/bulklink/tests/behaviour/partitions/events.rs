@@ -1,27 +1,19 @@
 //! Event handlers of partitions.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bulklink::{Event, EventHandler, EventKind};
 
 use super::{tenants, touch, touch_each};
-use crate::executor;
+use crate::{Log, executor, recorder, taken};
 
-type Log = Arc<Mutex<Vec<EventKind>>>;
-
-fn recorder() -> (Log, EventHandler) {
-    let log = Log::default();
-    let inside = Arc::clone(&log);
-    let handler: EventHandler = Arc::new(move |event: &Event| {
+/// Returns a handler that records the kinds of events, and checks that they show no key.
+fn kinds_without_keys() -> (Log<EventKind>, EventHandler) {
+    recorder(|event| {
         assert_eq!(&*event.label, "tenants");
         assert!(!format!("{event:?}").contains("ann"), "no key is shown");
-        inside.lock().expect("no panic").push(event.kind);
-    });
-    (log, handler)
-}
-
-fn taken(log: &Log) -> Vec<EventKind> {
-    std::mem::take(&mut *log.lock().expect("no panic"))
+        event.kind
+    })
 }
 
 const USED: [EventKind; 2] = [EventKind::Admitted, EventKind::Released];
@@ -31,7 +23,7 @@ fn a_handler_gets_events_of_existing_and_of_later_partitions() {
     let executor = executor();
     let tenants = tenants(&executor, 2);
     touch(&tenants, "ann");
-    let (log, handler) = recorder();
+    let (log, handler) = kinds_without_keys();
     assert!(tenants.add_event_handler(&handler));
     assert!(!tenants.add_event_handler(&handler), "the partition exists already");
     for key in ["ann", "bob", "cid"] {
@@ -49,7 +41,7 @@ fn a_partition_can_have_its_own_handlers_too() {
     let executor = executor();
     let tenants = tenants(&executor, 2);
     touch_each(&tenants, ["ann", "bob"]);
-    let ((own, handler), (all, for_all)) = (recorder(), recorder());
+    let ((own, handler), (all, for_all)) = (kinds_without_keys(), kinds_without_keys());
     tenants.handle("ann").expect("kept").add_event_handler(&handler);
     tenants.add_event_handler(&for_all);
     touch_each(&tenants, ["ann", "bob"]);
@@ -80,7 +72,7 @@ fn each_partition_reports_that_it_closed() {
     let executor = executor();
     let tenants = tenants(&executor, 2);
     touch_each(&tenants, ["ann", "bob"]);
-    let (log, handler) = recorder();
+    let (log, handler) = kinds_without_keys();
     tenants.add_event_handler(&handler);
     tenants.close();
     assert_eq!(taken(&log), [EventKind::Closed, EventKind::Drained, EventKind::Closed, EventKind::Drained]);

@@ -8,10 +8,8 @@ use bulklink::OwnedSlot;
 use bulklink::partitions::Limits;
 use bulklink::{InvalidArgument, Reason, Request};
 
-use super::{
-    IDLE_TIMEOUT, Tenants, builder, call, counts, is_kept, occupancy, reason, slot, tenants, touch, touch_each,
-};
-use crate::{executor, ms};
+use super::{IDLE_TIMEOUT, Tenants, builder, call, counts, is_kept, occupancy, tenants, touch, touch_each};
+use crate::{executor, ms, reason, slot};
 
 #[test]
 fn the_longest_idle_partition_is_evicted_to_make_room() {
@@ -145,7 +143,7 @@ fn a_call_dropped_in_any_state_leaves_its_partition() {
     assert_eq!(tenants.handle("ann").expect("kept").status().in_flight, 0);
 }
 
-/// What a call holds keeps its bulkhead, and not the other partitions and their keys.
+/// A slot or a future keeps its own bulkhead alive, but no other partition and no key.
 #[test]
 fn slots_and_futures_outlive_the_partitions() {
     let mut executor = executor();
@@ -229,14 +227,14 @@ fn a_cleanup_evicts_many_partitions() {
 #[test]
 fn a_cleanup_needs_a_timeout_which_may_be_zero() {
     let mut executor = executor();
-    let patient = builder(&executor).parallelism(1).max_partitions(9).build().expect("valid");
-    let hasty = builder(&executor).parallelism(1).max_partitions(9).idle_timeout(Duration::ZERO).build();
-    let hasty = hasty.expect("valid");
-    touch(&patient, "ann");
-    touch(&hasty, "ann");
-    assert_eq!(hasty.cleanup_idle(), 1);
+    let without_timeout = builder(&executor).parallelism(1).max_partitions(9).build().expect("valid");
+    let with_timeout_zero = builder(&executor).parallelism(1).max_partitions(9).idle_timeout(Duration::ZERO).build();
+    let with_timeout_zero = with_timeout_zero.expect("valid");
+    touch(&without_timeout, "ann");
+    touch(&with_timeout_zero, "ann");
+    assert_eq!(with_timeout_zero.cleanup_idle(), 1);
     executor.advance(Duration::from_secs(1 << 40));
-    assert_eq!(patient.cleanup_idle(), 0);
+    assert_eq!(without_timeout.cleanup_idle(), 0);
 }
 
 #[test]

@@ -9,15 +9,13 @@ mod seen;
 
 use std::time::Duration;
 
-use bulklink::OwnedSlot;
+use bulklink::Partitions;
 use bulklink::partitions::{Builder, Status, Totals};
-use bulklink::testing::{Executor, FakeClock, Task};
-use bulklink::{Partitions, Reason, Rejection};
+use bulklink::testing::{Executor, FakeClock};
 
-use crate::ms;
+use crate::{Call, ms};
 
 type Tenants = Partitions<String, FakeClock>;
-type Call = Task<Result<OwnedSlot, Rejection>>;
 
 const IDLE_TIMEOUT: Duration = Duration::from_millis(100);
 
@@ -36,14 +34,6 @@ fn call(executor: &mut Executor, tenants: &Tenants, key: &str) -> Call {
     let call = executor.spawn(tenants.slot(key));
     executor.run_until_idle();
     call
-}
-
-fn slot(call: &Call) -> OwnedSlot {
-    call.output().expect("the call has ended").expect("it was admitted")
-}
-
-fn reason(call: &Call) -> Reason {
-    call.output().expect("the call has ended").expect_err("it was rejected").reason()
 }
 
 /// Acquires a slot of the partition and releases it.

@@ -6,7 +6,7 @@ use std::task::{Context, Waker};
 
 use bulklink::{RegisterError, Registry};
 
-use super::foreign::create_shaky;
+use super::foreign::create_panicking;
 use super::{builder, create, labels};
 use crate::executor;
 
@@ -18,11 +18,11 @@ fn a_closed_registry_accepts_no_bulkhead() {
     registry.close_all().expect("no clock panics");
     assert!(registry.is_closed() && payments.is_closed());
     assert_eq!(registry.create(builder("reports")).expect_err("closed"), RegisterError::Closed);
-    let elsewhere = builder("elsewhere").build().expect("valid");
-    assert_eq!(registry.add(&elsewhere), Err(RegisterError::Closed));
+    let unregistered = builder("unregistered").build().expect("valid");
+    assert_eq!(registry.add(&unregistered), Err(RegisterError::Closed));
     assert_eq!(RegisterError::Closed.to_string(), "the registry is closed, and takes in no bulkhead");
     assert_eq!(labels(&registry), ["payments"]);
-    assert!(!elsewhere.is_closed());
+    assert!(!unregistered.is_closed());
     registry.close_all().expect("a second close changes nothing");
 }
 
@@ -110,9 +110,9 @@ fn dropping_the_wait_for_the_drain_reopens_no_registry() {
 fn closing_tries_all_and_reports_all_clocks_that_panic() {
     let mut executor = executor();
     let registry = Registry::new();
-    let (first, broken) = create_shaky(&registry, "first");
+    let (first, broken) = create_panicking(&registry, "first");
     let sound = create(&registry, "sound");
-    let (last, also_broken) = create_shaky(&registry, "last");
+    let (last, also_broken) = create_panicking(&registry, "last");
     let running = sound.try_slot_owned().expect("free");
     broken.panic(true);
     also_broken.panic(true);

@@ -9,11 +9,11 @@ use bulklink::{Bulkhead, Clock, Instant, Registry, Timer};
 
 /// A runtime with a clock that panics on demand.
 #[derive(Clone)]
-pub(super) struct Shaky(FakeClock, Arc<AtomicBool>);
+pub(super) struct PanickingClock(FakeClock, Arc<AtomicBool>);
 
-impl Shaky {
+impl PanickingClock {
     fn new() -> Self {
-        Shaky(FakeClock::new(), Arc::default())
+        PanickingClock(FakeClock::new(), Arc::default())
     }
 
     pub(super) fn panic(&self, panics: bool) {
@@ -21,7 +21,7 @@ impl Shaky {
     }
 }
 
-impl Clock for Shaky {
+impl Clock for PanickingClock {
     type Instant = Instant;
 
     fn now(&self) -> Instant {
@@ -34,7 +34,7 @@ impl Clock for Shaky {
     }
 }
 
-impl Timer for Shaky {
+impl Timer for PanickingClock {
     type Sleep = FakeSleep;
 
     fn sleep_until(&self, deadline: Instant) -> FakeSleep {
@@ -42,44 +42,44 @@ impl Timer for Shaky {
     }
 }
 
-pub(super) fn create_shaky(registry: &Registry, label: &str) -> (Bulkhead<Shaky>, Shaky) {
-    let runtime = Shaky::new();
+pub(super) fn create_panicking(registry: &Registry, label: &str) -> (Bulkhead<PanickingClock>, PanickingClock) {
+    let runtime = PanickingClock::new();
     let builder = Bulkhead::builder_on(runtime.clone(), label).parallelism(1);
     (registry.create(builder).expect("a new name"), runtime)
 }
 
 thread_local! {
     static REGISTRY: RefCell<Option<Registry>> = const { RefCell::new(None) };
-    static LOOKS: Cell<usize> = const { Cell::new(0) };
+    static USES: Cell<usize> = const { Cell::new(0) };
 }
 
 /// A runtime that uses the registry whenever it is cloned or dropped. Under the registry's lock,
 /// that would be a deadlock.
-struct Nosy(FakeClock);
+struct UsesRegistry(FakeClock);
 
-fn look() {
+fn use_registry() {
     let registry = REGISTRY.with_borrow(Clone::clone);
-    LOOKS.set(LOOKS.get() + registry.map_or(0, |registry| registry.len() + 1));
+    USES.set(USES.get() + registry.map_or(0, |registry| registry.len() + 1));
 }
 
-impl Clone for Nosy {
+impl Clone for UsesRegistry {
     fn clone(&self) -> Self {
-        look();
-        Nosy(self.0.clone())
+        use_registry();
+        UsesRegistry(self.0.clone())
     }
 }
 
-impl Drop for Nosy {
+impl Drop for UsesRegistry {
     fn drop(&mut self) {
-        look();
+        use_registry();
     }
 }
 
-impl Clock for Nosy {
+impl Clock for UsesRegistry {
     type Instant = Instant;
 
     fn now(&self) -> Instant {
-        look();
+        use_registry();
         self.0.now()
     }
 
@@ -88,7 +88,7 @@ impl Clock for Nosy {
     }
 }
 
-impl Timer for Nosy {
+impl Timer for UsesRegistry {
     type Sleep = FakeSleep;
 
     fn sleep_until(&self, deadline: Instant) -> FakeSleep {
@@ -100,18 +100,18 @@ impl Timer for Nosy {
 fn no_foreign_code_runs_under_the_lock_of_the_registry() {
     let registry = Registry::new();
     REGISTRY.set(Some(registry.clone()));
-    let builder = || Bulkhead::builder_on(Nosy(FakeClock::new()), "payments").parallelism(1);
+    let builder = || Bulkhead::builder_on(UsesRegistry(FakeClock::new()), "payments").parallelism(1);
     registry.create(builder()).expect("a new name");
     assert!(registry.create(builder()).is_err(), "taken");
-    drop(registry.bulkhead::<Nosy>("payments"));
+    drop(registry.bulkhead::<UsesRegistry>("payments"));
     registry.resize_all([("payments", 3)]).expect("valid");
     drop((registry.statuses(), registry.capacity_reports(), format!("{registry:?}")));
-    let running = registry.bulkhead::<Nosy>("payments").expect("its runtime").try_slot_owned().expect("free");
+    let running = registry.bulkhead::<UsesRegistry>("payments").expect("its runtime").try_slot_owned().expect("free");
     drop(registry.remove("payments"));
     drop(running);
     assert!(registry.is_empty(), "the registry held the last clone");
     registry.create(builder()).expect("free again");
     registry.close_all().expect("nothing panics");
-    assert!(LOOKS.get() > 10);
+    assert!(USES.get() > 10);
     REGISTRY.set(None);
 }

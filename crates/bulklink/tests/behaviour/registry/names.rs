@@ -5,7 +5,7 @@ use std::thread;
 use bulklink::testing::FakeClock;
 use bulklink::{FindingCode, RegisterError, Registry};
 
-use super::foreign::{Shaky, create_shaky};
+use super::foreign::{PanickingClock, create_panicking};
 use super::{builder, create, labels};
 use crate::executor;
 
@@ -14,8 +14,8 @@ fn bulkheads_are_listed_in_the_order_of_insertion() {
     let registry = Registry::new();
     assert!(registry.is_empty());
     let made: Vec<_> = ["payments", "reports", "audit"].map(|label| create(&registry, label)).into();
-    let elsewhere = builder("zoo").build().expect("valid");
-    registry.add(&elsewhere).expect("a new name");
+    let unregistered = builder("zoo").build().expect("valid");
+    registry.add(&unregistered).expect("a new name");
     let _running = made[1].try_slot().expect("free");
     assert_eq!(labels(&registry), ["payments", "reports", "audit", "zoo"]);
     assert_eq!((registry.len(), registry.is_empty()), (4, false));
@@ -42,11 +42,11 @@ fn clones_share_one_registry() {
 fn a_bulkhead_is_found_by_its_trimmed_label() {
     let registry = Registry::new();
     let payments = create(&registry, "  payments ");
-    create_shaky(&registry, "reports");
+    create_panicking(&registry, "reports");
     let found = registry.get(" payments\t").expect("the bulkhead is in the registry");
     let _running = registry.bulkhead::<FakeClock>("payments").expect("its runtime").try_slot_owned().expect("free");
     assert_eq!((found.label(), found.status().in_flight, payments.status().in_flight), ("payments", 1, 1));
-    assert!(registry.bulkhead::<Shaky>("reports").is_ok());
+    assert!(registry.bulkhead::<PanickingClock>("reports").is_ok());
     assert!(registry.get("payment").is_none() && registry.get("").is_none());
 }
 
@@ -54,11 +54,11 @@ fn a_bulkhead_is_found_by_its_trimmed_label() {
 fn errors_name_an_unknown_label_and_a_wrong_runtime() {
     let registry = Registry::new();
     create(&registry, "payments");
-    let refused = registry.bulkhead::<Shaky>("payments").expect_err("another runtime");
+    let refused = registry.bulkhead::<PanickingClock>("payments").expect_err("another runtime");
     assert_eq!(refused.field(), "runtime");
     let text = refused.to_string();
     assert!(text.starts_with("bulkhead payments: runtime must be bulklink::testing::"), "{text}");
-    assert!(text.ends_with("::Shaky"), "{text}");
+    assert!(text.ends_with("::PanickingClock"), "{text}");
     let refused = registry.bulkhead::<FakeClock>("payment").expect_err("no such name");
     assert_eq!(refused.to_string(), r#"label must be that of a bulkhead in the registry, got "payment""#);
 }

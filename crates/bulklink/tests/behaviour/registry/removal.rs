@@ -4,7 +4,7 @@ use std::panic::catch_unwind;
 
 use bulklink::{Handle, InvalidArgument, RegisterError, Registry};
 
-use super::foreign::create_shaky;
+use super::foreign::create_panicking;
 use super::{builder, create, labels};
 use crate::executor;
 
@@ -77,14 +77,14 @@ fn two_removals_of_one_bulkhead_both_end() {
     });
     executor.run_until_idle();
     drop(running);
-    let newcomer = create(&registry, "payments");
+    let new_bulkhead = create(&registry, "payments");
     executor.run_until_idle();
     for removal in [first, second] {
         let removed = removal.output().expect("the bulkhead is drained").expect("it was there");
         assert_eq!(removed.status().instance, payments.status().instance);
     }
     assert_eq!(labels(&registry), ["payments"]);
-    assert!(!newcomer.is_closed());
+    assert!(!new_bulkhead.is_closed());
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_removal_goes_on_while_the_registry_closes() {
 #[test]
 fn a_removal_whose_clock_panics_changes_nothing() {
     let registry = Registry::new();
-    let (payments, runtime) = create_shaky(&registry, "payments");
+    let (payments, runtime) = create_panicking(&registry, "payments");
     runtime.panic(true);
     let removal = catch_unwind(|| drop(registry.remove("payments")));
     assert!(removal.is_err());

@@ -3,13 +3,13 @@
 use bulklink::{CollectiveError, FailureCause, Registry, ResizeError, Resized};
 
 use super::create;
-use super::foreign::create_shaky;
+use super::foreign::create_panicking;
 
 #[test]
 fn resize_all_tries_every_bulkhead_and_returns_all_failures() {
     let registry = Registry::new();
     let made = ["payments", "reports", "closed", "audit"].map(|label| create(&registry, label));
-    let (_, runtime) = create_shaky(&registry, "shaky");
+    let (_, runtime) = create_panicking(&registry, "shaky");
     made[2].close();
     runtime.panic(true);
     let wanted = [(" payments ", 2), ("unknown ", 2), ("reports", 0), ("closed", 2), ("shaky", 2), ("audit", 3)];

@@ -1,4 +1,4 @@
-//! A runtime that is driven by hand, and can refuse tasks and closures in every way.
+//! A runtime whose tasks the test polls, and which can refuse tasks and closures in every way.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,9 +11,9 @@ use bulklink::{Clock, Instant, Spawn, SpawnBlocking, SpawnError, Timer};
 pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(super) type Work = Box<dyn FnOnce() + Send>;
 
-/// How the runtime treats what it is given.
+/// How the runtime treats the tasks and closures that it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum Treatment {
     Keep,
     /// As a runtime that is shutting down.
     DropSilently,
@@ -28,21 +28,27 @@ pub(super) enum Manner {
 #[derive(Clone)]
 pub(super) struct ByHand {
     clock: FakeClock,
-    manner: Manner,
+    treatment: Treatment,
     tasks: Arc<Mutex<Vec<Task>>>,
     works: Arc<Mutex<Vec<Work>>>,
     /// How the runtime treats closures.
-    for_works: Manner,
+    for_works: Treatment,
 }
 
 impl ByHand {
-    pub(super) fn new(manner: Manner) -> Self {
-        ByHand { clock: FakeClock::new(), manner, tasks: Arc::default(), works: Arc::default(), for_works: manner }
+    pub(super) fn new(treatment: Treatment) -> Self {
+        ByHand {
+            clock: FakeClock::new(),
+            treatment,
+            tasks: Arc::default(),
+            works: Arc::default(),
+            for_works: treatment,
+        }
     }
 
     /// Sets another treatment for closures.
-    pub(super) fn for_works(self, manner: Manner) -> Self {
-        ByHand { for_works: manner, ..self }
+    pub(super) fn for_works(self, treatment: Treatment) -> Self {
+        ByHand { for_works: treatment, ..self }
     }
 
     /// Polls every task once.
@@ -82,13 +88,13 @@ impl Wake for Polled {
     fn wake(self: Arc<Self>) {}
 }
 
-fn take<T>(manner: Manner, given: T, kept: &Mutex<Vec<T>>) -> Result<(), SpawnError> {
-    match manner {
-        Manner::Keep => kept.lock().expect("no panic").push(given),
-        Manner::DropSilently => drop(given),
-        Manner::Refuse | Manner::PollAndRefuse => return Err(SpawnError::new("on purpose")),
-        Manner::Panic => panic!("no tasks here, on purpose"),
-        Manner::KeepAndPanic => {
+fn take<T>(treatment: Treatment, given: T, kept: &Mutex<Vec<T>>) -> Result<(), SpawnError> {
+    match treatment {
+        Treatment::Keep => kept.lock().expect("no panic").push(given),
+        Treatment::DropSilently => drop(given),
+        Treatment::Refuse | Treatment::PollAndRefuse => return Err(SpawnError::new("on purpose")),
+        Treatment::Panic => panic!("no tasks here, on purpose"),
+        Treatment::KeepAndPanic => {
             kept.lock().expect("no panic").push(given);
             panic!("no threads here, on purpose");
         }
@@ -118,13 +124,13 @@ impl Timer for ByHand {
 
 impl Spawn for ByHand {
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), SpawnError> {
-        if self.manner == Manner::PollAndRefuse {
+        if self.treatment == Treatment::PollAndRefuse {
             let polled = Arc::new(Polled(Mutex::new(Box::pin(task))));
             let waker = Waker::from(Arc::clone(&polled));
             _ = polled.0.lock().expect("no panic").as_mut().poll(&mut Context::from_waker(&waker));
             return Err(SpawnError::new("on purpose"));
         }
-        take::<Task>(self.manner, Box::pin(task), &self.tasks)
+        take::<Task>(self.treatment, Box::pin(task), &self.tasks)
     }
 }
 

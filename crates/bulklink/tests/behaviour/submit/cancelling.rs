@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::task::Waker;
 
-use super::by_hand::{ByHand, Manner};
+use super::by_hand::{ByHand, Treatment};
 use super::{Log, ended, is_cancelled, on, settled, setup};
 
 #[test]
@@ -100,7 +100,7 @@ fn a_handle_can_cancel_on_drop() {
 /// The runtime drops the task before it polls it again.
 #[test]
 fn an_operation_stays_cancelled_when_its_runtime_is_dropped() {
-    let runtime = ByHand::new(Manner::Keep);
+    let runtime = ByHand::new(Treatment::Keep);
     let bulkhead = on(runtime.clone(), 1, 1);
     let running = bulkhead.submit(pending::<()>()).expect("free");
     let queued = bulkhead.submit(pending::<()>()).expect("there is room");

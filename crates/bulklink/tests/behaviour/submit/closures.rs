@@ -1,4 +1,4 @@
-//! Submitted closures: they run on blocking threads, and hold their slot to the end.
+//! Submitted closures: they run on blocking threads, and keep their slot until they end.
 
 use std::sync::mpsc;
 use std::task::Waker;
@@ -6,13 +6,13 @@ use std::thread;
 
 use bulklink::{JoinError, Reason, SubmitError};
 
-use super::by_hand::{ByHand, Manner};
+use super::by_hand::{ByHand, Treatment};
 use super::{ended, is_cancelled, is_lost, on, settled};
 
 #[test]
 fn a_running_closure_keeps_its_slot_after_a_cancel() {
     for cancelled in [false, true] {
-        let runtime = ByHand::new(Manner::Keep);
+        let runtime = ByHand::new(Treatment::Keep);
         let bulkhead = on(runtime.clone(), 1, 1);
         let ((begun, has_begun), (end, may_end)) = (mpsc::channel(), mpsc::channel::<()>());
         let handle = bulkhead.submit_blocking(move || {
@@ -46,7 +46,7 @@ fn a_running_closure_keeps_its_slot_after_a_cancel() {
 /// The pool has the closure already, and no thread for it yet.
 #[test]
 fn a_closure_cancelled_before_a_thread_starts_it_never_runs() {
-    let runtime = ByHand::new(Manner::Keep);
+    let runtime = ByHand::new(Treatment::Keep);
     let bulkhead = on(runtime.clone(), 1, 1);
     let first = bulkhead.submit_blocking(|| unreachable!("it never began")).expect("free");
     let second = bulkhead.submit_blocking(|| unreachable!("it never began")).expect("there is room");
@@ -66,7 +66,7 @@ fn a_closure_cancelled_before_a_thread_starts_it_never_runs() {
 
 #[test]
 fn a_pool_that_is_dropped_loses_no_slot() {
-    let runtime = ByHand::new(Manner::Keep);
+    let runtime = ByHand::new(Treatment::Keep);
     let bulkhead = on(runtime.clone(), 1, 1);
     let first = bulkhead.submit_blocking(|| ()).expect("free");
     let second = bulkhead.submit_blocking(|| ()).expect("there is room");
@@ -82,16 +82,16 @@ fn a_pool_that_is_dropped_loses_no_slot() {
 /// The pool refuses the closure only when it is admitted.
 #[test]
 fn a_pool_that_refuses_a_queued_closure_ends_its_handle() {
-    for manner in [Manner::DropSilently, Manner::Refuse, Manner::Panic, Manner::KeepAndPanic] {
-        let runtime = ByHand::new(Manner::Keep).for_works(manner);
+    for treatment in [Treatment::DropSilently, Treatment::Refuse, Treatment::Panic, Treatment::KeepAndPanic] {
+        let runtime = ByHand::new(Treatment::Keep).for_works(treatment);
         let bulkhead = on(runtime.clone(), 1, 1);
         let running = bulkhead.try_slot().expect("free");
         let queued = bulkhead.submit_blocking(|| unreachable!("it never began")).expect("there is room");
         runtime.poll_tasks(Waker::noop());
         drop(running);
         runtime.poll_tasks(Waker::noop());
-        let Err(JoinError::Lost) = ended::<()>(queued) else { panic!("{manner:?}") };
-        assert_eq!(bulkhead.status().totals.abandoned, 1, "{manner:?}");
+        let Err(JoinError::Lost) = ended::<()>(queued) else { panic!("{treatment:?}") };
+        assert_eq!(bulkhead.status().totals.abandoned, 1, "{treatment:?}");
         runtime.works().into_iter().for_each(|work| work());
         settled(&bulkhead);
     }
@@ -99,7 +99,7 @@ fn a_pool_that_refuses_a_queued_closure_ends_its_handle() {
 
 #[test]
 fn a_closure_that_may_not_wait_needs_no_task() {
-    let runtime = ByHand::new(Manner::Refuse).for_works(Manner::Keep);
+    let runtime = ByHand::new(Treatment::Refuse).for_works(Treatment::Keep);
     let bulkhead = on(runtime.clone(), 1, 1);
     let first = bulkhead.try_submit_blocking(|| 5).expect("free");
     let Err(SubmitError::Rejected(rejection)) = bulkhead.try_submit_blocking(|| 6) else {

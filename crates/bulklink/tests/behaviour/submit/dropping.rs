@@ -10,32 +10,32 @@ use std::task::{Context, Wake, Waker};
 use bulklink::testing::Executor;
 use bulklink::{JoinError, JoinHandle, Reason, Request};
 
-use super::by_hand::{ByHand, Manner};
+use super::by_hand::{ByHand, Treatment};
 use super::{Submitted, ended, is_cancelled, is_lost, on, outcome, settled, setup};
 use crate::ms;
 
 /// A waker that records whether the operation is dropped when it is woken.
 #[derive(Default)]
-struct Witness {
-    is_gone: AtomicBool,
+struct DropRecorder {
+    is_dropped: AtomicBool,
     at_wake: Mutex<Vec<bool>>,
 }
 
-impl Wake for Witness {
+impl Wake for DropRecorder {
     fn wake(self: Arc<Self>) {
-        self.at_wake.lock().expect("no panic").push(self.is_gone.load(SeqCst));
+        self.at_wake.lock().expect("no panic").push(self.is_dropped.load(SeqCst));
     }
 }
 
 /// What an operation owns.
 struct Owned {
-    witness: Arc<Witness>,
+    recorder: Arc<DropRecorder>,
     panics: bool,
 }
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        self.witness.is_gone.store(true, SeqCst);
+        self.recorder.is_dropped.store(true, SeqCst);
         assert!(!self.panics, "an operation that panics when dropped, on purpose");
     }
 }
@@ -55,13 +55,13 @@ fn kinds() -> impl Iterator<Item = Kind> {
 /// The handle of an operation that never begins, and what is observed of both.
 struct Observed {
     handle: JoinHandle<()>,
-    witness: Arc<Witness>,
+    recorder: Arc<DropRecorder>,
 }
 
 impl Observed {
     fn submit(bulkhead: &Submitted, kind: Kind) -> Self {
-        let witness = Arc::new(Witness::default());
-        let owned = Owned { witness: Arc::clone(&witness), panics: kind.panics };
+        let recorder = Arc::new(DropRecorder::default());
+        let owned = Owned { recorder: Arc::clone(&recorder), panics: kind.panics };
         let request = Request::new().within(ms(10));
         let submitted = if kind.is_closure {
             bulkhead.submit_blocking_with(request, move || never(owned))
@@ -69,22 +69,22 @@ impl Observed {
             bulkhead.submit_with(request, async move { never(owned) })
         };
         let mut handle = submitted.expect("there is room");
-        let waker = Waker::from(Arc::clone(&witness));
+        let waker = Waker::from(Arc::clone(&recorder));
         assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_pending());
-        Observed { handle, witness }
+        Observed { handle, recorder }
     }
 
-    fn is_gone(&self) -> bool {
-        self.witness.is_gone.load(SeqCst)
+    fn is_dropped(&self) -> bool {
+        self.recorder.is_dropped.load(SeqCst)
     }
 
     /// Runs the task, which drops the operation and then wakes the handle.
     fn completes(self, executor: &mut Executor) -> JoinError {
-        assert!(!self.handle.is_finished() && !self.is_gone(), "the task has not run");
+        assert!(!self.handle.is_finished() && !self.is_dropped(), "the task has not run");
         executor.run_until_idle();
-        assert!(self.is_gone());
+        assert!(self.is_dropped());
         assert_eq!(
-            *self.witness.at_wake.lock().expect("no panic"),
+            *self.recorder.at_wake.lock().expect("no panic"),
             [true],
             "woken once, after the operation was dropped"
         );
@@ -153,12 +153,12 @@ fn queued_operations_are_dropped_at_close_before_their_handles_complete() {
 }
 
 /// A waker that records how many slots are taken when it is woken.
-struct SlotWitness {
+struct SlotRecorder {
     bulkhead: Submitted,
     at_wake: Mutex<Vec<usize>>,
 }
 
-impl Wake for SlotWitness {
+impl Wake for SlotRecorder {
     fn wake(self: Arc<Self>) {
         self.at_wake.lock().expect("no panic").push(self.bulkhead.status().in_flight);
     }
@@ -170,11 +170,11 @@ fn a_slot_is_free_before_its_operations_handle_completes() {
         let (mut executor, bulkhead) = setup(1, 0);
         let submitted = if is_closure { bulkhead.submit_blocking(|| 5) } else { bulkhead.submit(async { 5 }) };
         let mut handle = submitted.expect("free");
-        let witness = Arc::new(SlotWitness { bulkhead, at_wake: Mutex::default() });
-        let waker = Waker::from(Arc::clone(&witness));
+        let recorder = Arc::new(SlotRecorder { bulkhead, at_wake: Mutex::default() });
+        let waker = Waker::from(Arc::clone(&recorder));
         assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_pending());
         executor.run_until_idle();
-        assert_eq!(*witness.at_wake.lock().expect("no panic"), [0], "closure: {is_closure}");
+        assert_eq!(*recorder.at_wake.lock().expect("no panic"), [0], "closure: {is_closure}");
         assert_eq!(ended(handle).expect("it ran"), 5);
     }
 }
@@ -183,11 +183,11 @@ fn a_slot_is_free_before_its_operations_handle_completes() {
 fn a_dropped_tasks_slot_is_free_before_its_handle_completes() {
     let (executor, bulkhead) = setup(1, 0);
     let mut handle = bulkhead.submit(async {}).expect("free");
-    let witness = Arc::new(SlotWitness { bulkhead, at_wake: Mutex::default() });
-    let waker = Waker::from(Arc::clone(&witness));
+    let recorder = Arc::new(SlotRecorder { bulkhead, at_wake: Mutex::default() });
+    let waker = Waker::from(Arc::clone(&recorder));
     assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_pending());
     drop(executor);
-    assert_eq!(*witness.at_wake.lock().expect("no panic"), [0]);
+    assert_eq!(*recorder.at_wake.lock().expect("no panic"), [0]);
     assert!(is_lost(handle));
 }
 
@@ -195,18 +195,18 @@ fn a_dropped_tasks_slot_is_free_before_its_handle_completes() {
 #[test]
 fn a_cancelled_closures_handle_completes_when_run_or_dropped() {
     for (is_run, panics) in [(true, false), (false, false), (true, true), (false, true)] {
-        let runtime = ByHand::new(Manner::Keep);
+        let runtime = ByHand::new(Treatment::Keep);
         let bulkhead = on(runtime.clone(), 1, 1);
-        let witness = Arc::new(Witness::default());
-        let owned = Owned { witness: Arc::clone(&witness), panics };
+        let recorder = Arc::new(DropRecorder::default());
+        let owned = Owned { recorder: Arc::clone(&recorder), panics };
         let mut handle = bulkhead.submit_blocking(move || never(owned)).expect("free");
         assert!(handle.cancel());
         settled(&bulkhead);
-        assert!(outcome(&mut handle).is_none() && !witness.is_gone.load(SeqCst));
+        assert!(outcome(&mut handle).is_none() && !recorder.is_dropped.load(SeqCst));
         for work in runtime.works() {
             if is_run { work() } else { drop(work) }
         }
-        assert!(witness.is_gone.load(SeqCst) && is_cancelled(handle));
+        assert!(recorder.is_dropped.load(SeqCst) && is_cancelled(handle));
     }
 }
 
@@ -218,8 +218,8 @@ fn dropping_a_pending_operation_lets_no_panic_escape() {
         let observed = Observed::submit(&bulkhead, kind);
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(executor)));
         assert!(dropped.is_ok(), "the panic escaped from {kind:?}, queued: {is_queued}");
-        assert!(observed.is_gone());
-        assert_eq!(*observed.witness.at_wake.lock().expect("no panic"), [true]);
+        assert!(observed.is_dropped());
+        assert_eq!(*observed.recorder.at_wake.lock().expect("no panic"), [true]);
         assert!(is_lost(observed.handle));
         drop(running);
         settled(&bulkhead);
@@ -229,15 +229,15 @@ fn dropping_a_pending_operation_lets_no_panic_escape() {
 #[test]
 fn dropping_a_running_operation_lets_no_panic_escape() {
     let (mut executor, bulkhead) = setup(1, 0);
-    let witness = Arc::new(Witness::default());
-    let owned = Owned { witness: Arc::clone(&witness), panics: true };
+    let recorder = Arc::new(DropRecorder::default());
+    let owned = Owned { recorder: Arc::clone(&recorder), panics: true };
     let running = bulkhead.submit(async move {
         let _owned = owned;
         pending::<()>().await;
     });
     executor.run_until_idle();
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(executor)));
-    assert!(dropped.is_ok() && witness.is_gone.load(SeqCst));
+    assert!(dropped.is_ok() && recorder.is_dropped.load(SeqCst));
     assert!(is_lost(running.expect("free")));
     settled(&bulkhead);
 }

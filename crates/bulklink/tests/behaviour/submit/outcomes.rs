@@ -3,25 +3,15 @@
 use std::future::{Future, pending};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 use bulklink::JoinError;
 
-use super::by_hand::{ByHand, Manner};
+use super::by_hand::{ByHand, Treatment};
 use super::{Log, ended, is_lost, on, outcome, settled, setup};
-
-/// A waker that counts how often it is woken.
-#[derive(Default)]
-struct Bell(AtomicUsize);
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, SeqCst);
-    }
-}
+use crate::CountingWaker;
 
 #[test]
 fn dropping_the_handle_detaches_the_operation() {
@@ -110,7 +100,8 @@ fn a_panic_is_an_outcome() {
     settled(&bulkhead);
 }
 
-/// The operation may own what the slot protects, so it is dropped first. Its panics lose nothing.
+/// The operation is dropped first, because it may own what the slot protects. Its panics are
+/// contained.
 #[test]
 fn an_operation_is_dropped_before_its_slot_despite_a_panic() {
     struct Operation(super::Submitted, bool);
@@ -167,15 +158,15 @@ fn an_operation_and_its_output_may_both_panic_when_dropped() {
 fn only_the_last_waker_of_a_handle_is_woken_once() {
     let (mut executor, bulkhead) = setup(1, 0);
     let mut handle = bulkhead.submit(async { 5 }).expect("free");
-    let bells = [Arc::new(Bell::default()), Arc::new(Bell::default())];
-    for bell in [&bells[0], &bells[1], &bells[1]] {
-        let waker = Waker::from(Arc::clone(bell));
+    let counters = [Arc::new(CountingWaker::default()), Arc::new(CountingWaker::default())];
+    for counter in [&counters[0], &counters[1], &counters[1]] {
+        let waker = Waker::from(Arc::clone(counter));
         assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_pending());
     }
-    assert_eq!(Arc::strong_count(&bells[0]), 1, "the displaced waker is gone");
+    assert_eq!(Arc::strong_count(&counters[0]), 1, "the displaced waker is gone");
     assert!(!handle.is_finished());
     executor.run_until_idle();
-    assert_eq!((bells[0].0.load(SeqCst), bells[1].0.load(SeqCst)), (0, 1));
+    assert_eq!((counters[0].wakes(), counters[1].wakes()), (0, 1));
     assert!(handle.is_finished());
     assert_eq!(outcome(&mut handle).map(Result::unwrap), Some(5));
     let again = catch_unwind(AssertUnwindSafe(|| outcome(&mut handle)));
@@ -215,8 +206,8 @@ fn a_dropped_runtime_loses_no_slot_and_ends_all_handles() {
     settled(&bulkhead);
 }
 
-/// On some executors a task is kept alive only by its wakers. When all sources of a wake are gone,
-/// the task must be dropped.
+/// On some executors a task lives only as long as one of its wakers. It must be dropped when no
+/// other code can wake it.
 #[test]
 fn a_detached_task_does_not_keep_itself_alive() {
     struct Task(Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>);
@@ -224,7 +215,7 @@ fn a_detached_task_does_not_keep_itself_alive() {
         fn wake(self: Arc<Self>) {}
     }
     for queues in [false, true] {
-        let runtime = ByHand::new(Manner::Keep);
+        let runtime = ByHand::new(Treatment::Keep);
         let bulkhead = on(runtime.clone(), 1, 1);
         let running = queues.then(|| bulkhead.try_slot_owned());
         let handle = bulkhead.submit(pending::<()>()).expect("free");
@@ -253,7 +244,7 @@ fn an_ended_operation_keeps_no_waker_of_its_task() {
     impl Wake for Task {
         fn wake(self: Arc<Self>) {}
     }
-    let runtime = ByHand::new(Manner::Keep);
+    let runtime = ByHand::new(Treatment::Keep);
     let handle = on(runtime.clone(), 1, 0).submit(async {}).expect("free");
     let task = Arc::new(Task);
     runtime.poll_tasks(&Waker::from(Arc::clone(&task)));
