@@ -1,4 +1,4 @@
-//! Every finding just below, at and above its threshold, and below its smallest sample.
+//! Every finding, just below, at and above its threshold, and with too small a sample.
 
 use std::time::Duration;
 
@@ -106,10 +106,10 @@ fn closed_with_active_work_is_found_until_the_drain() {
     assert_eq!(codes(&busy(4, 10, 1, 0)), []);
     assert_eq!(message(ClosedWithActiveWork, &closed(3)), "closed with 3 in flight");
     assert_eq!(closed(3).capacity_report().to_string(), "notice: closed with 3 in flight");
-    let mut crowded = closed(6);
+    let mut full = closed(6);
     for waiting in [8, 10] {
-        crowded.waiting = waiting;
-        assert_eq!(codes(&crowded), [(ClosedWithActiveWork, Notice)], "no pressure on a closed gate");
+        full.waiting = waiting;
+        assert_eq!(codes(&full), [(ClosedWithActiveWork, Notice)], "no pressure on a closed gate");
     }
 }
 
@@ -281,11 +281,11 @@ fn huge_counters_neither_overflow_nor_mislead() {
     let mut long = waited(u64::MAX, u64::MAX.into(), 1);
     long.limits.wait_limit = Some(Duration::MAX);
     assert_eq!(severity_of(WaitTimeNearLimit, &long), None);
-    let worn =
+    let large =
         tried(|totals| (totals.admitted, totals.saturated, totals.expired, totals.queued) = (u64::MAX, 0, 1, u64::MAX));
-    assert_eq!(codes(&worn), [(FrequentQueueing, Notice)]);
-    let worn = tried(|totals| (totals.admitted, totals.queued, totals.saturated) = (u64::MAX, 20, 1));
-    assert_eq!(codes(&worn), [], "20 of more than 64 bits hold");
+    assert_eq!(codes(&large), [(FrequentQueueing, Notice)]);
+    let large = tried(|totals| (totals.admitted, totals.queued, totals.saturated) = (u64::MAX, 20, 1));
+    assert_eq!(codes(&large), [], "20 of more calls than 64 bits can count");
     let mut impossible = busy(4, 10, 4, 4);
     (impossible.limits.capacity, impossible.limits.wait_limit) = (0, Some(Duration::ZERO));
     impossible.totals.admitted_from_queue = 99;

@@ -43,6 +43,6 @@ fn busy(capacity: usize, waiting_room: usize) -> Vec<Input> {
     let ask = Ask { cost: 1, may_queue: true, within: None, before: None };
     let running = (0..capacity).map(|_| Input::Enter(ask));
     let heavy = Ask { cost: capacity.min(2), ..ask };
-    let hurried = Ask { within: Some(2), ..ask };
-    running.chain([heavy, hurried].into_iter().take(waiting_room).map(Input::Enter)).collect()
+    let limited = Ask { within: Some(2), ..ask };
+    running.chain([heavy, limited].into_iter().take(waiting_room).map(Input::Enter)).collect()
 }

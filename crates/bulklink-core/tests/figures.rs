@@ -86,7 +86,7 @@ fn an_interval_error_says_what_differs_between_the_snapshots() {
 #[test]
 fn a_rejected_resize_has_its_reason() {
     let mut gate = gate(1, 0);
-    let refused = gate.resize(0, Instant::EPOCH).expect_err("nothing").to_string();
+    let refused = gate.resize(0, Instant::EPOCH).expect_err("a capacity of zero").to_string();
     assert_eq!(refused, "capacity must be at least 1, got 0");
     gate.close(Instant::EPOCH);
     assert_eq!(gate.resize(2, Instant::EPOCH).expect_err("too late").to_string(), "closed, and cannot be resized");

@@ -1,5 +1,5 @@
 //! What the exhaustive search does not cover: wakers, watches, the occupancy in rejections, clocks
-//! that run backwards, misuse.
+//! that run backwards, and tickets of another gate.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -80,16 +80,16 @@ fn a_limit_counts_from_the_instant_of_its_own_call() {
     let mut gate = gate(1, 2);
     let running = grant(&mut gate, 100);
     let first = ticket(&mut gate, &Request::new(), 100);
-    let hurried = ticket(&mut gate, &within(10), 50);
-    assert_eq!(gate.deadline(&hurried), Some(at(60)), "not from the latest instant");
+    let limited = ticket(&mut gate, &within(10), 50);
+    assert_eq!(gate.deadline(&limited), Some(at(60)), "a limit of 10 from the call at 50");
     gate.advance(Some(at(59)));
-    assert!(gate.waker_mut(&hurried).is_some());
+    assert!(gate.waker_mut(&limited).is_some());
     gate.release(running);
     gate.advance(Some(at(60)));
-    let late = rejected(&mut gate, hurried);
+    let late = rejected(&mut gate, limited);
     assert_eq!((late.waited(), late.limit()), (Duration::from_nanos(10), Some(Duration::from_nanos(10))));
     assert!(matches!(gate.collect(first), Answer::Granted(_)));
-    assert_eq!(gate.snapshot().longest_wait(), Duration::ZERO, "by a clock that is behind");
+    assert_eq!(gate.snapshot().longest_wait(), Duration::ZERO, "the clock is behind the latest instant");
 }
 
 #[test]
@@ -162,13 +162,13 @@ fn an_unmeasured_wait_counts_as_zero_behind_any_waiter() {
     gate.measure_waits(false);
     let running = grant(&mut gate, 0);
     let limited = ticket(&mut gate, &within(100), 0);
-    let patient = ticket(&mut gate, &Request::new(), 0);
+    let unlimited = ticket(&mut gate, &Request::new(), 0);
     gate.release(running);
     gate.advance(Some(at(10)));
     let running = granted(&mut gate, limited);
     gate.release(running);
     assert!(gate.advance(None));
-    let _running = granted(&mut gate, patient);
+    let _running = granted(&mut gate, unlimited);
     let snapshot = gate.snapshot();
     assert_eq!(snapshot.totals.cumulative_wait(), Duration::from_nanos(10), "the wait of the one with a limit");
 }
@@ -254,10 +254,10 @@ fn rousing_wakes_a_drivers_tickets_and_keeps_their_places() {
     let running = grant(&mut gate, 0);
     let [here, there] = [1, 2].map(NonZeroU64::new);
     let requests = [within(9), Request::new(), within(5), within(5), within(5)];
-    let [late, patient, later, other, none] = requests.map(|request| ticket(&mut gate, &request, 0));
+    let [late, unlimited, later, other, none] = requests.map(|request| ticket(&mut gate, &request, 0));
     for (ticket, waker, home) in [
         (&late, "late", here),
-        (&patient, "patient", here),
+        (&unlimited, "unlimited", here),
         (&later, "later", here),
         (&other, "other", there),
         (&none, "none", None),
@@ -265,18 +265,18 @@ fn rousing_wakes_a_drivers_tickets_and_keeps_their_places() {
         assert_eq!(gate.waker_mut(ticket).expect("it waits").replace(waker), None);
         gate.rely(ticket, home);
     }
-    assert_eq!(gate.relies_on(&patient), None, "it has no deadline");
+    assert_eq!(gate.relies_on(&unlimited), None, "it has no deadline");
     gate.rouse(here.expect("not zero"));
     assert_eq!([gate.poll_wake(), gate.poll_wake(), gate.poll_wake()], [Some("late"), Some("later"), None]);
-    assert_eq!([&late, &patient].map(|ticket| *gate.waker_mut(ticket).expect("it waits")), [None, Some("patient")]);
+    assert_eq!([&late, &unlimited].map(|ticket| *gate.waker_mut(ticket).expect("it waits")), [None, Some("unlimited")]);
     assert_eq!([&late, &other, &none].map(|ticket| gate.relies_on(ticket)), [None, there, None]);
     gate.rouse(here.expect("not zero"));
-    assert_eq!(gate.poll_wake(), None, "once");
+    assert_eq!(gate.poll_wake(), None, "each waker was woken once");
     assert_eq!((gate.occupancy().waiting(), gate.next_deadline()), (5, Some(at(5))));
     assert_eq!(gate.waker_mut(&late).expect("it waits").replace("anew"), None);
     gate.release(running);
     gate.advance(Some(at(1)));
-    assert_eq!(gate.poll_wake(), Some("anew"), "still the first");
+    assert_eq!(gate.poll_wake(), Some("anew"), "the ticket is still the first");
 }
 
 #[test]

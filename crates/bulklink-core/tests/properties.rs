@@ -8,7 +8,7 @@
 use std::ops::RangeInclusive;
 
 use bulklink_core::Word;
-use bulklink_model::gate::{ScriptedWorld, Start, Step, Wish};
+use bulklink_model::gate::{RawRequest, ScriptedWorld, Start, Step};
 use bulklink_model::runner::play_all;
 use bulklink_model::script::Script;
 use proptest::prelude::*;
@@ -57,7 +57,7 @@ fn starts(capacity: RangeInclusive<usize>, waiting_room: RangeInclusive<usize>) 
 /// Returns steps with about as many releases as entries, and few closes.
 fn steps(cost: impl Strategy<Value = u8>) -> impl Strategy<Value = Step> {
     prop_oneof![
-        1600 => wishes(cost).prop_map(Step::Enter),
+        1600 => raw_requests(cost).prop_map(Step::Enter),
         800 => any::<u8>().prop_map(Step::Release),
         80 => any::<u8>().prop_map(Step::Abandon),
         480 => any::<u8>().prop_map(Step::Collect),
@@ -74,10 +74,10 @@ fn any_cost() -> impl Strategy<Value = u8> {
     prop_oneof![6 => Just(1), 3 => 1_u8..8, 1 => any::<u8>()]
 }
 
-fn wishes(cost: impl Strategy<Value = u8>) -> impl Strategy<Value = Wish> {
+fn raw_requests(cost: impl Strategy<Value = u8>) -> impl Strategy<Value = RawRequest> {
     let may_queue = prop::bool::weighted(0.9);
     let (within, before) = (prop::option::weighted(0.3, 0_u8..50), prop::option::weighted(0.2, 0_u8..80));
-    (cost, may_queue, within, before).prop_map(|(cost, may_queue, within, before)| Wish {
+    (cost, may_queue, within, before).prop_map(|(cost, may_queue, within, before)| RawRequest {
         cost,
         may_queue,
         within,

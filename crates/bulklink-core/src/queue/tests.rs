@@ -6,18 +6,18 @@ use core::num::NonZeroU32;
 use super::*;
 
 /// A small xorshift generator: the script is the same in every run.
-struct Dice(u64);
+struct Random(u64);
 
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
+impl Random {
+    fn number(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        self.0 % sides
+        self.0 % bound
     }
 
     fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.roll(bound as u64)).expect("less than a usize")
+        usize::try_from(self.number(bound as u64)).expect("less than a usize")
     }
 }
 
@@ -40,33 +40,33 @@ fn check(queue: &Queue<u64>, expected: &[Expected]) {
     queue.deadlines.assert_sound();
 }
 
-fn deadline(dice: &mut Dice, id: u64) -> Instant {
-    match dice.roll(6) {
+fn deadline(random: &mut Random, id: u64) -> Instant {
+    match random.number(6) {
         0 => Instant::FAR_FUTURE,
-        2 => Instant::from_nanos(dice.roll(50)),
-        1 => Instant::from_nanos(id / 4 + dice.roll(100)),
+        2 => Instant::from_nanos(random.number(50)),
+        1 => Instant::from_nanos(id / 4 + random.number(100)),
         _ => Instant::from_nanos(id / 4),
     }
 }
 
 #[test]
 fn the_queue_agrees_with_a_sorted_list() {
-    let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
+    let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let mut queue: Queue<u64> = Queue::new(1000);
     // Starts just before the stamps wrap.
     queue.stamp = Stamp(NonZeroU32::new(u32::MAX - 1000).expect("not zero"));
     let mut expected: Vec<Expected> = Vec::new();
     for id in 0..20_000 {
         // The queue grows for a while, then shrinks, so that long and empty queues both occur.
-        if dice.roll(100) < if id % 4000 < 2000 { 65 } else { 35 } {
-            let cost = NonZeroU32::new([1, 1, 2, 3][dice.below(4)]).expect("not zero");
-            let deadline = deadline(&mut dice, id);
+        if random.number(100) < if id % 4000 < 2000 { 65 } else { 35 } {
+            let cost = NonZeroU32::new([1, 1, 2, 3][random.below(4)]).expect("not zero");
+            let deadline = deadline(&mut random, id);
             let ticket = queue.push(cost, Instant::EPOCH, deadline);
             *queue.waker_mut(&ticket).expect("it waits") = Some(id);
             expected.push(Expected { id, cost, deadline, ticket });
         } else if !expected.is_empty() {
-            let chosen = expected.remove(dice.below(expected.len()));
-            leave(&mut queue, chosen, dice.roll(2) == 0);
+            let chosen = expected.remove(random.below(expected.len()));
+            leave(&mut queue, chosen, random.number(2) == 0);
         }
         check(&queue, &expected);
     }

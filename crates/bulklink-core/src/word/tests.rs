@@ -92,7 +92,7 @@ fn acquire_admits_on_an_offered_unit_and_changes_nothing_else() {
     }
 }
 
-/// Ends that many operations, one after the other.
+/// Releases the slots of this many operations, one after the other.
 fn release(word: Word, operations: u64) -> Word {
     Word(word.0.wrapping_add(Word::RELEASE.wrapping_mul(operations)))
 }
@@ -113,14 +113,14 @@ fn a_held_word_keeps_flags_and_counts_through_releases() {
         // A word without figures may meet more releases than it says are in flight.
         let most = if f.complete { f.in_flight } else { UNITS };
         for releases in [0, 1, 2, UNITS / 2, UNITS].into_iter().filter(|&releases| releases <= most) {
-            let worn = release(word(f), releases);
+            let released = release(word(f), releases);
             let flags_and_counts = |word: Word| Fields { in_flight: 0, offered: 0, ..fields(word) };
-            assert_eq!(flags_and_counts(worn), flags_and_counts(word(f)), "{f:?} after {releases}");
-            assert!(worn.acquire().is_none() && !worn.has_released(&Grant::BY_WORD));
-            assert!(worn.decide().is_none_or(|(after, decided)| decided.is_err() && after.is_held()));
+            assert_eq!(flags_and_counts(released), flags_and_counts(word(f)), "{f:?} after {releases}");
+            assert!(released.acquire().is_none() && !released.has_released(&Grant::BY_WORD));
+            assert!(released.decide().is_none_or(|(after, decided)| decided.is_err() && after.is_held()));
             for (ask, room) in asks.iter().flat_map(|ask| [(ask, 0), (ask, 7)]) {
                 let [after, before] =
-                    [worn, word(f)].map(|word| word.turn_away(ask, room).map(|(_, it)| it.rejection(room)));
+                    [released, word(f)].map(|word| word.turn_away(ask, room).map(|(_, it)| it.rejection(room)));
                 assert_eq!(after.is_some(), before.is_some(), "{f:?} after {releases}");
                 let (Some(after), Some(before)) = (after, before) else { continue };
                 let ended = if f.closed { releases } else { 0 };
@@ -143,8 +143,8 @@ fn a_word_rejects_only_requests_that_the_gate_would_reject() {
                 (false, true) => Some(Reason::Saturated),
                 (false, false) => (f.offered == 0 && (instant || waiting_room == 0)).then_some(Reason::Saturated),
             };
-            let hurried = request.has_limit();
-            let certain = f.complete && f.rejected <= COUNTS / 2 && (f.closed || !hurried);
+            let limited = request.has_limit();
+            let certain = f.complete && f.rejected <= COUNTS / 2 && (f.closed || !limited);
             let rejected =
                 word(f).turn_away(request, waiting_room).map(|(after, it)| (after, it.rejection(waiting_room)));
             let seen = rejected.map(|(after, rejection)| (fields(after), rejection.reason()));
@@ -187,15 +187,15 @@ fn nothing_succeeds_on_the_gate_word() {
 
 #[test]
 fn the_time_is_needed_for_deadlines_and_for_waits() {
-    let (plain, hurried) = (Request::new(), Request::new().within(core::time::Duration::from_secs(1)));
+    let (plain, limited) = (Request::new(), Request::new().within(core::time::Duration::from_secs(1)));
     let needs = |word: Word, timed, request: &Request| word.with(TIMED, timed).needs_now(Some(request));
     let (free, full) = (Word::of(1, 1).with(COMPLETE, true), Word::of(2, 0).with(COMPLETE, true));
     let held = full.with(HELD, true);
-    assert!(!needs(free, true, &hurried) && needs(free, true, &plain.before(crate::Instant::EPOCH)));
+    assert!(!needs(free, true, &limited) && needs(free, true, &plain.before(crate::Instant::EPOCH)));
     assert!(needs(full, true, &plain) && !needs(full, false, &plain));
-    assert!(needs(full, false, &hurried) && !needs(full, true, &hurried.now()));
+    assert!(needs(full, false, &limited) && !needs(full, true, &limited.now()));
     assert!(needs(held, true, &plain.now()) && !needs(held, false, &plain));
     let ends = |word: Word, timed| word.with(TIMED, timed).needs_now(None);
-    assert!(ends(held, true) && !ends(held, false), "what ends hands its units on");
-    assert!(!ends(full, true) && !ends(free, true), "where no call waits, nothing is handed on");
+    assert!(ends(held, true) && !ends(held, false), "an operation that ends passes its units on");
+    assert!(!ends(full, true) && !ends(free, true), "no call waits for the units");
 }
