@@ -1,4 +1,4 @@
-//! The reference models of the core, and the machinery that compares the core with them.
+//! The reference models of the core, and the programs that compare the core with them.
 //!
 //! A model is written to be read: it keeps its whole history and counts in it. A world holds the
 //! machine and its model side by side, gives both the same inputs and compares the answers.

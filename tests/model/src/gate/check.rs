@@ -39,8 +39,8 @@ impl World {
         assert_eq!(snapshot.limits.waiting_room, model.waiting_room);
         assert_eq!(snapshot.in_flight, model.running.len());
         assert_eq!(snapshot.in_use, model.in_use());
-        assert_eq!(snapshot.waiting, model.line.len());
-        assert_eq!(snapshot.waiting_units, model.line.iter().map(|waiter| waiter.cost as u64).sum::<u64>());
+        assert_eq!(snapshot.waiting, model.queue.len());
+        assert_eq!(snapshot.waiting_units, model.queue.iter().map(|waiter| waiter.cost as u64).sum::<u64>());
         assert_eq!((snapshot.is_closed, self.gate.is_closed()), (model.closed, model.closed));
         assert_eq!(snapshot.peak_in_flight, model.peak(|past| past.in_flight));
         assert_eq!(snapshot.peak_in_use, model.peak(|past| past.in_use));
@@ -51,7 +51,7 @@ impl World {
         let is_timed = model.measures_waits || model.next_deadline().is_some();
         assert_eq!(
             self.gate.needs_now(None),
-            is_timed && !model.line.is_empty(),
+            is_timed && !model.queue.is_empty(),
             "the gate needs the time if a waiter has a deadline or waits are measured"
         );
     }
@@ -59,23 +59,23 @@ impl World {
     /// Compares every ticket and every grant with the model.
     fn check_tickets_and_grants(&mut self) {
         for (id, ticket) in &self.tickets {
-            let waiter = self.model.line.iter().find(|waiter| waiter.id == *id);
+            let waiter = self.model.queue.iter().find(|waiter| waiter.id == *id);
             assert_eq!(self.gate.waker_mut(ticket).is_some(), waiter.is_some());
             let deadline = waiter.and_then(|waiter| waiter.deadline);
             assert_eq!(self.gate.deadline(ticket).map(Instant::as_nanos), deadline);
         }
         for (id, grant) in &self.grants {
-            assert!(self.model.running.contains(&(*id, grant.cost())), "a grant is worth its cost");
+            assert!(self.model.running.contains(&(*id, grant.cost())), "a grant has the cost of its request");
         }
     }
 
     fn check_that_a_head_that_fits_wants_an_advance(&self, snapshot: &Snapshot) {
-        let head = self.model.line.first();
+        let head = self.model.queue.first();
         let could_run = head.is_some_and(|head| head.cost <= snapshot.free());
         assert_eq!(
             self.gate.wants_now(),
             could_run,
-            "the gate must ask for an advance while the head of the line fits"
+            "the gate must ask for an advance while the head of the queue fits"
         );
     }
 }
@@ -109,7 +109,11 @@ fn check_identities(s: &Snapshot) {
     assert_eq!(t.closed(), t.closed_before_queue + t.closed_while_waiting);
     assert_eq!(t.rejected(), t.saturated + t.expired + t.expired_before_queue + t.closed());
     assert_eq!(t.direct_admitted() + t.admitted_from_queue, t.admitted);
-    assert_eq!(s.in_use + s.free(), s.limits.capacity + s.capacity_excess(), "units are conserved");
+    assert_eq!(
+        s.in_use + s.free(),
+        s.limits.capacity + s.capacity_excess(),
+        "the units in use and free are the capacity and its excess"
+    );
     assert!(s.capacity_excess() == 0 || s.free() == 0);
     assert!(s.waiting <= s.limits.waiting_room);
     assert!(s.peak_in_flight >= s.in_flight && s.peak_in_use >= s.in_use && s.peak_waiting >= s.waiting);

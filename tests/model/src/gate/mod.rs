@@ -7,5 +7,5 @@ mod steps;
 mod world;
 
 pub use model::{Ask, Id, Time};
-pub use steps::{ScriptedWorld, Step, Wish};
+pub use steps::{RawRequest, ScriptedWorld, Step};
 pub use world::{Input, Start, World};

@@ -68,7 +68,7 @@ pub struct Model {
     /// The calls that hold a slot, with their cost; a slot that was handed over but is not
     /// collected yet counts too.
     pub running: Vec<(Id, usize)>,
-    pub line: Vec<Waiter>,
+    pub queue: Vec<Waiter>,
     /// Outcomes that waiters have not collected yet, with the wait.
     pub settled: Vec<(Id, Outcome, Time)>,
     pub woken: Vec<Id>,
@@ -86,7 +86,7 @@ impl Model {
             measures_waits,
             closed: false,
             running: vec![],
-            line: vec![],
+            queue: vec![],
             settled: vec![],
             woken: vec![],
             history: vec![],
@@ -103,11 +103,11 @@ impl Model {
     }
 
     pub fn head_fits(&self) -> bool {
-        self.line.first().is_some_and(|head| head.cost <= self.free())
+        self.queue.first().is_some_and(|head| head.cost <= self.free())
     }
 
     pub fn next_deadline(&self) -> Option<Time> {
-        self.line.iter().filter_map(|waiter| waiter.deadline).min()
+        self.queue.iter().filter_map(|waiter| waiter.deadline).min()
     }
 
     pub fn enter(&mut self, id: Id, ask: Ask, now: Time) -> Outcome {
@@ -122,7 +122,7 @@ impl Model {
         if ask.before.is_some_and(|before| before <= now) {
             return self.expired_immediately(ask);
         }
-        if self.line.is_empty() && ask.cost <= self.free() {
+        if self.queue.is_empty() && ask.cost <= self.free() {
             self.running.push((id, ask.cost));
             self.past(EventKind::Admitted, |past| past.cost = Some(ask.cost));
             return Outcome::Granted;
@@ -130,13 +130,13 @@ impl Model {
         if ask.may_queue && ask.within == Some(0) {
             return self.expired_immediately(ask);
         }
-        if !ask.may_queue || self.line.len() >= self.waiting_room {
+        if !ask.may_queue || self.queue.len() >= self.waiting_room {
             self.past(EventKind::Saturated, |past| past.cost = Some(ask.cost));
             return Outcome::Saturated;
         }
         let by_limit = ask.within.into_iter().chain(self.wait_limit).min().map(|limit| now + limit);
         let deadline = by_limit.into_iter().chain(ask.before).min();
-        self.line.push(Waiter { id, cost: ask.cost, since: now, deadline });
+        self.queue.push(Waiter { id, cost: ask.cost, since: now, deadline });
         self.past(EventKind::Queued, |past| (past.cost, past.from_queue) = (Some(ask.cost), true));
         Outcome::Queued
     }
@@ -146,20 +146,20 @@ impl Model {
         Outcome::Expired { waited: 0, limit: 0 }
     }
 
-    /// Expires late waiters, the earliest deadline first; then grants the head of the line while it
-    /// fits.
+    /// Expires late waiters, the earliest deadline first, then grants the head of the queue while
+    /// it fits.
     pub fn advance(&mut self, now: Time) {
         self.latest = now;
         while let Some(late) = self.next_deadline().filter(|&deadline| deadline <= now) {
             let place =
-                self.line.iter().position(|waiter| waiter.deadline == Some(late)).expect("a waiter has this deadline");
-            let waiter = self.line.remove(place);
+                self.queue.iter().position(|waiter| waiter.deadline == Some(late)).expect("a waiter has this deadline");
+            let waiter = self.queue.remove(place);
             self.past_of(EventKind::Expired, &waiter, now);
             let limit = late.saturating_sub(waiter.since);
             self.settle(&waiter, Outcome::Expired { waited: self.waited(&waiter, now), limit });
         }
         while self.head_fits() {
-            let head = self.line.remove(0);
+            let head = self.queue.remove(0);
             self.running.push((head.id, head.cost));
             self.past_of(EventKind::Admitted, &head, now);
             self.settle(&head, Outcome::Granted);
@@ -198,8 +198,8 @@ impl Model {
     }
 
     pub fn cancel(&mut self, id: Id, now: Time) {
-        if let Some(place) = self.line.iter().position(|waiter| waiter.id == id) {
-            let waiter = self.line.remove(place);
+        if let Some(place) = self.queue.iter().position(|waiter| waiter.id == id) {
+            let waiter = self.queue.remove(place);
             self.past_of(EventKind::Cancelled, &waiter, now);
             return;
         }
@@ -225,7 +225,7 @@ impl Model {
             return false;
         }
         self.advance(now);
-        if self.line.iter().any(|waiter| waiter.cost > capacity) {
+        if self.queue.iter().any(|waiter| waiter.cost > capacity) {
             return false;
         }
         if capacity != self.capacity {
@@ -244,10 +244,10 @@ impl Model {
         }
         self.advance(now);
         self.closed = true;
-        let waiting = self.line.len();
+        let waiting = self.queue.len();
         self.past(EventKind::Closed, |past| past.affected = waiting);
-        while !self.line.is_empty() {
-            let head = self.line.remove(0);
+        while !self.queue.is_empty() {
+            let head = self.queue.remove(0);
             self.past_of(EventKind::ClosedRejection, &head, now);
             self.settle(&head, Outcome::Closed { waited: self.waited(&head, now) });
         }
@@ -277,8 +277,8 @@ impl Model {
             previous_capacity: None,
             in_flight: self.running.len(),
             in_use: self.in_use(),
-            waiting: self.line.len(),
-            waiting_units: self.line.iter().map(|waiter| waiter.cost).sum(),
+            waiting: self.queue.len(),
+            waiting_units: self.queue.iter().map(|waiter| waiter.cost).sum(),
             capacity: self.capacity,
             is_closed: self.closed,
         };

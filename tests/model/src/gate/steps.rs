@@ -11,7 +11,7 @@ use crate::script::Machine;
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Step {
     /// A call asks for a slot.
-    Enter(Wish),
+    Enter(RawRequest),
     /// Many calls that may not wait, and release immediately if admitted: enough to fill the counts
     /// of a word.
     Crowd(u8),
@@ -31,14 +31,14 @@ pub enum Step {
     Tick(u8),
     /// The clock is set back by this many nanoseconds, but not below zero.
     TickBack(u8),
-    /// The gate is told the time.
+    /// The gate gets the time.
     Advance,
 }
 
-/// The request of a call.
+/// The request of a call, in numbers that have a meaning in every state.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
-pub struct Wish {
+pub struct RawRequest {
     /// The cost, modulo capacity + 2: from zero to one more than the capacity, both invalid.
     pub cost: u8,
     /// Whether the call may wait.
@@ -52,8 +52,8 @@ pub struct Wish {
 /// The number of calls for each unit of a crowd.
 const CROWD: usize = 24;
 
-/// The length of the history beyond which crowds stay away: the model counts all of it at each
-/// check.
+/// The length of the history beyond which no crowd enters, because the model counts all of it at
+/// each check.
 const ENOUGH: usize = 30_000;
 
 /// How far in the past a deadline may be, in nanoseconds.
@@ -78,7 +78,7 @@ impl Machine for ScriptedWorld {
     fn inputs(&self, step: &Step) -> Vec<Input> {
         let World { tickets, grants, .. } = &self.world;
         match *step {
-            Step::Enter(wish) => vec![Input::Enter(self.ask(wish))],
+            Step::Enter(raw) => vec![Input::Enter(self.ask(raw))],
             Step::Crowd(size) => self.crowd(usize::from(size) * CROWD),
             Step::Collect(index) => one_of(tickets.keys(), index).map(Input::Collect).into_iter().collect(),
             Step::Cancel(index) => one_of(tickets.keys(), index).map(Input::Cancel).into_iter().collect(),
@@ -103,8 +103,8 @@ impl Machine for ScriptedWorld {
 }
 
 impl ScriptedWorld {
-    fn ask(&self, wish: Wish) -> Ask {
-        let Wish { cost, may_queue, within, before } = wish;
+    fn ask(&self, raw: RawRequest) -> Ask {
+        let RawRequest { cost, may_queue, within, before } = raw;
         let World { now, model, .. } = &self.world;
         let before = before.map(|before| (now + u64::from(before)).saturating_sub(GRACE));
         Ask { cost: usize::from(cost) % (model.capacity + 2), may_queue, within: within.map(u64::from), before }
@@ -116,7 +116,7 @@ impl ScriptedWorld {
             return vec![];
         }
         let enter = Input::Enter(Ask { cost: 1, may_queue: false, within: None, before: None });
-        if model.closed || model.free() == 0 || !model.line.is_empty() {
+        if model.closed || model.free() == 0 || !model.queue.is_empty() {
             return vec![enter; size];
         }
         (*came..came + size).flat_map(|id| [enter, Input::Release(id)]).collect()

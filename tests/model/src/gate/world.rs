@@ -31,7 +31,7 @@ pub enum Input {
     Tick,
     /// The clock is set back, without an input to the gate.
     TickBack,
-    /// The gate is told the time.
+    /// The gate gets the time.
     Advance,
 }
 
@@ -101,7 +101,7 @@ impl World {
                 self.publish();
             }
         }
-        self.remember_the_late();
+        self.remember_late_calls();
     }
 
     fn apply_to_gate(&mut self, input: Input) {
@@ -114,7 +114,7 @@ impl World {
                 self.model.abandon(id);
             }
             Input::Cancel(id) => {
-                let was_waiting = self.model.line.iter().any(|waiter| waiter.id == id);
+                let was_waiting = self.model.queue.iter().any(|waiter| waiter.id == id);
                 let ticket = self.tickets.remove(&id).expect("a live ticket");
                 let waker = self.cancel(ticket, now);
                 assert_eq!(waker, was_waiting.then_some(id), "the waker of a waiting ticket comes back");
@@ -167,7 +167,7 @@ impl World {
         }
     }
 
-    fn remember_the_late(&mut self) {
+    fn remember_late_calls(&mut self) {
         let now = Instant::from_nanos(self.now);
         let is_late = |ticket: &Ticket| self.gate.deadline(ticket).is_some_and(|deadline| deadline <= now);
         self.late.extend(self.tickets.iter().filter(|(_, ticket)| is_late(ticket)).map(|(&id, _)| id));
