@@ -72,9 +72,9 @@ fn current() -> Option<String> {
 
 /// Spawns a task on this runtime, and returns a channel that receives the name of its thread.
 fn thread_of<R: Spawn>(runtime: R) -> Receiver<Option<String>> {
-    let (tell, told) = bounded(1);
-    runtime.spawn(async move { tell.send(current()).await.expect("the test receives it") }).expect("the task runs");
-    told
+    let (sender, receiver) = bounded(1);
+    runtime.spawn(async move { sender.send(current()).await.expect("the test receives it") }).expect("the task runs");
+    receiver
 }
 
 #[test]

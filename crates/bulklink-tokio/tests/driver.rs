@@ -1,5 +1,5 @@
-//! The driver, a background task that expires waiters: what can stop it, and which waiters that
-//! must not delay.
+//! The driver, a background task that expires waiters: what can stop or delay it, and that other
+//! waiters still expire in time.
 
 use std::future::Future;
 use std::num::NonZeroU64;
@@ -33,9 +33,9 @@ fn taken() -> Bulkhead {
     bulkhead
 }
 
-/// Returns the same without a wait limit.
-fn patient() -> Bulkhead {
-    let bulkhead = Bulkhead::builder("patient").parallelism(1).waiting_room(99).build().expect("valid");
+/// Returns a bulkhead with one slot, which stays in use, and no wait limit.
+fn taken_without_limit() -> Bulkhead {
+    let bulkhead = Bulkhead::builder("unlimited").parallelism(1).waiting_room(99).build().expect("valid");
     std::mem::forget(bulkhead.try_slot());
     bulkhead
 }
@@ -150,7 +150,7 @@ fn a_call_that_moves_to_another_runtime_is_expired_there() {
 #[tokio::test(start_paused = true)]
 async fn a_nearer_deadline_brings_the_driver_forward() {
     for settled in [false, true] {
-        let bulkhead = patient();
+        let bulkhead = taken_without_limit();
         let _far = queued(&bulkhead, HOUR);
         if settled {
             yield_now().await;
@@ -164,7 +164,7 @@ async fn a_nearer_deadline_brings_the_driver_forward() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nearer_deadlines_from_many_threads_are_kept() {
     for _ in 0..50 {
-        let bulkhead = patient();
+        let bulkhead = taken_without_limit();
         let calls: Vec<_> = (1..=8).map(|far| tokio::spawn(expires(call(&bulkhead, HOUR / 8 * (9 - far))))).collect();
         let near: Vec<_> = (0..8).map(|_| tokio::spawn(expires(call(&bulkhead, Duration::from_millis(2))))).collect();
         for call in near {
@@ -178,7 +178,7 @@ async fn nearer_deadlines_from_many_threads_are_kept() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_that_blocks_its_thread_delays_no_other() {
     for woken in [false, true] {
-        let bulkhead = patient();
+        let bulkhead = taken_without_limit();
         let held = woken.then(|| queued(&bulkhead, HOUR));
         if woken {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -205,9 +205,9 @@ async fn a_waiter_that_blocks_its_thread_delays_no_other() {
 /// keeps the last task it woke in its own slot. Where tokio does so is its internal matter, and may
 /// change.
 #[derive(Clone)]
-struct StuckBehind;
+struct BlockedDriver;
 
-impl Clock for StuckBehind {
+impl Clock for BlockedDriver {
     type Instant = Instant;
 
     fn now(&self) -> bulklink_tokio::Instant {
@@ -219,7 +219,7 @@ impl Clock for StuckBehind {
     }
 }
 
-impl Timer for StuckBehind {
+impl Timer for BlockedDriver {
     type Sleep = TokioSleep;
 
     fn sleep_until(&self, deadline: bulklink_tokio::Instant) -> TokioSleep {
@@ -235,7 +235,7 @@ impl Timer for StuckBehind {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_driver_behind_a_blocked_thread_loses_no_call() {
     const BLOCKED: Duration = Duration::from_millis(60);
-    let builder = bulklink::Bulkhead::builder_on(StuckBehind, "stuck").parallelism(1).waiting_room(99);
+    let builder = bulklink::Bulkhead::builder_on(BlockedDriver, "stuck").parallelism(1).waiting_room(99);
     let bulkhead = builder.build().expect("valid");
     std::mem::forget(bulkhead.try_slot());
     let blocking = tokio::spawn({
@@ -267,7 +267,7 @@ async fn a_driver_behind_a_blocked_thread_loses_no_call() {
 #[tokio::test(start_paused = true)]
 async fn the_driver_ends_with_its_bulkhead() {
     for settled in [false, true] {
-        let bulkhead = patient();
+        let bulkhead = taken_without_limit();
         let far = queued(&bulkhead, HOUR);
         if settled {
             yield_now().await;
@@ -308,7 +308,7 @@ async fn idle_partitions_have_no_task() {
 
 #[tokio::test(start_paused = true)]
 async fn the_driver_ends_when_its_timer_fires_without_waiters() {
-    let bulkhead = patient();
+    let bulkhead = taken_without_limit();
     drop(queued(&bulkhead, LIMIT));
     tokio::time::sleep(LIMIT / 2).await;
     assert_eq!(tasks(), 1, "another call may arrive");
@@ -326,12 +326,12 @@ fn panics(bulkhead: &Bulkhead) -> String {
 #[test]
 fn without_a_timer_a_call_with_a_limit_panics() {
     let bulkhead = Bulkhead::builder("free").parallelism(9).waiting_room(9).build().expect("valid");
-    let timeless = Builder::new_current_thread().build().expect("a runtime");
-    let because = timeless.block_on(async { panics(&bulkhead) });
+    let without_timer = Builder::new_current_thread().build().expect("a runtime");
+    let because = without_timer.block_on(async { panics(&bulkhead) });
     assert!(because.starts_with("bulkhead free: a call with a limit on its wait needs a timer: "), "{because}");
     assert!(because.contains("without `enable_time`"), "{because}");
     assert!(panics(&bulkhead).contains("there is no tokio runtime on this thread"));
-    timeless.block_on(async { drop(bulkhead.slot().await.expect("free, and no limit")) });
+    without_timer.block_on(async { drop(bulkhead.slot().await.expect("free, and no limit")) });
     assert_eq!((bulkhead.status().in_flight, bulkhead.status().totals.rejected()), (0, 0));
 }
 
@@ -360,9 +360,9 @@ fn without_a_timer_a_call_that_never_waits_is_answered() {
 #[test]
 fn a_runtime_without_a_timer_panics_and_loses_nothing() {
     let bulkhead = taken();
-    let timeless = Builder::new_current_thread().build().expect("a runtime");
+    let without_timer = Builder::new_current_thread().build().expect("a runtime");
     for _ in 0..2 {
-        let waited = timeless.block_on(async {
+        let waited = without_timer.block_on(async {
             let waited = catch_unwind(AssertUnwindSafe(|| drop(queued(&bulkhead, LIMIT))));
             yield_now().await;
             assert_eq!(tasks(), 0);
@@ -389,7 +389,7 @@ fn outside_a_runtime_a_call_panics_despite_another_driver() {
 /// must be woken.
 #[test]
 fn a_call_that_outlives_its_runtime_is_woken() {
-    let bulkhead = patient();
+    let bulkhead = taken_without_limit();
     let ending = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
     let (send, outcome) = mpsc::channel();
     let outlives = std::thread::spawn({

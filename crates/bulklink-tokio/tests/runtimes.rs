@@ -55,9 +55,9 @@ fn if_the_clocks_of_runtimes_differ_no_limit_ends_late() {
     let shared = Bulkhead::builder("shared").parallelism(1).waiting_room(5).build().expect("valid");
     let (ahead, behind) = (paused(), paused());
     let running = shared.try_slot_owned().expect("free");
-    let mut patient = Box::pin(shared.slot_owned());
-    assert!(patient.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    let hurried = || shared.slot_owned_with(Request::new().within(LIMIT));
+    let mut unlimited = Box::pin(shared.slot_owned());
+    assert!(unlimited.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let limited = || shared.slot_owned_with(Request::new().within(LIMIT));
     let tells_the_time = async {
         tokio::time::advance(HOUR).await;
         assert!(shared.try_slot().is_err(), "the queue is not empty, so this tells the gate the time");
@@ -65,16 +65,16 @@ fn if_the_clocks_of_runtimes_differ_no_limit_ends_late() {
     ahead.block_on(tells_the_time);
     behind.block_on(async {
         let begun = tokio::time::Instant::now();
-        let rejection = hurried().await.expect_err("it is taken");
+        let rejection = limited().await.expect_err("it is taken");
         assert_eq!((rejection.reason(), rejection.waited()), (Reason::Expired, LIMIT));
         assert_eq!(begun.elapsed(), LIMIT, "by the clock of the call's runtime");
     });
-    let mut early = Box::pin(hurried());
+    let mut early = Box::pin(limited());
     behind.block_on(async { assert!(early.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending()) });
     ahead.block_on(async { assert!(shared.try_slot().is_err()) });
     let expired = behind.block_on(early).expect_err("an hour has passed elsewhere");
     assert_eq!(expired.reason(), Reason::Expired);
-    drop((running, patient));
+    drop((running, unlimited));
 }
 
 #[test]

@@ -86,8 +86,8 @@ fn outside_a_runtime_submit_is_refused() {
 
 #[test]
 fn without_a_timer_submit_with_a_limit_is_refused() {
-    let timeless = Builder::new_current_thread().build().expect("a runtime");
-    let inside = timeless.handle().clone();
+    let without_timer = Builder::new_current_thread().build().expect("a runtime");
+    let inside = without_timer.handle().clone();
     for (entered, why) in [(None, "no tokio runtime on this thread"), (Some(&inside), "without `enable_time`")] {
         let _entered = entered.map(tokio::runtime::Handle::enter);
         let bulkhead = bulkhead(1, 3);

@@ -60,9 +60,9 @@ async fn many_calls_wait_and_are_measured() {
 
 #[tokio::test]
 async fn submitted_operations_run_on_tokio() {
-    let (tell, told) = oneshot::channel();
-    Tsc::default().spawn(async { tell.send(5).expect("the handle is awaited") }).expect("in a runtime");
-    assert_eq!((told.await, size_of::<Tsc>()), (Ok(5), 0));
+    let (sender, receiver) = oneshot::channel();
+    Tsc::default().spawn(async { sender.send(5).expect("the handle is awaited") }).expect("in a runtime");
+    assert_eq!((receiver.await, size_of::<Tsc>()), (Ok(5), 0));
     let submitted = bulkhead(LONG).submit_blocking(|| 6).expect("free");
     assert_eq!(submitted.await.expect("no panic"), 6);
 }

@@ -1,4 +1,4 @@
-//! The account of a bulkhead: its counters must add up, whatever happened.
+//! The counters of a bulkhead, which must add up after every test.
 
 use bulklink::Status;
 

@@ -1,4 +1,4 @@
-//! Calls dropped in every state: a place in the queue may be lost, a slot never.
+//! Calls dropped in every state: the place in the queue is lost, and the slot is passed on.
 
 use std::future::pending;
 use std::panic::AssertUnwindSafe;
@@ -30,7 +30,7 @@ pub(crate) fn a_slot_granted_and_not_collected_goes_to_the_next_call<H: Harness>
         |limits| limits.parallelism(1).waiting_room(2).wait_limit(LONG),
         async |scene| {
             let running = scene.bulkhead.slot().await.expect("free");
-            let granted = scene.held(Request::new());
+            let granted = scene.polled_once(Request::new());
             let next = scene.queued(Request::new()).await;
             drop(running);
             let status = scene.bulkhead.status();

@@ -87,7 +87,7 @@ pub(crate) fn a_call_that_is_never_polled_delays_no_other<H: Harness>() {
         async |scene| {
             let _running = scene.bulkhead.slot().await.expect("free");
             let within = |limit| Request::new().within(limit);
-            let _held = [LIMIT / 2, LIMIT / 4].map(|limit| scene.held(within(limit)));
+            let _held = [LIMIT / 2, LIMIT / 4].map(|limit| scene.polled_once(within(limit)));
             let call = scene.spawn(scene.bulkhead.slot_owned_with(within(LIMIT)));
             is_expired(&call.await.expect_err("taken"), LIMIT);
             let status = scene.bulkhead.status();
@@ -98,15 +98,15 @@ pub(crate) fn a_call_that_is_never_polled_delays_no_other<H: Harness>() {
     );
 }
 
-/// A driver that waits for the far deadline must learn of the near one, before and after its first
-/// run.
+/// A driver that waits for the far deadline must be woken for the near one, before and after its
+/// first run.
 pub(crate) fn a_nearer_deadline_is_kept<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(5),
         async |scene| {
             let _running = scene.bulkhead.slot().await.expect("free");
             for settled in [false, true] {
-                let _far = scene.held(Request::new().within(10 * LONG));
+                let _far = scene.polled_once(Request::new().within(10 * LONG));
                 if settled {
                     scene.sleep(LIMIT / 4).await;
                 }

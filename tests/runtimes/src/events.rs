@@ -14,8 +14,8 @@ pub(crate) fn events_of_many_tasks_add_up<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(3).waiting_room(TASKS / 2),
         async |scene| {
-            let told = Arc::new(Mutex::new(vec![]));
-            let log = Arc::clone(&told);
+            let received = Arc::new(Mutex::new(vec![]));
+            let log = Arc::clone(&received);
             let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push(event.clone()));
             assert!(scene.bulkhead.add_event_handler(&handler));
             let tasks: Vec<_> = (0..TASKS)
@@ -32,8 +32,8 @@ pub(crate) fn events_of_many_tasks_add_up<H: Harness>() {
             }
             scene.bulkhead.close_and_wait().await;
             // The task that caused the last event may still be delivering it.
-            scene.until(|status| all(&status.totals) == told.lock().expect("no panic").len() as u64).await;
-            let mut events = told.lock().expect("no panic").clone();
+            scene.until(|status| all(&status.totals) == received.lock().expect("no panic").len() as u64).await;
+            let mut events = received.lock().expect("no panic").clone();
             events.sort_by_key(|event: &Event| event.number);
             let numbers = events.iter().map(|event| event.number);
             assert!(numbers.eq(1..=events.len() as u64), "a number is missing");
@@ -48,15 +48,15 @@ pub(crate) fn a_subscriber_receives_every_event_and_then_the_end<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1),
         async |scene| {
-            let bulkhead = Bulkhead::builder_on(H::runtime(), "told").parallelism(4).waiting_room(CALLS);
+            let bulkhead = Bulkhead::builder_on(H::runtime(), "received").parallelism(4).waiting_room(CALLS);
             let bulkhead = bulkhead.build().expect("valid");
             let mut events = bulkhead.subscribe(usize::MAX).expect("a capacity");
             let subscriber = scene.spawn(async move {
-                let mut told = vec![];
+                let mut received = vec![];
                 while let Some(event) = events.recv().await {
-                    told.push(event);
+                    received.push(event);
                 }
-                told
+                received
             });
             let call = || {
                 let bulkhead = bulkhead.clone();
@@ -69,10 +69,10 @@ pub(crate) fn a_subscriber_receives_every_event_and_then_the_end<H: Harness>() {
             let status = bulkhead.status();
             accounts::are_settled(&status);
             drop(bulkhead);
-            let mut told = subscriber.await;
-            told.sort_unstable_by_key(|event| event.number);
-            assert!(told.iter().map(|event| event.number).eq(1..=told.len() as u64), "each once, without gaps");
-            add_up(&told, &status.totals);
+            let mut received = subscriber.await;
+            received.sort_unstable_by_key(|event| event.number);
+            assert!(received.iter().map(|event| event.number).eq(1..=received.len() as u64), "each once, without gaps");
+            add_up(&received, &status.totals);
         },
     );
 }
@@ -97,7 +97,7 @@ fn all(totals: &Totals) -> u64 {
 
 fn add_up(events: &[Event], totals: &Totals) {
     for (kind, count) in counted(totals) {
-        let told = events.iter().filter(|event| event.kind == kind).count();
-        assert_eq!(told as u64, count, "{kind:?}: {totals:#?}");
+        let received = events.iter().filter(|event| event.kind == kind).count();
+        assert_eq!(received as u64, count, "{kind:?}: {totals:#?}");
     }
 }

@@ -5,8 +5,8 @@
 //! timers. The tests of the front cover what can be tested in virtual time, and how exactly limits
 //! pass.
 //!
-//! Each test ends with a check of the account: no operation runs, no call waits, and all identities
-//! of the counters hold.
+//! Each test ends with a check of the counters: no operation runs, no call waits, and all
+//! identities of the counters hold.
 
 #![forbid(unsafe_code)]
 
@@ -35,8 +35,8 @@ pub use harness::Harness;
 #[doc(hidden)]
 #[macro_export]
 macro_rules! each_test {
-    ($($then:ident)::+ $(, $told:tt)*) => {
-        $($then)::+! { [$($told)*]
+    ($($then:ident)::+ $(, $argument:tt)*) => {
+        $($then)::+! { [$($argument)*]
             admission: a_call_waits_for_its_turn
             admission: a_call_with_now_never_waits
             admission: calls_beyond_the_waiting_room_are_rejected_immediately

@@ -92,7 +92,7 @@ pub(crate) fn a_bulkhead_outlives_its_runtimes<H: Harness>() {
     let bulkhead = Bulkhead::builder_on(H::runtime(), "lasting").parallelism(1).waiting_room(5);
     let bulkhead = bulkhead.build().expect("valid");
     for _ in 0..RUNTIMES {
-        Scene::<H>::around(bulkhead.clone()).play(serves);
+        Scene::<H>::on_new_runtime(bulkhead.clone()).play(serves);
     }
     let totals = bulkhead.status().totals;
     assert_eq!((totals.finished, totals.expired), (2 * RUNTIMES, RUNTIMES));
@@ -103,10 +103,10 @@ pub(crate) fn a_call_that_waits_can_move_to_another_runtime<H: Harness>() {
     let bulkhead = Bulkhead::builder_on(H::runtime(), "moving").parallelism(1).waiting_room(5).wait_limit(LIMIT);
     let bulkhead = bulkhead.build().expect("valid");
     let running = bulkhead.try_slot().expect("free");
-    let first = Scene::<H>::around(bulkhead.clone());
-    let moves = first.act(async |scene| scene.held(Request::new()));
+    let first = Scene::<H>::on_new_runtime(bulkhead.clone());
+    let moves = first.act(async |scene| scene.polled_once(Request::new()));
     drop(first);
-    Scene::<H>::around(bulkhead.clone()).play(async |_| {
+    Scene::<H>::on_new_runtime(bulkhead.clone()).play(async |_| {
         assert_eq!(moves.await.expect_err("taken").reason(), Reason::Expired);
         drop(running);
     });

@@ -1,4 +1,4 @@
-//! The frame of each test: a bulkhead on a runtime, tasks that use it, and a check of the account
+//! What each test runs in: a bulkhead on a runtime, tasks that use it, and a check of the counters
 //! at the end.
 
 use std::future::{Future, poll_fn, ready};
@@ -60,16 +60,16 @@ pub(crate) fn play_on_threads<H: Harness>(
 
 impl<H: Harness> Scene<H> {
     fn new(limits: impl FnOnce(Builder<H::Runtime>) -> Builder<H::Runtime>) -> Self {
-        let bulkhead = limits(Bulkhead::builder_on(H::runtime(), "contract")).build().expect("valid");
-        Scene::around(bulkhead)
+        let bulkhead = limits(Bulkhead::builder_on(H::runtime(), "suite")).build().expect("valid");
+        Scene::on_new_runtime(bulkhead)
     }
 
     /// Starts a new runtime for an existing bulkhead.
-    pub(crate) fn around(bulkhead: Bulkhead<H::Runtime>) -> Self {
+    pub(crate) fn on_new_runtime(bulkhead: Bulkhead<H::Runtime>) -> Self {
         Scene { harness: H::start(), runtime: H::runtime(), bulkhead }
     }
 
-    /// Runs a test, and checks the account at the end.
+    /// Runs a test, and checks the counters at the end.
     pub(crate) fn play(self, test: impl AsyncFnOnce(&Self)) {
         self.act(async |scene| {
             test(scene).await;
@@ -133,7 +133,7 @@ impl<H: Harness> Scene<H> {
     }
 
     /// Returns a call that was polled once on this runtime, with a waker that does nothing.
-    pub(crate) fn held(&self, request: Request<InstantOf<H>>) -> OwnedSlotFuture<H::Runtime> {
+    pub(crate) fn polled_once(&self, request: Request<InstantOf<H>>) -> OwnedSlotFuture<H::Runtime> {
         let mut call = self.bulkhead.slot_owned_with(request);
         assert!(call.poll_unpin(&mut Context::from_waker(Waker::noop())).is_pending());
         call

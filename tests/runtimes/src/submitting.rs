@@ -10,7 +10,7 @@ use crate::Harness;
 use crate::load::Running;
 use crate::scene::{LIMIT, Scene, play, play_on_threads, yield_now};
 
-/// A fault of promesa: a slot is released, and a burst that fits is rejected all the same.
+/// A fault of promesa: after a slot is released, it rejects a burst that fits.
 pub(crate) fn a_burst_that_fits_exactly_is_never_rejected<H: Harness>() {
     const ROUNDS: usize = 50;
     play::<H>(

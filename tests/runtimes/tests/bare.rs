@@ -15,13 +15,13 @@ use bulklink_runtimes::{Harness, suite};
 
 /// The runtime that the thread drives.
 static KEPT_GOING: LazyLock<FakeRuntime> = LazyLock::new(|| {
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     thread::spawn(move || {
         let executor = Executor::new(FakeClock::at(StdClock.now()));
-        tell.send(executor.runtime()).expect("it is awaited");
+        sender.send(executor.runtime()).expect("it is awaited");
         keep_going(executor)
     });
-    told.recv().expect("no panic")
+    receiver.recv().expect("no panic")
 });
 
 fn keep_going(mut executor: Executor) -> ! {
