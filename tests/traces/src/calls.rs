@@ -88,8 +88,8 @@ impl<S: Send + 'static, W: World> Calls<S, W> {
     }
 
     /// Runs another action than a call, and then all tasks until they are idle.
-    pub fn act<T>(&mut self, deed: impl FnOnce() -> T) -> T {
-        let outcome = self.world.act(deed);
+    pub fn act<T>(&mut self, action: impl FnOnce() -> T) -> T {
+        let outcome = self.world.act(action);
         self.settle();
         outcome
     }

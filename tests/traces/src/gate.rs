@@ -1,4 +1,4 @@
-//! The gate alone as a subject, driven as a perfectly punctual driver would.
+//! The gate alone as a subject, driven as by a driver that is never late.
 
 use std::collections::BTreeMap;
 

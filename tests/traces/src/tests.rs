@@ -1,4 +1,4 @@
-//! Traces that differ, and traces that make no sense: the replay reports them and goes on.
+//! Traces that differ, and traces with impossible steps: the replay reports them and goes on.
 
 use serde_json::{Value, json};
 

@@ -33,5 +33,5 @@ pub trait World {
     fn pass_time(&mut self, to: Instant);
 
     /// Runs an action in this world, outside of its tasks.
-    fn act<T>(&self, deed: impl FnOnce() -> T) -> T;
+    fn act<T>(&self, action: impl FnOnce() -> T) -> T;
 }

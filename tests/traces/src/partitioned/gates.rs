@@ -1,4 +1,4 @@
-//! The core's partitions with a gate each, driven as a perfectly punctual driver would.
+//! The core's partitions with a gate each, driven as by a driver that is never late.
 
 use std::collections::BTreeMap;
 

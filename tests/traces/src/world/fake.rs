@@ -40,7 +40,7 @@ impl World for FakeWorld {
         self.0.advance(passed);
     }
 
-    fn act<T>(&self, deed: impl FnOnce() -> T) -> T {
-        deed()
+    fn act<T>(&self, action: impl FnOnce() -> T) -> T {
+        action()
     }
 }

@@ -58,8 +58,8 @@ impl World for PausedTokio {
         self.settle();
     }
 
-    fn act<T>(&self, deed: impl FnOnce() -> T) -> T {
+    fn act<T>(&self, action: impl FnOnce() -> T) -> T {
         let _here = self.runtime.enter();
-        deed()
+        action()
     }
 }
