@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let status = files.status();
-    println!("{bytes} bytes; {} finished, at most {} at once", status.totals.finished, status.peak_in_flight);
+    println!("{bytes} bytes; {} finished, at most {} at a time", status.totals.finished, status.peak_in_flight);
     Ok(())
 }
 

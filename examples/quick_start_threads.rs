@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
 
     let status = payments.status();
-    println!("{} finished, at most {} at once", status.totals.finished, status.peak_in_flight);
+    println!("{} finished, at most {} at a time", status.totals.finished, status.peak_in_flight);
     Ok(())
 }
 

@@ -24,6 +24,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         page.await?;
     }
     let status = crawler.status();
-    println!("{} finished, at most {} at once", status.totals.finished, status.peak_in_flight);
+    println!("{} finished, at most {} at a time", status.totals.finished, status.peak_in_flight);
     Ok(())
 }

@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let status = database.status();
-    println!("{rows} rows by {} queries, at most {} at once", status.totals.finished, status.peak_in_flight);
+    println!("{rows} rows by {} queries, at most {} at a time", status.totals.finished, status.peak_in_flight);
     Ok(())
 }
 

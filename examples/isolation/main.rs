@@ -8,7 +8,7 @@
 //!
 //! There are three phases: unloaded, overloaded without bulkheads, and the same load with
 //! bulkheads. `protect.rs` is the part to copy into a gateway of your own. The run fails unless the
-//! bulkheads kept the healthy route healthy (`verdict.rs`). This file holds the order of the run.
+//! bulkheads kept the healthy route healthy (`verdict.rs`). This file runs the phases in order.
 
 mod gateway;
 mod held;

@@ -92,7 +92,7 @@ impl Options {
         }
         Err(format!(
             "--healthy-slots {healthy_slots} and --stalling-slots {stalling_slots} do not fit into --pool {pool}: \
-             the bulkheads would let in more than the pool can hold"
+             the bulkheads would admit more requests than the pool can serve"
         ))
     }
 

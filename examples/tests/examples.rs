@@ -29,13 +29,13 @@ fn quick_start_tokio() {
 
 #[test]
 fn quick_start_threads() {
-    let expected = ["sent order 1", "sent order 2", "1 in flight", "10 finished, at most 2 at once"];
+    let expected = ["sent order 1", "sent order 2", "1 in flight", "10 finished, at most 2 at a time"];
     prints("quick_start_threads", &expected);
 }
 
 #[test]
 fn shared_limit() {
-    prints("shared_limit", &["450 rows by 100 queries, at most 4 at once"]);
+    prints("shared_limit", &["450 rows by 100 queries, at most 4 at a time"]);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn resize_under_load() {
         "1 running, 19 waiting",
         "from 1 to 8: 7 more are admitted",
         "down to 2: 8 still run, 6 too many",
-        "20 finished, at most 8 at once",
+        "20 finished, at most 8 at a time",
     ];
     prints("resize_under_load", &expected);
 }
@@ -131,7 +131,7 @@ fn event_channel() {
 
 #[test]
 fn blocking_threads() {
-    prints("blocking_threads", &["4500 bytes; 20 finished, at most 2 at once"]);
+    prints("blocking_threads", &["4500 bytes; 20 finished, at most 2 at a time"]);
 }
 
 #[test]

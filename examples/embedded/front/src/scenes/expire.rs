@@ -13,7 +13,7 @@ pub(super) async fn play(spawner: Spawner) {
     let limit = Duration::from_millis(15);
     let radio = Bulkhead::builder("radio").parallelism(1).waiting_room(4).wait_limit(limit).build();
     let radio = radio.expect("a valid configuration");
-    let slot = radio.try_slot().expect("nobody else is here");
+    let slot = radio.try_slot().expect("no other task has begun");
 
     let at = |millis| Instant::now() + embassy_time::Duration::from_millis(millis);
     for (name, request) in [

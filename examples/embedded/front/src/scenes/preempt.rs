@@ -8,7 +8,7 @@ use crate::embassy::Bulkhead;
 
 pub(super) async fn play(urgent: SendSpawner) {
     let motor = Bulkhead::builder("motor").parallelism(1).waiting_room(1).build().expect("a valid configuration");
-    let slot = motor.try_slot().expect("nobody else is here");
+    let slot = motor.try_slot().expect("no other task has begun");
     urgent.spawn(brake(motor.clone()).expect("a free task"));
     info!("main: drives, and gives the slot back");
     drop(slot);
