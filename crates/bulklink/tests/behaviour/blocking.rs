@@ -9,8 +9,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant as Std};
 
 use bulklink::testing::FakeClock;
-use bulklink::{Bulkhead, Clock, ExecuteError, Instant, OwnedSlot, Reason, Rejection, Request, StdClock, Totals};
+use bulklink::{Bulkhead, Clock, ExecuteError, Instant, OwnedSlot, Reason, Rejection, Request, StdClock};
 
+use crate::counters::add_up;
 use crate::{TestBulkhead, bulkhead, call, executor, ms, slot};
 
 type Blocked = JoinHandle<Result<OwnedSlot, Rejection>>;
@@ -34,11 +35,6 @@ fn until(mut is_so: impl FnMut() -> bool) {
 
 fn answer(thread: Blocked) -> Result<OwnedSlot, Reason> {
     thread.join().expect("no panic").map_err(|rejection| rejection.reason())
-}
-
-fn identities_hold(totals: &Totals, in_flight: usize, waiting: usize) {
-    assert_eq!(totals.admitted, totals.finished + totals.abandoned + in_flight as u64);
-    assert_eq!(totals.queued, totals.settled_waiting() + waiting as u64);
 }
 
 #[test]
@@ -270,7 +266,7 @@ fn thousands_of_operations_from_many_threads_add_up() {
     });
     let (ran, late) = (ran.iter().sum::<usize>() as u64, late.iter().sum::<usize>() as u64);
     let status = bulkhead.status();
-    identities_hold(&status.totals, 0, 0);
+    add_up(&bulkhead);
     assert_eq!((status.in_flight, status.waiting, status.totals.finished, status.totals.rejected()), (0, 0, ran, late));
     assert!(status.peak_in_flight <= 3 && ran > late);
 }

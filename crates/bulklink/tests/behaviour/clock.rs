@@ -84,12 +84,12 @@ fn while_a_call_waits_each_input_reads_the_clock_once() {
     let bulkhead = builder.build().expect("valid");
     let both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
     let (reads, waiting) = clock.reads(|| call(&mut executor, &bulkhead, Request::new()));
-    assert_eq!(reads, 1, "to queue");
-    assert_eq!(clock.reads(|| bulkhead.try_slot().expect_err("full")).0, 1, "to be rejected while a call waits");
+    assert_eq!(reads, 1, "the call queues");
+    assert_eq!(clock.reads(|| bulkhead.try_slot().expect_err("full")).0, 1, "a later call is rejected");
     let [first, second] = both;
-    assert_eq!(clock.reads(|| drop(first)).0, 1, "to hand a slot over");
-    assert_eq!(clock.reads(|| drop(second)).0, 0, "to release one while no call waits");
-    assert_eq!(clock.reads(|| executor.run_until_idle()).0, 0, "to collect it");
+    assert_eq!(clock.reads(|| drop(first)).0, 1, "the slot is handed over");
+    assert_eq!(clock.reads(|| drop(second)).0, 0, "the slot is released while no call waits");
+    assert_eq!(clock.reads(|| executor.run_until_idle()).0, 0, "the granted slot is collected");
     drop(slot(&waiting));
 }
 
@@ -108,20 +108,20 @@ fn a_cancel_reads_the_clock_only_if_a_waiter_gains() {
     let light = bulkhead.try_slot().expect("free");
     let heavy = call(&mut executor, &bulkhead, Request::new().cost(2));
     let behind = call(&mut executor, &bulkhead, Request::new().cost(2));
-    assert_eq!(clock.reads(|| behind.cancel()).0, 0, "from behind the head");
-    assert_eq!(clock.reads(|| heavy.cancel()).0, 1, "from the head, beside a free unit");
+    assert_eq!(clock.reads(|| behind.cancel()).0, 0, "the call is behind the head");
+    assert_eq!(clock.reads(|| heavy.cancel()).0, 1, "the head leaves, and a unit is free");
     let other = bulkhead.try_slot().expect("free");
     let only = call(&mut executor, &bulkhead, Request::new());
-    assert_eq!(clock.reads(|| only.cancel()).0, 0, "from the head, where nothing is free");
+    assert_eq!(clock.reads(|| only.cancel()).0, 0, "the head leaves, and no unit is free");
     let granted = call(&mut executor, &bulkhead, Request::new());
     let next = call(&mut executor, &bulkhead, Request::new());
     drop(light);
-    assert_eq!(clock.reads(|| granted.cancel()).0, 1, "with a slot for the next");
+    assert_eq!(clock.reads(|| granted.cancel()).0, 1, "the slot goes to the next waiter");
     executor.run_until_idle();
     drop(slot(&next));
     let last = call(&mut executor, &bulkhead, Request::new().cost(2));
     drop(other);
-    assert_eq!(clock.reads(|| last.cancel()).0, 0, "with a slot that no call waits for");
+    assert_eq!(clock.reads(|| last.cancel()).0, 0, "no call waits for the slot");
     assert_eq!(bulkhead.status().totals.cancelled + bulkhead.status().totals.abandoned, 5);
 }
 
@@ -158,7 +158,7 @@ fn a_requests_limit_applies_if_waits_are_not_measured() {
     let _both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
     let unlimited = call(&mut executor, &bulkhead, Request::new());
     let (reads, limited) = clock.reads(|| call(&mut executor, &bulkhead, Request::new().within(ms(10))));
-    assert_eq!(reads, 1, "to queue with a limit");
+    assert_eq!(reads, 1, "the call queues with a limit");
     executor.advance(ms(10));
     let rejection = limited.output().expect("the limit has passed").expect_err("too late");
     assert_eq!((rejection.reason(), rejection.waited()), (Reason::Expired, ms(10)));
@@ -171,9 +171,9 @@ fn the_bulkheads_limit_applies_if_waits_are_not_measured() {
     let bulkhead = builder.measure_waits(false).wait_limit(ms(10)).build().expect("valid");
     let both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
     let (reads, late) = clock.reads(|| call(&mut executor, &bulkhead, Request::new()));
-    assert_eq!(reads, 1, "to queue");
+    assert_eq!(reads, 1, "the call queues");
     clock.0.advance(ms(10));
-    assert_eq!(clock.reads(|| drop(both)).0, 1, "to release one that a call waits for, and one that none waits for");
+    assert_eq!(clock.reads(|| drop(both)).0, 1, "a call waits for only one of the slots");
     executor.run_until_idle();
     assert_eq!(late.output().expect("the limit has passed").expect_err("too late").reason(), Reason::Expired);
 }

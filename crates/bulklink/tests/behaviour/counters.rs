@@ -1,11 +1,11 @@
 //! Every outcome is counted once, in its own counter, and the counters add up at every moment.
 
-use bulklink::{Instant, Request, Totals};
+use bulklink::{Bulkhead, Clock, Instant, Request, Totals};
 
-use crate::{TestBulkhead, builder, bulkhead, call, executor, ms, slot};
+use crate::{builder, bulkhead, call, executor, ms, slot};
 
 /// Checks the identities of the counters, and returns the counters.
-fn add_up(bulkhead: &TestBulkhead) -> Totals {
+pub(super) fn add_up<R: Clock>(bulkhead: &Bulkhead<R>) -> Totals {
     let status = bulkhead.status();
     let totals = status.totals;
     assert_eq!(totals.admitted, totals.finished + totals.abandoned + status.in_flight as u64);

@@ -175,13 +175,13 @@ fn another_thread_runs_no_handler_during_a_delivery() {
     });
     let closer = closing.thread().id();
     blocked.recv_timeout(LONG).expect("the handler is called");
-    assert!(bulkhead.try_slot().is_err(), "closed");
+    assert!(bulkhead.try_slot().is_err(), "the bulkhead is closed");
     drop(running);
     assert_eq!(ran.lock().expect("no panic").len(), 1, "no other event was delivered meanwhile");
     go_on.send(()).expect("the handler goes on");
     closing.join().expect("no panic");
     let ran = ran.lock().expect("no panic");
-    assert!(ran.iter().all(|&(_, thread)| thread == closer), "the events of both threads");
+    assert!(ran.iter().all(|&(_, thread)| thread == closer), "one thread delivers the events of both");
     let numbers: Vec<_> = ran.iter().map(|&(number, _)| number).collect();
     let all = 1 + calls.len() as u64 + 1 + 2 + 1;
     assert_eq!(numbers, (1..=all).collect::<Vec<_>>(), "closed, the waiters, a new call, two released, drained");

@@ -136,7 +136,7 @@ fn one_timer_serves_all_waiters_and_is_exact() {
         background.advance(&mut executor, ms(passed));
         assert_eq!(bulkhead.status().totals.expired, expired);
     }
-    assert_eq!(background.counts(), (1, 4), "armed once for each deadline");
+    assert_eq!(background.counts(), (1, 4), "the timer is armed once for each deadline");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_queue_that_empties_and_fills_again_needs_one_driver() {
     }
     assert_eq!(background.counts(), (1, 1));
     background.advance(&mut executor, ms(10));
-    assert_eq!(executor.clock().next_timer(), None, "it has ended");
+    assert_eq!(executor.clock().next_timer(), None, "the driver has ended");
     let _next = queued(&bulkhead, ms(100));
     assert_eq!(background.counts(), (2, 2));
 }
@@ -252,7 +252,7 @@ fn a_driver_that_ends_wakes_only_its_own_calls() {
     drop(background.spawned.lock().expect("no panic").remove(0));
     assert_eq!(woken(), [50, 0]);
     background.advance(&mut executor, ms(10));
-    assert_eq!(bulkhead.status().totals.expired, 100, "by the other driver");
+    assert_eq!(bulkhead.status().totals.expired, 100, "the other driver expired all calls");
     assert_eq!(woken(), [50, 50], "the woken calls have not been polled since");
 }
 

@@ -63,7 +63,7 @@ fn a_handler_may_use_the_partitions_and_may_panic() {
     tenants.add_event_handler(&handler);
     touch(&tenants, "ann");
     assert!(tenants.discard("ann"));
-    assert_eq!(tenants.handler_panics(), 1, "of a partition that is gone, too");
+    assert_eq!(tenants.handler_panics(), 1, "a panic in an evicted partition is counted too");
     tenants.remove_event_handler(&handler);
 }
 

@@ -154,7 +154,7 @@ fn slots_and_futures_outlive_the_partitions() {
     drop(tenants);
     drop(running);
     executor.run_until_idle();
-    assert_eq!(slot(&waiting).cost(), 1, "handed over");
+    assert_eq!(slot(&waiting).cost(), 1, "the slot was handed over");
     let rejection = executor.block_on(refused).expect_err("it got no partition");
     assert_eq!(rejection.reason(), Reason::PartitionLimit);
 }

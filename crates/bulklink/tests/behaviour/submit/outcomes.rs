@@ -90,7 +90,7 @@ fn a_panic_is_an_outcome() {
     executor.run_until_idle();
     for handle in [task, closure] {
         let JoinError::Panicked(panic) = ended::<()>(handle).expect_err("the operation panicked") else {
-            panic!("otherwise")
+            panic!("the outcome is not a panic")
         };
         assert_eq!(panic.message().as_deref(), Some("on purpose"));
         assert_eq!(panic.to_string(), "the operation panicked: on purpose");
