@@ -162,14 +162,12 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         let waits = matches!(stage, Stage::Queued(_));
         let job = Job::new(stage, &self.shared);
         let work = Work::new(operation, Reporter::new(&job));
-        // Made first, as in `submit_with`.
-        let handle = JoinHandle::new(job);
         if waits {
             work.launch_queued(self.runtime())?;
         } else {
             work.launch(self.runtime())?;
         }
-        Ok(handle)
+        Ok(JoinHandle::new(job))
     }
 
     /// Runs a closure on a thread that may block, if a slot is free now and no call waits for it.
