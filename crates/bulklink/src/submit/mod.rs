@@ -85,7 +85,7 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
     {
         let job = Job::new(self.admit(request)?, &self.shared);
         let task = Task::new(operation, Reporter::new(&job));
-        // Made first: if the runtime polls the task and then refuses it, the drop of the handle also
+        // Made first: if the runtime polls the task and then refuses it, dropping the handle also
         // drops the waker that keeps the task.
         let handle = JoinHandle::new(Arc::clone(&job) as _);
         job.launch(|| self.runtime().spawn(task))?;
