@@ -1,4 +1,4 @@
-//! A runtime whose tasks the test polls, and which can refuse tasks and closures in every way.
+//! A runtime that keeps its tasks until the test polls them, and can refuse tasks and closures.
 
 use std::future::Future;
 use std::pin::Pin;
