@@ -107,7 +107,7 @@ fn spend(units: usize, context: &mut Context<'_>) -> usize {
 }
 
 #[tokio::test]
-async fn a_fold_of_the_word_costs_budget_but_grants_the_slot() {
+async fn a_fold_of_the_word_costs_budget_and_grants() {
     let free = bulkhead(9);
     fill(&free);
     yield_now().await;

@@ -25,7 +25,7 @@ pub(crate) fn a_call_dropped_while_it_waits_loses_its_place<H: Harness>() {
     );
 }
 
-pub(crate) fn a_slot_granted_and_not_collected_goes_to_the_next_call<H: Harness>() {
+pub(crate) fn an_uncollected_slot_goes_to_the_next_call<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(2).wait_limit(LONG),
         async |scene| {

@@ -52,7 +52,7 @@ macro_rules! each_test {
             deadlines: a_nearer_deadline_is_kept
             deadlines: limits_pass_under_load
             cancelling: a_call_dropped_while_it_waits_loses_its_place
-            cancelling: a_slot_granted_and_not_collected_goes_to_the_next_call
+            cancelling: an_uncollected_slot_goes_to_the_next_call
             cancelling: an_operation_dropped_before_its_end_gives_its_slot_back
             cancelling: an_operation_that_panics_gives_its_slot_back
             resizing: growing_admits_waiters
