@@ -252,7 +252,7 @@ impl<R: Runtime> Bulkhead<R> {
     #[inline]
     pub fn slot_owned_with(&self, request: Request<R::Instant>) -> OwnedSlotFuture<R> {
         let (shared, request) = (Arc::clone(&self.handle.shared), request.on(&self.runtime));
-        OwnedSlotFuture::new(shared, None, self.runtime.clone(), request)
+        OwnedSlotFuture::new(shared, self.runtime.clone(), request)
     }
 
     /// Runs `operation` in a slot, and waits in FIFO order until one is free or the wait limit

@@ -20,14 +20,14 @@ pub(crate) struct Claim<S: SharedRef<L>, L> {
     lease: Option<L>,
 }
 
-/// A reference to a bulkhead, with leases of type `L`: borrowed, or an `Arc`. Only an `Arc` comes
-/// with a lease, so the drop of a borrowed slot does not check for one. `L` is no associated type,
-/// because slots would then be invariant in their borrow.
+/// A reference to a bulkhead, with leases of type `L`: `Infallible` where there is never a lease, so
+/// that nothing is stored or checked for one. `L` is no associated type, because slots would then be
+/// invariant in their borrow.
 pub(crate) trait SharedRef<L>: Deref<Target = Shared> {
     fn end(&self, lease: L);
 }
 
-impl SharedRef<Infallible> for &Shared {
+impl<S: Deref<Target = Shared>> SharedRef<Infallible> for S {
     fn end(&self, lease: Infallible) {
         match lease {}
     }
@@ -54,15 +54,22 @@ impl<S: SharedRef<L>, L> Claim<S, L> {
         Claim { shared, grant, lease }
     }
 
-    #[inline]
-    pub(crate) fn is_granted(&self) -> bool {
-        self.grant.is_some()
-    }
-
     /// Acquires a grant, if the bulkhead admits the request without a wait.
     #[inline]
     pub(crate) fn try_enter(&mut self, request: &Request) -> Result<(), Rejection> {
         self.shared.try_enter(request, |grant| self.grant = Some(grant))
+    }
+
+    /// Releases the grant to the gate, unless the word has it already, and then ends the lease.
+    #[cold]
+    #[inline(never)]
+    fn end(&mut self, is_released: bool) {
+        if let (Some(grant), false) = (self.grant.take(), is_released) {
+            self.shared.release(grant);
+        }
+        if let Some(lease) = self.lease.take() {
+            self.shared.end(lease);
+        }
     }
 
     /// Gives back an unused grant, which counts as abandoned: its operation has not begun and never
@@ -99,15 +106,14 @@ impl<S: SharedRef<L>, L> Deref for Claim<S, L> {
 impl<S: SharedRef<L>, L> Drop for Claim<S, L> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(grant) = self.grant.take() {
-            // Only a grant that a word gave may be added to the word without a look at it first,
-            // and only once; see `Word::RELEASE`.
-            if !(grant.is_by_word() && self.shared.fast.release(&grant)) {
-                self.shared.release(grant);
-            }
-        }
-        if let Some(lease) = self.lease.take() {
-            self.shared.end(lease);
+        // Only a grant that a word gave may be added to the word without a look at it first, and
+        // only once; see `Word::RELEASE`.
+        let is_released = match &self.grant {
+            Some(grant) => grant.is_by_word() && self.shared.fast.release(grant),
+            None => true,
+        };
+        if !is_released || self.lease.is_some() {
+            self.end(is_released);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The futures that wait for a slot.
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::convert::Infallible;
 use core::fmt;
@@ -10,7 +9,6 @@ use core::num::NonZeroU64;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
-use bulklink_core::partitions::Lease;
 use bulklink_core::{Grant, Instant, Request, Ticket};
 
 use crate::acquire::claim::{Claim, SharedRef};
@@ -77,24 +75,32 @@ impl<S: SharedRef<L>, L, R: Runtime> Acquire<S, L, R> {
     /// If called again after it has returned `Ready`.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the compiler would count the cold path and not inline it")]
-    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Claim<S, L>, Rejection>> {
+    pub(crate) fn poll<C>(
+        &mut self,
+        context: &mut Context<'_>,
+        claim: impl FnOnce(S, Option<L>, Option<Grant>) -> C,
+    ) -> Poll<Result<C, Rejection>> {
         let granted = match &*self.unfinished {
             Some(Unfinished { shared, state: AcquireState::NotEntered(request), .. }) if request.is_simple() => {
                 shared.fast.acquire()
             }
             _ => None,
         };
-        let Some(grant) = granted else { return self.poll_slow(context) };
+        let Some(grant) = granted else { return self.poll_slow(context, claim) };
         let Unfinished { shared, lease, state } = self.unfinished.take().expect("just seen");
         // The state is a request, which needs no drop, but the compiler does not see that.
         mem::forget(state);
-        Poll::Ready(Ok(Claim::new(shared, lease, Some(grant))))
+        Poll::Ready(Ok(claim(shared, lease, Some(grant))))
     }
 
     /// Polls the gate, as far as the runtime's cooperative budget allows.
     #[cold]
     #[inline(never)]
-    fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<Result<Claim<S, L>, Rejection>> {
+    fn poll_slow<C>(
+        &mut self,
+        context: &mut Context<'_>,
+        claim: impl FnOnce(S, Option<L>, Option<Grant>) -> C,
+    ) -> Poll<Result<C, Rejection>> {
         let Acquire { runtime, unfinished } = self;
         let call = unfinished.as_mut().expect("polled again after it had completed");
         let operations = call.shared.operations();
@@ -102,11 +108,12 @@ impl<S: SharedRef<L>, L, R: Runtime> Acquire<S, L, R> {
         let poll = |context: &mut Context<'_>| call.poll_gate(runtime, context, &mut not_granted);
         let granted = ready!(runtime.cooperate(context, operations, poll));
         let Unfinished { shared, lease, state } = self.unfinished.take().expect("polled just now");
-        let claim = Claim::new(shared, lease, granted);
+        let is_granted = granted.is_some();
+        let claim = claim(shared, lease, granted);
         // The timer in the state is foreign, and its drop may panic. By now the claim gives back
         // what the call holds.
         drop(state);
-        if claim.is_granted() {
+        if is_granted {
             return Poll::Ready(Ok(claim));
         }
         match not_granted {
@@ -247,18 +254,15 @@ impl<S: SharedRef<L>, L, R: Timer> Drop for Acquire<S, L, R> {
 }
 
 impl<S: SharedRef<L>, L, R: Timer> Acquire<S, L, R> {
-    fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &*self.unfinished {
             None => "done",
             Some(Unfinished { state: AcquireState::Queued { .. }, .. }) => "queued",
             Some(_) => "asking",
         };
-        describe(name, self.unfinished.as_ref().map(|unfinished| &**unfinished.shared.label()), state, f)
+        let label = self.unfinished.as_ref().map(|unfinished| unfinished.shared.label());
+        f.debug_struct(name).field("label", &label).field("state", &state).finish_non_exhaustive()
     }
-}
-
-fn describe(name: &str, label: Option<&str>, state: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    f.debug_struct(name).field("label", &label).field("state", &state).finish_non_exhaustive()
 }
 
 /// A future that acquires a [`Slot`]; returned by [`Bulkhead::slot`](crate::Bulkhead::slot).
@@ -284,7 +288,7 @@ impl<'a, R: Runtime> Future for SlotFuture<'a, R> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as `Acquire::poll`")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.poll(context).map_ok(Slot::new)
+        self.0.poll(context, Claim::new).map_ok(Slot::new)
     }
 }
 
@@ -295,44 +299,20 @@ impl<R: Timer> fmt::Debug for SlotFuture<'_, R> {
 }
 
 /// A future that acquires an [`OwnedSlot`]; returned by
-/// [`Bulkhead::slot_owned`](crate::Bulkhead::slot_owned) and
-/// [`Partitions::slot`](crate::Partitions::slot).
+/// [`Bulkhead::slot_owned`](crate::Bulkhead::slot_owned).
 ///
-/// Dropping it gives up its place in the queue, and never loses a slot. A future that
-/// `Partitions::slot` returned has entered its partition already; dropping it also leaves the
-/// partition.
+/// Dropping it gives up its place in the queue, and never loses a slot.
 ///
 /// # Panics
 ///
 /// If polled again after it has completed.
 #[must_use = "futures do nothing unless polled"]
-pub struct OwnedSlotFuture<R: Timer> {
-    acquire: Acquire<Arc<Shared>, Lease, R>,
-    /// The rejection of a call that got no partition. The first poll counts it and returns it.
-    /// `ManuallyDrop`, as [`Acquire::unfinished`].
-    refused: ManuallyDrop<Option<Box<Rejection>>>,
-}
+pub struct OwnedSlotFuture<R: Timer>(Acquire<Arc<Shared>, Infallible, R>);
 
 impl<R: Runtime> OwnedSlotFuture<R> {
     #[inline]
-    pub(crate) fn new(shared: Arc<Shared>, lease: Option<Lease>, runtime: R, request: Request) -> Self {
-        OwnedSlotFuture { acquire: Acquire::new(shared, lease, runtime, request), refused: ManuallyDrop::new(None) }
-    }
-
-    /// Makes the future of a call that got no partition.
-    #[cold]
-    pub(crate) fn refused(rejection: Rejection, runtime: R) -> Self {
-        OwnedSlotFuture { acquire: Acquire::of(runtime, None), refused: ManuallyDrop::new(Some(Box::new(rejection))) }
-    }
-
-    #[cold]
-    fn poll_refused(&mut self, context: &mut Context<'_>) -> Poll<Result<OwnedSlot, Rejection>> {
-        let refused = &mut self.refused;
-        self.acquire.runtime.cooperate(context, 1, |_| {
-            let rejection = *refused.take().expect("seen by the caller");
-            rejection.count();
-            Poll::Ready(Err(rejection))
-        })
+    pub(crate) fn new(shared: Arc<Shared>, runtime: R, request: Request) -> Self {
+        OwnedSlotFuture(Acquire::new(shared, None, runtime, request))
     }
 }
 
@@ -342,35 +322,12 @@ impl<R: Runtime> Future for OwnedSlotFuture<R> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as `Acquire::poll`")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.refused.is_some() {
-            return self.poll_refused(context);
-        }
-        self.acquire.poll(context).map_ok(OwnedSlot::new)
-    }
-}
-
-impl<R: Timer> OwnedSlotFuture<R> {
-    #[cold]
-    #[inline(never)]
-    fn drop_refused(&mut self) {
-        *self.refused = None;
-    }
-}
-
-impl<R: Timer> Drop for OwnedSlotFuture<R> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.refused.is_some() {
-            self.drop_refused();
-        }
+        self.0.poll(context, |shared, _, grant| OwnedSlot::new(Claim::new(shared, None, grant)))
     }
 }
 
 impl<R: Timer> fmt::Debug for OwnedSlotFuture<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.refused {
-            None => self.acquire.describe("OwnedSlotFuture", f),
-            Some(rejection) => describe("OwnedSlotFuture", Some(rejection.label()), "refused", f),
-        }
+        self.0.describe("OwnedSlotFuture", f)
     }
 }

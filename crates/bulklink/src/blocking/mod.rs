@@ -248,6 +248,6 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     fn block_in_queue<S: SharedRef<L>, L>(&self, shared: S, request: CoreRequest) -> Result<Claim<S, L>, Rejection> {
         let thread = Thread::on(self.runtime().clone());
         let mut acquire = Acquire::new(shared, None, thread.clone(), request);
-        thread.block_on(poll_fn(|context| acquire.poll(context)))
+        thread.block_on(poll_fn(|context| acquire.poll(context, Claim::new)))
     }
 }

@@ -76,7 +76,7 @@ impl<T, R: Runtime> Job<T, R> {
             return Poll::Ready(Err(JoinError::Cancelled));
         }
         let Some(mut acquire) = self.state.with(State::pick_up)? else { return Poll::Ready(Ok(())) };
-        match acquire.poll(context) {
+        match acquire.poll(context, Claim::new) {
             Poll::Pending => {
                 self.put_back(Stage::Queued(acquire))?;
                 Poll::Pending
