@@ -20,9 +20,9 @@ pub(crate) struct Claim<S: SharedRef<L>, L> {
     lease: Option<L>,
 }
 
-/// A reference to a bulkhead, with leases of type `L`: `Infallible` where there is never a lease, so
-/// that nothing is stored or checked for one. `L` is no associated type, because slots would then be
-/// invariant in their borrow.
+/// A reference to a bulkhead, with leases of type `L`: `Infallible` where there is never a lease,
+/// so that nothing is stored or checked for one. `L` is no associated type, because slots would
+/// then be invariant in their borrow.
 pub(crate) trait SharedRef<L>: Deref<Target = Shared> {
     fn end(&self, lease: L);
 }
