@@ -387,25 +387,25 @@ fn a_queued_closure_cancelled_during_the_grant_never_runs() {
 
 /// The pool drops the closure on a thread of its own, while its refusal is handled.
 #[test]
-fn a_queued_closure_is_dropped_as_its_pool_refuses_it() {
+fn a_closure_dropped_as_its_pool_refuses_it_ends_once() {
     let outcomes = explore(|_, _| {
-        let keeper = Keeper { refuses_works: true, ..Keeper::default() };
-        let bulkhead = keeper.bulkhead();
+        let refusing = ManualRuntime { refuses_works: true, ..ManualRuntime::default() };
+        let bulkhead = refusing.bulkhead();
         let running = bulkhead.try_slot_owned().unwrap();
         let mut handle = bulkhead.submit_blocking(|| 1).unwrap();
-        let mut task = keeper.task();
+        let mut task = refusing.task();
         drop(running);
         let refused = thread::spawn(move || task.poll());
         // A lock, so that loom may run the other thread first.
         _ = bulkhead.status();
-        let dropped = keeper.work().map(drop).is_some();
+        let dropped = refusing.work().map(drop).is_some();
         if handle.is_finished() {
             assert_eq!(bulkhead.status().in_flight, 0, "the slot is free when the handle completes");
         }
         refused.join().unwrap();
-        drop(keeper.work());
+        drop(refusing.work());
         check_settled(&bulkhead);
-        (dropped, word(&bulkhead, &mut handle))
+        (dropped, outcome_of(&bulkhead, &mut handle))
     });
     assert_eq!(outcomes, [(false, "lost"), (true, "lost")].into());
 }
