@@ -16,7 +16,6 @@ use loom::sync::{Condvar, Mutex, MutexGuard};
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::Clock;
-use crate::gate::lock::Lock;
 
 /// The shortest sleep while the clock lags behind the machine's.
 const MIN_SLEEP: Duration = Duration::from_millis(1);
@@ -25,21 +24,25 @@ const MIN_SLEEP: Duration = Duration::from_millis(1);
 /// of `thread::park` belongs to all code that knows the thread, so this must neither take a token
 /// nor leave one behind.
 pub(crate) struct Parker {
-    is_woken: Mutex<bool>,
+    state: Mutex<State>,
     woken: Condvar,
-    /// The deadline at which the thread wakes itself, by the clock of its bulkhead. Only this
-    /// thread uses it; the lock makes the parker `Sync`.
-    deadline: Lock<Option<Instant>>,
+}
+
+#[derive(Default)]
+struct State {
+    is_woken: bool,
+    /// The deadline at which the thread wakes itself, by the clock of its bulkhead.
+    deadline: Option<Instant>,
 }
 
 impl Parker {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Parker { is_woken: Mutex::new(false), woken: Condvar::new(), deadline: Lock::new(None) })
+        Arc::new(Parker { state: Mutex::new(State::default()), woken: Condvar::new() })
     }
 
     /// Sets the deadline at which the thread wakes itself, by the clock that it blocks on.
     pub(crate) fn set_deadline(&self, at: Instant) {
-        self.deadline.with(|deadline| *deadline = Some(at));
+        self.lock().deadline = Some(at);
     }
 
     /// Polls the future until it is ready, and sleeps in between.
@@ -62,24 +65,24 @@ impl Parker {
     /// Sleeps until it is woken, or until the deadline but at least for `least`. May return early
     /// for no reason. Returns whether it was woken.
     fn sleep(&self, clock: &impl Clock, least: Duration) -> bool {
-        let deadline = self.deadline.with(|deadline| *deadline);
+        let deadline = self.lock().deadline;
         let time = deadline.map(|at| at.saturating_since(clock.now()).max(least));
-        let mut is_woken = self.lock();
-        if !*is_woken {
-            is_woken = self.wait(is_woken, time);
+        let mut state = self.lock();
+        if !state.is_woken {
+            state = self.wait(state, time);
         }
-        mem::take(&mut *is_woken)
+        mem::take(&mut state.is_woken)
     }
 
-    fn wait<'a>(&self, is_woken: MutexGuard<'a, bool>, time: Option<Duration>) -> MutexGuard<'a, bool> {
+    fn wait<'a>(&self, state: MutexGuard<'a, State>, time: Option<Duration>) -> MutexGuard<'a, State> {
         match time {
-            Some(time) => self.woken.wait_timeout(is_woken, time).unwrap_or_else(PoisonError::into_inner).0,
-            None => self.woken.wait(is_woken).unwrap_or_else(PoisonError::into_inner),
+            Some(time) => self.woken.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0,
+            None => self.woken.wait(state).unwrap_or_else(PoisonError::into_inner),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, bool> {
-        self.is_woken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -89,7 +92,7 @@ impl Wake for Parker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        *self.lock() = true;
+        self.lock().is_woken = true;
         self.woken.notify_one();
     }
 }
