@@ -100,6 +100,9 @@ async fn all_waiters_share_one_task() {
 fn the_future_is_small() {
     let bulkhead = taken();
     assert_eq!((size_of_val(&bulkhead.slot()), size_of_val(&bulkhead.slot_owned())), (32, 32));
+    let builder = Partitions::builder("tenants").parallelism(1).max_partitions(1);
+    let tenants: Partitions<u32> = builder.build().expect("valid");
+    assert_eq!(size_of_val(&tenants.slot(&1)), 40);
 }
 
 #[tokio::test(start_paused = true)]

@@ -48,7 +48,7 @@ pub(crate) fn a_subscriber_receives_every_event_and_then_the_end<H: Harness>() {
     play::<H>(
         |limits| limits.parallelism(1),
         async |scene| {
-            let bulkhead = Bulkhead::builder_on(H::runtime(), "received").parallelism(4).waiting_room(CALLS);
+            let bulkhead = Bulkhead::builder_on(H::runtime(), "events").parallelism(4).waiting_room(CALLS);
             let bulkhead = bulkhead.build().expect("valid");
             let mut events = bulkhead.subscribe(usize::MAX).expect("a capacity");
             let subscriber = scene.spawn(async move {

@@ -69,6 +69,9 @@ use inner::Inner;
 /// any bulkhead, it takes its place in the queue when it is first polled. If a call gets no
 /// partition, its first poll returns the rejection and counts it.
 ///
+/// Dropping the last clone drops all partitions and their keys. Slots and futures that are left
+/// continue in their bulkheads, which they keep.
+///
 /// # Fairness
 ///
 /// Each partition is first come, first served. Partitions share nothing but their maximum number.

@@ -2,11 +2,12 @@
 
 use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink::OwnedSlot;
 use bulklink::partitions::Limits;
-use bulklink::{InvalidArgument, Reason, Request};
+use bulklink::{InvalidArgument, Partitions, Reason, Request};
 
 use super::{IDLE_TIMEOUT, Tenants, builder, call, counts, is_kept, occupancy, tenants, touch, touch_each};
 use crate::{executor, ms, reason, slot};
@@ -145,13 +146,17 @@ fn a_call_dropped_in_any_state_leaves_its_partition() {
 
 /// A slot or a future keeps its own bulkhead alive, but no other partition and no key.
 #[test]
-fn slots_and_futures_outlive_the_partitions() {
+fn slots_and_futures_outlive_the_partitions_and_their_keys() {
     let mut executor = executor();
-    let tenants = tenants(&executor, 1);
-    let running = slot(&call(&mut executor, &tenants, "ann"));
-    let waiting = call(&mut executor, &tenants, "ann");
-    let refused = tenants.slot("bob");
+    let (ann, bob): (Arc<str>, Arc<str>) = ("ann".into(), "bob".into());
+    let builder = Partitions::builder_on(executor.clock(), "tenants").parallelism(1).waiting_room(1);
+    let tenants: Partitions<Arc<str>, _> = builder.max_partitions(1).build().expect("valid");
+    let running = tenants.try_slot(&ann).expect("free");
+    let waiting = executor.spawn(tenants.slot(&ann));
+    executor.run_until_idle();
+    let refused = tenants.slot(&bob);
     drop(tenants);
+    assert_eq!(Arc::strong_count(&ann), 1, "the key is dropped");
     drop(running);
     executor.run_until_idle();
     assert_eq!(slot(&waiting).cost(), 1, "the slot was handed over");
