@@ -13,38 +13,64 @@ pub(crate) struct Fifo<T> {
     incoming: Vec<T>,
     /// In reverse order: the next item is last.
     outgoing: Vec<T>,
-    /// The length of both stacks together, stored because every turn asks whether there is an item.
-    len: usize,
+    /// Whether both stacks are empty, stored because every turn asks it.
+    is_empty: bool,
 }
 
 impl<T> Fifo<T> {
     pub(crate) const fn new() -> Self {
-        Fifo { incoming: Vec::new(), outgoing: Vec::new(), len: 0 }
+        Fifo { incoming: Vec::new(), outgoing: Vec::new(), is_empty: true }
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
+        self.is_empty
     }
 
     #[inline]
     pub(crate) fn push(&mut self, item: T) {
-        self.len += 1;
+        self.is_empty = false;
         self.incoming.push(item);
     }
 
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub(crate) fn pop(&mut self) -> Option<T> {
-        self.len = self.len.saturating_sub(1);
+        let item = self.stack().pop();
+        self.note_empty();
+        item
+    }
+
+    /// Moves the next item to `place`. Returns whether there was one.
+    #[inline]
+    pub(crate) fn pop_into(&mut self, place: &mut T) -> bool
+    where
+        T: Copy,
+    {
+        let stack = self.stack();
+        let Some(&item) = stack.last() else { return false };
+        *place = item;
+        stack.truncate(stack.len() - 1);
+        self.note_empty();
+        true
+    }
+
+    /// Returns the stack that the next item is on.
+    #[inline]
+    fn stack(&mut self) -> &mut Vec<T> {
+        // A single item needs no reversal.
+        if self.outgoing.is_empty() && self.incoming.len() < 2 {
+            return &mut self.incoming;
+        }
         if self.outgoing.is_empty() {
-            // A single item needs no reversal, and an empty queue ends here.
-            if self.incoming.len() < 2 {
-                return self.incoming.pop();
-            }
             self.refill_outgoing();
         }
-        self.outgoing.pop()
+        &mut self.outgoing
+    }
+
+    #[inline]
+    fn note_empty(&mut self) {
+        self.is_empty = self.incoming.is_empty() && self.outgoing.is_empty();
     }
 
     #[cfg_attr(target_pointer_width = "64", cold)]
@@ -73,10 +99,13 @@ mod tests {
                     fifo.push(pushed);
                     pushed += 1;
                 } else if popped < pushed {
-                    assert_eq!(fifo.pop(), Some(popped));
+                    // One way of removal after the other.
+                    let mut item = -1;
+                    let is_item = popped % 2 == 0 && fifo.pop_into(&mut item);
+                    assert_eq!(if is_item { Some(item) } else { fifo.pop() }, Some(popped));
                     popped += 1;
                 } else {
-                    assert_eq!(fifo.pop(), None);
+                    assert!(fifo.pop().is_none() && !fifo.pop_into(&mut -1));
                 }
                 assert_eq!(fifo.is_empty(), popped == pushed);
             }

@@ -36,10 +36,10 @@ macro_rules! totals {
 totals! {
     /// Requests admitted, immediately or from the queue.
     admitted,
-    /// Units of the requests admitted.
-    admitted_units,
     /// Requests admitted from the queue.
     admitted_from_queue,
+    /// Units of the requests admitted.
+    admitted_units,
     /// Units of the requests admitted from the queue.
     admitted_from_queue_units,
     /// Requests cancelled after admission and before their operation began.

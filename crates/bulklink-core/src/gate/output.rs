@@ -32,6 +32,14 @@ impl<W> Gate<W> {
         self.events.pending.pop()
     }
 
+    /// Does the same as [`poll_event`](Gate::poll_event), but moves the event to `place`: an event
+    /// that was written a moment ago is slow to move, and this moves it once. Returns whether there
+    /// was an event.
+    #[inline]
+    pub fn poll_event_into(&mut self, place: &mut Event) -> bool {
+        self.events.pending.pop_into(place)
+    }
+
     /// Returns whether [`poll_wake`](Gate::poll_wake) would return a waker.
     #[must_use]
     #[inline]

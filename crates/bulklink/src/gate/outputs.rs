@@ -156,7 +156,7 @@ impl Observers {
     #[inline]
     fn take_event(&mut self, gate: &mut Gate<Waker>, shared: &Shared) -> Option<Box<Delivery>> {
         let has_event = match &mut self.delivery {
-            Some(delivery) => gate.poll_event().map(|event| delivery.event.event = event).is_some(),
+            Some(delivery) => gate.poll_event_into(&mut delivery.event.event),
             None => self.take_first_event(gate, shared),
         };
         self.is_delivering = has_event;

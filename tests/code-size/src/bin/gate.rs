@@ -35,6 +35,7 @@ code_size::keep!(
     Gate::<Waiter>::poll_wake,
     Gate::<Waiter>::has_wakes,
     Gate::<Waiter>::poll_event,
+    Gate::<Waiter>::poll_event_into,
     Gate::<Waiter>::rouse,
     Gate::<Waiter>::has_output,
     Gate::<Waiter>::observe,
