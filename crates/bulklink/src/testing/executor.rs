@@ -8,28 +8,27 @@ use alloc::task::Wake;
 use core::cell::RefCell;
 use core::fmt;
 use core::future::Future;
-use core::pin::Pin;
 use core::task::{Context, Waker};
 use core::time::Duration;
 
+use futures_core::future::{BoxFuture, LocalBoxFuture};
+
 use super::FakeClock;
 use super::FakeRuntime;
-use super::runtime::Inbox;
 use crate::Clock;
 use crate::gate::lock::Lock;
-
-/// The tasks that have not ended, by id. Shared with their handles, which can cancel them.
-type Tasks = Rc<RefCell<BTreeMap<usize, Pin<Box<dyn Future<Output = ()>>>>>>;
 
 /// Runs tasks on the current thread, in the order in which they were woken, on the time of a
 /// [`FakeClock`].
 pub struct Executor {
     clock: FakeClock,
     spawned: usize,
-    tasks: Tasks,
+    /// The tasks that have not ended, by id. Shared with their handles, which can cancel them.
+    tasks: Rc<RefCell<BTreeMap<usize, LocalBoxFuture<'static, ()>>>>,
     /// The ids of the tasks that were woken, in order.
     ready: Arc<Lock<VecDeque<usize>>>,
-    inbox: Arc<Inbox>,
+    /// The tasks of its runtime that it has not taken in yet.
+    inbox: Arc<Lock<VecDeque<BoxFuture<'static, ()>>>>,
 }
 
 struct TaskWaker {
@@ -42,14 +41,14 @@ impl Executor {
     #[must_use]
     pub fn new(clock: FakeClock) -> Self {
         let (ready, inbox) = (Arc::new(Lock::new(VecDeque::new())), Arc::new(Lock::new(VecDeque::new())));
-        Executor { clock, spawned: 0, tasks: Tasks::default(), ready, inbox }
+        Executor { clock, spawned: 0, tasks: Rc::default(), ready, inbox }
     }
 
     /// Returns the executor as a runtime for bulkheads: operations submitted there run on this
     /// executor. It refuses them once the executor is dropped.
     #[must_use]
     pub fn runtime(&self) -> FakeRuntime {
-        FakeRuntime::new(self.clock(), &self.inbox)
+        FakeRuntime { clock: self.clock(), inbox: Arc::downgrade(&self.inbox) }
     }
 
     /// Returns the clock that the executor runs on.
@@ -156,7 +155,7 @@ impl fmt::Debug for Executor {
 /// A task of an [`Executor`]. Dropping it does not stop the task.
 pub struct Task<T> {
     id: usize,
-    tasks: Tasks,
+    tasks: Rc<RefCell<BTreeMap<usize, LocalBoxFuture<'static, ()>>>>,
     output: Rc<RefCell<Option<T>>>,
 }
 

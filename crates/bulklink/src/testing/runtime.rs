@@ -2,12 +2,12 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::sync::{Arc, Weak};
+use alloc::sync::Weak;
 use core::fmt;
 use core::future::Future;
-use core::pin::Pin;
 
 use bulklink_core::Instant;
+use futures_core::future::BoxFuture;
 
 use super::{FakeClock, FakeSleep};
 use crate::gate::lock::Lock;
@@ -22,18 +22,11 @@ use crate::{Clock, Spawn, SpawnBlocking, SpawnError, Timer};
 /// the other, each to its end.
 #[derive(Clone)]
 pub struct FakeRuntime {
-    clock: FakeClock,
-    inbox: Weak<Inbox>,
+    pub(super) clock: FakeClock,
+    pub(super) inbox: Weak<Lock<VecDeque<BoxFuture<'static, ()>>>>,
 }
 
-/// Tasks that the executor has not taken yet.
-pub(super) type Inbox = Lock<VecDeque<Pin<Box<dyn Future<Output = ()> + Send>>>>;
-
 impl FakeRuntime {
-    pub(super) fn new(clock: FakeClock, inbox: &Arc<Inbox>) -> Self {
-        FakeRuntime { clock, inbox: Arc::downgrade(inbox) }
-    }
-
     /// Returns the clock of the runtime.
     #[must_use]
     pub fn clock(&self) -> &FakeClock {
@@ -53,7 +46,7 @@ impl Clock for FakeRuntime {
     }
 
     #[cfg(feature = "std")]
-    fn blocking_sleep_until(&self, deadline: Instant) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+    fn blocking_sleep_until(&self, deadline: Instant) -> Option<BoxFuture<'static, ()>> {
         self.clock.blocking_sleep_until(deadline)
     }
 }
