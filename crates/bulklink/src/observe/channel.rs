@@ -36,7 +36,8 @@ use crate::{Event, EventHandler, Handle};
 ///
 /// It is also a [`Stream`].
 pub struct EventReceiver {
-    channel: Arc<Channel>,
+    channel: Arc<Lock<Channel>>,
+    runtime: Arc<dyn DynClock>,
     bulkhead: Weak<Shared>,
     /// Only the bulkhead keeps the handler alive, so both are dropped together.
     handler: Weak<dyn Fn(&Event) + Send + Sync>,
@@ -57,12 +58,6 @@ pub enum TryRecvError {
 
 struct Channel {
     capacity: usize,
-    runtime: Arc<dyn DynClock>,
-    state: Lock<State>,
-}
-
-#[derive(Default)]
-struct State {
     events: VecDeque<Event>,
     dropped: u64,
     waker: Option<Waker>,
@@ -70,7 +65,7 @@ struct State {
 }
 
 /// The side of the event handler. It is dropped together with the bulkhead or the receiver.
-struct Sender(Arc<Channel>);
+struct Sender(Arc<Lock<Channel>>);
 
 impl EventReceiver {
     pub(crate) fn new(bulkhead: &Handle, capacity: usize) -> Result<Self, InvalidArgument> {
@@ -78,12 +73,13 @@ impl EventReceiver {
             let invalid = InvalidArgument::new("capacity", capacity, "must be at least 1");
             return Err(invalid.of(format_args!("event channel of bulkhead {}", bulkhead.label())));
         }
-        let runtime = Arc::clone(&bulkhead.shared.runtime);
-        let channel = Arc::new(Channel { capacity, runtime, state: Lock::new(State::default()) });
+        let channel = Channel { capacity, events: VecDeque::new(), dropped: 0, waker: None, is_over: false };
+        let channel = Arc::new(Lock::new(channel));
         let sender = Sender(Arc::clone(&channel));
         let handler: EventHandler = Arc::new(move |event: &Event| sender.send(event));
         bulkhead.add_event_handler(&handler);
-        Ok(EventReceiver { channel, bulkhead: Arc::downgrade(&bulkhead.shared), handler: Arc::downgrade(&handler) })
+        let (runtime, handler) = (Arc::clone(&bulkhead.shared.runtime), Arc::downgrade(&handler));
+        Ok(EventReceiver { channel, runtime, bulkhead: Arc::downgrade(&bulkhead.shared), handler })
     }
 
     /// Waits for the next event. Returns `None` once the bulkhead has been dropped and all its
@@ -98,7 +94,7 @@ impl EventReceiver {
     /// On tokio each event counts in the budget of the task: a loop that always finds one yields to
     /// other tasks.
     pub async fn recv(&mut self) -> Option<Event> {
-        poll_fn(|context| self.channel.poll(context)).await
+        poll_fn(|context| self.poll(context)).await
     }
 
     /// Returns the next event, if there is one.
@@ -108,7 +104,7 @@ impl EventReceiver {
     /// [`Empty`](TryRecvError::Empty) if there is no event now, and
     /// [`Disconnected`](TryRecvError::Disconnected) if there will never be another one.
     pub fn try_recv(&mut self) -> Result<Event, TryRecvError> {
-        self.channel.state.with(|state| match state.take() {
+        self.channel.with(|channel| match channel.take() {
             Ok(Some(event)) => Ok(event),
             Ok(None) => Err(TryRecvError::Disconnected),
             Err(_) => Err(TryRecvError::Empty),
@@ -119,7 +115,15 @@ impl EventReceiver {
     #[must_use]
     #[doc(alias = "lagged")]
     pub fn dropped(&self) -> u64 {
-        self.channel.state.with(|state| state.dropped)
+        self.channel.with(|channel| channel.dropped)
+    }
+
+    fn poll(&self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        let mut received = None;
+        let mut poll = |context: &mut Context<'_>| {
+            look_or_park(&self.channel, context.waker(), Channel::take).map(|event| received = event)
+        };
+        self.runtime.cooperate(context, &mut poll).map(|()| received)
     }
 }
 
@@ -127,21 +131,11 @@ impl Stream for EventReceiver {
     type Item = Event;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
-        self.channel.poll(context)
+        self.poll(context)
     }
 }
 
 impl Channel {
-    fn poll(&self, context: &mut Context<'_>) -> Poll<Option<Event>> {
-        let mut received = None;
-        let mut poll = |context: &mut Context<'_>| {
-            look_or_park(&self.state, context.waker(), State::take).map(|event| received = event)
-        };
-        self.runtime.cooperate(context, &mut poll).map(|()| received)
-    }
-}
-
-impl State {
     /// Takes the next event, or `None` at the end of the bulkhead. Otherwise returns the place for
     /// the waker of the consumer, which waits for either.
     fn take(&mut self) -> Result<Option<Event>, &mut Option<Waker>> {
@@ -152,8 +146,8 @@ impl State {
     }
 
     /// Returns the event to drop outside the lock.
-    fn push(&mut self, event: Event, capacity: usize) -> Option<Event> {
-        let dropped = if self.events.len() < capacity { None } else { self.events.pop_front() };
+    fn push(&mut self, event: Event) -> Option<Event> {
+        let dropped = if self.events.len() < self.capacity { None } else { self.events.pop_front() };
         self.dropped += u64::from(dropped.is_some());
         self.events.push_back(event);
         dropped
@@ -162,8 +156,9 @@ impl State {
 
 impl Sender {
     fn send(&self, event: &Event) {
-        let (event, capacity) = (event.clone(), self.0.capacity);
-        let (waker, _dropped) = self.0.state.with(|state| (state.waker.take(), state.push(event, capacity)));
+        // Cloned outside the lock, because that reads the clock.
+        let event = event.clone();
+        let (waker, _dropped) = self.0.with(|channel| (channel.waker.take(), channel.push(event)));
         // Contained: a panic of the consumer's waker must not count as a panic of the handler.
         wake(waker);
     }
@@ -171,16 +166,16 @@ impl Sender {
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        wake(self.0.state.with(|state| {
-            state.is_over = true;
-            state.waker.take()
+        wake(self.0.with(|channel| {
+            channel.is_over = true;
+            channel.waker.take()
         }));
     }
 }
 
 impl Drop for EventReceiver {
     fn drop(&mut self) {
-        discard(self.channel.state.with(|state| state.waker.take()));
+        discard(self.channel.with(|channel| channel.waker.take()));
         if let (Some(shared), Some(handler)) = (self.bulkhead.upgrade(), self.handler.upgrade()) {
             Handle { shared }.remove_event_handler(&handler);
         }
@@ -189,10 +184,10 @@ impl Drop for EventReceiver {
 
 impl fmt::Debug for EventReceiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kept, dropped, is_over) =
-            self.channel.state.with(|state| (state.events.len(), state.dropped, state.is_over));
+        let (capacity, kept, dropped, is_over) =
+            self.channel.with(|channel| (channel.capacity, channel.events.len(), channel.dropped, channel.is_over));
         f.debug_struct("EventReceiver")
-            .field("capacity", &self.channel.capacity)
+            .field("capacity", &capacity)
             .field("kept", &kept)
             .field("dropped", &dropped)
             .field("is_over", &is_over)
