@@ -1,7 +1,6 @@
 //! The calls that block their thread until they are admitted.
 
-pub(crate) mod parker;
-mod thread;
+pub(crate) mod thread;
 
 use alloc::sync::Arc;
 use core::future::{Future, poll_fn};
@@ -247,7 +246,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     #[cold]
     fn block_in_queue<S: SharedRef<L>, L>(&self, shared: S, request: CoreRequest) -> Result<Claim<S, L>, Rejection> {
         let thread = Thread::on(self.runtime().clone());
-        let mut acquire = Acquire::new(shared, None, thread.clone(), request);
+        let mut acquire = Acquire::new(shared, None, Arc::clone(&thread), request);
         thread.block_on(poll_fn(|context| acquire.poll(context, Claim::new)))
     }
 }

@@ -1,34 +1,105 @@
-//! The runtime of a call that blocks: the clock of its bulkhead, and the thread as its own timer.
+//! A thread that blocks on a future: it sleeps until it is woken, or until its deadline.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::task::Wake;
 use core::future::{self, Future};
-use core::pin::Pin;
+use core::mem;
+use core::pin::{Pin, pin};
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+use std::sync::PoisonError;
 
 use bulklink_core::Instant;
+#[cfg(bulklink_loom)]
+use loom::sync::{Condvar, Mutex, MutexGuard};
+#[cfg(not(bulklink_loom))]
+use std::sync::{Condvar, Mutex, MutexGuard};
 
-use super::parker::Parker;
 use crate::{Clock, Timer};
 
-/// The clock of a bulkhead, together with the thread that is blocked in one call.
-#[derive(Clone)]
+/// The shortest sleep while the clock lags behind the machine's.
+const MIN_SLEEP: Duration = Duration::from_millis(1);
+
+/// A thread that is blocked in one call. In an `Arc`, it is its own waker, and the runtime of the
+/// call: the clock of the bulkhead, with the thread as the timer.
+///
+/// It has its own lock and condition variable: the token of `thread::park` belongs to all code that
+/// knows the thread, so this must neither take a token nor leave one behind.
 pub(crate) struct Thread<C> {
     clock: C,
-    parker: Arc<Parker>,
+    state: Mutex<State>,
+    woken: Condvar,
 }
 
-impl<C: Clock> Thread<C> {
+#[derive(Default)]
+struct State {
+    is_woken: bool,
+    /// The deadline at which the thread wakes itself, by the clock of its bulkhead.
+    deadline: Option<Instant>,
+}
+
+impl<C: Clock + Send + Sync + 'static> Thread<C> {
     /// Returns the calling thread as a runtime on this clock.
-    pub(crate) fn on(clock: C) -> Self {
-        Thread { clock, parker: Parker::new() }
+    pub(crate) fn on(clock: C) -> Arc<Self> {
+        Arc::new(Thread { clock, state: Mutex::new(State::default()), woken: Condvar::new() })
     }
 
-    pub(crate) fn block_on<F: Future>(self, future: F) -> F::Output {
-        self.parker.block_on(&self.clock, future)
+    /// Polls the future until it is ready, and sleeps in between.
+    pub(crate) fn block_on<F: Future>(self: Arc<Self>, future: F) -> F::Output {
+        let mut future = pin!(future);
+        let waker = Waker::from(Arc::clone(&self));
+        let mut context = Context::from_waker(&waker);
+        let mut least = Duration::ZERO;
+        loop {
+            match future.as_mut().poll(&mut context) {
+                Poll::Ready(output) => return output,
+                Poll::Pending if self.sleep(least) => least = Duration::ZERO,
+                // The machine's time has passed. If the bulkhead's clock does not say so, it lags
+                // behind or stands still.
+                Poll::Pending => least = MIN_SLEEP,
+            }
+        }
+    }
+
+    /// Sleeps until it is woken, or until the deadline but at least for `least`. May return early
+    /// for no reason. Returns whether it was woken.
+    fn sleep(&self, least: Duration) -> bool {
+        let deadline = self.lock().deadline;
+        let time = deadline.map(|at| at.saturating_since(self.clock.now()).max(least));
+        let mut state = self.lock();
+        if !state.is_woken {
+            state = self.wait(state, time);
+        }
+        mem::take(&mut state.is_woken)
     }
 }
 
-impl<C: Clock> Clock for Thread<C> {
+impl<C> Thread<C> {
+    fn wait<'a>(&self, state: MutexGuard<'a, State>, time: Option<Duration>) -> MutexGuard<'a, State> {
+        match time {
+            Some(time) => self.woken.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0,
+            None => self.woken.wait(state).unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<C> Wake for Thread<C> {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.lock().is_woken = true;
+        self.woken.notify_one();
+    }
+}
+
+impl<C: Clock> Clock for Arc<Thread<C>> {
     type Instant = C::Instant;
 
     fn now(&self) -> Instant {
@@ -40,14 +111,14 @@ impl<C: Clock> Clock for Thread<C> {
     }
 }
 
-impl<C: Clock> Timer for Thread<C> {
+impl<C: Clock> Timer for Arc<Thread<C>> {
     type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
     /// Returns a timer of the clock, or one that never completes if the thread wakes itself: it
     /// reads the clock then.
     fn sleep_until(&self, deadline: Instant) -> Self::Sleep {
         self.clock.blocking_sleep_until(deadline).unwrap_or_else(|| {
-            self.parker.set_deadline(deadline);
+            self.lock().deadline = Some(deadline);
             Box::pin(future::pending())
         })
     }

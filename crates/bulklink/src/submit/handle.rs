@@ -97,7 +97,7 @@ impl<T> JoinHandle<T> {
     /// As awaiting it.
     #[cfg(feature = "std")]
     pub fn join(self) -> Result<T, JoinError> {
-        crate::blocking::parker::Parker::new().block_on(&crate::StdClock, self)
+        crate::blocking::thread::Thread::on(crate::StdClock).block_on(self)
     }
 }
 
