@@ -23,27 +23,24 @@ use crate::{Bulkhead, Clock, label};
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder<R> {
-    runtime: R,
+    pub(crate) runtime: R,
     label: String,
-    capacity: Option<usize>,
-    capacity_field: &'static str,
-    waiting_room: usize,
-    wait_limit: Option<Duration>,
+    pub(crate) limits: Limits,
+    /// The method that set the capacity; `None` if none did.
+    capacity_field: Option<&'static str>,
     measure_waits: bool,
 }
 
 impl<R> Builder<R> {
     pub(crate) fn new(runtime: R, label: &str) -> Self {
-        let capacity_field = "parallelism";
-        let (capacity, waiting_room, wait_limit) = (None, 0, None);
-        let label = label.to_string();
-        Builder { runtime, label, capacity, capacity_field, waiting_room, wait_limit, measure_waits: true }
+        let limits = Limits { capacity: 0, waiting_room: 0, wait_limit: None };
+        Builder { runtime, label: label.to_string(), limits, capacity_field: None, measure_waits: true }
     }
 
     /// Sets how many operations may run at the same time, from 1 to [`Limits::MAX`]. This or
     /// [`capacity`](Builder::capacity) must be set.
     pub fn parallelism(mut self, operations: usize) -> Self {
-        (self.capacity, self.capacity_field) = (Some(operations), "parallelism");
+        (self.limits.capacity, self.capacity_field) = (operations, Some("parallelism"));
         self
     }
 
@@ -51,14 +48,14 @@ impl<R> Builder<R> {
     /// same limit as [`parallelism`](Builder::parallelism), for requests that cost more than one
     /// unit.
     pub fn capacity(mut self, units: usize) -> Self {
-        (self.capacity, self.capacity_field) = (Some(units), "capacity");
+        (self.limits.capacity, self.capacity_field) = (units, Some("capacity"));
         self
     }
 
     /// Sets how many operations may wait, up to [`Limits::MAX`], whatever they cost. The default is
     /// zero: no operation waits.
     pub fn waiting_room(mut self, operations: usize) -> Self {
-        self.waiting_room = operations;
+        self.limits.waiting_room = operations;
         self
     }
 
@@ -66,7 +63,7 @@ impl<R> Builder<R> {
     /// they are admitted.
     #[doc(alias = "timeout")]
     pub fn wait_limit(mut self, limit: Duration) -> Self {
-        self.wait_limit = Some(limit);
+        self.limits.wait_limit = Some(limit);
         self
     }
 
@@ -81,52 +78,21 @@ impl<R> Builder<R> {
         self
     }
 
-    /// Checks the configuration. Returns the plan that bulkheads are made from.
-    pub(crate) fn plan(self) -> Result<Plan<R>, InvalidArgument> {
+    /// Checks the configuration. Returns what all bulkheads that are made from it have in common.
+    pub(crate) fn check(&self) -> Result<Identity, InvalidArgument> {
         let label = label::check(&self.label)?;
-        let checked = self.limits().and_then(|limits| Ok((limits, self.validate(limits)?)));
-        let (limits, unused) = checked.map_err(|invalid| invalid.of(format_args!("bulkhead {label}")))?;
-        let Builder { runtime, capacity_field, measure_waits, .. } = self;
-        let identity = Arc::new(Identity::new(label, unused));
-        Ok(Plan { runtime, limits, identity, capacity_field, measure_waits })
-    }
-
-    fn limits(&self) -> Result<Limits, InvalidArgument> {
-        let field = self.capacity_field;
-        let capacity =
-            self.capacity.ok_or_else(|| InvalidArgument::new(field, "nothing", "or capacity must be set"))?;
-        Ok(Limits { capacity, waiting_room: self.waiting_room, wait_limit: self.wait_limit })
+        let unused = self.validate().map_err(|invalid| invalid.of(format_args!("bulkhead {label}")))?;
+        Ok(Identity::new(label, unused))
     }
 
     /// Names the capacity in an error as the caller did: parallelism or capacity.
-    fn validate(&self, limits: Limits) -> Result<Occupancy, InvalidArgument> {
-        limits.validate().map_err(|invalid| match invalid.field() {
-            "capacity" => invalid.for_field(self.capacity_field),
+    fn validate(&self) -> Result<Occupancy, InvalidArgument> {
+        let unset = || InvalidArgument::new("parallelism", "nothing", "or capacity must be set");
+        let capacity_field = self.capacity_field.ok_or_else(unset)?;
+        self.limits.validate().map_err(|invalid| match invalid.field() {
+            "capacity" => invalid.for_field(capacity_field),
             _ => invalid,
         })
-    }
-}
-
-/// A checked configuration, from which one bulkhead or many alike are made.
-pub(crate) struct Plan<R> {
-    pub(crate) runtime: R,
-    pub(crate) limits: Limits,
-    pub(crate) identity: Arc<Identity>,
-    capacity_field: &'static str,
-    measure_waits: bool,
-}
-
-impl<R: Clock + Clone + Send + Sync + 'static> Plan<R> {
-    /// Makes a bulkhead that is not in use yet.
-    pub(crate) fn make(&self) -> Arc<Shared> {
-        let runtime = Arc::new(self.runtime.clone());
-        Shared::new(self.gate(), Arc::clone(&self.identity), self.capacity_field, runtime)
-    }
-
-    fn gate(&self) -> Gate<Waker> {
-        let mut gate = Gate::with_instance(self.limits, next_instance()).expect("checked when it was planned");
-        gate.measure_waits(self.measure_waits);
-        gate
     }
 }
 
@@ -139,8 +105,21 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
     /// label is blank or holds control or invisible characters (see [Labels](Builder#labels)). The
     /// error names the field and the value.
     pub fn build(self) -> Result<Bulkhead<R>, InvalidArgument> {
-        let plan = self.plan()?;
-        Ok(Bulkhead::new(plan.make(), plan.runtime))
+        let identity = Arc::new(self.check()?);
+        Ok(Bulkhead::new(self.make(&identity), self.runtime))
+    }
+
+    /// Makes a bulkhead that is not in use yet. The configuration must have been checked.
+    pub(crate) fn make(&self, identity: &Arc<Identity>) -> Arc<Shared> {
+        let runtime = Arc::new(self.runtime.clone());
+        let capacity_field = self.capacity_field.expect("checked before");
+        Shared::new(self.gate(), Arc::clone(identity), capacity_field, runtime)
+    }
+
+    fn gate(&self) -> Gate<Waker> {
+        let mut gate = Gate::with_instance(self.limits, next_instance()).expect("checked before");
+        gate.measure_waits(self.measure_waits);
+        gate
     }
 }
 

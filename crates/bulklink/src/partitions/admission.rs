@@ -72,7 +72,7 @@ where
     #[inline]
     pub fn slot_with<Q: Lookup<K> + ?Sized>(&self, key: &Q, request: Request<R::Instant>) -> SlotFuture<R> {
         // Before the partition is entered, because the runtime is foreign and may panic.
-        let runtime = self.inner.plan.runtime.clone();
+        let runtime = self.inner.each.runtime.clone();
         let request = request.on(&runtime);
         match self.inner.enter(key, &request) {
             Ok((shared, lease)) => SlotFuture::new(shared, lease, runtime, request),
@@ -104,7 +104,7 @@ where
     where
         Q: Lookup<K> + ?Sized,
     {
-        self.try_acquire(key, &request.on(&self.inner.plan.runtime))
+        self.try_acquire(key, &request.on(&self.inner.each.runtime))
     }
 
     /// Acquires a slot in the partition of `key` as [`slot`](Partitions::slot) does, and runs

@@ -1,6 +1,5 @@
 //! The builder of partitions.
 
-use alloc::sync::Arc;
 use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
@@ -108,13 +107,12 @@ where
     /// characters (see [Labels](crate::Builder#labels)). The error names the field and the value.
     pub fn build(self) -> Result<Partitions<K, R, S>, InvalidArgument> {
         let Builder { each, max_partitions, idle_timeout, hasher, .. } = self;
-        let plan = each.plan()?;
-        let label = Arc::clone(&plan.identity.label);
+        let identity = each.check()?;
         let max_partitions =
             max_partitions.ok_or_else(|| InvalidArgument::new("max_partitions", "nothing", "must be set"));
-        let inner =
-            max_partitions.and_then(|count| Inner::new(plan, Limits { max_partitions: count, idle_timeout }, hasher));
-        let inner = inner.map_err(|invalid| invalid.of(format_args!("bulkhead {label}")))?;
+        let inner = max_partitions
+            .and_then(|max_partitions| Inner::new(each, &identity, Limits { max_partitions, idle_timeout }, hasher));
+        let inner = inner.map_err(|invalid| invalid.of(format_args!("bulkhead {}", identity.label)))?;
         Ok(Partitions { inner })
     }
 }

@@ -11,17 +11,19 @@ use bulklink_core::{Instant, InvalidArgument, Request};
 use super::state::{Partition, PartitionsState};
 use super::{Limits, Lookup};
 use crate::acquire::claim::LeaseOwner;
-use crate::builder::Plan;
 use crate::foreign::discard;
 use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
 use crate::observe::event::Handlers;
-use crate::{Handle, Rejection, Runtime};
+use crate::rejection::Identity;
+use crate::{Builder, Handle, Rejection, Runtime};
 
 /// The state that all clones of partitions share.
 pub(crate) struct Inner<K, R, S> {
-    pub(super) plan: Plan<R>,
+    /// The configuration of each partition, checked.
+    pub(super) each: Builder<R>,
+    pub(super) identity: Arc<Identity>,
     hasher: S,
     /// Whether the end of a lease needs the time, because there is an idle timeout.
     needs_now: bool,
@@ -38,7 +40,7 @@ impl<K, R, S> RefUnwindSafe for Inner<K, R, S> {}
 impl<K, R: Runtime, S> Inner<K, R, S> {
     /// Drops the partitions that have reached the idle timeout, and returns their number.
     pub(super) fn cleanup_idle(&self) -> usize {
-        let now = self.plan.runtime.now();
+        let now = self.each.runtime.now();
         self.drop_batches(|state| state.take_idle(now))
     }
 
@@ -103,7 +105,7 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
         request: &Request,
     ) -> Result<(Arc<Shared>, Lease), Rejection> {
         self.check_cost(request)?;
-        let mut spare = Some(Partition { hash, key: key.to_key(), shared: self.plan.make() });
+        let mut spare = Some(Partition { hash, key: key.to_key(), shared: self.each.make(&self.identity) });
         // Another call may have created this partition meanwhile: look it up again.
         let entered = self.state.with(|state| match state.find(hash, key) {
             Some(id) => state.lease(id),
@@ -116,14 +118,14 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
 
     /// Rejects an impossible cost, before a partition is created or evicted for it.
     fn check_cost(&self, request: &Request) -> Result<(), Rejection> {
-        let identity = &self.plan.identity;
-        let checked = self.plan.limits.check_cost(request);
+        let identity = &self.identity;
+        let checked = self.each.limits.check_cost(request);
         checked.map_err(|invalid| Rejection::invalid(Arc::clone(identity), identity.unused, invalid))
     }
 
     #[cold]
     fn rejected(&self, rejection: partitions::Rejection) -> Rejection {
-        Rejection::by_partitions(Arc::clone(&self.plan.identity), rejection)
+        Rejection::by_partitions(Arc::clone(&self.identity), rejection)
     }
 
     pub(super) fn get<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Handle> {
@@ -145,12 +147,17 @@ where
     R: Runtime,
     S: Send + Sync + 'static,
 {
-    pub(super) fn new(mut plan: Plan<R>, limits: Limits, hasher: S) -> Result<Arc<Self>, InvalidArgument> {
-        let drained = Latch::new(Arc::clone(&plan.identity.label));
+    pub(super) fn new(
+        each: Builder<R>,
+        identity: &Identity,
+        limits: Limits,
+        hasher: S,
+    ) -> Result<Arc<Self>, InvalidArgument> {
+        let drained = Latch::new(Arc::clone(&identity.label));
         let state = PartitionsState::new(limits, drained.bolt())?;
         Ok(Arc::new_cyclic(|this: &Weak<Self>| {
-            plan.identity = Arc::new(plan.identity.owned_by(Weak::<Self>::clone(this)));
-            Inner { plan, hasher, needs_now: state.account.needs_now(), state: Lock::new(state), drained }
+            let identity = Arc::new(identity.owned_by(Weak::<Self>::clone(this)));
+            Inner { each, identity, hasher, needs_now: state.account.needs_now(), state: Lock::new(state), drained }
         }))
     }
 }

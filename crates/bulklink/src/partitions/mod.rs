@@ -109,7 +109,7 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// Returns the name of the partitions.
     #[must_use]
     pub fn label(&self) -> &str {
-        &self.inner.plan.identity.label
+        &self.inner.identity.label
     }
 
     /// Returns the figures of this moment: a consistent snapshot, numbered higher than every
@@ -129,8 +129,7 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     #[must_use]
     pub fn status(&self) -> Status {
         let snapshot = self.inner.state.with(|state| state.account.snapshot());
-        let plan = &self.inner.plan;
-        Status { label: Arc::clone(&plan.identity.label), each: plan.limits, snapshot }
+        Status { label: Arc::clone(&self.inner.identity.label), each: self.inner.each.limits, snapshot }
     }
 
     /// Drops the partitions that have been idle for the [idle timeout](Builder::idle_timeout) or
@@ -247,7 +246,7 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// Returns how often a handler has panicked, in all partitions.
     #[must_use]
     pub fn handler_panics(&self) -> usize {
-        self.inner.plan.identity.handler_panics()
+        self.inner.identity.handler_panics()
     }
 }
 
@@ -295,7 +294,7 @@ impl<K, R, S> fmt::Debug for Partitions<K, R, S> {
         let (occupancy, is_closed) =
             self.inner.state.with(|state| (state.account.occupancy(), state.account.is_closed()));
         f.debug_struct("Partitions")
-            .field("label", &self.inner.plan.identity.label)
+            .field("label", &self.inner.identity.label)
             .field("occupancy", &occupancy)
             .field("is_closed", &is_closed)
             .finish()
