@@ -8,7 +8,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use super::JoinError;
-use super::job::Join;
+use super::job::Job;
 
 /// The handle of a [submitted](crate::Bulkhead::submit) operation, and a future of its outcome.
 ///
@@ -34,11 +34,11 @@ use super::job::Join;
 ///
 /// If polled again after it has completed.
 pub struct JoinHandle<T> {
-    job: Arc<dyn Join<T>>,
+    job: Arc<Job<T>>,
 }
 
 impl<T> JoinHandle<T> {
-    pub(crate) fn new(job: Arc<dyn Join<T>>) -> Self {
+    pub(crate) fn new(job: Arc<Job<T>>) -> Self {
         JoinHandle { job }
     }
 

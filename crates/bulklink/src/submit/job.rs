@@ -6,24 +6,24 @@ use core::ops::Deref;
 use core::task::{Context, Poll, Waker};
 
 use bulklink_core::partitions::Lease;
+use futures_core::future::BoxFuture;
 
 use super::JoinError;
 use crate::acquire::claim::Claim;
-use crate::acquire::future::Acquire;
 use crate::foreign::{contain, discard, wake};
 use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
 use crate::gate::waker_cell::look_or_park;
 use crate::time::runtime::DynClock;
-use crate::{Runtime, SpawnError};
+use crate::{Rejection, SpawnError};
 
-pub(crate) struct Job<T, R: Runtime> {
-    state: Lock<State<T, R>>,
+pub(crate) struct Job<T> {
+    state: Lock<State<T>>,
     runtime: Arc<dyn DynClock>,
 }
 
-struct State<T, R: Runtime> {
-    stage: Stage<T, R>,
+struct State<T> {
+    stage: Stage<T>,
     is_cancelled: bool,
     has_handle: bool,
     /// The waker of the task, which a cancel wakes. It is dropped with the handle and when the
@@ -35,8 +35,10 @@ struct State<T, R: Runtime> {
 
 /// How far an operation is. Until it begins, its place in the queue or its slot is here, so that a
 /// cancel can give it back.
-pub(crate) enum Stage<T, R: Runtime> {
-    Queued(Acquire<Arc<Shared>, Lease, R>),
+pub(crate) enum Stage<T> {
+    /// The place in the queue. It is boxed, so that a job does not depend on the type of its
+    /// runtime.
+    Queued(BoxFuture<'static, Result<Claim<Arc<Shared>, Lease>, Rejection>>),
     Granted(Claim<Arc<Shared>, Lease>),
     /// The operation has not begun. Its task polls the place in the queue, or a cancel has taken
     /// the place or the slot.
@@ -49,8 +51,8 @@ pub(crate) enum Stage<T, R: Runtime> {
     Ended(Option<Result<T, JoinError>>),
 }
 
-impl<T, R: Runtime> Job<T, R> {
-    pub(crate) fn new(stage: Stage<T, R>, shared: &Shared) -> Arc<Self> {
+impl<T> Job<T> {
+    pub(crate) fn new(stage: Stage<T>, shared: &Shared) -> Arc<Self> {
         Arc::new(Job {
             state: Lock::new(State { stage, is_cancelled: false, has_handle: true, task: None, handle: None }),
             runtime: Arc::clone(&shared.runtime),
@@ -75,10 +77,17 @@ impl<T, R: Runtime> Job<T, R> {
         if self.is_cancelled(context.waker()) {
             return Poll::Ready(Err(JoinError::Cancelled));
         }
-        let Some(mut acquire) = self.state.with(State::pick_up)? else { return Poll::Ready(Ok(())) };
-        match acquire.poll(context, Claim::new) {
+        let picked_up = self.state.with(|state| match mem::replace(&mut state.stage, Stage::Taken) {
+            Stage::Queued(place) => Ok(Some(place)),
+            other => {
+                state.stage = other;
+                if matches!(state.stage, Stage::Granted(_)) { Ok(None) } else { Err(state.why_lost()) }
+            }
+        });
+        let Some(mut place) = picked_up? else { return Poll::Ready(Ok(())) };
+        match place.as_mut().poll(context) {
             Poll::Pending => {
-                self.put_back(Stage::Queued(acquire))?;
+                self.put_back(Stage::Queued(place))?;
                 Poll::Pending
             }
             Poll::Ready(Ok(claim)) => Poll::Ready(self.put_back(Stage::Granted(claim))),
@@ -87,7 +96,7 @@ impl<T, R: Runtime> Job<T, R> {
     }
 
     /// Puts the place or the slot back after a poll, or gives it up if a cancel came meanwhile.
-    fn put_back(&self, place: Stage<T, R>) -> Result<(), JoinError> {
+    fn put_back(&self, place: Stage<T>) -> Result<(), JoinError> {
         let unwanted = self.state.with(|state| match state.stage {
             Stage::Taken if !state.is_cancelled => {
                 state.stage = place;
@@ -126,7 +135,7 @@ impl<T, R: Runtime> Job<T, R> {
         self.end_if(Stage::is_live, outcome);
     }
 
-    fn end_if(&self, ends: impl FnOnce(&Stage<T, R>) -> bool, outcome: Result<T, JoinError>) {
+    fn end_if(&self, ends: impl FnOnce(&Stage<T>) -> bool, outcome: Result<T, JoinError>) {
         let mut outcome = Some(outcome);
         let (task, handle) = self.state.with(|state| {
             let ends = ends(&state.stage);
@@ -142,7 +151,7 @@ impl<T, R: Runtime> Job<T, R> {
     }
 
     /// Ends the operation without a value, if `is_lost` holds for its stage.
-    fn lose_if(&self, is_lost: impl FnOnce(&Stage<T, R>) -> bool) {
+    fn lose_if(&self, is_lost: impl FnOnce(&Stage<T>) -> bool) {
         let lost = self.state.with(|state| {
             is_lost(&state.stage).then(|| (mem::replace(&mut state.stage, Stage::Lost), state.why_lost()))
         });
@@ -154,36 +163,20 @@ impl<T, R: Runtime> Job<T, R> {
     }
 }
 
-impl<T, R: Runtime> State<T, R> {
-    /// Takes the wait in the queue, to poll it. Returns `None` if the operation has its slot, and
-    /// an error if it never begins.
-    fn pick_up(&mut self) -> Result<Option<Acquire<Arc<Shared>, Lease, R>>, JoinError> {
-        match mem::replace(&mut self.stage, Stage::Taken) {
-            Stage::Queued(acquire) => Ok(Some(acquire)),
-            other => {
-                self.stage = other;
-                if matches!(self.stage, Stage::Granted(_)) { Ok(None) } else { Err(self.why_lost()) }
-            }
-        }
-    }
-
+impl<T> State<T> {
     /// Returns the outcome of an operation that gives no value and no error: cancelled or lost.
     fn why_lost(&self) -> JoinError {
         if self.is_cancelled { JoinError::Cancelled } else { JoinError::Lost }
     }
 }
 
-impl<T, R: Runtime> Stage<T, R> {
+impl<T> Stage<T> {
     fn is_pending(&self) -> bool {
         matches!(self, Stage::Queued(_) | Stage::Granted(_) | Stage::Taken)
     }
 
     fn is_live(&self) -> bool {
         self.is_pending() || matches!(self, Stage::Begun)
-    }
-
-    fn is_ended(&self) -> bool {
-        matches!(self, Stage::Ended(_))
     }
 
     /// Gives up a place or a slot; a slot that was never used counts as abandoned. Runs outside the
@@ -196,23 +189,9 @@ impl<T, R: Runtime> Stage<T, R> {
     }
 }
 
-/// What the handle needs of a job, without the type of the runtime.
-pub(crate) trait Join<T>: Send + Sync {
-    fn poll(&self, context: &mut Context<'_>) -> Poll<Result<T, JoinError>>;
-
-    fn is_finished(&self) -> bool;
-
-    /// Cancels the operation. If it has not begun, it never does, and its place or slot is given up
-    /// here. Wakes the task, which then drops the operation. Returns whether it had neither begun
-    /// nor ended.
-    fn cancel(&self) -> bool;
-
-    /// Notes that the handle is dropped: no cancel can come, and the outcome is dropped.
-    fn detach(&self);
-}
-
-impl<T: Send, R: Runtime<Sleep: Send>> Join<T> for Job<T, R> {
-    fn poll(&self, context: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
+/// What the handle calls.
+impl<T> Job<T> {
+    pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
         let mut outcome = None;
         let mut poll = |context: &mut Context<'_>| {
             let polled = look_or_park(&self.state, context.waker(), |state| match &mut state.stage {
@@ -225,11 +204,14 @@ impl<T: Send, R: Runtime<Sleep: Send>> Join<T> for Job<T, R> {
         polled.map(|()| outcome.unwrap_or_else(|| panic!("polled again after it had completed")))
     }
 
-    fn is_finished(&self) -> bool {
-        self.state.with(|state| state.stage.is_ended())
+    pub(crate) fn is_finished(&self) -> bool {
+        self.state.with(|state| matches!(state.stage, Stage::Ended(_)))
     }
 
-    fn cancel(&self) -> bool {
+    /// Cancels the operation. If it has not begun, it never does, and its place or slot is given up
+    /// here. Wakes the task, which then drops the operation. Returns whether it had neither begun
+    /// nor ended.
+    pub(crate) fn cancel(&self) -> bool {
         let (place, task) = self.state.with(|state| {
             state.is_cancelled = true;
             let place = state.stage.is_pending().then(|| mem::replace(&mut state.stage, Stage::Taken));
@@ -243,7 +225,8 @@ impl<T: Send, R: Runtime<Sleep: Send>> Join<T> for Job<T, R> {
         is_pending
     }
 
-    fn detach(&self) {
+    /// Notes that the handle is dropped: no cancel can come, and the outcome is dropped.
+    pub(crate) fn detach(&self) {
         let (task, handle, outcome) = self.state.with(|state| {
             state.has_handle = false;
             let outcome = if let Stage::Ended(outcome) = &mut state.stage { outcome.take() } else { None };
@@ -255,26 +238,26 @@ impl<T: Send, R: Runtime<Sleep: Send>> Join<T> for Job<T, R> {
     }
 }
 
-/// The task's reference to the job, which gives the outcome. The task drops the operation first and
-/// the reporter last, so the operation has been dropped when the handle completes.
-pub(crate) struct Reporter<T, R: Runtime>(Arc<Job<T, R>>);
+/// The reference of the task to its job. The task drops the operation first and the reporter last,
+/// so the operation has been dropped when the handle completes.
+pub(crate) struct Reporter<T>(Arc<Job<T>>);
 
-impl<T, R: Runtime> Reporter<T, R> {
-    pub(crate) fn new(job: &Arc<Job<T, R>>) -> Self {
+impl<T> Reporter<T> {
+    pub(crate) fn new(job: &Arc<Job<T>>) -> Self {
         Reporter(Arc::clone(job))
     }
 }
 
-impl<T, R: Runtime> Deref for Reporter<T, R> {
-    type Target = Arc<Job<T, R>>;
+impl<T> Deref for Reporter<T> {
+    type Target = Arc<Job<T>>;
 
-    fn deref(&self) -> &Arc<Job<T, R>> {
+    fn deref(&self) -> &Arc<Job<T>> {
         &self.0
     }
 }
 
 /// If no outcome was given, the runtime dropped the task.
-impl<T, R: Runtime> Drop for Reporter<T, R> {
+impl<T> Drop for Reporter<T> {
     fn drop(&mut self) {
         self.lose_if(Stage::is_live);
     }

@@ -6,8 +6,9 @@ mod job;
 mod task;
 mod work;
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::future::Future;
+use core::future::{Future, poll_fn};
 use core::task::Waker;
 
 pub use error::{JoinError, Panic, SubmitError};
@@ -87,7 +88,7 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         let task = Task::new(operation, Reporter::new(&job));
         // Made first: if the runtime polls the task and then refuses it, dropping the handle also
         // drops the waker that keeps the task.
-        let handle = JoinHandle::new(Arc::clone(&job) as _);
+        let handle = JoinHandle::new(Arc::clone(&job));
         job.launch(|| self.runtime().spawn(task))?;
         Ok(handle)
     }
@@ -187,7 +188,7 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
 
     /// Enters the gate without a task. A queued operation has no waker and no timer until its task
     /// polls it.
-    fn admit<T>(&self, request: Request<R::Instant>) -> Result<Stage<T, R>, SubmitError> {
+    fn admit<T>(&self, request: Request<R::Instant>) -> Result<Stage<T>, SubmitError> {
         let (shared, runtime) = (Arc::clone(&self.shared), self.runtime().clone());
         let request = request.on(&runtime);
         let (mut ticket, mut not_granted) = (None, NotGranted::UNKNOWN);
@@ -198,7 +199,10 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         match (granted, not_granted) {
             (Some(grant), _) => Ok(Stage::Granted(Claim::new(shared, None, Some(grant)))),
             (None, NotGranted::Rejected(rejection)) => Err(rejection.into()),
-            (None, NotGranted::Queued { .. }) => Ok(Stage::Queued(Acquire::queued(shared, runtime, ticket))),
+            (None, NotGranted::Queued { .. }) => {
+                let mut acquire = Acquire::queued(shared, runtime, ticket);
+                Ok(Stage::Queued(Box::pin(poll_fn(move |context| acquire.poll(context, Claim::new)))))
+            }
         }
     }
 }

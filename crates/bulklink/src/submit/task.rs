@@ -10,7 +10,6 @@ use pin_project_lite::pin_project;
 
 use super::JoinError;
 use super::job::Reporter;
-use crate::Runtime;
 use crate::acquire::claim::Claim;
 use crate::foreign::{catch, contain, discard};
 use crate::gate::shared::Shared;
@@ -19,27 +18,27 @@ pin_project! {
     /// Waits for a slot and runs the operation in it. The operation is dropped before its slot is
     /// released, and the slot is free before the handle completes; the order of the fields ensures
     /// this for a task that is dropped.
-    pub(crate) struct Task<F: Future, R: Runtime> {
+    pub(crate) struct Task<F: Future> {
         #[pin]
         operation: Option<F>,
         claim: Option<Claim<Arc<Shared>, Lease>>,
-        reporter: Reporter<F::Output, R>,
+        reporter: Reporter<F::Output>,
     }
 
-    impl<F: Future, R: Runtime> PinnedDrop for Task<F, R> {
+    impl<F: Future> PinnedDrop for Task<F> {
         fn drop(this: Pin<&mut Self>) {
             discard_pinned(this.project().operation);
         }
     }
 }
 
-impl<F: Future, R: Runtime> Task<F, R> {
-    pub(crate) fn new(operation: F, reporter: Reporter<F::Output, R>) -> Self {
+impl<F: Future> Task<F> {
+    pub(crate) fn new(operation: F, reporter: Reporter<F::Output>) -> Self {
         Task { operation: Some(operation), claim: None, reporter }
     }
 }
 
-impl<F: Future, R: Runtime> Future for Task<F, R> {
+impl<F: Future> Future for Task<F> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -57,9 +56,9 @@ impl<F: Future, R: Runtime> Future for Task<F, R> {
 
 /// Completes when the operation may be polled. A cancel is not checked for between `begin` and the
 /// first poll, so that an operation that counts as begun is polled.
-fn poll_may_run<T, R: Runtime>(
+fn poll_may_run<T>(
     claim: &mut Option<Claim<Arc<Shared>, Lease>>,
-    reporter: &Reporter<T, R>,
+    reporter: &Reporter<T>,
     context: &mut Context<'_>,
 ) -> Poll<Result<(), JoinError>> {
     if claim.is_none() {

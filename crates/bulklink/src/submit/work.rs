@@ -9,24 +9,23 @@ use crate::foreign::{catch, discard};
 use crate::{Runtime, Spawn, SpawnBlocking, SpawnError};
 
 /// A closure that runs in its slot to its end, even if it is cancelled meanwhile.
-pub(crate) struct Work<C, T, R: Runtime> {
+pub(crate) struct Work<C, T> {
     /// `None` once the closure runs.
     closure: Option<C>,
-    reporter: Reporter<T, R>,
+    reporter: Reporter<T>,
 }
 
-impl<C, T, R> Work<C, T, R>
+impl<C, T> Work<C, T>
 where
     C: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
-    R: Runtime<Sleep: Send> + Spawn + SpawnBlocking,
 {
-    pub(crate) fn new(closure: C, reporter: Reporter<T, R>) -> Self {
+    pub(crate) fn new(closure: C, reporter: Reporter<T>) -> Self {
         Work { closure: Some(closure), reporter }
     }
 
     /// Spawns a task that waits in the queue for the closure, so that no thread is blocked.
-    pub(crate) fn launch_queued(self, runtime: &R) -> Result<(), SpawnError> {
+    pub(crate) fn launch_queued<R: Runtime + Spawn + SpawnBlocking>(self, runtime: &R) -> Result<(), SpawnError> {
         let job = Arc::clone(&self.reporter);
         job.launch(|| {
             let own = runtime.clone();
@@ -40,7 +39,7 @@ where
     }
 
     /// Asks the runtime to run the closure. A refusal is also the outcome of the handle.
-    pub(crate) fn launch(self, runtime: &R) -> Result<(), SpawnError> {
+    pub(crate) fn launch(self, runtime: &impl SpawnBlocking) -> Result<(), SpawnError> {
         let job = Arc::clone(&self.reporter);
         job.launch(|| runtime.spawn_blocking(move || self.run()))
     }
@@ -65,7 +64,7 @@ where
 }
 
 /// Drops the closure before the reporter gives an outcome, and contains a panic of that drop.
-impl<C, T, R: Runtime> Drop for Work<C, T, R> {
+impl<C, T> Drop for Work<C, T> {
     fn drop(&mut self) {
         discard(self.closure.take());
     }
