@@ -1,10 +1,10 @@
 //! Operations that the runtime runs in the background: admitted or queued when they are submitted.
 
+mod closure;
 mod error;
 mod handle;
 mod job;
 mod task;
-mod work;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -15,7 +15,6 @@ pub use error::{JoinError, Panic, SubmitError};
 pub use handle::{CancelOnDrop, JoinHandle};
 use job::{Job, Reporter, Stage};
 use task::Task;
-use work::Work;
 
 use crate::acquire::claim::Claim;
 use crate::acquire::future::Acquire;
@@ -162,11 +161,11 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         let stage = self.admit(request)?;
         let waits = matches!(stage, Stage::Queued(_));
         let job = Job::new(stage, &self.shared);
-        let work = Work::new(operation, Reporter::new(&job));
+        let task = Task::new(operation, Reporter::new(&job));
         if waits {
-            work.launch_queued(self.runtime())?;
+            task.launch_queued(self.runtime())?;
         } else {
-            work.launch(self.runtime())?;
+            task.launch(self.runtime())?;
         }
         Ok(JoinHandle::new(job))
     }

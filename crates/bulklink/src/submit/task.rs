@@ -1,4 +1,4 @@
-//! The task of a submitted future: it waits for a slot, and runs the future in it.
+//! The task of a submitted operation: it waits for a slot, and runs the operation in it.
 
 use alloc::sync::Arc;
 use core::future::Future;
@@ -9,36 +9,38 @@ use bulklink_core::partitions::Lease;
 use pin_project_lite::pin_project;
 
 use super::JoinError;
-use super::job::Reporter;
+use super::job::{Job, Reporter};
 use crate::acquire::claim::Claim;
 use crate::foreign::{catch, contain, discard};
 use crate::gate::shared::Shared;
 
 pin_project! {
-    /// Waits for a slot and runs the operation in it. The operation is dropped before its slot is
-    /// released, and the slot is free before the handle completes; the order of the fields ensures
-    /// this for a task that is dropped.
-    pub(crate) struct Task<F: Future> {
+    /// A submitted future, or a closure (see `closure.rs`), with its slot. The operation is dropped
+    /// before its slot is released, and the slot is free before the handle completes; the order of
+    /// the fields ensures this for a task that is dropped.
+    pub(crate) struct Task<O, T> {
+        // `None` once the operation has ended, and while a closure runs.
         #[pin]
-        operation: Option<F>,
+        pub(super) operation: Option<O>,
+        // The slot of a future that has begun.
         claim: Option<Claim<Arc<Shared>, Lease>>,
-        reporter: Reporter<F::Output>,
+        pub(super) reporter: Reporter<T>,
     }
 
-    impl<F: Future> PinnedDrop for Task<F> {
+    impl<O, T> PinnedDrop for Task<O, T> {
         fn drop(this: Pin<&mut Self>) {
             discard_pinned(this.project().operation);
         }
     }
 }
 
-impl<F: Future> Task<F> {
-    pub(crate) fn new(operation: F, reporter: Reporter<F::Output>) -> Self {
+impl<O, T> Task<O, T> {
+    pub(crate) fn new(operation: O, reporter: Reporter<T>) -> Self {
         Task { operation: Some(operation), claim: None, reporter }
     }
 }
 
-impl<F: Future> Future for Task<F> {
+impl<F: Future> Future for Task<F, F::Output> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -58,13 +60,13 @@ impl<F: Future> Future for Task<F> {
 /// first poll, so that an operation that counts as begun is polled.
 fn poll_may_run<T>(
     claim: &mut Option<Claim<Arc<Shared>, Lease>>,
-    reporter: &Reporter<T>,
+    job: &Job<T>,
     context: &mut Context<'_>,
 ) -> Poll<Result<(), JoinError>> {
     if claim.is_none() {
-        ready!(reporter.poll_admitted(context))?;
-        *claim = Some(reporter.begin()?);
-    } else if reporter.is_cancelled(context.waker()) {
+        ready!(job.poll_admitted(context))?;
+        *claim = Some(job.begin()?);
+    } else if job.is_cancelled(context.waker()) {
         return Poll::Ready(Err(JoinError::Cancelled));
     }
     Poll::Ready(Ok(()))

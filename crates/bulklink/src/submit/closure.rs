@@ -1,29 +1,19 @@
-//! A submitted closure: its wait for a slot, and its run on a thread that may block.
+//! The task of a submitted closure: its wait for a slot, and its run on a thread that may block. It
+//! runs in its slot to its end, even if it is cancelled meanwhile.
 
 use alloc::sync::Arc;
 use core::future::poll_fn;
 
 use super::JoinError;
-use super::job::Reporter;
+use super::task::Task;
 use crate::foreign::{catch, discard};
 use crate::{Runtime, Spawn, SpawnBlocking, SpawnError};
 
-/// A closure that runs in its slot to its end, even if it is cancelled meanwhile.
-pub(crate) struct Work<C, T> {
-    /// `None` once the closure runs.
-    closure: Option<C>,
-    reporter: Reporter<T>,
-}
-
-impl<C, T> Work<C, T>
+impl<C, T> Task<C, T>
 where
     C: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    pub(crate) fn new(closure: C, reporter: Reporter<T>) -> Self {
-        Work { closure: Some(closure), reporter }
-    }
-
     /// Spawns a task that waits in the queue for the closure, so that no thread is blocked.
     pub(crate) fn launch_queued<R: Runtime + Spawn + SpawnBlocking>(self, runtime: &R) -> Result<(), SpawnError> {
         let job = Arc::clone(&self.reporter);
@@ -50,7 +40,7 @@ where
             Ok(claim) => claim,
             Err(why) => return self.reject(why),
         };
-        let closure = self.closure.take().expect("it runs once");
+        let closure = self.operation.take().expect("it runs once");
         let outcome = catch(closure).map_err(JoinError::panicked);
         drop(claim);
         self.reporter.end(outcome);
@@ -58,14 +48,7 @@ where
 
     /// Drops the closure, and then gives the outcome.
     fn reject(mut self, why: JoinError) {
-        discard(self.closure.take());
+        discard(self.operation.take());
         self.reporter.end(Err(why));
-    }
-}
-
-/// Drops the closure before the reporter gives an outcome, and contains a panic of that drop.
-impl<C, T> Drop for Work<C, T> {
-    fn drop(&mut self) {
-        discard(self.closure.take());
     }
 }
