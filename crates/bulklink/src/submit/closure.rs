@@ -16,11 +16,11 @@ where
 {
     /// Spawns a task that waits in the queue for the closure, so that no thread is blocked.
     pub(crate) fn launch_queued<R: Runtime + Spawn + SpawnBlocking>(self, runtime: &R) -> Result<(), SpawnError> {
-        let job = Arc::clone(&self.reporter);
+        let job = Arc::clone(&self.job);
         job.launch(|| {
             let own = runtime.clone();
             runtime.spawn(async move {
-                match poll_fn(|context| self.reporter.poll_admitted(context)).await {
+                match poll_fn(|context| self.job.poll_admitted(context)).await {
                     Ok(()) => _ = self.launch(&own),
                     Err(why) => self.reject(why),
                 }
@@ -30,25 +30,25 @@ where
 
     /// Asks the runtime to run the closure. A refusal is also the outcome of the handle.
     pub(crate) fn launch(self, runtime: &impl SpawnBlocking) -> Result<(), SpawnError> {
-        let job = Arc::clone(&self.reporter);
+        let job = Arc::clone(&self.job);
         job.launch(|| runtime.spawn_blocking(move || self.run()))
     }
 
     /// Runs the closure, unless it was cancelled.
     fn run(mut self) {
-        let claim = match self.reporter.begin() {
+        let claim = match self.job.begin() {
             Ok(claim) => claim,
             Err(why) => return self.reject(why),
         };
         let closure = self.operation.take().expect("it runs once");
         let outcome = catch(closure).map_err(JoinError::panicked);
         drop(claim);
-        self.reporter.end(outcome);
+        self.job.end(outcome);
     }
 
     /// Drops the closure, and then gives the outcome.
     fn reject(mut self, why: JoinError) {
         discard(self.operation.take());
-        self.reporter.end(Err(why));
+        self.job.end(Err(why));
     }
 }

@@ -2,7 +2,6 @@
 
 use alloc::sync::Arc;
 use core::mem;
-use core::ops::Deref;
 use core::task::{Context, Poll, Waker};
 
 use bulklink_core::partitions::Lease;
@@ -150,6 +149,11 @@ impl<T> Job<T> {
         wake(handle);
     }
 
+    /// Ends the operation without a value, unless it has an outcome.
+    pub(crate) fn lose(&self) {
+        self.lose_if(Stage::is_live);
+    }
+
     /// Ends the operation without a value, if `is_lost` holds for its stage.
     fn lose_if(&self, is_lost: impl FnOnce(&Stage<T>) -> bool) {
         let lost = self.state.with(|state| {
@@ -235,30 +239,5 @@ impl<T> Job<T> {
         discard(task);
         discard(handle);
         discard(outcome);
-    }
-}
-
-/// The reference of the task to its job. The task drops the operation first and the reporter last,
-/// so the operation has been dropped when the handle completes.
-pub(crate) struct Reporter<T>(Arc<Job<T>>);
-
-impl<T> Reporter<T> {
-    pub(crate) fn new(job: &Arc<Job<T>>) -> Self {
-        Reporter(Arc::clone(job))
-    }
-}
-
-impl<T> Deref for Reporter<T> {
-    type Target = Arc<Job<T>>;
-
-    fn deref(&self) -> &Arc<Job<T>> {
-        &self.0
-    }
-}
-
-/// If no outcome was given, the runtime dropped the task.
-impl<T> Drop for Reporter<T> {
-    fn drop(&mut self) {
-        self.lose_if(Stage::is_live);
     }
 }

@@ -13,7 +13,7 @@ use core::task::Waker;
 
 pub use error::{JoinError, Panic, SubmitError};
 pub use handle::{CancelOnDrop, JoinHandle};
-use job::{Job, Reporter, Stage};
+use job::{Job, Stage};
 use task::Task;
 
 use crate::acquire::claim::Claim;
@@ -84,7 +84,7 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         F: Future<Output: Send + 'static> + Send + 'static,
     {
         let job = Job::new(self.admit(request)?, &self.shared);
-        let task = Task::new(operation, Reporter::new(&job));
+        let task = Task::new(operation, &job);
         // Made first: if the runtime polls the task and then refuses it, dropping the handle also
         // drops the waker that keeps the task.
         let handle = JoinHandle::new(Arc::clone(&job));
@@ -161,7 +161,7 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         let stage = self.admit(request)?;
         let waits = matches!(stage, Stage::Queued(_));
         let job = Job::new(stage, &self.shared);
-        let task = Task::new(operation, Reporter::new(&job));
+        let task = Task::new(operation, &job);
         if waits {
             task.launch_queued(self.runtime())?;
         } else {

@@ -9,34 +9,38 @@ use bulklink_core::partitions::Lease;
 use pin_project_lite::pin_project;
 
 use super::JoinError;
-use super::job::{Job, Reporter};
+use super::job::Job;
 use crate::acquire::claim::Claim;
 use crate::foreign::{catch, contain, discard};
 use crate::gate::shared::Shared;
 
 pin_project! {
     /// A submitted future, or a closure (see `closure.rs`), with its slot. The operation is dropped
-    /// before its slot is released, and the slot is free before the handle completes; the order of
-    /// the fields ensures this for a task that is dropped.
+    /// before its slot is released, and the slot is free before the handle completes.
     pub(crate) struct Task<O, T> {
         // `None` once the operation has ended, and while a closure runs.
         #[pin]
         pub(super) operation: Option<O>,
         // The slot of a future that has begun.
         claim: Option<Claim<Arc<Shared>, Lease>>,
-        pub(super) reporter: Reporter<T>,
+        pub(super) job: Arc<Job<T>>,
     }
 
     impl<O, T> PinnedDrop for Task<O, T> {
+        // If no outcome was given, the runtime dropped the task.
         fn drop(this: Pin<&mut Self>) {
-            discard_pinned(this.project().operation);
+            let this = this.project();
+            discard_pinned(this.operation);
+            // Contained, so that the handle completes even if the clock panics as the slot is freed.
+            discard(this.claim.take());
+            this.job.lose();
         }
     }
 }
 
 impl<O, T> Task<O, T> {
-    pub(crate) fn new(operation: O, reporter: Reporter<T>) -> Self {
-        Task { operation: Some(operation), claim: None, reporter }
+    pub(crate) fn new(operation: O, job: &Arc<Job<T>>) -> Self {
+        Task { operation: Some(operation), claim: None, job: Arc::clone(job) }
     }
 }
 
@@ -45,13 +49,13 @@ impl<F: Future> Future for Task<F, F::Output> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
-        let outcome = match ready!(poll_may_run(this.claim, this.reporter, context)) {
+        let outcome = match ready!(poll_may_run(this.claim, this.job, context)) {
             Ok(()) => ready!(run(this.operation.as_mut(), context)),
             Err(why) => Err(why),
         };
         discard_pinned(this.operation);
         *this.claim = None;
-        this.reporter.end(outcome);
+        this.job.end(outcome);
         Poll::Ready(())
     }
 }
