@@ -8,7 +8,7 @@ use core::mem;
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
-use std::sync::PoisonError;
+use std::sync::{OnceLock, PoisonError};
 
 use bulklink_core::Instant;
 #[cfg(bulklink_loom)]
@@ -28,21 +28,16 @@ const MIN_SLEEP: Duration = Duration::from_millis(1);
 /// knows the thread, so this must neither take a token nor leave one behind.
 pub(crate) struct Thread<C> {
     clock: C,
-    state: Mutex<State>,
+    /// The deadline of the call, if the thread wakes itself for it. A call has only one.
+    deadline: OnceLock<Instant>,
+    is_woken: Mutex<bool>,
     woken: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    is_woken: bool,
-    /// The deadline at which the thread wakes itself, by the clock of its bulkhead.
-    deadline: Option<Instant>,
 }
 
 impl<C: Clock + Send + Sync + 'static> Thread<C> {
     /// Returns the calling thread as a runtime on this clock.
     pub(crate) fn on(clock: C) -> Arc<Self> {
-        Arc::new(Thread { clock, state: Mutex::new(State::default()), woken: Condvar::new() })
+        Arc::new(Thread { clock, deadline: OnceLock::new(), is_woken: Mutex::new(false), woken: Condvar::new() })
     }
 
     /// Polls the future until it is ready, and sleeps in between.
@@ -65,26 +60,25 @@ impl<C: Clock + Send + Sync + 'static> Thread<C> {
     /// Sleeps until it is woken, or until the deadline but at least for `least`. May return early
     /// for no reason. Returns whether it was woken.
     fn sleep(&self, least: Duration) -> bool {
-        let deadline = self.lock().deadline;
-        let time = deadline.map(|at| at.saturating_since(self.clock.now()).max(least));
-        let mut state = self.lock();
-        if !state.is_woken {
-            state = self.wait(state, time);
+        let time = self.deadline.get().map(|at| at.saturating_since(self.clock.now()).max(least));
+        let mut is_woken = self.lock();
+        if !*is_woken {
+            is_woken = self.wait(is_woken, time);
         }
-        mem::take(&mut state.is_woken)
+        mem::take(&mut *is_woken)
     }
 }
 
 impl<C> Thread<C> {
-    fn wait<'a>(&self, state: MutexGuard<'a, State>, time: Option<Duration>) -> MutexGuard<'a, State> {
+    fn wait<'a>(&self, is_woken: MutexGuard<'a, bool>, time: Option<Duration>) -> MutexGuard<'a, bool> {
         match time {
-            Some(time) => self.woken.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0,
-            None => self.woken.wait(state).unwrap_or_else(PoisonError::into_inner),
+            Some(time) => self.woken.wait_timeout(is_woken, time).unwrap_or_else(PoisonError::into_inner).0,
+            None => self.woken.wait(is_woken).unwrap_or_else(PoisonError::into_inner),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.is_woken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -94,7 +88,7 @@ impl<C> Wake for Thread<C> {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.lock().is_woken = true;
+        *self.lock() = true;
         self.woken.notify_one();
     }
 }
@@ -118,7 +112,7 @@ impl<C: Clock> Timer for Arc<Thread<C>> {
     /// reads the clock then.
     fn sleep_until(&self, deadline: Instant) -> Self::Sleep {
         self.clock.blocking_sleep_until(deadline).unwrap_or_else(|| {
-            self.lock().deadline = Some(deadline);
+            self.deadline.get_or_init(|| deadline);
             Box::pin(future::pending())
         })
     }
