@@ -169,6 +169,7 @@ mod request;
 mod submit;
 pub mod testing;
 mod time;
+mod waker_fn;
 
 pub use bulklink_core::{
     EventKind, Finding, FindingCode, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy, ResizeError,

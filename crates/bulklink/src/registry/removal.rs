@@ -1,9 +1,7 @@
 //! The removal of a bulkhead from a registry: it is closed, it drains, and the registry drops it.
 
-use alloc::sync::{Arc, Weak};
-use alloc::task::Wake;
+use alloc::sync::Arc;
 use core::future::Future;
-use core::task::Waker;
 
 use bulklink_core::InvalidArgument;
 
@@ -11,21 +9,7 @@ use super::members::Members;
 use super::{Registry, unknown};
 use crate::Handle;
 use crate::gate::lock::Lock;
-
-/// A waker that removes a member from the registry. The member wakes it when it has drained, so no
-/// task has to poll for that.
-struct Forget {
-    members: Weak<Lock<Members>>,
-    number: u64,
-}
-
-impl Wake for Forget {
-    fn wake(self: Arc<Self>) {
-        if let Some(members) = self.members.upgrade() {
-            forget(&members, self.number);
-        }
-    }
-}
+use crate::waker_fn::waker_fn;
 
 impl Registry {
     /// Closes the bulkhead with this label (trimmed) immediately. Completes with its handle when
@@ -72,8 +56,13 @@ impl Registry {
         if let Ok((number, member)) = &leaving {
             member.handle.close();
             if member.leave() {
-                let forget = Forget { members: Arc::downgrade(&self.members), number: *number };
-                member.handle.shared.when_drained(Waker::from(Arc::new(forget)));
+                // The member removes itself when it has drained, so no task has to poll for that.
+                let (members, number) = (Arc::downgrade(&self.members), *number);
+                member.handle.shared.when_drained(waker_fn(move || {
+                    if let Some(members) = members.upgrade() {
+                        forget(&members, number);
+                    }
+                }));
             }
         }
         async move {

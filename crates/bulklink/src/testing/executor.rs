@@ -4,11 +4,10 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::rc::Rc;
 use alloc::sync::Arc;
-use alloc::task::Wake;
 use core::cell::RefCell;
 use core::fmt;
 use core::future::Future;
-use core::task::{Context, Waker};
+use core::task::Context;
 use core::time::Duration;
 
 use futures_core::future::{BoxFuture, LocalBoxFuture};
@@ -17,6 +16,7 @@ use super::FakeClock;
 use super::FakeRuntime;
 use crate::Clock;
 use crate::gate::lock::Lock;
+use crate::waker_fn::waker_fn;
 
 /// Runs tasks on the current thread, in the order in which they were woken, on the time of a
 /// [`FakeClock`].
@@ -29,11 +29,6 @@ pub struct Executor {
     ready: Arc<Lock<VecDeque<usize>>>,
     /// The tasks of its runtime that it has not taken in yet.
     inbox: Arc<Lock<VecDeque<BoxFuture<'static, ()>>>>,
-}
-
-struct TaskWaker {
-    id: usize,
-    ready: Arc<Lock<VecDeque<usize>>>,
 }
 
 impl Executor {
@@ -88,7 +83,8 @@ impl Executor {
     fn run(&mut self, id: usize) {
         let task = self.tasks.borrow_mut().remove(&id);
         let Some(mut task) = task else { return };
-        let waker = Waker::from(Arc::new(TaskWaker { id, ready: Arc::clone(&self.ready) }));
+        let ready = Arc::clone(&self.ready);
+        let waker = waker_fn(move || ready.with(|ready| ready.push_back(id)));
         if task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
             self.tasks.borrow_mut().insert(id, task);
         }
@@ -131,12 +127,6 @@ impl Drop for Executor {
     fn drop(&mut self) {
         let tasks = core::mem::take(&mut *self.tasks.borrow_mut());
         drop(tasks);
-    }
-}
-
-impl Wake for TaskWaker {
-    fn wake(self: Arc<Self>) {
-        self.ready.with(|ready| ready.push_back(self.id));
     }
 }
 
