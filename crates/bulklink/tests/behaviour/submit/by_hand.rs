@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 
@@ -28,6 +29,7 @@ pub(super) enum Treatment {
 #[derive(Clone)]
 pub(super) struct ByHand {
     clock: FakeClock,
+    clock_panics: Arc<AtomicBool>,
     treatment: Treatment,
     tasks: Arc<Mutex<Vec<Task>>>,
     works: Arc<Mutex<Vec<Work>>>,
@@ -39,6 +41,7 @@ impl ByHand {
     pub(super) fn new(treatment: Treatment) -> Self {
         ByHand {
             clock: FakeClock::new(),
+            clock_panics: Arc::default(),
             treatment,
             tasks: Arc::default(),
             works: Arc::default(),
@@ -49,6 +52,11 @@ impl ByHand {
     /// Sets another treatment for closures.
     pub(super) fn for_works(self, treatment: Treatment) -> Self {
         ByHand { for_works: treatment, ..self }
+    }
+
+    /// Sets whether the clock panics.
+    pub(super) fn panic_on_time(&self, panics: bool) {
+        self.clock_panics.store(panics, SeqCst);
     }
 
     /// Polls every task once.
@@ -106,6 +114,7 @@ impl Clock for ByHand {
     type Instant = Instant;
 
     fn now(&self) -> Instant {
+        assert!(!self.clock_panics.load(SeqCst), "a clock that panics, on purpose");
         self.clock.now()
     }
 

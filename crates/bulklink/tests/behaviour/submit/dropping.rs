@@ -241,3 +241,18 @@ fn dropping_a_running_operation_lets_no_panic_escape() {
     assert!(is_lost(running.expect("free")));
     settled(&bulkhead);
 }
+
+/// The clock is read as the slot is freed, because another operation waits for it.
+#[test]
+fn dropping_a_running_task_contains_a_panic_of_the_clock() {
+    let runtime = ByHand::new(Treatment::Keep);
+    let bulkhead = on(runtime.clone(), 1, 1);
+    let running = bulkhead.submit(pending::<()>()).expect("free");
+    runtime.poll_tasks(Waker::noop());
+    let task = runtime.pop().expect("it runs");
+    let _waiting = bulkhead.submit(pending::<()>()).expect("there is room");
+    runtime.panic_on_time(true);
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(task)));
+    runtime.panic_on_time(false);
+    assert!(dropped.is_ok() && is_lost(running));
+}
