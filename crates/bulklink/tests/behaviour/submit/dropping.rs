@@ -181,14 +181,19 @@ fn a_slot_is_free_before_its_operations_handle_completes() {
 
 #[test]
 fn a_dropped_tasks_slot_is_free_before_its_handle_completes() {
-    let (executor, bulkhead) = setup(1, 0);
-    let mut handle = bulkhead.submit(async {}).expect("free");
-    let recorder = Arc::new(SlotRecorder { bulkhead, at_wake: Mutex::default() });
-    let waker = Waker::from(Arc::clone(&recorder));
-    assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_pending());
-    drop(executor);
-    assert_eq!(*recorder.at_wake.lock().expect("no panic"), [0]);
-    assert!(is_lost(handle));
+    for is_running in [false, true] {
+        let (mut executor, bulkhead) = setup(1, 0);
+        let mut handle = bulkhead.submit(pending::<()>()).expect("free");
+        if is_running {
+            executor.run_until_idle();
+        }
+        let recorder = Arc::new(SlotRecorder { bulkhead, at_wake: Mutex::default() });
+        let waker = Waker::from(Arc::clone(&recorder));
+        assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_pending());
+        drop(executor);
+        assert_eq!(*recorder.at_wake.lock().expect("no panic"), [0], "running: {is_running}");
+        assert!(is_lost(handle));
+    }
 }
 
 /// The pool has the closure already, and either runs or drops it.
