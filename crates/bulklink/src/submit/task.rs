@@ -31,7 +31,7 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             discard_pinned(this.operation);
-            // Contained, so that the handle completes even if the clock panics as the slot is freed.
+            // Contained, so that the handle completes even if the clock panics here.
             discard(this.claim.take());
             this.job.lose();
         }
