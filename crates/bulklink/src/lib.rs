@@ -191,7 +191,7 @@ pub use partitions::Partitions;
 pub use registry::{CollectiveError, FailureCause, MemberFailure, RegisterError, Registry};
 pub use rejection::{Reason, Rejection};
 pub use request::Request;
-pub use submit::{CancelOnDrop, JoinError, JoinHandle, Panic, SubmitError};
+pub use submit::{JoinError, JoinHandle, Panic, SubmitError};
 pub use time::driver::{Driver, DriverHome};
 pub use time::runtime::{Clock, Runtime, Spawn, SpawnBlocking, SpawnError, Timer, TimerError};
 #[cfg(feature = "std")]

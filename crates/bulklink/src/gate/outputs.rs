@@ -32,24 +32,15 @@ pub(crate) struct Observers {
 
 /// The handlers and the event that a thread takes out of the lock to deliver one. It is kept and
 /// reused, so an event allocates nothing and counts no references.
-struct Delivery {
+pub(crate) struct Delivery {
     handlers: Handlers,
     /// The event that handlers see, overwritten for each event.
     event: Event,
 }
 
-/// The outputs of an input: the first waker, and what follows.
-#[derive(Default)]
-pub(crate) struct Outputs {
-    waker: Option<Waker>,
-    rest: Rest,
-}
-
-/// The outputs after the first waker. It fits two registers; another field in a variant would end
-/// that.
-#[derive(Default)]
-enum Rest {
-    #[default]
+/// The outputs of an input after the first waker. It fits two registers; another field in a variant
+/// would end that.
+pub(crate) enum Rest {
     Nothing,
     /// The gate has more wakers.
     Wake,
@@ -59,15 +50,16 @@ enum Rest {
 }
 
 impl Shared {
-    /// Takes the outputs out of the gate. Usually there is none, or one waker.
+    /// Takes the outputs out of the gate: the first waker, and what follows. Usually there is
+    /// nothing, or one waker.
     #[inline]
-    pub(crate) fn take_outputs(&self, state: &mut GateState) -> Outputs {
+    pub(crate) fn take_outputs(&self, state: &mut GateState) -> (Option<Waker>, Rest) {
         if !state.gate.has_output() {
-            return Outputs::default();
+            return (None, Rest::Nothing);
         }
         let waker = state.gate.poll_wake();
         let rest = if state.gate.has_output() { self.take_rest(state, false) } else { Rest::Nothing };
-        Outputs { waker, rest }
+        (waker, rest)
     }
 
     /// Returns what to do next. Events come after the last waker. But this thread takes the right
@@ -87,7 +79,7 @@ impl Shared {
 
     /// Wakes and delivers until the gate has no output left.
     #[inline]
-    pub(crate) fn deliver(&self, Outputs { waker, rest }: Outputs) {
+    pub(crate) fn deliver(&self, (waker, rest): (Option<Waker>, Rest)) {
         wake(waker);
         if !matches!(rest, Rest::Nothing) {
             self.deliver_rest(rest);

@@ -35,11 +35,12 @@ use super::job::Job;
 /// If polled again after it has completed.
 pub struct JoinHandle<T> {
     job: Arc<Job<T>>,
+    cancels_on_drop: bool,
 }
 
 impl<T> JoinHandle<T> {
     pub(crate) fn new(job: Arc<Job<T>>) -> Self {
-        JoinHandle { job }
+        JoinHandle { job, cancels_on_drop: false }
     }
 
     /// Cancels the operation. Returns whether it had neither begun nor ended: it then never begins,
@@ -77,8 +78,9 @@ impl<T> JoinHandle<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use = "the operation is cancelled as soon as this is dropped"]
-    pub fn cancel_on_drop(self) -> CancelOnDrop<T> {
-        CancelOnDrop(self)
+    pub fn cancel_on_drop(mut self) -> Self {
+        self.cancels_on_drop = true;
+        self
     }
 
     /// Returns whether the outcome is there, so that the handle completes without waiting.
@@ -111,6 +113,9 @@ impl<T> Future for JoinHandle<T> {
 
 impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
+        if self.cancels_on_drop {
+            self.job.cancel();
+        }
         self.job.detach();
     }
 }
@@ -123,25 +128,5 @@ impl<T> RefUnwindSafe for JoinHandle<T> {}
 impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JoinHandle").field("is_finished", &self.is_finished()).finish_non_exhaustive()
-    }
-}
-
-/// A [`JoinHandle`] that [cancels](JoinHandle::cancel) its operation when it is dropped; made by
-/// [`JoinHandle::cancel_on_drop`].
-#[must_use = "the operation is cancelled as soon as this is dropped"]
-#[derive(Debug)]
-pub struct CancelOnDrop<T>(JoinHandle<T>);
-
-impl<T> Future for CancelOnDrop<T> {
-    type Output = Result<T, JoinError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(context)
-    }
-}
-
-impl<T> Drop for CancelOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.cancel();
     }
 }

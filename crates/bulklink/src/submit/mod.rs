@@ -12,7 +12,7 @@ use core::future::{Future, poll_fn};
 use core::task::Waker;
 
 pub use error::{JoinError, Panic, SubmitError};
-pub use handle::{CancelOnDrop, JoinHandle};
+pub use handle::JoinHandle;
 use job::{Job, Stage};
 use task::Task;
 

@@ -14,7 +14,6 @@ assert_impl_all!(Bulkhead<FakeClock>: Clone, Send, Sync, Unpin);
 assert_impl_all!(Bulkhead<StdClock>: Clone, Send, Sync, Unpin);
 assert_not_impl_any!(StdClock: bulklink::Runtime);
 assert_impl_all!(bulklink::JoinHandle<Cell<u8>>: Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
-assert_impl_all!(bulklink::CancelOnDrop<Cell<u8>>: Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
 assert_impl_all!(bulklink::JoinError: std::error::Error, Send, Sync);
 assert_impl_all!(bulklink::SubmitError: std::error::Error, Send, Sync, Clone);
 assert_impl_all!(bulklink::testing::FakeRuntime: bulklink::Runtime, bulklink::Spawn, bulklink::SpawnBlocking);
