@@ -50,21 +50,15 @@ impl<S: SharedRef<L>, L, R: Timer> Unpin for Acquire<S, L, R> {}
 impl<S: SharedRef<L>, L, R: Runtime> Acquire<S, L, R> {
     #[inline]
     pub(crate) fn new(shared: S, lease: Option<L>, runtime: R, request: Request) -> Self {
-        Acquire::of(runtime, Some(Unfinished { shared, lease, state: AcquireState::NotEntered(request) }))
+        let unfinished = Unfinished { shared, lease, state: AcquireState::NotEntered(request) };
+        Acquire { runtime, unfinished: ManuallyDrop::new(Some(unfinished)) }
     }
 
     /// Makes a call that is queued already. Its ticket has no waker and no timer until the first
     /// poll.
     pub(crate) fn queued(shared: S, runtime: R, ticket: Option<Ticket>) -> Self {
-        Acquire::of(
-            runtime,
-            Some(Unfinished { shared, lease: None, state: AcquireState::Queued { ticket, sleep: None } }),
-        )
-    }
-
-    #[inline]
-    fn of(runtime: R, unfinished: Option<Unfinished<S, L, R::Sleep>>) -> Self {
-        Acquire { runtime, unfinished: ManuallyDrop::new(unfinished) }
+        let unfinished = Unfinished { shared, lease: None, state: AcquireState::Queued { ticket, sleep: None } };
+        Acquire { runtime, unfinished: ManuallyDrop::new(Some(unfinished)) }
     }
 
     /// Polls the call. Most calls get their grant from the word and end here; the others go on in
