@@ -13,32 +13,27 @@ pub(crate) struct Fifo<T> {
     incoming: Vec<T>,
     /// In reverse order: the next item is last.
     outgoing: Vec<T>,
-    /// Whether both stacks are empty, stored because every turn asks it.
-    is_empty: bool,
 }
 
 impl<T> Fifo<T> {
     pub(crate) const fn new() -> Self {
-        Fifo { incoming: Vec::new(), outgoing: Vec::new(), is_empty: true }
+        Fifo { incoming: Vec::new(), outgoing: Vec::new() }
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.is_empty
+        self.incoming.is_empty() && self.outgoing.is_empty()
     }
 
     #[inline]
     pub(crate) fn push(&mut self, item: T) {
-        self.is_empty = false;
         self.incoming.push(item);
     }
 
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub(crate) fn pop(&mut self) -> Option<T> {
-        let item = self.stack().pop();
-        self.note_empty();
-        item
+        self.stack().pop()
     }
 
     /// Moves the next item to `place`. Returns whether there was one.
@@ -51,7 +46,6 @@ impl<T> Fifo<T> {
         let Some(&item) = stack.last() else { return false };
         *place = item;
         stack.truncate(stack.len() - 1);
-        self.note_empty();
         true
     }
 
@@ -66,11 +60,6 @@ impl<T> Fifo<T> {
             self.refill_outgoing();
         }
         &mut self.outgoing
-    }
-
-    #[inline]
-    fn note_empty(&mut self) {
-        self.is_empty = self.incoming.is_empty() && self.outgoing.is_empty();
     }
 
     #[cfg_attr(target_pointer_width = "64", cold)]
@@ -101,8 +90,11 @@ mod tests {
                 } else if popped < pushed {
                     // One way of removal after the other.
                     let mut item = -1;
-                    let is_item = popped % 2 == 0 && fifo.pop_into(&mut item);
-                    assert_eq!(if is_item { Some(item) } else { fifo.pop() }, Some(popped));
+                    if popped % 2 == 0 {
+                        assert_eq!(fifo.pop(), Some(popped));
+                    } else {
+                        assert!(fifo.pop_into(&mut item) && item == popped);
+                    }
                     popped += 1;
                 } else {
                     assert!(fifo.pop().is_none() && !fifo.pop_into(&mut -1));

@@ -11,6 +11,8 @@ pub struct Interval {
     /// The counts of the interval. Their [`average_wait`](Totals::average_wait) is that of the
     /// interval.
     pub totals: Totals,
+    /// Operations of calls with a [deadline](crate::Request::deadline) that ended at or after it.
+    pub ended_late: u64,
 }
 
 /// Why two snapshots do not make an interval.
@@ -48,7 +50,8 @@ impl Interval {
             return Err(IntervalError::DifferentWaitingRoom { earlier, later });
         }
         IntervalError::check_order(earlier.number, later.number)?;
-        Ok(Interval { totals: later.totals.since(&earlier.totals) })
+        let ended_late = later.ended_late.wrapping_sub(earlier.ended_late);
+        Ok(Interval { totals: later.totals.since(&earlier.totals), ended_late })
     }
 
     /// Returns whether anything was counted.

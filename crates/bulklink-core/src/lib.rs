@@ -80,6 +80,7 @@
 
 extern crate alloc;
 
+mod calls;
 mod event;
 mod fifo;
 mod gate;
@@ -93,11 +94,13 @@ mod queue;
 mod rejection;
 mod report;
 mod request;
+mod reserve;
 mod slab;
 mod snapshot;
 mod totals;
 mod word;
 
+pub use calls::Calls;
 pub use event::{Event, EventKind};
 pub use gate::{Answer, Gate, Grant, ResizeError, Resized, Watch};
 pub use instant::Instant;
@@ -108,6 +111,7 @@ pub use queue::Ticket;
 pub use rejection::{Occupancy, Reason, Rejection};
 pub use report::{CapacityReport, Finding, FindingCode, Severity};
 pub use request::Request;
+pub use reserve::Reserve;
 pub use snapshot::Snapshot;
 pub use totals::Totals;
 pub use word::{Refusal, Word};

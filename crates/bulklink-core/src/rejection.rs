@@ -3,6 +3,8 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::reserve::Coarse;
+
 /// Why a request was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -77,9 +79,16 @@ pub struct Rejection {
     pub(crate) waited_nanos: u64,
     /// Meaningful only for the reason `Expired`.
     pub(crate) limit_nanos: u64,
+    /// How long before the end of its call the wait ended.
+    pub(crate) kept: Coarse,
 }
 
 impl Rejection {
+    /// Makes the rejection of a request that has not waited.
+    pub(crate) const fn new(reason: Reason, occupancy: Occupancy) -> Self {
+        Rejection { reason, occupancy, waited_nanos: 0, limit_nanos: 0, kept: Coarse::NONE }
+    }
+
     /// Returns the reason.
     #[must_use]
     pub const fn reason(&self) -> Reason {
@@ -109,5 +118,13 @@ impl Rejection {
     #[must_use]
     pub fn limit(&self) -> Option<Duration> {
         (self.reason == Reason::Expired).then(|| Duration::from_nanos(self.limit_nanos))
+    }
+
+    /// Returns the time that was kept for the operation, if a request with a
+    /// [deadline](crate::Request::deadline) expired in the queue: that long before its deadline,
+    /// its wait was over. It is rounded up by at most 0.02 %.
+    #[must_use]
+    pub fn kept(&self) -> Option<Duration> {
+        self.kept.nanos().map(Duration::from_nanos)
     }
 }

@@ -1,26 +1,33 @@
 //! A request for admission.
 
+use core::num::NonZeroU32;
 use core::time::Duration;
 
 use crate::Instant;
 use crate::instant::nanos;
+use crate::reserve::Coarse;
 
 /// A request for admission: its cost, whether it may wait, and until when.
 ///
 /// By default a request costs one unit and waits in the queue if necessary, as long as the gate's
-/// own limit allows. The four ways of asking are this default, [`now`](Request::now),
-/// [`within`](Request::within) and [`before`](Request::before); they combine, and the strictest
-/// applies.
+/// own limit allows. The ways of asking are this default, [`now`](Request::now),
+/// [`within`](Request::within), and one of [`before`](Request::before) and
+/// [`deadline`](Request::deadline); they combine, and the strictest applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// `u64::MAX` means no limit.
     within_nanos: u64,
     /// The far future means no deadline.
-    before: Instant,
+    until: Instant,
     /// `u32::MAX` means that many units or more: no gate has room for either.
     pub(crate) cost: u32,
-    pub(crate) may_queue: bool,
+    /// The lower three bytes are the request's own reserve, a [`Coarse`]; its flag says that
+    /// `until` is the deadline of the whole call. The highest byte is [`MAY_QUEUE`] or [`NOW`].
+    flags: NonZeroU32,
 }
+
+const MAY_QUEUE: NonZeroU32 = NonZeroU32::new(1 << 24).unwrap();
+const NOW: NonZeroU32 = NonZeroU32::new(2 << 24).unwrap();
 
 // Every waiting call of a front stores a request.
 const _: () = assert!(size_of::<Request>() == 24);
@@ -29,7 +36,7 @@ impl Request {
     /// Creates a request for one unit that waits as long as the gate allows.
     #[must_use]
     pub const fn new() -> Self {
-        Request { cost: 1, may_queue: true, within_nanos: u64::MAX, before: Instant::FAR_FUTURE }
+        Request { cost: 1, within_nanos: u64::MAX, until: Instant::FAR_FUTURE, flags: MAY_QUEUE }
     }
 
     /// Asks for `units` of capacity. The gate accepts 1 to its whole capacity.
@@ -44,7 +51,7 @@ impl Request {
     /// Makes the request one that never waits: it is admitted immediately or rejected as saturated.
     #[must_use]
     pub const fn now(mut self) -> Self {
-        self.may_queue = false;
+        self.flags = with(NOW, self.coarse());
         self
     }
 
@@ -56,11 +63,38 @@ impl Request {
         self
     }
 
-    /// Sets a deadline: the request is admitted only before it. If the deadline is already past,
-    /// the request expires immediately, whether there is room or not.
+    /// Sets a deadline for the admission: the request is admitted only before it. If the deadline
+    /// is already past, the request expires immediately, whether there is room or not.
+    ///
+    /// Replaces a [`deadline`](Request::deadline).
     #[must_use]
     pub const fn before(mut self, deadline: Instant) -> Self {
-        self.before = deadline;
+        self.until = deadline;
+        self.flags = with(self.flags, self.coarse().flagged(false));
+        self
+    }
+
+    /// Sets a deadline for the whole call: its operation is to be over by then.
+    ///
+    /// The wait ends earlier, so that time is left for the operation: by the gate's
+    /// [reserve](crate::Reserve) or by the request's [own](Request::leaving), but 5 % of the time
+    /// may always be waited. If there is room and no request waits, the request is admitted with
+    /// whatever time is left. If the deadline is already past, the request expires immediately.
+    ///
+    /// Replaces a [`before`](Request::before).
+    #[must_use]
+    pub const fn deadline(mut self, deadline: Instant) -> Self {
+        self.until = deadline;
+        self.flags = with(self.flags, self.coarse().flagged(true));
+        self
+    }
+
+    /// Sets how much time the wait must leave to the operation, in place of the gate's
+    /// [reserve](crate::Reserve). It applies only together with a [`deadline`](Request::deadline).
+    /// It is rounded up by at most 0.02 %; zero counts as a nanosecond.
+    #[must_use]
+    pub const fn leaving(mut self, reserve: Duration) -> Self {
+        self.flags = with(self.flags, Coarse::new(nanos(reserve), self.coarse().is_flagged()));
         self
     }
 
@@ -77,11 +111,20 @@ impl Request {
     #[inline]
     #[must_use]
     pub const fn may_be_late(&self, limited: bool) -> bool {
-        (limited || self.has_limit() || self.has_deadline()) && self.may_queue && !self.would_expire_immediately()
+        (limited || self.has_limit() || self.has_deadline()) && self.may_queue() && !self.would_expire_immediately()
+    }
+
+    #[inline]
+    pub(crate) const fn may_queue(&self) -> bool {
+        self.flags.get() & MAY_QUEUE.get() != 0
+    }
+
+    const fn coarse(&self) -> Coarse {
+        Coarse::of(self.flags.get())
     }
 
     pub(crate) const fn has_deadline(&self) -> bool {
-        self.before.as_nanos() < Instant::FAR_FUTURE.as_nanos()
+        self.until.as_nanos() < Instant::FAR_FUTURE.as_nanos()
     }
 
     pub(crate) const fn has_limit(&self) -> bool {
@@ -89,21 +132,49 @@ impl Request {
     }
 
     pub(crate) fn is_past(&self, now: Instant) -> bool {
-        self.has_deadline() && self.before <= now
+        self.has_deadline() && self.until <= now
     }
 
     /// Returns whether the request may wait, but only for zero time.
     pub(crate) const fn would_expire_immediately(&self) -> bool {
-        self.may_queue && self.within_nanos == 0
+        self.may_queue() && self.within_nanos == 0
     }
 
     /// Returns the instant from which on the request is expired, for a wait that begins at `now`;
     /// the far future for never.
     #[inline]
-    pub(crate) fn deadline(&self, now: Instant, wait_limit: Option<Duration>) -> Instant {
+    pub(crate) fn wait_end(&self, now: Instant, wait_limit: Option<Duration>) -> Instant {
         let limit = wait_limit.map_or(u64::MAX, nanos).min(self.within_nanos);
-        now.saturating_add_nanos(limit).min(self.before)
+        now.saturating_add_nanos(limit).min(self.until)
     }
+
+    /// Returns whether the request has a deadline for the whole call.
+    #[inline]
+    #[must_use]
+    pub const fn has_call_deadline(&self) -> bool {
+        self.coarse().is_flagged() && self.has_deadline()
+    }
+
+    /// Returns when the whole call is to be over, if it has such a deadline.
+    pub(crate) const fn end(&self) -> Option<Instant> {
+        if self.has_call_deadline() { Some(self.until) } else { None }
+    }
+
+    /// Returns the same request with a limit on its wait.
+    pub(crate) fn limited(self, limit_nanos: u64) -> Self {
+        Request { within_nanos: self.within_nanos.min(limit_nanos), ..self }
+    }
+
+    /// Returns the request's own reserve in nanoseconds, if it has one.
+    pub(crate) const fn own_reserve(&self) -> Option<u64> {
+        self.coarse().nanos()
+    }
+}
+
+/// Returns the flags with another reserve.
+const fn with(flags: NonZeroU32, leaving: Coarse) -> NonZeroU32 {
+    let may_queue = if flags.get() & MAY_QUEUE.get() != 0 { MAY_QUEUE } else { NOW };
+    may_queue.saturating_add(leaving.bits())
 }
 
 impl Default for Request {

@@ -21,6 +21,10 @@ impl Place {
         NonZeroU32::new(number).map(Place)
     }
 
+    pub(crate) fn number(self) -> NonZeroU32 {
+        self.0
+    }
+
     #[inline]
     const fn split(self) -> (usize, usize) {
         let position = self.0.get() - 1;
@@ -123,8 +127,8 @@ fn next_chunk(places: u32, expected: u32) -> u32 {
 }
 
 #[cold]
-fn invalid_place() -> ! {
-    panic!("a ticket of another gate, or the id of a removed partition")
+pub(crate) fn invalid_place() -> ! {
+    panic!("a ticket or a grant of another gate, or the id of a removed partition")
 }
 
 impl<T> Index<Place> for Slab<T> {

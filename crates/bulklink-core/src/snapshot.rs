@@ -33,6 +33,10 @@ pub struct Snapshot {
     pub peak_waiting_units: u64,
     /// [`longest_wait`](Snapshot::longest_wait) in nanoseconds.
     pub longest_wait_nanos: u64,
+    /// Operations of calls with a [deadline](crate::Request::deadline) that ended at or after it.
+    pub ended_late: u64,
+    /// [`reserve`](Snapshot::reserve) in nanoseconds.
+    pub reserve_nanos: u64,
     /// Whether the gate is closed.
     pub is_closed: bool,
     /// All counters since the gate was created.
@@ -40,6 +44,13 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Returns what the wait of a call with a [deadline](crate::Request::deadline) leaves to the
+    /// operation; zero also before the first such call.
+    #[must_use]
+    pub const fn reserve(&self) -> Duration {
+        Duration::from_nanos(self.reserve_nanos)
+    }
+
     /// Returns the longest wait that ended in admission.
     #[must_use]
     pub const fn longest_wait(&self) -> Duration {

@@ -135,7 +135,8 @@ impl Word {
     /// Returns whether adding [`RELEASE`](Word::RELEASE) to this word has ended the operation. If
     /// not, the gate must be told.
     ///
-    /// The gate has made sure that every live grant of a published word is of one unit. The
+    /// Must not be asked about a [recorded](Grant::is_recorded) grant. The gate has made sure that
+    /// every other live grant of a published word is of one unit. The
     /// addition does no harm to a held word: only rejected calls read its units, and for those the
     /// operation has ended; its flags are out of reach, as the assertion at the head of this module
     /// shows.
@@ -170,7 +171,8 @@ impl Word {
             // In order: a live word; a full waiting room; a closed gate. A limit of zero expires
             // instead of being saturated, which only the gate counts.
             0 => {
-                self.offered() == 0 && (!request.may_queue || waiting_room == 0 && !request.would_expire_immediately())
+                self.offered() == 0
+                    && (!request.may_queue() || waiting_room == 0 && !request.would_expire_immediately())
             }
             HELD => !request.would_expire_immediately(),
             _ => true,
@@ -195,7 +197,7 @@ impl Word {
         let timed = self.0 & TIMED != 0;
         let goes_on = timed && self.is_held();
         let Some(request) = request else { return goes_on };
-        let would_wait = self.0 & (HELD | COMPLETE) == COMPLETE && self.offered() == 0 && request.may_queue;
+        let would_wait = self.0 & (HELD | COMPLETE) == COMPLETE && self.offered() == 0 && request.may_queue();
         goes_on || request.has_deadline() || would_wait && (timed || request.has_limit())
     }
 
@@ -251,7 +253,7 @@ impl Refusal {
             (false, false) => (Reason::Saturated, word.in_flight(), 0),
         };
         let occupancy = Occupancy { in_flight, in_use: in_flight, waiting, capacity, waiting_room };
-        Rejection { reason, occupancy, waited_nanos: 0, limit_nanos: 0 }
+        Rejection::new(reason, occupancy)
     }
 }
 

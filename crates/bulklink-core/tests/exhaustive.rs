@@ -3,10 +3,11 @@
 //! Runs as part of `cargo test`. With `BULKLINK_DEPTH=N` each script is N inputs long, besides its
 //! prelude and one of the rarer inputs at its end.
 
+use bulklink_core::Reserve;
 use bulklink_model::gate::{Ask, Input, Start, World};
 use bulklink_model::search::{Extent, search};
 
-const EXTENT: Extent = Extent { depth: 4, scripts: 42_681_834, inputs: 48_889_734 };
+const EXTENT: Extent = Extent { depth: 4, scripts: 50_274_838, inputs: 56_274_616 };
 
 fn main() {
     search::<World>("exhaustive", &worlds(), EXTENT.depth, &EXTENT);
@@ -15,8 +16,9 @@ fn main() {
 /// Returns capacities, waiting rooms and limits in every combination, each with three preludes.
 ///
 /// The preludes are: none; all slots in use and waiters; and the same a nanosecond later, with one
-/// slot released that has not been handed over. Each world then exists a second time with its
-/// inputs through the word. Worlds without a wait limit exist with and without measured waits.
+/// slot released that has not been handed over, or a call with a deadline that has waited. Each
+/// world then exists a second time with its inputs through the word. Worlds without a wait limit
+/// exist with and without measured waits.
 fn worlds() -> Vec<Start> {
     let mut worlds = vec![];
     for capacity in 1..=3 {
@@ -24,10 +26,21 @@ fn worlds() -> Vec<Start> {
             for (wait_limit, measures_waits) in [(None, true), (Some(2), true), (None, false)] {
                 let busy = busy(capacity, waiting_room);
                 let handing = [busy.clone(), vec![Input::Tick, Input::Release(0)]].concat();
-                for prelude in [vec![], busy, handing] {
+                // Without a limit, the requests with a deadline are those of whole calls.
+                let deadlines = wait_limit.is_none() && measures_waits;
+                let last = if deadlines { admitted(capacity, waiting_room) } else { handing };
+                for prelude in [vec![], busy, last] {
                     let observed = wait_limit.is_some() || !measures_waits;
                     let limits = (capacity, waiting_room, wait_limit);
-                    let by_gate = Start { limits, measures_waits, observed, through_word: false, prelude };
+                    let by_gate = Start {
+                        limits,
+                        measures_waits,
+                        observed,
+                        through_word: false,
+                        reserve: Reserve::ByLateness,
+                        deadlines,
+                        prelude,
+                    };
                     worlds.push(Start { observed: false, through_word: true, ..by_gate.clone() });
                     worlds.push(by_gate);
                 }
@@ -40,9 +53,21 @@ fn worlds() -> Vec<Start> {
 /// Returns inputs that take all slots and fill the waiting room: a heavy waiter without a limit,
 /// then a light one with a limit.
 fn busy(capacity: usize, waiting_room: usize) -> Vec<Input> {
-    let ask = Ask { cost: 1, may_queue: true, within: None, before: None };
+    let ask = Ask::ONE;
     let running = (0..capacity).map(|_| Input::Enter(ask));
     let heavy = Ask { cost: capacity.min(2), ..ask };
     let limited = Ask { within: Some(2), ..ask };
     running.chain([heavy, limited].into_iter().take(waiting_room).map(Input::Enter)).collect()
+}
+
+/// Returns inputs that admit a call with a deadline from the queue, after it has waited for more
+/// than half of what it was allowed: it can still end in time or late.
+fn admitted(capacity: usize, waiting_room: usize) -> Vec<Input> {
+    let running = (0..capacity).map(|_| Input::Enter(Ask::ONE));
+    let (whole, tick) = (Input::Enter(Ask { deadline: Some(14), ..Ask::ONE }), [Input::Tick, Input::Tick]);
+    let mut inputs: Vec<_> = running.chain([whole]).chain(tick).chain([Input::Release(0), Input::Advance]).collect();
+    if waiting_room > 0 {
+        inputs.push(Input::Collect(capacity));
+    }
+    inputs
 }

@@ -43,7 +43,7 @@ fn a_grant_says_whether_the_word_issued_it() {
     assert!(!by_gate.is_by_word());
     gate.release(by_gate);
     let (word, by_word) = gate.publish().acquire().expect("a call has been here before");
-    assert!(by_word.is_by_word() && by_word.cost() == 1);
+    assert!(by_word.is_by_word() && by_word.cost() == Some(1));
     gate.fold(word);
     gate.release(by_word);
 }

@@ -7,7 +7,9 @@
 
 use std::ops::RangeInclusive;
 
-use bulklink_core::Word;
+use std::time::Duration;
+
+use bulklink_core::{Reserve, Word};
 use bulklink_model::gate::{RawRequest, ScriptedWorld, Start, Step};
 use bulklink_model::runner::play_all;
 use bulklink_model::script::Script;
@@ -45,13 +47,19 @@ fn scripts(
 
 fn starts(capacity: RangeInclusive<usize>, waiting_room: RangeInclusive<usize>) -> impl Strategy<Value = Start> {
     let limits = (capacity, waiting_room, prop::option::of(1_u64..=40));
-    (limits, any::<(bool, bool, bool)>()).prop_map(|(limits, (measures_waits, observed, through_word))| Start {
-        limits,
-        measures_waits,
-        observed,
-        through_word,
-        prelude: vec![],
-    })
+    let fixed = (0_u64..60).prop_map(|fixed| Reserve::Fixed(Duration::from_nanos(fixed)));
+    let reserve = prop_oneof![4 => Just(Reserve::ByLateness), 1 => fixed, 1 => Just(Reserve::None)];
+    (limits, any::<(bool, bool, bool)>(), reserve).prop_map(
+        |(limits, (measures_waits, observed, through_word), reserve)| Start {
+            limits,
+            measures_waits,
+            observed,
+            through_word,
+            reserve,
+            deadlines: true,
+            prelude: vec![],
+        },
+    )
 }
 
 /// Returns steps with about as many releases as entries, and few closes.
@@ -77,10 +85,8 @@ fn any_cost() -> impl Strategy<Value = u8> {
 fn raw_requests(cost: impl Strategy<Value = u8>) -> impl Strategy<Value = RawRequest> {
     let may_queue = prop::bool::weighted(0.9);
     let (within, before) = (prop::option::weighted(0.3, 0_u8..50), prop::option::weighted(0.2, 0_u8..80));
-    (cost, may_queue, within, before).prop_map(|(cost, may_queue, within, before)| RawRequest {
-        cost,
-        may_queue,
-        within,
-        before,
+    let whole = (any::<bool>(), prop::option::weighted(0.3, 0_u8..90));
+    (cost, may_queue, within, before, whole).prop_map(|(cost, may_queue, within, before, (is_whole, leaving))| {
+        RawRequest { cost, may_queue, within, before, is_whole, leaving }
     })
 }

@@ -1,10 +1,11 @@
 //! The configuration of a bulkhead.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use bulklink_core::{Gate, InvalidArgument, Limits, Occupancy};
+use bulklink_core::{Calls, Gate, InvalidArgument, Limits, Occupancy, Reserve};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::Waker;
 
@@ -29,12 +30,20 @@ pub struct Builder<R> {
     /// The method that set the capacity; `None` if none did.
     capacity_field: Option<&'static str>,
     measure_waits: bool,
+    reserve: Reserve,
 }
 
 impl<R> Builder<R> {
     pub(crate) fn new(runtime: R, label: &str) -> Self {
         let limits = Limits { capacity: 0, waiting_room: 0, wait_limit: None };
-        Builder { runtime, label: label.to_string(), limits, capacity_field: None, measure_waits: true }
+        Builder {
+            runtime,
+            label: label.to_string(),
+            limits,
+            capacity_field: None,
+            measure_waits: true,
+            reserve: Reserve::default(),
+        }
     }
 
     /// Sets how many operations may run at the same time, from 1 to [`Limits::MAX`]. This or
@@ -78,6 +87,13 @@ impl<R> Builder<R> {
         self
     }
 
+    /// Sets how much time the wait of a call with a [deadline](crate::Request::deadline) leaves to
+    /// the operation. By default it follows how many such calls end late.
+    pub fn reserve(mut self, reserve: Reserve) -> Self {
+        self.reserve = reserve;
+        self
+    }
+
     /// Checks the configuration. Returns what all bulkheads that are made from it have in common.
     pub(crate) fn check(&self) -> Result<Identity, InvalidArgument> {
         let label = label::check(&self.label)?;
@@ -113,7 +129,12 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
     pub(crate) fn make(&self, identity: &Arc<Identity>) -> Arc<Shared> {
         let runtime = Arc::new(self.runtime.clone());
         let capacity_field = self.capacity_field.expect("checked before");
-        Shared::new(self.gate(), Arc::clone(identity), capacity_field, runtime)
+        let shared = Shared::new(self.gate(), Arc::clone(identity), capacity_field, runtime);
+        // The usual reserve is made with the first call that has a deadline.
+        if self.reserve != Reserve::default() {
+            shared.beside_the_word(|state| state.calls = Some(Box::new(Calls::new(self.reserve))));
+        }
+        shared
     }
 
     fn gate(&self) -> Gate<Waker> {

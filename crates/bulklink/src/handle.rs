@@ -5,7 +5,7 @@ use core::fmt;
 
 use bulklink_core::{InvalidArgument, ResizeError, Resized};
 
-use crate::gate::shared::Shared;
+use crate::gate::shared::{GateState, Shared};
 use crate::observe::event::Handlers;
 use crate::{Closed, EventHandler, EventReceiver, Status};
 
@@ -38,7 +38,7 @@ impl Handle {
     /// ```
     #[must_use]
     pub fn status(&self) -> Status {
-        let snapshot = self.shared.look(|state| state.gate.snapshot());
+        let snapshot = self.shared.look(GateState::snapshot);
         Status::new(self.shared.label(), snapshot)
     }
 

@@ -172,8 +172,8 @@ mod time;
 mod waker_fn;
 
 pub use bulklink_core::{
-    EventKind, Finding, FindingCode, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy, ResizeError,
-    Resized, Severity, Snapshot, Totals,
+    EventKind, Finding, FindingCode, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy, Reserve,
+    ResizeError, Resized, Severity, Snapshot, Totals,
 };
 
 pub use acquire::execute::ExecuteError;

@@ -194,6 +194,14 @@ impl Rejection {
         self.by_gate()?.limit()
     }
 
+    /// Returns the time that was kept for the operation, if a call with a
+    /// [deadline](crate::Request::deadline) expired in the queue: that long before its deadline,
+    /// its wait was over. It is rounded up by at most 0.02 %.
+    #[must_use]
+    pub fn kept(&self) -> Option<Duration> {
+        self.by_gate()?.kept()
+    }
+
     /// Returns the invalid field and value, if the reason is [`InvalidCost`](Reason::InvalidCost).
     #[must_use]
     pub fn as_invalid(&self) -> Option<&InvalidArgument> {
@@ -232,6 +240,9 @@ impl fmt::Display for Rejection {
             Some(limit) => write!(f, " after {:?} of {limit:?}", self.waited())?,
             None => {}
         }
+        if let Some(kept) = self.kept() {
+            write!(f, ", with {kept:.1?} kept for the call itself")?;
+        }
         let (in_use, capacity) = (occupancy.in_use(), occupancy.capacity());
         let (waiting, room) = (occupancy.waiting(), occupancy.waiting_room());
         write!(f, " ({in_use} of {capacity} in use, {waiting} of {room} waiting)")
@@ -258,6 +269,7 @@ impl fmt::Debug for Rejection {
             .field("occupancy", &self.occupancy())
             .field("waited", &self.waited())
             .field("limit", &self.limit())
+            .field("kept", &self.kept())
             .field("invalid", &self.as_invalid())
             .field("partitions", &self.partitions())
             .finish_non_exhaustive()

@@ -2,7 +2,10 @@
 
 #![no_main]
 
+use std::time::Duration;
+
 use arbitrary::{Arbitrary, Result, Unstructured};
+use bulklink_core::Reserve;
 use bulklink_model::gate::{ScriptedWorld, Start, Step};
 use bulklink_model::script::Script;
 use libfuzzer_sys::fuzz_target;
@@ -26,6 +29,12 @@ fn start(bytes: &mut Unstructured<'_>) -> Result<Start> {
         measures_waits: bytes.arbitrary()?,
         observed: bytes.arbitrary()?,
         through_word: bytes.arbitrary()?,
+        reserve: match bytes.int_in_range(0..=2)? {
+            0 => Reserve::ByLateness,
+            1 => Reserve::Fixed(Duration::from_nanos(bytes.int_in_range(0..=60)?)),
+            _ => Reserve::None,
+        },
+        deadlines: true,
         prelude: vec![],
     })
 }

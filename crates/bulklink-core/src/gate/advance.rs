@@ -2,6 +2,7 @@
 
 use super::Gate;
 use crate::queue::{Place, Waiting};
+use crate::reserve::Coarse;
 use crate::{EventKind, Instant, Reason, Rejection, Request};
 
 impl<W> Gate<W> {
@@ -114,7 +115,8 @@ impl<W> Gate<W> {
         let waited_nanos = self.mark.nanos_since(since);
         let limit_nanos = if reason == Reason::Expired { deadline.nanos_since(since) } else { 0 };
         self.note_settled(kind, cost, waited_nanos);
-        let rejection = Rejection { reason, occupancy: self.occupancy(), waited_nanos, limit_nanos };
+        let rejection =
+            Rejection { reason, occupancy: self.occupancy(), waited_nanos, limit_nanos, kept: Coarse::NONE };
         self.queue.reject(place, rejection);
         self.wake(waker);
     }

@@ -37,7 +37,7 @@ impl<W> Gate<W> {
         }
         let answer = if self.queue.len() == 0 && cost.get() <= self.free() {
             self.admit(cost)
-        } else if !request.may_queue {
+        } else if !request.may_queue() {
             self.reject(Reason::Saturated, request.cost)
         } else if request.would_expire_immediately() {
             self.reject(Reason::Expired, request.cost)
@@ -80,7 +80,7 @@ impl<W> Gate<W> {
 
     #[inline]
     fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant) -> Answer {
-        let deadline = request.deadline(now, self.wait_limit);
+        let deadline = request.wait_end(now, self.wait_limit);
         // A wait that is not measured gets a far-future start, so that its length saturates to
         // zero.
         let is_measured = self.measures_waits || deadline < Instant::FAR_FUTURE;
@@ -102,7 +102,7 @@ impl<W> Gate<W> {
         };
         *count += 1;
         self.note(kind, cost as usize);
-        let rejection = Rejection { reason, occupancy: self.occupancy(), waited_nanos: 0, limit_nanos: 0 };
+        let rejection = Rejection::new(reason, self.occupancy());
         Answer::Rejected(rejection)
     }
 }

@@ -45,6 +45,10 @@ impl<W> Gate<W> {
         self.queue.relies_on(ticket)
     }
 
+    pub(crate) fn granted_wait(&self, ticket: &Ticket) -> u64 {
+        self.queue.granted_wait(ticket)
+    }
+
     /// Redeems a settled ticket for its outcome. Returns a ticket that still waits as
     /// [`Answer::Queued`].
     #[inline]
@@ -94,7 +98,7 @@ impl<W> Gate<W> {
         let state = self.queue.state(&ticket);
         match now {
             Some(now) => self.mark = now,
-            None if self.events.observed || self.unblocks_a_waiter(state) && self.needs_now(None) => {
+            None if self.observed || self.unblocks_a_waiter(state) && self.needs_now(None) => {
                 return Err(ticket);
             }
             None => {}

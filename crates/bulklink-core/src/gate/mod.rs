@@ -14,7 +14,7 @@ pub use control::{ResizeError, Resized, Watch};
 
 use crate::event::EventLog;
 use crate::fifo::Fifo;
-use crate::queue::Queue;
+use crate::queue::{Place, Queue};
 use crate::{Event, EventKind, Instant, InvalidArgument, Limits, Occupancy, Rejection, Ticket, Totals};
 
 /// The admission state machine.
@@ -42,6 +42,7 @@ pub struct Gate<W> {
     waiting_room: u32,
     wait_limit: Option<Duration>,
     measures_waits: bool,
+    observed: bool,
     closed: bool,
     queue: Queue<W>,
     /// The instant that the gate was given last.
@@ -82,7 +83,9 @@ pub enum Answer {
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a forgotten grant keeps its units for good"]
 pub struct Grant {
-    /// `cost << 1 | issued_by_gate`: non-zero, so that `Option<Grant>` fits a register as well.
+    /// Odd, `cost << 1 | 1`: issued by the gate. Two: by a word. Another even number, `place << 2`:
+    /// recorded in [`Calls`](crate::Calls). Non-zero, so that `Option<Grant>` fits a register as
+    /// well.
     code: NonZeroU32,
 }
 
@@ -102,10 +105,29 @@ impl Grant {
         self.code.get() >> 1
     }
 
-    /// Returns the number of units that the grant holds.
+    /// Returns the number of units that the grant holds; `None` if it is
+    /// [recorded](Grant::is_recorded), so that only [`Calls::cost`](crate::Calls::cost) knows.
     #[must_use]
-    pub const fn cost(&self) -> usize {
-        self.units() as usize
+    pub const fn cost(&self) -> Option<usize> {
+        if self.is_recorded() { None } else { Some(self.units() as usize) }
+    }
+
+    /// Creates the grant of a call that is recorded at this place.
+    pub(crate) fn recorded(place: Place) -> Grant {
+        // Memory runs out before 30 bits of places do.
+        Grant { code: place.number().saturating_mul(const { NonZeroU32::new(4).unwrap() }) }
+    }
+
+    /// Returns whether the grant is that of a call with a
+    /// [deadline](crate::Request::deadline): [`Calls::end`](crate::Calls::end) takes it back.
+    #[must_use]
+    #[inline]
+    pub const fn is_recorded(&self) -> bool {
+        self.code.get() & 1 == 0 && !self.is_by_word()
+    }
+
+    pub(crate) fn place(&self) -> Option<Place> {
+        if self.is_recorded() { Place::from_number(self.code.get() >> 2) } else { None }
     }
 
     /// Returns whether a [`Word`](crate::Word) issued the grant. If so, a word can probably take it
@@ -113,7 +135,7 @@ impl Grant {
     #[must_use]
     #[inline]
     pub const fn is_by_word(&self) -> bool {
-        self.code.get() & 1 == 0
+        self.code.get() == Grant::BY_WORD.code.get()
     }
 }
 
@@ -144,6 +166,7 @@ impl<W> Gate<W> {
             waiting_room,
             wait_limit: limits.wait_limit,
             measures_waits: true,
+            observed: false,
             closed: false,
             in_flight: 0,
             in_use: 0,
@@ -194,7 +217,7 @@ impl<W> Gate<W> {
     /// `units` is the cost of the request or operation, or for a resize the capacity before it.
     #[inline]
     fn note(&mut self, kind: EventKind, units: usize) {
-        if self.events.observed {
+        if self.observed {
             self.record(kind, units, None);
         }
     }
@@ -202,7 +225,7 @@ impl<W> Gate<W> {
     /// Records the end of a wait in the queue, if the gate is observed.
     #[inline]
     fn note_settled(&mut self, kind: EventKind, cost: NonZeroU32, waited_nanos: u64) {
-        if self.events.observed {
+        if self.observed {
             self.record(kind, cost.get() as usize, Some(waited_nanos));
         }
     }

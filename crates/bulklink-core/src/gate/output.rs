@@ -59,13 +59,13 @@ impl<W> Gate<W> {
     ///
     /// Events that were recorded before stay pending until they are pulled.
     pub fn observe(&mut self, observed: bool) {
-        self.events.observed = observed;
+        self.observed = observed;
     }
 
     /// Returns whether events are recorded.
     #[must_use]
     pub fn is_observed(&self) -> bool {
-        self.events.observed
+        self.observed
     }
 
     /// Returns the limits in force.
@@ -96,6 +96,8 @@ impl<W> Gate<W> {
             peak_waiting: self.peaks.waiting as usize,
             peak_waiting_units: self.peaks.waiting_units,
             longest_wait_nanos: self.peaks.wait_nanos,
+            ended_late: 0,
+            reserve_nanos: 0,
             is_closed: self.closed,
             totals: self.totals(),
         }

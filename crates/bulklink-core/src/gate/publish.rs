@@ -49,7 +49,7 @@ impl<W> Gate<W> {
     #[inline]
     fn fits_a_word(&self) -> bool {
         let is_plain = self.in_use == self.in_flight && self.in_use <= self.capacity;
-        is_plain && self.capacity as usize <= Word::MAX_CAPACITY && !self.events.observed
+        is_plain && self.capacity as usize <= Word::MAX_CAPACITY && !self.observed
     }
 
     /// Takes back a word that this gate has [published](Gate::publish), with everything counted in

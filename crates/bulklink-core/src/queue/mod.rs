@@ -257,6 +257,14 @@ impl<W> Queue<W> {
         self.node(ticket).waiting()
     }
 
+    /// Returns how long the request of a granted ticket waited; zero for another ticket.
+    pub(crate) fn granted_wait(&self, ticket: &Ticket) -> u64 {
+        match self.node(ticket) {
+            Node::Granted(_, granted) => granted.waited_nanos,
+            _ => 0,
+        }
+    }
+
     /// Returns the place for the waker of a ticket that still waits.
     pub(crate) fn waker_mut(&mut self, ticket: &Ticket) -> Option<&mut Option<W>> {
         let node = &mut self.nodes[ticket.place];

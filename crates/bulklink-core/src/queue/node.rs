@@ -18,6 +18,13 @@ pub struct Ticket {
     pub(super) stamp: Stamp,
 }
 
+impl Ticket {
+    /// Returns a small number that no other live ticket of its gate has.
+    pub(crate) fn number(&self) -> usize {
+        self.place.number().get() as usize
+    }
+}
+
 /// The number of an arrival. It wraps, and is never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp(pub(super) NonZeroU32);

@@ -78,15 +78,21 @@ impl<S: SharedRef<L>, L> Claim<S, L> {
     pub(crate) fn abandon(mut self) {
         let now = self.shared.now();
         if let Some(grant) = self.grant.take() {
-            self.shared.input(|GateState { gate, .. }| {
-                gate.abandon(grant);
+            self.shared.input(|GateState { gate, calls, .. }| {
+                gate.abandon(match calls {
+                    Some(calls) => calls.abandon(grant),
+                    None => grant,
+                });
                 gate.advance(Some(now));
             });
         }
     }
 
     pub(crate) fn cost(&self) -> usize {
-        self.grant.as_ref().map_or(0, Grant::cost)
+        let Some(grant) = &self.grant else { return 0 };
+        grant.cost().unwrap_or_else(|| {
+            self.shared.beside_the_word(|state| state.calls.as_ref().map_or(0, |calls| calls.cost(grant)))
+        })
     }
 
     pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {

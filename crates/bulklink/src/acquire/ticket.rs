@@ -5,7 +5,7 @@ use core::task::{Poll, Waker};
 use bulklink_core::{Answer, Grant, Ticket};
 
 use crate::foreign::discard;
-use crate::gate::shared::{GateState, NotGranted, Shared};
+use crate::gate::shared::{NotGranted, Shared};
 
 /// Collects the ticket. If there is no grant, the reason is stored in `not_granted`. A ticket that
 /// still waits stays in `ticket`, and `waker` is woken when it can be collected.
@@ -16,8 +16,8 @@ pub(crate) fn poll(
     waker: &Waker,
     not_granted: &mut NotGranted,
 ) -> Option<Grant> {
-    let polled = shared.look_or_park(waker, |GateState { gate, .. }| {
-        let queued = match gate.collect(ticket.take().expect("a ticket is collected once")) {
+    let polled = shared.look_or_park(waker, |state| {
+        let queued = match state.collect(ticket.take().expect("a ticket is collected once")) {
             Answer::Granted(grant) => return Ok(Some(grant)),
             Answer::Rejected(rejection) => {
                 *not_granted = NotGranted::Rejected(shared.rejected(rejection));
@@ -26,6 +26,7 @@ pub(crate) fn poll(
             Answer::Queued(queued) => ticket.insert(queued),
             Answer::NeedsNow => unreachable!("collecting needs no time"),
         };
+        let gate = &mut state.gate;
         let deadline = gate.deadline(queued);
         let home = deadline.and_then(|_| gate.relies_on(queued));
         *not_granted = NotGranted::Queued { deadline, home };
@@ -42,9 +43,9 @@ pub(crate) fn poll(
 pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
     let (mut ticket, mut now) = (Some(ticket), None);
     while let Some(given_up) = ticket.take() {
-        let displaced = shared.input(|GateState { gate, .. }| match gate.cancel(given_up, now) {
+        let displaced = shared.input(|state| match state.cancel(given_up, now) {
             Ok(displaced) => {
-                gate.advance(now);
+                state.gate.advance(now);
                 displaced
             }
             // The gate needs the time: leave the lock, read the clock and cancel again.

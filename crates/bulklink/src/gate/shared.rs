@@ -4,6 +4,7 @@
 #[cfg(all(test, feature = "std", target_has_atomic = "64", not(any(bulklink_loom, bulklink_lock_only))))]
 mod tests;
 
+use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use core::mem;
 use core::num::NonZeroU64;
@@ -12,7 +13,9 @@ use core::sync::atomic::AtomicBool;
 use core::task::{Poll, Waker};
 
 use bulklink_core::partitions::Lease;
-use bulklink_core::{Answer, Gate, Grant, Instant, InvalidArgument, Occupancy, Request, Ticket, Word};
+use bulklink_core::{
+    Answer, Calls, Gate, Grant, Instant, InvalidArgument, Occupancy, Request, Reserve, Snapshot, Ticket, Word,
+};
 
 use crate::foreign::discard;
 use crate::gate::drivers::Drivers;
@@ -50,6 +53,8 @@ pub(crate) struct GateState {
     pub(crate) gate: Gate<Waker>,
     pub(crate) observers: Observers,
     pub(crate) drivers: Drivers,
+    /// Made when the first call with a deadline comes.
+    pub(crate) calls: Option<Box<Calls>>,
 }
 
 /// Why a request, or a poll of a ticket, got no grant. The caller passes a place for it, so that
@@ -84,7 +89,12 @@ impl Shared {
             capacity_field,
             has_wait_limit: gate.limits().wait_limit.is_some(),
             has_drivers: AtomicBool::new(false),
-            state: Lock::new(GateState { gate, observers: Observers::default(), drivers: Drivers::default() }),
+            state: Lock::new(GateState {
+                gate,
+                observers: Observers::default(),
+                drivers: Drivers::default(),
+                calls: None,
+            }),
             this: this.clone(),
             runtime,
         });
@@ -243,9 +253,10 @@ impl Shared {
         // Cloning and dropping a waker run foreign code too, so both happen outside the lock.
         let mut waker = waker.cloned();
         let granted = loop {
-            let answer = self.input(|GateState { gate, drivers, .. }| match gate.enter(request, now) {
+            let answer = self.input(|state| match state.enter(request, now) {
                 Ok(Answer::Granted(grant)) => Some(Some(grant)),
                 Ok(Answer::Queued(queued)) => {
+                    let GateState { gate, drivers, .. } = state;
                     if let Some(parked) = gate.waker_mut(&queued) {
                         mem::swap(parked, &mut waker);
                     }
@@ -266,7 +277,7 @@ impl Shared {
                 }
                 Ok(Answer::NeedsNow) => None,
                 Err(invalid) => {
-                    *not_granted = NotGranted::Rejected(self.invalid(gate.occupancy(), invalid));
+                    *not_granted = NotGranted::Rejected(self.invalid(state.gate.occupancy(), invalid));
                     Some(None)
                 }
             });
@@ -295,29 +306,32 @@ impl Shared {
         Rejection::invalid(Arc::clone(&self.identity), occupancy, invalid)
     }
 
-    /// Gives the grant back to the gate, after the word has not taken it. While a call waits with a
-    /// measured or limited wait, the clock is read first, and the grant and the time reach the gate
-    /// in one step. So an older reading by another thread cannot hand the slot to a waiter whose
-    /// deadline had passed when the slot was freed.
+    /// Gives the grant back to the gate, after the word has not taken it. At the end of a call with
+    /// a deadline, and while a call waits with a measured or limited wait, the clock is read first,
+    /// and the grant and the time reach the gate in one step. So an older reading by another thread
+    /// cannot hand the slot to a waiter whose deadline had passed when the slot was freed.
     #[inline(never)]
     pub(crate) fn release(&self, grant: Grant) {
         let word = self.fast.peek();
         // Without this look, only grants that a word gave are added to the word: that bounds what
         // can be added to a held word.
-        if word.has_released(&grant) && self.fast.release(&grant) {
+        if !grant.is_recorded() && word.has_released(&grant) && self.fast.release(&grant) {
             return;
         }
-        let mut now = word.needs_now(None).then(|| self.now());
+        let mut now = (grant.is_recorded() || word.needs_now(None)).then(|| self.now());
         let mut held = Some(grant);
         loop {
-            self.input(|GateState { gate, .. }| {
+            self.input(|GateState { gate, calls, .. }| {
                 if now.is_none() && gate.needs_now(None) {
                     // A call has begun to wait since the peek: leave, read the clock and come
                     // again.
                     return;
                 }
                 if let Some(grant) = held.take() {
-                    gate.release(grant);
+                    gate.release(match (calls, now) {
+                        (Some(calls), Some(now)) => calls.end(grant, now),
+                        _ => grant,
+                    });
                 }
                 gate.advance(now);
             });
@@ -351,6 +365,44 @@ impl Shared {
 }
 
 impl GateState {
+    #[inline]
+    fn enter(&mut self, request: &Request, now: Option<Instant>) -> Result<Answer, InvalidArgument> {
+        match now {
+            Some(now) if request.has_call_deadline() => self.enter_with_deadline(request, now),
+            _ => self.gate.enter(request, now),
+        }
+    }
+
+    #[cold]
+    fn enter_with_deadline(&mut self, request: &Request, now: Instant) -> Result<Answer, InvalidArgument> {
+        let calls = self.calls.get_or_insert_with(|| Box::new(Calls::new(Reserve::default())));
+        calls.enter(&mut self.gate, request, now)
+    }
+
+    #[inline]
+    pub(crate) fn collect(&mut self, ticket: Ticket) -> Answer {
+        match &mut self.calls {
+            Some(calls) => calls.collect(&mut self.gate, ticket),
+            None => self.gate.collect(ticket),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn cancel(&mut self, ticket: Ticket, now: Option<Instant>) -> Result<Option<Waker>, Ticket> {
+        match &mut self.calls {
+            Some(calls) => calls.cancel(&mut self.gate, ticket, now),
+            None => self.gate.cancel(ticket, now),
+        }
+    }
+
+    pub(crate) fn snapshot(&mut self) -> Snapshot {
+        let mut snapshot = self.gate.snapshot();
+        if let Some(calls) = &self.calls {
+            calls.complete(&mut snapshot);
+        }
+        snapshot
+    }
+
     /// Replaces the handlers. The caller must drop what this returns outside the lock.
     pub(crate) fn set_handlers(&mut self, handlers: Handlers) -> Observers {
         self.gate.observe(!handlers.is_empty());

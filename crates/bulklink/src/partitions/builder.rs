@@ -8,7 +8,7 @@ use bulklink_core::partitions::Limits;
 
 use super::RandomState;
 use super::inner::Inner;
-use crate::{InvalidArgument, Partitions, Runtime};
+use crate::{InvalidArgument, Partitions, Reserve, Runtime};
 
 /// Configures and builds [`Partitions`]; returned by [`Partitions::builder`].
 #[must_use = "a builder does nothing until `build`"]
@@ -84,6 +84,12 @@ impl<K, R: Runtime, S> Builder<K, R, S> {
     /// [`Builder::measure_waits`](crate::Builder::measure_waits).
     pub fn measure_waits(self, measured: bool) -> Self {
         self.each(|each| each.measure_waits(measured))
+    }
+
+    /// Sets how much time the wait of a call with a deadline leaves to the operation, as
+    /// [`Builder::reserve`](crate::Builder::reserve). Each partition follows its own calls.
+    pub fn reserve(self, reserve: Reserve) -> Self {
+        self.each(|each| each.reserve(reserve))
     }
 
     fn each(mut self, change: impl FnOnce(crate::Builder<R>) -> crate::Builder<R>) -> Self {

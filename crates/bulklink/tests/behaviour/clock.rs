@@ -60,6 +60,17 @@ fn call(executor: &mut Executor, bulkhead: &CountedBulkhead, request: Request<In
 }
 
 #[test]
+fn a_call_with_a_deadline_reads_the_clock_at_both_ends() {
+    let (clock, _, builder) = setup();
+    let bulkhead = builder.build().expect("valid");
+    let request = Request::new().deadline(clock.0.now() + ms(10));
+    let (reads, slot) = clock.reads(|| bulkhead.try_slot_with(request).expect("free"));
+    assert_eq!(reads, 1);
+    let (reads, ()) = clock.reads(|| drop(slot));
+    assert_eq!(reads, 1);
+}
+
+#[test]
 fn the_clock_is_not_read_while_no_call_waits() {
     let (clock, mut executor, builder) = setup();
     let bulkhead = builder.wait_limit(ms(10)).build().expect("valid");

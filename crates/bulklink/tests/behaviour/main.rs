@@ -4,6 +4,7 @@
 mod admission;
 mod bad_input;
 mod blocking;
+mod call_deadlines;
 mod cancelling;
 mod capacity_report;
 mod clock;

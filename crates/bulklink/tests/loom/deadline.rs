@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::task::Poll;
 use std::time::Duration;
 
-use bulklink::{OwnedSlot, Reason, Request};
+use bulklink::{Instant, OwnedSlot, Reason, Request};
 use loom::thread;
 
 use crate::call::Call;
@@ -137,4 +137,45 @@ fn a_late_waiter_that_is_dropped_is_counted_once() {
         (totals.cancelled, totals.abandoned, totals.expired)
     });
     assert_eq!(counts, BTreeSet::from([(0, 0, 1), (1, 0, 0)]));
+}
+
+/// A request for a call that must be over when the clock shows twice [`LIMIT`], and whose wait
+/// leaves half of that.
+fn whole() -> Request<Instant> {
+    Request::new().deadline(Instant::from_nanos(2 * LIMIT)).leaving(Duration::from_nanos(LIMIT))
+}
+
+#[test]
+fn a_slot_with_a_deadline_is_released_beside_the_fast_path() {
+    let late = model(2, 0).explore_in_time(|bulkhead, clock| {
+        drop([bulkhead.try_slot().unwrap(), bulkhead.try_slot().unwrap()]);
+        let held = bulkhead.try_slot_owned_with(whole()).unwrap();
+        let release = thread::spawn(move || drop(held));
+        let other = on_a_thread(bulkhead, |bulkhead| drop(bulkhead.try_slot().unwrap()));
+        clock.set(2 * LIMIT + 1);
+        (release.join().unwrap(), other.join().unwrap());
+        let status = bulkhead.status();
+        assert_eq!((status.in_flight, status.totals.admitted, status.totals.finished), (0, 4, 4));
+        status.ended_late
+    });
+    assert_eq!(late, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn a_call_with_a_deadline_expires_early_or_is_admitted() {
+    let outcomes = model(1, 1).explore_in_time(|bulkhead, clock| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let mut call = Call::with(bulkhead, whole()).queued();
+        let release = thread::spawn(move || drop(held));
+        clock.set(LIMIT);
+        let answer = late_answer(&mut call);
+        release.join().unwrap();
+        let served = answer.is_ok();
+        clock.set(2 * LIMIT + 1);
+        drop(answer);
+        let status = bulkhead.status();
+        assert_eq!((status.ended_late, status.totals.expired), (served.into(), (!served).into()));
+        served
+    });
+    assert_eq!(outcomes, BTreeSet::from([false, true]));
 }

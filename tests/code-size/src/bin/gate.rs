@@ -46,6 +46,7 @@ code_size::keep!(
     Gate::<Waiter>::publish,
     Gate::<Waiter>::fold,
     Grant::cost,
+    Grant::is_recorded,
     Grant::is_by_word,
     Word::from_bits,
     Word::to_bits,

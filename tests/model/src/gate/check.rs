@@ -1,6 +1,6 @@
 //! The checks that must hold after every input of every script.
 
-use bulklink_core::{Event, EventKind, Instant, Snapshot};
+use bulklink_core::{Event, EventKind, Grant, Instant, Snapshot};
 
 use super::model::Past;
 use super::world::World;
@@ -10,7 +10,10 @@ impl World {
     pub(super) fn check(&mut self, past_before: usize) {
         self.fold();
         self.check_outputs(past_before);
-        let snapshot = self.gate.snapshot();
+        let mut snapshot = self.gate.snapshot();
+        if let Some(calls) = &self.calls {
+            calls.complete(&mut snapshot);
+        }
         self.check_against_model(&snapshot);
         self.check_tickets_and_grants();
         check_identities(&snapshot);
@@ -47,6 +50,8 @@ impl World {
         assert_eq!(snapshot.peak_waiting, model.peak(|past| past.waiting));
         assert_eq!(snapshot.peak_waiting_units, model.peak(|past| past.waiting_units) as u64);
         assert_eq!(snapshot.longest_wait_nanos, model.longest_wait());
+        assert_eq!(snapshot.ended_late, model.ended_late);
+        assert_eq!(snapshot.reserve_nanos, if self.calls.is_some() { model.reserve.unwrap_or(0) } else { 0 });
         assert_eq!(self.gate.next_deadline().map(Instant::as_nanos), model.next_deadline());
         let is_timed = model.measures_waits || model.next_deadline().is_some();
         assert_eq!(
@@ -65,8 +70,12 @@ impl World {
             assert_eq!(self.gate.deadline(ticket).map(Instant::as_nanos), deadline);
         }
         for (id, grant) in &self.grants {
-            assert!(self.model.running.contains(&(*id, grant.cost())), "a grant has the cost of its request");
+            assert!(self.model.running.contains(&(*id, self.cost(grant))), "a grant has the cost of its request");
         }
+    }
+
+    fn cost(&self, grant: &Grant) -> usize {
+        grant.cost().or(self.calls.as_ref().map(|calls| calls.cost(grant))).expect("recorded only there")
     }
 
     fn check_that_a_head_that_fits_wants_an_advance(&self, snapshot: &Snapshot) {

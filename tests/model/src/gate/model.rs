@@ -2,7 +2,7 @@
 //!
 //! It keeps its whole history and counts in it.
 
-use bulklink_core::{EventKind, Totals};
+use bulklink_core::{EventKind, Reserve, Totals};
 
 /// A point in time or a duration, in nanoseconds.
 pub type Time = u64;
@@ -19,8 +19,17 @@ pub struct Ask {
     pub may_queue: bool,
     /// The limit on its wait.
     pub within: Option<Time>,
-    /// Its deadline.
+    /// The deadline of its admission.
     pub before: Option<Time>,
+    /// The deadline of the whole call; never together with `before`.
+    pub deadline: Option<Time>,
+    /// What its wait leaves to the operation, in place of the gate's reserve.
+    pub leaving: Option<Time>,
+}
+
+impl Ask {
+    /// One unit, for any length of time.
+    pub const ONE: Ask = Ask { cost: 1, may_queue: true, within: None, before: None, deadline: None, leaving: None };
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +37,7 @@ pub enum Outcome {
     Granted,
     Queued,
     Saturated,
-    Expired { waited: Time, limit: Time },
+    Expired { waited: Time, limit: Time, kept: Option<Time> },
     Closed { waited: Time },
     Invalid,
 }
@@ -38,7 +47,24 @@ pub struct Waiter {
     pub id: Id,
     pub cost: usize,
     pub since: Time,
+    /// The end of its wait.
     pub deadline: Option<Time>,
+    /// How long before the end of its whole call that is.
+    pub lead: Option<Time>,
+    /// Whether that follows from the gate's reserve.
+    pub by_gate: bool,
+}
+
+/// The times of a call with a deadline that holds a slot.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    id: Id,
+    entered: Time,
+    waited: Time,
+    end: Time,
+    /// The latest end of its wait.
+    wait_end: Time,
+    by_gate: bool,
 }
 
 /// An entry of the history, with the occupancy right after it.
@@ -73,13 +99,33 @@ pub struct Model {
     pub settled: Vec<(Id, Outcome, Time)>,
     pub woken: Vec<Id>,
     pub history: Vec<Past>,
+    calls: Vec<Call>,
+    /// `None` if it follows how many calls end late, and none has come yet.
+    pub reserve: Option<Time>,
+    follows: bool,
+    pub ended_late: u64,
     /// The time of the last input that had one.
     latest: Time,
 }
 
 impl Model {
-    pub fn new(capacity: usize, waiting_room: usize, wait_limit: Option<Time>, measures_waits: bool) -> Self {
+    pub fn new(
+        capacity: usize,
+        waiting_room: usize,
+        wait_limit: Option<Time>,
+        measures_waits: bool,
+        reserve: Reserve,
+    ) -> Self {
+        let fixed = match reserve {
+            Reserve::ByLateness => None,
+            Reserve::Fixed(fixed) => Some(u64::try_from(fixed.as_nanos()).expect("small worlds")),
+            _ => Some(0),
+        };
         Model {
+            calls: vec![],
+            reserve: fixed,
+            follows: fixed.is_none(),
+            ended_late: 0,
             capacity,
             waiting_room,
             wait_limit,
@@ -119,10 +165,15 @@ impl Model {
             return Outcome::Invalid;
         }
         self.advance(now);
-        if ask.before.is_some_and(|before| before <= now) {
+        if ask.before.or(ask.deadline).is_some_and(|until| until <= now) {
             return self.expired_immediately(ask);
         }
+        let by_reserve = ask.deadline.map(|end| end - self.keep(ask, end - now));
         if self.queue.is_empty() && ask.cost <= self.free() {
+            if let Some(end) = ask.deadline {
+                let (wait_end, by_gate) = (by_reserve.expect("not past"), ask.leaving.is_none());
+                self.calls.push(Call { id, entered: now, waited: 0, end, wait_end, by_gate });
+            }
             self.running.push((id, ask.cost));
             self.past(EventKind::Admitted, |past| past.cost = Some(ask.cost));
             return Outcome::Granted;
@@ -135,15 +186,45 @@ impl Model {
             return Outcome::Saturated;
         }
         let by_limit = ask.within.into_iter().chain(self.wait_limit).min().map(|limit| now + limit);
-        let deadline = by_limit.into_iter().chain(ask.before).min();
-        self.queue.push(Waiter { id, cost: ask.cost, since: now, deadline });
+        let deadline = by_limit.into_iter().chain(ask.before).chain(by_reserve).min();
+        let lead = ask.deadline.map(|end| end - deadline.expect("at most the end"));
+        let by_gate = ask.leaving.is_none();
+        self.queue.push(Waiter { id, cost: ask.cost, since: now, deadline, lead, by_gate });
         self.past(EventKind::Queued, |past| (past.cost, past.from_queue) = (Some(ask.cost), true));
         Outcome::Queued
     }
 
     fn expired_immediately(&mut self, ask: Ask) -> Outcome {
         self.past(EventKind::Expired, |past| (past.cost, past.waited) = (Some(ask.cost), Some(0)));
-        Outcome::Expired { waited: 0, limit: 0 }
+        Outcome::Expired { waited: 0, limit: 0, kept: None }
+    }
+
+    /// Returns what a call with this much time in all must leave to its operation.
+    fn keep(&mut self, ask: Ask, budget: Time) -> Time {
+        let own = ask.leaving.map(|own| own.max(1));
+        if own.is_none() {
+            self.reserve.get_or_insert((budget / 4).max(1));
+        }
+        own.or(self.reserve).unwrap_or(0).min(share(budget, 972))
+    }
+
+    /// Takes the end of a call into account, if it had a deadline.
+    pub fn note_end(&mut self, id: Id, now: Time) {
+        let Some(call) = self.calls.iter().find(|call| call.id == id).copied() else { return };
+        let is_late = now >= call.end;
+        self.ended_late += u64::from(is_late);
+        let budget = call.end - call.entered;
+        let hold = now.saturating_sub(call.entered + call.waited);
+        if !self.follows || !call.by_gate || hold >= budget {
+            return;
+        }
+        let reserve = self.reserve.expect("a call has come");
+        if is_late {
+            let grown = reserve + share(reserve, 101).max(1);
+            self.reserve = Some(grown.min(share(budget, 921)).max(reserve));
+        } else if call.waited > (call.wait_end - call.entered) / 2 {
+            self.reserve = Some((reserve - share(reserve, 1)).max(1));
+        }
     }
 
     /// Expires late waiters, the earliest deadline first, then grants the head of the queue while
@@ -156,11 +237,23 @@ impl Model {
             let waiter = self.queue.remove(place);
             self.past_of(EventKind::Expired, &waiter, now);
             let limit = late.saturating_sub(waiter.since);
-            self.settle(&waiter, Outcome::Expired { waited: self.waited(&waiter, now), limit });
+            self.settle(
+                &waiter,
+                Outcome::Expired {
+                    waited: self.waited(&waiter, now),
+                    limit,
+                    kept: waiter.lead.map(|lead| lead.max(1)),
+                },
+            );
         }
         while self.head_fits() {
             let head = self.queue.remove(0);
             self.running.push((head.id, head.cost));
+            if let (Some(lead), Some(wait_end)) = (head.lead, head.deadline) {
+                let Waiter { id, since: entered, by_gate, .. } = head;
+                let waited = now.saturating_sub(entered);
+                self.calls.push(Call { id, entered, waited, end: wait_end + lead, wait_end, by_gate });
+            }
             self.past_of(EventKind::Admitted, &head, now);
             self.settle(&head, Outcome::Granted);
         }
@@ -216,6 +309,7 @@ impl Model {
 
     fn stop(&mut self, id: Id) -> usize {
         let place = self.running.iter().position(|running| running.0 == id).expect("the call holds a slot");
+        self.calls.retain(|call| call.id != id);
         self.running.remove(place).1
     }
 
@@ -303,6 +397,11 @@ impl Model {
         let admitted = self.history.iter().filter(|past| past.kind == EventKind::Admitted);
         admitted.filter_map(|past| past.waited).max().unwrap_or(0)
     }
+}
+
+/// Returns parts of 1,024 of a duration, rounded down.
+fn share(whole: Time, parts: u64) -> Time {
+    whole * parts / 1_024
 }
 
 fn count(totals: &mut Totals, past: &Past) {

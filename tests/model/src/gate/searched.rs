@@ -16,13 +16,18 @@ impl search::World for World {
 
     /// Returns every kind of request, every input for a ticket or a grant, and the passing of time.
     fn options(&self) -> Vec<Input> {
-        let ask = Ask { cost: 1, may_queue: true, within: None, before: None };
+        let ask = Ask::ONE;
+        let until = if self.calls.is_some() {
+            Ask { deadline: Some(self.now + 4), ..ask }
+        } else {
+            Ask { before: Some(self.now + 2), ..ask }
+        };
         let mut options = vec![
             Input::Enter(ask),
             Input::Enter(Ask { cost: 2, ..ask }),
             Input::Enter(Ask { may_queue: false, ..ask }),
             Input::Enter(Ask { within: Some(1), ..ask }),
-            Input::Enter(Ask { before: Some(self.now + 2), ..ask }),
+            Input::Enter(until),
             Input::Tick,
             Input::Advance,
             Input::Resize(self.model.capacity % 3 + 1),
@@ -38,7 +43,7 @@ impl search::World for World {
     }
 
     fn last_options(&self) -> Vec<Input> {
-        let ask = Ask { cost: 1, may_queue: true, within: None, before: None };
+        let ask = Ask::ONE;
         let mut options = vec![
             Input::Enter(Ask { cost: 0, ..ask }),
             Input::Enter(Ask { cost: self.model.capacity + 1, before: Some(self.now), ..ask }),
@@ -47,6 +52,13 @@ impl search::World for World {
             Input::Resize(self.model.capacity),
             Input::Resize(0),
         ];
+        if self.calls.is_some() {
+            let whole = Ask { deadline: Some(self.now + 3), ..ask };
+            let own = |own| Input::Enter(Ask { leaving: Some(own), ..whole });
+            let limited = Ask { within: Some(1), ..whole };
+            options.extend([own(0), own(2), own(9), Input::Enter(limited)]);
+            options.push(Input::Enter(Ask { deadline: Some(self.now), ..ask }));
+        }
         options.extend(self.grants.keys().map(|&id| Input::Abandon(id)));
         options
     }

@@ -47,6 +47,10 @@ pub struct RawRequest {
     pub within: Option<u8>,
     /// Its deadline, in nanoseconds from 3 ns before now.
     pub before: Option<u8>,
+    /// Whether that is the deadline of the whole call.
+    pub is_whole: bool,
+    /// What its wait leaves to the operation.
+    pub leaving: Option<u8>,
 }
 
 /// The number of calls for each unit of a crowd.
@@ -104,10 +108,12 @@ impl Machine for ScriptedWorld {
 
 impl ScriptedWorld {
     fn ask(&self, raw: RawRequest) -> Ask {
-        let RawRequest { cost, may_queue, within, before } = raw;
+        let RawRequest { cost, may_queue, within, before, is_whole, leaving } = raw;
         let World { now, model, .. } = &self.world;
-        let before = before.map(|before| (now + u64::from(before)).saturating_sub(GRACE));
-        Ask { cost: usize::from(cost) % (model.capacity + 2), may_queue, within: within.map(u64::from), before }
+        let until = before.map(|before| (now + u64::from(before)).saturating_sub(GRACE));
+        let (before, deadline) = if is_whole && self.world.calls.is_some() { (None, until) } else { (until, None) };
+        let (within, leaving) = (within.map(u64::from), leaving.map(u64::from));
+        Ask { cost: usize::from(cost) % (model.capacity + 2), may_queue, within, before, deadline, leaving }
     }
 
     fn crowd(&self, size: usize) -> Vec<Input> {
@@ -115,7 +121,7 @@ impl ScriptedWorld {
         if model.history.len() > ENOUGH {
             return vec![];
         }
-        let enter = Input::Enter(Ask { cost: 1, may_queue: false, within: None, before: None });
+        let enter = Input::Enter(Ask { may_queue: false, ..Ask::ONE });
         if model.closed || model.free() == 0 || !model.queue.is_empty() {
             return vec![enter; size];
         }

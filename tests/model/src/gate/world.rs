@@ -5,7 +5,8 @@ use std::mem;
 use std::time::Duration;
 
 use bulklink_core::{
-    Answer, EventKind, Gate, Grant, Instant, InvalidArgument, Limits, Reason, Rejection, Request, Ticket, Word,
+    Answer, Calls, EventKind, Gate, Grant, Instant, InvalidArgument, Limits, Reason, Rejection, Request, Reserve,
+    Ticket, Word,
 };
 
 use super::model::{Ask, Id, Model, Outcome, Time};
@@ -37,6 +38,7 @@ pub enum Input {
 
 /// How a world begins.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a dimension of the search")]
 pub struct Start {
     /// Capacity, waiting room and wait limit.
     pub limits: (usize, usize, Option<Time>),
@@ -46,6 +48,11 @@ pub struct Start {
     pub observed: bool,
     /// Whether inputs go through a published word wherever the word can decide.
     pub through_word: bool,
+    /// What the gate keeps for the operations of calls with a deadline.
+    pub reserve: Reserve,
+    /// Whether calls can have a deadline; then the search tries that in place of a deadline for the
+    /// admission.
+    pub deadlines: bool,
     /// Inputs that were given already, so that the search begins in a state where much can happen.
     pub prelude: Vec<Input>,
 }
@@ -57,6 +64,8 @@ pub struct World {
     word: Option<Word>,
     pub(super) model: Model,
     pub(super) now: Time,
+    /// For calls with a deadline, in worlds that have them.
+    pub(super) calls: Option<Calls>,
     /// The number of calls so far.
     pub(super) came: Id,
     pub(super) tickets: BTreeMap<Id, Ticket>,
@@ -72,13 +81,14 @@ impl World {
         let mut gate = Gate::new(limits).expect("the limits of a world are valid");
         gate.observe(start.observed);
         gate.measure_waits(start.measures_waits);
-        let model = Model::new(capacity, waiting_room, wait_limit, start.measures_waits);
+        let model = Model::new(capacity, waiting_room, wait_limit, start.measures_waits, start.reserve);
         let published = start.through_word.then(|| gate.publish());
         let mut world = World {
             gate,
             word: published,
             model,
             now: 10,
+            calls: start.deadlines.then(|| Calls::new(start.reserve)),
             came: 0,
             tickets: BTreeMap::new(),
             grants: BTreeMap::new(),
@@ -110,7 +120,11 @@ impl World {
             Input::Enter(_) | Input::Release(_) => unreachable!("may go through the word"),
             Input::Collect(id) => self.collect(id),
             Input::Abandon(id) => {
-                self.gate.abandon(self.grants.remove(&id).expect("a live grant"));
+                let grant = self.grants.remove(&id).expect("a live grant");
+                self.gate.abandon(match &mut self.calls {
+                    Some(calls) => calls.abandon(grant),
+                    None => grant,
+                });
                 self.model.abandon(id);
             }
             Input::Cancel(id) => {
@@ -145,13 +159,20 @@ impl World {
 
     fn cancel(&mut self, ticket: Ticket, now: Instant) -> Option<Id> {
         let ticket = match self.word {
-            Some(_) => match self.gate.cancel(ticket, None) {
+            Some(_) => match self.cancel_at(ticket, None) {
                 Ok(waker) => return waker,
                 Err(ticket) => ticket,
             },
             None => ticket,
         };
-        self.gate.cancel(ticket, Some(now)).expect("the time is known")
+        self.cancel_at(ticket, Some(now)).expect("the time is known")
+    }
+
+    fn cancel_at(&mut self, ticket: Ticket, now: Option<Instant>) -> Result<Option<Id>, Ticket> {
+        match &mut self.calls {
+            Some(calls) => calls.cancel(&mut self.gate, ticket, now),
+            None => self.gate.cancel(ticket, now),
+        }
     }
 
     /// Folds the word into the gate, which then knows everything.
@@ -176,7 +197,7 @@ impl World {
     fn enter(&mut self, ask: Ask) {
         let id = self.came;
         self.came += 1;
-        let is_past = ask.before.is_some_and(|before| before <= self.now);
+        let is_past = ask.before.or(ask.deadline).is_some_and(|before| before <= self.now);
         let is_rejected = self.model.closed || ask.cost == 0 || ask.cost > self.model.capacity || is_past;
         assert_eq!(self.gate.would_reject(&request(ask), Instant::from_nanos(self.now)), is_rejected);
         let answer = self.ask_word(&request(ask)).map_or_else(|| self.ask_gate(&request(ask)), Ok);
@@ -215,9 +236,12 @@ impl World {
 
     fn ask_gate(&mut self, request: &Request) -> Result<Answer, InvalidArgument> {
         self.fold();
-        let now = Some(Instant::from_nanos(self.now));
+        let now = Instant::from_nanos(self.now);
         let answer = match self.when_untimed(|gate| gate.enter(request, None)) {
-            None | Some(Ok(Answer::NeedsNow)) => self.gate.enter(request, now),
+            None | Some(Ok(Answer::NeedsNow)) => match &mut self.calls {
+                Some(calls) => calls.enter(&mut self.gate, request, now),
+                None => self.gate.enter(request, Some(now)),
+            },
             Some(answer) => answer,
         };
         self.publish();
@@ -233,23 +257,31 @@ impl World {
         let grant = self.grants.remove(&id).expect("a live grant");
         if !self.release_by_word(&grant) {
             self.fold();
-            self.gate.release(grant);
+            self.gate.release(match &mut self.calls {
+                Some(calls) => calls.end(grant, Instant::from_nanos(self.now)),
+                None => grant,
+            });
             self.publish();
         }
+        self.model.note_end(id, self.now);
         self.model.release(id);
     }
 
     /// Adds the release to the word. It stays there until the word is folded, even if the gate
     /// decides.
     fn release_by_word(&mut self, grant: &Grant) -> bool {
-        let Some(before) = self.word else { return false };
+        let Some(before) = self.word.filter(|_| !grant.is_recorded()) else { return false };
         self.word = Some(Word::from_bits(before.to_bits() + Word::RELEASE));
         before.has_released(grant)
     }
 
     fn collect(&mut self, id: Id) {
         let ticket = self.tickets.remove(&id).expect("a live ticket");
-        let outcome = match self.gate.collect(ticket) {
+        let answer = match &mut self.calls {
+            Some(calls) => calls.collect(&mut self.gate, ticket),
+            None => self.gate.collect(ticket),
+        };
+        let outcome = match answer {
             Answer::Granted(grant) => {
                 assert!(!self.late.contains(&id), "a waiter gets no grant at or after its deadline");
                 self.grants.insert(id, grant);
@@ -277,6 +309,12 @@ fn request(ask: Ask) -> Request {
     if let Some(deadline) = ask.before {
         request = request.before(Instant::from_nanos(deadline));
     }
+    if let Some(reserve) = ask.leaving {
+        request = request.leaving(Duration::from_nanos(reserve));
+    }
+    if let Some(deadline) = ask.deadline {
+        request = request.deadline(Instant::from_nanos(deadline));
+    }
     request
 }
 
@@ -285,7 +323,10 @@ fn outcome_of(rejection: &Rejection) -> Outcome {
     let waited = nanos(rejection.waited());
     match rejection.reason() {
         Reason::Saturated => Outcome::Saturated,
-        Reason::Expired => Outcome::Expired { waited, limit: nanos(rejection.limit().expect("an effective limit")) },
+        Reason::Expired => {
+            let limit = nanos(rejection.limit().expect("an effective limit"));
+            Outcome::Expired { waited, limit, kept: rejection.kept().map(nanos) }
+        }
         Reason::Closed => Outcome::Closed { waited },
         other => panic!("unknown reason {other:?}"),
     }

@@ -1,0 +1,227 @@
+//! The reserve: the part of a call's time that its wait must leave to the operation.
+
+use core::time::Duration;
+
+use crate::Instant;
+use crate::calls::Call;
+use crate::instant::nanos;
+
+/// How much time the wait of a call with a [deadline](crate::Request::deadline) must leave to the
+/// operation itself.
+///
+/// A call that is admitted a millisecond before its deadline only wastes the slot. So its wait ends
+/// earlier: by the reserve, but never before 5 % of the call's time have passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reserve {
+    /// Follows the calls: a call that ends at or after its deadline increases the reserve by 9.9 %,
+    /// one that ends in time after a long wait reduces it by 0.1 %. So about one such call in a
+    /// hundred ends late. It begins with a quarter of the first call's time.
+    #[default]
+    ByLateness,
+    /// Always this much.
+    Fixed(Duration),
+    /// Nothing: calls are admitted up to their deadline.
+    None,
+}
+
+/// The reserve of one gate, in nanoseconds. If it follows lateness, the highest bit is set; it is
+/// zero then before the first call with a deadline.
+#[derive(Debug)]
+pub(crate) struct ReserveState(u64);
+
+const FOLLOWS: u64 = 1 << 63;
+
+impl ReserveState {
+    pub(crate) const fn new(reserve: Reserve) -> Self {
+        ReserveState(match reserve {
+            Reserve::ByLateness => FOLLOWS,
+            Reserve::Fixed(fixed) => nanos(fixed) & !FOLLOWS,
+            Reserve::None => 0,
+        })
+    }
+
+    pub(crate) const fn nanos(&self) -> u64 {
+        self.0 & !FOLLOWS
+    }
+
+    const fn follows(&self) -> bool {
+        self.0 & FOLLOWS != 0
+    }
+
+    /// Returns what is kept for the operation, of a call that has `budget` nanoseconds in all.
+    pub(crate) fn keep(&mut self, own: Option<u64>, budget: u64) -> u64 {
+        if own.is_none() && self.0 == FOLLOWS {
+            self.0 |= (budget / 4).max(1);
+        }
+        own.unwrap_or(self.nanos()).min(share(budget, MOST_KEPT))
+    }
+
+    /// Learns from the end of a call. Returns whether the call ended late.
+    pub(crate) fn learn(&mut self, call: &Call, now: Instant) -> bool {
+        let is_late = now >= call.end;
+        let hold = now.nanos_since(call.entered.saturating_add_nanos(call.waited_nanos));
+        let budget = call.end.nanos_since(call.entered);
+        // A hold longer than the whole budget says nothing about the wait.
+        if self.follows() && call.by_gate && hold < budget {
+            let present = self.nanos();
+            if is_late {
+                let more = present + share(present, GROWTH).max(1);
+                self.0 = FOLLOWS | more.min(share(budget, MOST_LEARNT)).max(present);
+            } else if call.waited_nanos > call.wait_end.nanos_since(call.entered) / 2 {
+                self.0 = FOLLOWS | (present - share(present, DECAY)).max(1);
+            }
+        }
+        is_late
+    }
+}
+
+/// Parts of 1,024: about 95 %, 90 %, 9.9 % and 0.1 %.
+const MOST_KEPT: u64 = 972;
+const MOST_LEARNT: u64 = 921;
+const GROWTH: u64 = 101;
+const DECAY: u64 = 1;
+
+/// Returns `parts` ÷ 1,024 of `whole`, which counts as 2⁵³ ns (104 days) at most. A shift in place
+/// of a division, which takes much code on a microcontroller.
+fn share(whole: u64, parts: u64) -> u64 {
+    (whole.min(1 << 53) * parts) >> 10
+}
+
+/// A duration in three bytes, rounded up by at most 2⁻¹³ of it, with a flag. Requests and nodes of
+/// the queue have no room for more. The highest bit is the flag; two bits count the bytes to shift
+/// the other 21 by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Coarse([u8; 3]);
+
+const MANTISSA: u32 = 21;
+const FLAG: u32 = 1 << 23;
+
+impl Coarse {
+    /// No duration, and the flag not set.
+    pub(crate) const NONE: Coarse = Coarse([0; 3]);
+
+    /// Rounds a duration up. Zero becomes one nanosecond, and what is longer than nine hours the
+    /// longest duration that fits.
+    #[expect(clippy::cast_possible_truncation, reason = "the mantissa has 21 bits")]
+    pub(crate) const fn new(nanos: u64, flag: bool) -> Self {
+        let (mut mantissa, mut bytes) = (if nanos == 0 { 1 } else { nanos }, 0);
+        while mantissa >> MANTISSA > 0 {
+            if bytes == 3 {
+                mantissa = (1 << MANTISSA) - 1;
+                break;
+            }
+            (mantissa, bytes) = ((mantissa >> 8) + (mantissa & 0xFF != 0) as u64, bytes + 1);
+        }
+        Coarse::of(bytes << MANTISSA | mantissa as u32).flagged(flag)
+    }
+
+    pub(crate) const fn flagged(self, flag: bool) -> Self {
+        Coarse::of(self.bits() & !FLAG | if flag { FLAG } else { 0 })
+    }
+
+    pub(crate) const fn is_flagged(self) -> bool {
+        self.bits() & FLAG != 0
+    }
+
+    pub(crate) const fn nanos(self) -> Option<u64> {
+        let bits = self.bits() & !FLAG;
+        if bits == 0 {
+            return None;
+        }
+        Some(((bits & ((1 << MANTISSA) - 1)) as u64) << ((bits >> MANTISSA) * 8))
+    }
+
+    /// The inverse of [`bits`](Coarse::bits), which ignores the highest byte.
+    pub(crate) const fn of(bits: u32) -> Self {
+        let [a, b, c, _] = bits.to_le_bytes();
+        Coarse([a, b, c])
+    }
+
+    /// Returns the bits, of which the highest byte is zero.
+    pub(crate) const fn bits(self) -> u32 {
+        let [a, b, c] = self.0;
+        u32::from_le_bytes([a, b, c, 0])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_coarse_duration_is_rounded_up_by_little() {
+        let around = (0..44).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1, (1 << bit) / 3 * 2]);
+        for exact in around.chain([55_000_000, 1]).filter(|&nanos| nanos > 0) {
+            let coarse = Coarse::new(exact, true);
+            let nanos = coarse.nanos().expect("not none");
+            assert!(nanos >= exact && nanos - exact <= exact >> 13, "{exact}: {nanos}");
+            assert_eq!(Coarse::new(nanos, true), coarse, "rounding again changes nothing");
+            assert!(coarse.is_flagged() && !coarse.flagged(false).is_flagged());
+            assert_eq!((coarse.bits() >> 24, Coarse::of(coarse.bits() | 0xFF << 24)), (0, coarse));
+        }
+        assert_eq!((Coarse::NONE.nanos(), Coarse::NONE.flagged(true).nanos()), (None, None));
+        assert_eq!(Coarse::new(0, false).nanos(), Some(1));
+        assert_eq!(Coarse::new(u64::MAX, false).nanos(), Some(((1 << 21) - 1) << 24));
+    }
+
+    #[test]
+    fn a_share_is_exact_to_its_parts_and_never_overflows() {
+        assert_eq!((share(1 << 10, DECAY), share(1_000_000, GROWTH)), (1, 98_632));
+        assert!(share(u64::MAX, MOST_KEPT) < 1 << 53);
+    }
+
+    fn following(nanos: u64) -> ReserveState {
+        ReserveState(FOLLOWS | nanos)
+    }
+
+    /// A call with 100 µs in all, which has waited for 60 µs of 80.
+    const CALL: Call = Call {
+        entered: Instant::from_nanos(1_000_000),
+        wait_end: Instant::from_nanos(1_080_000),
+        end: Instant::from_nanos(1_100_000),
+        waited_nanos: 60_000,
+        by_gate: true,
+        grant: None,
+    };
+
+    fn learnt(call: Call, end: u64) -> (bool, u64) {
+        let mut reserve = following(20_000);
+        let is_late = reserve.learn(&call, Instant::from_nanos(end));
+        (is_late, reserve.nanos())
+    }
+
+    #[test]
+    fn the_reserve_follows_lateness() {
+        assert_eq!(learnt(CALL, 1_099_999), (false, 19_981), "in time, after a long wait");
+        assert_eq!(learnt(Call { waited_nanos: 40_000, ..CALL }, 1_099_999), (false, 20_000), "after a short wait");
+        assert_eq!(learnt(CALL, 1_100_000), (true, 21_972), "late");
+        assert_eq!(learnt(CALL, 1_159_999).1, 21_972, "late by much");
+        assert_eq!(learnt(CALL, 1_160_000), (true, 20_000), "a hold as long as the whole budget");
+        assert_eq!(learnt(Call { by_gate: false, ..CALL }, 1_100_000), (true, 20_000), "the call's own reserve");
+    }
+
+    #[test]
+    fn the_reserve_grows_up_to_nine_tenths_of_the_budget() {
+        let mut reserve = following(85_000);
+        for _ in 0..3 {
+            reserve.learn(&CALL, Instant::from_nanos(1_100_000));
+            assert_eq!(reserve.nanos(), share(100_000, MOST_LEARNT));
+        }
+        let mut reserve = following(95_000);
+        reserve.learn(&CALL, Instant::from_nanos(1_100_000));
+        assert_eq!(reserve.nanos(), 95_000, "a call with less time does not reduce it");
+    }
+
+    #[test]
+    fn what_is_kept_is_limited_by_the_budget() {
+        let mut reserve = ReserveState::new(Reserve::ByLateness);
+        assert_eq!((reserve.nanos(), reserve.keep(Some(7), 100)), (0, 7));
+        assert_eq!(reserve.nanos(), 0, "a call's own reserve teaches nothing");
+        assert_eq!(reserve.keep(None, 100), 25, "a quarter at first");
+        assert_eq!(reserve.keep(None, 20), share(20, MOST_KEPT));
+        assert_eq!(reserve.nanos(), 25);
+        assert_eq!(ReserveState::new(Reserve::Fixed(Duration::from_nanos(9))).keep(None, 100), 9);
+        assert_eq!(ReserveState::new(Reserve::None).keep(None, 100), 0);
+    }
+}

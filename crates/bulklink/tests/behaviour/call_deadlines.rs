@@ -1,0 +1,253 @@
+//! Deadlines of whole calls: the wait leaves time for the operation.
+//!
+//! The reserves here are 40 ms, which a request stores without rounding.
+
+use std::future::Future;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use bulklink::testing::Executor;
+use bulklink::{Clock, Instant, Reason, Request, Reserve, Slot};
+
+use crate::{Call, TestBulkhead, builder, executor, ms, reason, slot};
+
+const FIXED: Reserve = Reserve::Fixed(Duration::from_millis(40));
+
+fn setup(reserve: Reserve) -> (Executor, TestBulkhead) {
+    let executor = executor();
+    let bulkhead = builder(&executor).parallelism(1).waiting_room(3).reserve(reserve).build().expect("valid");
+    (executor, bulkhead)
+}
+
+/// A request with this much time for the whole call.
+fn until(executor: &Executor, time: Duration) -> Request<Instant> {
+    Request::new().deadline(executor.clock().now() + time)
+}
+
+/// Spawns a call, and polls it once.
+fn call(executor: &mut Executor, bulkhead: &TestBulkhead, request: Request<Instant>) -> Call {
+    let call = executor.spawn(bulkhead.slot_owned_with(request));
+    executor.run_until_idle();
+    call
+}
+
+/// Returns how long a call with this request waits for a slot that is never free.
+fn wait_of(executor: &mut Executor, bulkhead: &TestBulkhead, request: Request<Instant>) -> Duration {
+    let _running = bulkhead.try_slot().expect("free");
+    let waiting = call(executor, bulkhead, request);
+    executor.advance(ms(10_000));
+    let rejection = waiting.output().expect("the time is over").expect_err("too late");
+    assert_eq!(rejection.reason(), Reason::Expired);
+    rejection.limit().expect("it expired")
+}
+
+#[test]
+fn a_wait_leaves_the_reserve_to_the_operation() {
+    let (mut executor, bulkhead) = setup(FIXED);
+    let _running = bulkhead.try_slot().expect("free");
+    let request = until(&executor, ms(100));
+    let waiting = call(&mut executor, &bulkhead, request);
+    executor.advance(ms(59));
+    assert!(!waiting.is_finished());
+    executor.advance(ms(1));
+    let rejection = waiting.output().expect("the wait is over").expect_err("too late");
+    assert_eq!((rejection.reason(), rejection.waited()), (Reason::Expired, ms(60)));
+    assert_eq!((rejection.limit(), rejection.kept()), (Some(ms(60)), Some(ms(40))));
+    let text = "bulkhead test: expired after 60ms of 60ms, with 40.0ms kept for the call itself \
+                (1 of 1 in use, 0 of 3 waiting)";
+    assert_eq!(rejection.to_string(), text);
+}
+
+#[test]
+fn a_free_slot_is_granted_with_whatever_time_is_left() {
+    let (executor, bulkhead) = setup(FIXED);
+    let slot = bulkhead.try_slot_with(until(&executor, ms(1))).expect("free");
+    assert_eq!(bulkhead.status().in_flight, 1);
+    drop(slot);
+    assert_eq!((bulkhead.status().in_flight, bulkhead.status().ended_late), (0, 0));
+}
+
+#[test]
+fn a_past_deadline_expires_immediately_though_a_slot_is_free() {
+    let (executor, bulkhead) = setup(FIXED);
+    let rejection = bulkhead.try_slot_with(until(&executor, ms(0))).expect_err("past");
+    assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(ms(0))));
+    assert_eq!(rejection.kept(), None);
+}
+
+#[test]
+fn five_percent_of_the_time_may_always_be_waited() {
+    let (mut executor, bulkhead) = setup(Reserve::Fixed(ms(1_000)));
+    let request = until(&executor, ms(100));
+    let wait = wait_of(&mut executor, &bulkhead, request);
+    assert!(wait > ms(5) && wait < Duration::from_micros(5_100), "{wait:?}");
+}
+
+#[test]
+fn without_a_reserve_a_call_waits_up_to_its_deadline() {
+    let (mut executor, bulkhead) = setup(Reserve::None);
+    let request = until(&executor, ms(100));
+    assert_eq!(wait_of(&mut executor, &bulkhead, request), ms(100));
+    assert_eq!(bulkhead.status().reserve(), ms(0));
+}
+
+#[test]
+fn the_strictest_of_all_limits_ends_the_wait() {
+    let (mut executor, bulkhead) = setup(FIXED);
+    let request = until(&executor, ms(100)).within(ms(30));
+    assert_eq!(wait_of(&mut executor, &bulkhead, request), ms(30));
+    let request = until(&executor, ms(100)).within(ms(70));
+    assert_eq!(wait_of(&mut executor, &bulkhead, request), ms(60));
+}
+
+#[test]
+fn the_later_of_before_and_deadline_replaces_the_other() {
+    let (mut executor, bulkhead) = setup(FIXED);
+    let soon = executor.clock().now() + ms(10);
+    let request = until(&executor, ms(100)).before(soon);
+    assert_eq!(wait_of(&mut executor, &bulkhead, request), ms(10));
+    let request = Request::new().before(soon).deadline(executor.clock().now() + ms(100));
+    assert_eq!(wait_of(&mut executor, &bulkhead, request), ms(60));
+}
+
+#[test]
+fn a_call_may_bring_its_own_reserve() {
+    let (mut executor, bulkhead) = setup(FIXED);
+    let request = until(&executor, ms(100)).leaving(ms(80));
+    assert_eq!(wait_of(&mut executor, &bulkhead, request), ms(20));
+    let (_, learning) = setup(Reserve::ByLateness);
+    drop(learning.try_slot_with(until(&executor, ms(100)).leaving(ms(80))).expect("free"));
+    assert_eq!(learning.status().reserve(), ms(0), "it is no example for other calls");
+}
+
+#[test]
+fn the_reserve_begins_with_a_quarter_of_the_first_calls_time() {
+    let (mut executor, bulkhead) = setup(Reserve::ByLateness);
+    assert_eq!(bulkhead.status().reserve(), ms(0));
+    let request = until(&executor, ms(160));
+    assert_eq!(wait_of(&mut executor, &bulkhead, request), ms(120));
+    assert_eq!(bulkhead.status().reserve(), ms(40));
+    let request = until(&executor, ms(100));
+    assert_eq!(wait_of(&mut executor, &bulkhead, request), ms(60), "the second call has less time");
+}
+
+/// Lets a call with 160 ms in all wait for 90 of at most 120, and then run. It is late after 70.
+fn run_after_a_wait(executor: &mut Executor, bulkhead: &TestBulkhead, hold: Duration) {
+    let running = bulkhead.try_slot().expect("free");
+    let request = until(executor, ms(160));
+    let waiting = call(executor, bulkhead, request);
+    executor.advance(ms(90));
+    drop(running);
+    executor.run_until_idle();
+    let slot = slot(&waiting);
+    executor.advance(hold);
+    drop(slot);
+}
+
+#[test]
+fn a_late_call_increases_the_reserve() {
+    let (mut executor, bulkhead) = setup(Reserve::ByLateness);
+    run_after_a_wait(&mut executor, &bulkhead, ms(70));
+    let status = bulkhead.status();
+    assert_eq!(status.ended_late, 1);
+    let grown = status.reserve();
+    assert!(grown > ms(43) && grown < ms(44), "by 9.9 %: {grown:?}");
+}
+
+#[test]
+fn a_long_wait_that_was_in_time_reduces_the_reserve() {
+    let (mut executor, bulkhead) = setup(Reserve::ByLateness);
+    run_after_a_wait(&mut executor, &bulkhead, ms(69));
+    let status = bulkhead.status();
+    assert_eq!(status.ended_late, 0);
+    let less = status.reserve();
+    assert!(less < ms(40) && less > Duration::from_micros(39_900), "by 0.1 %: {less:?}");
+}
+
+#[test]
+fn a_call_that_took_all_its_time_by_itself_teaches_nothing() {
+    let (mut executor, bulkhead) = setup(Reserve::ByLateness);
+    run_after_a_wait(&mut executor, &bulkhead, ms(160));
+    let status = bulkhead.status();
+    assert_eq!((status.ended_late, status.reserve()), (1, ms(40)));
+}
+
+#[test]
+fn a_late_call_is_counted_however_its_operation_ends() {
+    let (executor, bulkhead) = setup(FIXED);
+    let (clock, before) = (executor.clock(), bulkhead.status());
+    let late = |slot: Slot<'_>| {
+        clock.advance(ms(10));
+        drop(slot);
+    };
+    late(bulkhead.try_slot_with(until(&executor, ms(10))).expect("free"));
+    let request = until(&executor, ms(10));
+    let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _slot = bulkhead.try_slot_with(request).expect("free");
+        clock.advance(ms(10));
+        panic!("on purpose");
+    }));
+    assert!(panics.is_err());
+    assert_eq!(bulkhead.status().since(&before).expect("later").ended_late, 2);
+}
+
+#[test]
+fn a_granted_call_that_is_cancelled_is_not_late() {
+    let (executor, bulkhead) = setup(FIXED);
+    let running = bulkhead.try_slot().expect("free");
+    let request = until(&executor, ms(100));
+    let mut waiting = Box::pin(bulkhead.slot_with(request));
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    drop(running);
+    executor.clock().advance(ms(200));
+    drop(waiting);
+    let status = bulkhead.status();
+    assert_eq!((status.totals.abandoned, status.ended_late, status.in_flight), (1, 0, 0));
+}
+
+#[test]
+fn a_slot_of_a_call_with_a_deadline_knows_its_cost() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).capacity(5).waiting_room(1).build().expect("valid");
+    let first = bulkhead.try_slot_with(until(&executor, ms(9)).cost(3)).expect("free");
+    let request = until(&executor, ms(9)).cost(4);
+    let waiting = call(&mut executor, &bulkhead, request);
+    assert_eq!((first.cost(), bulkhead.status().in_use), (3, 3));
+    drop(first);
+    executor.run_until_idle();
+    let second = slot(&waiting);
+    assert_eq!((second.cost(), bulkhead.status().in_use), (4, 4));
+    drop(second);
+    assert_eq!(bulkhead.status().in_use, 0);
+}
+
+/// The other slots are granted and released by the word meanwhile.
+#[test]
+fn calls_with_and_without_a_deadline_share_a_bulkhead() {
+    let executor = executor();
+    let bulkhead = builder(&executor).parallelism(3).build().expect("valid");
+    drop([bulkhead.try_slot(), bulkhead.try_slot(), bulkhead.try_slot()]);
+    for _ in 0..10 {
+        let plain = bulkhead.try_slot().expect("free");
+        let whole = bulkhead.try_slot_with(until(&executor, ms(5))).expect("free");
+        let other = bulkhead.try_slot().expect("free");
+        drop(plain);
+        drop(whole);
+        assert_eq!(bulkhead.status().in_flight, 1);
+        drop(other);
+    }
+    let status = bulkhead.status();
+    assert_eq!((status.in_flight, status.totals.admitted, status.totals.finished), (0, 33, 33));
+}
+
+#[test]
+fn a_deadline_in_the_far_future_is_none() {
+    let (mut executor, bulkhead) = setup(FIXED);
+    let _running = bulkhead.try_slot().expect("free");
+    let waiting = call(&mut executor, &bulkhead, Request::new().deadline(Instant::FAR_FUTURE));
+    executor.advance(ms(1 << 40));
+    assert!(!waiting.is_finished());
+    bulkhead.close();
+    executor.run_until_idle();
+    assert_eq!(reason(&waiting), Reason::Closed);
+}
