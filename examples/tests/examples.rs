@@ -4,7 +4,7 @@ use std::fs;
 
 mod program;
 
-use program::prints;
+use program::{prints, succeeds};
 
 /// The example has tests, which run here too.
 #[path = "../fake_clock.rs"]
@@ -17,7 +17,8 @@ fn every_example_is_run() {
     for file in fs::read_dir(env!("CARGO_MANIFEST_DIR")).expect("a folder").map(|file| file.expect("a file").path()) {
         if file.extension().is_some_and(|extension| extension == "rs") {
             let name = file.file_stem().expect("a name").to_string_lossy();
-            assert!(here.contains(&format!("    prints(\"{name}\", ")), "{name} is run by no test");
+            let is_run = ["prints", "succeeds"].map(|how| here.contains(&format!("    {how}(\"{name}\", ")));
+            assert!(is_run.contains(&true), "{name} is run by no test");
         }
     }
 }
@@ -50,6 +51,11 @@ fn deadlines() {
         "admitted immediately, then ran for 30 ms",
     ];
     prints("deadlines", &expected);
+}
+
+#[test]
+fn goodput() {
+    succeeds("goodput", &["1"]);
 }
 
 #[test]

@@ -15,6 +15,14 @@ pub fn prints(name: &str, expected: &[&str]) {
     assert!(output.status.success(), "{name}: {}", output.status);
 }
 
+/// Runs an example whose output differs from run to run, and checks that it succeeds.
+#[allow(dead_code, reason = "not every package has such an example")]
+#[track_caller]
+pub fn succeeds(name: &str, arguments: &[&str]) {
+    let output = Command::new(program(name)).args(arguments).output().expect("the example is built");
+    assert!(output.status.success(), "{name}: {output:?}");
+}
+
 /// Returns the path of an example: cargo puts it in a folder beside that of the running test. It
 /// builds examples together with the tests of their package, unless only some targets are selected.
 #[track_caller]
