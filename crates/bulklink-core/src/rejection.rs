@@ -7,7 +7,8 @@ use core::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// No room: nothing is free, and the waiting room is full or the request may not wait.
+    /// No room: nothing is free or the gate is paused, and the waiting room is full or the request
+    /// may not wait.
     Saturated,
     /// The time ran out before a slot was free.
     Expired,
@@ -73,6 +74,7 @@ impl fmt::Debug for Occupancy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rejection {
     pub(crate) reason: Reason,
+    pub(crate) is_paused: bool,
     pub(crate) occupancy: Occupancy,
     pub(crate) waited_nanos: u64,
     /// Meaningful only for the reason `Expired`.
@@ -93,6 +95,12 @@ impl Rejection {
     #[must_use]
     pub const fn occupancy(&self) -> Occupancy {
         self.occupancy
+    }
+
+    /// Returns whether the gate was paused at that moment.
+    #[must_use]
+    pub const fn is_paused(&self) -> bool {
+        self.is_paused
     }
 
     /// Returns how long the request waited; zero if it never joined the queue.

@@ -35,6 +35,8 @@ pub struct Snapshot {
     pub longest_wait_nanos: u64,
     /// Whether the gate is closed.
     pub is_closed: bool,
+    /// Whether the gate is paused, and so admits no request. A closed gate is not.
+    pub is_paused: bool,
     /// All counters since the gate was created.
     pub totals: Totals,
 }
@@ -46,10 +48,10 @@ impl Snapshot {
         Duration::from_nanos(self.longest_wait_nanos)
     }
 
-    /// Returns the number of free units; zero while over capacity.
+    /// Returns the number of units that requests can get; zero while paused or over capacity.
     #[must_use]
     pub const fn free(&self) -> usize {
-        self.limits.capacity.saturating_sub(self.in_use)
+        if self.is_paused { 0 } else { self.limits.capacity.saturating_sub(self.in_use) }
     }
 
     /// Returns the number of units in use beyond the capacity, after it was reduced.
@@ -65,8 +67,9 @@ impl Snapshot {
         self.capacity_excess() > 0
     }
 
-    /// Returns whether no unit is free. (A rejection as [`Saturated`](crate::Reason::Saturated)
-    /// also needs a full waiting room, or a request that may not wait.)
+    /// Returns whether no unit is free, as while paused. (A rejection as
+    /// [`Saturated`](crate::Reason::Saturated) also needs a full waiting room, or a request that
+    /// may not wait.)
     #[must_use]
     pub const fn is_saturated(&self) -> bool {
         self.free() == 0
@@ -78,7 +81,8 @@ impl Snapshot {
         self.is_closed && self.in_flight == 0
     }
 
-    /// Returns the units in use per unit of capacity; above 1 while over capacity.
+    /// Returns the units in use per unit of capacity; above 1 while over capacity. A pause does not
+    /// change it.
     #[must_use]
     pub fn utilization(&self) -> f64 {
         ratio(self.in_use, self.limits.capacity)

@@ -251,7 +251,7 @@ impl Refusal {
             (false, false) => (Reason::Saturated, word.in_flight(), 0),
         };
         let occupancy = Occupancy { in_flight, in_use: in_flight, waiting, capacity, waiting_room };
-        Rejection { reason, occupancy, waited_nanos: 0, limit_nanos: 0 }
+        Rejection { reason, is_paused: false, occupancy, waited_nanos: 0, limit_nanos: 0 }
     }
 }
 

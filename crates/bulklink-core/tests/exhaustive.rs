@@ -3,10 +3,10 @@
 //! Runs as part of `cargo test`. With `BULKLINK_DEPTH=N` each script is N inputs long, besides its
 //! prelude and one of the rarer inputs at its end.
 
-use bulklink_model::gate::{Ask, Input, Start, World};
+use bulklink_model::gate::{Ask, Extra, Input, Start, World};
 use bulklink_model::search::{Extent, search};
 
-const EXTENT: Extent = Extent { depth: 4, scripts: 42_681_834, inputs: 48_889_734 };
+const EXTENT: Extent = Extent { depth: 4, scripts: 44_647_040, inputs: 51_081_952 };
 
 fn main() {
     search::<World>("exhaustive", &worlds(), EXTENT.depth, &EXTENT);
@@ -27,14 +27,29 @@ fn worlds() -> Vec<Start> {
                 for prelude in [vec![], busy, handing] {
                     let observed = wait_limit.is_some() || !measures_waits;
                     let limits = (capacity, waiting_room, wait_limit);
-                    let by_gate = Start { limits, measures_waits, observed, through_word: false, prelude };
+                    let extra = Extra::Nothing;
+                    let by_gate = Start { limits, measures_waits, observed, through_word: false, extra, prelude };
                     worlds.push(Start { observed: false, through_word: true, ..by_gate.clone() });
                     worlds.push(by_gate);
                 }
             }
         }
     }
+    worlds.extend(with_pauses());
     worlds
+}
+
+/// Returns worlds with pauses: by the gate, which is observed, and through the word.
+fn with_pauses() -> impl Iterator<Item = Start> {
+    let by_gate = [(1, 1, Some(2)), (2, 1, None)].map(|limits| Start {
+        limits,
+        measures_waits: true,
+        observed: true,
+        through_word: false,
+        extra: Extra::Pauses,
+        prelude: busy(limits.0, limits.1),
+    });
+    by_gate.into_iter().flat_map(|by_gate| [Start { observed: false, through_word: true, ..by_gate.clone() }, by_gate])
 }
 
 /// Returns inputs that take all slots and fill the waiting room: a heavy waiter without a limit,

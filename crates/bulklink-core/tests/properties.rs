@@ -8,7 +8,7 @@
 use std::ops::RangeInclusive;
 
 use bulklink_core::Word;
-use bulklink_model::gate::{RawRequest, ScriptedWorld, Start, Step};
+use bulklink_model::gate::{Extra, RawRequest, ScriptedWorld, Start, Step};
 use bulklink_model::runner::play_all;
 use bulklink_model::script::Script;
 use proptest::prelude::*;
@@ -50,6 +50,7 @@ fn starts(capacity: RangeInclusive<usize>, waiting_room: RangeInclusive<usize>) 
         measures_waits,
         observed,
         through_word,
+        extra: Extra::Nothing,
         prelude: vec![],
     })
 }
@@ -65,7 +66,15 @@ fn steps(cost: impl Strategy<Value = u8>) -> impl Strategy<Value = Step> {
         480 => (0_u8..8).prop_map(Step::Tick),
         40 => (0_u8..20).prop_map(Step::TickBack),
         240 => Just(Step::Advance),
+        121 => controls(),
+    ]
+}
+
+fn controls() -> impl Strategy<Value = Step> {
+    prop_oneof![
         40 => (0_u8..=64).prop_map(Step::Resize),
+        20 => Just(Step::Pause),
+        60 => Just(Step::Resume),
         1 => Just(Step::Close),
     ]
 }

@@ -1,4 +1,4 @@
-//! The part of a bulkhead that needs no runtime: status, resize, close and events.
+//! The part of a bulkhead that needs no runtime: status, resize, pause, close and events.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -72,6 +72,49 @@ impl Handle {
             ),
             other => other,
         })
+    }
+
+    /// Pauses the bulkhead: once this has returned, no call is admitted until
+    /// [`resume`](Handle::resume). Returns whether this changed anything: not if the bulkhead was
+    /// paused already, or is closed.
+    ///
+    /// Running operations go on. Waiting calls keep their places and their limits, and expire when
+    /// these pass. Calls that come meanwhile wait too; those that may not wait, or find the waiting
+    /// room full, are rejected as [`Saturated`](crate::Reason::Saturated). While paused,
+    /// [`Status::free`](crate::Snapshot::free) is zero and the capacity report has
+    /// [`AdmissionPaused`](crate::FindingCode::AdmissionPaused). [Closing](Handle::close) ends the
+    /// pause, and rejects the calls that wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, testing::FakeClock};
+    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// assert!(payments.pause());
+    /// let rejection = payments.try_slot().unwrap_err();
+    /// assert_eq!(
+    ///     rejection.to_string(),
+    ///     "bulkhead payments: saturated (paused, 0 of 10 in use, 0 of 0 waiting)"
+    /// );
+    /// assert!(payments.resume());
+    /// assert!(payments.try_slot().is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pause(&self) -> bool {
+        self.shared.input(|state| state.gate.pause())
+    }
+
+    /// Ends a [pause](Handle::pause), and admits waiting calls in order. Returns whether the
+    /// bulkhead was paused.
+    pub fn resume(&self) -> bool {
+        let now = self.shared.now();
+        self.shared.input(|state| state.gate.resume(now))
+    }
+
+    /// Returns whether the bulkhead is [paused](Handle::pause). A closed bulkhead is not.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.shared.beside_the_word(|state| state.gate.is_paused())
     }
 
     /// Closes the bulkhead. All waiting calls and all later calls are rejected; running operations

@@ -13,7 +13,8 @@ use crate::acquire::claim::LeaseOwner;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// All capacity was in use, and the waiting room was full or the call did not want to wait.
+    /// All capacity was in use or the bulkhead was paused, and the waiting room was full or the
+    /// call did not want to wait.
     Saturated,
     /// The wait limit or the deadline passed before the call got a slot.
     Expired,
@@ -179,6 +180,13 @@ impl Rejection {
         self.of_partitions().map(partitions::Rejection::occupancy)
     }
 
+    /// Returns whether the bulkhead was [paused](crate::Handle::pause) at the moment of the
+    /// rejection.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.by_gate().is_some_and(|rejection| rejection.is_paused())
+    }
+
     /// Returns how long the call waited; zero if it was never queued.
     #[must_use]
     pub fn waited(&self) -> Duration {
@@ -234,7 +242,8 @@ impl fmt::Display for Rejection {
         }
         let (in_use, capacity) = (occupancy.in_use(), occupancy.capacity());
         let (waiting, room) = (occupancy.waiting(), occupancy.waiting_room());
-        write!(f, " ({in_use} of {capacity} in use, {waiting} of {room} waiting)")
+        let paused = if self.is_paused() { "paused, " } else { "" };
+        write!(f, " ({paused}{in_use} of {capacity} in use, {waiting} of {room} waiting)")
     }
 }
 
@@ -256,6 +265,7 @@ impl fmt::Debug for Rejection {
             .field("label", &self.label())
             .field("reason", &self.reason())
             .field("occupancy", &self.occupancy())
+            .field("is_paused", &self.is_paused())
             .field("waited", &self.waited())
             .field("limit", &self.limit())
             .field("invalid", &self.as_invalid())

@@ -3,7 +3,7 @@
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use bulklink_model::gate::{ScriptedWorld, Start, Step};
+use bulklink_model::gate::{Extra, ScriptedWorld, Start, Step};
 use bulklink_model::script::Script;
 use libfuzzer_sys::fuzz_target;
 
@@ -26,6 +26,7 @@ fn start(bytes: &mut Unstructured<'_>) -> Result<Start> {
         measures_waits: bytes.arbitrary()?,
         observed: bytes.arbitrary()?,
         through_word: bytes.arbitrary()?,
+        extra: Extra::Nothing,
         prelude: vec![],
     })
 }

@@ -114,7 +114,8 @@ impl<W> Gate<W> {
         let waited_nanos = self.mark.nanos_since(since);
         let limit_nanos = if reason == Reason::Expired { deadline.nanos_since(since) } else { 0 };
         self.note_settled(kind, cost, waited_nanos);
-        let rejection = Rejection { reason, occupancy: self.occupancy(), waited_nanos, limit_nanos };
+        let (is_paused, occupancy) = (self.is_paused(), self.occupancy());
+        let rejection = Rejection { reason, is_paused, occupancy, waited_nanos, limit_nanos };
         self.queue.reject(place, rejection);
         self.wake(waker);
     }

@@ -1,4 +1,4 @@
-//! Resizing, closing, and watching for the gate to drain.
+//! Resizing, pausing, closing, and watching for the gate to drain.
 
 use core::fmt;
 
@@ -67,30 +67,75 @@ impl<W> Gate<W> {
         if previous == units as usize {
             return Resized { previous, admitted: 0 };
         }
+        if !self.is_paused() {
+            self.admissible = units;
+        }
+        Resized { previous, admitted: self.admit_after(EventKind::Resized, previous) as usize }
+    }
+
+    /// Records an event that can admit waiters, and admits them. Returns their number.
+    fn admit_after(&mut self, kind: EventKind, units: usize) -> u32 {
         // The event precedes those of the waiters it admits, but carries their number: it is
         // recorded first and completed below.
         let place = self.events.pending.incoming().len();
-        self.note(EventKind::Resized, previous);
+        self.note(kind, units);
         let waited = self.queue.len();
         self.advance_to(self.mark);
         let admitted = waited - self.queue.len();
         if let Some(note) = self.events.pending.incoming().get_mut(place) {
             note.admitted = admitted;
         }
-        Resized { previous, admitted: admitted as usize }
+        admitted
+    }
+
+    /// Pauses the gate: from now on, no request is admitted. Returns whether this changed anything:
+    /// not if the gate was paused already, or is closed.
+    ///
+    /// Running operations go on. Waiters keep their places and their deadlines, and expire at
+    /// these. Requests that may not wait, or find the waiting room full, are rejected as
+    /// [`Saturated`](Reason::Saturated).
+    #[cold]
+    pub fn pause(&mut self) -> bool {
+        let changes = !self.closed && !self.is_paused();
+        if changes {
+            self.admissible = 0;
+            self.note(EventKind::Paused, 0);
+        }
+        changes
+    }
+
+    /// Ends a pause at `now`: waiters that are due expire, and free units go to the others in
+    /// order. Returns whether the gate was paused.
+    #[cold]
+    pub fn resume(&mut self, now: Instant) -> bool {
+        let changes = self.is_paused();
+        if changes {
+            self.advance_to(now);
+            self.admissible = self.capacity;
+            self.admit_after(EventKind::Resumed, 0);
+        }
+        changes
+    }
+
+    /// Returns whether the gate is [paused](Gate::pause). A closed gate is not.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.admissible == 0
     }
 
     /// Closes the gate at `now`: rejects all waiters and all later requests. Running operations go
     /// on. Returns whether the gate was open until then.
     ///
     /// Waiters that are due expire first and are not rejected as closed, and free units are handed
-    /// to the head of the queue first. After that no slot is ever granted.
+    /// to the head of the queue first, unless the gate is paused. After that no slot is ever
+    /// granted. Closing ends a pause.
     pub fn close(&mut self, now: Instant) -> bool {
         if self.closed {
             return false;
         }
         self.advance_to(now);
         self.closed = true;
+        self.admissible = self.capacity;
         self.note(EventKind::Closed, 0);
         self.reject_all();
         self.note_drained();

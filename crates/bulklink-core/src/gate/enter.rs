@@ -102,7 +102,7 @@ impl<W> Gate<W> {
         };
         *count += 1;
         self.note(kind, cost as usize);
-        let rejection = Rejection { reason, occupancy: self.occupancy(), waited_nanos: 0, limit_nanos: 0 };
-        Answer::Rejected(rejection)
+        let (is_paused, occupancy) = (self.is_paused(), self.occupancy());
+        Answer::Rejected(Rejection { reason, is_paused, occupancy, waited_nanos: 0, limit_nanos: 0 })
     }
 }

@@ -40,6 +40,8 @@ pub struct Gate<W> {
     capacity: u32,
     in_use: u32,
     waiting_room: u32,
+    /// The capacity that admission sees: zero while the gate is paused.
+    admissible: u32,
     wait_limit: Option<Duration>,
     measures_waits: bool,
     closed: bool,
@@ -141,6 +143,7 @@ impl<W> Gate<W> {
             instance,
             snapshots: 0,
             capacity,
+            admissible: capacity,
             waiting_room,
             wait_limit: limits.wait_limit,
             measures_waits: true,
@@ -170,10 +173,11 @@ impl<W> Gate<W> {
         self.measures_waits
     }
 
-    /// Returns the free units; zero after the capacity was reduced below what is in use.
+    /// Returns the free units; zero while paused, or after the capacity was reduced below what is
+    /// in use.
     #[inline]
     fn free(&self) -> u32 {
-        self.capacity.saturating_sub(self.in_use)
+        self.admissible.saturating_sub(self.in_use)
     }
 
     /// Returns the occupancy at this moment.

@@ -97,6 +97,7 @@ impl<W> Gate<W> {
             peak_waiting_units: self.peaks.waiting_units,
             longest_wait_nanos: self.peaks.wait_nanos,
             is_closed: self.closed,
+            is_paused: self.is_paused(),
             totals: self.totals(),
         }
     }

@@ -8,9 +8,10 @@ impl<W> Gate<W> {
     /// Returns the gate's figures as a word, which callers use to admit and release without the
     /// gate until it is [folded](Gate::fold) back. No input may be given in between.
     ///
-    /// A word offers units only while the gate is open and not observed, no request waits, every
-    /// grant is of one unit, and at most [`Word::MAX_CAPACITY`] are in use. Units in flight and
-    /// offered together never exceed the peak so far, so that the gate sees every new peak.
+    /// A word offers units only while the gate is open, not paused and not observed, no request
+    /// waits, every grant is of one unit, and at most [`Word::MAX_CAPACITY`] are in use. Units in
+    /// flight and offered together never exceed the peak so far, so that the gate sees every new
+    /// peak.
     #[must_use]
     #[inline]
     pub fn publish(&self) -> Word {
@@ -44,12 +45,15 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Returns whether every figure fits a word: all grants are of one unit, the gate is not over
-    /// capacity, and no event needs recording.
+    /// Returns whether every figure fits a word: all grants are of one unit, the gate is neither
+    /// paused nor over capacity, and no event needs recording.
     #[inline]
     fn fits_a_word(&self) -> bool {
-        let is_plain = self.in_use == self.in_flight && self.in_use <= self.capacity;
-        is_plain && self.capacity as usize <= Word::MAX_CAPACITY && !self.events.observed
+        let is_plain = self.in_use == self.in_flight && self.in_use <= self.admissible;
+        // While paused, zero wraps to more than the most. A word would offer the units that its
+        // releases free.
+        let is_in_range = (self.admissible as usize).wrapping_sub(1) < Word::MAX_CAPACITY;
+        is_plain && is_in_range && !self.events.observed
     }
 
     /// Takes back a word that this gate has [published](Gate::publish), with everything counted in

@@ -9,15 +9,16 @@ use super::{CapacityReport, Finding, FindingCode, Severity, shares};
 use crate::Snapshot;
 
 use FindingCode::{
-    ActiveWorkAboveCapacity, ClosedWithActiveWork, ElevatedExpirationRate, ElevatedRejectionRate, ExecutionFull,
-    FrequentQueueing, LargeWaitingRoom, UnboundedQueueWait, WaitTimeNearLimit, WaitingRoomFull,
+    ActiveWorkAboveCapacity, AdmissionPaused, ClosedWithActiveWork, ElevatedExpirationRate, ElevatedRejectionRate,
+    ExecutionFull, FrequentQueueing, LargeWaitingRoom, UnboundedQueueWait, WaitTimeNearLimit, WaitingRoomFull,
     WaitingRoomNearCapacity,
 };
 use Severity::{Critical, Notice, Warning};
 
 /// The rules, in the order of the codes.
-const RULES: [fn(&Snapshot) -> Option<Finding>; 11] = [
+const RULES: [fn(&Snapshot) -> Option<Finding>; 12] = [
     closed_with_active_work,
+    admission_paused,
     active_work_above_capacity,
     execution_full,
     waiting_room_near_capacity,
@@ -47,6 +48,15 @@ fn closed_with_active_work(snapshot: &Snapshot) -> Option<Finding> {
     found(ClosedWithActiveWork, Notice, format!("closed with {} in flight", snapshot.in_flight))
 }
 
+fn admission_paused(snapshot: &Snapshot) -> Option<Finding> {
+    if !snapshot.is_paused {
+        return None;
+    }
+    let affects_callers = snapshot.waiting > 0 || snapshot.limits.waiting_room == 0;
+    let severity = if affects_callers { Warning } else { Notice };
+    found(AdmissionPaused, severity, format!("paused, {} waiting", snapshot.waiting))
+}
+
 fn active_work_above_capacity(snapshot: &Snapshot) -> Option<Finding> {
     if snapshot.is_closed || !snapshot.is_over_capacity() {
         return None;
@@ -59,7 +69,8 @@ fn active_work_above_capacity(snapshot: &Snapshot) -> Option<Finding> {
 /// Where two rules match the same state, only the graver one applies: see the rules before and
 /// after.
 fn execution_full(snapshot: &Snapshot) -> Option<Finding> {
-    if !is_blocked(snapshot) || snapshot.is_over_capacity() || is_waiting_room_full(snapshot) {
+    let is_explained = snapshot.is_over_capacity() || snapshot.is_paused;
+    if !is_blocked(snapshot) || is_explained || is_waiting_room_full(snapshot) {
         return None;
     }
     let affects_callers = snapshot.waiting > 0 || snapshot.limits.waiting_room == 0;
@@ -154,6 +165,7 @@ fn is_waiting_room_full(snapshot: &Snapshot) -> bool {
 fn fullness(snapshot: &Snapshot) -> String {
     let (in_use, capacity) = (snapshot.in_use, snapshot.limits.capacity);
     match snapshot.free() {
+        0 if snapshot.is_paused => format!("paused with {in_use} of {capacity} in use"),
         0 => format!("{in_use} of {capacity} in use"),
         free => format!("{in_use} of {capacity} in use, too few left ({free}) for the first waiter"),
     }

@@ -18,7 +18,7 @@ use crate::foreign::discard;
 use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
 use crate::gate::lock::Lock;
-use crate::gate::outputs::Observers;
+use crate::gate::outputs::{Observers, Outputs};
 use crate::gate::waker_cell::look_or_park;
 use crate::observe::event::Handlers;
 use crate::rejection::Identity;
@@ -106,13 +106,20 @@ impl Shared {
     /// displaced, such as a waker, after this returns and so outside the lock.
     #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> T {
-        let (answer, outputs) = self.look(|state| {
+        let (answer, outputs) = self.give(input);
+        self.deliver(outputs);
+        answer
+    }
+
+    /// Gives the gate an input as [`input`](Shared::input) does. The caller must deliver the
+    /// outputs, outside all locks.
+    #[inline]
+    pub(crate) fn give<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> (T, Outputs) {
+        self.look(|state| {
             let answer = input(state);
             debug_assert!(!state.gate.wants_now(), "an input that frees units advances");
             (answer, self.take_outputs(state))
-        });
-        self.deliver(outputs);
-        answer
+        })
     }
 
     /// Works with the gate without giving it an input that has outputs. Until it returns, the word

@@ -71,6 +71,15 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
         was_open
     }
 
+    pub(super) fn set_paused(&self, is_paused: bool) -> bool {
+        let now = if is_paused { Instant::EPOCH } else { self.plan.runtime.now() };
+        let (changed, deliveries) = self.state.with(|state| state.set_paused(is_paused, now));
+        for (shared, outputs) in deliveries {
+            shared.deliver(outputs);
+        }
+        changed
+    }
+
     pub(super) fn change_handlers(&self, change: impl Fn(&Handlers) -> Option<Handlers>) -> bool {
         let displaced = self.state.with(|state| state.change_handlers(change));
         displaced.is_some()

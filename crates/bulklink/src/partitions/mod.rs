@@ -128,9 +128,9 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// ```
     #[must_use]
     pub fn status(&self) -> Status {
-        let snapshot = self.inner.state.with(|state| state.account.snapshot());
+        let (snapshot, is_paused) = self.inner.state.with(|state| (state.account.snapshot(), state.is_paused()));
         let plan = &self.inner.plan;
-        Status { label: Arc::clone(&plan.identity.label), each: plan.limits, snapshot }
+        Status { label: Arc::clone(&plan.identity.label), each: plan.limits, is_paused, snapshot }
     }
 
     /// Drops the partitions that have been idle for the [idle timeout](Builder::idle_timeout) or
@@ -156,6 +156,45 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// ```
     pub fn cleanup_idle(&self) -> usize {
         self.inner.cleanup_idle()
+    }
+
+    /// Pauses all partitions, those that are kept and those to come, as [`Handle::pause`] does for
+    /// one bulkhead.
+    ///
+    /// Returns whether this changed anything: not if all of them were paused already, or the
+    /// partitions are closed. A partition that is created meanwhile begins paused, without an
+    /// event. This takes time in proportion to the number of partitions, during which no call
+    /// enters or leaves.
+    ///
+    /// ```
+    /// # use bulklink::{Partitions, testing::FakeClock};
+    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
+    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// assert!(tenants.pause());
+    /// assert!(tenants.try_slot("ann").unwrap_err().is_paused());
+    /// assert!(tenants.resume());
+    /// assert!(tenants.try_slot("ann").is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pause(&self) -> bool {
+        self.inner.set_paused(true)
+    }
+
+    /// Resumes all partitions, those that are kept and those to come, as [`Handle::resume`] does
+    /// for one bulkhead.
+    ///
+    /// Returns whether this changed anything: not if none of them was paused. A partition that was
+    /// paused by its [handle](Partitions::handle) is resumed too. This takes time in proportion to
+    /// the number of partitions, during which no call enters or leaves.
+    pub fn resume(&self) -> bool {
+        self.inner.set_paused(false)
+    }
+
+    /// Returns whether the partitions are [paused](Partitions::pause), and so a new one begins
+    /// paused. Closed partitions are not.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.inner.state.with(|state| state.is_paused())
     }
 
     /// Closes all partitions, and returns whether they were open.
@@ -252,8 +291,8 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
 }
 
 impl<K, R: Runtime, S: BuildHasher> Partitions<K, R, S> {
-    /// Returns a handle to the partition of this key, if there is one, to inspect, resize or close
-    /// it.
+    /// Returns a handle to the partition of this key, if there is one, to inspect, resize, pause or
+    /// close it.
     ///
     /// This creates no partition, and the handle does not keep it. When the partition is evicted,
     /// its resized capacity is forgotten, and the handle refers to a bulkhead that no call enters

@@ -12,8 +12,8 @@ use hashbrown::HashTable;
 use super::{Limits, Lookup};
 use crate::OwnedSlot;
 use crate::builder::next_instance;
-use crate::gate::outputs::Observers;
-use crate::gate::shared::Shared;
+use crate::gate::outputs::{Observers, Outputs};
+use crate::gate::shared::{GateState, Shared};
 use crate::observe::event::Handlers;
 
 /// The number of partitions taken at a time. It bounds how long the lock is held. Two under loom,
@@ -27,9 +27,14 @@ pub(super) struct PartitionsState<K> {
     index: HashTable<Id>,
     /// The handlers that a new partition gets.
     handlers: Handlers,
+    /// Whether a new partition begins paused.
+    is_paused: bool,
     /// Keeps the latch shut; `None` once all is closed and the last lease has ended.
     bolt: Option<OwnedSlot>,
 }
+
+/// The outputs of an input to a partition, which must be delivered outside the lock.
+type Delivery = (Arc<Shared>, Outputs);
 
 /// A partition: its key and its bulkhead.
 pub(super) struct Partition<K> {
@@ -41,7 +46,7 @@ pub(super) struct Partition<K> {
 impl<K> PartitionsState<K> {
     pub(super) fn new(limits: Limits, bolt: Option<OwnedSlot>) -> Result<Self, InvalidArgument> {
         let account = Partitions::with_instance(limits, next_instance())?;
-        Ok(PartitionsState { account, index: HashTable::new(), handlers: Handlers::default(), bolt })
+        Ok(PartitionsState { account, index: HashTable::new(), handlers: Handlers::default(), is_paused: false, bolt })
     }
 
     /// Finds the partition with this key. Comparing keys is foreign code and may panic, so every
@@ -89,10 +94,22 @@ impl<K> PartitionsState<K> {
         })?;
         *spare = evicted.map(|evicted| self.forget(evicted));
         self.index.insert_unique(hash, lease.id(), |&id| self.account.get(id).hash);
+        self.prepare(&shared);
+        Ok((shared, lease))
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused && !self.account.is_closed()
+    }
+
+    /// Makes a new partition like the others. It is not observed before, so it has no events.
+    fn prepare(&self, shared: &Shared) {
+        if self.is_paused {
+            shared.look(|state| state.gate.pause());
+        }
         if !self.handlers.is_empty() {
             shared.look(|state| state.set_handlers(self.handlers.clone()));
         }
-        Ok((shared, lease))
     }
 
     /// Removes from the index a partition that is no longer in the account.
@@ -145,6 +162,27 @@ impl<K> PartitionsState<K> {
     pub(super) fn close(&mut self) -> (bool, Vec<Arc<Shared>>, Option<OwnedSlot>) {
         let was_open = self.account.close();
         (was_open, self.all().cloned().collect(), self.take_bolt())
+    }
+
+    /// Pauses all partitions, present and future, or resumes them. Returns whether anything
+    /// changed, and the outputs to deliver.
+    ///
+    /// It works under the lock, so that a pause and a resumption at the same time end alike in all
+    /// partitions.
+    pub(super) fn set_paused(&mut self, is_paused: bool, now: Instant) -> (bool, Vec<Delivery>) {
+        if self.account.is_closed() {
+            return (false, Vec::new());
+        }
+        let mut changed = mem::replace(&mut self.is_paused, is_paused) != is_paused;
+        let deliveries = self.give_all(|GateState { gate, .. }| {
+            changed |= if is_paused { gate.pause() } else { gate.resume(now) };
+        });
+        (changed, deliveries)
+    }
+
+    /// Gives an input to all partitions. Returns the outputs to deliver.
+    fn give_all(&self, mut input: impl FnMut(&mut GateState)) -> Vec<Delivery> {
+        self.all().map(|shared| (Arc::clone(shared), shared.give(&mut input).1)).collect()
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<Shared>> {

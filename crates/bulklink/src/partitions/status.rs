@@ -16,6 +16,9 @@ pub struct Status {
     /// The limits that each partition begins with. A partition that was resized may have another
     /// capacity.
     pub each: crate::Limits,
+    /// Whether the partitions are [paused](crate::Partitions::pause), and so a new one begins
+    /// paused.
+    pub is_paused: bool,
     /// The figures.
     pub snapshot: Snapshot,
 }

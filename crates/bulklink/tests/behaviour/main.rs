@@ -17,6 +17,7 @@ mod event_fields;
 mod events;
 mod faults;
 mod partitions;
+mod pausing;
 mod registry;
 mod rejections;
 mod resizing;

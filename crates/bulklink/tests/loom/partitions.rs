@@ -178,3 +178,34 @@ fn the_drain_ends_with_the_last_of_two_calls() {
         assert!(["admitted", "closed"].contains(&second.join().unwrap()));
     });
 }
+
+/// A partition is created while the others are resumed: it must not begin paused and stay so.
+#[test]
+fn a_new_partition_that_meets_a_resumption_admits() {
+    let created = explore(2, |partitions| {
+        assert!(partitions.pause());
+        let resume = on_a_thread(partitions, |partitions| {
+            let created = partitions.status().partitions;
+            assert!(partitions.resume());
+            created
+        });
+        drop(block_on(partitions.slot(&ANN)).unwrap());
+        resume.join().unwrap()
+    });
+    assert_eq!(created, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn a_pause_and_a_resumption_leave_partitions_alike() {
+    let paused = explore(2, |partitions| {
+        [ANN, BOB].iter().for_each(|key| drop(partitions.try_slot(key).unwrap()));
+        let pause = on_a_thread(partitions, |partitions| partitions.pause());
+        partitions.resume();
+        pause.join().unwrap();
+        let paused = partitions.is_paused();
+        assert!([ANN, BOB].iter().all(|key| partitions.handle(key).unwrap().is_paused() == paused));
+        partitions.resume();
+        paused
+    });
+    assert_eq!(paused, BTreeSet::from([false, true]));
+}

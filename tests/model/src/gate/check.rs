@@ -42,6 +42,8 @@ impl World {
         assert_eq!(snapshot.waiting, model.queue.len());
         assert_eq!(snapshot.waiting_units, model.queue.iter().map(|waiter| waiter.cost as u64).sum::<u64>());
         assert_eq!((snapshot.is_closed, self.gate.is_closed()), (model.closed, model.closed));
+        assert_eq!((snapshot.is_paused, self.gate.is_paused()), (model.paused, model.paused));
+        assert_eq!(snapshot.free(), model.free());
         assert_eq!(snapshot.peak_in_flight, model.peak(|past| past.in_flight));
         assert_eq!(snapshot.peak_in_use, model.peak(|past| past.in_use));
         assert_eq!(snapshot.peak_waiting, model.peak(|past| past.waiting));
@@ -109,11 +111,15 @@ fn check_identities(s: &Snapshot) {
     assert_eq!(t.closed(), t.closed_before_queue + t.closed_while_waiting);
     assert_eq!(t.rejected(), t.saturated + t.expired + t.expired_before_queue + t.closed());
     assert_eq!(t.direct_admitted() + t.admitted_from_queue, t.admitted);
-    assert_eq!(
-        s.in_use + s.free(),
-        s.limits.capacity + s.capacity_excess(),
-        "the units in use and free are the capacity and its excess"
-    );
+    if s.is_paused {
+        assert!(s.free() == 0 && !s.is_closed, "a paused gate is open and admits nothing");
+    } else {
+        assert_eq!(
+            s.in_use + s.free(),
+            s.limits.capacity + s.capacity_excess(),
+            "the units in use and free are the capacity and its excess"
+        );
+    }
     assert!(s.capacity_excess() == 0 || s.free() == 0);
     assert!(s.waiting <= s.limits.waiting_room);
     assert!(s.peak_in_flight >= s.in_flight && s.peak_in_use >= s.in_use && s.peak_waiting >= s.waiting);

@@ -8,4 +8,4 @@ mod world;
 
 pub use model::{Ask, Id, Time};
 pub use steps::{RawRequest, ScriptedWorld, Step};
-pub use world::{Input, Start, World};
+pub use world::{Extra, Input, Start, World};

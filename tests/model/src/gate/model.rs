@@ -65,6 +65,7 @@ pub struct Model {
     pub wait_limit: Option<Time>,
     pub measures_waits: bool,
     pub closed: bool,
+    pub paused: bool,
     /// The calls that hold a slot, with their cost; a slot that was handed over but is not
     /// collected yet counts too.
     pub running: Vec<(Id, usize)>,
@@ -85,6 +86,7 @@ impl Model {
             wait_limit,
             measures_waits,
             closed: false,
+            paused: false,
             running: vec![],
             queue: vec![],
             settled: vec![],
@@ -99,7 +101,7 @@ impl Model {
     }
 
     pub fn free(&self) -> usize {
-        self.capacity.saturating_sub(self.in_use())
+        if self.paused { 0 } else { self.capacity.saturating_sub(self.in_use()) }
     }
 
     pub fn head_fits(&self) -> bool {
@@ -231,11 +233,36 @@ impl Model {
         if capacity != self.capacity {
             let previous = std::mem::replace(&mut self.capacity, capacity);
             self.past(EventKind::Resized, |past| past.previous_capacity = Some(previous));
-            let place = self.history.len() - 1;
-            self.advance(now);
-            self.history[place].affected = self.history.len() - 1 - place;
+            self.advance_after_the_latest_event(now);
         }
         true
+    }
+
+    pub fn pause(&mut self) -> bool {
+        let changes = !self.paused && !self.closed;
+        if changes {
+            self.paused = true;
+            self.past(EventKind::Paused, |_| ());
+        }
+        changes
+    }
+
+    pub fn resume(&mut self, now: Time) -> bool {
+        if !self.paused {
+            return false;
+        }
+        self.advance(now);
+        self.paused = false;
+        self.past(EventKind::Resumed, |_| ());
+        self.advance_after_the_latest_event(now);
+        true
+    }
+
+    /// Advances, and counts the waiters that this admits as affected by the latest event.
+    fn advance_after_the_latest_event(&mut self, now: Time) {
+        let place = self.history.len() - 1;
+        self.advance(now);
+        self.history[place].affected = self.history.len() - 1 - place;
     }
 
     pub fn close(&mut self, now: Time) {
@@ -243,7 +270,7 @@ impl Model {
             return;
         }
         self.advance(now);
-        self.closed = true;
+        (self.closed, self.paused) = (true, false);
         let waiting = self.queue.len();
         self.past(EventKind::Closed, |past| past.affected = waiting);
         while !self.queue.is_empty() {

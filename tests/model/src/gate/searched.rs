@@ -1,7 +1,7 @@
 //! The inputs that the exhaustive search tries in a gate's world.
 
 use super::model::Ask;
-use super::world::{Input, Start, World};
+use super::world::{Extra, Input, Start, World};
 use crate::search;
 
 impl search::World for World {
@@ -34,6 +34,9 @@ impl search::World for World {
             options.push(Input::Close);
         }
         options.push(Input::TickBack);
+        if self.extra == Extra::Pauses {
+            options.push(if self.model.paused { Input::Resume } else { Input::Pause });
+        }
         options
     }
 
@@ -47,6 +50,9 @@ impl search::World for World {
             Input::Resize(self.model.capacity),
             Input::Resize(0),
         ];
+        if self.extra == Extra::Pauses {
+            options.extend([Input::Pause, Input::Resume]);
+        }
         options.extend(self.grants.keys().map(|&id| Input::Abandon(id)));
         options
     }

@@ -27,6 +27,10 @@ pub enum Step {
     Resize(u8),
     /// The gate closes.
     Close,
+    /// The gate is paused.
+    Pause,
+    /// A pause ends.
+    Resume,
     /// This many nanoseconds pass.
     Tick(u8),
     /// The clock is set back by this many nanoseconds, but not below zero.
@@ -86,6 +90,8 @@ impl Machine for ScriptedWorld {
             Step::Abandon(index) => one_of(grants.keys(), index).map(Input::Abandon).into_iter().collect(),
             Step::Resize(capacity) => vec![Input::Resize(capacity.into())],
             Step::Close => vec![Input::Close],
+            Step::Pause => vec![Input::Pause],
+            Step::Resume => vec![Input::Resume],
             Step::Tick(times) => vec![Input::Tick; times.into()],
             Step::TickBack(times) => vec![Input::TickBack; self.possible_ticks_back(times.into())],
             Step::Advance => vec![Input::Advance],

@@ -25,6 +25,10 @@ pub enum Input {
     Cancel(Id),
     /// The capacity changes.
     Resize(usize),
+    /// The gate is paused.
+    Pause,
+    /// A pause ends.
+    Resume,
     /// The gate closes.
     Close,
     /// Time passes, without an input to the gate.
@@ -33,6 +37,16 @@ pub enum Input {
     TickBack,
     /// The gate gets the time.
     Advance,
+}
+
+/// The inputs that the search tries in some worlds only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extra {
+    /// None.
+    #[default]
+    Nothing,
+    /// Pauses.
+    Pauses,
 }
 
 /// How a world begins.
@@ -46,6 +60,8 @@ pub struct Start {
     pub observed: bool,
     /// Whether inputs go through a published word wherever the word can decide.
     pub through_word: bool,
+    /// Which of the rarer inputs the search tries here, in addition to the others.
+    pub extra: Extra,
     /// Inputs that were given already, so that the search begins in a state where much can happen.
     pub prelude: Vec<Input>,
 }
@@ -61,6 +77,7 @@ pub struct World {
     pub(super) came: Id,
     pub(super) tickets: BTreeMap<Id, Ticket>,
     pub(super) grants: BTreeMap<Id, Grant>,
+    pub(super) extra: Extra,
     /// The calls that were still waiting when their deadline came.
     late: BTreeSet<Id>,
 }
@@ -82,6 +99,7 @@ impl World {
             came: 0,
             tickets: BTreeMap::new(),
             grants: BTreeMap::new(),
+            extra: start.extra,
             late: BTreeSet::new(),
         };
         for &input in &start.prelude {
@@ -127,6 +145,8 @@ impl World {
                 let event = self.model.history[before..].iter().find(|past| past.kind == EventKind::Resized);
                 assert_eq!(resized.map_or(0, |resized| resized.admitted), event.map_or(0, |event| event.affected));
             }
+            Input::Pause => assert_eq!(self.gate.pause(), self.model.pause()),
+            Input::Resume => assert_eq!(self.gate.resume(now), self.model.resume(self.now)),
             Input::Close => {
                 assert_eq!(self.gate.close(now), !self.model.closed);
                 self.model.close(self.now);

@@ -5,6 +5,7 @@ mod closing;
 mod events;
 mod foreign;
 mod keeping;
+mod pausing;
 mod seen;
 
 use std::time::Duration;
