@@ -100,13 +100,12 @@ impl Event {
 /// The events that were not pulled yet. None is recorded unless the gate is observed.
 #[derive(Debug)]
 pub(crate) struct EventLog {
-    pub(crate) observed: bool,
     pub(crate) recorded: u64,
     pub(crate) pending: Fifo<Event>,
 }
 
 impl EventLog {
     pub(crate) const fn new() -> Self {
-        EventLog { observed: false, recorded: 0, pending: Fifo::new() }
+        EventLog { recorded: 0, pending: Fifo::new() }
     }
 }

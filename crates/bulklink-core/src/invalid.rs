@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use core::fmt;
 
 use crate::Limits;
+use crate::limits::Field;
 
 /// An invalid value. The error names the field and the value; nothing was changed or counted.
 #[derive(Clone, Debug)]
@@ -20,10 +21,10 @@ enum Cause {
 /// takes no memory and none of the code that formats numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Violation {
-    NoWaitLimit,
-    NoCapacity,
-    CapacityTooLarge(usize),
-    WaitingRoomTooLarge(usize),
+    /// Zero, which this limit must not be.
+    Zero(Field),
+    TooLarge(Field, usize),
+    UnitsWithoutWaitingRoom(usize),
     CapacityBelowWaiter {
         capacity: u32,
         cost: u32,
@@ -108,20 +109,18 @@ impl From<Violation> for InvalidArgument {
 impl Violation {
     fn field(&self) -> &'static str {
         match self {
-            Violation::NoWaitLimit => "wait_limit",
-            Violation::NoCapacity | Violation::CapacityTooLarge(_) | Violation::CapacityBelowWaiter { .. } => {
-                "capacity"
-            }
-            Violation::WaitingRoomTooLarge(_) => "waiting_room",
+            Violation::Zero(field) | Violation::TooLarge(field, _) => field.name(),
+            Violation::UnitsWithoutWaitingRoom(_) => "waiting_room_units",
+            Violation::CapacityBelowWaiter { .. } => "capacity",
             Violation::CostOutOfRange { .. } => "cost",
         }
     }
 
     fn value(&self) -> &dyn fmt::Display {
         match self {
-            Violation::NoWaitLimit => &"0s",
-            Violation::NoCapacity => &0,
-            Violation::CapacityTooLarge(value) | Violation::WaitingRoomTooLarge(value) => value,
+            Violation::Zero(Field::WaitLimit) => &"0s",
+            Violation::Zero(_) => &0,
+            Violation::TooLarge(_, value) | Violation::UnitsWithoutWaitingRoom(value) => value,
             Violation::CapacityBelowWaiter { capacity, .. } => capacity,
             Violation::CostOutOfRange { cost: u32::MAX, .. } => &"4294967295 or more",
             Violation::CostOutOfRange { cost, .. } => cost,
@@ -133,11 +132,10 @@ impl Violation {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Violation::NoWaitLimit => f.write_str("must be longer than zero"),
-            Violation::NoCapacity => f.write_str("must be at least 1"),
-            Violation::CapacityTooLarge(_) | Violation::WaitingRoomTooLarge(_) => {
-                write!(f, "must be at most {}", Limits::MAX)
-            }
+            Violation::Zero(Field::WaitLimit) => f.write_str("must be longer than zero"),
+            Violation::Zero(_) => f.write_str("must be at least 1"),
+            Violation::TooLarge(..) => write!(f, "must be at most {}", Limits::MAX),
+            Violation::UnitsWithoutWaitingRoom(_) => f.write_str("must not be set without a waiting room"),
             Violation::CapacityBelowWaiter { cost, .. } => {
                 write!(f, "must be at least {cost}, which a waiter asks for")
             }
@@ -185,18 +183,27 @@ mod tests {
     #[test]
     fn a_violation_equals_a_custom_error_with_the_same_text() {
         let custom = InvalidArgument::new("capacity", 0, "must be at least 1");
-        assert_eq!(InvalidArgument::from(Violation::NoCapacity), custom);
-        assert_ne!(InvalidArgument::from(Violation::NoWaitLimit), custom);
+        assert_eq!(InvalidArgument::from(Violation::Zero(Field::Capacity)), custom);
+        assert_ne!(InvalidArgument::from(Violation::Zero(Field::WaitLimit)), custom);
         assert_ne!(custom.clone().of("payments"), custom);
     }
 
     #[test]
     fn a_violation_reads_as_a_custom_error() {
         for (violation, text) in [
-            (Violation::NoWaitLimit, "wait_limit must be longer than zero, got 0s"),
-            (Violation::NoCapacity, "capacity must be at least 1, got 0"),
-            (Violation::CapacityTooLarge(1 << 31), "capacity must be at most 2147483647, got 2147483648"),
-            (Violation::WaitingRoomTooLarge(1 << 31), "waiting_room must be at most 2147483647, got 2147483648"),
+            (Violation::Zero(Field::WaitLimit), "wait_limit must be longer than zero, got 0s"),
+            (Violation::Zero(Field::Capacity), "capacity must be at least 1, got 0"),
+            (Violation::TooLarge(Field::Capacity, 1 << 31), "capacity must be at most 2147483647, got 2147483648"),
+            (
+                Violation::TooLarge(Field::WaitingRoom, 1 << 31),
+                "waiting_room must be at most 2147483647, got 2147483648",
+            ),
+            (Violation::Zero(Field::WaitingRoomUnits), "waiting_room_units must be at least 1, got 0"),
+            (
+                Violation::TooLarge(Field::WaitingRoomUnits, 1 << 31),
+                "waiting_room_units must be at most 2147483647, got 2147483648",
+            ),
+            (Violation::UnitsWithoutWaitingRoom(5), "waiting_room_units must not be set without a waiting room, got 5"),
             (
                 Violation::CapacityBelowWaiter { capacity: 2, cost: 3 },
                 "capacity must be at least 3, which a waiter asks for, got 2",

@@ -57,7 +57,8 @@
 //! use core::time::Duration;
 //!
 //! let wait_limit = Some(Duration::from_secs(2));
-//! let mut gate: Gate<&str> = Gate::new(Limits { capacity: 1, waiting_room: 1, wait_limit })?;
+//! let limits = Limits { waiting_room: 1, wait_limit, ..Limits::new(1) };
+//! let mut gate: Gate<&str> = Gate::new(limits)?;
 //! let now = Instant::from_nanos(0);
 //!
 //! let request = Request::new();

@@ -7,8 +7,8 @@ use core::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// No room: nothing is free or the gate is paused, and the waiting room is full or the request
-    /// may not wait.
+    /// No room: nothing is free or the gate is paused, and the waiting room is full, in requests or
+    /// in units, or the request may not wait.
     Saturated,
     /// The time ran out before a slot was free.
     Expired,
@@ -77,7 +77,8 @@ pub struct Rejection {
     pub(crate) is_paused: bool,
     pub(crate) occupancy: Occupancy,
     pub(crate) waited_nanos: u64,
-    /// Meaningful only for the reason `Expired`.
+    /// For the reason `Expired`, the limit on the wait. For `Saturated`, the units that wait, in
+    /// the upper half, and their bound, if the request was rejected because of it; else zero.
     pub(crate) limit_nanos: u64,
 }
 
@@ -107,6 +108,34 @@ impl Rejection {
     #[must_use]
     pub const fn waited(&self) -> Duration {
         Duration::from_nanos(self.waited_nanos)
+    }
+
+    /// Stores the units that wait and their bound. No bound is zero, and no rejection is for a
+    /// bound that more than 32 bits of units fit.
+    pub(crate) fn set_units(&mut self, waiting: u64, bound: u32) {
+        self.limit_nanos = waiting.min(u32::MAX.into()) << 32 | u64::from(bound);
+    }
+
+    /// Returns the units that wait and their bound, if the request was rejected because of it.
+    #[expect(clippy::cast_possible_truncation, reason = "each is 32 bits of the 64")]
+    fn units(&self) -> Option<(usize, usize)> {
+        let is_set = self.reason == Reason::Saturated && self.limit_nanos != 0;
+        is_set.then_some(((self.limit_nanos >> 32) as usize, self.limit_nanos as u32 as usize))
+    }
+
+    /// Returns the units that requests waited for, if the request was rejected because its own
+    /// would have been more than the [bound](crate::Limits::waiting_room_units); at most
+    /// `u32::MAX`.
+    #[must_use]
+    pub fn waiting_units(&self) -> Option<usize> {
+        self.units().map(|(waiting, _)| waiting)
+    }
+
+    /// Returns the [bound](crate::Limits::waiting_room_units) on the units that requests wait for,
+    /// if the request was rejected because of it.
+    #[must_use]
+    pub fn waiting_room_units(&self) -> Option<usize> {
+        self.units().map(|(_, bound)| bound)
     }
 
     /// Returns how long the request could have waited, if the reason is

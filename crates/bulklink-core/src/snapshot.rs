@@ -109,7 +109,7 @@ impl Snapshot {
     /// ```
     /// use bulklink_core::{FindingCode, Gate, Limits, Severity};
     ///
-    /// let limits = Limits { capacity: 8, waiting_room: 50, wait_limit: None };
+    /// let limits = Limits { waiting_room: 50, ..Limits::new(8) };
     /// let mut gate: Gate<()> = Gate::new(limits)?;
     /// let report = gate.snapshot().capacity_report();
     /// assert_eq!(report.severity(), Severity::Notice);

@@ -22,7 +22,7 @@ use crate::{Occupancy, Reason, Rejection, Request};
 /// ```
 /// use bulklink_core::{Gate, Limits, Word};
 ///
-/// let mut gate: Gate<()> = Gate::new(Limits { capacity: 2, waiting_room: 0, wait_limit: None })?;
+/// let mut gate: Gate<()> = Gate::new(Limits::new(2))?;
 /// # let answer = gate.enter(&Default::default(), None)?;
 /// # let bulklink_core::Answer::Granted(grant) = answer else { panic!() };
 /// # gate.release(grant);

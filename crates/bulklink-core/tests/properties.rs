@@ -45,8 +45,11 @@ fn scripts(
 
 fn starts(capacity: RangeInclusive<usize>, waiting_room: RangeInclusive<usize>) -> impl Strategy<Value = Start> {
     let limits = (capacity, waiting_room, prop::option::of(1_u64..=40));
-    (limits, any::<(bool, bool, bool)>()).prop_map(|(limits, (measures_waits, observed, through_word))| Start {
+    let units = prop::option::weighted(0.3, 1_usize..=96);
+    let all = (limits, units, any::<(bool, bool, bool)>());
+    all.prop_map(|(limits, waiting_room_units, (measures_waits, observed, through_word))| Start {
         limits,
+        waiting_room_units,
         measures_waits,
         observed,
         through_word,

@@ -27,17 +27,16 @@ pub struct Builder<R> {
     label: String,
     capacity: Option<usize>,
     capacity_field: &'static str,
-    waiting_room: usize,
-    wait_limit: Option<Duration>,
+    /// The limits besides the capacity, which is set apart from them.
+    others: Limits,
     measure_waits: bool,
 }
 
 impl<R> Builder<R> {
     pub(crate) fn new(runtime: R, label: &str) -> Self {
         let capacity_field = "parallelism";
-        let (capacity, waiting_room, wait_limit) = (None, 0, None);
         let label = label.to_string();
-        Builder { runtime, label, capacity, capacity_field, waiting_room, wait_limit, measure_waits: true }
+        Builder { runtime, label, capacity: None, capacity_field, others: Limits::new(1), measure_waits: true }
     }
 
     /// Sets how many operations may run at the same time, from 1 to [`Limits::MAX`]. This or
@@ -58,7 +57,35 @@ impl<R> Builder<R> {
     /// Sets how many operations may wait, up to [`Limits::MAX`], whatever they cost. The default is
     /// zero: no operation waits.
     pub fn waiting_room(mut self, operations: usize) -> Self {
-        self.waiting_room = operations;
+        self.others.waiting_room = operations;
+        self
+    }
+
+    /// Bounds the waiting room in units as well, from 1 to [`Limits::MAX`]: a call that would make
+    /// the waiting calls ask for more units than this together is rejected as
+    /// [`Saturated`](crate::Reason::Saturated). By default, only the number of calls is bounded.
+    ///
+    /// It needs a [waiting room](Builder::waiting_room). A call that costs more than this never
+    /// waits.
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::{Bulkhead, Request};
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let builder = Bulkhead::builder_on(executor.clock(), "reports");
+    /// let reports = builder.capacity(4).waiting_room(100).waiting_room_units(6).build()?;
+    /// let _running = reports.try_slot_with(Request::new().cost(4))?;
+    /// let _waiting = executor.spawn(reports.slot_owned_with(Request::new().cost(3)));
+    /// let rejected = executor.spawn(reports.slot_owned_with(Request::new().cost(4)));
+    /// executor.run_until_idle();
+    /// assert_eq!(
+    ///     rejected.output().unwrap().unwrap_err().to_string(),
+    ///     "bulkhead reports: saturated (4 of 4 in use, 1 of 100 waiting for 3 of 6 units)"
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn waiting_room_units(mut self, units: usize) -> Self {
+        self.others.waiting_room_units = Some(units);
         self
     }
 
@@ -66,7 +93,7 @@ impl<R> Builder<R> {
     /// they are admitted.
     #[doc(alias = "timeout")]
     pub fn wait_limit(mut self, limit: Duration) -> Self {
-        self.wait_limit = Some(limit);
+        self.others.wait_limit = Some(limit);
         self
     }
 
@@ -95,7 +122,7 @@ impl<R> Builder<R> {
         let field = self.capacity_field;
         let capacity =
             self.capacity.ok_or_else(|| InvalidArgument::new(field, "nothing", "or capacity must be set"))?;
-        Ok(Limits { capacity, waiting_room: self.waiting_room, wait_limit: self.wait_limit })
+        Ok(Limits { capacity, ..self.others })
     }
 
     /// Names the capacity in an error as the caller did: parallelism or capacity.

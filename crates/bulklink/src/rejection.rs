@@ -202,6 +202,20 @@ impl Rejection {
         self.by_gate()?.limit()
     }
 
+    /// Returns the units that calls waited for, if the call was rejected because its own would have
+    /// been more than the [bound](crate::Builder::waiting_room_units).
+    #[must_use]
+    pub fn waiting_units(&self) -> Option<usize> {
+        self.by_gate()?.waiting_units()
+    }
+
+    /// Returns the [bound](crate::Builder::waiting_room_units) on the units that calls wait for, if
+    /// the call was rejected because of it.
+    #[must_use]
+    pub fn waiting_room_units(&self) -> Option<usize> {
+        self.by_gate()?.waiting_room_units()
+    }
+
     /// Returns the invalid field and value, if the reason is [`InvalidCost`](Reason::InvalidCost).
     #[must_use]
     pub fn as_invalid(&self) -> Option<&InvalidArgument> {
@@ -243,7 +257,11 @@ impl fmt::Display for Rejection {
         let (in_use, capacity) = (occupancy.in_use(), occupancy.capacity());
         let (waiting, room) = (occupancy.waiting(), occupancy.waiting_room());
         let paused = if self.is_paused() { "paused, " } else { "" };
-        write!(f, " ({paused}{in_use} of {capacity} in use, {waiting} of {room} waiting)")
+        write!(f, " ({paused}{in_use} of {capacity} in use, {waiting} of {room} waiting")?;
+        if let (Some(units), Some(bound)) = (self.waiting_units(), self.waiting_room_units()) {
+            write!(f, " for {units} of {bound} units")?;
+        }
+        f.write_str(")")
     }
 }
 
@@ -268,6 +286,8 @@ impl fmt::Debug for Rejection {
             .field("is_paused", &self.is_paused())
             .field("waited", &self.waited())
             .field("limit", &self.limit())
+            .field("waiting_units", &self.waiting_units())
+            .field("waiting_room_units", &self.waiting_room_units())
             .field("invalid", &self.as_invalid())
             .field("partitions", &self.partitions())
             .finish_non_exhaustive()

@@ -23,6 +23,7 @@ fn start(bytes: &mut Unstructured<'_>) -> Result<Start> {
     let wait_limit = if bytes.arbitrary()? { Some(bytes.int_in_range(1..=40)?) } else { None };
     Ok(Start {
         limits: (bytes.int_in_range(1..=48)?, bytes.int_in_range(0..=48)?, wait_limit),
+        waiting_room_units: if bytes.arbitrary()? { Some(bytes.int_in_range(1..=96)?) } else { None },
         measures_waits: bytes.arbitrary()?,
         observed: bytes.arbitrary()?,
         through_word: bytes.arbitrary()?,

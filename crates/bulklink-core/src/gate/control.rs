@@ -4,8 +4,7 @@ use core::fmt;
 
 use super::Gate;
 use crate::invalid::Violation;
-use crate::limits::check_capacity;
-use crate::{EventKind, Instant, InvalidArgument, Reason, Ticket};
+use crate::{EventKind, Instant, InvalidArgument, Limits, Reason, Ticket};
 
 /// The result of a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +47,9 @@ impl<W> Gate<W> {
         if self.closed {
             return Err(ResizeError::Closed);
         }
-        let units = check_capacity(capacity)?;
+        let limits = Limits::new(capacity);
+        limits.check()?;
+        let units = limits.narrow().capacity;
         // A waiter that expires or is admitted now must not block the resize by its cost.
         self.advance_to(now);
         self.check_queued_costs(units)?;

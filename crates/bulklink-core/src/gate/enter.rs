@@ -4,6 +4,7 @@ use core::num::NonZeroU32;
 
 use super::{Answer, Gate, Grant};
 use crate::invalid::Violation;
+use crate::limits::UNBOUNDED;
 use crate::{EventKind, Instant, InvalidArgument, Reason, Rejection, Request};
 
 impl<W> Gate<W> {
@@ -43,6 +44,8 @@ impl<W> Gate<W> {
             self.reject(Reason::Expired, request.cost)
         } else if self.queue.len() >= self.waiting_room {
             self.reject(Reason::Saturated, request.cost)
+        } else if !self.has_waiting_units_for(cost) {
+            self.reject_for_units(cost)
         } else if now.is_none() && self.needs_now(Some(request)) {
             Answer::NeedsNow
         } else {
@@ -92,6 +95,22 @@ impl<W> Gate<W> {
         self.peaks.waiting_units = self.peaks.waiting_units.max(self.queue.units());
         self.note(EventKind::Queued, cost.get() as usize);
         Answer::Queued(ticket)
+    }
+
+    /// Returns whether the bound on the units that are waited for leaves room for this cost.
+    #[inline]
+    fn has_waiting_units_for(&self, cost: NonZeroU32) -> bool {
+        let units = self.queue.units() + u64::from(cost.get());
+        units <= u64::from(self.waiting_room_units) || self.waiting_room_units == UNBOUNDED
+    }
+
+    #[cold]
+    fn reject_for_units(&mut self, cost: NonZeroU32) -> Answer {
+        let mut answer = self.reject(Reason::Saturated, cost.get());
+        if let Answer::Rejected(rejection) = &mut answer {
+            rejection.set_units(self.queue.units(), self.waiting_room_units);
+        }
+        answer
     }
 
     fn reject(&mut self, reason: Reason, cost: u32) -> Answer {

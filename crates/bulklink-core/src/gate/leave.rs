@@ -94,7 +94,7 @@ impl<W> Gate<W> {
         let state = self.queue.state(&ticket);
         match now {
             Some(now) => self.mark = now,
-            None if self.events.observed || self.unblocks_a_waiter(state) && self.needs_now(None) => {
+            None if self.observed || self.unblocks_a_waiter(state) && self.needs_now(None) => {
                 return Err(ticket);
             }
             None => {}

@@ -14,6 +14,7 @@ pub use control::{ResizeError, Resized, Watch};
 
 use crate::event::EventLog;
 use crate::fifo::Fifo;
+use crate::limits::Checked;
 use crate::queue::Queue;
 use crate::{Event, EventKind, Instant, InvalidArgument, Limits, Occupancy, Rejection, Ticket, Totals};
 
@@ -42,9 +43,14 @@ pub struct Gate<W> {
     waiting_room: u32,
     /// The capacity that admission sees: zero while the gate is paused.
     admissible: u32,
+    /// The most units that requests may wait for; [`UNBOUNDED`](crate::limits::UNBOUNDED) for any
+    /// number.
+    waiting_room_units: u32,
     wait_limit: Option<Duration>,
     measures_waits: bool,
     closed: bool,
+    /// Whether events are recorded.
+    observed: bool,
     queue: Queue<W>,
     /// The instant that the gate was given last.
     mark: Instant,
@@ -138,16 +144,19 @@ impl<W> Gate<W> {
     ///
     /// If a limit is out of range; the error names it.
     pub fn with_instance(limits: Limits, instance: u64) -> Result<Self, InvalidArgument> {
-        let (capacity, waiting_room) = limits.check()?;
+        limits.check()?;
+        let Checked { capacity, waiting_room, waiting_room_units, wait_limit } = limits.narrow();
         Ok(Gate {
             instance,
             snapshots: 0,
             capacity,
             admissible: capacity,
             waiting_room,
-            wait_limit: limits.wait_limit,
+            waiting_room_units,
+            wait_limit,
             measures_waits: true,
             closed: false,
+            observed: false,
             in_flight: 0,
             in_use: 0,
             queue: Queue::new(waiting_room),
@@ -198,7 +207,7 @@ impl<W> Gate<W> {
     /// `units` is the cost of the request or operation, or for a resize the capacity before it.
     #[inline]
     fn note(&mut self, kind: EventKind, units: usize) {
-        if self.events.observed {
+        if self.observed {
             self.record(kind, units, None);
         }
     }
@@ -206,7 +215,7 @@ impl<W> Gate<W> {
     /// Records the end of a wait in the queue, if the gate is observed.
     #[inline]
     fn note_settled(&mut self, kind: EventKind, cost: NonZeroU32, waited_nanos: u64) {
-        if self.events.observed {
+        if self.observed {
             self.record(kind, cost.get() as usize, Some(waited_nanos));
         }
     }

@@ -3,6 +3,7 @@
 use core::num::NonZeroU64;
 
 use super::Gate;
+use crate::limits::Checked;
 use crate::{Event, Limits, Snapshot, Totals};
 
 impl<W> Gate<W> {
@@ -59,23 +60,24 @@ impl<W> Gate<W> {
     ///
     /// Events that were recorded before stay pending until they are pulled.
     pub fn observe(&mut self, observed: bool) {
-        self.events.observed = observed;
+        self.observed = observed;
     }
 
     /// Returns whether events are recorded.
     #[must_use]
     pub fn is_observed(&self) -> bool {
-        self.events.observed
+        self.observed
+    }
+
+    pub(super) fn checked_limits(&self) -> Checked {
+        let Gate { capacity, waiting_room, waiting_room_units, wait_limit, .. } = *self;
+        Checked { capacity, waiting_room, waiting_room_units, wait_limit }
     }
 
     /// Returns the limits in force.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        Limits {
-            capacity: self.capacity as usize,
-            waiting_room: self.waiting_room as usize,
-            wait_limit: self.wait_limit,
-        }
+        self.checked_limits().widen()
     }
 
     /// Returns all figures at this moment.

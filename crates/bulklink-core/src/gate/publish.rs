@@ -34,7 +34,8 @@ impl<W> Gate<W> {
     }
 
     /// While a request waits, a word can only reject, and only where the time makes no difference:
-    /// with a deadline in the queue, its end could make room.
+    /// with a deadline in the queue, its end could make room. A room that is full by its units only
+    /// is left to the gate, because the next request may ask for fewer.
     #[inline]
     fn publish_held(&self) -> Word {
         let is_full = self.queue.len() == self.waiting_room && self.free() == 0 && !self.queue.has_deadlines();
@@ -53,7 +54,7 @@ impl<W> Gate<W> {
         // While paused, zero wraps to more than the most. A word would offer the units that its
         // releases free.
         let is_in_range = (self.admissible as usize).wrapping_sub(1) < Word::MAX_CAPACITY;
-        is_plain && is_in_range && !self.events.observed
+        is_plain && is_in_range && !self.observed
     }
 
     /// Takes back a word that this gate has [published](Gate::publish), with everything counted in

@@ -26,6 +26,7 @@ mod submit;
 #[cfg(feature = "tsc")]
 mod tsc;
 mod types;
+mod waiting_units;
 mod wakers;
 mod weights;
 

@@ -60,7 +60,7 @@ fn a_status_has_the_label_the_limits_and_the_occupancy() {
     let _running = [(); 2].map(|()| slot(&call(&mut executor, &bulkhead)));
     let _waiting = call(&mut executor, &bulkhead);
     let status = bulkhead.status();
-    let Limits { capacity, waiting_room, wait_limit } = status.limits;
+    let Limits { capacity, waiting_room, wait_limit, .. } = status.limits;
     assert_eq!((&*status.label, capacity, waiting_room, wait_limit), ("test", 2, 4, Some(ms(50))));
     assert_eq!((status.in_flight, status.waiting, status.is_closed), (2, 1, false));
     bulkhead.close();

@@ -37,10 +37,11 @@ impl World {
         assert_eq!(snapshot.totals, model.totals());
         assert_eq!(snapshot.limits.capacity, model.capacity);
         assert_eq!(snapshot.limits.waiting_room, model.waiting_room);
+        assert_eq!(snapshot.limits.waiting_room_units, model.waiting_room_units);
         assert_eq!(snapshot.in_flight, model.running.len());
         assert_eq!(snapshot.in_use, model.in_use());
         assert_eq!(snapshot.waiting, model.queue.len());
-        assert_eq!(snapshot.waiting_units, model.queue.iter().map(|waiter| waiter.cost as u64).sum::<u64>());
+        assert_eq!(snapshot.waiting_units, model.waiting_units() as u64);
         assert_eq!((snapshot.is_closed, self.gate.is_closed()), (model.closed, model.closed));
         assert_eq!((snapshot.is_paused, self.gate.is_paused()), (model.paused, model.paused));
         assert_eq!(snapshot.free(), model.free());
@@ -122,5 +123,6 @@ fn check_identities(s: &Snapshot) {
     }
     assert!(s.capacity_excess() == 0 || s.free() == 0);
     assert!(s.waiting <= s.limits.waiting_room);
+    assert!(s.limits.waiting_room_units.is_none_or(|bound| s.waiting_units <= bound as u64));
     assert!(s.peak_in_flight >= s.in_flight && s.peak_in_use >= s.in_use && s.peak_waiting >= s.waiting);
 }

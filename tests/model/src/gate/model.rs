@@ -27,9 +27,17 @@ pub struct Ask {
 pub enum Outcome {
     Granted,
     Queued,
-    Saturated,
-    Expired { waited: Time, limit: Time },
-    Closed { waited: Time },
+    /// If the units were bounded and too many, the units that waited and the bound.
+    Saturated {
+        units: Option<(usize, usize)>,
+    },
+    Expired {
+        waited: Time,
+        limit: Time,
+    },
+    Closed {
+        waited: Time,
+    },
     Invalid,
 }
 
@@ -62,6 +70,7 @@ pub struct Past {
 pub struct Model {
     pub capacity: usize,
     pub waiting_room: usize,
+    pub waiting_room_units: Option<usize>,
     pub wait_limit: Option<Time>,
     pub measures_waits: bool,
     pub closed: bool,
@@ -83,6 +92,7 @@ impl Model {
         Model {
             capacity,
             waiting_room,
+            waiting_room_units: None,
             wait_limit,
             measures_waits,
             closed: false,
@@ -102,6 +112,10 @@ impl Model {
 
     pub fn free(&self) -> usize {
         if self.paused { 0 } else { self.capacity.saturating_sub(self.in_use()) }
+    }
+
+    pub fn waiting_units(&self) -> usize {
+        self.queue.iter().map(|waiter| waiter.cost).sum()
     }
 
     pub fn head_fits(&self) -> bool {
@@ -134,7 +148,12 @@ impl Model {
         }
         if !ask.may_queue || self.queue.len() >= self.waiting_room {
             self.past(EventKind::Saturated, |past| past.cost = Some(ask.cost));
-            return Outcome::Saturated;
+            return Outcome::Saturated { units: None };
+        }
+        let waiting_units = self.waiting_units();
+        if let Some(bound) = self.waiting_room_units.filter(|bound| waiting_units + ask.cost > *bound) {
+            self.past(EventKind::Saturated, |past| past.cost = Some(ask.cost));
+            return Outcome::Saturated { units: Some((waiting_units, bound)) };
         }
         let by_limit = ask.within.into_iter().chain(self.wait_limit).min().map(|limit| now + limit);
         let deadline = by_limit.into_iter().chain(ask.before).min();
@@ -305,7 +324,7 @@ impl Model {
             in_flight: self.running.len(),
             in_use: self.in_use(),
             waiting: self.queue.len(),
-            waiting_units: self.queue.iter().map(|waiter| waiter.cost).sum(),
+            waiting_units: self.waiting_units(),
             capacity: self.capacity,
             is_closed: self.closed,
         };

@@ -54,6 +54,8 @@ pub enum Extra {
 pub struct Start {
     /// Capacity, waiting room and wait limit.
     pub limits: (usize, usize, Option<Time>),
+    /// The bound on the units that are waited for; ignored without a waiting room.
+    pub waiting_room_units: Option<usize>,
     /// Whether the gate measures waits that cannot expire.
     pub measures_waits: bool,
     /// Whether the gate keeps events.
@@ -85,11 +87,14 @@ pub struct World {
 impl World {
     pub(super) fn new(start: &Start) -> Self {
         let (capacity, waiting_room, wait_limit) = start.limits;
-        let limits = Limits { capacity, waiting_room, wait_limit: wait_limit.map(Duration::from_nanos) };
+        let waiting_room_units = start.waiting_room_units.filter(|_| waiting_room > 0);
+        let wait_limit_ns = wait_limit.map(Duration::from_nanos);
+        let limits = Limits { capacity, waiting_room, waiting_room_units, wait_limit: wait_limit_ns };
         let mut gate = Gate::new(limits).expect("the limits of a world are valid");
         gate.observe(start.observed);
         gate.measure_waits(start.measures_waits);
-        let model = Model::new(capacity, waiting_room, wait_limit, start.measures_waits);
+        let mut model = Model::new(capacity, waiting_room, wait_limit, start.measures_waits);
+        model.waiting_room_units = waiting_room_units;
         let published = start.through_word.then(|| gate.publish());
         let mut world = World {
             gate,
@@ -304,7 +309,9 @@ fn outcome_of(rejection: &Rejection) -> Outcome {
     let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).expect("small worlds");
     let waited = nanos(rejection.waited());
     match rejection.reason() {
-        Reason::Saturated => Outcome::Saturated,
+        Reason::Saturated => {
+            Outcome::Saturated { units: rejection.waiting_units().zip(rejection.waiting_room_units()) }
+        }
         Reason::Expired => Outcome::Expired { waited, limit: nanos(rejection.limit().expect("an effective limit")) },
         Reason::Closed => Outcome::Closed { waited },
         other => panic!("unknown reason {other:?}"),
