@@ -35,6 +35,9 @@ pub enum EventKind {
     Paused,
     /// A pause ended, and not by closing.
     Resumed,
+    /// The waiting room, its bound in units, or the wait limit was changed. A change of the
+    /// capacity with them is [`Resized`](EventKind::Resized), which comes next.
+    Reconfigured,
 }
 
 /// One transition, with the occupancy right after it. It holds metadata only.
@@ -49,7 +52,8 @@ pub struct Event {
     pub occupancy: Occupancy,
     /// Whether the gate was closed at that moment.
     pub is_closed: bool,
-    /// The cost of the request or operation; for a resize, the capacity before; else zero.
+    /// The cost of the request or operation; for a resize, the capacity before; for a
+    /// reconfiguration, the waiting room before; else zero.
     pub(crate) units: usize,
     /// How long a request that was in the queue waited.
     pub(crate) waited_nanos: Option<u64>,
@@ -67,8 +71,8 @@ impl Event {
     /// Returns the cost of the request or operation, if the event concerns one.
     #[must_use]
     pub fn cost(&self) -> Option<usize> {
-        use EventKind::{Closed, Drained, Paused, Resized, Resumed};
-        let has_cost = !matches!(self.kind, Closed | Drained | Paused | Resized | Resumed);
+        use EventKind::{Closed, Drained, Paused, Reconfigured, Resized, Resumed};
+        let has_cost = !matches!(self.kind, Closed | Drained | Paused | Reconfigured | Resized | Resumed);
         has_cost.then_some(self.units)
     }
 
@@ -88,6 +92,13 @@ impl Event {
     #[must_use]
     pub fn affected_waiters(&self) -> usize {
         (if self.kind == EventKind::Closed { self.occupancy.waiting } else { self.admitted }) as usize
+    }
+
+    /// Returns the waiting room before, for [`Reconfigured`](EventKind::Reconfigured); it may be
+    /// the same as after.
+    #[must_use]
+    pub fn previous_waiting_room(&self) -> Option<usize> {
+        (self.kind == EventKind::Reconfigured).then_some(self.units)
     }
 
     /// Returns the capacity before, for [`Resized`](EventKind::Resized).

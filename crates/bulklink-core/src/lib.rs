@@ -12,8 +12,9 @@
 //!
 //! 1. **Input**: call one of [`enter`](Gate::enter), [`collect`](Gate::collect),
 //!    [`release`](Gate::release), [`abandon`](Gate::abandon), [`cancel`](Gate::cancel),
-//!    [`resize`](Gate::resize), [`pause`](Gate::pause), [`resume`](Gate::resume),
-//!    [`close`](Gate::close). Its return value is the caller's own answer.
+//!    [`resize`](Gate::resize), [`reconfigure`](Gate::reconfigure), [`pause`](Gate::pause),
+//!    [`resume`](Gate::resume), [`close`](Gate::close). Its return value is the caller's own
+//!    answer.
 //! 2. **Advance**: if [`wants_now`](Gate::wants_now), read the clock and call
 //!    [`advance`](Gate::advance). Slots move in that call only: it first expires waiters that are
 //!    due, then admits from the head of the queue.

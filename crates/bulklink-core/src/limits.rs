@@ -32,7 +32,7 @@ pub struct Limits {
 }
 
 /// Limits that are in range, as the gate keeps them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Checked {
     pub(crate) capacity: u32,
     pub(crate) waiting_room: u32,
@@ -52,8 +52,6 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    const ALL: [Field; 4] = [Field::Capacity, Field::WaitingRoom, Field::WaitingRoomUnits, Field::WaitLimit];
-
     pub(crate) fn name(self) -> &'static str {
         match self {
             Field::Capacity => "capacity",
@@ -85,7 +83,7 @@ impl Limits {
     /// If a limit is out of its range; the error names it. [`Gate::new`](crate::Gate::new) fails
     /// likewise.
     pub fn validate(&self) -> Result<Occupancy, InvalidArgument> {
-        self.check()?;
+        self.check(0)?;
         let Checked { capacity, waiting_room, .. } = self.narrow();
         Ok(Occupancy { in_flight: 0, in_use: 0, waiting: 0, capacity, waiting_room })
     }
@@ -97,7 +95,7 @@ impl Limits {
     /// If the cost is zero or more than the whole capacity, as [`Gate::enter`](crate::Gate::enter)
     /// says; or if a limit is out of its range.
     pub fn check_cost(&self, request: &Request) -> Result<(), InvalidArgument> {
-        self.check()?;
+        self.check(0)?;
         let Checked { capacity, .. } = self.narrow();
         if (1..=capacity).contains(&request.cost) {
             return Ok(());
@@ -105,9 +103,39 @@ impl Limits {
         Err(Violation::CostOutOfRange { cost: request.cost, capacity }.into())
     }
 
-    /// Fails with the first violation, if there is one.
-    pub(crate) fn check(&self) -> Result<(), InvalidArgument> {
-        self.violations().next().map_or(Ok(()), |violation| Err(violation.into()))
+    /// Returns why a gate cannot have these limits: a reason for each limit that is out of its
+    /// range; none if they are valid.
+    ///
+    /// For a change of limits, `largest_cost` is the
+    /// [largest cost](crate::Gate::largest_waiting_cost) of a waiter, below which the capacity must
+    /// not be; for a new gate, zero.
+    pub fn invalid(&self, largest_cost: usize) -> impl Iterator<Item = InvalidArgument> {
+        self.ranges(narrow(largest_cost)).into_iter().filter_map(|range| range.violation()).map(InvalidArgument::from)
+    }
+
+    /// Fails with the first reason why a gate cannot have these limits, if there is one.
+    #[inline(never)]
+    pub(crate) fn check(&self, largest_cost: u32) -> Result<(), InvalidArgument> {
+        for range in &self.ranges(largest_cost) {
+            if let Some(violation) = range.violation() {
+                return Err(violation.into());
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn ranges(&self, largest_cost: u32) -> [Range; 4] {
+        let range = |field, value, least| Range { field, value, least };
+        // Without a waiting room, no bound on its units is large enough.
+        let least_units = if self.waiting_room > 0 { 1 } else { u32::MAX };
+        let (units, least_units) = self.waiting_room_units.map_or((0, 0), |units| (units, least_units));
+        [
+            range(Field::Capacity, self.capacity, largest_cost.max(1)),
+            range(Field::WaitingRoom, self.waiting_room, 0),
+            range(Field::WaitingRoomUnits, units, least_units),
+            range(Field::WaitLimit, usize::from(self.wait_limit != Some(Duration::ZERO)), 1),
+        ]
     }
 
     /// Returns the limits as the gate keeps them. They must be in range.
@@ -120,28 +148,22 @@ impl Limits {
             wait_limit: self.wait_limit,
         }
     }
+}
 
-    /// Returns what is wrong with the limits, at most one violation for each.
-    fn violations(&self) -> impl Iterator<Item = Violation> {
-        Field::ALL.iter().filter_map(|&field| self.violation(field))
-    }
+/// The value of a limit, and the least that it may be. No limit may be more than [`Limits::MAX`].
+#[derive(Clone, Copy)]
+struct Range {
+    field: Field,
+    value: usize,
+    least: u32,
+}
 
-    #[inline(never)]
-    fn violation(&self, field: Field) -> Option<Violation> {
-        let (value, least) = match field {
-            Field::Capacity => (self.capacity, 1),
-            Field::WaitingRoom => (self.waiting_room, 0),
-            Field::WaitingRoomUnits => (self.waiting_room_units?, 1),
-            Field::WaitLimit => (usize::from(self.wait_limit? > Duration::ZERO), 1),
-        };
-        if value < least {
-            return Some(Violation::Zero(field));
-        }
-        if value > Limits::MAX {
-            return Some(Violation::TooLarge(field, value));
-        }
-        let lacks_a_room = field == Field::WaitingRoomUnits && self.waiting_room == 0;
-        lacks_a_room.then_some(Violation::UnitsWithoutWaitingRoom(value))
+impl Range {
+    #[inline]
+    fn violation(&self) -> Option<Violation> {
+        let Range { field, value, least } = *self;
+        let is_valid = (least as usize..=Limits::MAX).contains(&value);
+        (!is_valid).then_some(Violation::Limit { field, value, least })
     }
 }
 

@@ -110,12 +110,6 @@ impl Rejection {
         Duration::from_nanos(self.waited_nanos)
     }
 
-    /// Stores the units that wait and their bound. No bound is zero, and no rejection is for a
-    /// bound that more than 32 bits of units fit.
-    pub(crate) fn set_units(&mut self, waiting: u64, bound: u32) {
-        self.limit_nanos = waiting.min(u32::MAX.into()) << 32 | u64::from(bound);
-    }
-
     /// Returns the units that wait and their bound, if the request was rejected because of it.
     #[expect(clippy::cast_possible_truncation, reason = "each is 32 bits of the 64")]
     fn units(&self) -> Option<(usize, usize)> {

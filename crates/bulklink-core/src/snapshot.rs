@@ -98,7 +98,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// If the two are of different gates, in the wrong order, or of different waiting rooms.
+    /// If the two are of different gates, or in the wrong order.
     pub fn since(&self, earlier: &Snapshot) -> Result<Interval, IntervalError> {
         Interval::between(earlier, self)
     }

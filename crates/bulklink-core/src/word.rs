@@ -159,7 +159,8 @@ impl Word {
     }
 
     /// Rejects and counts a [simple](Request::is_simple) request where the gate would certainly
-    /// reject it. `waiting_room` is the gate's.
+    /// reject it. `waiting_room` is the one
+    /// that the gate was created with.
     #[inline]
     #[must_use]
     pub fn turn_away(self, request: &Request, waiting_room: u32) -> Option<(Word, Refusal)> {
@@ -238,7 +239,8 @@ impl Word {
 pub struct Refusal(Word);
 
 impl Refusal {
-    /// Expands the refusal to a [`Rejection`]. `waiting_room` is the gate's.
+    /// Expands the refusal to a [`Rejection`]. `waiting_room` is the one
+    /// that the gate was created with.
     #[must_use]
     pub fn rejection(&self, waiting_room: u32) -> Rejection {
         let Refusal(word) = *self;

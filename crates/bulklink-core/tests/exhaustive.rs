@@ -6,7 +6,7 @@
 use bulklink_model::gate::{Ask, Extra, Input, Start, World};
 use bulklink_model::search::{Extent, search};
 
-const EXTENT: Extent = Extent { depth: 4, scripts: 45_812_512, inputs: 52_419_986 };
+const EXTENT: Extent = Extent { depth: 4, scripts: 48_375_606, inputs: 55_257_144 };
 
 fn main() {
     search::<World>("exhaustive", &worlds(), EXTENT.depth, &EXTENT);
@@ -35,6 +35,7 @@ fn worlds() -> Vec<Start> {
     }
     worlds.extend(with_pauses());
     worlds.extend(with_bounded_units());
+    worlds.extend(with_other_limits());
     worlds
 }
 
@@ -52,6 +53,16 @@ fn with_pauses() -> impl Iterator<Item = Start> {
 fn with_bounded_units() -> impl Iterator<Item = Start> {
     let by_gate = [((2, 2, None), 2), ((1, 1, Some(2)), 1)].map(|(limits, units)| Start {
         waiting_room_units: Some(units),
+        prelude: busy(limits.0, limits.1),
+        ..plain(limits)
+    });
+    by_gate.into_iter().flat_map(twice)
+}
+
+/// Returns worlds where all limits change: without a waiting room at first, and with one.
+fn with_other_limits() -> impl Iterator<Item = Start> {
+    let by_gate = [(1, 0, None), (1, 1, Some(2))].map(|limits| Start {
+        extra: Extra::Limits,
         prelude: busy(limits.0, limits.1),
         ..plain(limits)
     });

@@ -8,7 +8,7 @@
 use std::ops::RangeInclusive;
 
 use bulklink_core::Word;
-use bulklink_model::gate::{Extra, RawRequest, ScriptedWorld, Start, Step};
+use bulklink_model::gate::{Extra, RawLimits, RawRequest, ScriptedWorld, Start, Step};
 use bulklink_model::runner::play_all;
 use bulklink_model::script::Script;
 use proptest::prelude::*;
@@ -69,17 +69,26 @@ fn steps(cost: impl Strategy<Value = u8>) -> impl Strategy<Value = Step> {
         480 => (0_u8..8).prop_map(Step::Tick),
         40 => (0_u8..20).prop_map(Step::TickBack),
         240 => Just(Step::Advance),
-        121 => controls(),
+        161 => controls(),
     ]
 }
 
 fn controls() -> impl Strategy<Value = Step> {
     prop_oneof![
         40 => (0_u8..=64).prop_map(Step::Resize),
+        40 => raw_limits().prop_map(Step::Reconfigure),
         20 => Just(Step::Pause),
         60 => Just(Step::Resume),
         1 => Just(Step::Close),
     ]
+}
+
+fn raw_limits() -> impl Strategy<Value = RawLimits> {
+    let number = || prop::option::weighted(0.4, 0_u8..=64);
+    let optional = || prop::option::weighted(0.4, prop::option::of(0_u8..=64));
+    (number(), number(), optional(), optional()).prop_map(|(capacity, waiting_room, waiting_room_units, wait_limit)| {
+        RawLimits { capacity, waiting_room, waiting_room_units, wait_limit }
+    })
 }
 
 fn any_cost() -> impl Strategy<Value = u8> {

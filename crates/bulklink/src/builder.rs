@@ -139,7 +139,7 @@ pub(crate) struct Plan<R> {
     pub(crate) runtime: R,
     pub(crate) limits: Limits,
     pub(crate) identity: Arc<Identity>,
-    capacity_field: &'static str,
+    pub(crate) capacity_field: &'static str,
     measure_waits: bool,
 }
 

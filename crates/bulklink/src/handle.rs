@@ -1,13 +1,13 @@
-//! The part of a bulkhead that needs no runtime: status, resize, pause, close and events.
+//! The part of a bulkhead that needs no runtime: status, limits, pause, close and events.
 
 use alloc::sync::Arc;
 use core::fmt;
 
-use bulklink_core::{InvalidArgument, ResizeError, Resized};
+use bulklink_core::{InvalidArgument, Limits, ResizeError, Resized};
 
-use crate::gate::shared::Shared;
+use crate::gate::shared::{LimitsRefused, Shared};
 use crate::observe::event::Handlers;
-use crate::{Closed, EventHandler, EventReceiver, Status};
+use crate::{Closed, EventHandler, EventReceiver, ReconfigureError, Reconfigured, Status};
 
 /// A bulkhead without its runtime, so that bulkheads of different runtimes can be kept together.
 ///
@@ -71,6 +71,60 @@ impl Handle {
                 invalid.for_field(self.shared.capacity_field).of(format_args!("bulkhead {}", self.label())),
             ),
             other => other,
+        })
+    }
+
+    /// Returns the limits in force.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.shared.beside_the_word(|state| state.gate.limits())
+    }
+
+    /// Changes all limits in one step: the capacity, the waiting room, its bound in units, and the
+    /// wait limit. Returns what changed. To change one limit, pass those [in
+    /// force](Handle::limits) with that one changed.
+    ///
+    /// The capacity changes as in [`resize`](Handle::resize). A smaller waiting room rejects no
+    /// call that waits: new calls are rejected until there is room again. A new wait limit holds
+    /// for later calls only. Passing the limits in force changes nothing. If two threads change
+    /// limits at the same time, the last one sets all of them.
+    ///
+    /// A change of anything but the capacity is an event
+    /// [`Reconfigured`](crate::EventKind::Reconfigured), and a change of the capacity is
+    /// [`Resized`](crate::EventKind::Resized). While the waiting room is another than the bulkhead
+    /// was built with, a rejection takes the lock.
+    ///
+    /// # Errors
+    ///
+    /// If the bulkhead is closed, if a limit is out of its range (see [`Limits`]), or if a waiting
+    /// call asks for more units than the new capacity. The error has a reason for each invalid
+    /// limit, and nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, Limits, testing::FakeClock};
+    /// # use std::time::Duration;
+    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// let answer = payments.reconfigure(Limits { waiting_room: 50, ..payments.limits() })?;
+    /// assert_eq!((answer.previous.waiting_room, answer.limits.waiting_room), (0, 50));
+    /// let invalid = Limits { capacity: 0, wait_limit: Some(Duration::ZERO), ..payments.limits() };
+    /// assert_eq!(
+    ///     payments.reconfigure(invalid).unwrap_err().to_string(),
+    ///     "bulkhead payments: parallelism must be at least 1, got 0; \
+    ///      bulkhead payments: wait_limit must be longer than zero, got 0s"
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reconfigure(&self, limits: Limits) -> Result<Reconfigured, ReconfigureError> {
+        let now = self.shared.now();
+        let changed = self.shared.input(|state| self.shared.set_limits(&mut state.gate, &limits, now));
+        changed.map_err(|refused| match refused {
+            LimitsRefused::Closed => ReconfigureError::Closed,
+            LimitsRefused::Invalid { largest_cost } => {
+                let reasons = limits.invalid(largest_cost);
+                ReconfigureError::invalid(reasons, self.label(), self.shared.capacity_field)
+            }
         })
     }
 

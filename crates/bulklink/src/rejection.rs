@@ -65,6 +65,11 @@ impl Identity {
         Identity { owner: Some(owner), ..Identity::new(Arc::clone(&self.label), self.unused) }
     }
 
+    /// The same partitions, with this occupancy of a new one.
+    pub(crate) fn with_unused(&self, unused: Occupancy) -> Self {
+        Identity { owner: self.owner.clone(), ..Identity::new(Arc::clone(&self.label), unused) }
+    }
+
     /// Returns the partitions to which the bulkhead belongs, unless they are gone.
     pub(crate) fn owner(&self) -> Option<Arc<dyn LeaseOwner>> {
         self.owner.as_ref()?.upgrade()

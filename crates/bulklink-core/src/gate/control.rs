@@ -3,7 +3,6 @@
 use core::fmt;
 
 use super::Gate;
-use crate::invalid::Violation;
 use crate::{EventKind, Instant, InvalidArgument, Limits, Reason, Ticket};
 
 /// The result of a resize.
@@ -22,13 +21,14 @@ pub struct Resized {
 #[must_use = "a forgotten watch keeps its waker until the gate has drained"]
 pub struct Watch(Ticket);
 
-/// Why a resize failed. The capacity is unchanged.
+/// Why a change of limits failed. All limits are unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResizeError {
     /// The gate is closed.
     Closed,
-    /// The capacity is out of range, or less than a waiter asks for.
+    /// The capacity, or another limit, is out of range, or the capacity is less than a waiter asks
+    /// for.
     Invalid(InvalidArgument),
 }
 
@@ -44,34 +44,56 @@ impl<W> Gate<W> {
     /// If the gate is closed, if the capacity is out of range, or if a waiter asks for more units
     /// than the new capacity.
     pub fn resize(&mut self, capacity: usize, now: Instant) -> Result<Resized, ResizeError> {
+        let previous = self.capacity as usize;
+        let admitted = self.reconfigure(&Limits { capacity, ..self.limits() }, now)?;
+        Ok(Resized { previous, admitted })
+    }
+
+    /// Changes all limits at `now`, after expiring waiters that are due and handing out free units.
+    ///
+    /// The capacity changes as in [`resize`](Gate::resize). A smaller waiting room, in requests or
+    /// in units, rejects no request that waits: it admits none to the queue until there is room. A
+    /// new wait limit holds for later requests only. To change one limit, pass those in force with
+    /// that one changed. Passing the limits in force changes nothing. Returns the number of waiters
+    /// that the change admits.
+    ///
+    /// # Errors
+    ///
+    /// If the gate is closed, if a limit is out of range, or if a waiter asks for more units than
+    /// the new capacity. The error has the first reason; [`Limits::invalid`] returns all.
+    #[cold]
+    pub fn reconfigure(&mut self, limits: &Limits, now: Instant) -> Result<usize, ResizeError> {
         if self.closed {
             return Err(ResizeError::Closed);
         }
-        let limits = Limits::new(capacity);
-        limits.check()?;
-        let units = limits.narrow().capacity;
-        // A waiter that expires or is admitted now must not block the resize by its cost.
+        // A waiter that expires or is admitted now must not block the change by its cost.
         self.advance_to(now);
-        self.check_queued_costs(units)?;
-        Ok(self.set_capacity(units))
-    }
-
-    fn check_queued_costs(&self, capacity: u32) -> Result<(), InvalidArgument> {
-        match self.queue.largest_cost() {
-            Some(cost) if cost > capacity => Err(Violation::CapacityBelowWaiter { capacity, cost }.into()),
-            _ => Ok(()),
+        limits.check(self.queue.largest_cost())?;
+        let (capacity, waiting_room) = (self.capacity, self.waiting_room);
+        let after = limits.narrow();
+        let is_same_room = waiting_room == after.waiting_room && self.waiting_room_units == after.waiting_room_units;
+        if !is_same_room || self.wait_limit != after.wait_limit {
+            self.waiting_room = after.waiting_room;
+            self.waiting_room_units = after.waiting_room_units;
+            self.wait_limit = after.wait_limit;
+            self.note_control(EventKind::Reconfigured, waiting_room as usize);
         }
-    }
-
-    fn set_capacity(&mut self, units: u32) -> Resized {
-        let previous = core::mem::replace(&mut self.capacity, units) as usize;
-        if previous == units as usize {
-            return Resized { previous, admitted: 0 };
+        self.capacity = after.capacity;
+        self.complete_at = self.complete_capacity();
+        if after.capacity == capacity {
+            return Ok(0);
         }
         if !self.is_paused() {
-            self.admissible = units;
+            self.admissible = after.capacity;
         }
-        Resized { previous, admitted: self.admit_after(EventKind::Resized, previous) as usize }
+        Ok(self.admit_after(EventKind::Resized, capacity as usize) as usize)
+    }
+
+    /// Returns the largest cost among the requests that wait; zero if none does. No capacity below
+    /// it can be set. Takes O(n) if not all of them cost one unit.
+    #[must_use]
+    pub fn largest_waiting_cost(&self) -> usize {
+        self.queue.largest_cost() as usize
     }
 
     /// Records an event that can admit waiters, and admits them. Returns their number.
@@ -79,7 +101,7 @@ impl<W> Gate<W> {
         // The event precedes those of the waiters it admits, but carries their number: it is
         // recorded first and completed below.
         let place = self.events.pending.incoming().len();
-        self.note(kind, units);
+        self.note_control(kind, units);
         let waited = self.queue.len();
         self.advance_to(self.mark);
         let admitted = waited - self.queue.len();
@@ -87,6 +109,11 @@ impl<W> Gate<W> {
             note.admitted = admitted;
         }
         admitted
+    }
+
+    #[inline(never)]
+    fn note_control(&mut self, kind: EventKind, units: usize) {
+        self.note(kind, units);
     }
 
     /// Pauses the gate: from now on, no request is admitted. Returns whether this changed anything:
@@ -100,7 +127,7 @@ impl<W> Gate<W> {
         let changes = !self.closed && !self.is_paused();
         if changes {
             self.admissible = 0;
-            self.note(EventKind::Paused, 0);
+            self.note_control(EventKind::Paused, 0);
         }
         changes
     }
@@ -137,7 +164,7 @@ impl<W> Gate<W> {
         self.advance_to(now);
         self.closed = true;
         self.admissible = self.capacity;
-        self.note(EventKind::Closed, 0);
+        self.note_control(EventKind::Closed, 0);
         self.reject_all();
         self.note_drained();
         true

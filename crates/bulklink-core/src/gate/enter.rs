@@ -104,16 +104,19 @@ impl<W> Gate<W> {
         units <= u64::from(self.waiting_room_units) || self.waiting_room_units == UNBOUNDED
     }
 
+    /// The rejection has the units that wait and their bound; no bound is zero.
     #[cold]
     fn reject_for_units(&mut self, cost: NonZeroU32) -> Answer {
-        let mut answer = self.reject(Reason::Saturated, cost.get());
-        if let Answer::Rejected(rejection) = &mut answer {
-            rejection.set_units(self.queue.units(), self.waiting_room_units);
-        }
-        answer
+        let (units, bound) = (self.queue.units().min(u32::MAX.into()), self.waiting_room_units);
+        self.reject_with(Reason::Saturated, cost.get(), units << 32 | u64::from(bound))
     }
 
     fn reject(&mut self, reason: Reason, cost: u32) -> Answer {
+        self.reject_with(reason, cost, 0)
+    }
+
+    #[inline(never)]
+    fn reject_with(&mut self, reason: Reason, cost: u32, limit_nanos: u64) -> Answer {
         let (count, kind) = match reason {
             Reason::Saturated => (&mut self.totals.saturated, EventKind::Saturated),
             Reason::Expired => (&mut self.totals.expired_before_queue, EventKind::Expired),
@@ -122,6 +125,6 @@ impl<W> Gate<W> {
         *count += 1;
         self.note(kind, cost as usize);
         let (is_paused, occupancy) = (self.is_paused(), self.occupancy());
-        Answer::Rejected(Rejection { reason, is_paused, occupancy, waited_nanos: 0, limit_nanos: 0 })
+        Answer::Rejected(Rejection { reason, is_paused, occupancy, waited_nanos: 0, limit_nanos })
     }
 }

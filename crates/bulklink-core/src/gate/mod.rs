@@ -38,14 +38,17 @@ pub struct Gate<W> {
     /// Kept apart from `in_use`. If the two were adjacent, an event could copy both with one load
     /// right after two separate stores, and such a load waits until both stores have completed.
     in_flight: u32,
-    capacity: u32,
-    in_use: u32,
-    waiting_room: u32,
     /// The capacity that admission sees: zero while the gate is paused.
     admissible: u32,
+    in_use: u32,
+    waiting_room: u32,
     /// The most units that requests may wait for; [`UNBOUNDED`](crate::limits::UNBOUNDED) for any
     /// number.
     waiting_room_units: u32,
+    capacity: u32,
+    /// The capacity at which a word may reject, as [`complete_capacity`](Gate::complete_capacity)
+    /// says; kept, because every input publishes a word.
+    complete_at: u32,
     wait_limit: Option<Duration>,
     measures_waits: bool,
     closed: bool,
@@ -144,13 +147,14 @@ impl<W> Gate<W> {
     ///
     /// If a limit is out of range; the error names it.
     pub fn with_instance(limits: Limits, instance: u64) -> Result<Self, InvalidArgument> {
-        limits.check()?;
+        limits.check(0)?;
         let Checked { capacity, waiting_room, waiting_room_units, wait_limit } = limits.narrow();
         Ok(Gate {
             instance,
             snapshots: 0,
             capacity,
             admissible: capacity,
+            complete_at: capacity,
             waiting_room,
             waiting_room_units,
             wait_limit,

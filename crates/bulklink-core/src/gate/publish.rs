@@ -21,13 +21,14 @@ impl<W> Gate<W> {
         if !self.fits_a_word() {
             return Word::GATE;
         }
+        // While paused, nothing is in flight here, and so no release turns into an offer.
+        let most = if self.closed { self.admissible } else { self.admissible.min(self.peaks.in_flight) };
+        let word = Word::of(self.in_flight, most - self.in_flight).with(COMPLETE, most == self.complete_at);
         // A closed word is held, so that every release reaches the gate, which must notice the last
         // one.
         if self.closed {
-            return Word::of(self.in_flight, self.free()).with(COMPLETE, true).with(CLOSED, true).with(HELD, true);
+            return word.with(CLOSED, true).with(HELD, true);
         }
-        let most = self.capacity.min(self.peaks.in_flight);
-        let word = Word::of(self.in_flight, most - self.in_flight).with(COMPLETE, most == self.capacity);
         // Computed for a plain request: the word itself recognises one that brings a limit or a
         // deadline.
         word.with(TIMED, self.needs_now(Some(const { &Request::new() })))
@@ -38,23 +39,27 @@ impl<W> Gate<W> {
     /// is left to the gate, because the next request may ask for fewer.
     #[inline]
     fn publish_held(&self) -> Word {
-        let is_full = self.queue.len() == self.waiting_room && self.free() == 0 && !self.queue.has_deadlines();
-        if is_full && self.fits_a_word() {
+        let is_full = self.queue.len() == self.waiting_room && self.in_use == self.complete_at;
+        if is_full && !self.queue.has_deadlines() && self.fits_a_word() {
             Word::of(self.in_flight, 0).with(COMPLETE, true).with(HELD, true)
         } else {
             Word::GATE
         }
     }
 
-    /// Returns whether every figure fits a word: all grants are of one unit, the gate is neither
-    /// paused nor over capacity, and no event needs recording.
+    /// Returns the capacity at which a word is complete and may reject: the gate's, or none while
+    /// the waiting room is another than at first. A word has no space for it, so a rejection by a
+    /// word says how large it was at first.
+    pub(super) fn complete_capacity(&self) -> u32 {
+        if self.waiting_room == self.queue.expected() { self.capacity } else { u32::MAX }
+    }
+
+    /// Returns whether every figure fits a word: all grants are of one unit, the gate is not over
+    /// capacity, nor paused with operations in flight, and no event needs recording.
     #[inline]
     fn fits_a_word(&self) -> bool {
         let is_plain = self.in_use == self.in_flight && self.in_use <= self.admissible;
-        // While paused, zero wraps to more than the most. A word would offer the units that its
-        // releases free.
-        let is_in_range = (self.admissible as usize).wrapping_sub(1) < Word::MAX_CAPACITY;
-        is_plain && is_in_range && !self.observed
+        is_plain && self.admissible as usize <= Word::MAX_CAPACITY && !self.observed
     }
 
     /// Takes back a word that this gate has [published](Gate::publish), with everything counted in

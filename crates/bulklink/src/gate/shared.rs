@@ -8,11 +8,13 @@ use alloc::sync::{Arc, Weak};
 use core::mem;
 use core::num::NonZeroU64;
 use core::panic::{RefUnwindSafe, UnwindSafe};
-use core::sync::atomic::AtomicBool;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Poll, Waker};
 
 use bulklink_core::partitions::Lease;
-use bulklink_core::{Answer, Gate, Grant, Instant, InvalidArgument, Occupancy, Request, Ticket, Word};
+use bulklink_core::{
+    Answer, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, ResizeError, Ticket, Word,
+};
 
 use crate::foreign::discard;
 use crate::gate::drivers::Drivers;
@@ -23,7 +25,7 @@ use crate::gate::waker_cell::look_or_park;
 use crate::observe::event::Handlers;
 use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
-use crate::{Rejection, Runtime, TimerError};
+use crate::{Reconfigured, Rejection, Runtime, TimerError};
 
 /// The state that all clones of a bulkhead share.
 pub struct Shared {
@@ -34,7 +36,8 @@ pub struct Shared {
     identity: Arc<Identity>,
     /// The builder method by which the user set the capacity, for error messages.
     pub(crate) capacity_field: &'static str,
-    has_wait_limit: bool,
+    /// A hint, so that a call need not lock to find that it cannot be late.
+    has_wait_limit: AtomicBool,
     /// A hint, so that most calls that leave a partition need not lock to find that it has no
     /// driver.
     pub(crate) has_drivers: AtomicBool,
@@ -66,6 +69,12 @@ pub(crate) enum NotGranted {
     Rejected(Rejection),
 }
 
+/// Why limits were not set.
+pub(crate) enum LimitsRefused {
+    Closed,
+    Invalid { largest_cost: usize },
+}
+
 impl NotGranted {
     /// A value to be overwritten.
     pub(crate) const UNKNOWN: NotGranted = NotGranted::Queued { deadline: None, home: None };
@@ -82,7 +91,7 @@ impl Shared {
             fast: FastPath::new(),
             identity,
             capacity_field,
-            has_wait_limit: gate.limits().wait_limit.is_some(),
+            has_wait_limit: AtomicBool::new(gate.limits().wait_limit.is_some()),
             has_drivers: AtomicBool::new(false),
             state: Lock::new(GateState { gate, observers: Observers::default(), drivers: Drivers::default() }),
             this: this.clone(),
@@ -219,7 +228,8 @@ impl Shared {
                 return Ok(None);
             }
         }
-        let home = if request.may_be_late(self.has_wait_limit) { runtime.home() } else { Ok(None) };
+        let home =
+            if request.may_be_late(self.has_wait_limit.load(Ordering::Relaxed)) { runtime.home() } else { Ok(None) };
         let home = match home {
             Err(error) if !self.would_reject(request) => return Err(error),
             home => home.unwrap_or(None).map(|home| home.id()),
@@ -345,6 +355,26 @@ impl Shared {
     pub(crate) fn end_lease(&self, lease: Lease) {
         if let Some(owner) = self.identity.owner() {
             owner.end(lease, self);
+        }
+    }
+
+    /// Sets the limits, as an input of the gate. Returns how many waiters that admits. The error
+    /// has the largest cost of a waiter, if limits are invalid.
+    #[cold]
+    pub(crate) fn set_limits(
+        &self,
+        gate: &mut Gate<Waker>,
+        limits: &Limits,
+        now: Instant,
+    ) -> Result<Reconfigured, LimitsRefused> {
+        let previous = gate.limits();
+        match gate.reconfigure(limits, now) {
+            Ok(admitted) => {
+                self.has_wait_limit.store(limits.wait_limit.is_some(), Ordering::Relaxed);
+                Ok(Reconfigured { previous, limits: *limits, admitted })
+            }
+            Err(ResizeError::Closed) => Err(LimitsRefused::Closed),
+            Err(_) => Err(LimitsRefused::Invalid { largest_cost: gate.largest_waiting_cost() }),
         }
     }
 

@@ -24,7 +24,7 @@ pub use hasher::RandomState;
 pub use key::Lookup;
 pub use status::Status;
 
-use crate::{Closed, EventHandler, Handle, Runtime};
+use crate::{Closed, EventHandler, Handle, ReconfigureError, Reconfigured, Runtime};
 use inner::Inner;
 
 /// A bulkhead for each key, such as a tenant, an upstream host or an account.
@@ -128,9 +128,12 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// ```
     #[must_use]
     pub fn status(&self) -> Status {
-        let (snapshot, is_paused) = self.inner.state.with(|state| (state.account.snapshot(), state.is_paused()));
-        let plan = &self.inner.plan;
-        Status { label: Arc::clone(&plan.identity.label), each: plan.limits, is_paused, snapshot }
+        self.inner.state.with(|state| Status {
+            label: Arc::clone(&self.inner.plan.identity.label),
+            each: self.inner.each(state).each,
+            is_paused: state.is_paused(),
+            snapshot: state.account.snapshot(),
+        })
     }
 
     /// Drops the partitions that have been idle for the [idle timeout](Builder::idle_timeout) or
@@ -156,6 +159,37 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// ```
     pub fn cleanup_idle(&self) -> usize {
         self.inner.cleanup_idle()
+    }
+
+    /// Changes the limits of all partitions, those that are kept and those to come, as
+    /// [`Handle::reconfigure`] does for one bulkhead. Returns what changed, with the number of
+    /// waiters admitted in all of them.
+    ///
+    /// To change one limit, pass those of the [status](Status::each) with that one changed. A
+    /// partition that was given other limits by its [handle](Partitions::handle) gets these too.
+    /// This takes time in proportion to the number of partitions, during which no call enters or
+    /// leaves.
+    ///
+    /// # Errors
+    ///
+    /// If the partitions are closed, if a limit is out of its range, or if a waiting call asks for
+    /// more units than the new capacity. The error has a reason for each invalid limit, and nothing
+    /// has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Limits, Partitions, testing::FakeClock};
+    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
+    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// let answer = tenants.reconfigure(Limits { capacity: 2, ..tenants.status().each })?;
+    /// assert_eq!((answer.previous.capacity, answer.limits.capacity), (1, 2));
+    /// let both = (tenants.try_slot("ann")?, tenants.try_slot("ann")?);
+    /// # drop(both);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reconfigure(&self, limits: crate::Limits) -> Result<Reconfigured, ReconfigureError> {
+        self.inner.reconfigure(&limits)
     }
 
     /// Pauses all partitions, those that are kept and those to come, as [`Handle::pause`] does for

@@ -18,6 +18,7 @@ mod events;
 mod faults;
 mod partitions;
 mod pausing;
+mod reconfiguring;
 mod registry;
 mod rejections;
 mod resizing;

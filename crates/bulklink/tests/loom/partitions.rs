@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::future::Future;
 use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::pin::Pin;
+use std::task::{Context, Waker};
 
-use bulklink::{Partitions, Reason, Rejection};
+use bulklink::{Limits, Partitions, Reason, Rejection, Request};
 use loom::future::block_on;
 use loom::thread;
 
@@ -208,4 +211,46 @@ fn a_pause_and_a_resumption_leave_partitions_alike() {
         paused
     });
     assert_eq!(paused, BTreeSet::from([false, true]));
+}
+
+#[test]
+fn a_new_partition_that_meets_new_limits_has_them() {
+    let created = explore(2, |partitions| {
+        let limits = Limits { capacity: 2, waiting_room: 0, ..partitions.status().each };
+        let change = on_a_thread(partitions, move |partitions| {
+            let created = partitions.status().partitions;
+            partitions.reconfigure(limits).unwrap();
+            created
+        });
+        drop(partitions.try_slot(&ANN).unwrap());
+        let created = change.join().unwrap();
+        assert_eq!(partitions.handle(&ANN).unwrap().limits(), limits);
+        created
+    });
+    assert_eq!(created, BTreeSet::from([0, 1]));
+}
+
+/// The call has its lease, and begins to wait while the partitions shrink. Then either the change
+/// is refused and undone, or the call is.
+#[test]
+fn partitions_shrink_only_if_no_waiter_costs_more() {
+    let outcomes = in_every_order(Some(3), || {
+        let builder = Partitions::builder_on(ByHand::new(), "loom").capacity(2).waiting_room(1).max_partitions(2);
+        let partitions: TestPartitions = builder.hasher(BuildHasherDefault::default()).build().unwrap();
+        drop(partitions.try_slot(&BOB).unwrap());
+        let running = partitions.try_slot_with(&ANN, Request::new().cost(2)).unwrap();
+        let before = partitions.status().each;
+        let limits = Limits { capacity: 1, ..before };
+        let mut call = partitions.slot_with(&ANN, Request::new().cost(2));
+        let change = on_a_thread(&partitions, move |partitions| partitions.reconfigure(limits).is_ok());
+        let waits = Pin::new(&mut call).poll(&mut Context::from_waker(Waker::noop())).is_pending();
+        let changed = change.join().unwrap();
+        assert_ne!(waits, changed);
+        let expected = if changed { limits } else { before };
+        assert!([ANN, BOB].iter().all(|key| partitions.handle(key).unwrap().limits() == expected));
+        assert_eq!(partitions.status().each, expected);
+        drop((call, running));
+        changed
+    });
+    assert_eq!(outcomes, BTreeSet::from([false, true]));
 }

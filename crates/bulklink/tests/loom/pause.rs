@@ -15,7 +15,7 @@ fn pause(bulkhead: &TestBulkhead) {
 /// The slots were in use before, so that the word admits and releases without the gate.
 #[test]
 fn after_a_pause_the_word_admits_no_call() {
-    let admitted = model(2, 0).preemptions_if_fast(3).explore(|bulkhead| {
+    let admitted = model(2, 0).preemptions_if_fast(2).explore(|bulkhead| {
         use_a_slot(bulkhead);
         let held = bulkhead.try_slot_owned().unwrap();
         let other = on_a_thread(bulkhead, |bulkhead| bulkhead.try_slot().is_ok());

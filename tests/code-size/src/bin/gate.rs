@@ -22,6 +22,8 @@ code_size::keep!(
     Gate::<Waiter>::abandon,
     Gate::<Waiter>::cancel,
     Gate::<Waiter>::resize,
+    Gate::<Waiter>::reconfigure,
+    Gate::<Waiter>::largest_waiting_cost,
     Gate::<Waiter>::pause,
     Gate::<Waiter>::resume,
     Gate::<Waiter>::is_paused,

@@ -58,20 +58,32 @@ pub struct Past {
     pub waited: Option<Time>,
     pub affected: usize,
     pub previous_capacity: Option<usize>,
+    pub previous_waiting_room: Option<usize>,
     pub in_flight: usize,
     pub in_use: usize,
     pub waiting: usize,
     pub waiting_units: usize,
     pub capacity: usize,
+    pub waiting_room: usize,
     pub is_closed: bool,
+}
+
+/// The limits of a gate, as the model sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limited {
+    /// The units that may be in use.
+    pub capacity: usize,
+    /// The requests that may wait.
+    pub waiting_room: usize,
+    /// The units that may be waited for.
+    pub waiting_room_units: Option<usize>,
+    /// The limit on each wait.
+    pub wait_limit: Option<Time>,
 }
 
 #[derive(Debug)]
 pub struct Model {
-    pub capacity: usize,
-    pub waiting_room: usize,
-    pub waiting_room_units: Option<usize>,
-    pub wait_limit: Option<Time>,
+    pub limits: Limited,
     pub measures_waits: bool,
     pub closed: bool,
     pub paused: bool,
@@ -88,12 +100,9 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn new(capacity: usize, waiting_room: usize, wait_limit: Option<Time>, measures_waits: bool) -> Self {
+    pub fn new(limits: Limited, measures_waits: bool) -> Self {
         Model {
-            capacity,
-            waiting_room,
-            waiting_room_units: None,
-            wait_limit,
+            limits,
             measures_waits,
             closed: false,
             paused: false,
@@ -111,7 +120,7 @@ impl Model {
     }
 
     pub fn free(&self) -> usize {
-        if self.paused { 0 } else { self.capacity.saturating_sub(self.in_use()) }
+        if self.paused { 0 } else { self.limits.capacity.saturating_sub(self.in_use()) }
     }
 
     pub fn waiting_units(&self) -> usize {
@@ -131,7 +140,7 @@ impl Model {
             self.past(EventKind::ClosedRejection, |past| past.cost = Some(ask.cost));
             return Outcome::Closed { waited: 0 };
         }
-        if ask.cost == 0 || ask.cost > self.capacity {
+        if ask.cost == 0 || ask.cost > self.limits.capacity {
             return Outcome::Invalid;
         }
         self.advance(now);
@@ -146,16 +155,16 @@ impl Model {
         if ask.may_queue && ask.within == Some(0) {
             return self.expired_immediately(ask);
         }
-        if !ask.may_queue || self.queue.len() >= self.waiting_room {
+        if !ask.may_queue || self.queue.len() >= self.limits.waiting_room {
             self.past(EventKind::Saturated, |past| past.cost = Some(ask.cost));
             return Outcome::Saturated { units: None };
         }
         let waiting_units = self.waiting_units();
-        if let Some(bound) = self.waiting_room_units.filter(|bound| waiting_units + ask.cost > *bound) {
+        if let Some(bound) = self.limits.waiting_room_units.filter(|bound| waiting_units + ask.cost > *bound) {
             self.past(EventKind::Saturated, |past| past.cost = Some(ask.cost));
             return Outcome::Saturated { units: Some((waiting_units, bound)) };
         }
-        let by_limit = ask.within.into_iter().chain(self.wait_limit).min().map(|limit| now + limit);
+        let by_limit = ask.within.into_iter().chain(self.limits.wait_limit).min().map(|limit| now + limit);
         let deadline = by_limit.into_iter().chain(ask.before).min();
         self.queue.push(Waiter { id, cost: ask.cost, since: now, deadline });
         self.past(EventKind::Queued, |past| (past.cost, past.from_queue) = (Some(ask.cost), true));
@@ -240,18 +249,31 @@ impl Model {
         self.running.remove(place).1
     }
 
-    /// Changes the capacity, and returns whether the resize was accepted.
+    /// Changes the capacity, and returns whether that was accepted.
     pub fn resize(&mut self, capacity: usize, now: Time) -> bool {
-        if self.closed || capacity == 0 {
+        self.reconfigure(Limited { capacity, ..self.limits }, now)
+    }
+
+    /// Changes the limits, and returns whether that was accepted.
+    pub fn reconfigure(&mut self, limits: Limited, now: Time) -> bool {
+        if self.closed {
             return false;
         }
         self.advance(now);
-        if self.queue.iter().any(|waiter| waiter.cost > capacity) {
+        let has_room = limits.waiting_room > 0;
+        let are_units_valid = limits.waiting_room_units.is_none_or(|units| units > 0 && has_room);
+        let is_valid = limits.capacity > 0 && limits.wait_limit != Some(0) && are_units_valid;
+        if !is_valid || self.queue.iter().any(|waiter| waiter.cost > limits.capacity) {
             return false;
         }
-        if capacity != self.capacity {
-            let previous = std::mem::replace(&mut self.capacity, capacity);
-            self.past(EventKind::Resized, |past| past.previous_capacity = Some(previous));
+        let previous = self.limits;
+        self.limits = Limited { capacity: previous.capacity, ..limits };
+        if self.limits != previous {
+            self.past(EventKind::Reconfigured, |past| past.previous_waiting_room = Some(previous.waiting_room));
+        }
+        if limits.capacity != previous.capacity {
+            self.limits = limits;
+            self.past(EventKind::Resized, |past| past.previous_capacity = Some(previous.capacity));
             self.advance_after_the_latest_event(now);
         }
         true
@@ -321,11 +343,13 @@ impl Model {
             waited: None,
             affected: 0,
             previous_capacity: None,
+            previous_waiting_room: None,
             in_flight: self.running.len(),
             in_use: self.in_use(),
             waiting: self.queue.len(),
             waiting_units: self.waiting_units(),
-            capacity: self.capacity,
+            capacity: self.limits.capacity,
+            waiting_room: self.limits.waiting_room,
             is_closed: self.closed,
         };
         describe(&mut past);

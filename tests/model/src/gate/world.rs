@@ -8,7 +8,7 @@ use bulklink_core::{
     Answer, EventKind, Gate, Grant, Instant, InvalidArgument, Limits, Reason, Rejection, Request, Ticket, Word,
 };
 
-use super::model::{Ask, Id, Model, Outcome, Time};
+use super::model::{Ask, Id, Limited, Model, Outcome, Time};
 
 /// An input to the gate and its model.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,8 @@ pub enum Input {
     Cancel(Id),
     /// The capacity changes.
     Resize(usize),
+    /// The limits change.
+    Reconfigure(Limited),
     /// The gate is paused.
     Pause,
     /// A pause ends.
@@ -47,6 +49,8 @@ pub enum Extra {
     Nothing,
     /// Pauses.
     Pauses,
+    /// Changes of all limits.
+    Limits,
 }
 
 /// How a world begins.
@@ -80,6 +84,8 @@ pub struct World {
     pub(super) tickets: BTreeMap<Id, Ticket>,
     pub(super) grants: BTreeMap<Id, Grant>,
     pub(super) extra: Extra,
+    /// The waiting room with which the gate was made.
+    first_room: u32,
     /// The calls that were still waiting when their deadline came.
     late: BTreeSet<Id>,
 }
@@ -88,13 +94,11 @@ impl World {
     pub(super) fn new(start: &Start) -> Self {
         let (capacity, waiting_room, wait_limit) = start.limits;
         let waiting_room_units = start.waiting_room_units.filter(|_| waiting_room > 0);
-        let wait_limit_ns = wait_limit.map(Duration::from_nanos);
-        let limits = Limits { capacity, waiting_room, waiting_room_units, wait_limit: wait_limit_ns };
-        let mut gate = Gate::new(limits).expect("the limits of a world are valid");
+        let limits = Limited { capacity, waiting_room, waiting_room_units, wait_limit };
+        let mut gate = Gate::new(gate_limits(limits)).expect("the limits of a world are valid");
         gate.observe(start.observed);
         gate.measure_waits(start.measures_waits);
-        let mut model = Model::new(capacity, waiting_room, wait_limit, start.measures_waits);
-        model.waiting_room_units = waiting_room_units;
+        let model = Model::new(limits, start.measures_waits);
         let published = start.through_word.then(|| gate.publish());
         let mut world = World {
             gate,
@@ -105,6 +109,7 @@ impl World {
             tickets: BTreeMap::new(),
             grants: BTreeMap::new(),
             extra: start.extra,
+            first_room: u32::try_from(waiting_room).expect("small worlds"),
             late: BTreeSet::new(),
         };
         for &input in &start.prelude {
@@ -147,8 +152,16 @@ impl World {
                 let before = self.model.history.len();
                 let resized = self.gate.resize(capacity, now);
                 assert_eq!(resized.is_ok(), self.model.resize(capacity, self.now), "{resized:?}");
-                let event = self.model.history[before..].iter().find(|past| past.kind == EventKind::Resized);
-                assert_eq!(resized.map_or(0, |resized| resized.admitted), event.map_or(0, |event| event.affected));
+                assert_eq!(resized.map_or(0, |resized| resized.admitted), self.admitted_since(before));
+            }
+            Input::Reconfigure(limits) => {
+                let before = self.model.history.len();
+                let admitted = self.gate.reconfigure(&gate_limits(limits), now);
+                let accepted = self.model.reconfigure(limits, self.now);
+                assert_eq!(admitted.is_ok(), accepted, "{admitted:?}");
+                let reasons = gate_limits(limits).invalid(self.gate.largest_waiting_cost()).count();
+                assert_eq!(accepted, reasons == 0 && !self.model.closed);
+                assert_eq!(admitted.unwrap_or(0), self.admitted_since(before));
             }
             Input::Pause => assert_eq!(self.gate.pause(), self.model.pause()),
             Input::Resume => assert_eq!(self.gate.resume(now), self.model.resume(self.now)),
@@ -166,6 +179,12 @@ impl World {
                 self.model.advance(self.now);
             }
         }
+    }
+
+    /// Returns how many waiters a change of the capacity has admitted since then.
+    fn admitted_since(&self, before: usize) -> usize {
+        let event = self.model.history[before..].iter().find(|past| past.kind == EventKind::Resized);
+        event.map_or(0, |event| event.affected)
     }
 
     fn cancel(&mut self, ticket: Ticket, now: Instant) -> Option<Id> {
@@ -202,7 +221,7 @@ impl World {
         let id = self.came;
         self.came += 1;
         let is_past = ask.before.is_some_and(|before| before <= self.now);
-        let is_rejected = self.model.closed || ask.cost == 0 || ask.cost > self.model.capacity || is_past;
+        let is_rejected = self.model.closed || ask.cost == 0 || ask.cost > self.model.limits.capacity || is_past;
         assert_eq!(self.gate.would_reject(&request(ask), Instant::from_nanos(self.now)), is_rejected);
         let answer = self.ask_word(&request(ask)).map_or_else(|| self.ask_gate(&request(ask)), Ok);
         let expected = self.model.enter(id, ask, self.now);
@@ -228,7 +247,7 @@ impl World {
 
     fn ask_word(&mut self, request: &Request) -> Option<Answer> {
         let before = self.word.filter(|_| request.is_simple())?;
-        let room = u32::try_from(self.model.waiting_room).expect("small worlds");
+        let room = self.first_room;
         let admitted = before.acquire().map(|(after, grant)| (after, Answer::Granted(grant)));
         let rejected = || {
             before.turn_away(request, room).map(|(after, refusal)| (after, Answer::Rejected(refusal.rejection(room))))
@@ -289,6 +308,11 @@ impl World {
         };
         assert_eq!(outcome, self.model.collect(id));
     }
+}
+
+fn gate_limits(limits: Limited) -> Limits {
+    let Limited { capacity, waiting_room, waiting_room_units, wait_limit } = limits;
+    Limits { capacity, waiting_room, waiting_room_units, wait_limit: wait_limit.map(Duration::from_nanos) }
 }
 
 fn request(ask: Ask) -> Request {

@@ -6,6 +6,7 @@ mod events;
 mod foreign;
 mod keeping;
 mod pausing;
+mod reconfiguring;
 mod seen;
 
 use std::time::Duration;
