@@ -4,7 +4,7 @@ use bulklink::testing::Task;
 use bulklink::{Limits, Reason, ReconfigureError, Request};
 
 use super::{builder, call, tenants, touch, touch_each};
-use crate::{executor, ms, slot};
+use crate::{executor, ms, recorder, slot, taken};
 
 #[test]
 fn kept_and_new_partitions_get_the_limits() {
@@ -42,19 +42,24 @@ fn a_partition_with_limits_of_its_own_gets_the_common_ones() {
 #[test]
 fn a_refusal_changes_no_partition() {
     let mut executor = executor();
-    let tenants = builder(&executor).parallelism(4).waiting_room(5).max_partitions(3).build().expect("valid");
-    touch_each(&tenants, ["ann", "cid"]);
+    let tenants = builder(&executor).parallelism(4).waiting_room(5).max_partitions(9).build().expect("valid");
+    let others = ["ann", "cid", "dan", "eve", "fay", "gus", "hal", "ida"];
+    touch_each(&tenants, others);
     let _running = tenants.try_slot_with("bob", Request::new().cost(4)).expect("free");
     let _waiting = executor.spawn(tenants.slot_with("bob", Request::new().cost(3)));
     executor.run_until_idle();
     let before = tenants.status().each;
+    let (log, handler) = recorder(|event| event.kind);
+    tenants.add_event_handler(&handler);
+    tenants.reconfigure(Limits { capacity: 2, ..before }).expect_err("a waiter asks for three");
+    assert_eq!(taken(&log), [], "not even for a moment");
     let error = tenants.reconfigure(Limits { capacity: 2, wait_limit: Some(ms(0)), ..before }).expect_err("invalid");
     assert_eq!(
         error.to_string(),
         "bulkhead tenants: parallelism must be at least 3, which a waiter asks for, got 2; \
          bulkhead tenants: wait_limit must be longer than zero, got 0s"
     );
-    assert!(["ann", "bob", "cid"].iter().all(|key| tenants.handle(*key).expect("kept").limits() == before));
+    assert!(others.iter().chain(&["bob"]).all(|key| tenants.handle(*key).expect("kept").limits() == before));
     assert_eq!(tenants.status().each, before);
 }
 
