@@ -115,7 +115,8 @@ impl Calls {
             Answer::Rejected(mut rejection) => {
                 let call = self.forget(number, place);
                 if rejection.reason == Reason::Expired {
-                    rejection.kept = Coarse::new(call.end.nanos_since(call.wait_end), false);
+                    let kept = call.end.nanos_since(call.wait_end);
+                    rejection.kept = Coarse::new(kept, rejection.is_paused());
                 }
                 Answer::Rejected(rejection)
             }

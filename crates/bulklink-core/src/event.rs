@@ -31,6 +31,13 @@ pub enum EventKind {
     Drained,
     /// The capacity was changed.
     Resized,
+    /// The gate was paused.
+    Paused,
+    /// A pause ended, and not by closing.
+    Resumed,
+    /// The waiting room, its bound in units, or the wait limit was changed. A change of the
+    /// capacity with them is [`Resized`](EventKind::Resized), which comes next.
+    Reconfigured,
 }
 
 /// One transition, with the occupancy right after it. It holds metadata only.
@@ -45,11 +52,12 @@ pub struct Event {
     pub occupancy: Occupancy,
     /// Whether the gate was closed at that moment.
     pub is_closed: bool,
-    /// The cost of the request or operation; for a resize, the capacity before.
+    /// The cost of the request or operation; for a resize, the capacity before; for a
+    /// reconfiguration, the waiting room before; else zero.
     pub(crate) units: usize,
     /// How long a request that was in the queue waited.
     pub(crate) waited_nanos: Option<u64>,
-    /// The number of waiters that a resize admitted.
+    /// The number of waiters that a resize or a resumption admitted.
     pub(crate) admitted: u32,
 }
 
@@ -63,7 +71,8 @@ impl Event {
     /// Returns the cost of the request or operation, if the event concerns one.
     #[must_use]
     pub fn cost(&self) -> Option<usize> {
-        let has_cost = !matches!(self.kind, EventKind::Closed | EventKind::Drained | EventKind::Resized);
+        use EventKind::{Closed, Drained, Paused, Reconfigured, Resized, Resumed};
+        let has_cost = !matches!(self.kind, Closed | Drained | Paused | Reconfigured | Resized | Resumed);
         has_cost.then_some(self.units)
     }
 
@@ -78,10 +87,18 @@ impl Event {
         self.waited_nanos.or(before_queue).map(Duration::from_nanos)
     }
 
-    /// Returns the number of waiters that a resize admitted or a close rejected.
+    /// Returns the number of waiters that a resize or the end of a pause admitted, or that a close
+    /// rejected.
     #[must_use]
     pub fn affected_waiters(&self) -> usize {
         (if self.kind == EventKind::Closed { self.occupancy.waiting } else { self.admitted }) as usize
+    }
+
+    /// Returns the waiting room before, for [`Reconfigured`](EventKind::Reconfigured); it may be
+    /// the same as after.
+    #[must_use]
+    pub fn previous_waiting_room(&self) -> Option<usize> {
+        (self.kind == EventKind::Reconfigured).then_some(self.units)
     }
 
     /// Returns the capacity before, for [`Resized`](EventKind::Resized).

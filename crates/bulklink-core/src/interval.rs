@@ -2,9 +2,13 @@
 
 use core::fmt;
 
-use crate::{Snapshot, Totals};
+use crate::{Limits, Snapshot, Totals};
 
 /// The activity of a gate between two of its snapshots.
+///
+/// The counts are exact, whatever limits were changed in between: each request was decided on by
+/// those in force at its time. Where the limits at both ends differ, ratios to a limit have no
+/// meaning for the whole interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interval {
@@ -13,6 +17,10 @@ pub struct Interval {
     pub totals: Totals,
     /// Operations of calls with a [deadline](crate::Request::deadline) that ended at or after it.
     pub ended_late: u64,
+    /// The limits in force at the earlier snapshot.
+    pub limits_before: Limits,
+    /// The limits in force at the later snapshot.
+    pub limits_after: Limits,
 }
 
 /// Why two snapshots do not make an interval.
@@ -33,25 +41,18 @@ pub enum IntervalError {
         /// The number of the snapshot given as later.
         later: u64,
     },
-    /// The snapshots are of different waiting rooms.
-    DifferentWaitingRoom {
-        /// The waiting room in the earlier snapshot.
-        earlier: usize,
-        /// The waiting room in the later snapshot.
-        later: usize,
-    },
 }
 
 impl Interval {
     pub(crate) fn between(earlier: &Snapshot, later: &Snapshot) -> Result<Self, IntervalError> {
         IntervalError::check_instances(earlier.instance, later.instance)?;
-        if earlier.limits.waiting_room != later.limits.waiting_room {
-            let (earlier, later) = (earlier.limits.waiting_room, later.limits.waiting_room);
-            return Err(IntervalError::DifferentWaitingRoom { earlier, later });
-        }
         IntervalError::check_order(earlier.number, later.number)?;
-        let ended_late = later.ended_late.wrapping_sub(earlier.ended_late);
-        Ok(Interval { totals: later.totals.since(&earlier.totals), ended_late })
+        Ok(Interval {
+            totals: later.totals.since(&earlier.totals),
+            ended_late: later.ended_late.wrapping_sub(earlier.ended_late),
+            limits_before: earlier.limits,
+            limits_after: later.limits,
+        })
     }
 
     /// Returns whether anything was counted.
@@ -79,9 +80,6 @@ impl fmt::Display for IntervalError {
             }
             IntervalError::Reversed { earlier, later } => {
                 write!(f, "number of the later snapshot must be the larger one, got {later} after {earlier}")
-            }
-            IntervalError::DifferentWaitingRoom { earlier, later } => {
-                write!(f, "waiting_room must be the same in both snapshots, got {earlier} and {later}")
             }
         }
     }

@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use core::fmt;
 
 use crate::Limits;
+use crate::limits::Field;
 
 /// An invalid value. The error names the field and the value; nothing was changed or counted.
 #[derive(Clone, Debug)]
@@ -20,19 +21,11 @@ enum Cause {
 /// takes no memory and none of the code that formats numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Violation {
-    NoWaitLimit,
-    NoCapacity,
-    CapacityTooLarge(usize),
-    WaitingRoomTooLarge(usize),
-    CapacityBelowWaiter {
-        capacity: u32,
-        cost: u32,
-    },
+    /// The limit must be at least this much, and at most [`Limits::MAX`]; `u32::MAX` means that it
+    /// must not be set.
+    Limit { field: Field, value: usize, least: u32 },
     /// A cost of `u32::MAX` means that many units or more.
-    CostOutOfRange {
-        cost: u32,
-        capacity: u32,
-    },
+    CostOutOfRange { cost: u32, capacity: u32 },
 }
 
 /// A violation in the words of a crate that builds on the gate, or one of the gate's own that was
@@ -108,21 +101,15 @@ impl From<Violation> for InvalidArgument {
 impl Violation {
     fn field(&self) -> &'static str {
         match self {
-            Violation::NoWaitLimit => "wait_limit",
-            Violation::NoCapacity | Violation::CapacityTooLarge(_) | Violation::CapacityBelowWaiter { .. } => {
-                "capacity"
-            }
-            Violation::WaitingRoomTooLarge(_) => "waiting_room",
+            Violation::Limit { field, .. } => field.name(),
             Violation::CostOutOfRange { .. } => "cost",
         }
     }
 
     fn value(&self) -> &dyn fmt::Display {
         match self {
-            Violation::NoWaitLimit => &"0s",
-            Violation::NoCapacity => &0,
-            Violation::CapacityTooLarge(value) | Violation::WaitingRoomTooLarge(value) => value,
-            Violation::CapacityBelowWaiter { capacity, .. } => capacity,
+            Violation::Limit { field: Field::WaitLimit, .. } => &"0s",
+            Violation::Limit { value, .. } => value,
             Violation::CostOutOfRange { cost: u32::MAX, .. } => &"4294967295 or more",
             Violation::CostOutOfRange { cost, .. } => cost,
         }
@@ -132,15 +119,16 @@ impl Violation {
 /// Writes the requirement that the field violates.
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Violation::NoWaitLimit => f.write_str("must be longer than zero"),
-            Violation::NoCapacity => f.write_str("must be at least 1"),
-            Violation::CapacityTooLarge(_) | Violation::WaitingRoomTooLarge(_) => {
-                write!(f, "must be at most {}", Limits::MAX)
+        match *self {
+            Violation::Limit { value, .. } if value > Limits::MAX => write!(f, "must be at most {}", Limits::MAX),
+            Violation::Limit { field: Field::WaitLimit, .. } => f.write_str("must be longer than zero"),
+            Violation::Limit { least: u32::MAX, value: 1.., .. } => {
+                f.write_str("must not be set without a waiting room")
             }
-            Violation::CapacityBelowWaiter { cost, .. } => {
-                write!(f, "must be at least {cost}, which a waiter asks for")
+            Violation::Limit { field: Field::Capacity, least: least @ 2.., .. } => {
+                write!(f, "must be at least {least}, which a waiter asks for")
             }
+            Violation::Limit { .. } => f.write_str("must be at least 1"),
             Violation::CostOutOfRange { capacity, .. } => write!(f, "must be from 1 to the capacity, {capacity}"),
         }
     }
@@ -182,25 +170,35 @@ mod tests {
 
     use super::*;
 
+    const fn limit(field: Field, value: usize, least: u32) -> Violation {
+        Violation::Limit { field, value, least }
+    }
+
     #[test]
     fn a_violation_equals_a_custom_error_with_the_same_text() {
         let custom = InvalidArgument::new("capacity", 0, "must be at least 1");
-        assert_eq!(InvalidArgument::from(Violation::NoCapacity), custom);
-        assert_ne!(InvalidArgument::from(Violation::NoWaitLimit), custom);
+        assert_eq!(InvalidArgument::from(limit(Field::Capacity, 0, 1)), custom);
+        assert_ne!(InvalidArgument::from(limit(Field::WaitLimit, 0, 1)), custom);
         assert_ne!(custom.clone().of("payments"), custom);
     }
 
     #[test]
     fn a_violation_reads_as_a_custom_error() {
         for (violation, text) in [
-            (Violation::NoWaitLimit, "wait_limit must be longer than zero, got 0s"),
-            (Violation::NoCapacity, "capacity must be at least 1, got 0"),
-            (Violation::CapacityTooLarge(1 << 31), "capacity must be at most 2147483647, got 2147483648"),
-            (Violation::WaitingRoomTooLarge(1 << 31), "waiting_room must be at most 2147483647, got 2147483648"),
+            (limit(Field::WaitLimit, 0, 1), "wait_limit must be longer than zero, got 0s"),
+            (limit(Field::Capacity, 0, 1), "capacity must be at least 1, got 0"),
+            (limit(Field::Capacity, 1 << 31, 1), "capacity must be at most 2147483647, got 2147483648"),
+            (limit(Field::WaitingRoom, 1 << 31, 0), "waiting_room must be at most 2147483647, got 2147483648"),
+            (limit(Field::WaitingRoomUnits, 0, 1), "waiting_room_units must be at least 1, got 0"),
             (
-                Violation::CapacityBelowWaiter { capacity: 2, cost: 3 },
-                "capacity must be at least 3, which a waiter asks for, got 2",
+                limit(Field::WaitingRoomUnits, 1 << 31, 1),
+                "waiting_room_units must be at most 2147483647, got 2147483648",
             ),
+            (
+                limit(Field::WaitingRoomUnits, 5, u32::MAX),
+                "waiting_room_units must not be set without a waiting room, got 5",
+            ),
+            (limit(Field::Capacity, 2, 3), "capacity must be at least 3, which a waiter asks for, got 2"),
             (Violation::CostOutOfRange { cost: 9, capacity: 5 }, "cost must be from 1 to the capacity, 5, got 9"),
             (
                 Violation::CostOutOfRange { cost: u32::MAX, capacity: 5 },

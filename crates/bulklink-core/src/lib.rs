@@ -12,7 +12,8 @@
 //!
 //! 1. **Input**: call one of [`enter`](Gate::enter), [`collect`](Gate::collect),
 //!    [`release`](Gate::release), [`abandon`](Gate::abandon), [`cancel`](Gate::cancel),
-//!    [`resize`](Gate::resize), [`close`](Gate::close). Its return value is the caller's own
+//!    [`resize`](Gate::resize), [`reconfigure`](Gate::reconfigure), [`pause`](Gate::pause),
+//!    [`resume`](Gate::resume), [`close`](Gate::close). Its return value is the caller's own
 //!    answer.
 //! 2. **Advance**: if [`wants_now`](Gate::wants_now), read the clock and call
 //!    [`advance`](Gate::advance). Slots move in that call only: it first expires waiters that are
@@ -44,6 +45,7 @@
 //! Capacity counts in units and each request costs at least one, so the plain bulkhead and the
 //! weighted one are the same machine. After every input, in units: in use + free = capacity + owed.
 //! Units are owed only after the capacity was reduced below what is in use, and then none are free.
+//! While the gate is paused, requests get none of the free units, and snapshots count them as zero.
 //!
 //! # Many gates
 //!
@@ -56,7 +58,8 @@
 //! use core::time::Duration;
 //!
 //! let wait_limit = Some(Duration::from_secs(2));
-//! let mut gate: Gate<&str> = Gate::new(Limits { capacity: 1, waiting_room: 1, wait_limit })?;
+//! let limits = Limits { waiting_room: 1, wait_limit, ..Limits::new(1) };
+//! let mut gate: Gate<&str> = Gate::new(limits)?;
 //! let now = Instant::from_nanos(0);
 //!
 //! let request = Request::new();

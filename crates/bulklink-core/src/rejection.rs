@@ -9,7 +9,8 @@ use crate::reserve::Coarse;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// No room: nothing is free, and the waiting room is full or the request may not wait.
+    /// No room: nothing is free or the gate is paused, and the waiting room is full, in requests or
+    /// in units, or the request may not wait.
     Saturated,
     /// The time ran out before a slot was free.
     Expired,
@@ -77,9 +78,10 @@ pub struct Rejection {
     pub(crate) reason: Reason,
     pub(crate) occupancy: Occupancy,
     pub(crate) waited_nanos: u64,
-    /// Meaningful only for the reason `Expired`.
+    /// For the reason `Expired`, the limit on the wait. For `Saturated`, the units that wait, in
+    /// the upper half, and their bound, if the request was rejected because of it; else zero.
     pub(crate) limit_nanos: u64,
-    /// How long before the end of its call the wait ended.
+    /// How long before the end of its call the wait ended. The flag says that the gate was paused.
     pub(crate) kept: Coarse,
 }
 
@@ -104,10 +106,38 @@ impl Rejection {
         self.occupancy
     }
 
+    /// Returns whether the gate was paused at that moment.
+    #[must_use]
+    pub const fn is_paused(&self) -> bool {
+        self.kept.is_flagged()
+    }
+
     /// Returns how long the request waited; zero if it never joined the queue.
     #[must_use]
     pub const fn waited(&self) -> Duration {
         Duration::from_nanos(self.waited_nanos)
+    }
+
+    /// Returns the units that wait and their bound, if the request was rejected because of it.
+    #[expect(clippy::cast_possible_truncation, reason = "each is 32 bits of the 64")]
+    fn units(&self) -> Option<(usize, usize)> {
+        let is_set = self.reason == Reason::Saturated && self.limit_nanos != 0;
+        is_set.then_some(((self.limit_nanos >> 32) as usize, self.limit_nanos as u32 as usize))
+    }
+
+    /// Returns the units that requests waited for, if the request was rejected because its own
+    /// would have been more than the [bound](crate::Limits::waiting_room_units); at most
+    /// `u32::MAX`.
+    #[must_use]
+    pub fn waiting_units(&self) -> Option<usize> {
+        self.units().map(|(waiting, _)| waiting)
+    }
+
+    /// Returns the [bound](crate::Limits::waiting_room_units) on the units that requests wait for,
+    /// if the request was rejected because of it.
+    #[must_use]
+    pub fn waiting_room_units(&self) -> Option<usize> {
+        self.units().map(|(_, bound)| bound)
     }
 
     /// Returns how long the request could have waited, if the reason is

@@ -54,6 +54,10 @@ impl<T> Slab<T> {
         Slab { chunks: Vec::new(), vacant: None, places: 0, expected }
     }
 
+    pub(crate) const fn expected(&self) -> u32 {
+        self.expected
+    }
+
     #[inline]
     pub(crate) fn insert(&mut self, item: T) -> Place {
         let place = match self.vacant {

@@ -39,6 +39,8 @@ pub struct Snapshot {
     pub reserve_nanos: u64,
     /// Whether the gate is closed.
     pub is_closed: bool,
+    /// Whether the gate is paused, and so admits no request. A closed gate is not.
+    pub is_paused: bool,
     /// All counters since the gate was created.
     pub totals: Totals,
 }
@@ -57,10 +59,10 @@ impl Snapshot {
         Duration::from_nanos(self.longest_wait_nanos)
     }
 
-    /// Returns the number of free units; zero while over capacity.
+    /// Returns the number of units that requests can get; zero while paused or over capacity.
     #[must_use]
     pub const fn free(&self) -> usize {
-        self.limits.capacity.saturating_sub(self.in_use)
+        if self.is_paused { 0 } else { self.limits.capacity.saturating_sub(self.in_use) }
     }
 
     /// Returns the number of units in use beyond the capacity, after it was reduced.
@@ -76,8 +78,9 @@ impl Snapshot {
         self.capacity_excess() > 0
     }
 
-    /// Returns whether no unit is free. (A rejection as [`Saturated`](crate::Reason::Saturated)
-    /// also needs a full waiting room, or a request that may not wait.)
+    /// Returns whether no unit is free, as while paused. (A rejection as
+    /// [`Saturated`](crate::Reason::Saturated) also needs a full waiting room, or a request that
+    /// may not wait.)
     #[must_use]
     pub const fn is_saturated(&self) -> bool {
         self.free() == 0
@@ -89,7 +92,8 @@ impl Snapshot {
         self.is_closed && self.in_flight == 0
     }
 
-    /// Returns the units in use per unit of capacity; above 1 while over capacity.
+    /// Returns the units in use per unit of capacity; above 1 while over capacity. A pause does not
+    /// change it.
     #[must_use]
     pub fn utilization(&self) -> f64 {
         ratio(self.in_use, self.limits.capacity)
@@ -105,7 +109,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// If the two are of different gates, in the wrong order, or of different waiting rooms.
+    /// If the two are of different gates, or in the wrong order.
     pub fn since(&self, earlier: &Snapshot) -> Result<Interval, IntervalError> {
         Interval::between(earlier, self)
     }
@@ -116,7 +120,7 @@ impl Snapshot {
     /// ```
     /// use bulklink_core::{FindingCode, Gate, Limits, Severity};
     ///
-    /// let limits = Limits { capacity: 8, waiting_room: 50, wait_limit: None };
+    /// let limits = Limits { waiting_room: 50, ..Limits::new(8) };
     /// let mut gate: Gate<()> = Gate::new(limits)?;
     /// let report = gate.snapshot().capacity_report();
     /// assert_eq!(report.severity(), Severity::Notice);

@@ -22,7 +22,7 @@ use crate::{Occupancy, Reason, Rejection, Request};
 /// ```
 /// use bulklink_core::{Gate, Limits, Word};
 ///
-/// let mut gate: Gate<()> = Gate::new(Limits { capacity: 2, waiting_room: 0, wait_limit: None })?;
+/// let mut gate: Gate<()> = Gate::new(Limits::new(2))?;
 /// # let answer = gate.enter(&Default::default(), None)?;
 /// # let bulklink_core::Answer::Granted(grant) = answer else { panic!() };
 /// # gate.release(grant);
@@ -160,7 +160,8 @@ impl Word {
     }
 
     /// Rejects and counts a [simple](Request::is_simple) request where the gate would certainly
-    /// reject it. `waiting_room` is the gate's.
+    /// reject it. `waiting_room` is the one
+    /// that the gate was created with.
     #[inline]
     #[must_use]
     pub fn turn_away(self, request: &Request, waiting_room: u32) -> Option<(Word, Refusal)> {
@@ -240,7 +241,8 @@ impl Word {
 pub struct Refusal(Word);
 
 impl Refusal {
-    /// Expands the refusal to a [`Rejection`]. `waiting_room` is the gate's.
+    /// Expands the refusal to a [`Rejection`]. `waiting_room` is the one
+    /// that the gate was created with.
     #[must_use]
     pub fn rejection(&self, waiting_room: u32) -> Rejection {
         let Refusal(word) = *self;

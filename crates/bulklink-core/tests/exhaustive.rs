@@ -4,7 +4,7 @@
 //! prelude and one of the rarer inputs at its end.
 
 use bulklink_core::Reserve;
-use bulklink_model::gate::{Ask, Input, Start, World};
+use bulklink_model::gate::{Ask, Extra, Input, Start, World};
 use bulklink_model::search::{Extent, search};
 
 const EXTENT: Extent = Extent { depth: 4, scripts: 50_274_838, inputs: 56_274_616 };
@@ -32,22 +32,66 @@ fn worlds() -> Vec<Start> {
                 for prelude in [vec![], busy, last] {
                     let observed = wait_limit.is_some() || !measures_waits;
                     let limits = (capacity, waiting_room, wait_limit);
-                    let by_gate = Start {
-                        limits,
-                        measures_waits,
-                        observed,
-                        through_word: false,
-                        reserve: Reserve::ByLateness,
-                        deadlines,
-                        prelude,
-                    };
-                    worlds.push(Start { observed: false, through_word: true, ..by_gate.clone() });
-                    worlds.push(by_gate);
+                    let by_gate = Start { measures_waits, observed, deadlines, prelude, ..plain(limits) };
+                    worlds.extend(twice(by_gate));
                 }
             }
         }
     }
+    worlds.extend(with_pauses());
+    worlds.extend(with_bounded_units());
+    worlds.extend(with_other_limits());
     worlds
+}
+
+/// Returns worlds with pauses: by the gate, which is observed, and through the word.
+fn with_pauses() -> impl Iterator<Item = Start> {
+    let by_gate = [(1, 1, Some(2)), (2, 1, None)].map(|limits| Start {
+        extra: Extra::Pauses,
+        prelude: busy(limits.0, limits.1),
+        ..plain(limits)
+    });
+    by_gate.into_iter().flat_map(twice)
+}
+
+/// Returns worlds where the units that are waited for are bounded: less than the places, and more.
+fn with_bounded_units() -> impl Iterator<Item = Start> {
+    let by_gate = [((2, 2, None), 2), ((1, 1, Some(2)), 1)].map(|(limits, units)| Start {
+        waiting_room_units: Some(units),
+        prelude: busy(limits.0, limits.1),
+        ..plain(limits)
+    });
+    by_gate.into_iter().flat_map(twice)
+}
+
+/// Returns worlds where all limits change: without a waiting room at first, and with one.
+fn with_other_limits() -> impl Iterator<Item = Start> {
+    let by_gate = [(1, 0, None), (1, 1, Some(2))].map(|limits| Start {
+        extra: Extra::Limits,
+        prelude: busy(limits.0, limits.1),
+        ..plain(limits)
+    });
+    by_gate.into_iter().flat_map(twice)
+}
+
+/// Returns a world by the gate, which is observed.
+fn plain(limits: (usize, usize, Option<u64>)) -> Start {
+    Start {
+        reserve: Reserve::ByLateness,
+        deadlines: false,
+        limits,
+        waiting_room_units: None,
+        measures_waits: true,
+        observed: true,
+        through_word: false,
+        extra: Extra::Nothing,
+        prelude: vec![],
+    }
+}
+
+/// Returns the world, and the same through the word.
+fn twice(by_gate: Start) -> [Start; 2] {
+    [Start { observed: false, through_word: true, ..by_gate.clone() }, by_gate]
 }
 
 /// Returns inputs that take all slots and fill the waiting room: a heavy waiter without a limit,

@@ -12,7 +12,7 @@ use bulklink_core::{
 type TestGate = Gate<&'static str>;
 
 fn gate(capacity: usize, waiting_room: usize) -> TestGate {
-    Gate::new(Limits { capacity, waiting_room, wait_limit: None }).expect("valid")
+    Gate::new(Limits { waiting_room, ..Limits::new(capacity) }).expect("valid")
 }
 
 fn at(nanos: u64) -> Instant {
@@ -132,7 +132,7 @@ fn granted(gate: &mut TestGate, ticket: Ticket) -> Grant {
 
 #[test]
 fn a_wait_with_a_limit_needs_the_time_even_unmeasured() {
-    let limits = Limits { capacity: 1, waiting_room: 1, wait_limit: Some(Duration::from_nanos(10)) };
+    let limits = Limits { waiting_room: 1, wait_limit: Some(Duration::from_nanos(10)), ..Limits::new(1) };
     let mut limited = TestGate::new(limits).expect("valid");
     for (gate, request) in [(&mut gate(1, 1), within(10)), (&mut limited, Request::new())] {
         gate.measure_waits(false);
@@ -326,7 +326,7 @@ fn a_ticket_of_another_gate_panics() {
 #[test]
 fn invalid_limits_are_rejected() {
     let refused = |limits: Limits| Gate::<()>::new(limits).map(|_| ()).expect_err("the limits are invalid");
-    let sound = Limits { capacity: 1, waiting_room: 0, wait_limit: None };
+    let sound = Limits::new(1);
     let names = |invalid: InvalidArgument| (invalid.field(), invalid.value().to_string());
     assert_eq!(names(refused(Limits { capacity: 0, ..sound })), ("capacity", "0".to_owned()));
     let limit = Limits { wait_limit: Some(Duration::ZERO), ..sound };

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bulklink_core::{Reserve, Word};
-use bulklink_model::gate::{RawRequest, ScriptedWorld, Start, Step};
+use bulklink_model::gate::{Extra, RawLimits, RawRequest, ScriptedWorld, Start, Step};
 use bulklink_model::runner::play_all;
 use bulklink_model::script::Script;
 use proptest::prelude::*;
@@ -47,19 +47,21 @@ fn scripts(
 
 fn starts(capacity: RangeInclusive<usize>, waiting_room: RangeInclusive<usize>) -> impl Strategy<Value = Start> {
     let limits = (capacity, waiting_room, prop::option::of(1_u64..=40));
+    let units = prop::option::weighted(0.3, 1_usize..=96);
     let fixed = (0_u64..60).prop_map(|fixed| Reserve::Fixed(Duration::from_nanos(fixed)));
     let reserve = prop_oneof![4 => Just(Reserve::ByLateness), 1 => fixed, 1 => Just(Reserve::None)];
-    (limits, any::<(bool, bool, bool)>(), reserve).prop_map(
-        |(limits, (measures_waits, observed, through_word), reserve)| Start {
-            limits,
-            measures_waits,
-            observed,
-            through_word,
-            reserve,
-            deadlines: true,
-            prelude: vec![],
-        },
-    )
+    let all = (limits, units, any::<(bool, bool, bool)>(), reserve);
+    all.prop_map(|(limits, waiting_room_units, (measures_waits, observed, through_word), reserve)| Start {
+        limits,
+        waiting_room_units,
+        measures_waits,
+        observed,
+        through_word,
+        reserve,
+        deadlines: true,
+        extra: Extra::Nothing,
+        prelude: vec![],
+    })
 }
 
 /// Returns steps with about as many releases as entries, and few closes.
@@ -73,9 +75,26 @@ fn steps(cost: impl Strategy<Value = u8>) -> impl Strategy<Value = Step> {
         480 => (0_u8..8).prop_map(Step::Tick),
         40 => (0_u8..20).prop_map(Step::TickBack),
         240 => Just(Step::Advance),
+        161 => controls(),
+    ]
+}
+
+fn controls() -> impl Strategy<Value = Step> {
+    prop_oneof![
         40 => (0_u8..=64).prop_map(Step::Resize),
+        40 => raw_limits().prop_map(Step::Reconfigure),
+        20 => Just(Step::Pause),
+        60 => Just(Step::Resume),
         1 => Just(Step::Close),
     ]
+}
+
+fn raw_limits() -> impl Strategy<Value = RawLimits> {
+    let number = || prop::option::weighted(0.4, 0_u8..=64);
+    let optional = || prop::option::weighted(0.4, prop::option::of(0_u8..=64));
+    (number(), number(), optional(), optional()).prop_map(|(capacity, waiting_room, waiting_room_units, wait_limit)| {
+        RawLimits { capacity, waiting_room, waiting_room_units, wait_limit }
+    })
 }
 
 fn any_cost() -> impl Strategy<Value = u8> {

@@ -35,7 +35,7 @@ pub struct Builder<R> {
 
 impl<R> Builder<R> {
     pub(crate) fn new(runtime: R, label: &str) -> Self {
-        let limits = Limits { capacity: 0, waiting_room: 0, wait_limit: None };
+        let limits = Limits::new(0);
         Builder {
             runtime,
             label: label.to_string(),
@@ -65,6 +65,34 @@ impl<R> Builder<R> {
     /// zero: no operation waits.
     pub fn waiting_room(mut self, operations: usize) -> Self {
         self.limits.waiting_room = operations;
+        self
+    }
+
+    /// Bounds the waiting room in units as well, from 1 to [`Limits::MAX`]: a call that would make
+    /// the waiting calls ask for more units than this together is rejected as
+    /// [`Saturated`](crate::Reason::Saturated). By default, only the number of calls is bounded.
+    ///
+    /// It needs a [waiting room](Builder::waiting_room). A call that costs more than this never
+    /// waits.
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::{Bulkhead, Request};
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let builder = Bulkhead::builder_on(executor.clock(), "reports");
+    /// let reports = builder.capacity(4).waiting_room(100).waiting_room_units(6).build()?;
+    /// let _running = reports.try_slot_with(Request::new().cost(4))?;
+    /// let _waiting = executor.spawn(reports.slot_owned_with(Request::new().cost(3)));
+    /// let rejected = executor.spawn(reports.slot_owned_with(Request::new().cost(4)));
+    /// executor.run_until_idle();
+    /// assert_eq!(
+    ///     rejected.output().unwrap().unwrap_err().to_string(),
+    ///     "bulkhead reports: saturated (4 of 4 in use, 1 of 100 waiting for 3 of 6 units)"
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn waiting_room_units(mut self, units: usize) -> Self {
+        self.limits.waiting_room_units = Some(units);
         self
     }
 
@@ -128,13 +156,18 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
     /// Makes a bulkhead that is not in use yet. The configuration must have been checked.
     pub(crate) fn make(&self, identity: &Arc<Identity>) -> Arc<Shared> {
         let runtime = Arc::new(self.runtime.clone());
-        let capacity_field = self.capacity_field.expect("checked before");
-        let shared = Shared::new(self.gate(), Arc::clone(identity), capacity_field, runtime);
+        let shared = Shared::new(self.gate(), Arc::clone(identity), self.capacity_field(), runtime);
         // The usual reserve is made with the first call that has a deadline.
         if self.reserve != Reserve::default() {
             shared.beside_the_word(|state| state.calls = Some(Box::new(Calls::new(self.reserve))));
         }
         shared
+    }
+
+    /// Returns the name of the method that set the capacity. The configuration must have been
+    /// checked.
+    pub(crate) fn capacity_field(&self) -> &'static str {
+        self.capacity_field.expect("checked before")
     }
 
     fn gate(&self) -> Gate<Waker> {

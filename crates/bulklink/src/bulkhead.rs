@@ -17,8 +17,8 @@ use crate::{
 
 /// Limits how many operations run at the same time on one resource, how many wait, and how long.
 ///
-/// Clones are cheap and share everything. What needs no runtime (status, resize, close, events) is
-/// on the [`Handle`], to which a bulkhead dereferences.
+/// Clones are cheap and share everything. What needs no runtime (status, resize, pause, close,
+/// events) is on the [`Handle`], to which a bulkhead dereferences.
 ///
 /// `R` is the runtime. Calls that never wait and calls that block their thread need only its
 /// [`Clock`]; futures also need its [`Timer`](crate::Timer), and so a [`Runtime`]. A program

@@ -1,13 +1,13 @@
-//! The part of a bulkhead that needs no runtime: status, resize, close and events.
+//! The part of a bulkhead that needs no runtime: status, limits, pause, close and events.
 
 use alloc::sync::Arc;
 use core::fmt;
 
-use bulklink_core::{InvalidArgument, ResizeError, Resized};
+use bulklink_core::{InvalidArgument, Limits, ResizeError, Resized};
 
-use crate::gate::shared::{GateState, Shared};
+use crate::gate::shared::{GateState, LimitsRefused, Shared};
 use crate::observe::event::Handlers;
-use crate::{Closed, EventHandler, EventReceiver, Status};
+use crate::{Closed, EventHandler, EventReceiver, ReconfigureError, Reconfigured, Status};
 
 /// A bulkhead without its runtime, so that bulkheads of different runtimes can be kept together.
 ///
@@ -72,6 +72,103 @@ impl Handle {
             ),
             other => other,
         })
+    }
+
+    /// Returns the limits in force.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.shared.beside_the_word(|state| state.gate.limits())
+    }
+
+    /// Changes all limits in one step: the capacity, the waiting room, its bound in units, and the
+    /// wait limit. Returns what changed. To change one limit, pass those [in
+    /// force](Handle::limits) with that one changed.
+    ///
+    /// The capacity changes as in [`resize`](Handle::resize). A smaller waiting room rejects no
+    /// call that waits: new calls are rejected until there is room again. A new wait limit holds
+    /// for later calls only. Passing the limits in force changes nothing. If two threads change
+    /// limits at the same time, the last one sets all of them.
+    ///
+    /// A change of anything but the capacity is an event
+    /// [`Reconfigured`](crate::EventKind::Reconfigured), and a change of the capacity is
+    /// [`Resized`](crate::EventKind::Resized). While the waiting room is another than the bulkhead
+    /// was built with, a rejection takes the lock.
+    ///
+    /// # Errors
+    ///
+    /// If the bulkhead is closed, if a limit is out of its range (see [`Limits`]), or if a waiting
+    /// call asks for more units than the new capacity. The error has a reason for each invalid
+    /// limit, and nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, Limits, testing::FakeClock};
+    /// # use std::time::Duration;
+    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// let answer = payments.reconfigure(Limits { waiting_room: 50, ..payments.limits() })?;
+    /// assert_eq!((answer.previous.waiting_room, answer.limits.waiting_room), (0, 50));
+    /// let invalid = Limits { capacity: 0, wait_limit: Some(Duration::ZERO), ..payments.limits() };
+    /// assert_eq!(
+    ///     payments.reconfigure(invalid).unwrap_err().to_string(),
+    ///     "bulkhead payments: parallelism must be at least 1, got 0; \
+    ///      bulkhead payments: wait_limit must be longer than zero, got 0s"
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reconfigure(&self, limits: Limits) -> Result<Reconfigured, ReconfigureError> {
+        let now = self.shared.now();
+        let changed = self.shared.input(|state| self.shared.set_limits(&mut state.gate, &limits, now));
+        changed.map_err(|refused| match refused {
+            LimitsRefused::Closed => ReconfigureError::Closed,
+            LimitsRefused::Invalid { largest_cost } => {
+                let reasons = limits.invalid(largest_cost);
+                ReconfigureError::invalid(reasons, self.label(), self.shared.capacity_field)
+            }
+        })
+    }
+
+    /// Pauses the bulkhead: once this has returned, no call is admitted until
+    /// [`resume`](Handle::resume). Returns whether this changed anything: not if the bulkhead was
+    /// paused already, or is closed.
+    ///
+    /// Running operations go on. Waiting calls keep their places and their limits, and expire when
+    /// these pass. Calls that come meanwhile wait too; those that may not wait, or find the waiting
+    /// room full, are rejected as [`Saturated`](crate::Reason::Saturated). While paused,
+    /// [`Status::free`](crate::Snapshot::free) is zero and the capacity report has
+    /// [`AdmissionPaused`](crate::FindingCode::AdmissionPaused). [Closing](Handle::close) ends the
+    /// pause, and rejects the calls that wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, testing::FakeClock};
+    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// assert!(payments.pause());
+    /// let rejection = payments.try_slot().unwrap_err();
+    /// assert_eq!(
+    ///     rejection.to_string(),
+    ///     "bulkhead payments: saturated (paused, 0 of 10 in use, 0 of 0 waiting)"
+    /// );
+    /// assert!(payments.resume());
+    /// assert!(payments.try_slot().is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pause(&self) -> bool {
+        self.shared.input(|state| state.gate.pause())
+    }
+
+    /// Ends a [pause](Handle::pause), and admits waiting calls in order. Returns whether the
+    /// bulkhead was paused.
+    pub fn resume(&self) -> bool {
+        let now = self.shared.now();
+        self.shared.input(|state| state.gate.resume(now))
+    }
+
+    /// Returns whether the bulkhead is [paused](Handle::pause). A closed bulkhead is not.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.shared.beside_the_word(|state| state.gate.is_paused())
     }
 
     /// Closes the bulkhead. All waiting calls and all later calls are rejected; running operations

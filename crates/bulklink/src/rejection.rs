@@ -13,7 +13,8 @@ use crate::acquire::claim::LeaseOwner;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// All capacity was in use, and the waiting room was full or the call did not want to wait.
+    /// All capacity was in use or the bulkhead was paused, and the waiting room was full or the
+    /// call did not want to wait.
     Saturated,
     /// The wait limit or the deadline passed before the call got a slot.
     Expired,
@@ -62,6 +63,11 @@ impl Identity {
     /// The same bulkhead, as that of a partition.
     pub(crate) fn owned_by(&self, owner: Weak<dyn LeaseOwner>) -> Self {
         Identity { owner: Some(owner), ..Identity::new(Arc::clone(&self.label), self.unused) }
+    }
+
+    /// The same partitions, with this occupancy of a new one.
+    pub(crate) fn with_unused(&self, unused: Occupancy) -> Self {
+        Identity { owner: self.owner.clone(), ..Identity::new(Arc::clone(&self.label), unused) }
     }
 
     /// Returns the partitions to which the bulkhead belongs, unless they are gone.
@@ -179,6 +185,13 @@ impl Rejection {
         self.of_partitions().map(partitions::Rejection::occupancy)
     }
 
+    /// Returns whether the bulkhead was [paused](crate::Handle::pause) at the moment of the
+    /// rejection.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.by_gate().is_some_and(|rejection| rejection.is_paused())
+    }
+
     /// Returns how long the call waited; zero if it was never queued.
     #[must_use]
     pub fn waited(&self) -> Duration {
@@ -200,6 +213,20 @@ impl Rejection {
     #[must_use]
     pub fn kept(&self) -> Option<Duration> {
         self.by_gate()?.kept()
+    }
+
+    /// Returns the units that calls waited for, if the call was rejected because its own would have
+    /// been more than the [bound](crate::Builder::waiting_room_units).
+    #[must_use]
+    pub fn waiting_units(&self) -> Option<usize> {
+        self.by_gate()?.waiting_units()
+    }
+
+    /// Returns the [bound](crate::Builder::waiting_room_units) on the units that calls wait for, if
+    /// the call was rejected because of it.
+    #[must_use]
+    pub fn waiting_room_units(&self) -> Option<usize> {
+        self.by_gate()?.waiting_room_units()
     }
 
     /// Returns the invalid field and value, if the reason is [`InvalidCost`](Reason::InvalidCost).
@@ -245,7 +272,12 @@ impl fmt::Display for Rejection {
         }
         let (in_use, capacity) = (occupancy.in_use(), occupancy.capacity());
         let (waiting, room) = (occupancy.waiting(), occupancy.waiting_room());
-        write!(f, " ({in_use} of {capacity} in use, {waiting} of {room} waiting)")
+        let paused = if self.is_paused() { "paused, " } else { "" };
+        write!(f, " ({paused}{in_use} of {capacity} in use, {waiting} of {room} waiting")?;
+        if let (Some(units), Some(bound)) = (self.waiting_units(), self.waiting_room_units()) {
+            write!(f, " for {units} of {bound} units")?;
+        }
+        f.write_str(")")
     }
 }
 
@@ -267,9 +299,12 @@ impl fmt::Debug for Rejection {
             .field("label", &self.label())
             .field("reason", &self.reason())
             .field("occupancy", &self.occupancy())
+            .field("is_paused", &self.is_paused())
             .field("waited", &self.waited())
             .field("limit", &self.limit())
             .field("kept", &self.kept())
+            .field("waiting_units", &self.waiting_units())
+            .field("waiting_room_units", &self.waiting_room_units())
             .field("invalid", &self.as_invalid())
             .field("partitions", &self.partitions())
             .finish_non_exhaustive()

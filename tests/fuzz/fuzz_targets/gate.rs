@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use bulklink_core::Reserve;
-use bulklink_model::gate::{ScriptedWorld, Start, Step};
+use bulklink_model::gate::{Extra, ScriptedWorld, Start, Step};
 use bulklink_model::script::Script;
 use libfuzzer_sys::fuzz_target;
 
@@ -26,6 +26,7 @@ fn start(bytes: &mut Unstructured<'_>) -> Result<Start> {
     let wait_limit = if bytes.arbitrary()? { Some(bytes.int_in_range(1..=40)?) } else { None };
     Ok(Start {
         limits: (bytes.int_in_range(1..=48)?, bytes.int_in_range(0..=48)?, wait_limit),
+        waiting_room_units: if bytes.arbitrary()? { Some(bytes.int_in_range(1..=96)?) } else { None },
         measures_waits: bytes.arbitrary()?,
         observed: bytes.arbitrary()?,
         through_word: bytes.arbitrary()?,
@@ -35,6 +36,7 @@ fn start(bytes: &mut Unstructured<'_>) -> Result<Start> {
             _ => Reserve::None,
         },
         deadlines: true,
+        extra: Extra::Nothing,
         prelude: vec![],
     })
 }

@@ -85,7 +85,7 @@ pub fn deadline(millis: i64) -> Instant {
 
 pub fn limits(config: &Config) -> Limits {
     let wait_limit = config.wait_limit_ms.map(Duration::from_millis);
-    Limits { capacity: config.capacity, waiting_room: config.waiting_room, wait_limit }
+    Limits { waiting_room: config.waiting_room, wait_limit, ..Limits::new(config.capacity) }
 }
 
 pub fn partition_limits(config: &Config) -> partitions::Limits {

@@ -115,8 +115,8 @@ impl<W> Gate<W> {
         let waited_nanos = self.mark.nanos_since(since);
         let limit_nanos = if reason == Reason::Expired { deadline.nanos_since(since) } else { 0 };
         self.note_settled(kind, cost, waited_nanos);
-        let rejection =
-            Rejection { reason, occupancy: self.occupancy(), waited_nanos, limit_nanos, kept: Coarse::NONE };
+        let kept = Coarse::NONE.flagged(self.is_paused());
+        let rejection = Rejection { reason, occupancy: self.occupancy(), waited_nanos, limit_nanos, kept };
         self.queue.reject(place, rejection);
         self.wake(waker);
     }

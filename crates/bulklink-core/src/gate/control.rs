@@ -1,11 +1,9 @@
-//! Resizing, closing, and watching for the gate to drain.
+//! Resizing, pausing, closing, and watching for the gate to drain.
 
 use core::fmt;
 
 use super::Gate;
-use crate::invalid::Violation;
-use crate::limits::check_capacity;
-use crate::{EventKind, Instant, InvalidArgument, Reason, Ticket};
+use crate::{EventKind, Instant, InvalidArgument, Limits, Reason, Ticket};
 
 /// The result of a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +21,14 @@ pub struct Resized {
 #[must_use = "a forgotten watch keeps its waker until the gate has drained"]
 pub struct Watch(Ticket);
 
-/// Why a resize failed. The capacity is unchanged.
+/// Why a change of limits failed. All limits are unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResizeError {
     /// The gate is closed.
     Closed,
-    /// The capacity is out of range, or less than a waiter asks for.
+    /// The capacity, or another limit, is out of range, or the capacity is less than a waiter asks
+    /// for.
     Invalid(InvalidArgument),
 }
 
@@ -45,53 +44,127 @@ impl<W> Gate<W> {
     /// If the gate is closed, if the capacity is out of range, or if a waiter asks for more units
     /// than the new capacity.
     pub fn resize(&mut self, capacity: usize, now: Instant) -> Result<Resized, ResizeError> {
+        let previous = self.capacity as usize;
+        let admitted = self.reconfigure(&Limits { capacity, ..self.limits() }, now)?;
+        Ok(Resized { previous, admitted })
+    }
+
+    /// Changes all limits at `now`, after expiring waiters that are due and handing out free units.
+    ///
+    /// The capacity changes as in [`resize`](Gate::resize). A smaller waiting room, in requests or
+    /// in units, rejects no request that waits: it admits none to the queue until there is room. A
+    /// new wait limit holds for later requests only. To change one limit, pass those in force with
+    /// that one changed. Passing the limits in force changes nothing. Returns the number of waiters
+    /// that the change admits.
+    ///
+    /// # Errors
+    ///
+    /// If the gate is closed, if a limit is out of range, or if a waiter asks for more units than
+    /// the new capacity. The error has the first reason; [`Limits::invalid`] returns all.
+    #[cold]
+    pub fn reconfigure(&mut self, limits: &Limits, now: Instant) -> Result<usize, ResizeError> {
         if self.closed {
             return Err(ResizeError::Closed);
         }
-        let units = check_capacity(capacity)?;
-        // A waiter that expires or is admitted now must not block the resize by its cost.
+        // A waiter that expires or is admitted now must not block the change by its cost.
         self.advance_to(now);
-        self.check_queued_costs(units)?;
-        Ok(self.set_capacity(units))
+        limits.check(self.queue.largest_cost())?;
+        let (capacity, waiting_room) = (self.capacity, self.waiting_room);
+        let after = limits.narrow();
+        let is_same_room = waiting_room == after.waiting_room && self.waiting_room_units == after.waiting_room_units;
+        if !is_same_room || self.wait_limit != after.wait_limit {
+            self.waiting_room = after.waiting_room;
+            self.waiting_room_units = after.waiting_room_units;
+            self.wait_limit = after.wait_limit;
+            self.note_control(EventKind::Reconfigured, waiting_room as usize);
+        }
+        self.capacity = after.capacity;
+        self.complete_at = self.complete_capacity();
+        if after.capacity == capacity {
+            return Ok(0);
+        }
+        if !self.is_paused() {
+            self.admissible = after.capacity;
+        }
+        Ok(self.admit_after(EventKind::Resized, capacity as usize) as usize)
     }
 
-    fn check_queued_costs(&self, capacity: u32) -> Result<(), InvalidArgument> {
-        match self.queue.largest_cost() {
-            Some(cost) if cost > capacity => Err(Violation::CapacityBelowWaiter { capacity, cost }.into()),
-            _ => Ok(()),
-        }
+    /// Returns the largest cost among the requests that wait; zero if none does. No capacity below
+    /// it can be set. Takes O(n) if not all of them cost one unit.
+    #[must_use]
+    pub fn largest_waiting_cost(&self) -> usize {
+        self.queue.largest_cost() as usize
     }
 
-    fn set_capacity(&mut self, units: u32) -> Resized {
-        let previous = core::mem::replace(&mut self.capacity, units) as usize;
-        if previous == units as usize {
-            return Resized { previous, admitted: 0 };
-        }
+    /// Records an event that can admit waiters, and admits them. Returns their number.
+    fn admit_after(&mut self, kind: EventKind, units: usize) -> u32 {
         // The event precedes those of the waiters it admits, but carries their number: it is
         // recorded first and completed below.
         let place = self.events.pending.incoming().len();
-        self.note(EventKind::Resized, previous);
+        self.note_control(kind, units);
         let waited = self.queue.len();
         self.advance_to(self.mark);
         let admitted = waited - self.queue.len();
         if let Some(note) = self.events.pending.incoming().get_mut(place) {
             note.admitted = admitted;
         }
-        Resized { previous, admitted: admitted as usize }
+        admitted
+    }
+
+    #[inline(never)]
+    fn note_control(&mut self, kind: EventKind, units: usize) {
+        self.note(kind, units);
+    }
+
+    /// Pauses the gate: from now on, no request is admitted. Returns whether this changed anything:
+    /// not if the gate was paused already, or is closed.
+    ///
+    /// Running operations go on. Waiters keep their places and their deadlines, and expire at
+    /// these. Requests that may not wait, or find the waiting room full, are rejected as
+    /// [`Saturated`](Reason::Saturated).
+    #[cold]
+    pub fn pause(&mut self) -> bool {
+        let changes = !self.closed && !self.is_paused();
+        if changes {
+            self.admissible = 0;
+            self.note_control(EventKind::Paused, 0);
+        }
+        changes
+    }
+
+    /// Ends a pause at `now`: waiters that are due expire, and free units go to the others in
+    /// order. Returns whether the gate was paused.
+    #[cold]
+    pub fn resume(&mut self, now: Instant) -> bool {
+        let changes = self.is_paused();
+        if changes {
+            self.advance_to(now);
+            self.admissible = self.capacity;
+            self.admit_after(EventKind::Resumed, 0);
+        }
+        changes
+    }
+
+    /// Returns whether the gate is [paused](Gate::pause). A closed gate is not.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.admissible == 0
     }
 
     /// Closes the gate at `now`: rejects all waiters and all later requests. Running operations go
     /// on. Returns whether the gate was open until then.
     ///
     /// Waiters that are due expire first and are not rejected as closed, and free units are handed
-    /// to the head of the queue first. After that no slot is ever granted.
+    /// to the head of the queue first, unless the gate is paused. After that no slot is ever
+    /// granted. Closing ends a pause.
     pub fn close(&mut self, now: Instant) -> bool {
         if self.closed {
             return false;
         }
         self.advance_to(now);
         self.closed = true;
-        self.note(EventKind::Closed, 0);
+        self.admissible = self.capacity;
+        self.note_control(EventKind::Closed, 0);
         self.reject_all();
         self.note_drained();
         true

@@ -4,6 +4,8 @@ use core::num::NonZeroU32;
 
 use super::{Answer, Gate, Grant};
 use crate::invalid::Violation;
+use crate::limits::UNBOUNDED;
+use crate::reserve::Coarse;
 use crate::{EventKind, Instant, InvalidArgument, Reason, Rejection, Request};
 
 impl<W> Gate<W> {
@@ -43,6 +45,8 @@ impl<W> Gate<W> {
             self.reject(Reason::Expired, request.cost)
         } else if self.queue.len() >= self.waiting_room {
             self.reject(Reason::Saturated, request.cost)
+        } else if !self.has_waiting_units_for(cost) {
+            self.reject_for_units(cost)
         } else if now.is_none() && self.needs_now(Some(request)) {
             Answer::NeedsNow
         } else {
@@ -94,7 +98,26 @@ impl<W> Gate<W> {
         Answer::Queued(ticket)
     }
 
+    /// Returns whether the bound on the units that are waited for leaves room for this cost.
+    #[inline]
+    fn has_waiting_units_for(&self, cost: NonZeroU32) -> bool {
+        let units = self.queue.units() + u64::from(cost.get());
+        units <= u64::from(self.waiting_room_units) || self.waiting_room_units == UNBOUNDED
+    }
+
+    /// The rejection has the units that wait and their bound; no bound is zero.
+    #[cold]
+    fn reject_for_units(&mut self, cost: NonZeroU32) -> Answer {
+        let (units, bound) = (self.queue.units().min(u32::MAX.into()), self.waiting_room_units);
+        self.reject_with(Reason::Saturated, cost.get(), units << 32 | u64::from(bound))
+    }
+
     fn reject(&mut self, reason: Reason, cost: u32) -> Answer {
+        self.reject_with(reason, cost, 0)
+    }
+
+    #[inline(never)]
+    fn reject_with(&mut self, reason: Reason, cost: u32, limit_nanos: u64) -> Answer {
         let (count, kind) = match reason {
             Reason::Saturated => (&mut self.totals.saturated, EventKind::Saturated),
             Reason::Expired => (&mut self.totals.expired_before_queue, EventKind::Expired),
@@ -102,7 +125,7 @@ impl<W> Gate<W> {
         };
         *count += 1;
         self.note(kind, cost as usize);
-        let rejection = Rejection::new(reason, self.occupancy());
-        Answer::Rejected(rejection)
+        let kept = Coarse::NONE.flagged(self.is_paused());
+        Answer::Rejected(Rejection { reason, occupancy: self.occupancy(), waited_nanos: 0, limit_nanos, kept })
     }
 }

@@ -14,6 +14,7 @@ pub use control::{ResizeError, Resized, Watch};
 
 use crate::event::EventLog;
 use crate::fifo::Fifo;
+use crate::limits::Checked;
 use crate::queue::{Place, Queue};
 use crate::{Event, EventKind, Instant, InvalidArgument, Limits, Occupancy, Rejection, Ticket, Totals};
 
@@ -37,13 +38,22 @@ pub struct Gate<W> {
     /// Kept apart from `in_use`. If the two were adjacent, an event could copy both with one load
     /// right after two separate stores, and such a load waits until both stores have completed.
     in_flight: u32,
-    capacity: u32,
+    /// The capacity that admission sees: zero while the gate is paused.
+    admissible: u32,
     in_use: u32,
     waiting_room: u32,
+    /// The most units that requests may wait for; [`UNBOUNDED`](crate::limits::UNBOUNDED) for any
+    /// number.
+    waiting_room_units: u32,
+    capacity: u32,
+    /// The capacity at which a word may reject, as [`complete_capacity`](Gate::complete_capacity)
+    /// says; kept, because every input publishes a word.
+    complete_at: u32,
     wait_limit: Option<Duration>,
     measures_waits: bool,
-    observed: bool,
     closed: bool,
+    /// Whether events are recorded.
+    observed: bool,
     queue: Queue<W>,
     /// The instant that the gate was given last.
     mark: Instant,
@@ -158,16 +168,20 @@ impl<W> Gate<W> {
     ///
     /// If a limit is out of range; the error names it.
     pub fn with_instance(limits: Limits, instance: u64) -> Result<Self, InvalidArgument> {
-        let (capacity, waiting_room) = limits.check()?;
+        limits.check(0)?;
+        let Checked { capacity, waiting_room, waiting_room_units, wait_limit } = limits.narrow();
         Ok(Gate {
             instance,
             snapshots: 0,
             capacity,
+            admissible: capacity,
+            complete_at: capacity,
             waiting_room,
-            wait_limit: limits.wait_limit,
+            waiting_room_units,
+            wait_limit,
             measures_waits: true,
-            observed: false,
             closed: false,
+            observed: false,
             in_flight: 0,
             in_use: 0,
             queue: Queue::new(waiting_room),
@@ -193,10 +207,11 @@ impl<W> Gate<W> {
         self.measures_waits
     }
 
-    /// Returns the free units; zero after the capacity was reduced below what is in use.
+    /// Returns the free units; zero while paused, or after the capacity was reduced below what is
+    /// in use.
     #[inline]
     fn free(&self) -> u32 {
-        self.capacity.saturating_sub(self.in_use)
+        self.admissible.saturating_sub(self.in_use)
     }
 
     /// Returns the occupancy at this moment.

@@ -3,6 +3,7 @@
 use core::num::NonZeroU64;
 
 use super::Gate;
+use crate::limits::Checked;
 use crate::{Event, Limits, Snapshot, Totals};
 
 impl<W> Gate<W> {
@@ -68,14 +69,15 @@ impl<W> Gate<W> {
         self.observed
     }
 
+    pub(super) fn checked_limits(&self) -> Checked {
+        let Gate { capacity, waiting_room, waiting_room_units, wait_limit, .. } = *self;
+        Checked { capacity, waiting_room, waiting_room_units, wait_limit }
+    }
+
     /// Returns the limits in force.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        Limits {
-            capacity: self.capacity as usize,
-            waiting_room: self.waiting_room as usize,
-            wait_limit: self.wait_limit,
-        }
+        self.checked_limits().widen()
     }
 
     /// Returns all figures at this moment.
@@ -99,6 +101,7 @@ impl<W> Gate<W> {
             ended_late: 0,
             reserve_nanos: 0,
             is_closed: self.closed,
+            is_paused: self.is_paused(),
             totals: self.totals(),
         }
     }

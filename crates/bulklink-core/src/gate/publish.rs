@@ -8,9 +8,10 @@ impl<W> Gate<W> {
     /// Returns the gate's figures as a word, which callers use to admit and release without the
     /// gate until it is [folded](Gate::fold) back. No input may be given in between.
     ///
-    /// A word offers units only while the gate is open and not observed, no request waits, every
-    /// grant is of one unit, and at most [`Word::MAX_CAPACITY`] are in use. Units in flight and
-    /// offered together never exceed the peak so far, so that the gate sees every new peak.
+    /// A word offers units only while the gate is open, not paused and not observed, no request
+    /// waits, every grant is of one unit, and at most [`Word::MAX_CAPACITY`] are in use. Units in
+    /// flight and offered together never exceed the peak so far, so that the gate sees every new
+    /// peak.
     #[must_use]
     #[inline]
     pub fn publish(&self) -> Word {
@@ -20,36 +21,45 @@ impl<W> Gate<W> {
         if !self.fits_a_word() {
             return Word::GATE;
         }
+        // While paused, nothing is in flight here, and so no release turns into an offer.
+        let most = if self.closed { self.admissible } else { self.admissible.min(self.peaks.in_flight) };
+        let word = Word::of(self.in_flight, most - self.in_flight).with(COMPLETE, most == self.complete_at);
         // A closed word is held, so that every release reaches the gate, which must notice the last
         // one.
         if self.closed {
-            return Word::of(self.in_flight, self.free()).with(COMPLETE, true).with(CLOSED, true).with(HELD, true);
+            return word.with(CLOSED, true).with(HELD, true);
         }
-        let most = self.capacity.min(self.peaks.in_flight);
-        let word = Word::of(self.in_flight, most - self.in_flight).with(COMPLETE, most == self.capacity);
         // Computed for a plain request: the word itself recognises one that brings a limit or a
         // deadline.
         word.with(TIMED, self.needs_now(Some(const { &Request::new() })))
     }
 
     /// While a request waits, a word can only reject, and only where the time makes no difference:
-    /// with a deadline in the queue, its end could make room.
+    /// with a deadline in the queue, its end could make room. A room that is full by its units only
+    /// is left to the gate, because the next request may ask for fewer.
     #[inline]
     fn publish_held(&self) -> Word {
-        let is_full = self.queue.len() == self.waiting_room && self.free() == 0 && !self.queue.has_deadlines();
-        if is_full && self.fits_a_word() {
+        let is_full = self.queue.len() == self.waiting_room && self.in_use == self.complete_at;
+        if is_full && !self.queue.has_deadlines() && self.fits_a_word() {
             Word::of(self.in_flight, 0).with(COMPLETE, true).with(HELD, true)
         } else {
             Word::GATE
         }
     }
 
+    /// Returns the capacity at which a word is complete and may reject: the gate's, or none while
+    /// the waiting room is another than at first. A word has no space for it, so a rejection by a
+    /// word says how large it was at first.
+    pub(super) fn complete_capacity(&self) -> u32 {
+        if self.waiting_room == self.queue.expected() { self.capacity } else { u32::MAX }
+    }
+
     /// Returns whether every figure fits a word: all grants are of one unit, the gate is not over
-    /// capacity, and no event needs recording.
+    /// capacity, nor paused with operations in flight, and no event needs recording.
     #[inline]
     fn fits_a_word(&self) -> bool {
-        let is_plain = self.in_use == self.in_flight && self.in_use <= self.capacity;
-        is_plain && self.capacity as usize <= Word::MAX_CAPACITY && !self.observed
+        let is_plain = self.in_use == self.in_flight && self.in_use <= self.admissible;
+        is_plain && self.admissible as usize <= Word::MAX_CAPACITY && !self.observed
     }
 
     /// Takes back a word that this gate has [published](Gate::publish), with everything counted in

@@ -68,6 +68,11 @@ impl<W> Queue<W> {
         }
     }
 
+    /// Returns how many requests were expected in the queue when it was created.
+    pub(crate) fn expected(&self) -> u32 {
+        self.nodes.expected()
+    }
+
     /// Returns the number of requests that wait.
     #[inline]
     pub(crate) fn len(&self) -> u32 {
@@ -167,12 +172,14 @@ impl<W> Queue<W> {
         waiting.due.map(|due| self.deadlines.at(due))
     }
 
-    /// Returns the largest cost in the queue. Walks the line, unless every request costs one unit.
-    pub(crate) fn largest_cost(&self) -> Option<u32> {
+    /// Returns the largest cost in the queue; zero if it is empty. Walks the line, unless every
+    /// request costs one unit.
+    pub(crate) fn largest_cost(&self) -> u32 {
         if self.units == u64::from(self.len) {
-            return (self.len > 0).then_some(1);
+            return self.len.min(1);
         }
-        self.line.iter(&self.nodes).filter_map(|node| node.waiting()).map(|waiting| waiting.cost.get()).max()
+        let waiting = self.line.iter(&self.nodes).filter_map(|node| node.waiting());
+        waiting.map(|waiting| waiting.cost.get()).max().unwrap_or(0)
     }
 
     /// Records what the request of this ticket relies on, if it waits with a deadline.

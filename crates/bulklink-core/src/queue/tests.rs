@@ -31,7 +31,7 @@ struct Expected {
 fn check(queue: &Queue<u64>, expected: &[Expected]) {
     assert_eq!(queue.len() as usize, expected.len());
     assert_eq!(queue.units(), expected.iter().map(|e| u64::from(e.cost.get())).sum::<u64>());
-    assert_eq!(queue.largest_cost(), expected.iter().map(|e| e.cost.get()).max());
+    assert_eq!(queue.largest_cost(), expected.iter().map(|e| e.cost.get()).max().unwrap_or(0));
     assert_eq!(queue.first().map(|(place, _)| place), expected.first().map(|e| e.ticket.place));
     let timed = expected.iter().filter(|e| e.deadline < Instant::FAR_FUTURE);
     let first = timed.min_by_key(|e| (e.deadline, e.id));

@@ -71,11 +71,14 @@ codes! {
     /// The gate is closed, and operations still run.
     ClosedWithActiveWork = "closed_with_active_work",
         "wait until it has drained before you shut down the protected resource";
+    /// The gate is paused.
+    AdmissionPaused = "admission_paused",
+        "resume as soon as the protected resource can take requests again";
     /// More is in use than the capacity, which was reduced.
     ActiveWorkAboveCapacity = "active_work_above_capacity",
         "let running operations end: no request is admitted until enough of them have";
-    /// No request can be admitted at this moment; the waiting room has places left, or there is
-    /// none.
+    /// No request can be admitted at this moment, and not because of a pause; the waiting room has
+    /// places left, or there is none.
     ExecutionFull = "execution_full",
         "check whether it lasts, and raise the capacity only if the protected resource can take more";
     /// No request can be admitted, and the waiting room is nearly full.

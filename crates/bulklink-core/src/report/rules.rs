@@ -9,15 +9,16 @@ use super::{CapacityReport, Finding, FindingCode, Severity, shares};
 use crate::Snapshot;
 
 use FindingCode::{
-    ActiveWorkAboveCapacity, ClosedWithActiveWork, ElevatedExpirationRate, ElevatedRejectionRate, ExecutionFull,
-    FrequentQueueing, LargeWaitingRoom, UnboundedQueueWait, WaitTimeNearLimit, WaitingRoomFull,
+    ActiveWorkAboveCapacity, AdmissionPaused, ClosedWithActiveWork, ElevatedExpirationRate, ElevatedRejectionRate,
+    ExecutionFull, FrequentQueueing, LargeWaitingRoom, UnboundedQueueWait, WaitTimeNearLimit, WaitingRoomFull,
     WaitingRoomNearCapacity,
 };
 use Severity::{Critical, Notice, Warning};
 
 /// The rules, in the order of the codes.
-const RULES: [fn(&Snapshot) -> Option<Finding>; 11] = [
+const RULES: [fn(&Snapshot) -> Option<Finding>; 12] = [
     closed_with_active_work,
+    admission_paused,
     active_work_above_capacity,
     execution_full,
     waiting_room_near_capacity,
@@ -47,6 +48,15 @@ fn closed_with_active_work(snapshot: &Snapshot) -> Option<Finding> {
     found(ClosedWithActiveWork, Notice, format!("closed with {} in flight", snapshot.in_flight))
 }
 
+fn admission_paused(snapshot: &Snapshot) -> Option<Finding> {
+    if !snapshot.is_paused {
+        return None;
+    }
+    let affects_callers = snapshot.waiting > 0 || snapshot.limits.waiting_room == 0;
+    let severity = if affects_callers { Warning } else { Notice };
+    found(AdmissionPaused, severity, format!("paused, {} waiting", snapshot.waiting))
+}
+
 fn active_work_above_capacity(snapshot: &Snapshot) -> Option<Finding> {
     if snapshot.is_closed || !snapshot.is_over_capacity() {
         return None;
@@ -59,7 +69,8 @@ fn active_work_above_capacity(snapshot: &Snapshot) -> Option<Finding> {
 /// Where two rules match the same state, only the graver one applies: see the rules before and
 /// after.
 fn execution_full(snapshot: &Snapshot) -> Option<Finding> {
-    if !is_blocked(snapshot) || snapshot.is_over_capacity() || is_waiting_room_full(snapshot) {
+    let is_explained = snapshot.is_over_capacity() || snapshot.is_paused;
+    if !is_blocked(snapshot) || is_explained || is_waiting_room_full(snapshot) {
         return None;
     }
     let affects_callers = snapshot.waiting > 0 || snapshot.limits.waiting_room == 0;
@@ -68,14 +79,14 @@ fn execution_full(snapshot: &Snapshot) -> Option<Finding> {
 }
 
 fn waiting_room_near_capacity(snapshot: &Snapshot) -> Option<Finding> {
-    let taken = shares::queue_utilization(snapshot)?;
-    if !is_blocked(snapshot)
-        || is_waiting_room_full(snapshot)
-        || !taken.is_at_least(CapacityReport::NEARLY_FULL_PERCENT)
-    {
+    if !is_blocked(snapshot) || is_waiting_room_full(snapshot) {
         return None;
     }
-    let message = format!("{} of {} places in the waiting room taken ({} %)", taken.part, taken.whole, taken.percent());
+    let places = shares::queue_utilization(snapshot).map(|taken| (taken, "places"));
+    let units = shares::waiting_units(snapshot).map(|taken| (taken, "units"));
+    let is_near = |(taken, _): &(Share, _)| taken.is_at_least(CapacityReport::NEARLY_FULL_PERCENT);
+    let (taken, noun) = [places, units].into_iter().flatten().find(is_near)?;
+    let message = format!("{} of {} {noun} in the waiting room taken ({} %)", taken.part, taken.whole, taken.percent());
     found(WaitingRoomNearCapacity, Warning, message)
 }
 
@@ -83,7 +94,12 @@ fn waiting_room_full(snapshot: &Snapshot) -> Option<Finding> {
     if !is_blocked(snapshot) || !is_waiting_room_full(snapshot) {
         return None;
     }
-    let message = format!("{}, and all {} places to wait taken", fullness(snapshot), snapshot.limits.waiting_room);
+    let (room, units) = (snapshot.limits.waiting_room, snapshot.limits.waiting_room_units);
+    let taken = match units {
+        Some(units) if snapshot.waiting < room => format!("{units} units"),
+        _ => format!("{room} places"),
+    };
+    let message = format!("{}, and all {taken} to wait taken", fullness(snapshot));
     found(WaitingRoomFull, Critical, message)
 }
 
@@ -91,14 +107,14 @@ fn unbounded_queue_wait(snapshot: &Snapshot) -> Option<Finding> {
     if snapshot.limits.waiting_room == 0 || snapshot.limits.wait_limit.is_some() {
         return None;
     }
-    let room = snapshot.limits.waiting_room;
+    let room = places(snapshot);
     found(UnboundedQueueWait, Notice, format!("up to {room} may wait, for any length of time"))
 }
 
 /// Compares the waiting room with the units of capacity. Where operations cost more than one unit,
 /// even fewer run than that.
 fn large_waiting_room(snapshot: &Snapshot) -> Option<Finding> {
-    let (room, capacity) = (snapshot.limits.waiting_room, snapshot.limits.capacity);
+    let (room, capacity) = (places(snapshot), snapshot.limits.capacity);
     let many = capacity.saturating_mul(CapacityReport::LARGE_WAITING_ROOM_PER_UNIT);
     if room < CapacityReport::LARGE_WAITING_ROOM || room < many {
         return None;
@@ -148,12 +164,20 @@ fn is_blocked(snapshot: &Snapshot) -> bool {
 }
 
 fn is_waiting_room_full(snapshot: &Snapshot) -> bool {
-    snapshot.limits.waiting_room > 0 && snapshot.waiting >= snapshot.limits.waiting_room
+    let Snapshot { limits, waiting, waiting_units, .. } = snapshot;
+    let has_units = limits.waiting_room_units.is_none_or(|units| *waiting_units < units as u64);
+    limits.waiting_room > 0 && (*waiting >= limits.waiting_room || !has_units)
+}
+
+/// Returns how many requests may wait: each waits for a unit at least.
+fn places(snapshot: &Snapshot) -> usize {
+    snapshot.limits.waiting_room.min(snapshot.limits.waiting_room_units.unwrap_or(usize::MAX))
 }
 
 fn fullness(snapshot: &Snapshot) -> String {
     let (in_use, capacity) = (snapshot.in_use, snapshot.limits.capacity);
     match snapshot.free() {
+        0 if snapshot.is_paused => format!("paused with {in_use} of {capacity} in use"),
         0 => format!("{in_use} of {capacity} in use"),
         free => format!("{in_use} of {capacity} in use, too few left ({free}) for the first waiter"),
     }

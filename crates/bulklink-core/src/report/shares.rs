@@ -14,6 +14,11 @@ pub(super) fn queue_utilization(snapshot: &Snapshot) -> Option<Share> {
     Share::of(snapshot.waiting as u128, snapshot.limits.waiting_room as u128)
 }
 
+/// Returns the units that are waited for, of those that may be, if they are bounded.
+pub(super) fn waiting_units(snapshot: &Snapshot) -> Option<Share> {
+    Share::of(snapshot.waiting_units.into(), snapshot.limits.waiting_room_units? as u128)
+}
+
 /// Returns the share of requests that queued, among those for which capacity decided.
 pub(super) fn queueing(snapshot: &Snapshot) -> Option<Share> {
     let totals = &snapshot.totals;

@@ -32,7 +32,7 @@ impl Clock for NoTime {
 
 impl Latch {
     pub(crate) fn new(label: Arc<str>) -> Self {
-        let gate = Gate::new(Limits { capacity: 1, waiting_room: 0, wait_limit: None }).expect("valid limits");
+        let gate = Gate::new(Limits::new(1)).expect("valid limits");
         let identity = Arc::new(Identity::new(label, gate.occupancy()));
         Latch(Shared::new(gate, identity, "capacity", Arc::new(NoTime)))
     }

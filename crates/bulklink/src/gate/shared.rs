@@ -9,24 +9,25 @@ use alloc::sync::{Arc, Weak};
 use core::mem;
 use core::num::NonZeroU64;
 use core::panic::{RefUnwindSafe, UnwindSafe};
-use core::sync::atomic::AtomicBool;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Poll, Waker};
 
 use bulklink_core::partitions::Lease;
 use bulklink_core::{
-    Answer, Calls, Gate, Grant, Instant, InvalidArgument, Occupancy, Request, Reserve, Snapshot, Ticket, Word,
+    Answer, Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, Reserve, ResizeError, Snapshot,
+    Ticket, Word,
 };
 
 use crate::foreign::discard;
 use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
 use crate::gate::lock::Lock;
-use crate::gate::outputs::Observers;
+use crate::gate::outputs::{Observers, Rest};
 use crate::gate::waker_cell::look_or_park;
 use crate::observe::event::Handlers;
 use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
-use crate::{Rejection, Runtime, TimerError};
+use crate::{Reconfigured, Rejection, Runtime, TimerError};
 
 /// The state that all clones of a bulkhead share.
 pub struct Shared {
@@ -37,7 +38,8 @@ pub struct Shared {
     identity: Arc<Identity>,
     /// The builder method by which the user set the capacity, for error messages.
     pub(crate) capacity_field: &'static str,
-    has_wait_limit: bool,
+    /// A hint, so that a call need not lock to find that it cannot be late.
+    has_wait_limit: AtomicBool,
     /// A hint, so that most calls that leave a partition need not lock to find that it has no
     /// driver.
     pub(crate) has_drivers: AtomicBool,
@@ -71,6 +73,12 @@ pub(crate) enum NotGranted {
     Rejected(Rejection),
 }
 
+/// Why limits were not set.
+pub(crate) enum LimitsRefused {
+    Closed,
+    Invalid { largest_cost: usize },
+}
+
 impl NotGranted {
     /// A value to be overwritten.
     pub(crate) const UNKNOWN: NotGranted = NotGranted::Queued { deadline: None, home: None };
@@ -87,7 +95,7 @@ impl Shared {
             fast: FastPath::new(),
             identity,
             capacity_field,
-            has_wait_limit: gate.limits().wait_limit.is_some(),
+            has_wait_limit: AtomicBool::new(gate.limits().wait_limit.is_some()),
             has_drivers: AtomicBool::new(false),
             state: Lock::new(GateState {
                 gate,
@@ -116,13 +124,20 @@ impl Shared {
     /// displaced, such as a waker, after this returns and so outside the lock.
     #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> T {
-        let (answer, outputs) = self.look(|state| {
+        let (answer, outputs) = self.give(input);
+        self.deliver(outputs);
+        answer
+    }
+
+    /// Gives the gate an input as [`input`](Shared::input) does. The caller must deliver the
+    /// outputs, outside all locks.
+    #[inline]
+    pub(crate) fn give<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> (T, (Option<Waker>, Rest)) {
+        self.look(|state| {
             let answer = input(state);
             debug_assert!(!state.gate.wants_now(), "an input that frees units advances");
             (answer, self.take_outputs(state))
-        });
-        self.deliver(outputs);
-        answer
+        })
     }
 
     /// Works with the gate without giving it an input that has outputs. Until it returns, the word
@@ -222,7 +237,8 @@ impl Shared {
                 return Ok(None);
             }
         }
-        let home = if request.may_be_late(self.has_wait_limit) { runtime.home() } else { Ok(None) };
+        let home =
+            if request.may_be_late(self.has_wait_limit.load(Ordering::Relaxed)) { runtime.home() } else { Ok(None) };
         let home = match home {
             Err(error) if !self.would_reject(request) => return Err(error),
             home => home.unwrap_or(None).map(|home| home.id()),
@@ -352,6 +368,26 @@ impl Shared {
     pub(crate) fn end_lease(&self, lease: Lease) {
         if let Some(owner) = self.identity.owner() {
             owner.end(lease, self);
+        }
+    }
+
+    /// Sets the limits, as an input of the gate. Returns how many waiters that admits. The error
+    /// has the largest cost of a waiter, if limits are invalid.
+    #[cold]
+    pub(crate) fn set_limits(
+        &self,
+        gate: &mut Gate<Waker>,
+        limits: &Limits,
+        now: Instant,
+    ) -> Result<Reconfigured, LimitsRefused> {
+        let previous = gate.limits();
+        match gate.reconfigure(limits, now) {
+            Ok(admitted) => {
+                self.has_wait_limit.store(limits.wait_limit.is_some(), Ordering::Relaxed);
+                Ok(Reconfigured { previous, limits: *limits, admitted })
+            }
+            Err(ResizeError::Closed) => Err(LimitsRefused::Closed),
+            Err(_) => Err(LimitsRefused::Invalid { largest_cost: gate.largest_waiting_cost() }),
         }
     }
 

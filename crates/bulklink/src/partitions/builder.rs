@@ -73,6 +73,12 @@ impl<K, R: Runtime, S> Builder<K, R, S> {
         self.each(|each| each.waiting_room(operations))
     }
 
+    /// Bounds the waiting room of each partition in units as well, as
+    /// [`Builder::waiting_room_units`](crate::Builder::waiting_room_units).
+    pub fn waiting_room_units(self, units: usize) -> Self {
+        self.each(|each| each.waiting_room_units(units))
+    }
+
     /// Sets the longest time that a call may wait, as
     /// [`Builder::wait_limit`](crate::Builder::wait_limit).
     #[doc(alias = "timeout")]

@@ -8,16 +8,16 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use bulklink_core::partitions::{self, Lease};
 use bulklink_core::{Instant, InvalidArgument, Request};
 
-use super::state::{Partition, PartitionsState};
+use super::state::{Changed, Delivery, Partition, PartitionsState};
 use super::{Limits, Lookup};
 use crate::acquire::claim::LeaseOwner;
 use crate::foreign::discard;
 use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
-use crate::gate::shared::Shared;
+use crate::gate::shared::{LimitsRefused, Shared};
 use crate::observe::event::Handlers;
 use crate::rejection::Identity;
-use crate::{Builder, Handle, Rejection, Runtime};
+use crate::{Builder, Handle, ReconfigureError, Reconfigured, Rejection, Runtime};
 
 /// The state that all clones of partitions share.
 pub(crate) struct Inner<K, R, S> {
@@ -73,6 +73,37 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
         was_open
     }
 
+    /// Returns the limits of a new partition, and the identity in the rejections of calls that got
+    /// none.
+    pub(super) fn each(&self, state: &PartitionsState<K>) -> Changed {
+        let unchanged = (&self.each.limits, &self.identity);
+        let (each, identity) = state.changed().map_or(unchanged, |changed| (&changed.each, &changed.identity));
+        Changed { each: *each, identity: Arc::clone(identity) }
+    }
+
+    pub(super) fn reconfigure(&self, limits: &crate::Limits) -> Result<Reconfigured, ReconfigureError> {
+        let now = self.each.runtime.now();
+        let (changed, deliveries) = self.state.with(|state| {
+            let before = self.each(state);
+            state.reconfigure(&before, limits, now)
+        });
+        deliver(deliveries);
+        changed.map_err(|refused| match refused {
+            LimitsRefused::Closed => ReconfigureError::Closed,
+            LimitsRefused::Invalid { largest_cost } => {
+                let reasons = limits.invalid(largest_cost);
+                ReconfigureError::invalid(reasons, &self.identity.label, self.each.capacity_field())
+            }
+        })
+    }
+
+    pub(super) fn set_paused(&self, is_paused: bool) -> bool {
+        let now = if is_paused { Instant::EPOCH } else { self.each.runtime.now() };
+        let (changed, deliveries) = self.state.with(|state| state.set_paused(is_paused, now));
+        deliver(deliveries);
+        changed
+    }
+
     pub(super) fn change_handlers(&self, change: impl Fn(&Handlers) -> Option<Handlers>) -> bool {
         let displaced = self.state.with(|state| state.change_handlers(change));
         displaced.is_some()
@@ -104,28 +135,28 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
         key: &Q,
         request: &Request,
     ) -> Result<(Arc<Shared>, Lease), Rejection> {
-        self.check_cost(request)?;
         let mut spare = Some(Partition { hash, key: key.to_key(), shared: self.each.make(&self.identity) });
         // Another call may have created this partition meanwhile: look it up again.
         let entered = self.state.with(|state| match state.find(hash, key) {
-            Some(id) => state.lease(id),
-            None => state.create(&mut spare),
+            Some(id) => Ok(state.lease(id)),
+            None => self.check_cost(state, request).map(|()| state.create(&mut spare)),
         });
         // The evicted partition, or the new one if it was not needed.
         discard(spare);
-        entered.map_err(|rejection| self.rejected(rejection))
+        entered?.map_err(|rejection| self.rejected(rejection))
     }
 
     /// Rejects an impossible cost, before a partition is created or evicted for it.
-    fn check_cost(&self, request: &Request) -> Result<(), Rejection> {
-        let identity = &self.identity;
-        let checked = self.each.limits.check_cost(request);
-        checked.map_err(|invalid| Rejection::invalid(Arc::clone(identity), identity.unused, invalid))
+    fn check_cost(&self, state: &PartitionsState<K>, request: &Request) -> Result<(), Rejection> {
+        let Changed { each, identity } = self.each(state);
+        let unused = identity.unused;
+        each.check_cost(request).map_err(|invalid| Rejection::invalid(identity, unused, invalid))
     }
 
     #[cold]
     fn rejected(&self, rejection: partitions::Rejection) -> Rejection {
-        Rejection::by_partitions(Arc::clone(&self.identity), rejection)
+        let Changed { identity, .. } = self.state.with(|state| self.each(state));
+        Rejection::by_partitions(identity, rejection)
     }
 
     pub(super) fn get<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Handle> {
@@ -177,5 +208,12 @@ impl<K: Send, R: Runtime, S: Send + Sync> LeaseOwner for Inner<K, R, S> {
     #[cold]
     fn count(&self, rejection: &partitions::Rejection) {
         self.state.with(|state| state.account.count(rejection));
+    }
+}
+
+/// Wakes and delivers events, outside the lock.
+fn deliver(deliveries: Vec<Delivery>) {
+    for (shared, outputs) in deliveries {
+        shared.deliver(outputs);
     }
 }

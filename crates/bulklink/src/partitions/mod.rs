@@ -24,7 +24,7 @@ pub use hasher::RandomState;
 pub use key::Lookup;
 pub use status::Status;
 
-use crate::{Closed, EventHandler, Handle, Runtime};
+use crate::{Closed, EventHandler, Handle, ReconfigureError, Reconfigured, Runtime};
 use inner::Inner;
 
 /// A bulkhead for each key, such as a tenant, an upstream host or an account.
@@ -128,8 +128,12 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// ```
     #[must_use]
     pub fn status(&self) -> Status {
-        let snapshot = self.inner.state.with(|state| state.account.snapshot());
-        Status { label: Arc::clone(&self.inner.identity.label), each: self.inner.each.limits, snapshot }
+        self.inner.state.with(|state| Status {
+            label: Arc::clone(&self.inner.identity.label),
+            each: self.inner.each(state).each,
+            is_paused: state.is_paused(),
+            snapshot: state.account.snapshot(),
+        })
     }
 
     /// Drops the partitions that have been idle for the [idle timeout](Builder::idle_timeout) or
@@ -155,6 +159,76 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// ```
     pub fn cleanup_idle(&self) -> usize {
         self.inner.cleanup_idle()
+    }
+
+    /// Changes the limits of all partitions, those that are kept and those to come, as
+    /// [`Handle::reconfigure`] does for one bulkhead. Returns what changed, with the number of
+    /// waiters admitted in all of them.
+    ///
+    /// To change one limit, pass those of the [status](Status::each) with that one changed. A
+    /// partition that was given other limits by its [handle](Partitions::handle) gets these too.
+    /// This takes time in proportion to the number of partitions, during which no call enters or
+    /// leaves.
+    ///
+    /// # Errors
+    ///
+    /// If the partitions are closed, if a limit is out of its range, or if a waiting call asks for
+    /// more units than the new capacity. The error has a reason for each invalid limit, and nothing
+    /// has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Limits, Partitions, testing::FakeClock};
+    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
+    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// let answer = tenants.reconfigure(Limits { capacity: 2, ..tenants.status().each })?;
+    /// assert_eq!((answer.previous.capacity, answer.limits.capacity), (1, 2));
+    /// let both = (tenants.try_slot("ann")?, tenants.try_slot("ann")?);
+    /// # drop(both);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reconfigure(&self, limits: crate::Limits) -> Result<Reconfigured, ReconfigureError> {
+        self.inner.reconfigure(&limits)
+    }
+
+    /// Pauses all partitions, those that are kept and those to come, as [`Handle::pause`] does for
+    /// one bulkhead.
+    ///
+    /// Returns whether this changed anything: not if all of them were paused already, or the
+    /// partitions are closed. A partition that is created meanwhile begins paused, without an
+    /// event. This takes time in proportion to the number of partitions, during which no call
+    /// enters or leaves.
+    ///
+    /// ```
+    /// # use bulklink::{Partitions, testing::FakeClock};
+    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
+    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// assert!(tenants.pause());
+    /// assert!(tenants.try_slot("ann").unwrap_err().is_paused());
+    /// assert!(tenants.resume());
+    /// assert!(tenants.try_slot("ann").is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pause(&self) -> bool {
+        self.inner.set_paused(true)
+    }
+
+    /// Resumes all partitions, those that are kept and those to come, as [`Handle::resume`] does
+    /// for one bulkhead.
+    ///
+    /// Returns whether this changed anything: not if none of them was paused. A partition that was
+    /// paused by its [handle](Partitions::handle) is resumed too. This takes time in proportion to
+    /// the number of partitions, during which no call enters or leaves.
+    pub fn resume(&self) -> bool {
+        self.inner.set_paused(false)
+    }
+
+    /// Returns whether the partitions are [paused](Partitions::pause), and so a new one begins
+    /// paused. Closed partitions are not.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.inner.state.with(|state| state.is_paused())
     }
 
     /// Closes all partitions, and returns whether they were open.
@@ -251,8 +325,8 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
 }
 
 impl<K, R: Runtime, S: BuildHasher> Partitions<K, R, S> {
-    /// Returns a handle to the partition of this key, if there is one, to inspect, resize or close
-    /// it.
+    /// Returns a handle to the partition of this key, if there is one, to inspect, resize, pause or
+    /// close it.
     ///
     /// This creates no partition, and the handle does not keep it. When the partition is evicted,
     /// its resized capacity is forgotten, and the handle refers to a bulkhead that no call enters

@@ -4,17 +4,19 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::iter;
 use core::mem;
+use core::task::Waker;
 
 use bulklink_core::partitions::{Created, Id, Lease, Partitions, Rejection};
 use bulklink_core::{Instant, InvalidArgument};
 use hashbrown::HashTable;
 
 use super::{Limits, Lookup};
-use crate::OwnedSlot;
 use crate::builder::next_instance;
-use crate::gate::outputs::Observers;
-use crate::gate::shared::Shared;
+use crate::gate::outputs::{Observers, Rest};
+use crate::gate::shared::{GateState, LimitsRefused, Shared};
 use crate::observe::event::Handlers;
+use crate::rejection::Identity;
+use crate::{OwnedSlot, Reconfigured};
 
 /// The number of partitions taken at a time. It bounds how long the lock is held. Two under loom,
 /// where each step multiplies the search.
@@ -27,9 +29,23 @@ pub(super) struct PartitionsState<K> {
     index: HashTable<Id>,
     /// The handlers that a new partition gets.
     handlers: Handlers,
+    /// Whether a new partition begins paused.
+    is_paused: bool,
+    /// The limits of a new partition, once they have been changed.
+    changed: Option<Changed>,
     /// Keeps the latch shut; `None` once all is closed and the last lease has ended.
     bolt: Option<OwnedSlot>,
 }
+
+/// What has changed with the limits of the partitions.
+pub(super) struct Changed {
+    pub(super) each: crate::Limits,
+    /// The identity in the rejections of calls that got no partition.
+    pub(super) identity: Arc<Identity>,
+}
+
+/// The outputs of an input to a partition, which must be delivered outside the lock.
+pub(super) type Delivery = (Arc<Shared>, (Option<Waker>, Rest));
 
 /// A partition: its key and its bulkhead.
 pub(super) struct Partition<K> {
@@ -41,7 +57,14 @@ pub(super) struct Partition<K> {
 impl<K> PartitionsState<K> {
     pub(super) fn new(limits: Limits, bolt: Option<OwnedSlot>) -> Result<Self, InvalidArgument> {
         let account = Partitions::with_instance(limits, next_instance())?;
-        Ok(PartitionsState { account, index: HashTable::new(), handlers: Handlers::default(), bolt })
+        Ok(PartitionsState {
+            account,
+            index: HashTable::new(),
+            handlers: Handlers::default(),
+            is_paused: false,
+            changed: None,
+            bolt,
+        })
     }
 
     /// Finds the partition with this key. Comparing keys is foreign code and may panic, so every
@@ -89,10 +112,30 @@ impl<K> PartitionsState<K> {
         })?;
         *spare = evicted.map(|evicted| self.forget(evicted));
         self.index.insert_unique(hash, lease.id(), |&id| self.account.get(id).hash);
+        self.prepare(&shared);
+        Ok((shared, lease))
+    }
+
+    pub(super) fn changed(&self) -> Option<&Changed> {
+        self.changed.as_ref()
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused && !self.account.is_closed()
+    }
+
+    /// Makes a new partition like the others. It is not observed before, so it has no events.
+    fn prepare(&self, shared: &Shared) {
+        if let Some(Changed { each, .. }) = &self.changed {
+            // Not refused: the limits are valid, and no call waits.
+            let _ = shared.look(|state| shared.set_limits(&mut state.gate, each, Instant::EPOCH));
+        }
+        if self.is_paused {
+            shared.look(|state| state.gate.pause());
+        }
         if !self.handlers.is_empty() {
             shared.look(|state| state.set_handlers(self.handlers.clone()));
         }
-        Ok((shared, lease))
     }
 
     /// Removes from the index a partition that is no longer in the account.
@@ -145,6 +188,90 @@ impl<K> PartitionsState<K> {
     pub(super) fn close(&mut self) -> (bool, Vec<Arc<Shared>>, Option<OwnedSlot>) {
         let was_open = self.account.close();
         (was_open, self.all().cloned().collect(), self.take_bolt())
+    }
+
+    /// Pauses all partitions, present and future, or resumes them. Returns whether anything
+    /// changed, and the outputs to deliver.
+    ///
+    /// It works under the lock, so that a pause and a resumption at the same time end alike in all
+    /// partitions.
+    pub(super) fn set_paused(&mut self, is_paused: bool, now: Instant) -> (bool, Vec<Delivery>) {
+        if self.account.is_closed() {
+            return (false, Vec::new());
+        }
+        let mut changed = mem::replace(&mut self.is_paused, is_paused) != is_paused;
+        let deliveries = self.give_all(|_, GateState { gate, .. }| {
+            changed |= if is_paused { gate.pause() } else { gate.resume(now) };
+        });
+        (changed, deliveries)
+    }
+
+    /// Changes the limits of all partitions, present and future. `before` are those of a new one.
+    /// Returns what changed, or the reason why nothing did, and the outputs to deliver.
+    pub(super) fn reconfigure(
+        &mut self,
+        before: &Changed,
+        limits: &crate::Limits,
+        now: Instant,
+    ) -> (Result<Reconfigured, LimitsRefused>, Vec<Delivery>) {
+        if self.account.is_closed() {
+            return (Err(LimitsRefused::Closed), Vec::new());
+        }
+        // All are checked before the first is changed.
+        let mut largest_cost = 0;
+        let mut deliveries = self.give_all(|_, GateState { gate, .. }| {
+            gate.advance(Some(now));
+            largest_cost = largest_cost.max(gate.largest_waiting_cost());
+        });
+        let unused = match limits.validate() {
+            Ok(unused) if largest_cost <= limits.capacity => unused,
+            _ => return (Err(LimitsRefused::Invalid { largest_cost }), deliveries),
+        };
+        let changed = self.change_limits(limits, now, &mut deliveries);
+        let answer = changed.map(|admitted| {
+            let identity = Arc::new(before.identity.with_unused(unused));
+            self.changed = Some(Changed { each: *limits, identity });
+            Reconfigured { previous: before.each, limits: *limits, admitted }
+        });
+        (answer, deliveries)
+    }
+
+    /// Returns the number of waiters that this admits. A call that has its lease can begin to wait
+    /// meanwhile. So it can ask for more units than a partition has after shrinking: these shrink
+    /// first, and if one cannot, the others get their limits back, which no waiter prevents.
+    fn change_limits(
+        &self,
+        limits: &crate::Limits,
+        now: Instant,
+        deliveries: &mut Vec<Delivery>,
+    ) -> Result<usize, LimitsRefused> {
+        let (mut admitted, mut shrunk, mut refused) = (0, Vec::new(), None);
+        deliveries.extend(self.give_all(|shared, GateState { gate, .. }| {
+            if refused.is_some() || gate.limits().capacity <= limits.capacity {
+                return;
+            }
+            match shared.set_limits(gate, limits, now) {
+                Ok(changed) => shrunk.push((Arc::clone(shared), changed.previous)),
+                Err(LimitsRefused::Closed) => {}
+                Err(invalid) => refused = Some(invalid),
+            }
+        }));
+        if let Some(refused) = refused {
+            deliveries.extend(shrunk.into_iter().map(|(shared, previous)| {
+                let (_, outputs) = shared.give(|state| shared.set_limits(&mut state.gate, &previous, now).is_ok());
+                (shared, outputs)
+            }));
+            return Err(refused);
+        }
+        deliveries.extend(self.give_all(|shared, GateState { gate, .. }| {
+            admitted += shared.set_limits(gate, limits, now).map_or(0, |changed| changed.admitted);
+        }));
+        Ok(admitted)
+    }
+
+    /// Gives an input to all partitions. Returns the outputs to deliver.
+    fn give_all(&self, mut input: impl FnMut(&Arc<Shared>, &mut GateState)) -> Vec<Delivery> {
+        self.all().map(|shared| (Arc::clone(shared), shared.give(|state| input(shared, state)).1)).collect()
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<Shared>> {

@@ -13,9 +13,12 @@ use bulklink_core::partitions::Snapshot;
 pub struct Status {
     /// The name of the partitions.
     pub label: Arc<str>,
-    /// The limits that each partition begins with. A partition that was resized may have another
-    /// capacity.
+    /// The limits that each partition begins with. A partition that was given others by its handle
+    /// may have these.
     pub each: crate::Limits,
+    /// Whether the partitions are [paused](crate::Partitions::pause), and so a new one begins
+    /// paused.
+    pub is_paused: bool,
     /// The figures.
     pub snapshot: Snapshot,
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bulklink::{Event, EventKind, Instant, Request};
+use bulklink::{Event, EventKind, Instant, Limits, Request};
 
 use crate::{Log, TestBulkhead, builder, bulkhead, call, executor, ms, recorder, slot, taken};
 
@@ -20,9 +20,10 @@ fn fields(log: &Log<Event>) -> Vec<Fields> {
 }
 
 #[test]
-fn all_eleven_kinds_have_from_queue_and_waited() {
+fn each_kind_has_from_queue_and_waited() {
     use EventKind::{
-        Abandoned, Admitted, Cancelled, Closed, ClosedRejection, Drained, Expired, Queued, Released, Resized, Saturated,
+        Abandoned, Admitted, Cancelled, Closed, ClosedRejection, Drained, Expired, Paused, Queued, Reconfigured,
+        Released, Resized, Resumed, Saturated,
     };
     let mut executor = executor();
     let bulkhead = builder(&executor).parallelism(1).waiting_room(1).wait_limit(ms(50)).build().expect("valid");
@@ -67,6 +68,12 @@ fn all_eleven_kinds_have_from_queue_and_waited() {
     bulkhead.resize(2).expect("open");
     bulkhead.resize(1).expect("open");
     assert_eq!(fields(&log), [(Resized, false, None); 2]);
+    assert!(bulkhead.pause() && bulkhead.resume());
+    bulkhead.reconfigure(Limits { waiting_room: 2, ..bulkhead.limits() }).expect("valid");
+    bulkhead.reconfigure(Limits { waiting_room: 1, ..bulkhead.limits() }).expect("valid");
+    let expected =
+        [(Paused, false, None), (Resumed, false, None), (Reconfigured, false, None), (Reconfigured, false, None)];
+    assert_eq!(fields(&log), expected);
 
     let running = slot(&call(&mut executor, &bulkhead));
     let closed_out = call(&mut executor, &bulkhead);

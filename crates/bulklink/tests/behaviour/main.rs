@@ -18,6 +18,8 @@ mod event_fields;
 mod events;
 mod faults;
 mod partitions;
+mod pausing;
+mod reconfiguring;
 mod registry;
 mod rejections;
 mod resizing;
@@ -26,6 +28,7 @@ mod submit;
 #[cfg(feature = "tsc")]
 mod tsc;
 mod types;
+mod waiting_units;
 mod wakers;
 mod weights;
 

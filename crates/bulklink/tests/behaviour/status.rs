@@ -33,10 +33,22 @@ fn an_interval_needs_two_statuses_of_one_bulkhead_in_order() {
     let (first, second) = (one.status(), one.status());
     assert!(matches!(first.since(&second), Err(IntervalError::Reversed { earlier: 2, later: 1 })));
     assert!(matches!(second.since(&other.status()), Err(IntervalError::DifferentInstance { .. })));
-    let mut roomier = first.value;
-    roomier.limits.waiting_room = 3;
-    assert!(matches!(second.since(&roomier), Err(IntervalError::DifferentWaitingRoom { earlier: 3, later: 0 })));
     assert!(!second.since(&first).expect("in order").has_activity());
+}
+
+#[test]
+fn an_interval_across_a_reconfiguration_has_both_limits() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let running = bulkhead.try_slot().expect("free");
+    let earlier = bulkhead.status();
+    bulkhead.try_slot().expect_err("full");
+    let limits = Limits { waiting_room: 3, ..bulkhead.limits() };
+    bulkhead.reconfigure(limits).expect("valid");
+    drop(running);
+    let interval = bulkhead.status().since(&earlier).expect("of one bulkhead");
+    assert_eq!((interval.limits_before, interval.limits_after), (earlier.limits, limits));
+    assert_eq!((interval.totals.saturated, interval.totals.finished), (1, 1));
 }
 
 #[test]
@@ -60,7 +72,7 @@ fn a_status_has_the_label_the_limits_and_the_occupancy() {
     let _running = [(); 2].map(|()| slot(&call(&mut executor, &bulkhead)));
     let _waiting = call(&mut executor, &bulkhead);
     let status = bulkhead.status();
-    let Limits { capacity, waiting_room, wait_limit } = status.limits;
+    let Limits { capacity, waiting_room, wait_limit, .. } = status.limits;
     assert_eq!((&*status.label, capacity, waiting_room, wait_limit), ("test", 2, 4, Some(ms(50))));
     assert_eq!((status.in_flight, status.waiting, status.is_closed), (2, 1, false));
     bulkhead.close();

@@ -20,6 +20,7 @@ mod handover;
 mod model;
 mod observed;
 mod partitions;
+mod pause;
 mod queue;
 mod recorder;
 mod registry;

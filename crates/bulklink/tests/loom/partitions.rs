@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::future::Future;
 use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::pin::Pin;
+use std::task::{Context, Waker};
 
-use bulklink::{Partitions, Reason, Rejection};
+use bulklink::{Limits, Partitions, Reason, Rejection, Request};
 use loom::future::block_on;
 use loom::thread;
 
@@ -177,4 +180,82 @@ fn the_drain_ends_with_the_last_of_two_calls() {
         first.join().unwrap();
         assert!(["admitted", "closed"].contains(&second.join().unwrap()));
     });
+}
+
+/// A partition is created while the others are resumed: it must not begin paused and stay so.
+#[test]
+fn a_new_partition_that_meets_a_resumption_admits() {
+    let created = explore(2, |partitions| {
+        assert!(partitions.pause());
+        let resume = on_a_thread(partitions, |partitions| {
+            let created = partitions.status().partitions;
+            assert!(partitions.resume());
+            created
+        });
+        drop(block_on(partitions.slot(&ANN)).unwrap());
+        resume.join().unwrap()
+    });
+    assert_eq!(created, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn a_pause_and_a_resumption_leave_partitions_alike() {
+    let paused = explore(2, |partitions| {
+        [ANN, BOB].iter().for_each(|key| drop(partitions.try_slot(key).unwrap()));
+        let pause = on_a_thread(partitions, |partitions| partitions.pause());
+        partitions.resume();
+        pause.join().unwrap();
+        let paused = partitions.is_paused();
+        assert!([ANN, BOB].iter().all(|key| partitions.handle(key).unwrap().is_paused() == paused));
+        partitions.resume();
+        paused
+    });
+    assert_eq!(paused, BTreeSet::from([false, true]));
+}
+
+#[test]
+fn a_new_partition_that_meets_new_limits_has_them() {
+    let created = explore(2, |partitions| {
+        let limits = Limits { capacity: 2, waiting_room: 0, ..partitions.status().each };
+        let change = on_a_thread(partitions, move |partitions| {
+            let created = partitions.status().partitions;
+            partitions.reconfigure(limits).unwrap();
+            created
+        });
+        drop(partitions.try_slot(&ANN).unwrap());
+        let created = change.join().unwrap();
+        assert_eq!(partitions.handle(&ANN).unwrap().limits(), limits);
+        created
+    });
+    assert_eq!(created, BTreeSet::from([0, 1]));
+}
+
+/// The call has its lease, and begins to wait while the partitions shrink. Then either the change
+/// is refused and undone, or the call is. One of the two partitions is the first to shrink.
+#[test]
+fn partitions_shrink_only_if_no_waiter_costs_more() {
+    for (key, other) in [(ANN, BOB), (BOB, ANN)] {
+        let outcomes = in_every_order(Some(3), move || a_call_meets_a_change(key, other));
+        assert_eq!(outcomes, BTreeSet::from([false, true]));
+    }
+}
+
+/// Returns whether the capacity was changed.
+fn a_call_meets_a_change(key: u8, other: u8) -> bool {
+    let builder = Partitions::builder_on(ByHand::new(), "loom").capacity(2).waiting_room(1).max_partitions(2);
+    let partitions: TestPartitions = builder.hasher(BuildHasherDefault::default()).build().unwrap();
+    drop(partitions.try_slot(&other).unwrap());
+    let running = partitions.try_slot_with(&key, Request::new().cost(2)).unwrap();
+    let before = partitions.status().each;
+    let limits = Limits { capacity: 1, ..before };
+    let mut call = partitions.slot_with(&key, Request::new().cost(2));
+    let change = on_a_thread(&partitions, move |partitions| partitions.reconfigure(limits).is_ok());
+    let waits = Pin::new(&mut call).poll(&mut Context::from_waker(Waker::noop())).is_pending();
+    let changed = change.join().unwrap();
+    assert_ne!(waits, changed);
+    let expected = if changed { limits } else { before };
+    assert!([ANN, BOB].iter().all(|key| partitions.handle(key).unwrap().limits() == expected));
+    assert_eq!(partitions.status().each, expected);
+    drop((call, running));
+    changed
 }

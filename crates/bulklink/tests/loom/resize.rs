@@ -1,7 +1,9 @@
-//! The capacity changes while slots are released and acquired.
+//! The capacity and the other limits change while slots are released and acquired.
 
 use std::collections::BTreeSet;
+use std::task::Poll;
 
+use bulklink::Limits;
 use loom::future::block_on;
 use loom::thread;
 
@@ -67,4 +69,51 @@ fn two_resizes_end_with_one_of_their_capacities() {
         bulkhead.status().limits.capacity
     });
     assert_eq!(capacities, BTreeSet::from([1, 3]));
+}
+
+/// The word rejects calls while there is no waiting room, and offers a slot in between.
+#[test]
+fn a_call_that_meets_a_larger_room_is_rejected_or_waits() {
+    let outcomes = model(1, 0).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let grow = on_a_thread(bulkhead, |bulkhead| {
+            bulkhead.reconfigure(Limits { waiting_room: 1, ..bulkhead.limits() }).unwrap();
+        });
+        let mut call = Call::new(bulkhead);
+        let rejected = match call.poll() {
+            Poll::Ready(answer) => {
+                assert_eq!(answer.unwrap_err().occupancy().waiting_room(), 0);
+                true
+            }
+            Poll::Pending => false,
+        };
+        grow.join().unwrap();
+        drop(held);
+        if !rejected {
+            drop(call.granted());
+        }
+        assert_eq!(bulkhead.status().totals.saturated, u64::from(rejected));
+        rejected
+    });
+    assert_eq!(outcomes, BTreeSet::from([false, true]));
+}
+
+#[test]
+fn a_call_that_meets_a_smaller_room_waits_or_is_rejected() {
+    let outcomes = model(1, 1).explore(|bulkhead| {
+        let held = bulkhead.try_slot_owned().unwrap();
+        let shrink = on_a_thread(bulkhead, |bulkhead| {
+            bulkhead.reconfigure(Limits { waiting_room: 0, ..bulkhead.limits() }).unwrap();
+        });
+        let mut call = Call::new(bulkhead);
+        let waits = call.poll().is_pending();
+        shrink.join().unwrap();
+        assert!(bulkhead.try_slot().is_err());
+        drop(held);
+        if waits {
+            drop(call.granted());
+        }
+        waits
+    });
+    assert_eq!(outcomes, BTreeSet::from([false, true]));
 }

@@ -1,5 +1,7 @@
 //! The checks that must hold after every input of every script.
 
+use std::time::Duration;
+
 use bulklink_core::{Event, EventKind, Grant, Instant, Snapshot};
 
 use super::model::Past;
@@ -38,13 +40,18 @@ impl World {
     fn check_against_model(&self, snapshot: &Snapshot) {
         let model = &self.model;
         assert_eq!(snapshot.totals, model.totals());
-        assert_eq!(snapshot.limits.capacity, model.capacity);
-        assert_eq!(snapshot.limits.waiting_room, model.waiting_room);
+        assert_eq!(snapshot.limits.capacity, model.limits.capacity);
+        assert_eq!(snapshot.limits.waiting_room, model.limits.waiting_room);
+        let wait_limit = model.limits.wait_limit.map(Duration::from_nanos);
+        assert_eq!(snapshot.limits.wait_limit, wait_limit);
+        assert_eq!(snapshot.limits.waiting_room_units, model.limits.waiting_room_units);
         assert_eq!(snapshot.in_flight, model.running.len());
         assert_eq!(snapshot.in_use, model.in_use());
         assert_eq!(snapshot.waiting, model.queue.len());
-        assert_eq!(snapshot.waiting_units, model.queue.iter().map(|waiter| waiter.cost as u64).sum::<u64>());
+        assert_eq!(snapshot.waiting_units, model.waiting_units() as u64);
         assert_eq!((snapshot.is_closed, self.gate.is_closed()), (model.closed, model.closed));
+        assert_eq!((snapshot.is_paused, self.gate.is_paused()), (model.paused, model.paused));
+        assert_eq!(snapshot.free(), model.free());
         assert_eq!(snapshot.peak_in_flight, model.peak(|past| past.in_flight));
         assert_eq!(snapshot.peak_in_use, model.peak(|past| past.in_use));
         assert_eq!(snapshot.peak_waiting, model.peak(|past| past.waiting));
@@ -97,11 +104,13 @@ fn check_event(event: &Event, past: &Past) {
         waited: event.waited().map(|waited| u64::try_from(waited.as_nanos()).expect("small worlds")),
         affected: event.affected_waiters(),
         previous_capacity: event.previous_capacity(),
+        previous_waiting_room: event.previous_waiting_room(),
         in_flight: event.occupancy.in_flight(),
         in_use: event.occupancy.in_use(),
         waiting: event.occupancy.waiting(),
         waiting_units: past.waiting_units,
         capacity: event.occupancy.capacity(),
+        waiting_room: event.occupancy.waiting_room(),
         is_closed: event.is_closed,
     };
     assert_eq!(seen, *past);
@@ -118,12 +127,15 @@ fn check_identities(s: &Snapshot) {
     assert_eq!(t.closed(), t.closed_before_queue + t.closed_while_waiting);
     assert_eq!(t.rejected(), t.saturated + t.expired + t.expired_before_queue + t.closed());
     assert_eq!(t.direct_admitted() + t.admitted_from_queue, t.admitted);
-    assert_eq!(
-        s.in_use + s.free(),
-        s.limits.capacity + s.capacity_excess(),
-        "the units in use and free are the capacity and its excess"
-    );
+    if s.is_paused {
+        assert!(s.free() == 0 && !s.is_closed, "a paused gate is open and admits nothing");
+    } else {
+        assert_eq!(
+            s.in_use + s.free(),
+            s.limits.capacity + s.capacity_excess(),
+            "the units in use and free are the capacity and its excess"
+        );
+    }
     assert!(s.capacity_excess() == 0 || s.free() == 0);
-    assert!(s.waiting <= s.limits.waiting_room);
     assert!(s.peak_in_flight >= s.in_flight && s.peak_in_use >= s.in_use && s.peak_waiting >= s.waiting);
 }

@@ -6,6 +6,6 @@ mod searched;
 mod steps;
 mod world;
 
-pub use model::{Ask, Id, Time};
-pub use steps::{RawRequest, ScriptedWorld, Step};
-pub use world::{Input, Start, World};
+pub use model::{Ask, Id, Limited, Time};
+pub use steps::{RawLimits, RawRequest, ScriptedWorld, Step};
+pub use world::{Extra, Input, Start, World};

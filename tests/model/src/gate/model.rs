@@ -36,9 +36,18 @@ impl Ask {
 pub enum Outcome {
     Granted,
     Queued,
-    Saturated,
-    Expired { waited: Time, limit: Time, kept: Option<Time> },
-    Closed { waited: Time },
+    /// If the units were bounded and too many, the units that waited and the bound.
+    Saturated {
+        units: Option<(usize, usize)>,
+    },
+    Expired {
+        waited: Time,
+        limit: Time,
+        kept: Option<Time>,
+    },
+    Closed {
+        waited: Time,
+    },
     Invalid,
 }
 
@@ -76,21 +85,35 @@ pub struct Past {
     pub waited: Option<Time>,
     pub affected: usize,
     pub previous_capacity: Option<usize>,
+    pub previous_waiting_room: Option<usize>,
     pub in_flight: usize,
     pub in_use: usize,
     pub waiting: usize,
     pub waiting_units: usize,
     pub capacity: usize,
+    pub waiting_room: usize,
     pub is_closed: bool,
+}
+
+/// The limits of a gate, as the model sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limited {
+    /// The units that may be in use.
+    pub capacity: usize,
+    /// The requests that may wait.
+    pub waiting_room: usize,
+    /// The units that may be waited for.
+    pub waiting_room_units: Option<usize>,
+    /// The limit on each wait.
+    pub wait_limit: Option<Time>,
 }
 
 #[derive(Debug)]
 pub struct Model {
-    pub capacity: usize,
-    pub waiting_room: usize,
-    pub wait_limit: Option<Time>,
+    pub limits: Limited,
     pub measures_waits: bool,
     pub closed: bool,
+    pub paused: bool,
     /// The calls that hold a slot, with their cost; a slot that was handed over but is not
     /// collected yet counts too.
     pub running: Vec<(Id, usize)>,
@@ -109,13 +132,7 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn new(
-        capacity: usize,
-        waiting_room: usize,
-        wait_limit: Option<Time>,
-        measures_waits: bool,
-        reserve: Reserve,
-    ) -> Self {
+    pub fn new(limits: Limited, measures_waits: bool, reserve: Reserve) -> Self {
         let fixed = match reserve {
             Reserve::ByLateness => None,
             Reserve::Fixed(fixed) => Some(u64::try_from(fixed.as_nanos()).expect("small worlds")),
@@ -126,11 +143,10 @@ impl Model {
             reserve: fixed,
             follows: fixed.is_none(),
             ended_late: 0,
-            capacity,
-            waiting_room,
-            wait_limit,
+            limits,
             measures_waits,
             closed: false,
+            paused: false,
             running: vec![],
             queue: vec![],
             settled: vec![],
@@ -145,7 +161,11 @@ impl Model {
     }
 
     pub fn free(&self) -> usize {
-        self.capacity.saturating_sub(self.in_use())
+        if self.paused { 0 } else { self.limits.capacity.saturating_sub(self.in_use()) }
+    }
+
+    pub fn waiting_units(&self) -> usize {
+        self.queue.iter().map(|waiter| waiter.cost).sum()
     }
 
     pub fn head_fits(&self) -> bool {
@@ -161,7 +181,7 @@ impl Model {
             self.past(EventKind::ClosedRejection, |past| past.cost = Some(ask.cost));
             return Outcome::Closed { waited: 0 };
         }
-        if ask.cost == 0 || ask.cost > self.capacity {
+        if ask.cost == 0 || ask.cost > self.limits.capacity {
             return Outcome::Invalid;
         }
         self.advance(now);
@@ -181,11 +201,16 @@ impl Model {
         if ask.may_queue && ask.within == Some(0) {
             return self.expired_immediately(ask);
         }
-        if !ask.may_queue || self.queue.len() >= self.waiting_room {
+        if !ask.may_queue || self.queue.len() >= self.limits.waiting_room {
             self.past(EventKind::Saturated, |past| past.cost = Some(ask.cost));
-            return Outcome::Saturated;
+            return Outcome::Saturated { units: None };
         }
-        let by_limit = ask.within.into_iter().chain(self.wait_limit).min().map(|limit| now + limit);
+        let waiting_units = self.waiting_units();
+        if let Some(bound) = self.limits.waiting_room_units.filter(|bound| waiting_units + ask.cost > *bound) {
+            self.past(EventKind::Saturated, |past| past.cost = Some(ask.cost));
+            return Outcome::Saturated { units: Some((waiting_units, bound)) };
+        }
+        let by_limit = ask.within.into_iter().chain(self.limits.wait_limit).min().map(|limit| now + limit);
         let deadline = by_limit.into_iter().chain(ask.before).chain(by_reserve).min();
         let lead = ask.deadline.map(|end| end - deadline.expect("at most the end"));
         let by_gate = ask.leaving.is_none();
@@ -313,23 +338,61 @@ impl Model {
         self.running.remove(place).1
     }
 
-    /// Changes the capacity, and returns whether the resize was accepted.
+    /// Changes the capacity, and returns whether that was accepted.
     pub fn resize(&mut self, capacity: usize, now: Time) -> bool {
-        if self.closed || capacity == 0 {
+        self.reconfigure(Limited { capacity, ..self.limits }, now)
+    }
+
+    /// Changes the limits, and returns whether that was accepted.
+    pub fn reconfigure(&mut self, limits: Limited, now: Time) -> bool {
+        if self.closed {
             return false;
         }
         self.advance(now);
-        if self.queue.iter().any(|waiter| waiter.cost > capacity) {
+        let has_room = limits.waiting_room > 0;
+        let are_units_valid = limits.waiting_room_units.is_none_or(|units| units > 0 && has_room);
+        let is_valid = limits.capacity > 0 && limits.wait_limit != Some(0) && are_units_valid;
+        if !is_valid || self.queue.iter().any(|waiter| waiter.cost > limits.capacity) {
             return false;
         }
-        if capacity != self.capacity {
-            let previous = std::mem::replace(&mut self.capacity, capacity);
-            self.past(EventKind::Resized, |past| past.previous_capacity = Some(previous));
-            let place = self.history.len() - 1;
-            self.advance(now);
-            self.history[place].affected = self.history.len() - 1 - place;
+        let previous = self.limits;
+        self.limits = Limited { capacity: previous.capacity, ..limits };
+        if self.limits != previous {
+            self.past(EventKind::Reconfigured, |past| past.previous_waiting_room = Some(previous.waiting_room));
+        }
+        if limits.capacity != previous.capacity {
+            self.limits = limits;
+            self.past(EventKind::Resized, |past| past.previous_capacity = Some(previous.capacity));
+            self.advance_after_the_latest_event(now);
         }
         true
+    }
+
+    pub fn pause(&mut self) -> bool {
+        let changes = !self.paused && !self.closed;
+        if changes {
+            self.paused = true;
+            self.past(EventKind::Paused, |_| ());
+        }
+        changes
+    }
+
+    pub fn resume(&mut self, now: Time) -> bool {
+        if !self.paused {
+            return false;
+        }
+        self.advance(now);
+        self.paused = false;
+        self.past(EventKind::Resumed, |_| ());
+        self.advance_after_the_latest_event(now);
+        true
+    }
+
+    /// Advances, and counts the waiters that this admits as affected by the latest event.
+    fn advance_after_the_latest_event(&mut self, now: Time) {
+        let place = self.history.len() - 1;
+        self.advance(now);
+        self.history[place].affected = self.history.len() - 1 - place;
     }
 
     pub fn close(&mut self, now: Time) {
@@ -337,7 +400,7 @@ impl Model {
             return;
         }
         self.advance(now);
-        self.closed = true;
+        (self.closed, self.paused) = (true, false);
         let waiting = self.queue.len();
         self.past(EventKind::Closed, |past| past.affected = waiting);
         while !self.queue.is_empty() {
@@ -369,11 +432,13 @@ impl Model {
             waited: None,
             affected: 0,
             previous_capacity: None,
+            previous_waiting_room: None,
             in_flight: self.running.len(),
             in_use: self.in_use(),
             waiting: self.queue.len(),
-            waiting_units: self.queue.iter().map(|waiter| waiter.cost).sum(),
-            capacity: self.capacity,
+            waiting_units: self.waiting_units(),
+            capacity: self.limits.capacity,
+            waiting_room: self.limits.waiting_room,
             is_closed: self.closed,
         };
         describe(&mut past);

@@ -1,7 +1,7 @@
 //! The inputs that the exhaustive search tries in a gate's world.
 
-use super::model::Ask;
-use super::world::{Input, Start, World};
+use super::model::{Ask, Limited};
+use super::world::{Extra, Input, Start, World};
 use crate::search;
 
 impl search::World for World {
@@ -30,8 +30,8 @@ impl search::World for World {
             Input::Enter(until),
             Input::Tick,
             Input::Advance,
-            Input::Resize(self.model.capacity % 3 + 1),
-            Input::Resize((self.model.capacity + 1) % 3 + 1),
+            Input::Resize(self.model.limits.capacity % 3 + 1),
+            Input::Resize((self.model.limits.capacity + 1) % 3 + 1),
         ];
         options.extend(self.tickets.keys().flat_map(|&id| [Input::Collect(id), Input::Cancel(id)]));
         options.extend(self.grants.keys().map(|&id| Input::Release(id)));
@@ -39,6 +39,12 @@ impl search::World for World {
             options.push(Input::Close);
         }
         options.push(Input::TickBack);
+        if self.extra == Extra::Limits {
+            options.extend(self.other_limits().map(Input::Reconfigure));
+        }
+        if self.extra == Extra::Pauses {
+            options.push(if self.model.paused { Input::Resume } else { Input::Pause });
+        }
         options
     }
 
@@ -46,10 +52,10 @@ impl search::World for World {
         let ask = Ask::ONE;
         let mut options = vec![
             Input::Enter(Ask { cost: 0, ..ask }),
-            Input::Enter(Ask { cost: self.model.capacity + 1, before: Some(self.now), ..ask }),
+            Input::Enter(Ask { cost: self.model.limits.capacity + 1, before: Some(self.now), ..ask }),
             Input::Enter(Ask { within: Some(0), ..ask }),
             Input::Enter(Ask { before: Some(self.now), ..ask }),
-            Input::Resize(self.model.capacity),
+            Input::Resize(self.model.limits.capacity),
             Input::Resize(0),
         ];
         if self.calls.is_some() {
@@ -58,6 +64,15 @@ impl search::World for World {
             let limited = Ask { within: Some(1), ..whole };
             options.extend([own(0), own(2), own(9), Input::Enter(limited)]);
             options.push(Input::Enter(Ask { deadline: Some(self.now), ..ask }));
+        }
+        if self.extra == Extra::Limits {
+            let limits = self.model.limits;
+            let invalid = Limited { capacity: 0, waiting_room_units: Some(0), wait_limit: Some(0), ..limits };
+            let roomless = Limited { waiting_room: 0, waiting_room_units: Some(1), ..limits };
+            options.extend([limits, invalid, roomless].map(Input::Reconfigure));
+        }
+        if self.extra == Extra::Pauses {
+            options.extend([Input::Pause, Input::Resume]);
         }
         options.extend(self.grants.keys().map(|&id| Input::Abandon(id)));
         options
@@ -72,6 +87,19 @@ impl search::World for World {
         let past = self.model.history.len();
         self.apply(input);
         World::check(self, past);
+    }
+}
+
+impl World {
+    /// Returns the limits with another waiting room, with other bounds on the wait, and with all of
+    /// them changed.
+    fn other_limits(&self) -> [Limited; 3] {
+        let limits = self.model.limits;
+        let waiting_room = (limits.waiting_room + 1) % 3;
+        let units = if limits.waiting_room_units.is_none() && waiting_room > 0 { Some(1) } else { None };
+        let wait_limit = if limits.wait_limit.is_none() { Some(1) } else { None };
+        let all = Limited { capacity: limits.capacity % 3 + 1, waiting_room, waiting_room_units: units, wait_limit };
+        [Limited { waiting_room, waiting_room_units: None, ..limits }, Limited { wait_limit, ..limits }, all]
     }
 }
 

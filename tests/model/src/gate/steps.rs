@@ -2,7 +2,7 @@
 //!
 //! The fuzz target makes them of bytes.
 
-use super::model::{Ask, Id};
+use super::model::{Ask, Id, Limited};
 use super::world::{Input, Start, World};
 use crate::script::Machine;
 
@@ -25,14 +25,34 @@ pub enum Step {
     Abandon(u8),
     /// The capacity changes.
     Resize(u8),
+    /// The limits change, to others or to invalid ones.
+    Reconfigure(RawLimits),
     /// The gate closes.
     Close,
+    /// The gate is paused.
+    Pause,
+    /// A pause ends.
+    Resume,
     /// This many nanoseconds pass.
     Tick(u8),
     /// The clock is set back by this many nanoseconds, but not below zero.
     TickBack(u8),
     /// The gate gets the time.
     Advance,
+}
+
+/// Changes of limits. A limit that is `None` stays.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct RawLimits {
+    /// The capacity; zero is invalid.
+    pub capacity: Option<u8>,
+    /// The waiting room.
+    pub waiting_room: Option<u8>,
+    /// The bound on the units that are waited for, or none; zero is invalid.
+    pub waiting_room_units: Option<Option<u8>>,
+    /// The limit on the wait in nanoseconds, or none; zero is invalid.
+    pub wait_limit: Option<Option<u8>>,
 }
 
 /// The request of a call, in numbers that have a meaning in every state.
@@ -89,7 +109,10 @@ impl Machine for ScriptedWorld {
             Step::Release(index) => one_of(grants.keys(), index).map(Input::Release).into_iter().collect(),
             Step::Abandon(index) => one_of(grants.keys(), index).map(Input::Abandon).into_iter().collect(),
             Step::Resize(capacity) => vec![Input::Resize(capacity.into())],
+            Step::Reconfigure(raw) => vec![Input::Reconfigure(self.limits(raw))],
             Step::Close => vec![Input::Close],
+            Step::Pause => vec![Input::Pause],
+            Step::Resume => vec![Input::Resume],
             Step::Tick(times) => vec![Input::Tick; times.into()],
             Step::TickBack(times) => vec![Input::TickBack; self.possible_ticks_back(times.into())],
             Step::Advance => vec![Input::Advance],
@@ -113,7 +136,18 @@ impl ScriptedWorld {
         let until = before.map(|before| (now + u64::from(before)).saturating_sub(GRACE));
         let (before, deadline) = if is_whole && self.world.calls.is_some() { (None, until) } else { (until, None) };
         let (within, leaving) = (within.map(u64::from), leaving.map(u64::from));
-        Ask { cost: usize::from(cost) % (model.capacity + 2), may_queue, within, before, deadline, leaving }
+        let cost = usize::from(cost) % (model.limits.capacity + 2);
+        Ask { cost, may_queue, within, before, deadline, leaving }
+    }
+
+    fn limits(&self, raw: RawLimits) -> Limited {
+        let now = self.world.model.limits;
+        Limited {
+            capacity: raw.capacity.map_or(now.capacity, usize::from),
+            waiting_room: raw.waiting_room.map_or(now.waiting_room, usize::from),
+            waiting_room_units: raw.waiting_room_units.map_or(now.waiting_room_units, |units| units.map(usize::from)),
+            wait_limit: raw.wait_limit.map_or(now.wait_limit, |limit| limit.map(u64::from)),
+        }
     }
 
     fn crowd(&self, size: usize) -> Vec<Input> {

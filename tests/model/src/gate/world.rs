@@ -9,7 +9,7 @@ use bulklink_core::{
     Ticket, Word,
 };
 
-use super::model::{Ask, Id, Model, Outcome, Time};
+use super::model::{Ask, Id, Limited, Model, Outcome, Time};
 
 /// An input to the gate and its model.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +26,12 @@ pub enum Input {
     Cancel(Id),
     /// The capacity changes.
     Resize(usize),
+    /// The limits change.
+    Reconfigure(Limited),
+    /// The gate is paused.
+    Pause,
+    /// A pause ends.
+    Resume,
     /// The gate closes.
     Close,
     /// Time passes, without an input to the gate.
@@ -36,12 +42,26 @@ pub enum Input {
     Advance,
 }
 
+/// The inputs that the search tries in some worlds only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extra {
+    /// None.
+    #[default]
+    Nothing,
+    /// Pauses.
+    Pauses,
+    /// Changes of all limits.
+    Limits,
+}
+
 /// How a world begins.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a dimension of the search")]
 pub struct Start {
     /// Capacity, waiting room and wait limit.
     pub limits: (usize, usize, Option<Time>),
+    /// The bound on the units that are waited for; ignored without a waiting room.
+    pub waiting_room_units: Option<usize>,
     /// Whether the gate measures waits that cannot expire.
     pub measures_waits: bool,
     /// Whether the gate keeps events.
@@ -53,6 +73,8 @@ pub struct Start {
     /// Whether calls can have a deadline; then the search tries that in place of a deadline for the
     /// admission.
     pub deadlines: bool,
+    /// Which of the rarer inputs the search tries here, in addition to the others.
+    pub extra: Extra,
     /// Inputs that were given already, so that the search begins in a state where much can happen.
     pub prelude: Vec<Input>,
 }
@@ -70,6 +92,9 @@ pub struct World {
     pub(super) came: Id,
     pub(super) tickets: BTreeMap<Id, Ticket>,
     pub(super) grants: BTreeMap<Id, Grant>,
+    pub(super) extra: Extra,
+    /// The waiting room with which the gate was made.
+    first_room: u32,
     /// The calls that were still waiting when their deadline came.
     late: BTreeSet<Id>,
 }
@@ -77,11 +102,12 @@ pub struct World {
 impl World {
     pub(super) fn new(start: &Start) -> Self {
         let (capacity, waiting_room, wait_limit) = start.limits;
-        let limits = Limits { capacity, waiting_room, wait_limit: wait_limit.map(Duration::from_nanos) };
-        let mut gate = Gate::new(limits).expect("the limits of a world are valid");
+        let waiting_room_units = start.waiting_room_units.filter(|_| waiting_room > 0);
+        let limits = Limited { capacity, waiting_room, waiting_room_units, wait_limit };
+        let mut gate = Gate::new(gate_limits(limits)).expect("the limits of a world are valid");
         gate.observe(start.observed);
         gate.measure_waits(start.measures_waits);
-        let model = Model::new(capacity, waiting_room, wait_limit, start.measures_waits, start.reserve);
+        let model = Model::new(limits, start.measures_waits, start.reserve);
         let published = start.through_word.then(|| gate.publish());
         let mut world = World {
             gate,
@@ -92,6 +118,8 @@ impl World {
             came: 0,
             tickets: BTreeMap::new(),
             grants: BTreeMap::new(),
+            extra: start.extra,
+            first_room: u32::try_from(waiting_room).expect("small worlds"),
             late: BTreeSet::new(),
         };
         for &input in &start.prelude {
@@ -138,9 +166,19 @@ impl World {
                 let before = self.model.history.len();
                 let resized = self.gate.resize(capacity, now);
                 assert_eq!(resized.is_ok(), self.model.resize(capacity, self.now), "{resized:?}");
-                let event = self.model.history[before..].iter().find(|past| past.kind == EventKind::Resized);
-                assert_eq!(resized.map_or(0, |resized| resized.admitted), event.map_or(0, |event| event.affected));
+                assert_eq!(resized.map_or(0, |resized| resized.admitted), self.admitted_since(before));
             }
+            Input::Reconfigure(limits) => {
+                let before = self.model.history.len();
+                let admitted = self.gate.reconfigure(&gate_limits(limits), now);
+                let accepted = self.model.reconfigure(limits, self.now);
+                assert_eq!(admitted.is_ok(), accepted, "{admitted:?}");
+                let reasons = gate_limits(limits).invalid(self.gate.largest_waiting_cost()).count();
+                assert_eq!(accepted, reasons == 0 && !self.model.closed);
+                assert_eq!(admitted.unwrap_or(0), self.admitted_since(before));
+            }
+            Input::Pause => assert_eq!(self.gate.pause(), self.model.pause()),
+            Input::Resume => assert_eq!(self.gate.resume(now), self.model.resume(self.now)),
             Input::Close => {
                 assert_eq!(self.gate.close(now), !self.model.closed);
                 self.model.close(self.now);
@@ -155,6 +193,12 @@ impl World {
                 self.model.advance(self.now);
             }
         }
+    }
+
+    /// Returns how many waiters a change of the capacity has admitted since then.
+    fn admitted_since(&self, before: usize) -> usize {
+        let event = self.model.history[before..].iter().find(|past| past.kind == EventKind::Resized);
+        event.map_or(0, |event| event.affected)
     }
 
     fn cancel(&mut self, ticket: Ticket, now: Instant) -> Option<Id> {
@@ -198,7 +242,7 @@ impl World {
         let id = self.came;
         self.came += 1;
         let is_past = ask.before.or(ask.deadline).is_some_and(|before| before <= self.now);
-        let is_rejected = self.model.closed || ask.cost == 0 || ask.cost > self.model.capacity || is_past;
+        let is_rejected = self.model.closed || ask.cost == 0 || ask.cost > self.model.limits.capacity || is_past;
         assert_eq!(self.gate.would_reject(&request(ask), Instant::from_nanos(self.now)), is_rejected);
         let answer = self.ask_word(&request(ask)).map_or_else(|| self.ask_gate(&request(ask)), Ok);
         let expected = self.model.enter(id, ask, self.now);
@@ -224,7 +268,7 @@ impl World {
 
     fn ask_word(&mut self, request: &Request) -> Option<Answer> {
         let before = self.word.filter(|_| request.is_simple())?;
-        let room = u32::try_from(self.model.waiting_room).expect("small worlds");
+        let room = self.first_room;
         let admitted = before.acquire().map(|(after, grant)| (after, Answer::Granted(grant)));
         let rejected = || {
             before.turn_away(request, room).map(|(after, refusal)| (after, Answer::Rejected(refusal.rejection(room))))
@@ -298,6 +342,11 @@ impl World {
     }
 }
 
+fn gate_limits(limits: Limited) -> Limits {
+    let Limited { capacity, waiting_room, waiting_room_units, wait_limit } = limits;
+    Limits { capacity, waiting_room, waiting_room_units, wait_limit: wait_limit.map(Duration::from_nanos) }
+}
+
 fn request(ask: Ask) -> Request {
     let mut request = Request::new().cost(ask.cost);
     if !ask.may_queue {
@@ -322,7 +371,9 @@ fn outcome_of(rejection: &Rejection) -> Outcome {
     let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).expect("small worlds");
     let waited = nanos(rejection.waited());
     match rejection.reason() {
-        Reason::Saturated => Outcome::Saturated,
+        Reason::Saturated => {
+            Outcome::Saturated { units: rejection.waiting_units().zip(rejection.waiting_room_units()) }
+        }
         Reason::Expired => {
             let limit = nanos(rejection.limit().expect("an effective limit"));
             Outcome::Expired { waited, limit, kept: rejection.kept().map(nanos) }

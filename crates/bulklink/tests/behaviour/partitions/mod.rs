@@ -5,6 +5,8 @@ mod closing;
 mod events;
 mod foreign;
 mod keeping;
+mod pausing;
+mod reconfiguring;
 mod seen;
 
 use std::time::Duration;

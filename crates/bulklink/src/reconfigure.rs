@@ -1,0 +1,67 @@
+//! Changing the limits of a bulkhead or of partitions while calls run: the answer and the error.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use bulklink_core::{InvalidArgument, Limits};
+
+/// What a [reconfiguration](crate::Handle::reconfigure) changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reconfigured {
+    /// The limits before.
+    pub previous: Limits,
+    /// The limits after.
+    pub limits: Limits,
+    /// The number of waiting calls that it admitted.
+    pub admitted: usize,
+}
+
+impl Reconfigured {
+    /// Returns whether a limit has changed.
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        self.previous != self.limits
+    }
+}
+
+/// Why a [reconfiguration](crate::Handle::reconfigure) failed. It has changed no limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReconfigureError {
+    /// The bulkhead is closed, or the partitions are.
+    Closed,
+    /// Limits are invalid: the reason for each of them, in the order of the fields of [`Limits`].
+    Invalid(Vec<InvalidArgument>),
+}
+
+impl ReconfigureError {
+    /// Returns the error for these reasons, with the names that the user knows.
+    pub(crate) fn invalid(
+        reasons: impl Iterator<Item = InvalidArgument>,
+        label: &str,
+        capacity_field: &'static str,
+    ) -> Self {
+        let named = reasons.map(|reason| match reason.field() {
+            "capacity" => reason.for_field(capacity_field),
+            _ => reason,
+        });
+        ReconfigureError::Invalid(named.map(|reason| reason.of(format_args!("bulkhead {label}"))).collect())
+    }
+}
+
+/// Writes all reasons.
+impl fmt::Display for ReconfigureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reasons = match self {
+            ReconfigureError::Closed => return f.write_str("closed, and cannot be reconfigured"),
+            ReconfigureError::Invalid(reasons) => reasons,
+        };
+        reasons.iter().enumerate().try_for_each(|(place, reason)| {
+            let separator = if place == 0 { "" } else { "; " };
+            write!(f, "{separator}{reason}")
+        })
+    }
+}
+
+impl core::error::Error for ReconfigureError {}
