@@ -1,5 +1,6 @@
 //! The gate: its model, its world, and the steps of its scripts.
 
+mod calls;
 mod check;
 mod model;
 mod searched;

@@ -4,6 +4,8 @@
 
 use bulklink_core::{EventKind, Reserve, Totals};
 
+use super::calls::Call;
+
 /// A point in time or a duration, in nanoseconds.
 pub type Time = u64;
 
@@ -64,18 +66,6 @@ pub struct Waiter {
     pub by_gate: bool,
 }
 
-/// The times of a call with a deadline that holds a slot.
-#[derive(Clone, Copy, Debug)]
-struct Call {
-    id: Id,
-    entered: Time,
-    waited: Time,
-    end: Time,
-    /// The latest end of its wait.
-    wait_end: Time,
-    by_gate: bool,
-}
-
 /// An entry of the history, with the occupancy right after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Past {
@@ -109,6 +99,7 @@ pub struct Limited {
 }
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is independent of the others")]
 pub struct Model {
     pub limits: Limited,
     pub measures_waits: bool,
@@ -122,10 +113,10 @@ pub struct Model {
     pub settled: Vec<(Id, Outcome, Time)>,
     pub woken: Vec<Id>,
     pub history: Vec<Past>,
-    calls: Vec<Call>,
+    pub(super) calls: Vec<Call>,
     /// `None` if it follows how many calls end late, and none has come yet.
     pub reserve: Option<Time>,
-    follows: bool,
+    pub(super) follows: bool,
     pub ended_late: u64,
     /// The time of the last input that had one.
     latest: Time,
@@ -222,34 +213,6 @@ impl Model {
     fn expired_immediately(&mut self, ask: Ask) -> Outcome {
         self.past(EventKind::Expired, |past| (past.cost, past.waited) = (Some(ask.cost), Some(0)));
         Outcome::Expired { waited: 0, limit: 0, kept: None }
-    }
-
-    /// Returns what a call with this much time in all must leave to its operation.
-    fn keep(&mut self, ask: Ask, budget: Time) -> Time {
-        let own = ask.leaving.map(|own| own.max(1));
-        if own.is_none() {
-            self.reserve.get_or_insert((budget / 4).max(1));
-        }
-        own.or(self.reserve).unwrap_or(0).min(share(budget, 972))
-    }
-
-    /// Takes the end of a call into account, if it had a deadline.
-    pub fn note_end(&mut self, id: Id, now: Time) {
-        let Some(call) = self.calls.iter().find(|call| call.id == id).copied() else { return };
-        let is_late = now >= call.end;
-        self.ended_late += u64::from(is_late);
-        let budget = call.end - call.entered;
-        let hold = now.saturating_sub(call.entered + call.waited);
-        if !self.follows || !call.by_gate || hold >= budget {
-            return;
-        }
-        let reserve = self.reserve.expect("a call has come");
-        if is_late {
-            let grown = reserve + share(reserve, 101).max(1);
-            self.reserve = Some(grown.min(share(budget, 921)).max(reserve));
-        } else if call.waited > (call.wait_end - call.entered) / 2 {
-            self.reserve = Some((reserve - share(reserve, 1)).max(1));
-        }
     }
 
     /// Expires late waiters, the earliest deadline first, then grants the head of the queue while
@@ -462,11 +425,6 @@ impl Model {
         let admitted = self.history.iter().filter(|past| past.kind == EventKind::Admitted);
         admitted.filter_map(|past| past.waited).max().unwrap_or(0)
     }
-}
-
-/// Returns parts of 1,024 of a duration, rounded down.
-fn share(whole: Time, parts: u64) -> Time {
-    whole * parts / 1_024
 }
 
 fn count(totals: &mut Totals, past: &Past) {

@@ -1,0 +1,50 @@
+//! Calls with a deadline in the reference model, and the reserve that follows them.
+
+use super::model::{Ask, Id, Model, Time};
+
+/// The times of a call with a deadline that holds a slot.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    pub(super) id: Id,
+    pub(super) entered: Time,
+    pub(super) waited: Time,
+    pub(super) end: Time,
+    /// The latest end of its wait.
+    pub(super) wait_end: Time,
+    pub(super) by_gate: bool,
+}
+
+impl Model {
+    /// Returns what a call with this much time in all must leave to its operation.
+    pub(super) fn keep(&mut self, ask: Ask, budget: Time) -> Time {
+        let own = ask.leaving.map(|own| own.max(1));
+        if own.is_none() {
+            self.reserve.get_or_insert((budget / 4).max(1));
+        }
+        own.or(self.reserve).unwrap_or(0).min(share(budget, 972))
+    }
+
+    /// Takes the end of a call into account, if it had a deadline.
+    pub fn note_end(&mut self, id: Id, now: Time) {
+        let Some(call) = self.calls.iter().find(|call| call.id == id).copied() else { return };
+        let is_late = now >= call.end;
+        self.ended_late += u64::from(is_late);
+        let budget = call.end - call.entered;
+        let hold = now.saturating_sub(call.entered + call.waited);
+        if !self.follows || !call.by_gate || hold >= budget {
+            return;
+        }
+        let reserve = self.reserve.expect("a call has come");
+        if is_late {
+            let grown = reserve + share(reserve, 101).max(1);
+            self.reserve = Some(grown.min(share(budget, 921)).max(reserve));
+        } else if call.waited > (call.wait_end - call.entered) / 2 {
+            self.reserve = Some((reserve - share(reserve, 1)).max(1));
+        }
+    }
+}
+
+/// Returns parts of 1,024 of a duration, rounded down.
+fn share(whole: Time, parts: u64) -> Time {
+    whole * parts / 1_024
+}
