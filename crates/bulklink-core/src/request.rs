@@ -1,6 +1,5 @@
 //! A request for admission.
 
-use core::num::NonZeroU32;
 use core::time::Duration;
 
 use crate::Instant;
@@ -21,13 +20,11 @@ pub struct Request {
     until: Instant,
     /// `u32::MAX` means that many units or more: no gate has room for either.
     pub(crate) cost: u32,
-    /// The lower three bytes are the request's own reserve, a [`Coarse`]; its flag says that
-    /// `until` is the deadline of the whole call. The highest byte is [`MAY_QUEUE`] or [`NOW`].
-    flags: NonZeroU32,
+    pub(crate) may_queue: bool,
+    /// The request's own reserve, if it has one. The flag says that `until` is the deadline of the
+    /// whole call.
+    leaving: Coarse,
 }
-
-const MAY_QUEUE: NonZeroU32 = NonZeroU32::new(1 << 24).unwrap();
-const NOW: NonZeroU32 = NonZeroU32::new(2 << 24).unwrap();
 
 // Every waiting call of a front stores a request.
 const _: () = assert!(size_of::<Request>() == 24);
@@ -36,7 +33,7 @@ impl Request {
     /// Creates a request for one unit that waits as long as the gate allows.
     #[must_use]
     pub const fn new() -> Self {
-        Request { cost: 1, within_nanos: u64::MAX, until: Instant::FAR_FUTURE, flags: MAY_QUEUE }
+        Request { cost: 1, may_queue: true, within_nanos: u64::MAX, until: Instant::FAR_FUTURE, leaving: Coarse::NONE }
     }
 
     /// Asks for `units` of capacity. The gate accepts 1 to its whole capacity.
@@ -51,7 +48,7 @@ impl Request {
     /// Makes the request one that never waits: it is admitted immediately or rejected as saturated.
     #[must_use]
     pub const fn now(mut self) -> Self {
-        self.flags = with(NOW, self.coarse());
+        self.may_queue = false;
         self
     }
 
@@ -70,7 +67,7 @@ impl Request {
     #[must_use]
     pub const fn before(mut self, deadline: Instant) -> Self {
         self.until = deadline;
-        self.flags = with(self.flags, self.coarse().flagged(false));
+        self.leaving = self.leaving.flagged(false);
         self
     }
 
@@ -85,7 +82,7 @@ impl Request {
     #[must_use]
     pub const fn deadline(mut self, deadline: Instant) -> Self {
         self.until = deadline;
-        self.flags = with(self.flags, self.coarse().flagged(true));
+        self.leaving = self.leaving.flagged(true);
         self
     }
 
@@ -94,7 +91,7 @@ impl Request {
     /// It is rounded up by at most 0.02 %; zero counts as a nanosecond.
     #[must_use]
     pub const fn leaving(mut self, reserve: Duration) -> Self {
-        self.flags = with(self.flags, Coarse::new(nanos(reserve), self.coarse().is_flagged()));
+        self.leaving = Coarse::new(nanos(reserve), self.leaving.is_flagged());
         self
     }
 
@@ -111,16 +108,7 @@ impl Request {
     #[inline]
     #[must_use]
     pub const fn may_be_late(&self, limited: bool) -> bool {
-        (limited || self.has_limit() || self.has_deadline()) && self.may_queue() && !self.would_expire_immediately()
-    }
-
-    #[inline]
-    pub(crate) const fn may_queue(&self) -> bool {
-        self.flags.get() & MAY_QUEUE.get() != 0
-    }
-
-    const fn coarse(&self) -> Coarse {
-        Coarse::of(self.flags.get())
+        (limited || self.has_limit() || self.has_deadline()) && self.may_queue && !self.would_expire_immediately()
     }
 
     pub(crate) const fn has_deadline(&self) -> bool {
@@ -137,7 +125,7 @@ impl Request {
 
     /// Returns whether the request may wait, but only for zero time.
     pub(crate) const fn would_expire_immediately(&self) -> bool {
-        self.may_queue() && self.within_nanos == 0
+        self.may_queue && self.within_nanos == 0
     }
 
     /// Returns the instant from which on the request is expired, for a wait that begins at `now`;
@@ -152,7 +140,7 @@ impl Request {
     #[inline]
     #[must_use]
     pub const fn has_call_deadline(&self) -> bool {
-        self.coarse().is_flagged() && self.has_deadline()
+        self.leaving.is_flagged() && self.has_deadline()
     }
 
     /// Returns when the whole call is to be over, if it has such a deadline.
@@ -167,14 +155,8 @@ impl Request {
 
     /// Returns the request's own reserve in nanoseconds, if it has one.
     pub(crate) const fn own_reserve(&self) -> Option<u64> {
-        self.coarse().nanos()
+        self.leaving.nanos()
     }
-}
-
-/// Returns the flags with another reserve.
-const fn with(flags: NonZeroU32, leaving: Coarse) -> NonZeroU32 {
-    let may_queue = if flags.get() & MAY_QUEUE.get() != 0 { MAY_QUEUE } else { NOW };
-    may_queue.saturating_add(leaving.bits())
 }
 
 impl Default for Request {

@@ -172,8 +172,7 @@ impl Word {
             // In order: a live word; a full waiting room; a closed gate. A limit of zero expires
             // instead of being saturated, which only the gate counts.
             0 => {
-                self.offered() == 0
-                    && (!request.may_queue() || waiting_room == 0 && !request.would_expire_immediately())
+                self.offered() == 0 && (!request.may_queue || waiting_room == 0 && !request.would_expire_immediately())
             }
             HELD => !request.would_expire_immediately(),
             _ => true,
@@ -198,7 +197,7 @@ impl Word {
         let timed = self.0 & TIMED != 0;
         let goes_on = timed && self.is_held();
         let Some(request) = request else { return goes_on };
-        let would_wait = self.0 & (HELD | COMPLETE) == COMPLETE && self.offered() == 0 && request.may_queue();
+        let would_wait = self.0 & (HELD | COMPLETE) == COMPLETE && self.offered() == 0 && request.may_queue;
         goes_on || request.has_deadline() || would_wait && (timed || request.has_limit())
     }
 

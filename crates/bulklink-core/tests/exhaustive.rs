@@ -7,7 +7,7 @@ use bulklink_core::Reserve;
 use bulklink_model::gate::{Ask, Extra, Input, Start, World};
 use bulklink_model::search::{Extent, search};
 
-const EXTENT: Extent = Extent { depth: 4, scripts: 50_274_838, inputs: 56_274_616 };
+const EXTENT: Extent = Extent { depth: 4, scripts: 55_968_610, inputs: 62_642_026 };
 
 fn main() {
     search::<World>("exhaustive", &worlds(), EXTENT.depth, &EXTENT);

@@ -39,7 +39,7 @@ impl<W> Gate<W> {
         }
         let answer = if self.queue.len() == 0 && cost.get() <= self.free() {
             self.admit(cost)
-        } else if !request.may_queue() {
+        } else if !request.may_queue {
             self.reject(Reason::Saturated, request.cost)
         } else if request.would_expire_immediately() {
             self.reject(Reason::Expired, request.cost)
