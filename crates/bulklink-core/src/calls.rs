@@ -19,7 +19,7 @@ use crate::{Answer, Gate, Grant, Instant, InvalidArgument, Reason, Request, Rese
 /// ```
 /// use bulklink_core::{Answer, Calls, Gate, Instant, Limits, Request, Reserve};
 ///
-/// let mut gate: Gate<()> = Gate::new(Limits { capacity: 1, waiting_room: 0, wait_limit: None })?;
+/// let mut gate: Gate<()> = Gate::new(Limits::new(1))?;
 /// let mut calls = Calls::new(Reserve::ByLateness);
 /// let request = Request::new().deadline(Instant::from_nanos(100));
 /// let answer = calls.enter(&mut gate, &request, Instant::from_nanos(10))?;
@@ -53,6 +53,8 @@ pub(crate) struct Call {
     /// When the whole call is to be over: a call that ends then or later is late.
     pub(crate) end: Instant,
     pub(crate) waited_nanos: u64,
+    /// What was kept for the operation, if that is why its wait ends.
+    pub(crate) kept_nanos: u64,
     /// Whether the gate's reserve applied, and not the request's own.
     pub(crate) by_gate: bool,
     /// The gate's grant, once there is one.
@@ -78,14 +80,21 @@ impl Calls {
             return gate.enter(request, Some(now));
         };
         let (own, budget) = (request.own_reserve(), end.nanos_since(now));
-        let limit = budget - self.reserve.keep(own, budget);
+        let keep = self.reserve.keep(own, budget);
+        let limit = budget - keep;
         let (wait_end, by_gate) = (now.saturating_add_nanos(limit), own.is_none());
-        let call = Call { entered: now, wait_end, end, waited_nanos: 0, by_gate, grant: None };
-        Ok(match gate.enter(&request.limited(limit), Some(now))? {
+        let call = Call { entered: now, wait_end, end, waited_nanos: 0, kept_nanos: 0, by_gate, grant: None };
+        let answer = gate.enter(&request.limited(limit), Some(now))?;
+        if own.is_none() && !matches!(answer, Answer::Rejected(_)) {
+            self.reserve.begin(budget);
+        }
+        Ok(match answer {
             Answer::Granted(grant) => Answer::Granted(self.record(Call { grant: Some(grant), ..call })),
             Answer::Queued(ticket) => {
-                let wait_end = gate.deadline(&ticket).unwrap_or(wait_end);
-                let (number, place) = (ticket.number(), self.entries.insert(Call { wait_end, ..call }));
+                let latest = gate.deadline(&ticket).unwrap_or(wait_end);
+                let kept_nanos = if latest == wait_end { keep } else { 0 };
+                let call = Call { wait_end: latest, kept_nanos, ..call };
+                let (number, place) = (ticket.number(), self.entries.insert(call));
                 if number >= self.by_ticket.len() {
                     self.by_ticket.resize(number + 1, None);
                 }
@@ -114,9 +123,8 @@ impl Calls {
             }
             Answer::Rejected(mut rejection) => {
                 let call = self.forget(number, place);
-                if rejection.reason == Reason::Expired {
-                    let kept = call.end.nanos_since(call.wait_end);
-                    rejection.kept = Coarse::new(kept, rejection.is_paused());
+                if rejection.reason == Reason::Expired && call.kept_nanos > 0 {
+                    rejection.kept = Coarse::new(call.kept_nanos, rejection.is_paused());
                 }
                 Answer::Rejected(rejection)
             }

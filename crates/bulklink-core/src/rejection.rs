@@ -144,7 +144,8 @@ impl Rejection {
     /// [`Expired`](Reason::Expired).
     ///
     /// That is the least of the gate's limit, the request's own limit and the time left to its
-    /// deadline; zero if the deadline was already past on entry.
+    /// deadline, less what is [kept](Rejection::kept); zero if the deadline was already past on
+    /// entry.
     #[must_use]
     pub fn limit(&self) -> Option<Duration> {
         (self.reason == Reason::Expired).then(|| Duration::from_nanos(self.limit_nanos))
@@ -152,7 +153,8 @@ impl Rejection {
 
     /// Returns the time that was kept for the operation, if a request with a
     /// [deadline](crate::Request::deadline) expired in the queue: that long before its deadline,
-    /// its wait was over. It is rounded up by at most 0.02 %.
+    /// its wait was over. `None` if another limit ended the wait. It is rounded up by at most 0.02
+    /// %.
     #[must_use]
     pub fn kept(&self) -> Option<Duration> {
         self.kept.nanos().map(Duration::from_nanos)

@@ -88,7 +88,8 @@ impl Request {
 
     /// Sets how much time the wait must leave to the operation, in place of the gate's
     /// [reserve](crate::Reserve). It applies only together with a [`deadline`](Request::deadline).
-    /// It is rounded up by at most 0.02 %; zero counts as a nanosecond.
+    /// It is rounded up by at most 0.02 %; zero counts as a nanosecond, and more than nine hours
+    /// count as nine.
     #[must_use]
     pub const fn leaving(mut self, reserve: Duration) -> Self {
         self.leaving = Coarse::new(nanos(reserve), self.leaving.is_flagged());

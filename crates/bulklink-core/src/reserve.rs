@@ -14,9 +14,11 @@ use crate::instant::nanos;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reserve {
-    /// Follows the calls: a call that ends at or after its deadline increases the reserve by 9.9 %,
-    /// one that ends in time after a long wait reduces it by 0.1 %. So about one such call in a
-    /// hundred ends late. It begins with a quarter of the first call's time.
+    /// Follows the calls without a reserve of their own. One that ends at or after its deadline
+    /// increases the reserve by 9.9 %, up to 90 % of its own time and unless it has run for all of
+    /// that; one that ends in time after a long wait reduces it by 0.1 %, and to 90 % of its own
+    /// time at most. So about one such call in a hundred ends late. It begins with a quarter of the
+    /// first call's time.
     #[default]
     ByLateness,
     /// Always this much.
@@ -36,7 +38,8 @@ impl ReserveState {
     pub(crate) const fn new(reserve: Reserve) -> Self {
         ReserveState(match reserve {
             Reserve::ByLateness => FOLLOWS,
-            Reserve::Fixed(fixed) => nanos(fixed) & !FOLLOWS,
+            Reserve::Fixed(fixed) if nanos(fixed) < FOLLOWS => nanos(fixed),
+            Reserve::Fixed(_) => FOLLOWS - 1,
             Reserve::None => 0,
         })
     }
@@ -50,11 +53,16 @@ impl ReserveState {
     }
 
     /// Returns what is kept for the operation, of a call that has `budget` nanoseconds in all.
-    pub(crate) fn keep(&mut self, own: Option<u64>, budget: u64) -> u64 {
-        if own.is_none() && self.0 == FOLLOWS {
-            self.0 |= (budget / 4).max(1);
+    pub(crate) fn keep(&self, own: Option<u64>, budget: u64) -> u64 {
+        let present = if self.0 == FOLLOWS { first(budget) } else { self.nanos() };
+        own.unwrap_or(present).min(share(budget, MOST_KEPT))
+    }
+
+    /// Begins with the first call that is admitted or queued, if the reserve follows lateness.
+    pub(crate) fn begin(&mut self, budget: u64) {
+        if self.0 == FOLLOWS {
+            self.0 |= first(budget);
         }
-        own.unwrap_or(self.nanos()).min(share(budget, MOST_KEPT))
     }
 
     /// Learns from the end of a call. Returns whether the call ended late.
@@ -69,11 +77,18 @@ impl ReserveState {
                 let more = present + share(present, GROWTH).max(1);
                 self.0 = FOLLOWS | more.min(share(budget, MOST_LEARNT)).max(present);
             } else if call.waited_nanos > call.wait_end.nanos_since(call.entered) / 2 {
+                // This call shows that no more than its own time is needed.
+                let present = present.min(share(budget, MOST_LEARNT).max(1));
                 self.0 = FOLLOWS | (present - share(present, DECAY)).max(1);
             }
         }
         is_late
     }
+}
+
+/// Returns the reserve that a first call begins with.
+fn first(budget: u64) -> u64 {
+    (budget / 4).max(1)
 }
 
 /// Parts of 1,024: about 95 %, 90 %, 9.9 % and 0.1 %.
@@ -181,6 +196,7 @@ mod tests {
         wait_end: Instant::from_nanos(1_080_000),
         end: Instant::from_nanos(1_100_000),
         waited_nanos: 60_000,
+        kept_nanos: 20_000,
         by_gate: true,
         grant: None,
     };
@@ -216,12 +232,23 @@ mod tests {
     #[test]
     fn what_is_kept_is_limited_by_the_budget() {
         let mut reserve = ReserveState::new(Reserve::ByLateness);
-        assert_eq!((reserve.nanos(), reserve.keep(Some(7), 100)), (0, 7));
-        assert_eq!(reserve.nanos(), 0, "a call's own reserve teaches nothing");
+        assert_eq!(reserve.keep(Some(7), 100), 7);
         assert_eq!(reserve.keep(None, 100), 25, "a quarter at first");
+        assert_eq!(reserve.nanos(), 0, "the call may still be rejected");
+        reserve.begin(100);
+        reserve.begin(1_000);
         assert_eq!(reserve.keep(None, 20), share(20, MOST_KEPT));
         assert_eq!(reserve.nanos(), 25);
         assert_eq!(ReserveState::new(Reserve::Fixed(Duration::from_nanos(9))).keep(None, 100), 9);
         assert_eq!(ReserveState::new(Reserve::None).keep(None, 100), 0);
+        assert_eq!(ReserveState::new(Reserve::Fixed(Duration::MAX)).nanos(), FOLLOWS - 1);
+    }
+
+    #[test]
+    fn a_call_in_time_shows_that_no_more_than_its_time_is_needed() {
+        let mut reserve = following(1 << 50);
+        reserve.learn(&CALL, Instant::from_nanos(1_099_999));
+        let most = share(100_000, MOST_LEARNT);
+        assert_eq!(reserve.nanos(), most - share(most, DECAY));
     }
 }

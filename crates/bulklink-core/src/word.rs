@@ -136,10 +136,9 @@ impl Word {
     /// not, the gate must be told.
     ///
     /// Must not be asked about a [recorded](Grant::is_recorded) grant. The gate has made sure that
-    /// every other live grant of a published word is of one unit. The
-    /// addition does no harm to a held word: only rejected calls read its units, and for those the
-    /// operation has ended; its flags are out of reach, as the assertion at the head of this module
-    /// shows.
+    /// every other live grant of a published word is of one unit. The addition does no harm to a
+    /// held word: only rejected calls read its units, and for those the operation has ended; its
+    /// flags are out of reach, as the assertion at the head of this module shows.
     #[inline]
     #[must_use]
     pub const fn has_released(self, _grant: &Grant) -> bool {
@@ -160,8 +159,8 @@ impl Word {
     }
 
     /// Rejects and counts a [simple](Request::is_simple) request where the gate would certainly
-    /// reject it. `waiting_room` is the one
-    /// that the gate was created with.
+    /// reject it. `waiting_room` is the one that the gate was
+    /// created with.
     #[inline]
     #[must_use]
     pub fn turn_away(self, request: &Request, waiting_room: u32) -> Option<(Word, Refusal)> {
@@ -240,8 +239,8 @@ impl Word {
 pub struct Refusal(Word);
 
 impl Refusal {
-    /// Expands the refusal to a [`Rejection`]. `waiting_room` is the one
-    /// that the gate was created with.
+    /// Expands the refusal to a [`Rejection`]. `waiting_room` is the one that the gate was
+    /// created with.
     #[must_use]
     pub fn rejection(&self, waiting_room: u32) -> Rejection {
         let Refusal(word) = *self;

@@ -134,7 +134,7 @@ impl Handle {
     ///
     /// Running operations go on. Waiting calls keep their places and their limits, and expire when
     /// these pass. Calls that come meanwhile wait too; those that may not wait, or find the waiting
-    /// room full, are rejected as [`Saturated`](crate::Reason::Saturated). While paused,
+    /// room full, are rejected as if all slots were taken. While paused,
     /// [`Status::free`](crate::Snapshot::free) is zero and the capacity report has
     /// [`AdmissionPaused`](crate::FindingCode::AdmissionPaused). [Closing](Handle::close) ends the
     /// pause, and rejects the calls that wait.

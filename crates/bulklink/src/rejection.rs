@@ -201,7 +201,8 @@ impl Rejection {
     /// Returns how long the call could have waited, if the reason is [`Expired`](Reason::Expired).
     ///
     /// It is the shortest of the bulkhead's limit, the call's own limit and the time left until its
-    /// deadline. It is zero if the deadline had passed before the call.
+    /// deadline, less what is [kept](Rejection::kept). It is zero if the deadline had passed before
+    /// the call.
     #[must_use]
     pub fn limit(&self) -> Option<Duration> {
         self.by_gate()?.limit()
@@ -209,7 +210,8 @@ impl Rejection {
 
     /// Returns the time that was kept for the operation, if a call with a
     /// [deadline](crate::Request::deadline) expired in the queue: that long before its deadline,
-    /// its wait was over. It is rounded up by at most 0.02 %.
+    /// its wait was over. `None` if another limit ended the wait. It is rounded up by at most 0.02
+    /// %.
     #[must_use]
     pub fn kept(&self) -> Option<Duration> {
         self.by_gate()?.kept()

@@ -80,9 +80,11 @@ impl<I: Copy> Request<I> {
     /// ends earlier, and leaves the *reserve* to the operation: what the bulkhead has learnt, or
     /// was [told](crate::Builder::reserve), or [this call](Request::leaving) asks for. At least 5 %
     /// of the time may be waited. A call that ends late increases what the bulkhead has learnt by
-    /// 9.9 %, one that ends in time after a long wait reduces it by 0.1 %; it begins with a quarter
-    /// of the first call's time. If a slot is free and no call waits, the call is admitted with
-    /// whatever time is left. If the deadline has already passed, it expires immediately.
+    /// 9.9 %, up to 90 % of its own time and unless it has run for all of that; one that ends in
+    /// time after a long wait reduces it by 0.1 %, and to 90 % of its own time at most. It begins
+    /// with a quarter of the first call's time. If a slot is free and no call waits, the call is
+    /// admitted with whatever time is left. If the deadline has already passed, it expires
+    /// immediately.
     ///
     /// The clock is read when the call asks for its slot and when it gives the slot back. The
     /// operation is not cancelled at the deadline. Replaces a [`before`](Request::before).
@@ -111,7 +113,7 @@ impl<I: Copy> Request<I> {
 
     /// Leaves at least `reserve` to the operation of this call, if it has a
     /// [`deadline`](Request::deadline): in place of the bulkhead's reserve, and without an effect
-    /// on it. It is rounded up by at most 0.02 %.
+    /// on it. It is rounded up by at most 0.02 %; more than nine hours count as nine.
     #[must_use]
     pub const fn leaving(mut self, reserve: Duration) -> Self {
         self.inner = self.inner.leaving(reserve);

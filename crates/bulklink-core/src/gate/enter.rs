@@ -37,24 +37,28 @@ impl<W> Gate<W> {
         if now.is_some_and(|now| request.is_past(now)) {
             return Ok(self.reject(Reason::Expired, request.cost));
         }
-        let answer = if self.queue.len() == 0 && cost.get() <= self.free() {
-            self.admit(cost)
-        } else if !request.may_queue {
-            self.reject(Reason::Saturated, request.cost)
-        } else if request.would_expire_immediately() {
-            self.reject(Reason::Expired, request.cost)
-        } else if self.queue.len() >= self.waiting_room {
-            self.reject(Reason::Saturated, request.cost)
-        } else if !self.has_waiting_units_for(cost) {
-            self.reject_for_units(cost)
-        } else if now.is_none() && self.needs_now(Some(request)) {
-            Answer::NeedsNow
-        } else {
-            // Without the time, nothing about this wait depends on it, and the far future is a
-            // placeholder.
-            self.join(request, cost, now.unwrap_or(Instant::FAR_FUTURE))
-        };
-        Ok(answer)
+        // Each answer is returned where it is made: it is slow to move.
+        if self.queue.len() == 0 && cost.get() <= self.free() {
+            return Ok(self.admit(cost));
+        }
+        if !request.may_queue {
+            return Ok(self.reject(Reason::Saturated, request.cost));
+        }
+        if request.would_expire_immediately() {
+            return Ok(self.reject(Reason::Expired, request.cost));
+        }
+        if self.queue.len() >= self.waiting_room {
+            return Ok(self.reject(Reason::Saturated, request.cost));
+        }
+        if !self.has_waiting_units_for(cost) {
+            return Ok(self.reject_for_units(cost));
+        }
+        if now.is_none() && self.needs_now(Some(request)) {
+            return Ok(Answer::NeedsNow);
+        }
+        // Without the time, nothing about this wait depends on it, and the far future is a
+        // placeholder.
+        Ok(self.join(request, cost, now.unwrap_or(Instant::FAR_FUTURE)))
     }
 
     /// Returns whether the gate would reject this request at `now` whatever room there is: the gate

@@ -35,17 +35,15 @@ use crate::{Event, EventKind, Instant, InvalidArgument, Limits, Occupancy, Rejec
 pub struct Gate<W> {
     instance: u64,
     snapshots: u64,
-    /// Kept apart from `in_use`. If the two were adjacent, an event could copy both with one load
-    /// right after two separate stores, and such a load waits until both stores have completed.
     in_flight: u32,
-    /// The capacity that admission sees: zero while the gate is paused.
-    admissible: u32,
+    capacity: u32,
     in_use: u32,
     waiting_room: u32,
+    /// The capacity that admission sees: zero while the gate is paused.
+    admissible: u32,
     /// The most units that requests may wait for; [`UNBOUNDED`](crate::limits::UNBOUNDED) for any
     /// number.
     waiting_room_units: u32,
-    capacity: u32,
     /// The capacity at which a word may reject, as [`complete_capacity`](Gate::complete_capacity)
     /// says; kept, because every input publishes a word.
     complete_at: u32,
@@ -220,7 +218,9 @@ impl<W> Gate<W> {
     pub fn occupancy(&self) -> Occupancy {
         Occupancy {
             in_flight: self.in_flight,
-            in_use: self.in_use,
+            // Not combined with `in_flight` to one load: after two separate stores, such a load
+            // waits until both have completed.
+            in_use: core::hint::black_box(self.in_use),
             waiting: self.queue.len(),
             capacity: self.capacity,
             waiting_room: self.waiting_room,

@@ -86,8 +86,20 @@ impl Shared {
         }
     }
 
+    /// Wakes until the gate has no waker left. Returns what remains to be delivered.
+    pub(crate) fn wake_all(&self, (waker, mut rest): (Option<Waker>, Rest)) -> Rest {
+        wake(waker);
+        loop {
+            rest = match rest {
+                Rest::Wake => self.wake_batch(false),
+                Rest::WakeThenDeliver => self.wake_batch(true),
+                rest => return rest,
+            }
+        }
+    }
+
     #[inline(never)]
-    fn deliver_rest(&self, mut rest: Rest) {
+    pub(crate) fn deliver_rest(&self, mut rest: Rest) {
         loop {
             rest = match rest {
                 Rest::Nothing => return,

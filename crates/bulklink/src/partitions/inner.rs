@@ -66,7 +66,10 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
     pub(super) fn close(&self) -> bool {
         let (was_open, bulkheads, bolt) = self.state.with(PartitionsState::close);
         for shared in bulkheads {
-            Handle { shared }.close();
+            let handle = Handle { shared };
+            handle.close();
+            // A handler may have discarded the partition, whose own handlers are foreign.
+            discard(handle);
         }
         drop(bolt);
         self.drained.open();
@@ -211,9 +214,12 @@ impl<K: Send, R: Runtime, S: Send + Sync> LeaseOwner for Inner<K, R, S> {
     }
 }
 
-/// Wakes and delivers events, outside the lock.
+/// Wakes the waiters of all partitions, and then delivers the events, outside the lock. A handler
+/// may have discarded a partition meanwhile: what it drops is foreign, and contained.
 fn deliver(deliveries: Vec<Delivery>) {
-    for (shared, outputs) in deliveries {
-        shared.deliver(outputs);
+    let woken: Vec<_> = deliveries.into_iter().map(|(shared, outputs)| (shared.wake_all(outputs), shared)).collect();
+    for (rest, shared) in woken {
+        shared.deliver_rest(rest);
+        discard(shared);
     }
 }

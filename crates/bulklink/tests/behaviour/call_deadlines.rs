@@ -251,3 +251,39 @@ fn a_deadline_in_the_far_future_is_none() {
     executor.run_until_idle();
     assert_eq!(reason(&waiting), Reason::Closed);
 }
+
+#[test]
+fn a_rejection_says_only_what_was_kept() {
+    let (mut executor, bulkhead) = setup(Reserve::None);
+    let _running = bulkhead.try_slot().expect("free");
+    let requests = [until(&executor, ms(100)), until(&executor, ms(1_000)).within(ms(10))];
+    let calls = requests.map(|request| call(&mut executor, &bulkhead, request));
+    executor.advance(ms(100));
+    for call in calls {
+        let rejection = call.output().expect("the wait is over").expect_err("too late");
+        assert_eq!(rejection.kept(), None, "{rejection}");
+    }
+}
+
+#[test]
+fn a_rejected_call_does_not_begin_the_reserve() {
+    let (executor, bulkhead) = setup(Reserve::ByLateness);
+    let _running = bulkhead.try_slot().expect("free");
+    assert_eq!(bulkhead.try_slot_with(until(&executor, ms(1_000))).expect_err("full").reason(), Reason::Saturated);
+    assert_eq!(bulkhead.status().reserve(), ms(0));
+}
+
+#[test]
+fn one_call_with_a_far_deadline_starves_no_other() {
+    let (mut executor, bulkhead) = setup(Reserve::ByLateness);
+    drop(bulkhead.try_slot_with(until(&executor, ms(1 << 40))).expect("free"));
+    assert!(bulkhead.status().reserve() > ms(1 << 37));
+    let running = bulkhead.try_slot().expect("free");
+    let request = until(&executor, ms(100));
+    let waiting = call(&mut executor, &bulkhead, request);
+    executor.advance(ms(4));
+    drop(running);
+    executor.run_until_idle();
+    drop(slot(&waiting));
+    assert!(bulkhead.status().reserve() < ms(90), "a call in time has shown that less is enough");
+}

@@ -16,12 +16,16 @@ pub(super) struct Call {
 
 impl Model {
     /// Returns what a call with this much time in all must leave to its operation.
-    pub(super) fn keep(&mut self, ask: Ask, budget: Time) -> Time {
+    pub(super) fn keep(&self, ask: Ask, budget: Time) -> Time {
         let own = ask.leaving.map(|own| own.max(1));
-        if own.is_none() {
-            self.reserve.get_or_insert((budget / 4).max(1));
+        own.or(self.reserve).unwrap_or((budget / 4).max(1)).min(share(budget, 972))
+    }
+
+    /// Begins the reserve with the first call that is admitted or queued.
+    pub(super) fn begin(&mut self, ask: Ask, now: Time) {
+        if let (Some(end), None) = (ask.deadline, ask.leaving) {
+            self.reserve.get_or_insert(((end - now) / 4).max(1));
         }
-        own.or(self.reserve).unwrap_or(0).min(share(budget, 972))
     }
 
     /// Takes the end of a call into account, if it had a deadline.
@@ -39,6 +43,7 @@ impl Model {
             let grown = reserve + share(reserve, 101).max(1);
             self.reserve = Some(grown.min(share(budget, 921)).max(reserve));
         } else if call.waited > (call.wait_end - call.entered) / 2 {
+            let reserve = reserve.min(share(budget, 921).max(1));
             self.reserve = Some((reserve - share(reserve, 1)).max(1));
         }
     }

@@ -62,6 +62,8 @@ pub struct Waiter {
     pub deadline: Option<Time>,
     /// How long before the end of its whole call that is.
     pub lead: Option<Time>,
+    /// Whether that is what its wait ends for.
+    pub keeps: bool,
     /// Whether that follows from the gate's reserve.
     pub by_gate: bool,
 }
@@ -181,6 +183,7 @@ impl Model {
         }
         let by_reserve = ask.deadline.map(|end| end - self.keep(ask, end - now));
         if self.queue.is_empty() && ask.cost <= self.free() {
+            self.begin(ask, now);
             if let Some(end) = ask.deadline {
                 let (wait_end, by_gate) = (by_reserve.expect("not past"), ask.leaving.is_none());
                 self.calls.push(Call { id, entered: now, waited: 0, end, wait_end, by_gate });
@@ -203,9 +206,11 @@ impl Model {
         }
         let by_limit = ask.within.into_iter().chain(self.limits.wait_limit).min().map(|limit| now + limit);
         let deadline = by_limit.into_iter().chain(ask.before).chain(by_reserve).min();
+        self.begin(ask, now);
         let lead = ask.deadline.map(|end| end - deadline.expect("at most the end"));
+        let keeps = by_reserve == deadline;
         let by_gate = ask.leaving.is_none();
-        self.queue.push(Waiter { id, cost: ask.cost, since: now, deadline, lead, by_gate });
+        self.queue.push(Waiter { id, cost: ask.cost, since: now, deadline, lead, keeps, by_gate });
         self.past(EventKind::Queued, |past| (past.cost, past.from_queue) = (Some(ask.cost), true));
         Outcome::Queued
     }
@@ -230,7 +235,7 @@ impl Model {
                 Outcome::Expired {
                     waited: self.waited(&waiter, now),
                     limit,
-                    kept: waiter.lead.map(|lead| lead.max(1)),
+                    kept: waiter.lead.filter(|&lead| waiter.keeps && lead > 0),
                 },
             );
         }

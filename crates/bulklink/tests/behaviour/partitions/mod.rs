@@ -2,6 +2,7 @@
 
 mod admission;
 mod closing;
+mod delivering;
 mod events;
 mod foreign;
 mod keeping;
