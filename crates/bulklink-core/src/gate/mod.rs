@@ -220,7 +220,7 @@ impl<W> Gate<W> {
             in_flight: self.in_flight,
             // Not combined with `in_flight` to one load: after two separate stores, such a load
             // waits until both have completed.
-            in_use: core::hint::black_box(self.in_use),
+            in_use: if cfg!(target_pointer_width = "64") { core::hint::black_box(self.in_use) } else { self.in_use },
             waiting: self.queue.len(),
             capacity: self.capacity,
             waiting_room: self.waiting_room,
