@@ -1,20 +1,25 @@
-//! The calls with a deadline: their times, and what a gate learns from them.
+//! The calls that a gate itself keeps no account of: those with a deadline, those whose hold is
+//! measured, and those that do not collect their slot.
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
-use crate::reserve::{Coarse, ReserveState};
+use crate::coarse::Coarse;
+use crate::instant::nanos;
+use crate::reserve::ReserveState;
 use crate::slab::{Place, Slab, invalid_place};
 use crate::{Answer, Gate, Grant, Instant, InvalidArgument, Reason, Request, Reserve, Snapshot, Ticket};
 
-/// The calls of one gate that have a [deadline](Request::deadline), beside that gate.
+/// The account of single calls, beside the gate that decides on them.
 ///
-/// It turns the two instants of such a call, the end of its wait and the end of the call, into
-/// inputs of the gate. A gate without it treats the deadline of a call as one of its admission.
+/// It turns the two instants of a call with a [deadline](Request::deadline), the end of its wait
+/// and the end of the call, into inputs of the gate. A gate without it treats the deadline of a
+/// call as one of its admission. It also [measures](Calls::measure_holds) how long slots are held,
+/// and [takes back](Calls::collect_within) those that are not collected.
 ///
-/// Once a gate has one, [`enter`](Calls::enter), [`collect`](Calls::collect) and
-/// [`cancel`](Calls::cancel) replace the gate's methods; they treat other requests as those do. A
-/// grant goes through [`end`](Calls::end) or [`abandon`](Calls::abandon) on its way back to the
-/// gate.
+/// Once a gate has one, [`enter`](Calls::enter), [`advance`](Calls::advance),
+/// [`collect`](Calls::collect) and [`cancel`](Calls::cancel) replace the gate's methods. A grant
+/// goes through [`end`](Calls::end) or [`abandon`](Calls::abandon) on its way back to the gate.
 ///
 /// ```
 /// use bulklink_core::{Answer, Calls, Gate, Instant, Limits, Request, Reserve};
@@ -25,8 +30,9 @@ use crate::{Answer, Gate, Grant, Instant, InvalidArgument, Reason, Request, Rese
 /// let answer = calls.enter(&mut gate, &request, Instant::from_nanos(10))?;
 /// let Answer::Granted(grant) = answer else { panic!("not granted") };
 ///
-/// gate.release(calls.end(grant, Instant::from_nanos(101)));
-/// let mut snapshot = gate.snapshot();
+/// let now = Instant::from_nanos(101);
+/// gate.release(calls.end(grant, now));
+/// let mut snapshot = gate.snapshot(now);
 /// calls.complete(&mut snapshot);
 /// assert_eq!(snapshot.ended_late, 1);
 /// # Ok::<(), bulklink_core::InvalidArgument>(())
@@ -39,18 +45,27 @@ use crate::{Answer, Gate, Grant, Instant, InvalidArgument, Reason, Request, Rese
 pub struct Calls {
     reserve: ReserveState,
     ended_late: u64,
+    measures_holds: bool,
+    holds: u64,
+    cumulative_hold_nanos: u128,
+    /// `u64::MAX` for any length of time.
+    collect_within_nanos: u64,
+    /// No slot has to be taken back before.
+    next_check: Instant,
+    taken_back: u64,
     entries: Slab<Call>,
     /// The call of each ticket, by the number of the ticket's place.
     by_ticket: Vec<Option<Place>>,
 }
 
-/// A call with a deadline.
+/// A call that is accounted for by itself.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) entered: Instant,
     /// The latest end of its wait.
     pub(crate) wait_end: Instant,
-    /// When the whole call is to be over: a call that ends then or later is late.
+    /// When the whole call is to be over: a call that ends then or later is late. The far future
+    /// for a call without a deadline.
     pub(crate) end: Instant,
     pub(crate) waited_nanos: u64,
     /// What was kept for the operation, if that is why its wait ends.
@@ -62,11 +77,116 @@ pub(crate) struct Call {
 }
 
 impl Calls {
-    /// Creates the account of a gate that has had no call with a deadline yet.
+    /// Creates the account of a gate that has had no call yet.
     #[must_use]
     pub const fn new(reserve: Reserve) -> Self {
-        let reserve = ReserveState::new(reserve);
-        Calls { reserve, ended_late: 0, entries: Slab::new(0), by_ticket: Vec::new() }
+        Calls {
+            reserve: ReserveState::new(reserve),
+            ended_late: 0,
+            measures_holds: false,
+            holds: 0,
+            cumulative_hold_nanos: 0,
+            collect_within_nanos: u64::MAX,
+            next_check: Instant::EPOCH,
+            taken_back: 0,
+            entries: Slab::new(),
+            by_ticket: Vec::new(),
+        }
+    }
+
+    /// Sets whether the time is measured for which each slot is held. If so, each request must come
+    /// through [`enter`](Calls::enter), and the gate must not [publish](Gate::publish) a word.
+    #[must_use]
+    pub const fn measure_holds(mut self, measured: bool) -> Self {
+        self.measures_holds = measured;
+        self
+    }
+
+    /// Returns whether the time is [measured](Calls::measure_holds) for which each slot is held.
+    #[must_use]
+    #[inline]
+    pub const fn measures_holds(&self) -> bool {
+        self.measures_holds
+    }
+
+    /// Sets how long a slot that was handed over to a request in the queue may be not collected.
+    /// Then [`advance`](Calls::advance) takes it back, and the ticket is rejected as
+    /// [`Uncollected`](Reason::Uncollected). The gate must [measure](Gate::measure_waits) waits.
+    #[must_use]
+    pub const fn collect_within(mut self, limit: Duration) -> Self {
+        self.collect_within_nanos = nanos(limit);
+        self
+    }
+
+    /// Returns whether slots that are not collected are [taken back](Calls::collect_within).
+    #[must_use]
+    #[inline]
+    pub const fn takes_back(&self) -> bool {
+        self.collect_within_nanos < u64::MAX
+    }
+
+    /// Takes back the slots that were not collected in time, and then advances as
+    /// [`Gate::advance`] does.
+    pub fn advance<W>(&mut self, gate: &mut Gate<W>, now: Instant) {
+        self.take_back_due(gate, now);
+        gate.advance(Some(now));
+    }
+
+    /// Returns the next time at which [`advance`](Calls::advance) should be called, if any. It may
+    /// change after any input; while any request waits, it is never later than the
+    /// [limit](Calls::collect_within) after `now`, because a slot can be handed over meanwhile.
+    #[must_use]
+    pub fn next_deadline<W>(&self, gate: &Gate<W>, now: Instant) -> Option<Instant> {
+        gate.next_deadline().into_iter().chain(self.next_check(gate, now)).min()
+    }
+
+    /// Returns the time at which the next slot could be [taken back](Calls::collect_within), if one
+    /// is not collected or a request waits for one.
+    #[must_use]
+    pub fn next_check<W>(&self, gate: &Gate<W>, now: Instant) -> Option<Instant> {
+        let may_take_back = self.takes_back() && gate.has_tickets();
+        may_take_back.then(|| self.next_check.min(now.saturating_add_nanos(self.collect_within_nanos)))
+    }
+
+    fn take_back_due<W>(&mut self, gate: &mut Gate<W>, now: Instant) {
+        if self.takes_back() {
+            // The clock may have run back since, or another one be behind.
+            self.next_check = self.next_check.min(now.saturating_add_nanos(self.collect_within_nanos));
+            if self.next_check <= now {
+                self.take_back_after(gate, self.collect_within_nanos, now);
+            }
+        }
+    }
+
+    /// Takes back the slots that were handed over at least this long ago and are not collected.
+    /// Their tickets are rejected as [`Uncollected`](Reason::Uncollected). Returns their number.
+    /// [`advance`](Calls::advance) must follow.
+    ///
+    /// It needs no [limit](Calls::collect_within). Where waits are not
+    /// [measured](Gate::measure_waits), no slot is old enough.
+    pub fn take_back<W>(&mut self, gate: &mut Gate<W>, least_age: Duration, now: Instant) -> usize {
+        self.take_back_after(gate, nanos(least_age), now)
+    }
+
+    #[cold]
+    fn take_back_after<W>(&mut self, gate: &mut Gate<W>, age_nanos: u64, now: Instant) -> usize {
+        let (mut due, limit_nanos) = (Vec::new(), self.collect_within_nanos);
+        // A slot that is handed over from now on has its time before it.
+        let mut next_check = now.saturating_add_nanos(limit_nanos);
+        gate.for_each_uncollected(|place, granted| {
+            if granted.at.saturating_add_nanos(age_nanos) <= now {
+                due.push((granted.at, granted.order, place));
+            } else {
+                next_check = next_check.min(granted.at.saturating_add_nanos(limit_nanos));
+            }
+        });
+        due.sort_unstable_by_key(|&(at, order, _)| (at, order));
+        for &(_, _, place) in &due {
+            gate.take_back(place, now);
+        }
+        self.next_check = next_check;
+        self.taken_back += due.len() as u64;
+        due.len()
     }
 
     /// Decides on a request as [`Gate::enter`] does. The wait of a call with a deadline ends early
@@ -76,25 +196,28 @@ impl Calls {
     ///
     /// As [`Gate::enter`].
     pub fn enter<W>(&mut self, gate: &mut Gate<W>, request: &Request, now: Instant) -> Result<Answer, InvalidArgument> {
-        let Some(end) = request.end().filter(|_| !gate.would_reject(request, now)) else {
+        self.take_back_due(gate, now);
+        let is_recorded = self.measures_holds || request.has_call_deadline();
+        if !is_recorded || gate.would_reject(request, now) {
             return gate.enter(request, Some(now));
-        };
+        }
+        let end = request.end().unwrap_or(Instant::FAR_FUTURE);
         let (own, budget) = (request.own_reserve(), end.nanos_since(now));
-        let keep = self.reserve.keep(own, budget);
-        let limit = budget - keep;
-        let (wait_end, by_gate) = (now.saturating_add_nanos(limit), own.is_none());
+        let keep = if request.has_call_deadline() { self.reserve.keep(own, budget) } else { 0 };
+        let by_gate = request.has_call_deadline() && own.is_none();
+        let wait_end = now.saturating_add_nanos(budget - keep);
         let call = Call { entered: now, wait_end, end, waited_nanos: 0, kept_nanos: 0, by_gate, grant: None };
-        let answer = gate.enter(&request.limited(limit), Some(now))?;
-        if own.is_none() && !matches!(answer, Answer::Rejected(_)) {
+        let answer = gate.enter(&request.ending(wait_end), Some(now))?;
+        if by_gate && !matches!(answer, Answer::Rejected(_)) {
             self.reserve.begin(budget);
         }
         Ok(match answer {
-            Answer::Granted(grant) => Answer::Granted(self.record(Call { grant: Some(grant), ..call })),
+            Answer::Granted(grant) => Answer::Granted(self.record(grant, call)),
             Answer::Queued(ticket) => {
                 let latest = gate.deadline(&ticket).unwrap_or(wait_end);
                 let kept_nanos = if latest == wait_end { keep } else { 0 };
                 let call = Call { wait_end: latest, kept_nanos, ..call };
-                let (number, place) = (ticket.number(), self.entries.insert(call));
+                let (number, place) = (ticket.number(), self.entries.insert(call, 0));
                 if number >= self.by_ticket.len() {
                     self.by_ticket.resize(number + 1, None);
                 }
@@ -105,8 +228,16 @@ impl Calls {
         })
     }
 
-    fn record(&mut self, call: Call) -> Grant {
-        Grant::recorded(self.entries.insert(call))
+    fn record(&mut self, grant: Grant, call: Call) -> Grant {
+        let place = self.entries.insert(call, 0);
+        self.fill(place, grant)
+    }
+
+    /// Puts its grant into the record of a call. Returns the grant that stands for the record.
+    fn fill(&mut self, place: Place, grant: Grant) -> Grant {
+        let recorded = grant.recorded(place);
+        self.entries[place].grant = Some(grant);
+        recorded
     }
 
     /// Redeems a settled ticket as [`Gate::collect`] does.
@@ -117,9 +248,8 @@ impl Calls {
         match gate.collect(ticket) {
             Answer::Granted(grant) => {
                 self.by_ticket[number] = None;
-                let call = &mut self.entries[place];
-                (call.grant, call.waited_nanos) = (Some(grant), waited_nanos);
-                Answer::Granted(Grant::recorded(place))
+                self.entries[place].waited_nanos = waited_nanos;
+                Answer::Granted(self.fill(place, grant))
             }
             Answer::Rejected(mut rejection) => {
                 let call = self.forget(number, place);
@@ -160,6 +290,10 @@ impl Calls {
     pub fn end(&mut self, grant: Grant, now: Instant) -> Grant {
         let Some(place) = grant.place() else { return grant };
         let call = self.entries.remove(place);
+        if self.measures_holds {
+            self.holds += 1;
+            self.cumulative_hold_nanos += u128::from(call.hold_nanos(now));
+        }
         if self.reserve.learn(&call, now) {
             self.ended_late += 1;
         }
@@ -179,9 +313,20 @@ impl Calls {
         grant.and_then(Grant::cost).unwrap_or(0)
     }
 
-    /// Adds what a gate does not know to its snapshot: the reserve, and how many calls ended late.
+    /// Adds what a gate does not know to its snapshot: the reserve, the holds, and how many calls
+    /// ended late or did not collect their slot.
     pub fn complete(&self, snapshot: &mut Snapshot) {
+        snapshot.holds = self.holds;
+        snapshot.cumulative_hold_nanos = self.cumulative_hold_nanos;
+        snapshot.taken_back = self.taken_back;
         snapshot.reserve_nanos = self.reserve.nanos();
         snapshot.ended_late = self.ended_late;
+    }
+}
+
+impl Call {
+    /// Returns how long the call has had its slot at `now`.
+    pub(crate) fn hold_nanos(&self, now: Instant) -> u64 {
+        now.nanos_since(self.entered.saturating_add_nanos(self.waited_nanos))
     }
 }

@@ -21,6 +21,8 @@ pub enum EventKind {
     Cancelled,
     /// A request was cancelled after a slot was handed to it and before its operation began.
     Abandoned,
+    /// A slot was taken back from a request that had not collected it in time.
+    Uncollected,
     /// An operation ended and its slot was given back.
     Released,
     /// The gate was closed.

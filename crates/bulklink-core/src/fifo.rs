@@ -42,6 +42,10 @@ impl<T> Fifo<T> {
     where
         T: Copy,
     {
+        // Only the large processors are slow to move an item that was just written.
+        if cfg!(not(target_pointer_width = "64")) {
+            return self.pop().map(|item| *place = item).is_some();
+        }
         let stack = self.stack();
         let Some(&item) = stack.last() else { return false };
         *place = item;

@@ -40,6 +40,13 @@
 //! then. [`release`](Gate::release), [`abandon`](Gate::abandon) and [`collect`](Gate::collect)
 //! never need it.
 //!
+//! # Single calls
+//!
+//! The gate decides about admission, and keeps no account of what follows. [`Calls`] does, for
+//! programs that need it: beside a gate, it ends the wait of a call whose operation has a
+//! [deadline](Request::deadline) early enough, measures how long slots are held, and takes back
+//! those that are not collected.
+//!
 //! # Conservation of units
 //!
 //! Capacity counts in units and each request costs at least one, so the plain bulkhead and the
@@ -84,6 +91,7 @@
 extern crate alloc;
 
 mod calls;
+mod coarse;
 mod event;
 mod fifo;
 mod gate;

@@ -17,7 +17,6 @@ impl Links {
 
 /// An item that can be in a list.
 pub(crate) trait Linked {
-    fn links(&self) -> Links;
     fn links_mut(&mut self) -> &mut Links;
 }
 
@@ -40,10 +39,6 @@ impl List {
 
     pub(crate) fn last(&self) -> Option<Place> {
         self.last
-    }
-
-    pub(crate) fn iter<'a, T: Linked>(&self, items: &'a Slab<T>) -> impl Iterator<Item = &'a T> + use<'a, T> {
-        core::iter::successors(self.first, |&place| items[place].links().next).map(|place| &items[place])
     }
 
     /// Appends an item that was made with the [links for it](List::links_for_push).

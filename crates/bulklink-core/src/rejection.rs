@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::reserve::Coarse;
+use crate::coarse::Coarse;
 
 /// Why a request was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +16,9 @@ pub enum Reason {
     Expired,
     /// The gate is closed.
     Closed,
+    /// A slot was handed over to the request in the queue, and was
+    /// [taken back](crate::Calls::collect_within), because it was not collected in time.
+    Uncollected,
 }
 
 /// The occupancy of a gate at one moment.
@@ -78,8 +81,9 @@ pub struct Rejection {
     pub(crate) reason: Reason,
     pub(crate) occupancy: Occupancy,
     pub(crate) waited_nanos: u64,
-    /// For the reason `Expired`, the limit on the wait. For `Saturated`, the units that wait, in
-    /// the upper half, and their bound, if the request was rejected because of it; else zero.
+    /// For the reason `Expired`, the limit on the wait. For `Uncollected`, how long the slot was not
+    /// collected. For `Saturated`, the units that wait, in the upper half, and their bound, if the
+    /// request was rejected because of it; else zero.
     pub(crate) limit_nanos: u64,
     /// How long before the end of its call the wait ended. The flag says that the gate was paused.
     pub(crate) kept: Coarse,
@@ -151,10 +155,17 @@ impl Rejection {
         (self.reason == Reason::Expired).then(|| Duration::from_nanos(self.limit_nanos))
     }
 
+    /// Returns how long the request had its slot until that was taken back, if the reason is
+    /// [`Uncollected`](Reason::Uncollected).
+    #[must_use]
+    pub fn uncollected(&self) -> Option<Duration> {
+        (self.reason == Reason::Uncollected).then(|| Duration::from_nanos(self.limit_nanos))
+    }
+
     /// Returns the time that was kept for the operation, if a request with a
     /// [deadline](crate::Request::deadline) expired in the queue: that long before its deadline,
-    /// its wait was over. `None` if another limit ended the wait. It is rounded up by at most 0.02
-    /// %.
+    /// its wait was over. `None` if another limit ended the wait. It is rounded down by less than
+    /// one part in 100,000.
     #[must_use]
     pub fn kept(&self) -> Option<Duration> {
         self.kept.nanos().map(Duration::from_nanos)

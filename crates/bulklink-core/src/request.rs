@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use crate::Instant;
+use crate::coarse::Coarse;
 use crate::instant::nanos;
-use crate::reserve::Coarse;
 
 /// A request for admission: its cost, whether it may wait, and until when.
 ///
@@ -88,8 +88,7 @@ impl Request {
 
     /// Sets how much time the wait must leave to the operation, in place of the gate's
     /// [reserve](crate::Reserve). It applies only together with a [`deadline`](Request::deadline).
-    /// It is rounded up by at most 0.02 %; zero counts as a nanosecond, and more than nine hours
-    /// count as nine.
+    /// It is rounded down by less than one part in 100,000; zero counts as a nanosecond.
     #[must_use]
     pub const fn leaving(mut self, reserve: Duration) -> Self {
         self.leaving = Coarse::new(nanos(reserve), self.leaving.is_flagged());
@@ -149,9 +148,10 @@ impl Request {
         if self.has_call_deadline() { Some(self.until) } else { None }
     }
 
-    /// Returns the same request with a limit on its wait.
-    pub(crate) fn limited(self, limit_nanos: u64) -> Self {
-        Request { within_nanos: self.within_nanos.min(limit_nanos), ..self }
+    /// Returns the same request, whose wait ends at this instant at the latest. Nothing depends on
+    /// the whole call any more.
+    pub(crate) fn ending(self, wait_end: Instant) -> Self {
+        Request { until: self.until.min(wait_end), ..self }
     }
 
     /// Returns the request's own reserve in nanoseconds, if it has one.

@@ -68,10 +68,9 @@ impl ReserveState {
     /// Learns from the end of a call. Returns whether the call ended late.
     pub(crate) fn learn(&mut self, call: &Call, now: Instant) -> bool {
         let is_late = now >= call.end;
-        let hold = now.nanos_since(call.entered.saturating_add_nanos(call.waited_nanos));
         let budget = call.end.nanos_since(call.entered);
         // A hold longer than the whole budget says nothing about the wait.
-        if self.follows() && call.by_gate && hold < budget {
+        if self.follows() && call.by_gate && call.hold_nanos(now) < budget {
             let present = self.nanos();
             if is_late {
                 let more = present + share(present, GROWTH).max(1);
@@ -103,82 +102,9 @@ fn share(whole: u64, parts: u64) -> u64 {
     (whole.min(1 << 53) * parts) >> 10
 }
 
-/// A duration in three bytes, rounded up by at most 2⁻¹³ of it, with a flag. Requests and nodes of
-/// the queue have no room for more. The highest bit is the flag; two bits count the bytes to shift
-/// the other 21 by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Coarse([u8; 3]);
-
-const MANTISSA: u32 = 21;
-const FLAG: u32 = 1 << 23;
-
-impl Coarse {
-    /// No duration, and the flag not set.
-    pub(crate) const NONE: Coarse = Coarse([0; 3]);
-
-    /// Rounds a duration up. Zero becomes one nanosecond, and what is longer than nine hours the
-    /// longest duration that fits.
-    #[expect(clippy::cast_possible_truncation, reason = "the mantissa has 21 bits")]
-    pub(crate) const fn new(nanos: u64, flag: bool) -> Self {
-        let (mut mantissa, mut bytes) = (if nanos == 0 { 1 } else { nanos }, 0);
-        while mantissa >> MANTISSA > 0 {
-            if bytes == 3 {
-                mantissa = (1 << MANTISSA) - 1;
-                break;
-            }
-            (mantissa, bytes) = ((mantissa >> 8) + (mantissa & 0xFF != 0) as u64, bytes + 1);
-        }
-        Coarse::of(bytes << MANTISSA | mantissa as u32).flagged(flag)
-    }
-
-    pub(crate) const fn flagged(self, flag: bool) -> Self {
-        Coarse::of(self.bits() & !FLAG | if flag { FLAG } else { 0 })
-    }
-
-    pub(crate) const fn is_flagged(self) -> bool {
-        self.bits() & FLAG != 0
-    }
-
-    pub(crate) const fn nanos(self) -> Option<u64> {
-        let bits = self.bits() & !FLAG;
-        if bits == 0 {
-            return None;
-        }
-        Some(((bits & ((1 << MANTISSA) - 1)) as u64) << ((bits >> MANTISSA) * 8))
-    }
-
-    /// The inverse of [`bits`](Coarse::bits), which ignores the highest byte.
-    pub(crate) const fn of(bits: u32) -> Self {
-        let [a, b, c, _] = bits.to_le_bytes();
-        Coarse([a, b, c])
-    }
-
-    /// Returns the bits, of which the highest byte is zero.
-    pub(crate) const fn bits(self) -> u32 {
-        let [a, b, c] = self.0;
-        u32::from_le_bytes([a, b, c, 0])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_coarse_duration_is_rounded_up_by_little() {
-        let around = (0..44).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1, (1 << bit) / 3 * 2]);
-        for exact in around.chain([55_000_000, 1]).filter(|&nanos| nanos > 0) {
-            let coarse = Coarse::new(exact, true);
-            let nanos = coarse.nanos().expect("not none");
-            assert!(nanos >= exact && nanos - exact <= exact >> 13, "{exact}: {nanos}");
-            assert_eq!(Coarse::new(nanos, true), coarse, "rounding again changes nothing");
-            assert!(coarse.is_flagged() && !coarse.flagged(false).is_flagged());
-            assert_eq!((coarse.bits() >> 24, Coarse::of(coarse.bits() | 0xFF << 24)), (0, coarse));
-        }
-        assert_eq!((Coarse::NONE.nanos(), Coarse::NONE.flagged(true).nanos()), (None, None));
-        assert_eq!(Coarse::new(0, false).nanos(), Some(1));
-        assert_eq!(Coarse::new(u64::MAX, false).nanos(), Some(((1 << 21) - 1) << 24));
-    }
 
     #[test]
     fn a_share_is_exact_to_its_parts_and_never_overflows() {

@@ -44,25 +44,21 @@ pub(crate) struct Slab<T> {
     vacant: Option<Place>,
     /// The number of places in all chunks.
     places: u32,
-    /// The largest number of items expected; there may be more.
-    expected: u32,
 }
 
 impl<T> Slab<T> {
-    /// Creates an empty slab, which allocates at most the `expected` places unless more are needed.
-    pub(crate) const fn new(expected: u32) -> Self {
-        Slab { chunks: Vec::new(), vacant: None, places: 0, expected }
+    pub(crate) const fn new() -> Self {
+        Slab { chunks: Vec::new(), vacant: None, places: 0 }
     }
 
-    pub(crate) const fn expected(&self) -> u32 {
-        self.expected
-    }
-
-    #[inline]
-    pub(crate) fn insert(&mut self, item: T) -> Place {
+    /// Allocates at most the `expected` places unless more are needed. Always the same number is
+    /// passed: a slab has no room to keep it.
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+    pub(crate) fn insert(&mut self, item: T, expected: u32) -> Place {
         let place = match self.vacant {
             Some(place) => place,
-            None => self.grow(),
+            None => self.grow(expected),
         };
         let cell = self.cell(place);
         // Always true: the head of the vacant list is vacant. The pattern only reads its link.
@@ -76,8 +72,8 @@ impl<T> Slab<T> {
     /// Adds a chunk of vacant cells, linked in order, and returns the first.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) -> Place {
-        let places = next_chunk(self.places, self.expected);
+    fn grow(&mut self, expected: u32) -> Place {
+        let places = next_chunk(self.places, expected);
         #[expect(clippy::cast_possible_truncation, reason = "memory runs out before 32 bits of places do")]
         let first = self.chunks.len() as u32 * CHUNK + 1;
         let mut cells: Box<[Cell<T>]> =
@@ -110,6 +106,20 @@ impl<T> Slab<T> {
         match core::mem::replace(self.cell(place), Cell::Vacant { next }) {
             Cell::Full(item) => item,
             Cell::Vacant { .. } => invalid_place(),
+        }
+    }
+
+    /// Visits all items, in no particular order.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(Place, &T)) {
+        // The number of the first place of a chunk.
+        let mut first = 1;
+        for cells in &self.chunks {
+            for (number, cell) in (first..).zip(cells) {
+                if let (Cell::Full(item), Some(place)) = (cell, Place::from_number(number)) {
+                    visit(place, item);
+                }
+            }
+            first += CHUNK;
         }
     }
 
@@ -164,8 +174,8 @@ mod tests {
 
     #[test]
     fn places_are_reused_and_items_stay_where_they_are() {
-        let mut slab = Slab::new(1000);
-        let places: Vec<Place> = (0..256).map(|n| slab.insert(n)).collect();
+        let mut slab = Slab::new();
+        let places: Vec<Place> = (0..256).map(|n| slab.insert(n, 1000)).collect();
         assert_eq!((slab.chunks.len(), slab.places), (7, 256), "no cell is lost");
         let address = &raw const slab[places[70]];
         for n in (0..200).filter(|n| n % 3 == 0) {
@@ -173,7 +183,7 @@ mod tests {
         }
         let chunks = slab.chunks.len();
         for n in 0..67 {
-            slab.insert(1000 + n);
+            slab.insert(1000 + n, 1000);
         }
         assert_eq!(slab.chunks.len(), chunks, "67 places were free");
         assert_eq!((slab[places[70]], &raw const slab[places[70]]), (70, address));
@@ -182,8 +192,8 @@ mod tests {
     #[test]
     fn chunks_start_small_and_stop_at_the_expected_number() {
         let allocated = |expected, inserted: u32| {
-            let mut slab = Slab::new(expected);
-            (0..inserted).for_each(|n| _ = slab.insert(n));
+            let mut slab = Slab::new();
+            (0..inserted).for_each(|n| _ = slab.insert(n, expected));
             slab.chunks.iter().map(|chunk| chunk.len()).collect::<Vec<_>>()
         };
         assert_eq!(allocated(1, 1), [1]);

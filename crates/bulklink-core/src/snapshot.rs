@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::{CapacityReport, Interval, IntervalError, Limits, Totals};
+use crate::{CapacityReport, Instant, Interval, IntervalError, Limits, Totals};
 
 /// A consistent picture of a gate at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct Snapshot {
     /// The number of the snapshot. It counts from 1 per gate, so a later snapshot has a larger
     /// number.
     pub number: u64,
+    /// When the snapshot was taken, by the gate's clock.
+    pub at: Instant,
     /// The limits in force.
     pub limits: Limits,
     /// Operations running, including those that were handed a slot and have not collected it yet.
@@ -33,10 +35,29 @@ pub struct Snapshot {
     pub peak_waiting_units: u64,
     /// [`longest_wait`](Snapshot::longest_wait) in nanoseconds.
     pub longest_wait_nanos: u64,
+    /// Slots that were handed over to a request in the queue which has not collected them yet. They
+    /// count as in flight.
+    ///
+    /// A few are usual under load. One that stays is of a caller that is stuck, or keeps a future
+    /// without polling it.
+    pub uncollected: usize,
+    /// Units of the slots that are not collected yet.
+    pub uncollected_units: usize,
+    /// When the first of the slots that are not collected yet was handed over; the far future if
+    /// waits are not measured.
+    pub uncollected_since: Option<Instant>,
+    /// Slots that were [taken back](crate::Calls::collect_within) because they were not collected
+    /// in time. Their requests are among those [admitted](Totals::admitted) and
+    /// [abandoned](Totals::abandoned).
+    pub taken_back: u64,
     /// Operations of calls with a [deadline](crate::Request::deadline) that ended at or after it.
     pub ended_late: u64,
     /// [`reserve`](Snapshot::reserve) in nanoseconds.
     pub reserve_nanos: u64,
+    /// Operations that ended and whose hold was [measured](crate::Calls::measure_holds).
+    pub holds: u64,
+    /// The sum of the measured holds, in nanoseconds.
+    pub cumulative_hold_nanos: u128,
     /// Whether the gate is closed.
     pub is_closed: bool,
     /// Whether the gate is paused, and so admits no request. A closed gate is not.
@@ -51,6 +72,13 @@ impl Snapshot {
     #[must_use]
     pub const fn reserve(&self) -> Duration {
         Duration::from_nanos(self.reserve_nanos)
+    }
+
+    /// Returns the age of the slot that was handed over first of those that are not collected yet;
+    /// zero if waits are not measured.
+    #[must_use]
+    pub fn oldest_uncollected(&self) -> Option<Duration> {
+        self.uncollected_since.map(|since| self.at.saturating_since(since))
     }
 
     /// Returns the longest wait that ended in admission.
@@ -118,11 +146,11 @@ impl Snapshot {
     /// what has happened too often.
     ///
     /// ```
-    /// use bulklink_core::{FindingCode, Gate, Limits, Severity};
+    /// use bulklink_core::{FindingCode, Gate, Instant, Limits, Severity};
     ///
     /// let limits = Limits { waiting_room: 50, ..Limits::new(8) };
     /// let mut gate: Gate<()> = Gate::new(limits)?;
-    /// let report = gate.snapshot().capacity_report();
+    /// let report = gate.snapshot(Instant::EPOCH).capacity_report();
     /// assert_eq!(report.severity(), Severity::Notice);
     /// assert_eq!(report.findings[0].code, FindingCode::UnboundedQueueWait);
     /// assert_eq!(report.to_string(), "notice: up to 50 may wait, for any length of time");

@@ -20,7 +20,7 @@ use crate::{Occupancy, Reason, Rejection, Request};
 /// puts [`Word::GATE`] in its place first, on which nothing succeeds.
 ///
 /// ```
-/// use bulklink_core::{Gate, Limits, Word};
+/// use bulklink_core::{Gate, Instant, Limits, Word};
 ///
 /// let mut gate: Gate<()> = Gate::new(Limits::new(2))?;
 /// # let answer = gate.enter(&Default::default(), None)?;
@@ -34,7 +34,7 @@ use crate::{Occupancy, Reason, Rejection, Request};
 /// let word = Word::from_bits(word.to_bits() + Word::RELEASE);
 ///
 /// gate.fold(word);
-/// assert_eq!(gate.snapshot().totals.admitted, 2);
+/// assert_eq!(gate.snapshot(Instant::EPOCH).totals.admitted, 2);
 /// # Ok::<(), bulklink_core::InvalidArgument>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,6 +83,9 @@ const ONE_ADMITTED: u64 = if cfg!(bulklink_no_statistics) { 0 } else { 1 << ADMI
 impl Word {
     /// The word on which nothing succeeds: the gate must be asked for everything.
     pub const GATE: Word = Word(HELD);
+
+    /// The same, of a gate whose [`Calls`](crate::Calls) need the time of every input.
+    pub const TIMED_GATE: Word = Word(HELD | TIMED);
 
     /// The largest capacity that a word can hold.
     pub const MAX_CAPACITY: usize = (1 << UNIT_BITS) - 1;

@@ -7,7 +7,7 @@ use bulklink_core::Reserve;
 use bulklink_model::gate::{Ask, Extra, Input, Start, World};
 use bulklink_model::search::{Extent, search};
 
-const EXTENT: Extent = Extent { depth: 4, scripts: 55_968_610, inputs: 62_642_026 };
+const EXTENT: Extent = Extent { depth: 4, scripts: 62_735_865, inputs: 69_729_390 };
 
 fn main() {
     search::<World>("exhaustive", &worlds(), EXTENT.depth, &EXTENT);
@@ -41,6 +41,8 @@ fn worlds() -> Vec<Start> {
     worlds.extend(with_pauses());
     worlds.extend(with_bounded_units());
     worlds.extend(with_other_limits());
+    worlds.extend(with_slots_that_are_taken_back());
+    worlds.extend(with_measured_holds());
     worlds
 }
 
@@ -74,10 +76,34 @@ fn with_other_limits() -> impl Iterator<Item = Start> {
     by_gate.into_iter().flat_map(twice)
 }
 
+/// Returns worlds where slots that are not collected are taken back: immediately, and after a while.
+/// One slot is handed over already. Calls have a deadline in some.
+fn with_slots_that_are_taken_back() -> impl Iterator<Item = Start> {
+    let by_gate = [((1, 2, None), 0, true), ((2, 2, Some(3)), 2, false)].map(|(limits, limit, deadlines)| Start {
+        collect_within: Some(limit),
+        deadlines,
+        prelude: [busy(limits.0, limits.1), vec![Input::Release(0), Input::Advance]].concat(),
+        ..plain(limits)
+    });
+    by_gate.into_iter().flat_map(twice)
+}
+
+/// Returns worlds where holds are measured, with and without deadlines of calls.
+fn with_measured_holds() -> impl Iterator<Item = Start> {
+    [((1, 1, None), true), ((2, 1, Some(2)), false)].into_iter().map(|(limits, deadlines)| Start {
+        measures_holds: true,
+        deadlines,
+        prelude: busy(limits.0, limits.1),
+        ..plain(limits)
+    })
+}
+
 /// Returns a world by the gate, which is observed.
 fn plain(limits: (usize, usize, Option<u64>)) -> Start {
     Start {
         reserve: Reserve::ByLateness,
+        collect_within: None,
+        measures_holds: false,
         deadlines: false,
         limits,
         waiting_room_units: None,

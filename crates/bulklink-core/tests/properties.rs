@@ -23,7 +23,12 @@ fn the_gate_does_what_the_model_does() {
 /// With costs of one unit, a word can nearly always decide. A crowd fills its counts.
 #[test]
 fn through_the_word_the_gate_does_what_the_model_does() {
-    let starts = starts(1..=4, 0..=4).prop_map(|start| Start { observed: false, through_word: true, ..start });
+    let starts = starts(1..=4, 0..=4).prop_map(|start| Start {
+        observed: false,
+        through_word: true,
+        measures_holds: false,
+        ..start
+    });
     let steps = prop_oneof![30 => steps(Just(1)), 1 => any::<u8>().prop_map(Step::Crowd)];
     play_all::<ScriptedWorld>(scripts(starts, steps, 0..=400));
 }
@@ -50,14 +55,17 @@ fn starts(capacity: RangeInclusive<usize>, waiting_room: RangeInclusive<usize>) 
     let units = prop::option::weighted(0.3, 1_usize..=96);
     let fixed = (0_u64..60).prop_map(|fixed| Reserve::Fixed(Duration::from_nanos(fixed)));
     let reserve = prop_oneof![4 => Just(Reserve::ByLateness), 1 => fixed, 1 => Just(Reserve::None)];
-    let all = (limits, units, any::<(bool, bool, bool)>(), reserve);
-    all.prop_map(|(limits, waiting_room_units, (measures_waits, observed, through_word), reserve)| Start {
+    let calls = (reserve, prop::option::weighted(0.3, 0_u64..60), prop::bool::weighted(0.2));
+    let all = (limits, units, any::<(bool, bool, bool)>(), calls);
+    all.prop_map(|(limits, waiting_room_units, (measures_waits, observed, through_word), calls)| Start {
         limits,
         waiting_room_units,
         measures_waits,
         observed,
-        through_word,
-        reserve,
+        through_word: through_word && !calls.2,
+        reserve: calls.0,
+        collect_within: calls.1,
+        measures_holds: calls.2,
         deadlines: true,
         extra: Extra::Nothing,
         prelude: vec![],
@@ -75,6 +83,7 @@ fn steps(cost: impl Strategy<Value = u8>) -> impl Strategy<Value = Step> {
         480 => (0_u8..8).prop_map(Step::Tick),
         40 => (0_u8..20).prop_map(Step::TickBack),
         240 => Just(Step::Advance),
+        20 => (0_u8..60).prop_map(Step::TakeBack),
         161 => controls(),
     ]
 }

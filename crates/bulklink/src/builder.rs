@@ -30,6 +30,8 @@ pub struct Builder<R> {
     /// The method that set the capacity; `None` if none did.
     capacity_field: Option<&'static str>,
     measure_waits: bool,
+    measure_holds: bool,
+    collect_within: Option<Duration>,
     reserve: Reserve,
 }
 
@@ -42,6 +44,8 @@ impl<R> Builder<R> {
             limits,
             capacity_field: None,
             measure_waits: true,
+            measure_holds: false,
+            collect_within: None,
             reserve: Reserve::default(),
         }
     }
@@ -115,6 +119,83 @@ impl<R> Builder<R> {
         self
     }
 
+    /// Sets whether the time is measured for which operations hold their slots; it is not by
+    /// default.
+    ///
+    /// A [status](crate::Handle::status) then has the number of these holds and their sum, and an
+    /// [`Interval`](crate::Interval) their mean. It costs two readings of the clock a call, and
+    /// every call takes the lock. Without it,
+    /// [`Interval::estimated_hold`](crate::Interval::estimated_hold) estimates the mean. It needs
+    /// measured waits.
+    ///
+    /// ```
+    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::Bulkhead;
+    /// # use std::time::Duration;
+    /// let clock = FakeClock::new();
+    /// let builder = Bulkhead::builder_on(clock.clone(), "payments").parallelism(10);
+    /// let payments = builder.measure_holds(true).build()?;
+    /// let before = payments.status();
+    /// for millis in [10, 30] {
+    ///     let slot = payments.try_slot()?;
+    ///     clock.advance(Duration::from_millis(millis));
+    ///     drop(slot);
+    /// }
+    /// let interval = payments.status().since(&before)?;
+    /// assert_eq!(interval.mean_hold(), Some(Duration::from_millis(20)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn measure_holds(mut self, measured: bool) -> Self {
+        self.measure_holds = measured;
+        self
+    }
+
+    /// Sets how long a slot that was handed to a waiting call may be not collected, more than zero.
+    /// By default, it may be so forever.
+    ///
+    /// A future that waited and is handed a slot holds it, even while nothing polls the future: in
+    /// a `select!` that has gone on to another branch, or on an executor that is blocked. A call
+    /// that waits for that slot, and [`close_and_wait`](crate::Handle::close_and_wait), then hang.
+    /// With this limit, the slot is taken back when it has not been collected for so long, and goes
+    /// to the next call. The future, once it is polled, returns a rejection as
+    /// [`Uncollected`](crate::Reason::Uncollected). So choose a time that no task of the program
+    /// should go unpolled for.
+    ///
+    /// Slots are taken back at that time on runtimes with drivers ([`Timer::home`]), and
+    /// otherwise by the next call or release that finds the time over. It needs measured waits.
+    /// With and without it, a [status](crate::Handle::status) has the number of such slots, and the
+    /// age of the oldest.
+    ///
+    /// [`Timer::home`]: crate::Timer::home
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::{Bulkhead, Reason};
+    /// # use futures_util::FutureExt;
+    /// # use std::time::Duration;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let clock = executor.clock();
+    /// # let builder = Bulkhead::builder_on(clock.clone(), "db").parallelism(1).waiting_room(2);
+    /// let db = builder.collect_within(Duration::from_secs(1)).build()?;
+    /// # executor.block_on(async move {
+    /// let running = db.slot().await?;
+    /// let mut forgotten = Box::pin(db.slot());
+    /// assert!((&mut forgotten).now_or_never().is_none(), "it waits");
+    /// drop(running);
+    /// // The slot now belongs to `forgotten`, which nothing polls.
+    /// clock.advance(Duration::from_secs(1));
+    /// let next = db.slot().await?;
+    /// assert_eq!(forgotten.await.unwrap_err().reason(), Reason::Uncollected);
+    /// # drop(next);
+    /// # Ok::<(), bulklink::Rejection>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn collect_within(mut self, limit: Duration) -> Self {
+        self.collect_within = Some(limit);
+        self
+    }
+
     /// Sets how much time the wait of a call with a [deadline](crate::Request::deadline) leaves to
     /// the operation. By default it follows how many such calls end late.
     pub fn reserve(mut self, reserve: Reserve) -> Self {
@@ -133,6 +214,14 @@ impl<R> Builder<R> {
     fn validate(&self) -> Result<Occupancy, InvalidArgument> {
         let unset = || InvalidArgument::new("parallelism", "nothing", "or capacity must be set");
         let capacity_field = self.capacity_field.ok_or_else(unset)?;
+        if self.collect_within == Some(Duration::ZERO) {
+            return Err(InvalidArgument::new("collect_within", "0s", "must be longer than zero"));
+        }
+        let needs_waits = self.measure_holds || self.collect_within.is_some();
+        if needs_waits && !self.measure_waits {
+            let option = if self.measure_holds { "measure_holds" } else { "collect_within" };
+            return Err(InvalidArgument::new("measure_waits", "false", format_args!("must be true for {option}")));
+        }
         self.limits.validate().map_err(|invalid| match invalid.field() {
             "capacity" => invalid.for_field(capacity_field),
             _ => invalid,
@@ -156,12 +245,20 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
     /// Makes a bulkhead that is not in use yet. The configuration must have been checked.
     pub(crate) fn make(&self, identity: &Arc<Identity>) -> Arc<Shared> {
         let runtime = Arc::new(self.runtime.clone());
-        let shared = Shared::new(self.gate(), Arc::clone(identity), self.capacity_field(), runtime);
-        // The usual reserve is made with the first call that has a deadline.
-        if self.reserve != Reserve::default() {
-            shared.beside_the_word(|state| state.calls = Some(Box::new(Calls::new(self.reserve))));
+        Shared::new(self.gate(), Arc::clone(identity), self.capacity_field(), runtime, self.calls())
+    }
+
+    /// Returns the account of single calls, if the bulkhead is built with it.
+    fn calls(&self) -> Option<Box<Calls>> {
+        let Builder { reserve, measure_holds, collect_within, .. } = *self;
+        if reserve == Reserve::default() && !measure_holds && collect_within.is_none() {
+            return None;
         }
-        shared
+        let calls = Calls::new(reserve).measure_holds(measure_holds);
+        Some(Box::new(match collect_within {
+            Some(limit) => calls.collect_within(limit),
+            None => calls,
+        }))
     }
 
     /// Returns the name of the method that set the capacity. The configuration must have been

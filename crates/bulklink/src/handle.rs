@@ -2,10 +2,11 @@
 
 use alloc::sync::Arc;
 use core::fmt;
+use core::time::Duration;
 
 use bulklink_core::{InvalidArgument, Limits, ResizeError, Resized};
 
-use crate::gate::shared::{GateState, LimitsRefused, Shared};
+use crate::gate::shared::{LimitsRefused, Shared};
 use crate::observe::event::Handlers;
 use crate::{Closed, EventHandler, EventReceiver, ReconfigureError, Reconfigured, Status};
 
@@ -25,7 +26,7 @@ impl Handle {
     }
 
     /// Returns all figures at this moment. They are consistent with each other, and every status
-    /// has a larger number than the one before.
+    /// has a larger number than the one before. Reads the clock once.
     ///
     /// ```
     /// # use bulklink::{Bulkhead, testing::FakeClock};
@@ -38,7 +39,8 @@ impl Handle {
     /// ```
     #[must_use]
     pub fn status(&self) -> Status {
-        let snapshot = self.shared.look(GateState::snapshot);
+        let now = self.shared.now();
+        let snapshot = self.shared.look(|state| state.snapshot(now));
         Status::new(self.shared.label(), snapshot)
     }
 
@@ -118,7 +120,7 @@ impl Handle {
     /// ```
     pub fn reconfigure(&self, limits: Limits) -> Result<Reconfigured, ReconfigureError> {
         let now = self.shared.now();
-        let changed = self.shared.input(|state| self.shared.set_limits(&mut state.gate, &limits, now));
+        let changed = self.shared.input(|state| self.shared.set_limits(state, &limits, now));
         changed.map_err(|refused| match refused {
             LimitsRefused::Closed => ReconfigureError::Closed,
             LimitsRefused::Invalid { largest_cost } => {
@@ -186,10 +188,47 @@ impl Handle {
         self.shared.beside_the_word(|state| state.gate.is_closed())
     }
 
+    /// Takes back the slots that were handed to a waiting call at least `least_age` ago and have not
+    /// been collected, and gives them to the next calls. Returns their number.
+    ///
+    /// Their calls are rejected as [`Uncollected`](crate::Reason::Uncollected). The
+    /// [status](Handle::status) has the number and the age of such slots. This does by hand what
+    /// [`Builder::collect_within`](crate::Builder::collect_within) does by itself: for an operator,
+    /// or after a [close](Handle::close) that does not end. Where waits are not measured, no slot
+    /// is old enough.
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::Bulkhead;
+    /// # use futures_util::FutureExt;
+    /// # use std::time::Duration;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let clock = executor.clock();
+    /// # let builder = Bulkhead::builder_on(clock.clone(), "db").parallelism(1).waiting_room(2);
+    /// # let db = builder.build()?;
+    /// # executor.block_on(async move {
+    /// let running = db.slot().await?;
+    /// let mut forgotten = Box::pin(db.slot());
+    /// assert!((&mut forgotten).now_or_never().is_none(), "it waits");
+    /// drop(running);
+    /// clock.advance(Duration::from_secs(5));
+    /// assert_eq!(db.status().oldest_uncollected(), Some(Duration::from_secs(5)));
+    /// assert_eq!(db.take_back_uncollected(Duration::from_secs(1)), 1);
+    /// let slot = db.try_slot()?;
+    /// # Ok::<(), bulklink::Rejection>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn take_back_uncollected(&self, least_age: Duration) -> usize {
+        let now = self.shared.now();
+        self.shared.input(|state| state.take_back(least_age, now))
+    }
+
     /// Completes when the bulkhead is closed and the last operation has ended. Does not close it.
     ///
     /// A future that has been granted a slot, and is neither polled nor dropped, holds that slot.
-    /// While such a future is kept, this does not complete.
+    /// While such a future is kept, this does not complete, unless the slot is [taken
+    /// back](crate::Builder::collect_within).
     ///
     /// # Cancel safety
     ///

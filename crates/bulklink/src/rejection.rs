@@ -20,6 +20,10 @@ pub enum Reason {
     Expired,
     /// The bulkhead was closed.
     Closed,
+    /// The call was handed a slot, and had not collected it
+    /// [in time](crate::Builder::collect_within): its future was not polled, or its executor was
+    /// blocked. The slot was taken back.
+    Uncollected,
     /// The cost is impossible: zero, or more than the whole capacity. Such rejections are not
     /// counted.
     InvalidCost,
@@ -151,6 +155,7 @@ impl Rejection {
             }
             (_, Some(bulklink_core::Reason::Saturated)) => Reason::Saturated,
             (_, Some(bulklink_core::Reason::Expired)) => Reason::Expired,
+            (_, Some(bulklink_core::Reason::Uncollected)) => Reason::Uncollected,
             _ => Reason::Closed,
         }
     }
@@ -208,10 +213,17 @@ impl Rejection {
         self.by_gate()?.limit()
     }
 
+    /// Returns how long the call had its slot until that was taken back, if the reason is
+    /// [`Uncollected`](Reason::Uncollected).
+    #[must_use]
+    pub fn uncollected(&self) -> Option<Duration> {
+        self.by_gate()?.uncollected()
+    }
+
     /// Returns the time that was kept for the operation, if a call with a
     /// [deadline](crate::Request::deadline) expired in the queue: that long before its deadline,
-    /// its wait was over. `None` if another limit ended the wait. It is rounded up by at most 0.02
-    /// %.
+    /// its wait was over. `None` if another limit ended the wait. It is rounded down by less than
+    /// one part in 100,000.
     #[must_use]
     pub fn kept(&self) -> Option<Duration> {
         self.by_gate()?.kept()
@@ -269,6 +281,9 @@ impl fmt::Display for Rejection {
             Some(limit) => write!(f, " after {:?} of {limit:?}", self.waited())?,
             None => {}
         }
+        if let Some(age) = self.uncollected() {
+            write!(f, " for {age:.1?}, as its future was not polled or its executor was blocked")?;
+        }
         if let Some(kept) = self.kept() {
             write!(f, ", with {kept:.1?} kept for the call itself")?;
         }
@@ -289,6 +304,7 @@ impl fmt::Display for Reason {
             Reason::Saturated => "saturated",
             Reason::Expired => "expired",
             Reason::Closed => "closed",
+            Reason::Uncollected => "uncollected",
             Reason::InvalidCost => "invalid cost",
             Reason::PartitionLimit => "partition limit",
         })
@@ -304,6 +320,7 @@ impl fmt::Debug for Rejection {
             .field("is_paused", &self.is_paused())
             .field("waited", &self.waited())
             .field("limit", &self.limit())
+            .field("uncollected", &self.uncollected())
             .field("kept", &self.kept())
             .field("waiting_units", &self.waiting_units())
             .field("waiting_room_units", &self.waiting_room_units())

@@ -113,7 +113,7 @@ impl<I: Copy> Request<I> {
 
     /// Leaves at least `reserve` to the operation of this call, if it has a
     /// [`deadline`](Request::deadline): in place of the bulkhead's reserve, and without an effect
-    /// on it. It is rounded up by at most 0.02 %; more than nine hours count as nine.
+    /// on it. It is rounded down by less than one part in 100,000.
     #[must_use]
     pub const fn leaving(mut self, reserve: Duration) -> Self {
         self.inner = self.inner.leaving(reserve);

@@ -23,13 +23,16 @@ impl<'a> Arbitrary<'a> for Bytes {
 }
 
 fn start(bytes: &mut Unstructured<'_>) -> Result<Start> {
+    let measures_holds = bytes.arbitrary()?;
     let wait_limit = if bytes.arbitrary()? { Some(bytes.int_in_range(1..=40)?) } else { None };
     Ok(Start {
         limits: (bytes.int_in_range(1..=48)?, bytes.int_in_range(0..=48)?, wait_limit),
         waiting_room_units: if bytes.arbitrary()? { Some(bytes.int_in_range(1..=96)?) } else { None },
         measures_waits: bytes.arbitrary()?,
         observed: bytes.arbitrary()?,
-        through_word: bytes.arbitrary()?,
+        through_word: bytes.arbitrary::<bool>()? && !measures_holds,
+        collect_within: if bytes.arbitrary()? { Some(bytes.int_in_range(0..=60)?) } else { None },
+        measures_holds,
         reserve: match bytes.int_in_range(0..=2)? {
             0 => Reserve::ByLateness,
             1 => Reserve::Fixed(Duration::from_nanos(bytes.int_in_range(0..=60)?)),

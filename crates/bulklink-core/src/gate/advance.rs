@@ -1,8 +1,8 @@
 //! The one place where slots move: expire waiters that are due, then admit from the head.
 
 use super::Gate;
+use crate::coarse::Coarse;
 use crate::queue::{Place, Waiting};
-use crate::reserve::Coarse;
 use crate::{EventKind, Instant, Reason, Rejection, Request};
 
 impl<W> Gate<W> {
@@ -88,7 +88,8 @@ impl<W> Gate<W> {
     fn hand_over(&mut self, place: Place) {
         let Waiting { cost, since, .. } = *self.queue.waiting(place);
         let waited_nanos = self.mark.nanos_since(since);
-        let waker = self.queue.grant(place, waited_nanos);
+        // The beginning of a wait that is not measured is in the far future.
+        let waker = self.queue.grant(place, waited_nanos, self.mark.max(since));
         self.take(cost.get());
         self.count_wait(cost.get(), waited_nanos);
         self.note_settled(EventKind::Admitted, cost, waited_nanos);
@@ -117,7 +118,7 @@ impl<W> Gate<W> {
         self.note_settled(kind, cost, waited_nanos);
         let kept = Coarse::NONE.flagged(self.is_paused());
         let rejection = Rejection { reason, occupancy: self.occupancy(), waited_nanos, limit_nanos, kept };
-        self.queue.reject(place, rejection);
+        self.queue.reject(place, cost, rejection);
         self.wake(waker);
     }
 }

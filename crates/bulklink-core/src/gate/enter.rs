@@ -3,9 +3,9 @@
 use core::num::NonZeroU32;
 
 use super::{Answer, Gate, Grant};
+use crate::coarse::Coarse;
 use crate::invalid::Violation;
 use crate::limits::UNBOUNDED;
-use crate::reserve::Coarse;
 use crate::{EventKind, Instant, InvalidArgument, Reason, Rejection, Request};
 
 impl<W> Gate<W> {
@@ -83,7 +83,7 @@ impl<W> Gate<W> {
     fn admit(&mut self, cost: NonZeroU32) -> Answer {
         self.take(cost.get());
         self.note(EventKind::Admitted, cost.get() as usize);
-        Answer::Granted(Grant::by_gate(cost))
+        Answer::Granted(Grant::by_gate(cost, 0))
     }
 
     #[inline]
@@ -125,7 +125,8 @@ impl<W> Gate<W> {
         let (count, kind) = match reason {
             Reason::Saturated => (&mut self.totals.saturated, EventKind::Saturated),
             Reason::Expired => (&mut self.totals.expired_before_queue, EventKind::Expired),
-            Reason::Closed => (&mut self.totals.closed_before_queue, EventKind::ClosedRejection),
+            // On entry, no request is rejected as uncollected.
+            Reason::Closed | Reason::Uncollected => (&mut self.totals.closed_before_queue, EventKind::ClosedRejection),
         };
         *count += 1;
         self.note(kind, cost as usize);

@@ -4,8 +4,9 @@
 use core::num::NonZeroU64;
 
 use super::{Answer, Gate, Grant};
-use crate::queue::{Granted, Outcome, TicketState};
-use crate::{EventKind, Instant, Ticket};
+use crate::coarse::Coarse;
+use crate::queue::{Granted, Outcome, Place, TicketState, Uncollected};
+use crate::{EventKind, Instant, Reason, Rejection, Ticket};
 
 impl<W> Gate<W> {
     /// Returns the place for the waker of a ticket that still waits. [`poll_wake`](Gate::poll_wake)
@@ -49,12 +50,36 @@ impl<W> Gate<W> {
         self.queue.granted_wait(ticket)
     }
 
+    pub(crate) fn for_each_uncollected(&self, visit: impl FnMut(Place, Uncollected)) {
+        self.queue.for_each_uncollected(visit);
+    }
+
+    /// Returns whether any slot is handed over and not collected yet, or any request waits for one.
+    pub(crate) fn has_tickets(&self) -> bool {
+        self.queue.len() > 0 || self.queue.uncollected().0 > 0
+    }
+
+    /// Takes back a slot that was handed over and is not collected. [`advance`](Gate::advance) must
+    /// follow.
+    pub(crate) fn take_back(&mut self, place: Place, now: Instant) {
+        let Some(Granted { cost, waited_nanos, at }) = self.queue.granted(place) else { return };
+        self.count_abandoned(cost.get());
+        self.note_settled(EventKind::Uncollected, cost, waited_nanos);
+        let (limit_nanos, kept) = (now.nanos_since(at), Coarse::NONE.flagged(self.is_paused()));
+        let (reason, occupancy) = (Reason::Uncollected, self.occupancy());
+        self.queue.reject(place, cost, Rejection { reason, occupancy, waited_nanos, limit_nanos, kept });
+        self.note_drained();
+    }
+
     /// Redeems a settled ticket for its outcome. Returns a ticket that still waits as
     /// [`Answer::Queued`].
     #[inline]
     pub fn collect(&mut self, ticket: Ticket) -> Answer {
         match self.queue.redeem(ticket) {
-            Ok(Outcome::Granted(granted)) => Answer::Granted(Grant::by_gate(granted.cost)),
+            Ok(Outcome::Granted(granted)) => {
+                self.queue.note_collected(granted.cost);
+                Answer::Granted(Grant::by_gate(granted.cost, granted.waited_nanos))
+            }
             Ok(Outcome::Rejected(rejection)) => Answer::Rejected(rejection),
             Err(ticket) => Answer::Queued(ticket),
         }
@@ -130,14 +155,16 @@ impl<W> Gate<W> {
     }
 
     fn discard_settled(&mut self, ticket: Ticket) {
-        if let Ok(Outcome::Granted(Granted { cost, waited_nanos })) = self.queue.redeem(ticket) {
+        if let Ok(Outcome::Granted(Granted { cost, waited_nanos, .. })) = self.queue.redeem(ticket) {
+            self.queue.note_collected(cost);
             self.count_abandoned(cost.get());
             self.note_settled(EventKind::Abandoned, cost, waited_nanos);
             self.note_drained();
         }
     }
 
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn count_abandoned(&mut self, cost: u32) {
         self.give_back(cost);
         self.totals.abandoned += 1;

@@ -12,6 +12,7 @@ use core::time::Duration;
 
 pub use control::{ResizeError, Resized, Watch};
 
+use crate::coarse::{pack, unpack};
 use crate::event::EventLog;
 use crate::fifo::Fifo;
 use crate::limits::Checked;
@@ -92,20 +93,32 @@ pub enum Answer {
 #[must_use = "a forgotten grant keeps its units for good"]
 pub struct Grant {
     /// Odd, `cost << 1 | 1`: issued by the gate. Two: by a word. Another even number, `place << 2`:
-    /// recorded in [`Calls`](crate::Calls). Non-zero, so that `Option<Grant>` fits a register as
-    /// well.
+    /// recorded in [`Calls`](crate::Calls). Non-zero, so that `Option<Grant>` takes no more room.
     code: NonZeroU32,
+    /// How long the request waited, packed.
+    waited: u32,
 }
+
+/// The precision of the wait in a grant.
+const FRACTION: u32 = 26;
 
 impl Grant {
     /// A grant of one unit, which [`Word::acquire`](crate::Word::acquire) has taken.
-    pub(crate) const BY_WORD: Grant = Grant { code: NonZeroU32::new(2).unwrap() };
+    pub(crate) const BY_WORD: Grant = Grant { code: NonZeroU32::new(2).unwrap(), waited: 0 };
 
     /// Creates a grant of `cost` units, which the gate has taken. Twice the cost fits, by
     /// [`Limits::MAX`].
     #[inline]
-    fn by_gate(cost: NonZeroU32) -> Grant {
-        Grant { code: NonZeroU32::MIN | cost.get() << 1 }
+    fn by_gate(cost: NonZeroU32, waited_nanos: u64) -> Grant {
+        Grant { code: NonZeroU32::MIN | cost.get() << 1, waited: pack(waited_nanos, FRACTION) }
+    }
+
+    /// Returns how long the request waited in the queue; zero if it was admitted immediately, or if
+    /// its wait was not [measured](Gate::measure_waits). It is rounded down by less than one part
+    /// in 60 million.
+    #[must_use]
+    pub const fn waited_nanos(&self) -> u64 {
+        unpack(self.waited, FRACTION)
     }
 
     #[inline]
@@ -121,9 +134,10 @@ impl Grant {
     }
 
     /// Creates the grant of a call that is recorded at this place.
-    pub(crate) fn recorded(place: Place) -> Grant {
+    pub(crate) fn recorded(&self, place: Place) -> Grant {
         // Memory runs out before 30 bits of places do.
-        Grant { code: place.number().saturating_mul(const { NonZeroU32::new(4).unwrap() }) }
+        let code = place.number().saturating_mul(const { NonZeroU32::new(4).unwrap() });
+        Grant { code, waited: self.waited }
     }
 
     /// Returns whether the grant is that of a call with a
@@ -230,7 +244,8 @@ impl<W> Gate<W> {
     /// Records an event, if the gate is observed.
     ///
     /// `units` is the cost of the request or operation, or for a resize the capacity before it.
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn note(&mut self, kind: EventKind, units: usize) {
         if self.observed {
             self.record(kind, units, None);
@@ -238,7 +253,8 @@ impl<W> Gate<W> {
     }
 
     /// Records the end of a wait in the queue, if the gate is observed.
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn note_settled(&mut self, kind: EventKind, cost: NonZeroU32, waited_nanos: u64) {
         if self.observed {
             self.record(kind, cost.get() as usize, Some(waited_nanos));
@@ -263,7 +279,8 @@ impl<W> Gate<W> {
     }
 
     /// Takes the units for one operation and counts it as admitted.
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn take(&mut self, cost: u32) {
         self.in_flight += 1;
         self.in_use += cost;
@@ -281,7 +298,8 @@ impl<W> Gate<W> {
     }
 
     /// Wakes the watchers if the gate is closed and empty.
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn note_drained(&mut self) {
         if self.is_drained() {
             self.wake_watchers();

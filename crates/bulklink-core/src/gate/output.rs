@@ -4,7 +4,7 @@ use core::num::NonZeroU64;
 
 use super::Gate;
 use crate::limits::Checked;
-use crate::{Event, Limits, Snapshot, Totals};
+use crate::{Event, Instant, Limits, Snapshot, Totals};
 
 impl<W> Gate<W> {
     /// Returns the next waker to wake, in the order in which tickets were settled, or `None` when
@@ -80,14 +80,19 @@ impl<W> Gate<W> {
         self.checked_limits().widen()
     }
 
-    /// Returns all figures at this moment.
+    /// Returns all figures at this moment, which is `now`. It only notes the time: no request
+    /// expires.
     ///
-    /// It takes `&mut self` because each snapshot has the next number in the gate's series.
-    pub fn snapshot(&mut self) -> Snapshot {
+    /// It takes `&mut self` because each snapshot has the next number in the gate's series. While
+    /// slots are [not collected](Snapshot::uncollected), it takes O(n) in the largest number of
+    /// requests that ever waited.
+    pub fn snapshot(&mut self, now: Instant) -> Snapshot {
         self.snapshots += 1;
+        let (uncollected, uncollected_units) = self.queue.uncollected();
         Snapshot {
             instance: self.instance,
             number: self.snapshots,
+            at: now,
             limits: self.limits(),
             in_flight: self.in_flight as usize,
             in_use: self.in_use as usize,
@@ -98,8 +103,14 @@ impl<W> Gate<W> {
             peak_waiting: self.peaks.waiting as usize,
             peak_waiting_units: self.peaks.waiting_units,
             longest_wait_nanos: self.peaks.wait_nanos,
+            uncollected: uncollected as usize,
+            uncollected_units: uncollected_units as usize,
+            uncollected_since: self.queue.uncollected_since(),
+            taken_back: 0,
             ended_late: 0,
             reserve_nanos: 0,
+            holds: 0,
+            cumulative_hold_nanos: 0,
             is_closed: self.closed,
             is_paused: self.is_paused(),
             totals: self.totals(),

@@ -47,11 +47,6 @@ pub(super) struct Partition<P> {
 
 impl<P> Linked for Partition<P> {
     #[inline]
-    fn links(&self) -> Links {
-        self.links
-    }
-
-    #[inline]
     fn links_mut(&mut self) -> &mut Links {
         &mut self.links
     }
@@ -139,7 +134,8 @@ impl<P> Partitions<P> {
 
     fn keep(&mut self, content: P) -> Lease {
         let links = Links::default();
-        let place = self.kept.insert(Partition { content, leases: 1, links, idle_since: Instant::EPOCH });
+        let partition = Partition { content, leases: 1, links, idle_since: Instant::EPOCH };
+        let place = self.kept.insert(partition, self.occupancy.max_partitions);
         self.occupancy.partitions += 1;
         self.occupancy.active += 1;
         self.totals.created += 1;

@@ -123,7 +123,7 @@ impl<P> Partitions<P> {
             instance,
             snapshots: 0,
             idle_timeout: limits.idle_timeout,
-            kept: Slab::new(max_partitions),
+            kept: Slab::new(),
             idle: List::new(),
             closed: false,
             occupancy: Occupancy { partitions: 0, active: 0, leased: 0, max_partitions },

@@ -41,14 +41,15 @@ pub(super) enum Location {
 impl Due {
     /// Returns whether this deadline comes first. Among equal deadlines, the earlier arrival comes
     /// first.
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub(super) fn is_before(&self, other: &Due) -> bool {
         self.at < other.at || (self.at == other.at && self.stamp.is_before(other.stamp))
     }
 }
 
 impl Deadlines {
-    pub(super) const fn new(expected: u32) -> Self {
-        Deadlines { entries: Slab::new(expected), in_order: List::new(), others: Heap::new() }
+    pub(super) const fn new() -> Self {
+        Deadlines { entries: Slab::new(), in_order: List::new(), others: Heap::new() }
     }
 
     #[inline]
@@ -65,13 +66,14 @@ impl Deadlines {
         }
     }
 
-    pub(super) fn add(&mut self, at: Instant, node: Place, stamp: Stamp) -> Place {
+    /// `expected` is as for [`Slab::insert`].
+    pub(super) fn add(&mut self, at: Instant, node: Place, stamp: Stamp, expected: u32) -> Place {
         // A deadline earlier than the last one in the list would break its order, so it goes to the
         // heap.
         let is_last = self.in_order.last().is_none_or(|last| self.entries[last].at <= at);
         // The position in the heap is a placeholder, which `push` writes.
         let location = if is_last { Location::Listed(self.in_order.links_for_push()) } else { Location::Heaped(0) };
-        let place = self.entries.insert(Due { at, home: None, node, stamp, location });
+        let place = self.entries.insert(Due { at, home: None, node, stamp, location }, expected);
         if is_last {
             self.in_order.push_back(&mut self.entries, place);
         } else {
@@ -110,13 +112,6 @@ impl Deadlines {
 }
 
 impl Linked for Due {
-    fn links(&self) -> Links {
-        match self.location {
-            Location::Listed(links) => links,
-            Location::Heaped(_) => unreachable!("not in the list"),
-        }
-    }
-
     fn links_mut(&mut self) -> &mut Links {
         match &mut self.location {
             Location::Listed(links) => links,

@@ -34,6 +34,11 @@ pub(crate) struct Queue<W> {
     deadlines: Deadlines,
     len: u32,
     units: u64,
+    /// How many requests were expected in the queue when it was created.
+    expected: u32,
+    /// The granted tickets that are not collected yet.
+    uncollected: u32,
+    uncollected_units: u32,
     /// The stamp of the latest arrival.
     stamp: Stamp,
 }
@@ -47,6 +52,14 @@ pub(crate) enum TicketState {
     Rejected,
 }
 
+/// A granted ticket that is not collected yet.
+pub(crate) struct Uncollected {
+    /// When the slot was handed over.
+    pub(crate) at: Instant,
+    /// Increases in the order of arrival, until it wraps.
+    pub(crate) order: NonZeroU32,
+}
+
 /// The outcome of a settled ticket.
 #[derive(Debug)]
 pub(crate) enum Outcome {
@@ -58,19 +71,22 @@ impl<W> Queue<W> {
     /// Creates an empty queue, in which no more than `waiting_room` requests are expected.
     pub(crate) const fn new(waiting_room: u32) -> Self {
         Queue {
-            nodes: Slab::new(waiting_room),
+            nodes: Slab::new(),
             line: List::new(),
             watchers: List::new(),
-            deadlines: Deadlines::new(waiting_room),
+            deadlines: Deadlines::new(),
             len: 0,
             units: 0,
+            expected: waiting_room,
+            uncollected: 0,
+            uncollected_units: 0,
             stamp: Stamp(NonZeroU32::MAX),
         }
     }
 
     /// Returns how many requests were expected in the queue when it was created.
     pub(crate) fn expected(&self) -> u32 {
-        self.nodes.expected()
+        self.expected
     }
 
     /// Returns the number of requests that wait.
@@ -93,7 +109,7 @@ impl<W> Queue<W> {
         let ticket = self.insert(Waiting { cost, since, waker: None, links, due: None });
         self.line.push_back(&mut self.nodes, ticket.place);
         if deadline < Instant::FAR_FUTURE {
-            let due = self.deadlines.add(deadline, ticket.place, ticket.stamp);
+            let due = self.deadlines.add(deadline, ticket.place, ticket.stamp, self.expected);
             self.waiting_mut(ticket.place).due = Some(due);
         }
         ticket
@@ -102,7 +118,7 @@ impl<W> Queue<W> {
     #[cfg_attr(target_pointer_width = "64", inline)]
     fn insert(&mut self, waiting: Waiting<W>) -> Ticket {
         self.stamp = self.stamp.next();
-        let place = self.nodes.insert(Node::Waiting(self.stamp, waiting));
+        let place = self.nodes.insert(Node::Waiting(self.stamp, waiting), self.expected);
         Ticket { place, stamp: self.stamp }
     }
 
@@ -122,7 +138,8 @@ impl<W> Queue<W> {
 
     #[inline(never)]
     fn end_watch_at(&mut self, place: Place) -> Option<W> {
-        let (links, waker) = self.settle(place, 0, |waiting| waiting.links);
+        // In the far future, so that it is never the first of those that are not collected.
+        let (links, waker) = self.settle(place, 0, Instant::FAR_FUTURE, |waiting| waiting.links);
         self.watchers.remove(&mut self.nodes, links);
         waker
     }
@@ -178,8 +195,13 @@ impl<W> Queue<W> {
         if self.units == u64::from(self.len) {
             return self.len.min(1);
         }
-        let waiting = self.line.iter(&self.nodes).filter_map(|node| node.waiting());
-        waiting.map(|waiting| waiting.cost.get()).max().unwrap_or(0)
+        let (mut largest, mut next) = (0, self.line.first());
+        while let Some(place) = next {
+            let waiting = self.waiting(place);
+            largest = waiting.cost.get().max(largest);
+            next = waiting.links.next();
+        }
+        largest
     }
 
     /// Records what the request of this ticket relies on, if it waits with a deadline.
@@ -212,12 +234,52 @@ impl<W> Queue<W> {
     }
 
     /// Takes a request out of the line and leaves its grant in its place. Returns its waker.
-    #[inline]
-    pub(crate) fn grant(&mut self, place: Place, waited_nanos: u64) -> Option<W> {
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+    pub(crate) fn grant(&mut self, place: Place, waited_nanos: u64, at: Instant) -> Option<W> {
         let ((cost, links, due), waker) =
-            self.settle(place, waited_nanos, |waiting| (waiting.cost, waiting.links, waiting.due));
+            self.settle(place, waited_nanos, at, |waiting| (waiting.cost, waiting.links, waiting.due));
         self.unlink(cost, links, due);
+        self.uncollected += 1;
+        self.uncollected_units += cost.get();
         waker
+    }
+
+    /// Notes that a granted ticket was redeemed.
+    #[inline]
+    pub(crate) fn note_collected(&mut self, cost: NonZeroU32) {
+        self.uncollected -= 1;
+        self.uncollected_units -= cost.get();
+    }
+
+    /// Returns the number of granted tickets that are not collected yet, and their units.
+    pub(crate) fn uncollected(&self) -> (u32, u32) {
+        (self.uncollected, self.uncollected_units)
+    }
+
+    /// Visits the granted tickets that are not collected yet, in no particular order. Walks all
+    /// nodes, unless there is none.
+    pub(crate) fn for_each_uncollected(&self, mut visit: impl FnMut(Place, Uncollected)) {
+        if self.uncollected > 0 {
+            self.nodes.for_each(|place, node| {
+                if let Node::Granted(Stamp(order), Granted { at, .. }) = *node {
+                    visit(place, Uncollected { at, order });
+                }
+            });
+        }
+    }
+
+    /// Returns when the first of the granted tickets that are not collected yet was granted.
+    #[cold]
+    pub(crate) fn uncollected_since(&self) -> Option<Instant> {
+        let mut first = None;
+        self.for_each_uncollected(|_, granted| first = Some(first.map_or(granted.at, |first| granted.at.min(first))));
+        first
+    }
+
+    /// Returns what was handed over at this place.
+    pub(crate) fn granted(&self, place: Place) -> Option<Granted> {
+        self.nodes[place].granted().copied()
     }
 
     /// Takes a request out of the line. Its place is kept for the [rejection](Queue::reject), which
@@ -225,30 +287,39 @@ impl<W> Queue<W> {
     pub(crate) fn leave(&mut self, place: Place) -> Option<W> {
         // A placeholder grant, which `reject` overwrites: the rejection needs the occupancy without
         // this request.
-        self.grant(place, 0)
+        self.grant(place, 0, Instant::EPOCH)
     }
 
     /// Replaces a waiting node by a grant, in place: moving the node out and reading parts of the
     /// copy stalls the processor.
     #[inline]
-    fn settle<T>(&mut self, place: Place, waited_nanos: u64, read: impl FnOnce(&Waiting<W>) -> T) -> (T, Option<W>) {
+    fn settle<T>(
+        &mut self,
+        place: Place,
+        waited_nanos: u64,
+        at: Instant,
+        read: impl FnOnce(&Waiting<W>) -> T,
+    ) -> (T, Option<W>) {
         let node = &mut self.nodes[place];
         let stamp = node.stamp();
         let waiting = node.waiting_mut().expect(ONLY_WAITERS_ARE_LINKED);
         let (read, cost, waker) = (read(waiting), waiting.cost, waiting.waker.take());
-        *node = Node::Granted(stamp, Granted { cost, waited_nanos });
+        *node = Node::Granted(stamp, Granted { cost, waited_nanos, at });
         (read, waker)
     }
 
-    /// Writes a rejection over the placeholder that [`leave`](Queue::leave) left.
-    pub(crate) fn reject(&mut self, place: Place, rejection: Rejection) {
+    /// Writes a rejection over a grant of this cost, or over the placeholder that
+    /// [`leave`](Queue::leave) left.
+    pub(crate) fn reject(&mut self, place: Place, cost: NonZeroU32, rejection: Rejection) {
+        self.note_collected(cost);
         let node = &mut self.nodes[place];
         *node = Node::Rejected(node.stamp(), rejection);
     }
 
     /// Removes a request from the line, the deadlines and the counts. Its node is settled or
     /// vacated by the caller.
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn unlink(&mut self, cost: NonZeroU32, links: Links, due: Option<Place>) {
         self.line.remove(&mut self.nodes, links);
         if let Some(due) = due {
@@ -303,7 +374,8 @@ impl<W> Queue<W> {
 
     /// Gives up the place of a settled ticket and returns its outcome. Hands back a ticket that
     /// still waits.
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub(crate) fn redeem(&mut self, ticket: Ticket) -> Result<Outcome, Ticket> {
         let outcome = match *self.node(&ticket) {
             Node::Waiting(..) => return Err(ticket),

@@ -70,6 +70,8 @@ pub(super) enum Node<W> {
 pub(crate) struct Granted {
     pub(crate) cost: NonZeroU32,
     pub(crate) waited_nanos: u64,
+    /// When the slot was handed over; the far future if the wait was not measured.
+    pub(crate) at: Instant,
 }
 
 impl<W> Node<W> {
@@ -88,6 +90,13 @@ impl<W> Node<W> {
         }
     }
 
+    pub(super) fn granted(&self) -> Option<&Granted> {
+        match self {
+            Node::Granted(_, granted) => Some(granted),
+            _ => None,
+        }
+    }
+
     #[inline]
     pub(super) fn waiting_mut(&mut self) -> Option<&mut Waiting<W>> {
         match self {
@@ -98,11 +107,6 @@ impl<W> Node<W> {
 }
 
 impl<W> Linked for Node<W> {
-    #[inline]
-    fn links(&self) -> Links {
-        self.waiting().expect(ONLY_WAITERS_ARE_LINKED).links
-    }
-
     #[inline]
     fn links_mut(&mut self) -> &mut Links {
         &mut self.waiting_mut().expect(ONLY_WAITERS_ARE_LINKED).links

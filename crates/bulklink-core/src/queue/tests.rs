@@ -75,11 +75,13 @@ fn the_queue_agrees_with_a_sorted_list() {
 /// Removes the chosen request by cancelling, or by settling and collecting.
 fn leave(queue: &mut Queue<u64>, chosen: Expected, settle: bool) {
     if settle {
-        assert_eq!(queue.grant(chosen.ticket.place, chosen.id), Some(chosen.id));
+        assert_eq!(queue.grant(chosen.ticket.place, chosen.id, Instant::EPOCH), Some(chosen.id));
         assert!(queue.get(&chosen.ticket).is_none());
+        assert_eq!(queue.uncollected(), (1, chosen.cost.get()));
         let outcome = queue.redeem(chosen.ticket).expect("settled");
         let Outcome::Granted(granted) = outcome else { panic!("{outcome:?}") };
         assert_eq!((granted.cost, granted.waited_nanos), (chosen.cost, chosen.id));
+        queue.note_collected(granted.cost);
     } else {
         let ticket = queue.redeem(chosen.ticket).expect_err("it waits");
         let (cost, _, waker) = queue.withdraw(ticket);

@@ -5,12 +5,13 @@ use core::convert::Infallible;
 use core::fmt;
 use core::ops::Deref;
 use core::panic::RefUnwindSafe;
+use core::time::Duration;
 
 use bulklink_core::partitions::{self, Lease};
 use bulklink_core::{Grant, Request};
 
 use crate::Rejection;
-use crate::gate::shared::{GateState, Shared};
+use crate::gate::shared::Shared;
 
 /// What a call holds of its bulkhead: a grant, once the call is admitted, and the lease of its
 /// partition, if it has one. The drop gives both back, the grant first.
@@ -78,12 +79,12 @@ impl<S: SharedRef<L>, L> Claim<S, L> {
     pub(crate) fn abandon(mut self) {
         let now = self.shared.now();
         if let Some(grant) = self.grant.take() {
-            self.shared.input(|GateState { gate, calls, .. }| {
-                gate.abandon(match calls {
+            self.shared.input(|state| {
+                state.gate.abandon(match &mut state.calls {
                     Some(calls) => calls.abandon(grant),
                     None => grant,
                 });
-                gate.advance(Some(now));
+                state.advance(Some(now));
             });
         }
     }
@@ -93,6 +94,10 @@ impl<S: SharedRef<L>, L> Claim<S, L> {
         grant.cost().unwrap_or_else(|| {
             self.shared.beside_the_word(|state| state.calls.as_ref().map_or(0, |calls| calls.cost(grant)))
         })
+    }
+
+    pub(crate) fn waited(&self) -> Duration {
+        Duration::from_nanos(self.grant.as_ref().map_or(0, Grant::waited_nanos))
     }
 
     pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {

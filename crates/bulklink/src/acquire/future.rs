@@ -141,12 +141,16 @@ impl<S: SharedRef<L>, L, T: Future<Output = ()>> Unfinished<S, L, T> {
             Ok(granted) => return Poll::Ready(granted),
             Err(error) => panic!("bulkhead {}: {error}", shared.label()),
         }
-        let NotGranted::Queued { deadline, home } = *not_granted else { return Poll::Ready(None) };
+        let NotGranted::Queued { deadline, check, home } = *not_granted else { return Poll::Ready(None) };
         // Stored before a timer is made: if that panics, the next poll makes the timer, or the drop
         // gives up the ticket.
         *state = AcquireState::Queued { ticket, sleep: None };
-        if let (Some(deadline), None) = (deadline, home) {
-            state.ensure_wakeup(deadline, None, shared, runtime, context);
+        if home.is_none() {
+            // A driver that looks for slots in time is in time for the deadline, too.
+            let is_driven = check.is_some_and(|check| state.is_driven(check, None, shared, runtime));
+            if let (false, Some(deadline)) = (is_driven, deadline) {
+                state.ensure_wakeup(deadline, None, shared, runtime, context);
+            }
         }
         Poll::Pending
     }
@@ -187,7 +191,7 @@ impl<T: Future<Output = ()>> AcquireState<T> {
         if granted.is_some() {
             return Poll::Ready(granted);
         }
-        if let NotGranted::Queued { deadline: Some(deadline), home } = *not_granted {
+        if let NotGranted::Queued { deadline: Some(deadline), home, .. } = *not_granted {
             // The clock decides what has expired, not the timer, which may be late or early.
             let now = runtime.now();
             if now < deadline {
@@ -222,19 +226,30 @@ impl<T: Future<Output = ()>> AcquireState<T> {
         runtime: &R,
         context: &mut Context<'_>,
     ) {
-        let AcquireState::Queued { ticket: Some(ticket), sleep } = self else { return };
-        if sleep.is_none() {
-            let here = runtime.home().ok().flatten();
-            // Rely on the driver of this runtime only: another runtime may never run again. Outside
-            // of all runtimes, there is no better driver than that on `home`.
-            if home.is_some() && here.as_ref().is_none_or(|here| home == Some(here.id())) {
-                return;
-            }
-            if here.is_some_and(|here| shared.drive(runtime, &here, deadline, ticket)) {
-                return;
-            }
+        if self.is_driven(deadline, home, shared, runtime) {
+            return;
         }
+        let AcquireState::Queued { ticket: Some(_), sleep } = self else { return };
         sleep.get_or_insert_with(LazySleep::new).arm(deadline, runtime, context);
+    }
+
+    /// Makes sure that a driver runs at this time: that on `home`, or one on the present runtime.
+    /// Returns `false` if there is none, or if the call has its own timer.
+    fn is_driven<R: Runtime<Sleep = T>>(
+        &self,
+        at: Instant,
+        home: Option<NonZeroU64>,
+        shared: &Shared,
+        runtime: &R,
+    ) -> bool {
+        let AcquireState::Queued { ticket: Some(ticket), sleep: None } = self else { return false };
+        let here = runtime.home().ok().flatten();
+        // Rely on the driver of this runtime only: another runtime may never run again. Outside of
+        // all runtimes, there is no better driver than that on `home`.
+        if home.is_some() && here.as_ref().is_none_or(|here| home == Some(here.id())) {
+            return true;
+        }
+        here.is_some_and(|here| shared.drive(runtime, &here, at, ticket))
     }
 }
 

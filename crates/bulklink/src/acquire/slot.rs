@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use core::convert::Infallible;
 use core::fmt;
+use core::time::Duration;
 
 use bulklink_core::partitions::Lease;
 
@@ -27,6 +28,14 @@ impl<'a> Slot<'a> {
     #[must_use]
     pub fn cost(&self) -> usize {
         self.0.cost()
+    }
+
+    /// Returns how long the call waited for this slot; zero if it did not, or if waits are not
+    /// [measured](crate::Builder::measure_waits). It is rounded down by less than one part in 60
+    /// million.
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        self.0.waited()
     }
 }
 
@@ -55,6 +64,14 @@ impl OwnedSlot {
     #[must_use]
     pub fn cost(&self) -> usize {
         self.0.cost()
+    }
+
+    /// Returns how long the call waited for this slot; zero if it did not, or if waits are not
+    /// [measured](crate::Builder::measure_waits). It is rounded down by less than one part in 60
+    /// million.
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        self.0.waited()
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn poll(
         let gate = &mut state.gate;
         let deadline = gate.deadline(queued);
         let home = deadline.and_then(|_| gate.relies_on(queued));
-        *not_granted = NotGranted::Queued { deadline, home };
+        *not_granted = NotGranted::Queued { deadline, check: None, home };
         Err(gate.waker_mut(queued).expect("the ticket waits"))
     });
     match polled {
@@ -45,7 +45,7 @@ pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
     while let Some(given_up) = ticket.take() {
         let displaced = shared.input(|state| match state.cancel(given_up, now) {
             Ok(displaced) => {
-                state.gate.advance(now);
+                state.advance(now);
                 displaced
             }
             // The gate needs the time: leave the lock, read the clock and cancel again.

@@ -34,7 +34,7 @@ impl Latch {
     pub(crate) fn new(label: Arc<str>) -> Self {
         let gate = Gate::new(Limits::new(1)).expect("valid limits");
         let identity = Arc::new(Identity::new(label, gate.occupancy()));
-        Latch(Shared::new(gate, identity, "capacity", Arc::new(NoTime)))
+        Latch(Shared::new(gate, identity, "capacity", Arc::new(NoTime), None))
     }
 
     /// Takes the only bolt: a slot that keeps the latch shut until it is dropped, even if

@@ -11,6 +11,7 @@ use core::num::NonZeroU64;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Poll, Waker};
+use core::time::Duration;
 
 use bulklink_core::partitions::Lease;
 use bulklink_core::{
@@ -38,8 +39,8 @@ pub struct Shared {
     identity: Arc<Identity>,
     /// The builder method by which the user set the capacity, for error messages.
     pub(crate) capacity_field: &'static str,
-    /// A hint, so that a call need not lock to find that it cannot be late.
-    has_wait_limit: AtomicBool,
+    /// A hint, so that a call need not lock to find that its wait needs no timer.
+    times_waits: AtomicBool,
     /// A hint, so that most calls that leave a partition need not lock to find that it has no
     /// driver.
     pub(crate) has_drivers: AtomicBool,
@@ -55,7 +56,7 @@ pub(crate) struct GateState {
     pub(crate) gate: Gate<Waker>,
     pub(crate) observers: Observers,
     pub(crate) drivers: Drivers,
-    /// Made when the first call with a deadline comes.
+    /// Made when the first call with a deadline comes, unless the bulkhead is built with it.
     pub(crate) calls: Option<Box<Calls>>,
 }
 
@@ -67,6 +68,8 @@ pub(crate) enum NotGranted {
     /// cannot lose it.
     Queued {
         deadline: Option<Instant>,
+        /// When slots that are not collected are looked for, if they are.
+        check: Option<Instant>,
         /// The runtime of the driver that expires the ticket at its deadline, if there is a driver.
         home: Option<NonZeroU64>,
     },
@@ -81,7 +84,7 @@ pub(crate) enum LimitsRefused {
 
 impl NotGranted {
     /// A value to be overwritten.
-    pub(crate) const UNKNOWN: NotGranted = NotGranted::Queued { deadline: None, home: None };
+    pub(crate) const UNKNOWN: NotGranted = NotGranted::Queued { deadline: None, check: None, home: None };
 }
 
 impl Shared {
@@ -90,19 +93,16 @@ impl Shared {
         identity: Arc<Identity>,
         capacity_field: &'static str,
         runtime: Arc<dyn DynClock>,
+        calls: Option<Box<Calls>>,
     ) -> Arc<Self> {
+        let times_waits = gate.limits().wait_limit.is_some() || calls.as_ref().is_some_and(|calls| calls.takes_back());
         let shared = Arc::new_cyclic(|this| Shared {
             fast: FastPath::new(),
             identity,
             capacity_field,
-            has_wait_limit: AtomicBool::new(gate.limits().wait_limit.is_some()),
+            times_waits: AtomicBool::new(times_waits),
             has_drivers: AtomicBool::new(false),
-            state: Lock::new(GateState {
-                gate,
-                observers: Observers::default(),
-                drivers: Drivers::default(),
-                calls: None,
-            }),
+            state: Lock::new(GateState { gate, observers: Observers::default(), drivers: Drivers::default(), calls }),
             this: this.clone(),
             runtime,
         });
@@ -150,7 +150,7 @@ impl Shared {
                 state.gate.fold(word);
             }
             let answer = look(state);
-            self.fast.put(state.gate.publish());
+            self.fast.put(state.publish());
             answer
         })
     }
@@ -238,7 +238,7 @@ impl Shared {
             }
         }
         let home =
-            if request.may_be_late(self.has_wait_limit.load(Ordering::Relaxed)) { runtime.home() } else { Ok(None) };
+            if request.may_be_late(self.times_waits.load(Ordering::Relaxed)) { runtime.home() } else { Ok(None) };
         let home = match home {
             Err(error) if !self.would_reject(request) => return Err(error),
             home => home.unwrap_or(None).map(|home| home.id()),
@@ -272,19 +272,21 @@ impl Shared {
             let answer = self.input(|state| match state.enter(request, now) {
                 Ok(Answer::Granted(grant)) => Some(Some(grant)),
                 Ok(Answer::Queued(queued)) => {
-                    let GateState { gate, drivers, .. } = state;
+                    let GateState { gate, drivers, calls, .. } = state;
                     if let Some(parked) = gate.waker_mut(&queued) {
                         mem::swap(parked, &mut waker);
                     }
                     // The ticket relies on the driver only if that already runs in time. If not,
                     // the caller brings the driver forward or makes a timer, outside the lock.
                     let deadline = gate.deadline(&queued);
-                    let home = home.filter(|&home| deadline.is_some_and(|deadline| drivers.covers(home, deadline)));
+                    let check = calls.as_ref().zip(now).and_then(|(calls, now)| calls.next_check(gate, now));
+                    let home = home.zip(check.or(deadline)).filter(|&(home, at)| drivers.covers(home, at));
+                    let home = home.map(|(home, _)| home);
                     if home.is_some() {
                         gate.rely(&queued, home);
                     }
                     *ticket = Some(queued);
-                    *not_granted = NotGranted::Queued { deadline, home };
+                    *not_granted = NotGranted::Queued { deadline, check, home };
                     Some(None)
                 }
                 Ok(Answer::Rejected(rejection)) => {
@@ -337,19 +339,19 @@ impl Shared {
         let mut now = (grant.is_recorded() || word.needs_now(None)).then(|| self.now());
         let mut held = Some(grant);
         loop {
-            self.input(|GateState { gate, calls, .. }| {
-                if now.is_none() && gate.needs_now(None) {
+            self.input(|state| {
+                if now.is_none() && state.gate.needs_now(None) {
                     // A call has begun to wait since the peek: leave, read the clock and come
                     // again.
                     return;
                 }
                 if let Some(grant) = held.take() {
-                    gate.release(match (calls, now) {
+                    state.gate.release(match (&mut state.calls, now) {
                         (Some(calls), Some(now)) => calls.end(grant, now),
                         _ => grant,
                     });
                 }
-                gate.advance(now);
+                state.advance(now);
             });
             if held.is_none() {
                 return;
@@ -359,7 +361,7 @@ impl Shared {
     }
 
     pub(crate) fn advance(&self, now: Instant) {
-        self.input(|state| state.gate.advance(Some(now)));
+        self.input(|state| state.advance(Some(now)));
     }
 
     /// Ends a lease of the partition that has this bulkhead, unless the partitions are gone.
@@ -376,14 +378,15 @@ impl Shared {
     #[cold]
     pub(crate) fn set_limits(
         &self,
-        gate: &mut Gate<Waker>,
+        GateState { gate, calls, .. }: &mut GateState,
         limits: &Limits,
         now: Instant,
     ) -> Result<Reconfigured, LimitsRefused> {
         let previous = gate.limits();
         match gate.reconfigure(limits, now) {
             Ok(admitted) => {
-                self.has_wait_limit.store(limits.wait_limit.is_some(), Ordering::Relaxed);
+                let times_waits = limits.wait_limit.is_some() || calls.as_ref().is_some_and(|calls| calls.takes_back());
+                self.times_waits.store(times_waits, Ordering::Relaxed);
                 Ok(Reconfigured { previous, limits: *limits, admitted })
             }
             Err(ResizeError::Closed) => Err(LimitsRefused::Closed),
@@ -403,16 +406,55 @@ impl Shared {
 impl GateState {
     #[inline]
     fn enter(&mut self, request: &Request, now: Option<Instant>) -> Result<Answer, InvalidArgument> {
-        match now {
-            Some(now) if request.has_call_deadline() => self.enter_with_deadline(request, now),
+        match (&self.calls, now) {
+            (None, Some(now)) if request.has_call_deadline() => self.enter_call(request, now),
+            (Some(_), Some(now)) => self.enter_call(request, now),
+            (Some(calls), None) if calls.measures_holds() => Ok(Answer::NeedsNow),
             _ => self.gate.enter(request, now),
         }
     }
 
     #[cold]
-    fn enter_with_deadline(&mut self, request: &Request, now: Instant) -> Result<Answer, InvalidArgument> {
+    fn enter_call(&mut self, request: &Request, now: Instant) -> Result<Answer, InvalidArgument> {
         let calls = self.calls.get_or_insert_with(|| Box::new(Calls::new(Reserve::default())));
         calls.enter(&mut self.gate, request, now)
+    }
+
+    /// Advances the gate as [`Gate::advance`] does, after slots were taken back that were not
+    /// collected in time.
+    #[inline]
+    pub(crate) fn advance(&mut self, now: Option<Instant>) {
+        match (&mut self.calls, now) {
+            (Some(calls), Some(now)) => calls.advance(&mut self.gate, now),
+            _ => _ = self.gate.advance(now),
+        }
+    }
+
+    /// Returns the next time at which the gate should be advanced.
+    pub(crate) fn next_deadline(&self, now: Instant) -> Option<Instant> {
+        match &self.calls {
+            Some(calls) => calls.next_deadline(&self.gate, now),
+            None => self.gate.next_deadline(),
+        }
+    }
+
+    /// Takes back the slots that were handed over at least this long ago and are not collected.
+    /// Returns their number.
+    #[cold]
+    pub(crate) fn take_back(&mut self, least_age: Duration, now: Instant) -> usize {
+        let calls = self.calls.get_or_insert_with(|| Box::new(Calls::new(Reserve::default())));
+        let taken_back = calls.take_back(&mut self.gate, least_age, now);
+        self.gate.advance(Some(now));
+        taken_back
+    }
+
+    #[inline]
+    fn publish(&self) -> Word {
+        match &self.calls {
+            // No call may bypass the lock, under which its hold is recorded.
+            Some(calls) if calls.measures_holds() => Word::TIMED_GATE,
+            _ => self.gate.publish(),
+        }
     }
 
     #[inline]
@@ -431,8 +473,8 @@ impl GateState {
         }
     }
 
-    pub(crate) fn snapshot(&mut self) -> Snapshot {
-        let mut snapshot = self.gate.snapshot();
+    pub(crate) fn snapshot(&mut self, now: Instant) -> Snapshot {
+        let mut snapshot = self.gate.snapshot(now);
         if let Some(calls) = &self.calls {
             calls.complete(&mut snapshot);
         }

@@ -92,6 +92,18 @@ impl<K, R: Runtime, S> Builder<K, R, S> {
         self.each(|each| each.measure_waits(measured))
     }
 
+    /// Sets whether the time is measured for which operations hold their slots, as
+    /// [`Builder::measure_holds`](crate::Builder::measure_holds).
+    pub fn measure_holds(self, measured: bool) -> Self {
+        self.each(|each| each.measure_holds(measured))
+    }
+
+    /// Sets how long a slot that was handed to a waiting call may be not collected, as
+    /// [`Builder::collect_within`](crate::Builder::collect_within).
+    pub fn collect_within(self, limit: Duration) -> Self {
+        self.each(|each| each.collect_within(limit))
+    }
+
     /// Sets how much time the wait of a call with a deadline leaves to the operation, as
     /// [`Builder::reserve`](crate::Builder::reserve). Each partition follows its own calls.
     pub fn reserve(self, reserve: Reserve) -> Self {

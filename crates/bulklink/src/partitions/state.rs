@@ -128,7 +128,7 @@ impl<K> PartitionsState<K> {
     fn prepare(&self, shared: &Shared) {
         if let Some(Changed { each, .. }) = &self.changed {
             // Not refused: the limits are valid, and no call waits.
-            let _ = shared.look(|state| shared.set_limits(&mut state.gate, each, Instant::EPOCH));
+            let _ = shared.look(|state| shared.set_limits(state, each, Instant::EPOCH));
         }
         if self.is_paused {
             shared.look(|state| state.gate.pause());
@@ -219,9 +219,9 @@ impl<K> PartitionsState<K> {
         }
         // All are checked before the first is changed.
         let mut largest_cost = 0;
-        let mut deliveries = self.give_all(|_, GateState { gate, .. }| {
-            gate.advance(Some(now));
-            largest_cost = largest_cost.max(gate.largest_waiting_cost());
+        let mut deliveries = self.give_all(|_, state| {
+            state.advance(Some(now));
+            largest_cost = largest_cost.max(state.gate.largest_waiting_cost());
         });
         let unused = match limits.validate() {
             Ok(unused) if largest_cost <= limits.capacity => unused,
@@ -246,11 +246,11 @@ impl<K> PartitionsState<K> {
         deliveries: &mut Vec<Delivery>,
     ) -> Result<usize, LimitsRefused> {
         let (mut admitted, mut shrunk, mut refused) = (0, Vec::new(), None);
-        deliveries.extend(self.give_all(|shared, GateState { gate, .. }| {
-            if refused.is_some() || gate.limits().capacity <= limits.capacity {
+        deliveries.extend(self.give_all(|shared, state| {
+            if refused.is_some() || state.gate.limits().capacity <= limits.capacity {
                 return;
             }
-            match shared.set_limits(gate, limits, now) {
+            match shared.set_limits(state, limits, now) {
                 Ok(changed) => shrunk.push((Arc::clone(shared), changed.previous)),
                 Err(LimitsRefused::Closed) => {}
                 Err(invalid) => refused = Some(invalid),
@@ -258,13 +258,13 @@ impl<K> PartitionsState<K> {
         }));
         if let Some(refused) = refused {
             deliveries.extend(shrunk.into_iter().map(|(shared, previous)| {
-                let (_, outputs) = shared.give(|state| shared.set_limits(&mut state.gate, &previous, now).is_ok());
+                let (_, outputs) = shared.give(|state| shared.set_limits(state, &previous, now).is_ok());
                 (shared, outputs)
             }));
             return Err(refused);
         }
-        deliveries.extend(self.give_all(|shared, GateState { gate, .. }| {
-            admitted += shared.set_limits(gate, limits, now).map_or(0, |changed| changed.admitted);
+        deliveries.extend(self.give_all(|shared, state| {
+            admitted += shared.set_limits(state, limits, now).map_or(0, |changed| changed.admitted);
         }));
         Ok(admitted)
     }

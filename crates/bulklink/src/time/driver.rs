@@ -147,7 +147,7 @@ impl<R: Timer> Driver<R> {
             // does not keep it: a dismissal sets the entry to a time in the past.
             let is_wanted = state.drivers.armed(self.home).is_some_and(|armed| armed > now);
             let running = Some(self.armed).filter(|&armed| armed > now && is_wanted);
-            let due = running.into_iter().chain(state.gate.next_deadline()).min();
+            let due = running.into_iter().chain(state.next_deadline(now)).min();
             let displaced = self.settle(&mut state.drivers, due, waker);
             shared.note_drivers(&state.drivers);
             (due, displaced)
@@ -178,10 +178,10 @@ impl<R: Timer> Driver<R> {
     }
 }
 
-/// Advances the gate if a waiter is past its deadline.
+/// Advances the gate if a waiter is past its deadline, or a slot was not collected in time.
 fn expire(state: &mut GateState, now: Instant) {
-    if state.gate.next_deadline().is_some_and(|deadline| deadline <= now) {
-        state.gate.advance(Some(now));
+    if state.next_deadline(now).is_some_and(|deadline| deadline <= now) {
+        state.advance(Some(now));
     }
 }
 

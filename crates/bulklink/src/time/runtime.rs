@@ -16,8 +16,8 @@ use crate::DriverHome;
 /// A monotonic clock.
 ///
 /// A bulkhead reads it only where time matters: in calls that wait, in calls with a deadline, in
-/// calls and releases while a call with a measured or limited wait is in the queue, in resize and
-/// close, and for events. It must not panic, and must not call back into a bulkhead.
+/// calls and releases while a call with a measured or limited wait is in the queue, in resize,
+/// close and status, and for events. It must not panic, and must not call back into a bulkhead.
 pub trait Clock {
     /// The type in which users of this clock write a point in time, as in
     /// [`Request::before`](crate::Request::before).

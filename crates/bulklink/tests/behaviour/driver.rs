@@ -17,11 +17,11 @@ use bulklink::{
 use crate::{CountingWaker, ms};
 
 type Drivers = Vec<Driver<Background>>;
-type Call = Pin<Box<OwnedSlotFuture<Background>>>;
+pub(crate) type Call = Pin<Box<OwnedSlotFuture<Background>>>;
 
 /// A runtime that keeps its drivers until the test runs them.
 #[derive(Clone)]
-struct Background {
+pub(crate) struct Background {
     clock: FakeClock,
     /// Zero means none.
     home: Arc<AtomicU64>,
@@ -97,8 +97,12 @@ impl Background {
         (self.spawns.load(SeqCst), self.timers.load(SeqCst))
     }
 
+    pub(crate) fn clock(&self) -> FakeClock {
+        self.clock.clone()
+    }
+
     /// Runs the spawned drivers, and lets time pass.
-    fn advance(&self, executor: &mut Executor, by: Duration) {
+    pub(crate) fn advance(&self, executor: &mut Executor, by: Duration) {
         for driver in self.spawned.lock().expect("no panic").drain(..) {
             drop(executor.spawn(driver));
         }

@@ -17,6 +17,7 @@ mod event_channel;
 mod event_fields;
 mod events;
 mod faults;
+mod holding;
 mod partitions;
 mod pausing;
 mod reconfiguring;
@@ -28,6 +29,7 @@ mod submit;
 #[cfg(feature = "tsc")]
 mod tsc;
 mod types;
+mod uncollected;
 mod waiting_units;
 mod wakers;
 mod weights;

@@ -42,7 +42,7 @@ fn run() -> Result<(), InvalidArgument> {
         }
         superloop.turn(now);
     }
-    superloop.tell();
+    superloop.tell(tick::next());
     board::say!("heap: at most {} of {} KiB in use", board::heap::peak().div_ceil(1024), board::heap::SIZE / 1024);
     Ok(())
 }

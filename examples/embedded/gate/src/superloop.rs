@@ -99,8 +99,8 @@ impl Superloop {
     }
 
     /// Prints the gate's counters.
-    pub(crate) fn tell(&mut self) {
-        let snapshot = self.gate.snapshot();
+    pub(crate) fn tell(&mut self, now: u32) {
+        let snapshot = self.gate.snapshot(instant(now));
         let totals = &snapshot.totals;
         assert_eq!((snapshot.in_use, snapshot.waiting), (0, 0), "no slot is held and no job waits");
         say!(

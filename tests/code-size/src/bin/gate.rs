@@ -51,6 +51,7 @@ code_size::keep!(
     Gate::<Waiter>::publish,
     Gate::<Waiter>::fold,
     Grant::cost,
+    Grant::waited_nanos,
     Grant::is_recorded,
     Grant::is_by_word,
     Word::from_bits,

@@ -1,8 +1,9 @@
-//! Calls with a deadline in the reference model, and the reserve that follows them.
+//! The calls that are accounted for by themselves, in the reference model, and the reserve that
+//! follows those with a deadline.
 
 use super::model::{Ask, Id, Model, Time};
 
-/// The times of a call with a deadline that holds a slot.
+/// The times of a call that holds a slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     pub(super) id: Id,
@@ -12,6 +13,12 @@ pub(super) struct Call {
     /// The latest end of its wait.
     pub(super) wait_end: Time,
     pub(super) by_gate: bool,
+}
+
+impl Call {
+    pub(super) fn without_deadline(id: Id, entered: Time, waited: Time) -> Self {
+        Call { id, entered, waited, end: Time::MAX, wait_end: Time::MAX, by_gate: false }
+    }
 }
 
 impl Model {
@@ -28,13 +35,17 @@ impl Model {
         }
     }
 
-    /// Takes the end of a call into account, if it had a deadline.
+    /// Takes the end of a call into account, if it had a deadline or its hold is measured.
     pub fn note_end(&mut self, id: Id, now: Time) {
         let Some(call) = self.calls.iter().find(|call| call.id == id).copied() else { return };
+        let hold = now.saturating_sub(call.entered + call.waited);
+        if self.measures_holds {
+            self.holds += 1;
+            self.cumulative_hold += hold;
+        }
         let is_late = now >= call.end;
         self.ended_late += u64::from(is_late);
         let budget = call.end - call.entered;
-        let hold = now.saturating_sub(call.entered + call.waited);
         if !self.follows || !call.by_gate || hold >= budget {
             return;
         }

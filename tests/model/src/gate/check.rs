@@ -12,7 +12,7 @@ impl World {
     pub(super) fn check(&mut self, past_before: usize) {
         self.fold();
         self.check_outputs(past_before);
-        let mut snapshot = self.gate.snapshot();
+        let mut snapshot = self.gate.snapshot(Instant::from_nanos(self.now));
         if let Some(calls) = &self.calls {
             calls.complete(&mut snapshot);
         }
@@ -58,8 +58,19 @@ impl World {
         assert_eq!(snapshot.peak_waiting_units, model.peak(|past| past.waiting_units) as u64);
         assert_eq!(snapshot.longest_wait_nanos, model.longest_wait());
         assert_eq!(snapshot.ended_late, model.ended_late);
+        assert_eq!((snapshot.holds, snapshot.cumulative_hold_nanos), (model.holds, model.cumulative_hold.into()));
+        assert_eq!((snapshot.at, snapshot.taken_back), (Instant::from_nanos(self.now), model.taken_back));
+        let uncollected = model.uncollected();
+        let units = uncollected.iter().map(|&(_, cost, _)| cost).sum();
+        assert_eq!((snapshot.uncollected, snapshot.uncollected_units), (uncollected.len(), units));
+        let since = uncollected.first().map(|&(_, _, at)| at);
+        assert_eq!(snapshot.uncollected_since.map(Instant::as_nanos), since);
         assert_eq!(snapshot.reserve_nanos, if self.calls.is_some() { model.reserve.unwrap_or(0) } else { 0 });
         assert_eq!(self.gate.next_deadline().map(Instant::as_nanos), model.next_deadline());
+        if let Some(calls) = &self.calls {
+            let next = calls.next_deadline(&self.gate, Instant::from_nanos(self.now)).map(Instant::as_nanos);
+            assert_eq!(next, model.next_deadline().into_iter().chain(model.next_check(self.now)).min());
+        }
         let is_timed = model.measures_waits || model.next_deadline().is_some();
         assert_eq!(
             self.gate.needs_now(None),

@@ -50,7 +50,21 @@ pub enum Outcome {
     Closed {
         waited: Time,
     },
+    Uncollected {
+        waited: Time,
+        age: Time,
+    },
     Invalid,
+}
+
+/// The outcome of a call that has not collected it yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Settled {
+    pub id: Id,
+    pub outcome: Outcome,
+    pub waited: Time,
+    /// When it was settled; `Time::MAX` if the wait was not measured.
+    pub at: Time,
 }
 
 #[derive(Clone, Debug)]
@@ -111,8 +125,7 @@ pub struct Model {
     /// collected yet counts too.
     pub running: Vec<(Id, usize)>,
     pub queue: Vec<Waiter>,
-    /// Outcomes that waiters have not collected yet, with the wait.
-    pub settled: Vec<(Id, Outcome, Time)>,
+    pub settled: Vec<Settled>,
     pub woken: Vec<Id>,
     pub history: Vec<Past>,
     pub(super) calls: Vec<Call>,
@@ -120,6 +133,14 @@ pub struct Model {
     pub reserve: Option<Time>,
     pub(super) follows: bool,
     pub ended_late: u64,
+    pub measures_holds: bool,
+    pub holds: u64,
+    pub cumulative_hold: Time,
+    /// How long a slot may be not collected.
+    pub collect_within: Option<Time>,
+    /// The time before which no slot is taken back.
+    next_check: Time,
+    pub taken_back: u64,
     /// The time of the last input that had one.
     latest: Time,
 }
@@ -136,6 +157,12 @@ impl Model {
             reserve: fixed,
             follows: fixed.is_none(),
             ended_late: 0,
+            measures_holds: false,
+            holds: 0,
+            cumulative_hold: 0,
+            collect_within: None,
+            next_check: 0,
+            taken_back: 0,
             limits,
             measures_waits,
             closed: false,
@@ -187,6 +214,8 @@ impl Model {
             if let Some(end) = ask.deadline {
                 let (wait_end, by_gate) = (by_reserve.expect("not past"), ask.leaving.is_none());
                 self.calls.push(Call { id, entered: now, waited: 0, end, wait_end, by_gate });
+            } else if self.measures_holds {
+                self.calls.push(Call::without_deadline(id, now, 0));
             }
             self.running.push((id, ask.cost));
             self.past(EventKind::Admitted, |past| past.cost = Some(ask.cost));
@@ -246,6 +275,8 @@ impl Model {
                 let Waiter { id, since: entered, by_gate, .. } = head;
                 let waited = now.saturating_sub(entered);
                 self.calls.push(Call { id, entered, waited, end: wait_end + lead, wait_end, by_gate });
+            } else if self.measures_holds {
+                self.calls.push(Call::without_deadline(head.id, head.since, self.waited(&head, now)));
             }
             self.past_of(EventKind::Admitted, &head, now);
             self.settle(&head, Outcome::Granted);
@@ -253,21 +284,80 @@ impl Model {
     }
 
     fn settle(&mut self, waiter: &Waiter, answer: Outcome) {
-        self.settled.push((waiter.id, answer, self.waited(waiter, self.latest)));
-        self.woken.push(waiter.id);
+        let Waiter { id, since, .. } = *waiter;
+        let at = if self.is_measured(waiter) { self.latest.max(since) } else { Time::MAX };
+        self.settled.push(Settled { id, outcome: answer, waited: self.waited(waiter, self.latest), at });
+        self.woken.push(id);
+    }
+
+    /// Returns the slots that were handed over and are not collected, in the order in which they
+    /// were: the call, its cost, and since when.
+    pub fn uncollected(&self) -> Vec<(Id, usize, Time)> {
+        let granted = self.settled.iter().filter(|settled| settled.outcome == Outcome::Granted);
+        let mut uncollected: Vec<_> = granted.map(|settled| (settled.id, self.cost(settled.id), settled.at)).collect();
+        uncollected.sort_by_key(|&(id, _, at)| (at, id));
+        uncollected
+    }
+
+    /// Takes back the slots that have to be, if they are looked at now.
+    pub fn take_back_due(&mut self, now: Time) {
+        let Some(limit) = self.collect_within else { return };
+        self.next_check = self.next_check.min(now + limit);
+        if self.next_check <= now {
+            self.take_back(limit, now);
+        }
+    }
+
+    /// Takes back the slots of at least this age. Returns their number.
+    pub fn take_back(&mut self, age: Time, now: Time) -> usize {
+        let mut taken_back = 0;
+        for (id, cost, at) in self.uncollected() {
+            if at.saturating_add(age) > now {
+                continue;
+            }
+            let place = self.settled.iter().position(|settled| settled.id == id).expect("just seen");
+            let waited = self.settled[place].waited;
+            self.settled[place].outcome = Outcome::Uncollected { waited, age: now.saturating_sub(at) };
+            self.stop(id);
+            self.past(EventKind::Uncollected, |past| {
+                (past.cost, past.from_queue, past.waited) = (Some(cost), true, Some(waited));
+            });
+            self.note_drained();
+            taken_back += 1;
+        }
+        self.taken_back += taken_back as u64;
+        if let Some(limit) = self.collect_within {
+            let rest = self.uncollected().into_iter().map(|(_, _, at)| at.saturating_add(limit));
+            self.next_check = rest.chain([now + limit]).min().expect("not empty");
+        }
+        taken_back
+    }
+
+    /// Returns the time at which the next slot could have to be taken back.
+    pub fn next_check(&self, now: Time) -> Option<Time> {
+        let has_tickets = !self.queue.is_empty() || !self.uncollected().is_empty();
+        self.collect_within.filter(|_| has_tickets).map(|limit| self.next_check.min(now + limit))
     }
 
     /// Returns how long the waiter has waited.
     ///
     /// Zero if waits are not measured and the waiter has no deadline: the gate reads no clock then.
     fn waited(&self, waiter: &Waiter, now: Time) -> Time {
-        if self.measures_waits || waiter.deadline.is_some() { now.saturating_sub(waiter.since) } else { 0 }
+        if self.is_measured(waiter) { now.saturating_sub(waiter.since) } else { 0 }
     }
 
-    pub fn collect(&mut self, id: Id) -> Outcome {
-        match self.settled.iter().position(|settled| settled.0 == id) {
-            Some(place) => self.settled.remove(place).1,
-            None => Outcome::Queued,
+    fn is_measured(&self, waiter: &Waiter) -> bool {
+        self.measures_waits || waiter.deadline.is_some()
+    }
+
+    /// Returns the outcome, and how long the call has waited.
+    pub fn collect(&mut self, id: Id) -> (Outcome, Time) {
+        match self.settled.iter().position(|settled| settled.id == id) {
+            Some(place) => {
+                let Settled { outcome, waited, .. } = self.settled.remove(place);
+                (outcome, waited)
+            }
+            None => (Outcome::Queued, 0),
         }
     }
 
@@ -289,15 +379,19 @@ impl Model {
             self.past_of(EventKind::Cancelled, &waiter, now);
             return;
         }
-        let place = self.settled.iter().position(|settled| settled.0 == id).expect("waiting or settled");
-        let (_, answer, waited) = self.settled.remove(place);
-        if answer == Outcome::Granted {
+        let place = self.settled.iter().position(|settled| settled.id == id).expect("waiting or settled");
+        let Settled { outcome, waited, .. } = self.settled.remove(place);
+        if outcome == Outcome::Granted {
             let cost = self.stop(id);
             self.past(EventKind::Abandoned, |past| {
                 (past.cost, past.from_queue, past.waited) = (Some(cost), true, Some(waited));
             });
             self.note_drained();
         }
+    }
+
+    fn cost(&self, id: Id) -> usize {
+        self.running.iter().find(|running| running.0 == id).expect("the call holds a slot").1
     }
 
     fn stop(&mut self, id: Id) -> usize {
@@ -442,7 +536,7 @@ fn count(totals: &mut Totals, past: &Past) {
             totals.admitted_from_queue_units += if from_queue { units } else { 0 };
             totals.cumulative_wait_nanos += u128::from(past.waited.unwrap_or(0));
         }
-        (EventKind::Abandoned, _) => {
+        (EventKind::Abandoned | EventKind::Uncollected, _) => {
             totals.abandoned += 1;
             totals.abandoned_units += units;
         }

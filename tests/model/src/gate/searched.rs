@@ -17,7 +17,7 @@ impl search::World for World {
     /// Returns every kind of request, every input for a ticket or a grant, and the passing of time.
     fn options(&self) -> Vec<Input> {
         let ask = Ask::ONE;
-        let until = if self.calls.is_some() {
+        let until = if self.deadlines {
             Ask { deadline: Some(self.now + 4), ..ask }
         } else {
             Ask { before: Some(self.now + 2), ..ask }
@@ -58,7 +58,7 @@ impl search::World for World {
             Input::Resize(self.model.limits.capacity),
             Input::Resize(0),
         ];
-        if self.calls.is_some() {
+        if self.deadlines {
             let whole = Ask { deadline: Some(self.now + 3), ..ask };
             let own = |own| Input::Enter(Ask { leaving: Some(own), ..whole });
             let limited = Ask { within: Some(1), ..whole };
@@ -73,6 +73,9 @@ impl search::World for World {
         }
         if self.extra == Extra::Pauses {
             options.extend([Input::Pause, Input::Resume]);
+        }
+        if self.calls.is_some() {
+            options.extend([Input::TakeBack(0), Input::TakeBack(1)]);
         }
         options.extend(self.grants.keys().map(|&id| Input::Abandon(id)));
         options

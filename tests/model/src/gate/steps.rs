@@ -39,6 +39,9 @@ pub enum Step {
     TickBack(u8),
     /// The gate gets the time.
     Advance,
+    /// The slots that were handed over this many nanoseconds ago and are not collected are taken
+    /// back.
+    TakeBack(u8),
 }
 
 /// Changes of limits. A limit that is `None` stays.
@@ -116,6 +119,7 @@ impl Machine for ScriptedWorld {
             Step::Tick(times) => vec![Input::Tick; times.into()],
             Step::TickBack(times) => vec![Input::TickBack; self.possible_ticks_back(times.into())],
             Step::Advance => vec![Input::Advance],
+            Step::TakeBack(age) => self.world.calls.iter().map(|_| Input::TakeBack(age.into())).collect(),
         }
     }
 
@@ -134,7 +138,7 @@ impl ScriptedWorld {
         let RawRequest { cost, may_queue, within, before, is_whole, leaving } = raw;
         let World { now, model, .. } = &self.world;
         let until = before.map(|before| (now + u64::from(before)).saturating_sub(GRACE));
-        let (before, deadline) = if is_whole && self.world.calls.is_some() { (None, until) } else { (until, None) };
+        let (before, deadline) = if is_whole && self.world.deadlines { (None, until) } else { (until, None) };
         let (within, leaving) = (within.map(u64::from), leaving.map(u64::from));
         let cost = usize::from(cost) % (model.limits.capacity + 2);
         Ask { cost, may_queue, within, before, deadline, leaving }

@@ -40,6 +40,8 @@ pub enum Input {
     TickBack,
     /// The gate gets the time.
     Advance,
+    /// The slots that were handed over this long ago and are not collected are taken back.
+    TakeBack(Time),
 }
 
 /// The inputs that the search tries in some worlds only.
@@ -73,6 +75,10 @@ pub struct Start {
     /// Whether calls can have a deadline; then the search tries that in place of a deadline for the
     /// admission.
     pub deadlines: bool,
+    /// How long a slot may be not collected.
+    pub collect_within: Option<Time>,
+    /// Whether holds are measured; not through a word.
+    pub measures_holds: bool,
     /// Which of the rarer inputs the search tries here, in addition to the others.
     pub extra: Extra,
     /// Inputs that were given already, so that the search begins in a state where much can happen.
@@ -86,8 +92,10 @@ pub struct World {
     word: Option<Word>,
     pub(super) model: Model,
     pub(super) now: Time,
-    /// For calls with a deadline, in worlds that have them.
+    /// In worlds where calls are accounted for by themselves.
     pub(super) calls: Option<Calls>,
+    /// Whether calls can have a deadline.
+    pub(super) deadlines: bool,
     /// The number of calls so far.
     pub(super) came: Id,
     pub(super) tickets: BTreeMap<Id, Ticket>,
@@ -107,14 +115,17 @@ impl World {
         let mut gate = Gate::new(gate_limits(limits)).expect("the limits of a world are valid");
         gate.observe(start.observed);
         gate.measure_waits(start.measures_waits);
-        let model = Model::new(limits, start.measures_waits, start.reserve);
+        let mut model = Model::new(limits, start.measures_waits, start.reserve);
+        (model.measures_holds, model.collect_within) = (start.measures_holds, start.collect_within);
+        let accounts = start.deadlines || start.measures_holds || start.collect_within.is_some();
         let published = start.through_word.then(|| gate.publish());
         let mut world = World {
             gate,
             word: published,
             model,
             now: 10,
-            calls: start.deadlines.then(|| Calls::new(start.reserve)),
+            calls: accounts.then(|| calls(start)),
+            deadlines: start.deadlines,
             came: 0,
             tickets: BTreeMap::new(),
             grants: BTreeMap::new(),
@@ -189,6 +200,17 @@ impl World {
                 self.late.clear();
             }
             Input::Advance => {
+                match &mut self.calls {
+                    Some(calls) => calls.advance(&mut self.gate, now),
+                    None => _ = self.gate.advance(Some(now)),
+                }
+                self.model.take_back_due(self.now);
+                self.model.advance(self.now);
+            }
+            Input::TakeBack(age) => {
+                let calls = self.calls.as_mut().expect("only in worlds that have them");
+                let taken_back = calls.take_back(&mut self.gate, Duration::from_nanos(age), now);
+                assert_eq!(taken_back, self.model.take_back(age, self.now));
                 self.gate.advance(Some(now));
                 self.model.advance(self.now);
             }
@@ -252,6 +274,7 @@ impl World {
         };
         let outcome = match answer {
             Answer::Granted(grant) => {
+                assert_eq!(grant.waited_nanos(), 0);
                 self.grants.insert(id, grant);
                 Outcome::Granted
             }
@@ -283,7 +306,10 @@ impl World {
         let now = Instant::from_nanos(self.now);
         let answer = match self.when_untimed(|gate| gate.enter(request, None)) {
             None | Some(Ok(Answer::NeedsNow)) => match &mut self.calls {
-                Some(calls) => calls.enter(&mut self.gate, request, now),
+                Some(calls) => {
+                    self.model.take_back_due(self.now);
+                    calls.enter(&mut self.gate, request, now)
+                }
                 None => self.gate.enter(request, Some(now)),
             },
             Some(answer) => answer,
@@ -294,7 +320,8 @@ impl World {
 
     /// Some worlds first try without the time.
     fn when_untimed<T>(&mut self, input: impl FnOnce(&mut Gate<Id>) -> T) -> Option<T> {
-        (self.gate.is_observed() || self.word.is_some()).then(|| input(&mut self.gate))
+        let is_possible = self.calls.as_ref().is_none_or(|calls| !calls.measures_holds());
+        (is_possible && (self.gate.is_observed() || self.word.is_some())).then(|| input(&mut self.gate))
     }
 
     fn release(&mut self, id: Id) {
@@ -325,8 +352,10 @@ impl World {
             Some(calls) => calls.collect(&mut self.gate, ticket),
             None => self.gate.collect(ticket),
         };
+        let (expected, waited) = self.model.collect(id);
         let outcome = match answer {
             Answer::Granted(grant) => {
+                assert_eq!(grant.waited_nanos(), waited);
                 assert!(!self.late.contains(&id), "a waiter gets no grant at or after its deadline");
                 self.grants.insert(id, grant);
                 Outcome::Granted
@@ -338,7 +367,15 @@ impl World {
             Answer::Rejected(rejection) => outcome_of(&rejection),
             Answer::NeedsNow => unreachable!("a ticket needs no time"),
         };
-        assert_eq!(outcome, self.model.collect(id));
+        assert_eq!(outcome, expected);
+    }
+}
+
+fn calls(start: &Start) -> Calls {
+    let calls = Calls::new(start.reserve).measure_holds(start.measures_holds);
+    match start.collect_within {
+        Some(limit) => calls.collect_within(Duration::from_nanos(limit)),
+        None => calls,
     }
 }
 
@@ -379,6 +416,9 @@ fn outcome_of(rejection: &Rejection) -> Outcome {
             Outcome::Expired { waited, limit, kept: rejection.kept().map(nanos) }
         }
         Reason::Closed => Outcome::Closed { waited },
+        Reason::Uncollected => {
+            Outcome::Uncollected { waited, age: nanos(rejection.uncollected().expect("the reason says so")) }
+        }
         other => panic!("unknown reason {other:?}"),
     }
 }
