@@ -1,4 +1,5 @@
 //! *observe*: events cost nothing before the first handler and after the last, and little with one.
+//! For information, what it costs to measure holds.
 //!
 //! Two rows show the cost without a handler, because neither shows all of it. One counts the extra
 //! instructions after a handler was added and removed. The other counts the instructions in
@@ -27,7 +28,9 @@ pub(crate) fn goal() -> Goal {
     let time = Row::time(observed, "tokio acquire", while_observed(), uncontended::acquire()).at_most(3.5);
     let allocations = Figure::Memory(OBSERVED.to_owned(), None, "allocations");
     let allocations = Row::new(observed, NO_PEER, allocations).limit(Limit::Ours(0.0));
-    Goal::new("observe", [after.limit(Limit::More(0.0)), within.limit(Limit::Ours(0.0)), time, allocations])
+    let unmeasured = "our own, without";
+    let holds = Row::time("slot + drop, holds measured", unmeasured, with_measured_holds(), uncontended::slot());
+    Goal::new("observe", [after.limit(Limit::More(0.0)), within.limit(Limit::Ours(0.0)), time, allocations, holds])
 }
 
 const EVENTS: &[&str] = &["event", "handler", "observe", "outputs"];
@@ -45,6 +48,13 @@ fn while_observed() -> Scene {
     Scene::new("observe/slot, observed", |operations, meter| {
         let bulkhead = bulkhead(CAPACITY);
         let _handler = observe(&bulkhead);
+        take(operations, meter, || bulkhead.slot());
+    })
+}
+
+fn with_measured_holds() -> Scene {
+    Scene::new("observe/slot, holds measured", |operations, meter| {
+        let bulkhead = Bulkhead::builder("bench").parallelism(CAPACITY).measure_holds(true).build().expect("valid");
         take(operations, meter, || bulkhead.slot());
     })
 }

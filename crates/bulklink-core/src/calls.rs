@@ -212,7 +212,11 @@ impl Calls {
             self.reserve.begin(budget);
         }
         Ok(match answer {
-            Answer::Granted(grant) => Answer::Granted(self.record(grant, call)),
+            Answer::Granted(grant) => {
+                let recorded = grant.as_recorded();
+                let place = self.entries.insert(Call { grant: Some(grant), ..call }, 0);
+                Answer::Granted(recorded(place))
+            }
             Answer::Queued(ticket) => {
                 let latest = gate.deadline(&ticket).unwrap_or(wait_end);
                 let kept_nanos = if latest == wait_end { keep } else { 0 };
@@ -228,18 +232,6 @@ impl Calls {
         })
     }
 
-    fn record(&mut self, grant: Grant, call: Call) -> Grant {
-        let place = self.entries.insert(call, 0);
-        self.fill(place, grant)
-    }
-
-    /// Puts its grant into the record of a call. Returns the grant that stands for the record.
-    fn fill(&mut self, place: Place, grant: Grant) -> Grant {
-        let recorded = grant.recorded(place);
-        self.entries[place].grant = Some(grant);
-        recorded
-    }
-
     /// Redeems a settled ticket as [`Gate::collect`] does.
     pub fn collect<W>(&mut self, gate: &mut Gate<W>, ticket: Ticket) -> Answer {
         let number = ticket.number();
@@ -248,8 +240,10 @@ impl Calls {
         match gate.collect(ticket) {
             Answer::Granted(grant) => {
                 self.by_ticket[number] = None;
-                self.entries[place].waited_nanos = waited_nanos;
-                Answer::Granted(self.fill(place, grant))
+                let recorded = grant.as_recorded();
+                let call = &mut self.entries[place];
+                (call.grant, call.waited_nanos) = (Some(grant), waited_nanos);
+                Answer::Granted(recorded(place))
             }
             Answer::Rejected(mut rejection) => {
                 let call = self.forget(number, place);
@@ -289,21 +283,20 @@ impl Calls {
     /// [release](Gate::release).
     pub fn end(&mut self, grant: Grant, now: Instant) -> Grant {
         let Some(place) = grant.place() else { return grant };
-        let call = self.entries.remove(place);
         if self.measures_holds {
             self.holds += 1;
-            self.cumulative_hold_nanos += u128::from(call.hold_nanos(now));
+            self.cumulative_hold_nanos += u128::from(self.entries[place].hold_nanos(now));
         }
-        if self.reserve.learn(&call, now) {
+        if self.reserve.learn(&self.entries[place], now) {
             self.ended_late += 1;
         }
-        call.grant.unwrap_or_else(|| invalid_place())
+        self.abandon(grant)
     }
 
     /// Returns the grant to [abandon](Gate::abandon), of a call whose operation never begins.
     pub fn abandon(&mut self, grant: Grant) -> Grant {
         let Some(place) = grant.place() else { return grant };
-        self.entries.remove(place).grant.unwrap_or_else(|| invalid_place())
+        self.entries.vacate(place, |call| call.grant.take()).unwrap_or_else(|| invalid_place())
     }
 
     /// Returns the number of units that the grant holds.

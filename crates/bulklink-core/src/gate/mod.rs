@@ -133,11 +133,11 @@ impl Grant {
         if self.is_recorded() { None } else { Some(self.units() as usize) }
     }
 
-    /// Creates the grant of a call that is recorded at this place.
-    pub(crate) fn recorded(&self, place: Place) -> Grant {
+    /// Returns how to make the grant that stands for this one, once that is recorded at a place.
+    pub(crate) fn as_recorded(&self) -> impl Fn(Place) -> Grant + use<> {
+        let waited = self.waited;
         // Memory runs out before 30 bits of places do.
-        let code = place.number().saturating_mul(const { NonZeroU32::new(4).unwrap() });
-        Grant { code, waited: self.waited }
+        move |place| Grant { code: place.number().saturating_mul(const { NonZeroU32::new(4).unwrap() }), waited }
     }
 
     /// Returns whether the grant is that of a call with a
