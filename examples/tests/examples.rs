@@ -54,6 +54,11 @@ fn deadlines() {
 }
 
 #[test]
+fn futurelock() {
+    succeeds("futurelock", &[]);
+}
+
+#[test]
 fn goodput() {
     succeeds("goodput", &["1"]);
 }
