@@ -81,9 +81,9 @@ pub struct Rejection {
     pub(crate) reason: Reason,
     pub(crate) occupancy: Occupancy,
     pub(crate) waited_nanos: u64,
-    /// For the reason `Expired`, the limit on the wait. For `Uncollected`, how long the slot was not
-    /// collected. For `Saturated`, the units that wait, in the upper half, and their bound, if the
-    /// request was rejected because of it; else zero.
+    /// For the reason `Expired`, the limit on the wait. For `Uncollected`, how long the slot was
+    /// not collected. For `Saturated`, the units that wait, in the upper half, and their bound, if
+    /// the request was rejected because of it; else zero.
     pub(crate) limit_nanos: u64,
     /// How long before the end of its call the wait ended. The flag says that the gate was paused.
     pub(crate) kept: Coarse,

@@ -76,8 +76,8 @@ fn with_other_limits() -> impl Iterator<Item = Start> {
     by_gate.into_iter().flat_map(twice)
 }
 
-/// Returns worlds where slots that are not collected are taken back: immediately, and after a while.
-/// One slot is handed over already. Calls have a deadline in some.
+/// Returns worlds where slots that are not collected are taken back: immediately, and after a
+/// while. One slot is handed over already. Calls have a deadline in some.
 fn with_slots_that_are_taken_back() -> impl Iterator<Item = Start> {
     let by_gate = [((1, 2, None), 0, true), ((2, 2, Some(3)), 2, false)].map(|(limits, limit, deadlines)| Start {
         collect_within: Some(limit),

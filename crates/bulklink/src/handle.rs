@@ -188,8 +188,8 @@ impl Handle {
         self.shared.beside_the_word(|state| state.gate.is_closed())
     }
 
-    /// Takes back the slots that were handed to a waiting call at least `least_age` ago and have not
-    /// been collected, and gives them to the next calls. Returns their number.
+    /// Takes back the slots that were handed to a waiting call at least `least_age` ago and have
+    /// not been collected, and gives them to the next calls. Returns their number.
     ///
     /// Their calls are rejected as [`Uncollected`](crate::Reason::Uncollected). The
     /// [status](Handle::status) has the number and the age of such slots. This does by hand what

@@ -103,8 +103,6 @@ impl Shared {
         loop {
             rest = match rest {
                 Rest::Nothing => return,
-                Rest::Wake => self.wake_batch(false),
-                Rest::WakeThenDeliver => self.wake_batch(true),
                 Rest::Deliver(mut delivery) => {
                     delivery.deliver(self);
                     let (rest, displaced) = self.beside_the_word(|state| {
@@ -123,6 +121,7 @@ impl Shared {
                     }
                     rest
                 }
+                waking => self.wake_all((None, waking)),
             }
         }
     }

@@ -23,7 +23,7 @@ fn fields(log: &Log<Event>) -> Vec<Fields> {
 fn each_kind_has_from_queue_and_waited() {
     use EventKind::{
         Abandoned, Admitted, Cancelled, Closed, ClosedRejection, Drained, Expired, Paused, Queued, Reconfigured,
-        Released, Resized, Resumed, Saturated,
+        Released, Resized, Resumed, Saturated, Uncollected,
     };
     let mut executor = executor();
     let bulkhead = builder(&executor).parallelism(1).waiting_room(1).wait_limit(ms(50)).build().expect("valid");
@@ -49,6 +49,24 @@ fn each_kind_has_from_queue_and_waited() {
     let cancelled = call(&mut executor, &bulkhead);
     executor.advance(ms(10));
     cancelled.cancel();
+    let uncollected = call(&mut executor, &bulkhead);
+    executor.advance(ms(20));
+    drop(running);
+    bulkhead.take_back_uncollected(ms(0));
+    drop(uncollected);
+    assert_eq!(
+        fields(&log),
+        [
+            (Queued, true, None),
+            (Cancelled, true, Some(ms(10))),
+            (Queued, true, None),
+            (Released, false, None),
+            (Admitted, true, Some(ms(20))),
+            (Uncollected, true, Some(ms(20))),
+        ]
+    );
+
+    let running = slot(&call(&mut executor, &bulkhead));
     let abandoned = call(&mut executor, &bulkhead);
     executor.advance(ms(20));
     drop(running);
@@ -56,8 +74,7 @@ fn each_kind_has_from_queue_and_waited() {
     assert_eq!(
         fields(&log),
         [
-            (Queued, true, None),
-            (Cancelled, true, Some(ms(10))),
+            (Admitted, false, None),
             (Queued, true, None),
             (Released, false, None),
             (Admitted, true, Some(ms(20))),

@@ -26,5 +26,6 @@ mod recorder;
 mod registry;
 mod resize;
 mod submit;
+mod uncollected;
 mod unmeasured;
 mod wakers;

@@ -52,18 +52,25 @@ pub(crate) struct Model {
     parallelism: usize,
     waiting_room: usize,
     measures_waits: bool,
+    measures_holds: bool,
     preemptions: Option<usize>,
 }
 
 /// Returns a model of a bulkhead with these limits.
 pub(crate) fn model(parallelism: usize, waiting_room: usize) -> Model {
-    Model { parallelism, waiting_room, measures_waits: true, preemptions: None }
+    Model { parallelism, waiting_room, measures_waits: true, measures_holds: false, preemptions: None }
 }
 
 impl Model {
     /// Disables the measurement of waits.
     pub(crate) fn unmeasured(mut self) -> Self {
         self.measures_waits = false;
+        self
+    }
+
+    /// Measures how long slots are held.
+    pub(crate) fn measured_holds(mut self) -> Self {
+        self.measures_holds = true;
         self
     }
 
@@ -96,11 +103,12 @@ impl Model {
     where
         O: Ord + Debug + Send + 'static,
     {
-        let (parallelism, waiting_room, measured) = (self.parallelism, self.waiting_room, self.measures_waits);
-        in_every_order(self.preemptions, move || {
+        let Model { parallelism, waiting_room, measures_waits, measures_holds, preemptions } = self;
+        in_every_order(preemptions, move || {
             let clock = ByHand::new();
             let builder = Bulkhead::builder_on(clock.clone(), "loom").parallelism(parallelism);
-            let builder = builder.waiting_room(waiting_room).measure_waits(measured);
+            let builder =
+                builder.waiting_room(waiting_room).measure_waits(measures_waits).measure_holds(measures_holds);
             let bulkhead = builder.build().expect("sound limits");
             let outcome = scene(&bulkhead, &clock);
             check_settled(&bulkhead);

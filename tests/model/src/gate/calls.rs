@@ -1,7 +1,9 @@
-//! The calls that are accounted for by themselves, in the reference model, and the reserve that
-//! follows those with a deadline.
+//! The calls that are accounted for by themselves, in the reference model: the reserve that follows
+//! those with a deadline, and the slots that are not collected.
 
-use super::model::{Ask, Id, Model, Time};
+use bulklink_core::EventKind;
+
+use super::model::{Ask, Id, Model, Outcome, Time};
 
 /// The times of a call that holds a slot.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +59,55 @@ impl Model {
             let reserve = reserve.min(share(budget, 921).max(1));
             self.reserve = Some((reserve - share(reserve, 1)).max(1));
         }
+    }
+
+    /// Returns the slots that were handed over and are not collected, in the order in which they
+    /// were: the call, its cost, and since when.
+    pub fn uncollected(&self) -> Vec<(Id, usize, Time)> {
+        let granted = self.settled.iter().filter(|settled| settled.outcome == Outcome::Granted);
+        let mut uncollected: Vec<_> = granted.map(|settled| (settled.id, self.cost(settled.id), settled.at)).collect();
+        uncollected.sort_by_key(|&(id, _, at)| (at, id));
+        uncollected
+    }
+
+    /// Takes back the slots that have to be, if they are looked at now.
+    pub fn take_back_due(&mut self, now: Time) {
+        let Some(limit) = self.collect_within else { return };
+        self.next_check = self.next_check.min(now + limit);
+        if self.next_check <= now {
+            self.take_back(limit, now);
+        }
+    }
+
+    /// Takes back the slots of at least this age. Returns their number.
+    pub fn take_back(&mut self, age: Time, now: Time) -> usize {
+        let mut taken_back = 0;
+        for (id, cost, at) in self.uncollected() {
+            if at.saturating_add(age) > now {
+                continue;
+            }
+            let place = self.settled.iter().position(|settled| settled.id == id).expect("just seen");
+            let waited = self.settled[place].waited;
+            self.settled[place].outcome = Outcome::Uncollected { waited, age: now.saturating_sub(at) };
+            self.stop(id);
+            self.past(EventKind::Uncollected, |past| {
+                (past.cost, past.from_queue, past.waited) = (Some(cost), true, Some(waited));
+            });
+            self.note_drained();
+            taken_back += 1;
+        }
+        self.taken_back += taken_back as u64;
+        if let Some(limit) = self.collect_within {
+            let rest = self.uncollected().into_iter().map(|(_, _, at)| at.saturating_add(limit));
+            self.next_check = rest.chain([now + limit]).min().expect("not empty");
+        }
+        taken_back
+    }
+
+    /// Returns the time at which the next slot could have to be taken back.
+    pub fn next_check(&self, now: Time) -> Option<Time> {
+        let has_tickets = !self.queue.is_empty() || !self.uncollected().is_empty();
+        self.collect_within.filter(|_| has_tickets).map(|limit| self.next_check.min(now + limit))
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bulklink_core::{Event, EventKind, Grant, Instant, Snapshot};
 
-use super::model::Past;
+use super::history::Past;
 use super::world::World;
 
 impl World {

@@ -2,6 +2,7 @@
 
 mod calls;
 mod check;
+mod history;
 mod model;
 mod searched;
 mod steps;

@@ -2,9 +2,10 @@
 //!
 //! It keeps its whole history and counts in it.
 
-use bulklink_core::{EventKind, Reserve, Totals};
+use bulklink_core::{EventKind, Reserve};
 
 use super::calls::Call;
+use super::history::Past;
 
 /// A point in time or a duration, in nanoseconds.
 pub type Time = u64;
@@ -82,25 +83,6 @@ pub struct Waiter {
     pub by_gate: bool,
 }
 
-/// An entry of the history, with the occupancy right after it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Past {
-    pub kind: EventKind,
-    pub cost: Option<usize>,
-    pub from_queue: bool,
-    pub waited: Option<Time>,
-    pub affected: usize,
-    pub previous_capacity: Option<usize>,
-    pub previous_waiting_room: Option<usize>,
-    pub in_flight: usize,
-    pub in_use: usize,
-    pub waiting: usize,
-    pub waiting_units: usize,
-    pub capacity: usize,
-    pub waiting_room: usize,
-    pub is_closed: bool,
-}
-
 /// The limits of a gate, as the model sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limited {
@@ -139,7 +121,7 @@ pub struct Model {
     /// How long a slot may be not collected.
     pub collect_within: Option<Time>,
     /// The time before which no slot is taken back.
-    next_check: Time,
+    pub(super) next_check: Time,
     pub taken_back: u64,
     /// The time of the last input that had one.
     latest: Time,
@@ -290,55 +272,6 @@ impl Model {
         self.woken.push(id);
     }
 
-    /// Returns the slots that were handed over and are not collected, in the order in which they
-    /// were: the call, its cost, and since when.
-    pub fn uncollected(&self) -> Vec<(Id, usize, Time)> {
-        let granted = self.settled.iter().filter(|settled| settled.outcome == Outcome::Granted);
-        let mut uncollected: Vec<_> = granted.map(|settled| (settled.id, self.cost(settled.id), settled.at)).collect();
-        uncollected.sort_by_key(|&(id, _, at)| (at, id));
-        uncollected
-    }
-
-    /// Takes back the slots that have to be, if they are looked at now.
-    pub fn take_back_due(&mut self, now: Time) {
-        let Some(limit) = self.collect_within else { return };
-        self.next_check = self.next_check.min(now + limit);
-        if self.next_check <= now {
-            self.take_back(limit, now);
-        }
-    }
-
-    /// Takes back the slots of at least this age. Returns their number.
-    pub fn take_back(&mut self, age: Time, now: Time) -> usize {
-        let mut taken_back = 0;
-        for (id, cost, at) in self.uncollected() {
-            if at.saturating_add(age) > now {
-                continue;
-            }
-            let place = self.settled.iter().position(|settled| settled.id == id).expect("just seen");
-            let waited = self.settled[place].waited;
-            self.settled[place].outcome = Outcome::Uncollected { waited, age: now.saturating_sub(at) };
-            self.stop(id);
-            self.past(EventKind::Uncollected, |past| {
-                (past.cost, past.from_queue, past.waited) = (Some(cost), true, Some(waited));
-            });
-            self.note_drained();
-            taken_back += 1;
-        }
-        self.taken_back += taken_back as u64;
-        if let Some(limit) = self.collect_within {
-            let rest = self.uncollected().into_iter().map(|(_, _, at)| at.saturating_add(limit));
-            self.next_check = rest.chain([now + limit]).min().expect("not empty");
-        }
-        taken_back
-    }
-
-    /// Returns the time at which the next slot could have to be taken back.
-    pub fn next_check(&self, now: Time) -> Option<Time> {
-        let has_tickets = !self.queue.is_empty() || !self.uncollected().is_empty();
-        self.collect_within.filter(|_| has_tickets).map(|limit| self.next_check.min(now + limit))
-    }
-
     /// Returns how long the waiter has waited.
     ///
     /// Zero if waits are not measured and the waiter has no deadline: the gate reads no clock then.
@@ -390,11 +323,11 @@ impl Model {
         }
     }
 
-    fn cost(&self, id: Id) -> usize {
+    pub(super) fn cost(&self, id: Id) -> usize {
         self.running.iter().find(|running| running.0 == id).expect("the call holds a slot").1
     }
 
-    fn stop(&mut self, id: Id) -> usize {
+    pub(super) fn stop(&mut self, id: Id) -> usize {
         let place = self.running.iter().position(|running| running.0 == id).expect("the call holds a slot");
         self.calls.retain(|call| call.id != id);
         self.running.remove(place).1
@@ -473,7 +406,7 @@ impl Model {
         self.note_drained();
     }
 
-    fn note_drained(&mut self) {
+    pub(super) fn note_drained(&mut self) {
         if self.closed && self.running.is_empty() {
             self.past(EventKind::Drained, |_| ());
         }
@@ -486,7 +419,7 @@ impl Model {
         });
     }
 
-    fn past(&mut self, kind: EventKind, describe: impl FnOnce(&mut Past)) {
+    pub(super) fn past(&mut self, kind: EventKind, describe: impl FnOnce(&mut Past)) {
         let mut past = Past {
             kind,
             cost: None,
@@ -505,55 +438,5 @@ impl Model {
         };
         describe(&mut past);
         self.history.push(past);
-    }
-
-    /// Returns the counters, all counted in the history.
-    pub fn totals(&self) -> Totals {
-        let mut totals = Totals::default();
-        for past in &self.history {
-            count(&mut totals, past);
-        }
-        totals
-    }
-
-    pub fn peak(&self, figure: impl Fn(&Past) -> usize) -> usize {
-        self.history.iter().map(figure).max().unwrap_or(0)
-    }
-
-    pub fn longest_wait(&self) -> Time {
-        let admitted = self.history.iter().filter(|past| past.kind == EventKind::Admitted);
-        admitted.filter_map(|past| past.waited).max().unwrap_or(0)
-    }
-}
-
-fn count(totals: &mut Totals, past: &Past) {
-    let units = past.cost.unwrap_or(0) as u64;
-    match (past.kind, past.from_queue) {
-        (EventKind::Admitted, from_queue) => {
-            totals.admitted += 1;
-            totals.admitted_units += units;
-            totals.admitted_from_queue += u64::from(from_queue);
-            totals.admitted_from_queue_units += if from_queue { units } else { 0 };
-            totals.cumulative_wait_nanos += u128::from(past.waited.unwrap_or(0));
-        }
-        (EventKind::Abandoned | EventKind::Uncollected, _) => {
-            totals.abandoned += 1;
-            totals.abandoned_units += units;
-        }
-        (EventKind::Queued, _) => {
-            totals.queued += 1;
-            totals.queued_units += units;
-        }
-        (EventKind::Released, _) => {
-            totals.finished += 1;
-            totals.finished_units += units;
-        }
-        (EventKind::Saturated, _) => totals.saturated += 1,
-        (EventKind::Expired, true) => totals.expired += 1,
-        (EventKind::Expired, false) => totals.expired_before_queue += 1,
-        (EventKind::Cancelled, _) => totals.cancelled += 1,
-        (EventKind::ClosedRejection, true) => totals.closed_while_waiting += 1,
-        (EventKind::ClosedRejection, false) => totals.closed_before_queue += 1,
-        _ => {}
     }
 }
