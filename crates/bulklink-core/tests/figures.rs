@@ -98,7 +98,10 @@ fn the_mean_hold_is_estimated_where_the_numbers_in_flight_are_close_and_operatio
 #[test]
 fn measured_holds_are_summed_in_snapshots_and_averaged_in_intervals() {
     let (mut gate, at) = (gate(2, 1), Instant::from_nanos);
-    let mut calls = Calls::new(Reserve::ByLateness).measure_holds(true);
+    let plain = Calls::new(Reserve::ByLateness);
+    assert!(!plain.measures_holds() && !plain.takes_back());
+    let mut calls = plain.measure_holds(true);
+    assert!(calls.measures_holds() && !calls.takes_back());
     let enter =
         |gate: &mut TestGate, calls: &mut Calls, now| calls.enter(gate, &Request::new(), at(now)).expect("valid");
     let Answer::Granted(first) = enter(&mut gate, &mut calls, 100) else { panic!("not granted") };
