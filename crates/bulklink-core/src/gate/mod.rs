@@ -7,7 +7,7 @@ mod leave;
 mod output;
 mod publish;
 
-use core::num::NonZeroU32;
+use core::num::{NonZeroU32, NonZeroU64};
 use core::time::Duration;
 
 pub use control::{ResizeError, Resized, Watch};
@@ -92,11 +92,12 @@ pub enum Answer {
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a forgotten grant keeps its units for good"]
 pub struct Grant {
-    /// Odd, `cost << 1 | 1`: issued by the gate. Two: by a word. Another even number, `place << 2`:
-    /// recorded in [`Calls`](crate::Calls). Non-zero, so that `Option<Grant>` takes no more room.
-    code: NonZeroU32,
-    /// How long the request waited, packed.
-    waited: u32,
+    /// In the lower half, a number that is odd, `cost << 1 | 1`, if the gate issued the grant; two,
+    /// if a word did; another even number, `place << 2`, if the grant is recorded in
+    /// [`Calls`](crate::Calls). In the upper half, how long the request waited, packed. One number,
+    /// because two halves that were just written are slow to read as one; non-zero, so that
+    /// `Option<Grant>` takes no more room.
+    code: NonZeroU64,
 }
 
 /// The precision of the wait in a grant.
@@ -104,13 +105,28 @@ const FRACTION: u32 = 26;
 
 impl Grant {
     /// A grant of one unit, which [`Word::acquire`](crate::Word::acquire) has taken.
-    pub(crate) const BY_WORD: Grant = Grant { code: NonZeroU32::new(2).unwrap(), waited: 0 };
+    pub(crate) const BY_WORD: Grant = Grant { code: NonZeroU64::new(2).unwrap() };
 
     /// Creates a grant of `cost` units, which the gate has taken. Twice the cost fits, by
     /// [`Limits::MAX`].
     #[inline]
     fn by_gate(cost: NonZeroU32, waited_nanos: u64) -> Grant {
-        Grant { code: NonZeroU32::MIN | cost.get() << 1, waited: pack(waited_nanos, FRACTION) }
+        Grant::new(NonZeroU32::MIN | cost.get() << 1, pack(waited_nanos, FRACTION))
+    }
+
+    #[inline]
+    fn new(code: NonZeroU32, waited: u32) -> Grant {
+        Grant { code: NonZeroU64::from(code) | u64::from(waited) << 32 }
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+    const fn lower(&self) -> u32 {
+        self.code.get() as u32
+    }
+
+    const fn waited(&self) -> u32 {
+        (self.code.get() >> 32) as u32
     }
 
     /// Returns how long the request waited in the queue; zero if it was admitted immediately, or if
@@ -118,12 +134,12 @@ impl Grant {
     /// in 60 million.
     #[must_use]
     pub const fn waited_nanos(&self) -> u64 {
-        unpack(self.waited, FRACTION)
+        unpack(self.waited(), FRACTION)
     }
 
     #[inline]
     const fn units(&self) -> u32 {
-        self.code.get() >> 1
+        self.lower() >> 1
     }
 
     /// Returns the number of units that the grant holds; `None` if it is
@@ -135,21 +151,21 @@ impl Grant {
 
     /// Returns how to make the grant that stands for this one, once that is recorded at a place.
     pub(crate) fn as_recorded(&self) -> impl Fn(Place) -> Grant + use<> {
-        let waited = self.waited;
+        let waited = self.waited();
         // Memory runs out before 30 bits of places do.
-        move |place| Grant { code: place.number().saturating_mul(const { NonZeroU32::new(4).unwrap() }), waited }
+        move |place| Grant::new(place.number().saturating_mul(const { NonZeroU32::new(4).unwrap() }), waited)
     }
 
-    /// Returns whether the grant is that of a call with a
-    /// [deadline](crate::Request::deadline): [`Calls::end`](crate::Calls::end) takes it back.
+    /// Returns whether [`Calls`](crate::Calls) has a record of the grant:
+    /// [`Calls::end`](crate::Calls::end) takes it back.
     #[must_use]
     #[inline]
     pub const fn is_recorded(&self) -> bool {
-        self.code.get() & 1 == 0 && !self.is_by_word()
+        self.lower() & 1 == 0 && !self.is_by_word()
     }
 
     pub(crate) fn place(&self) -> Option<Place> {
-        if self.is_recorded() { Place::from_number(self.code.get() >> 2) } else { None }
+        if self.is_recorded() { Place::from_number(self.lower() >> 2) } else { None }
     }
 
     /// Returns whether a [`Word`](crate::Word) issued the grant. If so, a word can probably take it
