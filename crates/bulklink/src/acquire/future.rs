@@ -1,7 +1,6 @@
 //! The futures that wait for a slot.
 
 use alloc::sync::Arc;
-use core::convert::Infallible;
 use core::fmt;
 use core::future::Future;
 use core::mem::{self, ManuallyDrop};
@@ -19,17 +18,16 @@ use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
 
 /// A call that acquires a slot; `S` borrows or shares its bulkhead. It is kept small, because each
 /// waiting call has one.
-pub(crate) struct Acquire<S: SharedRef<L>, L, R: Timer> {
+pub(crate) struct Acquire<S: SharedRef, R: Timer> {
     runtime: R,
     /// `None` when the call is over. `ManuallyDrop`, so that the drop of a finished call, the usual
     /// case, runs no more code than a test for `None`.
-    unfinished: ManuallyDrop<Option<Unfinished<S, L, R::Sleep>>>,
+    unfinished: ManuallyDrop<Option<Unfinished<S, R::Sleep>>>,
 }
 
 /// A call that has no answer yet.
-struct Unfinished<S, L, T> {
+struct Unfinished<S, T> {
     shared: S,
-    lease: Option<L>,
     state: AcquireState<T>,
 }
 
@@ -45,19 +43,19 @@ enum AcquireState<T> {
 }
 
 /// Only the timer is pinned, and it is boxed.
-impl<S: SharedRef<L>, L, R: Timer> Unpin for Acquire<S, L, R> {}
+impl<S: SharedRef, R: Timer> Unpin for Acquire<S, R> {}
 
-impl<S: SharedRef<L>, L, R: Runtime> Acquire<S, L, R> {
+impl<S: SharedRef, R: Runtime> Acquire<S, R> {
     #[inline]
-    pub(crate) fn new(shared: S, lease: Option<L>, runtime: R, request: Request) -> Self {
-        let unfinished = Unfinished { shared, lease, state: AcquireState::NotEntered(request) };
+    pub(crate) fn new(shared: S, runtime: R, request: Request) -> Self {
+        let unfinished = Unfinished { shared, state: AcquireState::NotEntered(request) };
         Acquire { runtime, unfinished: ManuallyDrop::new(Some(unfinished)) }
     }
 
     /// Makes a call that is queued already. Its ticket has no waker and no timer until the first
     /// poll.
     pub(crate) fn queued(shared: S, runtime: R, ticket: Option<Ticket>) -> Self {
-        let unfinished = Unfinished { shared, lease: None, state: AcquireState::Queued { ticket, sleep: None } };
+        let unfinished = Unfinished { shared, state: AcquireState::Queued { ticket, sleep: None } };
         Acquire { runtime, unfinished: ManuallyDrop::new(Some(unfinished)) }
     }
 
@@ -69,41 +67,33 @@ impl<S: SharedRef<L>, L, R: Runtime> Acquire<S, L, R> {
     /// If called again after it has returned `Ready`.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the compiler would count the cold path and not inline it")]
-    pub(crate) fn poll<C>(
-        &mut self,
-        context: &mut Context<'_>,
-        claim: impl FnOnce(S, Option<L>, Option<Grant>) -> C,
-    ) -> Poll<Result<C, Rejection>> {
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Claim<S>, Rejection>> {
         let granted = match &*self.unfinished {
-            Some(Unfinished { shared, state: AcquireState::NotEntered(request), .. }) if request.is_simple() => {
+            Some(Unfinished { shared, state: AcquireState::NotEntered(request) }) if request.is_simple() => {
                 shared.fast.acquire()
             }
             _ => None,
         };
-        let Some(grant) = granted else { return self.poll_slow(context, claim) };
-        let Unfinished { shared, lease, state } = self.unfinished.take().expect("just seen");
+        let Some(grant) = granted else { return self.poll_slow(context) };
+        let Unfinished { shared, state } = self.unfinished.take().expect("just seen");
         // The state is a request, which needs no drop, but the compiler does not see that.
         mem::forget(state);
-        Poll::Ready(Ok(claim(shared, lease, Some(grant))))
+        Poll::Ready(Ok(Claim::new(shared, Some(grant))))
     }
 
     /// Polls the gate, as far as the runtime's cooperative budget allows.
     #[cold]
     #[inline(never)]
-    fn poll_slow<C>(
-        &mut self,
-        context: &mut Context<'_>,
-        claim: impl FnOnce(S, Option<L>, Option<Grant>) -> C,
-    ) -> Poll<Result<C, Rejection>> {
+    fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<Result<Claim<S>, Rejection>> {
         let Acquire { runtime, unfinished } = self;
         let call = unfinished.as_mut().expect("polled again after it had completed");
         let operations = call.shared.operations();
         let mut not_granted = NotGranted::UNKNOWN;
         let poll = |context: &mut Context<'_>| call.poll_gate(runtime, context, &mut not_granted);
         let granted = ready!(runtime.cooperate(context, operations, poll));
-        let Unfinished { shared, lease, state } = self.unfinished.take().expect("polled just now");
+        let Unfinished { shared, state } = self.unfinished.take().expect("polled just now");
         let is_granted = granted.is_some();
-        let claim = claim(shared, lease, granted);
+        let claim = Claim::new(shared, granted);
         // The timer in the state is foreign, and its drop may panic. By now the claim gives back
         // what the call holds.
         drop(state);
@@ -117,7 +107,7 @@ impl<S: SharedRef<L>, L, R: Runtime> Acquire<S, L, R> {
     }
 }
 
-impl<S: SharedRef<L>, L, T: Future<Output = ()>> Unfinished<S, L, T> {
+impl<S: SharedRef, T: Future<Output = ()>> Unfinished<S, T> {
     /// Enters the gate on the first poll, and polls the ticket after that. Returns `None` if the
     /// call is rejected, with the rejection in `not_granted`.
     ///
@@ -130,7 +120,7 @@ impl<S: SharedRef<L>, L, T: Future<Output = ()>> Unfinished<S, L, T> {
         context: &mut Context<'_>,
         not_granted: &mut NotGranted,
     ) -> Poll<Option<Grant>> {
-        let Unfinished { shared, state, .. } = self;
+        let Unfinished { shared, state } = self;
         let request = match state {
             AcquireState::NotEntered(request) => request,
             AcquireState::Queued { .. } => return state.poll_ticket(shared, runtime, context, not_granted),
@@ -152,20 +142,20 @@ impl<S: SharedRef<L>, L, T: Future<Output = ()>> Unfinished<S, L, T> {
     }
 }
 
-impl<S: SharedRef<L>, L, T> Unfinished<S, L, T> {
+impl<S: SharedRef, T> Unfinished<S, T> {
     /// Gives up the place in the queue, if the call has one, and the lease. The timer is dropped
     /// last, because it is foreign and may panic.
     #[cold]
     #[inline(never)]
     fn end(unfinished: &mut Option<Self>) {
-        if let Some(Unfinished { shared, lease, state }) = unfinished {
+        if let Some(Unfinished { shared, state }) = unfinished {
             if let AcquireState::Queued { ticket, .. } = state {
                 if let Some(ticket) = ticket.take() {
                     ticket::withdraw(shared, ticket);
                 }
             }
-            if let Some(lease) = lease.take() {
-                shared.end(lease);
+            if let Some(partition) = shared.leased() {
+                shared.end_lease(partition);
             }
         }
         *unfinished = None;
@@ -238,7 +228,7 @@ impl<T: Future<Output = ()>> AcquireState<T> {
     }
 }
 
-impl<S: SharedRef<L>, L, R: Timer> Drop for Acquire<S, L, R> {
+impl<S: SharedRef, R: Timer> Drop for Acquire<S, R> {
     #[inline]
     fn drop(&mut self) {
         if self.unfinished.is_some() {
@@ -247,7 +237,7 @@ impl<S: SharedRef<L>, L, R: Timer> Drop for Acquire<S, L, R> {
     }
 }
 
-impl<S: SharedRef<L>, L, R: Timer> Acquire<S, L, R> {
+impl<S: SharedRef, R: Timer> Acquire<S, R> {
     pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &*self.unfinished {
             None => "done",
@@ -267,12 +257,12 @@ impl<S: SharedRef<L>, L, R: Timer> Acquire<S, L, R> {
 ///
 /// If polled again after it has completed.
 #[must_use = "futures do nothing unless polled"]
-pub struct SlotFuture<'a, R: Timer>(Acquire<&'a Shared, Infallible, R>);
+pub struct SlotFuture<'a, R: Timer>(Acquire<&'a Shared, R>);
 
 impl<'a, R: Runtime> SlotFuture<'a, R> {
     #[inline]
     pub(crate) fn new(shared: &'a Shared, runtime: R, request: Request) -> Self {
-        SlotFuture(Acquire::new(shared, None, runtime, request))
+        SlotFuture(Acquire::new(shared, runtime, request))
     }
 }
 
@@ -282,7 +272,7 @@ impl<'a, R: Runtime> Future for SlotFuture<'a, R> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as `Acquire::poll`")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.poll(context, Claim::new).map_ok(Slot::new)
+        self.0.poll(context).map_ok(Slot::new)
     }
 }
 
@@ -301,12 +291,12 @@ impl<R: Timer> fmt::Debug for SlotFuture<'_, R> {
 ///
 /// If polled again after it has completed.
 #[must_use = "futures do nothing unless polled"]
-pub struct OwnedSlotFuture<R: Timer>(Acquire<Arc<Shared>, Infallible, R>);
+pub struct OwnedSlotFuture<R: Timer>(Acquire<Arc<Shared>, R>);
 
 impl<R: Runtime> OwnedSlotFuture<R> {
     #[inline]
     pub(crate) fn new(shared: Arc<Shared>, runtime: R, request: Request) -> Self {
-        OwnedSlotFuture(Acquire::new(shared, None, runtime, request))
+        OwnedSlotFuture(Acquire::new(shared, runtime, request))
     }
 }
 
@@ -316,7 +306,7 @@ impl<R: Runtime> Future for OwnedSlotFuture<R> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as `Acquire::poll`")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.poll(context, |shared, _, grant| OwnedSlot::new(Claim::new(shared, None, grant)))
+        self.0.poll(context).map_ok(OwnedSlot::new)
     }
 }
 

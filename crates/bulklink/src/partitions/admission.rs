@@ -75,7 +75,7 @@ where
         let runtime = self.inner.each.runtime.clone();
         let request = request.on(&runtime);
         match self.inner.enter(key, &request) {
-            Ok((shared, lease)) => SlotFuture::new(shared, lease, runtime, request),
+            Ok(shared) => SlotFuture::new(shared, runtime, request),
             Err(rejection) => SlotFuture::refused(rejection, runtime),
         }
     }
@@ -236,8 +236,8 @@ where
     #[inline]
     fn try_acquire<Q: Lookup<K> + ?Sized>(&self, key: &Q, request: &CoreRequest) -> Result<OwnedSlot, Rejection> {
         // Here a rejection is returned immediately. A future counts it when it is polled.
-        let (shared, lease) = self.inner.enter(key, request).inspect_err(Rejection::count)?;
-        let mut claim = Claim::new(shared, Some(lease), None);
+        let shared = self.inner.enter(key, request).inspect_err(Rejection::count)?;
+        let mut claim = Claim::new(shared, None);
         claim.try_enter(request)?;
         Ok(OwnedSlot::new(claim))
     }

@@ -8,9 +8,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use bulklink_core::Request;
-use bulklink_core::partitions::Lease;
 
-use crate::acquire::claim::Claim;
 use crate::acquire::future::Acquire;
 use crate::gate::shared::Shared;
 use crate::{OwnedSlot, Rejection, Runtime, Timer};
@@ -28,15 +26,15 @@ use crate::{OwnedSlot, Rejection, Runtime, Timer};
 pub struct SlotFuture<R: Timer>(Entry<R>);
 
 enum Entry<R: Timer> {
-    Entered(Acquire<Arc<Shared>, Lease, R>),
+    Entered(Acquire<Arc<Shared>, R>),
     /// The call got no partition. The first poll counts the rejection and returns it.
     Refused(R, Option<Box<Rejection>>),
 }
 
 impl<R: Runtime> SlotFuture<R> {
     #[inline]
-    pub(super) fn new(shared: Arc<Shared>, lease: Lease, runtime: R, request: Request) -> Self {
-        SlotFuture(Entry::Entered(Acquire::new(shared, Some(lease), runtime, request)))
+    pub(super) fn new(shared: Arc<Shared>, runtime: R, request: Request) -> Self {
+        SlotFuture(Entry::Entered(Acquire::new(shared, runtime, request)))
     }
 
     #[cold]
@@ -54,7 +52,7 @@ impl<R: Runtime> Future for SlotFuture<R> {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
-            Entry::Entered(acquire) => acquire.poll(context, Claim::new).map_ok(OwnedSlot::new),
+            Entry::Entered(acquire) => acquire.poll(context).map_ok(OwnedSlot::new),
             Entry::Refused(runtime, rejection) => runtime.cooperate(context, 1, |_| {
                 let rejection = *rejection.take().expect("polled again after it had completed");
                 rejection.count();

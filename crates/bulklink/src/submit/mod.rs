@@ -196,11 +196,11 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
             granted = shared.enter(&request, &runtime, Waker::noop(), &mut ticket, &mut not_granted)?;
         }
         match (granted, not_granted) {
-            (Some(grant), _) => Ok(Stage::Granted(Claim::new(shared, None, Some(grant)))),
+            (Some(grant), _) => Ok(Stage::Granted(Claim::new(shared, Some(grant)))),
             (None, NotGranted::Rejected(rejection)) => Err(rejection.into()),
             (None, NotGranted::Queued { .. }) => {
                 let mut acquire = Acquire::queued(shared, runtime, ticket);
-                Ok(Stage::Queued(Box::pin(poll_fn(move |context| acquire.poll(context, Claim::new)))))
+                Ok(Stage::Queued(Box::pin(poll_fn(move |context| acquire.poll(context)))))
             }
         }
     }
