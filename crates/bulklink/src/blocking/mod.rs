@@ -242,7 +242,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     #[cold]
     fn block_in_queue<S: SharedRef>(&self, shared: S, request: CoreRequest) -> Result<Claim<S>, Rejection> {
         let thread = Thread::on(self.runtime().clone());
-        let mut acquire = Acquire::new(shared, Arc::clone(&thread), request);
-        thread.block_on(poll_fn(|context| acquire.poll(context)))
+        let acquire = Acquire::new(shared, Arc::clone(&thread), request);
+        thread.block_on(acquire)
     }
 }

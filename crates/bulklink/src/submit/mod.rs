@@ -8,7 +8,7 @@ mod task;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::future::{Future, poll_fn};
+use core::future::Future;
 use core::task::Waker;
 
 pub use error::{JoinError, Panic, SubmitError};
@@ -198,10 +198,7 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         match (granted, not_granted) {
             (Some(grant), _) => Ok(Stage::Granted(Claim::new(shared, Some(grant)))),
             (None, NotGranted::Rejected(rejection)) => Err(rejection.into()),
-            (None, NotGranted::Queued { .. }) => {
-                let mut acquire = Acquire::queued(shared, runtime, ticket);
-                Ok(Stage::Queued(Box::pin(poll_fn(move |context| acquire.poll(context)))))
-            }
+            (None, NotGranted::Queued { .. }) => Ok(Stage::Queued(Box::pin(Acquire::queued(shared, runtime, ticket)))),
         }
     }
 }
