@@ -165,7 +165,7 @@ fn occupancies_and_words_have_a_readable_debug_output() {
 fn debug_output_of_partitions_shows_the_occupancy_but_no_values() {
     let limits = partitions::Limits { max_partitions: 1, idle_timeout: None };
     let mut partitions = Partitions::new(limits).expect("valid");
-    let _lease = partitions.create("secret").expect("there is room");
+    let _created = partitions.create("secret").expect("there is room");
     let occupancy = "Occupancy { partitions: 1, active_partitions: 1, leased_operations: 1, max_partitions: 1 }";
     assert_eq!(format!("{:?}", partitions.occupancy()), occupancy);
     assert_eq!(format!("{partitions:?}"), format!("Partitions {{ occupancy: {occupancy}, is_closed: false, .. }}"));
@@ -181,7 +181,26 @@ fn debug_output_of_partitions_shows_the_occupancy_but_no_values() {
 fn the_value_of_a_partition_can_be_changed() {
     let limits = partitions::Limits { max_partitions: 1, idle_timeout: None };
     let mut partitions = Partitions::new(limits).expect("valid");
-    let lease = partitions.create(1).expect("there is room").lease;
-    *partitions.get_mut(lease.id()) += 1;
-    assert_eq!(*partitions.get(lease.id()), 2);
+    let id = partitions.create(1).expect("there is room").id;
+    *partitions.get_mut(id) += 1;
+    assert_eq!(*partitions.get(id), 2);
+}
+
+#[test]
+fn an_id_is_stored_as_a_number_that_is_not_zero() {
+    let limits = partitions::Limits { max_partitions: 2, idle_timeout: None };
+    let mut partitions = Partitions::new(limits).expect("valid");
+    let ids = [1, 2].map(|content| partitions.create(content).expect("there is room").id);
+    assert_eq!(ids.map(|id| partitions::Id::from_bits(id.to_bits())), ids.map(Some));
+    assert_eq!(partitions::Id::from_bits(0), None);
+}
+
+#[test]
+#[should_panic(expected = "the end of a lease that had not begun")]
+fn ending_a_lease_that_had_not_begun_panics() {
+    let limits = partitions::Limits { max_partitions: 1, idle_timeout: None };
+    let mut partitions = Partitions::new(limits).expect("valid");
+    let id = partitions.create(1).expect("there is room").id;
+    partitions.end(id, Instant::EPOCH);
+    partitions.end(id, Instant::EPOCH);
 }

@@ -102,7 +102,7 @@ fn the_future_is_small() {
     assert_eq!((size_of_val(&bulkhead.slot()), size_of_val(&bulkhead.slot_owned())), (32, 32));
     let builder = Partitions::builder("tenants").parallelism(1).max_partitions(1);
     let tenants: Partitions<u32> = builder.build().expect("valid");
-    assert_eq!(size_of_val(&tenants.slot(&1)), 40);
+    assert_eq!(size_of_val(&tenants.slot(&1)), 32);
 }
 
 #[tokio::test(start_paused = true)]

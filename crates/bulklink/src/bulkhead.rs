@@ -126,13 +126,13 @@ impl<R: Clock> Bulkhead<R> {
     #[inline]
     fn try_borrow(&self, request: &CoreRequest) -> Result<Slot<'_>, Rejection> {
         let shared = &*self.handle.shared;
-        shared.try_enter(request, |grant| Slot::new(Claim::new(shared, None, Some(grant))))
+        shared.try_enter(request, |grant| Slot::new(Claim::new(shared, Some(grant))))
     }
 
     #[inline]
     fn try_own(&self, request: &CoreRequest) -> Result<OwnedSlot, Rejection> {
         let shared = &self.handle.shared;
-        shared.try_enter(request, |grant| OwnedSlot::new(Claim::new(Arc::clone(shared), None, Some(grant))))
+        shared.try_enter(request, |grant| OwnedSlot::new(Claim::new(Arc::clone(shared), Some(grant))))
     }
 
     pub(crate) fn runtime(&self) -> &R {

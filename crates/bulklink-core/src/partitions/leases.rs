@@ -10,27 +10,28 @@ use crate::slab::Place;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Id(Place);
 
-/// The use of a partition by one call, until it [ends](Partitions::end). It can be neither copied
-/// nor forged.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use = "a forgotten lease keeps its partition for good"]
-pub struct Lease(Place);
-
-impl Lease {
-    /// Returns the partition's id. The partition is kept as long as the lease.
+impl Id {
+    /// Returns the id as a number that is never zero, so that it can be stored in an atomic.
     #[must_use]
     #[inline]
-    pub fn id(&self) -> Id {
-        Id(self.0)
+    pub fn to_bits(self) -> u32 {
+        self.0.number().get()
+    }
+
+    /// Returns the id that [`to_bits`](Id::to_bits) gave the number for, or `None` for zero.
+    #[must_use]
+    #[inline]
+    pub fn from_bits(bits: u32) -> Option<Self> {
+        Place::from_number(bits).map(Id)
     }
 }
 
-/// The result of creating a partition.
+/// The result of creating a partition, which has its first lease.
 #[derive(Debug)]
-#[must_use = "a forgotten lease keeps its partition for good"]
+#[must_use = "a lease that never ends keeps its partition for good"]
 pub struct Created<P> {
-    /// The first lease of the new partition.
-    pub lease: Lease,
+    /// The new partition.
+    pub id: Id,
     /// The idle partition that was removed to make room.
     pub evicted: Option<(Id, P)>,
 }
@@ -66,13 +67,14 @@ impl<P> Partitions<P> {
         &mut self.kept[id.0].content
     }
 
-    /// Leases a partition that is kept. A rejection is not [counted](Partitions::count) here.
+    /// Leases a partition that is kept, until [`end`](Partitions::end). A rejection is not
+    /// [counted](Partitions::count) here.
     ///
     /// # Errors
     ///
     /// If the set is closed.
     #[inline]
-    pub fn lease(&mut self, id: Id) -> Result<Lease, Rejection> {
+    pub fn lease(&mut self, id: Id) -> Result<(), Rejection> {
         if self.closed {
             return Err(self.reject(Reason::Closed));
         }
@@ -85,7 +87,7 @@ impl<P> Partitions<P> {
             self.idle.remove(&mut self.kept, links);
         }
         self.count_lease();
-        Ok(Lease(id.0))
+        Ok(())
     }
 
     #[inline]
@@ -126,13 +128,13 @@ impl<P> Partitions<P> {
         let is_full = self.is_full();
         // The new partition is kept first: so the evicted id differs from the new one. The peak is
         // taken after both.
-        let lease = self.keep(content);
+        let id = self.keep(content);
         let evicted = if is_full { self.evict() } else { None };
         self.peaks.partitions = self.peaks.partitions.max(self.occupancy.partitions);
-        Ok(Created { lease, evicted })
+        Ok(Created { id, evicted })
     }
 
-    fn keep(&mut self, content: P) -> Lease {
+    fn keep(&mut self, content: P) -> Id {
         let links = Links::default();
         let partition = Partition { content, leases: 1, links, idle_since: Instant::EPOCH };
         let place = self.kept.insert(partition, self.occupancy.max_partitions);
@@ -140,7 +142,7 @@ impl<P> Partitions<P> {
         self.occupancy.active += 1;
         self.totals.created += 1;
         self.count_lease();
-        Lease(place)
+        Id(place)
     }
 
     /// Returns whether [`end`](Partitions::end) uses the time.
@@ -150,21 +152,26 @@ impl<P> Partitions<P> {
         self.idle_timeout.is_some()
     }
 
-    /// Ends a lease at `now`. Returns whether it was the last of its partition, which is idle from
-    /// now on.
+    /// Ends a lease of the partition at `now`. Returns whether it was the last, so that the
+    /// partition is idle from now on.
     ///
     /// Without an [idle timeout](super::Limits::idle_timeout) the time is ignored. While a
     /// partition is idle, time never runs back: an earlier instant counts as the latest at which a
     /// partition became idle.
+    ///
+    /// # Panics
+    ///
+    /// If the partition has no lease.
     #[inline]
-    pub fn end(&mut self, lease: Lease, now: Instant) -> bool {
+    pub fn end(&mut self, id: Id, now: Instant) -> bool {
+        let partition = &mut self.kept[id.0];
+        let Some(left) = partition.leases.checked_sub(1) else { no_lease() };
+        partition.leases = left;
         self.occupancy.leased -= 1;
-        let partition = &mut self.kept[lease.0];
-        partition.leases -= 1;
-        let is_idle = partition.leases == 0;
+        let is_idle = left == 0;
         if is_idle {
             self.occupancy.active -= 1;
-            self.becomes_idle(lease.0, now);
+            self.becomes_idle(id.0, now);
         }
         is_idle
     }
@@ -178,6 +185,11 @@ impl<P> Partitions<P> {
         (partition.idle_since, partition.links) = (now.max(latest), links);
         self.idle.push_back(&mut self.kept, place);
     }
+}
+
+#[cold]
+fn no_lease() -> ! {
+    panic!("the end of a lease that had not begun")
 }
 
 /// What the removal of partitions uses.

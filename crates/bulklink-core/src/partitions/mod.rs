@@ -7,21 +7,23 @@
 //!
 //! # Leases
 //!
-//! A call into a partition holds a [`Lease`] of it, from before it asks for admission until it has
-//! ended, whether it waits, runs, or is rejected. A partition without leases is *idle*. Idle
-//! partitions are kept in the order in which they became idle, and are removed in that order: the
-//! longest idle makes room for a new one, and [`cleanup_idle`](Partitions::cleanup_idle) removes
-//! those that were idle for too long. A partition with a lease always stays. Once the set is closed
-//! and no lease is left, [`take_drained`](Partitions::take_drained) removes the rest. Everything
-//! takes O(1).
+//! A call into a partition leases it, from before it asks for admission until it has ended, whether
+//! it waits, runs, or is rejected. The account only counts the leases of each partition, so a lease
+//! is no value: the caller knows which partition a call has leased. A partition without leases is
+//! *idle*. Idle partitions are kept in the order in which they became idle, and are removed in that
+//! order: the longest idle makes room for a new one, and [`cleanup_idle`](Partitions::cleanup_idle)
+//! removes those that were idle for too long. A partition with a lease always stays. Once the set
+//! is closed and no lease is left, [`take_drained`](Partitions::take_drained) removes the rest.
+//! Everything takes O(1).
 //!
 //! # The contract
 //!
 //! The caller keeps an index from its keys to [`Id`]s, and looks there first. For a key in the
 //! index, it calls [`lease`](Partitions::lease); for any other,
-//! [`may_create`](Partitions::may_create), and if that succeeds [`create`](Partitions::create). Ids
-//! that are returned as evicted, cleaned up, discarded or taken must leave the index before the
-//! lock is released, because they are reused.
+//! [`may_create`](Partitions::may_create), and if that succeeds [`create`](Partitions::create),
+//! which leases the new partition too. Each lease must [end](Partitions::end) once. Ids that are
+//! returned as evicted, cleaned up, discarded or taken must leave the index before the lock is
+//! released, because they are reused.
 //!
 //! All three reject without counting. The caller passes a rejection to [`count`](Partitions::count)
 //! when it reports the rejection to the call, which may be later, or never.
@@ -35,7 +37,7 @@
 //! let mut tenants = Partitions::new(Limits { max_partitions: 1, idle_timeout })?;
 //! let now = Instant::from_nanos(0);
 //!
-//! let ann = tenants.create("ann").map_err(|(_, rejection)| rejection)?.lease;
+//! let ann = tenants.create("ann").map_err(|(_, rejection)| rejection)?.id;
 //! let rejection = tenants.may_create().unwrap_err();
 //! assert_eq!(rejection.reason(), Reason::PartitionLimit);
 //! tenants.count(&rejection);
@@ -45,7 +47,7 @@
 //! let bob = tenants.create("bob").map_err(|(_, rejection)| rejection)?;
 //! assert_eq!(bob.evicted.map(|(_, tenant)| tenant), Some("ann"));
 //!
-//! tenants.end(bob.lease, now);
+//! tenants.end(bob.id, now);
 //! assert!(tenants.cleanup_idle(now + Duration::from_secs(59)).is_none());
 //! let cleaned_up = tenants.cleanup_idle(now + Duration::from_secs(60));
 //! assert!(cleaned_up.is_some_and(|(_, tenant)| tenant == "bob"));
@@ -61,7 +63,7 @@ mod snapshot;
 use core::fmt;
 use core::time::Duration;
 
-pub use leases::{Created, Id, Lease};
+pub use leases::{Created, Id};
 pub use limits::Limits;
 pub use rejection::{Occupancy, Reason, Rejection};
 pub use snapshot::{Interval, Snapshot, Totals};
@@ -77,9 +79,9 @@ use leases::Partition;
 ///
 /// # Panics
 ///
-/// Ids and leases are valid only for the `Partitions` that issued them, and ids only as long as
-/// their partition is kept. Passing others is a programming error: the account is wrong from then
-/// on, or it panics. Nothing else panics.
+/// An id is valid only for the `Partitions` that issued it, and only as long as its partition is
+/// kept. Passing another is a programming error: the account is wrong from then on, or it panics.
+/// Apart from that, only an [`end`](Partitions::end) without a lease panics.
 pub struct Partitions<P> {
     instance: u64,
     snapshots: u64,

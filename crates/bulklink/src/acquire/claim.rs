@@ -1,13 +1,12 @@
 //! What a call holds of its bulkhead, from its start to the drop of its slot.
 
 use alloc::sync::Arc;
-use core::convert::Infallible;
 use core::fmt;
 use core::ops::Deref;
 use core::panic::RefUnwindSafe;
 use core::time::Duration;
 
-use bulklink_core::partitions::{self, Lease};
+use bulklink_core::partitions::{self, Id};
 use bulklink_core::{Grant, Request};
 
 use crate::Rejection;
@@ -15,44 +14,45 @@ use crate::gate::shared::Shared;
 
 /// What a call holds of its bulkhead: a grant, once the call is admitted, and the lease of its
 /// partition, if it has one. The drop gives both back, the grant first.
-pub(crate) struct Claim<S: SharedRef<L>, L> {
+pub(crate) struct Claim<S: SharedRef> {
     shared: S,
     grant: Option<Grant>,
-    lease: Option<L>,
 }
 
-/// A reference to a bulkhead, with leases of type `L`: `Infallible` where there is never a lease,
-/// so that nothing is stored or checked for one. `L` is no associated type, because slots would
-/// then be invariant in their borrow.
-pub(crate) trait SharedRef<L>: Deref<Target = Shared> {
-    fn end(&self, lease: L);
+/// A call's reference to its bulkhead. A call of a partition has an `Arc`, and has leased the
+/// partition before it asks for admission.
+pub(crate) trait SharedRef: Deref<Target = Shared> {
+    /// Returns the partition that the call has leased.
+    fn leased(&self) -> Option<Id>;
 }
 
-impl<S: Deref<Target = Shared>> SharedRef<Infallible> for S {
-    fn end(&self, lease: Infallible) {
-        match lease {}
+impl SharedRef for &Shared {
+    #[inline]
+    fn leased(&self) -> Option<Id> {
+        None
     }
 }
 
-impl SharedRef<Lease> for Arc<Shared> {
-    fn end(&self, lease: Lease) {
-        self.end_lease(lease);
+impl SharedRef for Arc<Shared> {
+    #[inline]
+    fn leased(&self) -> Option<Id> {
+        self.partition()
     }
 }
 
 /// The partitions to which a bulkhead belongs, whatever the type of their keys.
 pub(crate) trait LeaseOwner: Send + Sync + RefUnwindSafe {
-    /// Ends a lease of the partition that has this bulkhead.
-    fn end(&self, lease: Lease, shared: &Shared);
+    /// Ends a lease of the partition, which has this bulkhead.
+    fn end(&self, partition: Id, shared: &Shared);
 
     /// Counts a rejection by the partitions, at the time when its call returns it.
     fn count(&self, rejection: &partitions::Rejection);
 }
 
-impl<S: SharedRef<L>, L> Claim<S, L> {
+impl<S: SharedRef> Claim<S> {
     #[inline]
-    pub(crate) fn new(shared: S, lease: Option<L>, grant: Option<Grant>) -> Self {
-        Claim { shared, grant, lease }
+    pub(crate) fn new(shared: S, grant: Option<Grant>) -> Self {
+        Claim { shared, grant }
     }
 
     /// Acquires a grant, if the bulkhead admits the request without a wait.
@@ -61,15 +61,28 @@ impl<S: SharedRef<L>, L> Claim<S, L> {
         self.shared.try_enter(request, |grant| self.grant = Some(grant))
     }
 
-    /// Releases the grant to the gate, unless the word has it already, and then ends the lease.
+    /// Gives the grant back to the word. Returns whether nothing is left to release.
+    #[inline]
+    fn release_by_word(&self) -> bool {
+        match &self.grant {
+            // Only a grant that a word gave may be added to the word without a look at it first,
+            // and only once; see `Word::RELEASE`.
+            Some(grant) => grant.is_by_word() && self.shared.fast.release(grant),
+            None => true,
+        }
+    }
+
+    /// Releases the grant, and then ends the lease. Without a lease, the word must have been tried.
     #[cold]
     #[inline(never)]
-    fn end(&mut self, is_released: bool) {
+    fn end(&mut self) {
+        let partition = self.shared.leased();
+        let is_released = partition.is_some() && self.release_by_word();
         if let (Some(grant), false) = (self.grant.take(), is_released) {
             self.shared.release(grant);
         }
-        if let Some(lease) = self.lease.take() {
-            self.shared.end(lease);
+        if let Some(partition) = partition {
+            self.shared.end_lease(partition);
         }
     }
 
@@ -105,7 +118,7 @@ impl<S: SharedRef<L>, L> Claim<S, L> {
     }
 }
 
-impl<S: SharedRef<L>, L> Deref for Claim<S, L> {
+impl<S: SharedRef> Deref for Claim<S> {
     type Target = Shared;
 
     #[inline]
@@ -114,17 +127,12 @@ impl<S: SharedRef<L>, L> Deref for Claim<S, L> {
     }
 }
 
-impl<S: SharedRef<L>, L> Drop for Claim<S, L> {
+impl<S: SharedRef> Drop for Claim<S> {
     #[inline]
     fn drop(&mut self) {
-        // Only a grant that a word gave may be added to the word without a look at it first, and
-        // only once; see `Word::RELEASE`.
-        let is_released = match &self.grant {
-            Some(grant) => grant.is_by_word() && self.shared.fast.release(grant),
-            None => true,
-        };
-        if !is_released || self.lease.is_some() {
-            self.end(is_released);
+        // All else is one call: with two of them, the compiler would not inline this drop.
+        if self.shared.leased().is_some() || !self.release_by_word() {
+            self.end();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The futures that wait for a slot.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::convert::Infallible;
 use core::fmt;
 use core::future::Future;
 use core::mem::{self, ManuallyDrop};
@@ -19,17 +19,23 @@ use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
 
 /// A call that acquires a slot; `S` borrows or shares its bulkhead. It is kept small, because each
 /// waiting call has one.
-pub(crate) struct Acquire<S: SharedRef<L>, L, R: Timer> {
+pub(crate) struct Acquire<S: SharedRef, R: Timer> {
     runtime: R,
-    /// `None` when the call is over. `ManuallyDrop`, so that the drop of a finished call, the usual
-    /// case, runs no more code than a test for `None`.
-    unfinished: ManuallyDrop<Option<Unfinished<S, L, R::Sleep>>>,
+    /// `ManuallyDrop`, so that the drop of a finished call, the usual case, runs no more code than
+    /// a test for that.
+    call: ManuallyDrop<Call<S, R::Sleep>>,
 }
 
-/// A call that has no answer yet.
-struct Unfinished<S, L, T> {
+enum Call<S, T> {
+    /// The call asks its bulkhead, and has no answer yet.
+    Unfinished(Unfinished<S, T>),
+    /// The call got no partition. The first poll counts the rejection and returns it.
+    Refused(Box<Rejection>),
+    Finished,
+}
+
+struct Unfinished<S, T> {
     shared: S,
-    lease: Option<L>,
     state: AcquireState<T>,
 }
 
@@ -45,65 +51,58 @@ enum AcquireState<T> {
 }
 
 /// Only the timer is pinned, and it is boxed.
-impl<S: SharedRef<L>, L, R: Timer> Unpin for Acquire<S, L, R> {}
+impl<S: SharedRef, R: Timer> Unpin for Acquire<S, R> {}
 
-impl<S: SharedRef<L>, L, R: Runtime> Acquire<S, L, R> {
+impl<S: SharedRef, R: Runtime> Acquire<S, R> {
     #[inline]
-    pub(crate) fn new(shared: S, lease: Option<L>, runtime: R, request: Request) -> Self {
-        let unfinished = Unfinished { shared, lease, state: AcquireState::NotEntered(request) };
-        Acquire { runtime, unfinished: ManuallyDrop::new(Some(unfinished)) }
+    pub(crate) fn new(shared: S, runtime: R, request: Request) -> Self {
+        let state = AcquireState::NotEntered(request);
+        Acquire { runtime, call: ManuallyDrop::new(Call::Unfinished(Unfinished { shared, state })) }
     }
 
     /// Makes a call that is queued already. Its ticket has no waker and no timer until the first
     /// poll.
     pub(crate) fn queued(shared: S, runtime: R, ticket: Option<Ticket>) -> Self {
-        let unfinished = Unfinished { shared, lease: None, state: AcquireState::Queued { ticket, sleep: None } };
-        Acquire { runtime, unfinished: ManuallyDrop::new(Some(unfinished)) }
+        let state = AcquireState::Queued { ticket, sleep: None };
+        Acquire { runtime, call: ManuallyDrop::new(Call::Unfinished(Unfinished { shared, state })) }
     }
 
-    /// Polls the call. Most calls get their grant from the word and end here; the others go on in
-    /// [`poll_slow`](Acquire::poll_slow), which keeps this small enough to be inlined.
-    ///
-    /// # Panics
-    ///
-    /// If called again after it has returned `Ready`.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "the compiler would count the cold path and not inline it")]
-    pub(crate) fn poll<C>(
-        &mut self,
-        context: &mut Context<'_>,
-        claim: impl FnOnce(S, Option<L>, Option<Grant>) -> C,
-    ) -> Poll<Result<C, Rejection>> {
-        let granted = match &*self.unfinished {
-            Some(Unfinished { shared, state: AcquireState::NotEntered(request), .. }) if request.is_simple() => {
-                shared.fast.acquire()
+    #[cold]
+    fn refused(runtime: R, rejection: Rejection) -> Self {
+        Acquire { runtime, call: ManuallyDrop::new(Call::Refused(Box::new(rejection))) }
+    }
+
+    /// Takes what the call has of its bulkhead. It must be unfinished.
+    #[inline]
+    fn finish(&mut self) -> Unfinished<S, R::Sleep> {
+        match mem::replace(&mut *self.call, Call::Finished) {
+            Call::Unfinished(unfinished) => unfinished,
+            // Never so. With code to drop it, the usual case would copy the call to the stack.
+            other => {
+                mem::forget(other);
+                unreachable!("polled just now")
             }
-            _ => None,
-        };
-        let Some(grant) = granted else { return self.poll_slow(context, claim) };
-        let Unfinished { shared, lease, state } = self.unfinished.take().expect("just seen");
-        // The state is a request, which needs no drop, but the compiler does not see that.
-        mem::forget(state);
-        Poll::Ready(Ok(claim(shared, lease, Some(grant))))
+        }
     }
 
     /// Polls the gate, as far as the runtime's cooperative budget allows.
     #[cold]
     #[inline(never)]
-    fn poll_slow<C>(
-        &mut self,
-        context: &mut Context<'_>,
-        claim: impl FnOnce(S, Option<L>, Option<Grant>) -> C,
-    ) -> Poll<Result<C, Rejection>> {
-        let Acquire { runtime, unfinished } = self;
-        let call = unfinished.as_mut().expect("polled again after it had completed");
-        let operations = call.shared.operations();
+    fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<Result<Claim<S>, Rejection>> {
+        let Acquire { runtime, call } = self;
+        let unfinished = match &mut **call {
+            Call::Unfinished(unfinished) => Some(unfinished),
+            Call::Refused(_) => return self.poll_refused(context),
+            Call::Finished => None,
+        };
+        let unfinished = unfinished.expect("polled again after it had completed");
+        let operations = unfinished.shared.operations();
         let mut not_granted = NotGranted::UNKNOWN;
-        let poll = |context: &mut Context<'_>| call.poll_gate(runtime, context, &mut not_granted);
+        let poll = |context: &mut Context<'_>| unfinished.poll_gate(runtime, context, &mut not_granted);
         let granted = ready!(runtime.cooperate(context, operations, poll));
-        let Unfinished { shared, lease, state } = self.unfinished.take().expect("polled just now");
+        let Unfinished { shared, state } = self.finish();
         let is_granted = granted.is_some();
-        let claim = claim(shared, lease, granted);
+        let claim = Claim::new(shared, granted);
         // The timer in the state is foreign, and its drop may panic. By now the claim gives back
         // what the call holds.
         drop(state);
@@ -115,9 +114,51 @@ impl<S: SharedRef<L>, L, R: Runtime> Acquire<S, L, R> {
             NotGranted::Queued { .. } => unreachable!("a call that waits is pending"),
         }
     }
+
+    #[cold]
+    fn poll_refused(&mut self, context: &mut Context<'_>) -> Poll<Result<Claim<S>, Rejection>> {
+        let Acquire { runtime, call } = self;
+        runtime.cooperate(context, 1, |_| match mem::replace(&mut **call, Call::Finished) {
+            Call::Refused(rejection) => {
+                rejection.count();
+                Poll::Ready(Err(*rejection))
+            }
+            _ => unreachable!("the call is refused"),
+        })
+    }
 }
 
-impl<S: SharedRef<L>, L, T: Future<Output = ()>> Unfinished<S, L, T> {
+impl<S: SharedRef, R: Runtime> Future for Acquire<S, R> {
+    type Output = Result<Claim<S>, Rejection>;
+
+    /// Polls the call. Most calls get their grant from the word and end here; the others go on in
+    /// [`poll_slow`](Acquire::poll_slow), which keeps this small enough to be inlined.
+    ///
+    /// # Panics
+    ///
+    /// If called again after it has returned `Ready`.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the compiler would count the cold path and not inline it")]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let granted = match &*self.call {
+            Call::Unfinished(Unfinished { shared, state: AcquireState::NotEntered(request) })
+                if request.is_simple() =>
+            {
+                shared.fast.acquire()
+            }
+            _ => None,
+        };
+        if granted.is_none() {
+            return self.poll_slow(context);
+        }
+        let Unfinished { shared, state } = self.finish();
+        // The state is a request, which needs no drop, but the compiler does not see that.
+        mem::forget(state);
+        Poll::Ready(Ok(Claim::new(shared, granted)))
+    }
+}
+
+impl<S: SharedRef, T: Future<Output = ()>> Unfinished<S, T> {
     /// Enters the gate on the first poll, and polls the ticket after that. Returns `None` if the
     /// call is rejected, with the rejection in `not_granted`.
     ///
@@ -130,7 +171,7 @@ impl<S: SharedRef<L>, L, T: Future<Output = ()>> Unfinished<S, L, T> {
         context: &mut Context<'_>,
         not_granted: &mut NotGranted,
     ) -> Poll<Option<Grant>> {
-        let Unfinished { shared, state, .. } = self;
+        let Unfinished { shared, state } = self;
         let request = match state {
             AcquireState::NotEntered(request) => request,
             AcquireState::Queued { .. } => return state.poll_ticket(shared, runtime, context, not_granted),
@@ -156,23 +197,23 @@ impl<S: SharedRef<L>, L, T: Future<Output = ()>> Unfinished<S, L, T> {
     }
 }
 
-impl<S: SharedRef<L>, L, T> Unfinished<S, L, T> {
+impl<S: SharedRef, T> Call<S, T> {
     /// Gives up the place in the queue, if the call has one, and the lease. The timer is dropped
     /// last, because it is foreign and may panic.
     #[cold]
     #[inline(never)]
-    fn end(unfinished: &mut Option<Self>) {
-        if let Some(Unfinished { shared, lease, state }) = unfinished {
+    fn end(&mut self) {
+        if let Call::Unfinished(Unfinished { shared, state }) = self {
             if let AcquireState::Queued { ticket, .. } = state {
                 if let Some(ticket) = ticket.take() {
                     ticket::withdraw(shared, ticket);
                 }
             }
-            if let Some(lease) = lease.take() {
-                shared.end(lease);
+            if let Some(partition) = shared.leased() {
+                shared.end_lease(partition);
             }
         }
-        *unfinished = None;
+        *self = Call::Finished;
     }
 }
 
@@ -253,23 +294,25 @@ impl<T: Future<Output = ()>> AcquireState<T> {
     }
 }
 
-impl<S: SharedRef<L>, L, R: Timer> Drop for Acquire<S, L, R> {
+impl<S: SharedRef, R: Timer> Drop for Acquire<S, R> {
     #[inline]
     fn drop(&mut self) {
-        if self.unfinished.is_some() {
-            Unfinished::end(&mut self.unfinished);
+        if !matches!(*self.call, Call::Finished) {
+            self.call.end();
         }
     }
 }
 
-impl<S: SharedRef<L>, L, R: Timer> Acquire<S, L, R> {
-    pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match &*self.unfinished {
-            None => "done",
-            Some(Unfinished { state: AcquireState::Queued { .. }, .. }) => "queued",
-            Some(_) => "asking",
+impl<S: SharedRef, R: Timer> Acquire<S, R> {
+    fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (label, state) = match &*self.call {
+            Call::Unfinished(Unfinished { shared, state }) => {
+                let is_queued = matches!(state, AcquireState::Queued { .. });
+                (Some(&**shared.label()), if is_queued { "queued" } else { "asking" })
+            }
+            Call::Refused(rejection) => (Some(rejection.label()), "refused"),
+            Call::Finished => (None, "done"),
         };
-        let label = self.unfinished.as_ref().map(|unfinished| unfinished.shared.label());
         f.debug_struct(name).field("label", &label).field("state", &state).finish_non_exhaustive()
     }
 }
@@ -282,12 +325,12 @@ impl<S: SharedRef<L>, L, R: Timer> Acquire<S, L, R> {
 ///
 /// If polled again after it has completed.
 #[must_use = "futures do nothing unless polled"]
-pub struct SlotFuture<'a, R: Timer>(Acquire<&'a Shared, Infallible, R>);
+pub struct SlotFuture<'a, R: Timer>(Acquire<&'a Shared, R>);
 
 impl<'a, R: Runtime> SlotFuture<'a, R> {
     #[inline]
     pub(crate) fn new(shared: &'a Shared, runtime: R, request: Request) -> Self {
-        SlotFuture(Acquire::new(shared, None, runtime, request))
+        SlotFuture(Acquire::new(shared, runtime, request))
     }
 }
 
@@ -297,7 +340,7 @@ impl<'a, R: Runtime> Future for SlotFuture<'a, R> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as `Acquire::poll`")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.poll(context, Claim::new).map_ok(Slot::new)
+        Pin::new(&mut self.0).poll(context).map_ok(Slot::new)
     }
 }
 
@@ -308,20 +351,27 @@ impl<R: Timer> fmt::Debug for SlotFuture<'_, R> {
 }
 
 /// A future that acquires an [`OwnedSlot`]; returned by
-/// [`Bulkhead::slot_owned`](crate::Bulkhead::slot_owned).
+/// [`Bulkhead::slot_owned`](crate::Bulkhead::slot_owned) and
+/// [`Partitions::slot`](crate::Partitions::slot).
 ///
-/// Dropping it gives up its place in the queue, and never loses a slot.
+/// Dropping it gives up its place in the queue, and never loses a slot. A future of a partition has
+/// entered it already; dropping the future leaves the partition, too.
 ///
 /// # Panics
 ///
 /// If polled again after it has completed.
 #[must_use = "futures do nothing unless polled"]
-pub struct OwnedSlotFuture<R: Timer>(Acquire<Arc<Shared>, Infallible, R>);
+pub struct OwnedSlotFuture<R: Timer>(Acquire<Arc<Shared>, R>);
 
 impl<R: Runtime> OwnedSlotFuture<R> {
     #[inline]
     pub(crate) fn new(shared: Arc<Shared>, runtime: R, request: Request) -> Self {
-        OwnedSlotFuture(Acquire::new(shared, None, runtime, request))
+        OwnedSlotFuture(Acquire::new(shared, runtime, request))
+    }
+
+    /// Makes the future of a call that got no partition.
+    pub(crate) fn refused(runtime: R, rejection: Rejection) -> Self {
+        OwnedSlotFuture(Acquire::refused(runtime, rejection))
     }
 }
 
@@ -331,7 +381,7 @@ impl<R: Runtime> Future for OwnedSlotFuture<R> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as `Acquire::poll`")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.poll(context, |shared, _, grant| OwnedSlot::new(Claim::new(shared, None, grant)))
+        Pin::new(&mut self.0).poll(context).map_ok(OwnedSlot::new)
     }
 }
 

@@ -1,11 +1,8 @@
 //! The slots that calls are given: a claim with a grant, under its public names.
 
 use alloc::sync::Arc;
-use core::convert::Infallible;
 use core::fmt;
 use core::time::Duration;
-
-use bulklink_core::partitions::Lease;
 
 use crate::acquire::claim::Claim;
 use crate::gate::shared::Shared;
@@ -16,11 +13,11 @@ use crate::gate::shared::Shared;
 /// (`mem::forget`) keeps the slot taken forever.
 #[must_use = "a slot is given back as soon as it is dropped"]
 #[doc(alias = "permit")]
-pub struct Slot<'a>(Claim<&'a Shared, Infallible>);
+pub struct Slot<'a>(Claim<&'a Shared>);
 
 impl<'a> Slot<'a> {
     #[inline]
-    pub(crate) fn new(claim: Claim<&'a Shared, Infallible>) -> Self {
+    pub(crate) fn new(claim: Claim<&'a Shared>) -> Self {
         Slot(claim)
     }
 
@@ -52,11 +49,11 @@ impl fmt::Debug for Slot<'_> {
 /// the slot taken, and the partition in use, forever.
 #[must_use = "a slot is given back as soon as it is dropped"]
 #[doc(alias = "permit")]
-pub struct OwnedSlot(Claim<Arc<Shared>, Lease>);
+pub struct OwnedSlot(Claim<Arc<Shared>>);
 
 impl OwnedSlot {
     #[inline]
-    pub(crate) fn new(claim: Claim<Arc<Shared>, Lease>) -> Self {
+    pub(crate) fn new(claim: Claim<Arc<Shared>>) -> Self {
         OwnedSlot(claim)
     }
 

@@ -230,23 +230,19 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     }
 
     #[inline]
-    fn block_for_claim<S: SharedRef<L>, L>(
-        &self,
-        shared: S,
-        request: Request<R::Instant>,
-    ) -> Result<Claim<S, L>, Rejection> {
+    fn block_for_claim<S: SharedRef>(&self, shared: S, request: Request<R::Instant>) -> Result<Claim<S>, Rejection> {
         let request = request.on(self.runtime());
         let granted = if request.is_simple() { shared.fast.acquire() } else { None };
         match granted {
-            Some(_) => Ok(Claim::new(shared, None, granted)),
+            Some(_) => Ok(Claim::new(shared, granted)),
             None => self.block_in_queue(shared, request),
         }
     }
 
     #[cold]
-    fn block_in_queue<S: SharedRef<L>, L>(&self, shared: S, request: CoreRequest) -> Result<Claim<S, L>, Rejection> {
+    fn block_in_queue<S: SharedRef>(&self, shared: S, request: CoreRequest) -> Result<Claim<S>, Rejection> {
         let thread = Thread::on(self.runtime().clone());
-        let mut acquire = Acquire::new(shared, None, Arc::clone(&thread), request);
-        thread.block_on(poll_fn(|context| acquire.poll(context, Claim::new)))
+        let acquire = Acquire::new(shared, Arc::clone(&thread), request);
+        thread.block_on(acquire)
     }
 }

@@ -41,7 +41,7 @@ impl Latch {
     /// [`open`](Latch::open) is called before. Returns `None` if it is taken, or if the latch is
     /// open.
     pub(crate) fn bolt(&self) -> Option<OwnedSlot> {
-        let bolt = |grant| OwnedSlot::new(Claim::new(Arc::clone(&self.0), None, Some(grant)));
+        let bolt = |grant| OwnedSlot::new(Claim::new(Arc::clone(&self.0), Some(grant)));
         self.0.try_enter(&Request::new(), bolt).ok()
     }
 

@@ -9,11 +9,11 @@ use alloc::sync::{Arc, Weak};
 use core::mem;
 use core::num::NonZeroU64;
 use core::panic::{RefUnwindSafe, UnwindSafe};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::task::{Poll, Waker};
 use core::time::Duration;
 
-use bulklink_core::partitions::Lease;
+use bulklink_core::partitions::Id;
 use bulklink_core::{
     Answer, Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, Reserve, ResizeError, Snapshot,
     Ticket, Word,
@@ -44,6 +44,8 @@ pub struct Shared {
     /// A hint, so that most calls that leave a partition need not lock to find that it has no
     /// driver.
     pub(crate) has_drivers: AtomicBool,
+    /// The id of the partition that has this bulkhead, as a number; zero if none has.
+    partition: AtomicU32,
     pub(crate) runtime: Arc<dyn DynClock>,
 }
 
@@ -102,6 +104,7 @@ impl Shared {
             capacity_field,
             times_waits: AtomicBool::new(times_waits),
             has_drivers: AtomicBool::new(false),
+            partition: AtomicU32::new(0),
             state: Lock::new(GateState { gate, observers: Observers::default(), drivers: Drivers::default(), calls }),
             this: this.clone(),
             runtime,
@@ -364,12 +367,25 @@ impl Shared {
         self.input(|state| state.advance(Some(now)));
     }
 
+    /// Makes this the bulkhead of a partition. Called under the lock of the partitions, from which
+    /// every call gets the bulkhead later: so relaxed accesses suffice.
+    pub(crate) fn join(&self, partition: Id) {
+        self.partition.store(partition.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Returns the partition that has this bulkhead, if one has. The id is valid while the
+    /// partition is leased.
+    #[inline]
+    pub(crate) fn partition(&self) -> Option<Id> {
+        Id::from_bits(self.partition.load(Ordering::Relaxed))
+    }
+
     /// Ends a lease of the partition that has this bulkhead, unless the partitions are gone.
     #[cold]
     #[inline(never)]
-    pub(crate) fn end_lease(&self, lease: Lease) {
+    pub(crate) fn end_lease(&self, partition: Id) {
         if let Some(owner) = self.identity.owner() {
-            owner.end(lease, self);
+            owner.end(partition, self);
         }
     }
 

@@ -6,10 +6,10 @@ use core::hash::BuildHasher;
 
 use bulklink_core::Request as CoreRequest;
 
-use super::{Lookup, SlotFuture};
+use super::Lookup;
 use crate::acquire::claim::Claim;
 use crate::acquire::execute::Execute;
-use crate::{ExecuteError, OwnedSlot, Partitions, Rejection, Request, Runtime};
+use crate::{ExecuteError, OwnedSlot, OwnedSlotFuture, Partitions, Rejection, Request, Runtime};
 
 impl<K, R, S> Partitions<K, R, S>
 where
@@ -57,7 +57,7 @@ where
     /// ```
     #[doc(alias = "acquire")]
     #[inline]
-    pub fn slot<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> SlotFuture<R> {
+    pub fn slot<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> OwnedSlotFuture<R> {
         self.slot_with(key, Request::new())
     }
 
@@ -70,13 +70,13 @@ where
     /// more than the whole capacity of a partition.
     #[doc(alias("acquire_many", "slot_within", "slot_before"))]
     #[inline]
-    pub fn slot_with<Q: Lookup<K> + ?Sized>(&self, key: &Q, request: Request<R::Instant>) -> SlotFuture<R> {
+    pub fn slot_with<Q: Lookup<K> + ?Sized>(&self, key: &Q, request: Request<R::Instant>) -> OwnedSlotFuture<R> {
         // Before the partition is entered, because the runtime is foreign and may panic.
         let runtime = self.inner.each.runtime.clone();
         let request = request.on(&runtime);
         match self.inner.enter(key, &request) {
-            Ok((shared, lease)) => SlotFuture::new(shared, lease, runtime, request),
-            Err(rejection) => SlotFuture::refused(rejection, runtime),
+            Ok(shared) => OwnedSlotFuture::new(shared, runtime, request),
+            Err(rejection) => OwnedSlotFuture::refused(runtime, rejection),
         }
     }
 
@@ -236,8 +236,8 @@ where
     #[inline]
     fn try_acquire<Q: Lookup<K> + ?Sized>(&self, key: &Q, request: &CoreRequest) -> Result<OwnedSlot, Rejection> {
         // Here a rejection is returned immediately. A future counts it when it is polled.
-        let (shared, lease) = self.inner.enter(key, request).inspect_err(Rejection::count)?;
-        let mut claim = Claim::new(shared, Some(lease), None);
+        let shared = self.inner.enter(key, request).inspect_err(Rejection::count)?;
+        let mut claim = Claim::new(shared, None);
         claim.try_enter(request)?;
         Ok(OwnedSlot::new(claim))
     }

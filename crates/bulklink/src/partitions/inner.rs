@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::hash::BuildHasher;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use bulklink_core::partitions::{self, Lease};
+use bulklink_core::partitions::{self, Id};
 use bulklink_core::{Instant, InvalidArgument, Request};
 
 use super::state::{Changed, Delivery, Partition, PartitionsState};
@@ -117,10 +117,7 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
     /// Leases the partition of this key, and creates it if there is none. The caller counts a
     /// rejection.
     #[inline]
-    pub(super) fn enter<Q>(&self, key: &Q, request: &Request) -> Result<(Arc<Shared>, Lease), Rejection>
-    where
-        Q: Lookup<K> + ?Sized,
-    {
+    pub(super) fn enter<Q: Lookup<K> + ?Sized>(&self, key: &Q, request: &Request) -> Result<Arc<Shared>, Rejection> {
         let hash = self.hasher.hash_one(key);
         match self.state.with(|state| state.enter(hash, key)) {
             Ok(Some(entered)) => Ok(entered),
@@ -132,12 +129,7 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
     /// Creates the partition outside the lock, because cloning a key and dropping it are foreign
     /// code.
     #[cold]
-    fn create<Q: Lookup<K> + ?Sized>(
-        &self,
-        hash: u64,
-        key: &Q,
-        request: &Request,
-    ) -> Result<(Arc<Shared>, Lease), Rejection> {
+    fn create<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, request: &Request) -> Result<Arc<Shared>, Rejection> {
         let mut spare = Some(Partition { hash, key: key.to_key(), shared: self.each.make(&self.identity) });
         // Another call may have created this partition meanwhile: look it up again.
         let entered = self.state.with(|state| match state.find(hash, key) {
@@ -198,9 +190,9 @@ where
 
 impl<K: Send, R: Runtime, S: Send + Sync> LeaseOwner for Inner<K, R, S> {
     #[inline]
-    fn end(&self, lease: Lease, shared: &Shared) {
+    fn end(&self, partition: Id, shared: &Shared) {
         let now = if self.needs_now { shared.now() } else { Instant::EPOCH };
-        let (is_idle, bolt) = self.state.with(|state| state.end(lease, now));
+        let (is_idle, bolt) = self.state.with(|state| state.end(partition, now));
         if is_idle {
             // Without this, a driver would keep its timer until its next run.
             shared.dismiss_drivers();

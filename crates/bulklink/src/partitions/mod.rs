@@ -4,7 +4,6 @@
 
 mod admission;
 mod builder;
-mod future;
 mod hasher;
 mod inner;
 mod key;
@@ -19,7 +18,6 @@ use core::hash::BuildHasher;
 pub use bulklink_core::partitions::{Interval, Limits, Occupancy, Snapshot, Totals};
 
 pub use builder::Builder;
-pub use future::SlotFuture;
 pub use hasher::RandomState;
 pub use key::Lookup;
 pub use status::Status;

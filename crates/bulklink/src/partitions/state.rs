@@ -6,7 +6,7 @@ use core::iter;
 use core::mem;
 use core::task::Waker;
 
-use bulklink_core::partitions::{Created, Id, Lease, Partitions, Rejection};
+use bulklink_core::partitions::{Created, Id, Partitions, Rejection};
 use bulklink_core::{Instant, InvalidArgument};
 use hashbrown::HashTable;
 
@@ -88,7 +88,7 @@ impl<K> PartitionsState<K> {
         &mut self,
         hash: u64,
         key: &Q,
-    ) -> Result<Option<(Arc<Shared>, Lease)>, Rejection> {
+    ) -> Result<Option<Arc<Shared>>, Rejection> {
         match self.find(hash, key) {
             Some(id) => self.lease(id).map(Some),
             None => self.account.may_create().map(|()| None),
@@ -96,24 +96,25 @@ impl<K> PartitionsState<K> {
     }
 
     #[inline]
-    pub(super) fn lease(&mut self, id: Id) -> Result<(Arc<Shared>, Lease), Rejection> {
-        let lease = self.account.lease(id)?;
-        Ok((Arc::clone(&self.account.get(id).shared), lease))
+    pub(super) fn lease(&mut self, id: Id) -> Result<Arc<Shared>, Rejection> {
+        self.account.lease(id)?;
+        Ok(Arc::clone(&self.account.get(id).shared))
     }
 
     /// Adds the partition in `spare` and leases it. Afterwards `spare` has what the caller must
     /// drop outside the lock: the partition that was evicted, or the new one if it was rejected.
-    pub(super) fn create(&mut self, spare: &mut Option<Partition<K>>) -> Result<(Arc<Shared>, Lease), Rejection> {
+    pub(super) fn create(&mut self, spare: &mut Option<Partition<K>>) -> Result<Arc<Shared>, Rejection> {
         let new = spare.take().expect("a new partition");
         let (hash, shared) = (new.hash, Arc::clone(&new.shared));
-        let Created { lease, evicted } = self.account.create(new).map_err(|(refused, rejection)| {
+        let Created { id, evicted } = self.account.create(new).map_err(|(refused, rejection)| {
             *spare = Some(refused);
             rejection
         })?;
         *spare = evicted.map(|evicted| self.forget(evicted));
-        self.index.insert_unique(hash, lease.id(), |&id| self.account.get(id).hash);
+        self.index.insert_unique(hash, id, |&id| self.account.get(id).hash);
+        shared.join(id);
         self.prepare(&shared);
-        Ok((shared, lease))
+        Ok(shared)
     }
 
     pub(super) fn changed(&self) -> Option<&Changed> {
@@ -170,11 +171,11 @@ impl<K> PartitionsState<K> {
         Some(self.forget((id, gone)))
     }
 
-    /// Ends a lease. Returns whether its partition is idle now, and the latch's bolt if this was
+    /// Ends a lease. Returns whether the partition is idle now, and the latch's bolt if this was
     /// the last lease after a close; the bolt must be dropped outside the lock.
     #[inline]
-    pub(super) fn end(&mut self, lease: Lease, now: Instant) -> (bool, Option<OwnedSlot>) {
-        (self.account.end(lease, now), self.take_bolt())
+    pub(super) fn end(&mut self, id: Id, now: Instant) -> (bool, Option<OwnedSlot>) {
+        (self.account.end(id, now), self.take_bolt())
     }
 
     /// Takes the latch's bolt if all is closed and the last lease has ended.

@@ -4,7 +4,6 @@ use alloc::sync::Arc;
 use core::mem;
 use core::task::{Context, Poll, Waker};
 
-use bulklink_core::partitions::Lease;
 use futures_core::future::BoxFuture;
 
 use super::JoinError;
@@ -37,8 +36,8 @@ struct State<T> {
 pub(crate) enum Stage<T> {
     /// The place in the queue. It is boxed, so that a job does not depend on the type of its
     /// runtime.
-    Queued(BoxFuture<'static, Result<Claim<Arc<Shared>, Lease>, Rejection>>),
-    Granted(Claim<Arc<Shared>, Lease>),
+    Queued(BoxFuture<'static, Result<Claim<Arc<Shared>>, Rejection>>),
+    Granted(Claim<Arc<Shared>>),
     /// The operation has not begun. Its task polls the place in the queue, or a cancel has taken
     /// the place or the slot.
     Taken,
@@ -110,7 +109,7 @@ impl<T> Job<T> {
 
     /// Takes the slot. The caller must then poll or call the operation without another look at the
     /// state, because a later cancel counts it as begun.
-    pub(crate) fn begin(&self) -> Result<Claim<Arc<Shared>, Lease>, JoinError> {
+    pub(crate) fn begin(&self) -> Result<Claim<Arc<Shared>>, JoinError> {
         self.state.with(|state| match mem::replace(&mut state.stage, Stage::Begun) {
             Stage::Granted(claim) => Ok(claim),
             other => {

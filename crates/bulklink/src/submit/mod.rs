@@ -8,7 +8,7 @@ mod task;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::future::{Future, poll_fn};
+use core::future::Future;
 use core::task::Waker;
 
 pub use error::{JoinError, Panic, SubmitError};
@@ -196,12 +196,9 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
             granted = shared.enter(&request, &runtime, Waker::noop(), &mut ticket, &mut not_granted)?;
         }
         match (granted, not_granted) {
-            (Some(grant), _) => Ok(Stage::Granted(Claim::new(shared, None, Some(grant)))),
+            (Some(grant), _) => Ok(Stage::Granted(Claim::new(shared, Some(grant)))),
             (None, NotGranted::Rejected(rejection)) => Err(rejection.into()),
-            (None, NotGranted::Queued { .. }) => {
-                let mut acquire = Acquire::queued(shared, runtime, ticket);
-                Ok(Stage::Queued(Box::pin(poll_fn(move |context| acquire.poll(context, Claim::new)))))
-            }
+            (None, NotGranted::Queued { .. }) => Ok(Stage::Queued(Box::pin(Acquire::queued(shared, runtime, ticket)))),
         }
     }
 }

@@ -5,7 +5,6 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
-use bulklink_core::partitions::Lease;
 use pin_project_lite::pin_project;
 
 use super::JoinError;
@@ -22,7 +21,7 @@ pin_project! {
         #[pin]
         pub(super) operation: Option<O>,
         // The slot of a future that has begun.
-        claim: Option<Claim<Arc<Shared>, Lease>>,
+        claim: Option<Claim<Arc<Shared>>>,
         pub(super) job: Arc<Job<T>>,
     }
 
@@ -63,7 +62,7 @@ impl<F: Future> Future for Task<F, F::Output> {
 /// Completes when the operation may be polled. A cancel is not checked for between `begin` and the
 /// first poll, so that an operation that counts as begun is polled.
 fn poll_may_run<T>(
-    claim: &mut Option<Claim<Arc<Shared>, Lease>>,
+    claim: &mut Option<Claim<Arc<Shared>>>,
     job: &Job<T>,
     context: &mut Context<'_>,
 ) -> Poll<Result<(), JoinError>> {

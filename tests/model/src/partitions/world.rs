@@ -5,7 +5,7 @@ use std::iter;
 use std::time::Duration;
 
 use bulklink_core::Instant;
-use bulklink_core::partitions::{Created, Id, Lease, Limits, Partitions, Rejection, Snapshot};
+use bulklink_core::partitions::{Created, Id, Limits, Partitions, Rejection, Snapshot};
 
 use super::model::{Call, Key, Model, Past, Time};
 use crate::search;
@@ -55,7 +55,8 @@ pub struct World {
     now: Time,
     /// The number of calls so far.
     came: Call,
-    leases: BTreeMap<Call, Lease>,
+    /// The partition that each call has leased.
+    leases: BTreeMap<Call, Id>,
     ids: BTreeMap<Key, Id>,
     snapshot: Snapshot,
 }
@@ -120,8 +121,8 @@ impl World {
                 self.model.may_create()
             ),
             Input::End(call) => {
-                let lease = self.leases.remove(&call).expect("the call has entered");
-                self.partitions.end(lease, self.instant());
+                let id = self.leases.remove(&call).expect("the call has entered");
+                self.partitions.end(id, self.instant());
                 self.model.end(call, self.now);
             }
             Input::Discard(key) => {
@@ -154,14 +155,14 @@ impl World {
         let call = self.came;
         self.came += 1;
         let entered = match self.ids.get(&key) {
-            Some(&id) => self.partitions.lease(id).map(|lease| (lease, None)),
+            Some(&id) => self.partitions.lease(id).map(|()| (id, None)),
             None => self.create(key),
         };
         let expected = self.model.enter(call, key);
         match entered {
-            Ok((lease, evicted)) => {
-                assert_eq!(*self.partitions.get(lease.id()), key);
-                self.leases.insert(call, lease);
+            Ok((id, evicted)) => {
+                assert_eq!(*self.partitions.get(id), key);
+                self.leases.insert(call, id);
                 assert_eq!(Ok(evicted), expected);
             }
             Err(rejection) => {
@@ -174,17 +175,17 @@ impl World {
         }
     }
 
-    fn create(&mut self, key: Key) -> Result<(Lease, Option<Key>), Rejection> {
-        let Created { lease, evicted } = self.partitions.create(key).map_err(|(refused, rejection)| {
+    fn create(&mut self, key: Key) -> Result<(Id, Option<Key>), Rejection> {
+        let Created { id, evicted } = self.partitions.create(key).map_err(|(refused, rejection)| {
             assert_eq!(refused, key, "the key comes back");
             rejection
         })?;
-        let evicted = evicted.map(|(id, evicted)| {
-            assert_eq!(self.ids.remove(&evicted), Some(id), "the index knew the partition");
+        let evicted = evicted.map(|(gone, evicted)| {
+            assert_eq!(self.ids.remove(&evicted), Some(gone), "the index knew the partition");
             evicted
         });
-        self.ids.insert(key, lease.id());
-        Ok((lease, evicted))
+        self.ids.insert(key, id);
+        Ok((id, evicted))
     }
 
     fn take_all(&mut self, take: impl Fn(&mut Partitions<Key>) -> Option<(Id, Key)>, expected: &[Key]) {
@@ -228,7 +229,7 @@ impl World {
         assert!(self.ids.keys().eq(sorted(&self.model.kept).iter()));
         assert!(self.ids.iter().all(|(key, &id)| self.partitions.get(id) == key));
         for (call, key) in &self.model.calls {
-            assert_eq!(self.partitions.get(self.leases[call].id()), key);
+            assert_eq!(self.partitions.get(self.leases[call]), key);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bulklink_core::partitions::{Created, Id, Lease, Partitions, Reason, Rejection};
+use bulklink_core::partitions::{Created, Id, Partitions, Reason, Rejection};
 use bulklink_core::{Instant, InvalidArgument};
 use serde_json::{Map, Value};
 
@@ -15,7 +15,8 @@ pub struct PartitionedGates {
     config: Config,
     account: Partitions<Partition>,
     ids: BTreeMap<String, Id>,
-    leases: BTreeMap<usize, Lease>,
+    /// The partition that each call has leased.
+    leases: BTreeMap<usize, Id>,
     now: Instant,
     changed: Vec<(usize, &'static str)>,
 }
@@ -26,22 +27,22 @@ struct Partition {
 }
 
 impl PartitionedGates {
-    fn lease(&mut self, key: &str) -> Result<Lease, Rejection> {
+    fn lease(&mut self, key: &str) -> Result<Id, Rejection> {
         match self.ids.get(key) {
-            Some(&id) => self.account.lease(id),
+            Some(&id) => self.account.lease(id).map(|()| id),
             None => self.create(key),
         }
     }
 
-    fn create(&mut self, key: &str) -> Result<Lease, Rejection> {
+    fn create(&mut self, key: &str) -> Result<Id, Rejection> {
         let gate = GateSubject::new(&self.config).expect("the first one had the same limits");
         let created = self.account.create(Partition { key: key.to_owned(), gate });
-        let Created { lease, evicted } = created.map_err(|(_, rejection)| rejection)?;
+        let Created { id, evicted } = created.map_err(|(_, rejection)| rejection)?;
         if let Some((_, evicted)) = evicted {
             self.ids.remove(&evicted.key);
         }
-        self.ids.insert(key.to_owned(), lease.id());
-        Ok(lease)
+        self.ids.insert(key.to_owned(), id);
+        Ok(id)
     }
 
     /// Works with the gate of a partition, and ends the leases of the calls that this has ended.
@@ -51,8 +52,8 @@ impl PartitionedGates {
         for (call, outcome) in gate.outcomes() {
             self.changed.push((call, outcome));
             if !["queued", "admitted"].contains(&outcome) {
-                let lease = self.leases.remove(&call).expect("a call that has not ended");
-                self.account.end(lease, self.now);
+                let leased = self.leases.remove(&call).expect("a call that has not ended");
+                self.account.end(leased, self.now);
             }
         }
         done
@@ -60,7 +61,7 @@ impl PartitionedGates {
 
     /// Returns the partition that the call has entered and not left.
     fn gate_of(&self, call: usize) -> Option<Id> {
-        self.leases.get(&call).map(Lease::id)
+        self.leases.get(&call).copied()
     }
 
     /// Returns the partition with the next deadline, and this deadline.
@@ -94,9 +95,8 @@ impl Subject for PartitionedGates {
             return Err(subject::not_ended(enter.id));
         }
         match self.lease(&enter.partition) {
-            Ok(lease) => {
-                let id = lease.id();
-                self.leases.insert(enter.id, lease);
+            Ok(id) => {
+                self.leases.insert(enter.id, id);
                 self.with_gate(id, |gate| gate.enter(enter, now))
             }
             Err(rejection) => {

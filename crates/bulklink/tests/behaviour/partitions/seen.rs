@@ -4,9 +4,9 @@ use std::fmt::Debug;
 use std::hash::RandomState;
 use std::panic::UnwindSafe;
 
-use bulklink::partitions::{Builder, SlotFuture, Status};
+use bulklink::partitions::{Builder, Status};
 use bulklink::testing::FakeClock;
-use bulklink::{IntervalError, OwnedSlot, Partitions, Request};
+use bulklink::{IntervalError, OwnedSlot, OwnedSlotFuture, Partitions, Request};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 use super::{Tenants, builder, tenants, touch};
@@ -15,7 +15,7 @@ use crate::executor;
 assert_impl_all!(Tenants: Clone, Send, Sync, Unpin, Debug);
 assert_impl_all!(Partitions<std::rc::Weak<()>, FakeClock>: Clone, Unpin);
 assert_impl_all!(OwnedSlot: Send, Sync, Unpin, UnwindSafe);
-assert_impl_all!(SlotFuture<FakeClock>: Send, Unpin);
+assert_impl_all!(OwnedSlotFuture<FakeClock>: Send, Unpin);
 assert_impl_all!(Builder<String, FakeClock, RandomState>: Clone, Send, Sync);
 assert_impl_all!(Status: Clone, Send, Sync);
 assert_not_impl_any!(OwnedSlot: Clone);
