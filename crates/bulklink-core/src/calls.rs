@@ -32,7 +32,7 @@ use crate::{Answer, Gate, Grant, Instant, InvalidArgument, Reason, Request, Rese
 ///
 /// let now = Instant::from_nanos(101);
 /// gate.release(calls.end(grant, now));
-/// let mut snapshot = gate.snapshot(now);
+/// let mut snapshot = gate.snapshot(Some(now));
 /// calls.complete(&mut snapshot);
 /// assert_eq!(snapshot.ended_late, 1);
 /// # Ok::<(), bulklink_core::InvalidArgument>(())
@@ -77,6 +77,11 @@ pub(crate) struct Call {
 }
 
 impl Calls {
+    /// The deadline of a ticket whose wait has none, where slots are [taken
+    /// back](Calls::collect_within): so each ticket can [rely](Gate::rely) on what advances the
+    /// gate. It never comes.
+    pub const NO_DEADLINE: Instant = Instant::from_nanos(u64::MAX - 1);
+
     /// Creates the account of a gate that has had no call yet.
     #[must_use]
     pub const fn new(reserve: Reserve) -> Self {
@@ -94,8 +99,8 @@ impl Calls {
         }
     }
 
-    /// Sets whether the time is measured for which each slot is held. If so, each request must come
-    /// through [`enter`](Calls::enter), and the gate must not [publish](Gate::publish) a word.
+    /// Sets whether the time is measured for which each slot is held, from its hand-over. The gate
+    /// must [measure](Gate::measure_waits) waits, or these count as held.
     #[must_use]
     pub const fn measure_holds(mut self, measured: bool) -> Self {
         self.measures_holds = measured;
@@ -125,37 +130,39 @@ impl Calls {
         self.collect_within_nanos < u64::MAX
     }
 
+    /// Returns whether no input may go to the gate without the time, nor to a
+    /// [`Word`](crate::Word): because holds are [measured](Calls::measure_holds), or a slot may
+    /// have to be [taken back](Calls::collect_within).
+    #[must_use]
+    #[inline]
+    pub fn need_now<W>(&self, gate: &Gate<W>) -> bool {
+        self.measures_holds || self.takes_back() && gate.has_tickets()
+    }
+
     /// Takes back the slots that were not collected in time, and then advances as
     /// [`Gate::advance`] does.
+    ///
+    /// Where slots are [taken back](Calls::collect_within), this must also precede every input to
+    /// the gate that can hand over slots: a resize, another change of limits, the end of a pause,
+    /// and closing.
     pub fn advance<W>(&mut self, gate: &mut Gate<W>, now: Instant) {
-        self.take_back_due(gate, now);
-        gate.advance(Some(now));
-    }
-
-    /// Returns the next time at which [`advance`](Calls::advance) should be called, if any. It may
-    /// change after any input; while any request waits, it is never later than the
-    /// [limit](Calls::collect_within) after `now`, because a slot can be handed over meanwhile.
-    #[must_use]
-    pub fn next_deadline<W>(&self, gate: &Gate<W>, now: Instant) -> Option<Instant> {
-        gate.next_deadline().into_iter().chain(self.next_check(gate, now)).min()
-    }
-
-    /// Returns the time at which the next slot could be [taken back](Calls::collect_within), if one
-    /// is not collected or a request waits for one.
-    #[must_use]
-    pub fn next_check<W>(&self, gate: &Gate<W>, now: Instant) -> Option<Instant> {
-        let may_take_back = self.takes_back() && gate.has_tickets();
-        may_take_back.then(|| self.next_check.min(now.saturating_add_nanos(self.collect_within_nanos)))
-    }
-
-    fn take_back_due<W>(&mut self, gate: &mut Gate<W>, now: Instant) {
         if self.takes_back() {
-            // The clock may have run back since, or another one be behind.
+            // The clock may have run back since the last look, or another one be ahead.
             self.next_check = self.next_check.min(now.saturating_add_nanos(self.collect_within_nanos));
             if self.next_check <= now {
                 self.take_back_after(gate, self.collect_within_nanos, now);
             }
         }
+        gate.advance(Some(now));
+    }
+
+    /// Returns the next time at which [`advance`](Calls::advance) should be called, if any. It may
+    /// change after any input. While a request waits it comes within the
+    /// [limit](Calls::collect_within), because a slot may be handed over meanwhile.
+    #[must_use]
+    pub fn next_deadline<W>(&self, gate: &Gate<W>) -> Option<Instant> {
+        let check = Some(self.next_check).filter(|_| self.takes_back() && gate.has_tickets());
+        gate.next_deadline().into_iter().chain(check).min()
     }
 
     /// Takes back the slots that were handed over at least this long ago and are not collected.
@@ -196,10 +203,14 @@ impl Calls {
     ///
     /// As [`Gate::enter`].
     pub fn enter<W>(&mut self, gate: &mut Gate<W>, request: &Request, now: Instant) -> Result<Answer, InvalidArgument> {
-        self.take_back_due(gate, now);
+        let mut request = *request;
+        if self.takes_back() {
+            self.advance(gate, now);
+            request = request.ending(Calls::NO_DEADLINE);
+        }
         let is_recorded = self.measures_holds || request.has_call_deadline();
-        if !is_recorded || gate.would_reject(request, now) {
-            return gate.enter(request, Some(now));
+        if !is_recorded || gate.would_reject(&request, now) {
+            return gate.enter(&request, Some(now));
         }
         let end = request.end().unwrap_or(Instant::FAR_FUTURE);
         let (own, budget) = (request.own_reserve(), end.nanos_since(now));

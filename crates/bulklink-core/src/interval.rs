@@ -93,9 +93,9 @@ impl Interval {
     ///
     /// Only the numbers in flight at both ends are known. So the snapshots must be close enough for
     /// these to tell their mean: `None` if they differ by more than a quarter of it, if either is
-    /// zero, or if no operation ended. What happens in between goes unseen. The estimate is good
-    /// where the load is steady or all slots are in use, and where the time is at least a few
-    /// holds: with n operations that ended, it varies by about 1/√n.
+    /// zero, or if no operation ended or no time passed. What happens in between goes unseen. The
+    /// estimate is good where the load is steady or all slots are in use, and where the time is at
+    /// least a few holds: with n operations that ended, it varies by about 1/√n.
     ///
     /// ```
     /// use bulklink_core::{Gate, Instant, Limits, Request, Answer};
@@ -108,7 +108,7 @@ impl Interval {
     ///     other => panic!("not granted: {other:?}"),
     /// };
     /// let mut running = [enter(&mut gate, now), enter(&mut gate, now)];
-    /// let before = gate.snapshot(now);
+    /// let before = gate.snapshot(Some(now));
     /// for _ in 0..10 {
     ///     // Two operations of 20 ms each at a time: one ends every 10 ms.
     ///     now = now + Duration::from_millis(10);
@@ -116,17 +116,19 @@ impl Interval {
     ///     gate.release(grant);
     ///     running = [other, enter(&mut gate, now)];
     /// }
-    /// let interval = gate.snapshot(now).since(&before).expect("of one gate, in order");
+    /// let interval = gate.snapshot(Some(now)).since(&before).expect("of one gate, in order");
     /// assert_eq!(interval.estimated_hold(), Some(Duration::from_millis(20)));
     /// # Ok::<(), bulklink_core::InvalidArgument>(())
     /// ```
     #[must_use]
     pub fn estimated_hold(&self) -> Option<Duration> {
-        let (before, after) = (self.in_flight_before, self.in_flight_after);
+        let (before, after) = (self.in_flight_before as u128, self.in_flight_after as u128);
         let twice_the_mean = before + after;
-        let is_steady = before > 0 && after > 0 && before.abs_diff(after) * 8 <= twice_the_mean;
-        let held = twice_the_mean as u128 * u128::from(self.elapsed_nanos) / 2;
-        held.checked_div(self.totals.finished.into()).filter(|_| is_steady).map(saturating)
+        // Never if only one of them is zero.
+        let is_steady = before.abs_diff(after) * 8 <= twice_the_mean;
+        let held = twice_the_mean * u128::from(self.elapsed_nanos) / 2;
+        let mean = held.checked_div(self.totals.finished.into()).filter(|&mean| is_steady && mean > 0);
+        mean.map(saturating)
     }
 
     /// Returns whether anything was counted.

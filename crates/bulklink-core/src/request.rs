@@ -86,7 +86,7 @@ impl Request {
         self
     }
 
-    /// Sets how much time the wait must leave to the operation, in place of the gate's
+    /// Sets how much time the wait leaves to the operation, in place of the gate's
     /// [reserve](crate::Reserve). It applies only together with a [`deadline`](Request::deadline).
     /// It is rounded down by less than one part in 100,000; zero counts as a nanosecond.
     #[must_use]

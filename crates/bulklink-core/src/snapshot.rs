@@ -44,7 +44,7 @@ pub struct Snapshot {
     /// Units of the slots that are not collected yet.
     pub uncollected_units: usize,
     /// When the first of the slots that are not collected yet was handed over; the far future if
-    /// waits are not measured.
+    /// its wait was not measured.
     pub uncollected_since: Option<Instant>,
     /// Slots that were [taken back](crate::Calls::collect_within) because they were not collected
     /// in time. Their requests are among those [admitted](Totals::admitted) and
@@ -75,7 +75,7 @@ impl Snapshot {
     }
 
     /// Returns the age of the slot that was handed over first of those that are not collected yet;
-    /// zero if waits are not measured.
+    /// zero if its wait was not measured.
     #[must_use]
     pub fn oldest_uncollected(&self) -> Option<Duration> {
         self.uncollected_since.map(|since| self.at.saturating_since(since))
@@ -146,11 +146,11 @@ impl Snapshot {
     /// what has happened too often.
     ///
     /// ```
-    /// use bulklink_core::{FindingCode, Gate, Instant, Limits, Severity};
+    /// use bulklink_core::{FindingCode, Gate, Limits, Severity};
     ///
     /// let limits = Limits { waiting_room: 50, ..Limits::new(8) };
     /// let mut gate: Gate<()> = Gate::new(limits)?;
-    /// let report = gate.snapshot(Instant::EPOCH).capacity_report();
+    /// let report = gate.snapshot(None).capacity_report();
     /// assert_eq!(report.severity(), Severity::Notice);
     /// assert_eq!(report.findings[0].code, FindingCode::UnboundedQueueWait);
     /// assert_eq!(report.to_string(), "notice: up to 50 may wait, for any length of time");

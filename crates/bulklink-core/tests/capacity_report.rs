@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(1);
 /// Returns the snapshot of an idle gate without a history, with a wait limit of a second.
 fn snapshot(capacity: usize, waiting_room: usize) -> Snapshot {
     let limits = Limits { waiting_room, wait_limit: Some(LIMIT), ..Limits::new(capacity) };
-    Gate::<()>::new(limits).expect("valid").snapshot(Instant::EPOCH)
+    Gate::<()>::new(limits).expect("valid").snapshot(None)
 }
 
 /// Returns the snapshot of a gate with operations of one unit, running and waiting.
@@ -324,7 +324,7 @@ fn weighted(capacity: usize, waiting_room: usize, running: &[usize], waiting: &[
         |cost: usize| gate.enter(&Request::new().cost(cost), Some(Instant::EPOCH)).expect("a cost that fits");
     assert!(running.iter().all(|&cost| matches!(enter(cost), Answer::Granted(_))));
     assert!(waiting.iter().all(|&cost| matches!(enter(cost), Answer::Queued(_))));
-    gate.snapshot(Instant::EPOCH)
+    gate.snapshot(None)
 }
 
 #[test]

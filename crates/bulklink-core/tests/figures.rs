@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bulklink_core::partitions::{self, Partitions};
-use bulklink_core::{Answer, Calls, Gate, Grant, Instant, Interval, Limits, Request, Reserve, Snapshot, Word};
+use bulklink_core::{Answer, Gate, Grant, Instant, Interval, Limits, Request, Snapshot, Word};
 
 type TestGate = Gate<()>;
 
@@ -30,12 +30,12 @@ fn utilizations(snapshot: &Snapshot) -> String {
 #[test]
 fn utilization_is_units_in_use_divided_by_capacity() {
     let mut gate = gate(4, 8);
-    assert_eq!(utilizations(&gate.snapshot(Instant::EPOCH)), "0.000, 0.000");
+    assert_eq!(utilizations(&gate.snapshot(None)), "0.000, 0.000");
     let _running: Vec<_> = (0..4).map(|_| grant(&mut gate)).collect();
     (0..3).for_each(|_| queue(&mut gate));
-    assert_eq!(utilizations(&gate.snapshot(Instant::EPOCH)), "1.000, 0.375");
+    assert_eq!(utilizations(&gate.snapshot(None)), "1.000, 0.375");
     gate.resize(3, Instant::EPOCH).expect("open");
-    assert_eq!(utilizations(&gate.snapshot(Instant::EPOCH)), "1.333, 0.375", "more than the capacity, after shrinking");
+    assert_eq!(utilizations(&gate.snapshot(None)), "1.333, 0.375", "more than the capacity, after shrinking");
 }
 
 #[test]
@@ -62,9 +62,9 @@ fn a_gate_says_whether_it_measures_waits_and_is_observed() {
 #[test]
 fn an_interval_has_activity_if_a_counter_changed() {
     let mut gate = gate(1, 0);
-    let before = gate.snapshot(Instant::EPOCH);
+    let before = gate.snapshot(None);
     let running = grant(&mut gate);
-    assert!(gate.snapshot(Instant::EPOCH).since(&before).expect("in order").has_activity());
+    assert!(gate.snapshot(None).since(&before).expect("in order").has_activity());
     gate.release(running);
 }
 
@@ -73,14 +73,14 @@ fn an_interval_has_activity_if_a_counter_changed() {
 fn interval(before: usize, after: usize, ended: usize) -> Interval {
     let mut gate = gate(32, 0);
     let mut running: Vec<_> = (0..before).map(|_| grant(&mut gate)).collect();
-    let earlier = gate.snapshot(Instant::from_nanos(50));
+    let earlier = gate.snapshot(Some(Instant::from_nanos(50)));
     for _ in 0..ended {
         running.push(grant(&mut gate));
         gate.release(running.remove(0));
     }
     running.extend((before..after).map(|_| grant(&mut gate)));
     running.drain(after..).for_each(|grant| gate.release(grant));
-    gate.snapshot(Instant::from_nanos(150)).since(&earlier).expect("in order")
+    gate.snapshot(Some(Instant::from_nanos(150))).since(&earlier).expect("in order")
 }
 
 #[test]
@@ -96,41 +96,13 @@ fn the_mean_hold_is_estimated_where_the_numbers_in_flight_are_close_and_operatio
 }
 
 #[test]
-fn measured_holds_are_summed_in_snapshots_and_averaged_in_intervals() {
-    let (mut gate, at) = (gate(2, 1), Instant::from_nanos);
-    let plain = Calls::new(Reserve::ByLateness);
-    assert!(!plain.measures_holds() && !plain.takes_back());
-    let mut calls = plain.measure_holds(true);
-    assert!(calls.measures_holds() && !calls.takes_back());
-    let enter =
-        |gate: &mut TestGate, calls: &mut Calls, now| calls.enter(gate, &Request::new(), at(now)).expect("valid");
-    let Answer::Granted(first) = enter(&mut gate, &mut calls, 100) else { panic!("not granted") };
-    let Answer::Granted(second) = enter(&mut gate, &mut calls, 110) else { panic!("not granted") };
-    let Answer::Queued(ticket) = enter(&mut gate, &mut calls, 120) else { panic!("not queued") };
-    assert_eq!((calls.cost(&first), first.cost(), first.is_recorded()), (1, None, true));
-    gate.release(calls.end(first, at(130)));
-    calls.advance(&mut gate, at(130));
-    let Answer::Granted(third) = calls.collect(&mut gate, ticket) else { panic!("not granted") };
-    assert_eq!(third.waited_nanos(), 10);
-    let mut before = gate.snapshot(at(140));
-    calls.complete(&mut before);
-    assert_eq!((before.holds, before.cumulative_hold_nanos), (1, 30));
-    gate.release(calls.end(second, at(150)));
-    gate.release(calls.end(third, at(150)));
-    let mut after = gate.snapshot(at(150));
-    calls.complete(&mut after);
-    let interval = after.since(&before).expect("in order");
-    assert_eq!((interval.holds, interval.mean_hold()), (2, Some(Duration::from_nanos(30))), "40 ns and 20 ns");
-}
-
-#[test]
 fn an_interval_error_says_what_differs_between_the_snapshots() {
     let of = |waiting_room, instance| Gate::<()>::with_instance(Limits { waiting_room, ..Limits::new(1) }, instance);
-    let snapshot = |waiting_room, instance| of(waiting_room, instance).expect("valid").snapshot(Instant::EPOCH);
+    let snapshot = |waiting_room, instance| of(waiting_room, instance).expect("valid").snapshot(None);
     let refused = |later: &Snapshot, earlier: &Snapshot| later.since(earlier).expect_err("not comparable").to_string();
     assert_eq!(refused(&snapshot(2, 7), &snapshot(2, 6)), "instance must be the same in both snapshots, got 6 and 7");
     let mut gate = gate(1, 0);
-    let (first, second) = (gate.snapshot(Instant::EPOCH), gate.snapshot(Instant::EPOCH));
+    let (first, second) = (gate.snapshot(None), gate.snapshot(None));
     assert_eq!(refused(&first, &second), "number of the later snapshot must be the larger one, got 1 after 2");
 }
 

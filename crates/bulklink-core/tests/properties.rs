@@ -60,7 +60,7 @@ fn starts(capacity: RangeInclusive<usize>, waiting_room: RangeInclusive<usize>) 
     all.prop_map(|(limits, waiting_room_units, (measures_waits, observed, through_word), calls)| Start {
         limits,
         waiting_room_units,
-        measures_waits,
+        measures_waits: measures_waits || calls.1.is_some() || calls.2,
         observed,
         through_word: through_word && !calls.2,
         reserve: calls.0,

@@ -96,7 +96,7 @@
 //! While calls wait with a limit, a bulkhead has one task on each runtime that they wait on; the
 //! runtime's metrics count it. It expires the calls that are late there, and may run event
 //! handlers. It does not keep the bulkhead alive. It ends with its bulkhead, when its partition
-//! becomes idle, or when its timer fires while no call waits with a limit. Under paused time, that
+//! becomes idle, or when its timer fires while no call needs it. Under paused time, that
 //! timer is one of those to which tokio moves the clock.
 //!
 //! # Cooperation

@@ -161,10 +161,12 @@ impl<R> Builder<R> {
     /// [`Uncollected`](crate::Reason::Uncollected). So choose a time that no task of the program
     /// should go unpolled for.
     ///
-    /// Slots are taken back at that time on runtimes with drivers ([`Timer::home`]), and
-    /// otherwise by the next call or release that finds the time over. It needs measured waits.
-    /// With and without it, a [status](crate::Handle::status) has the number of such slots, and the
-    /// age of the oldest.
+    /// A slot is taken back at that time by the driver of a runtime on which a call has waited
+    /// ([`Timer::home`]), while that runtime runs; or else by the next call, release, or close that
+    /// finds the time over. While any call waits or has not collected its slot, all calls take the
+    /// lock and read the clock, and a driver runs once in that time. It needs measured waits. With
+    /// and without it, a [status](crate::Handle::status) has the number of such slots, and the age
+    /// of the oldest.
     ///
     /// [`Timer::home`]: crate::Timer::home
     ///

@@ -146,7 +146,8 @@ impl<R: Runtime> Bulkhead<R> {
     /// # Errors
     ///
     /// If there is no room to wait, if the wait limit passes, or if the bulkhead is closed before
-    /// the call has a slot.
+    /// the call has a slot; or if the future was not polled for too long after it was handed one
+    /// ([`collect_within`](crate::Builder::collect_within)).
     ///
     /// # Fairness
     ///

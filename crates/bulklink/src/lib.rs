@@ -71,8 +71,9 @@
 //! On a runtime that can run background tasks ([`Timer::home`]), all calls that wait with a limit
 //! or a deadline share one timer, in a [`Driver`] there. The driver also expires calls that are not
 //! polled, and does not keep its bulkhead alive. On other runtimes, each such call has its own
-//! timer. A call with neither has no timer. The clock decides whether a call has expired, not a
-//! timer that has fired.
+//! timer. A call with neither has no timer, unless slots that are not collected are [taken
+//! back](Builder::collect_within), which the driver does. The clock decides whether a call has
+//! expired, not a timer that has fired.
 //!
 //! # Cooperative scheduling
 //!

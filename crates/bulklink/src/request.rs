@@ -111,7 +111,7 @@ impl<I: Copy> Request<I> {
         self
     }
 
-    /// Leaves at least `reserve` to the operation of this call, if it has a
+    /// Leaves `reserve` to the operation of this call, if it has a
     /// [`deadline`](Request::deadline): in place of the bulkhead's reserve, and without an effect
     /// on it. It is rounded down by less than one part in 100,000.
     #[must_use]

@@ -143,6 +143,6 @@ impl Subject for GateSubject {
     }
 
     fn status(&mut self, kind: Kind) -> Map<String, Value> {
-        words::status(kind, &self.gate.snapshot(Instant::EPOCH))
+        words::status(kind, &self.gate.snapshot(None))
     }
 }

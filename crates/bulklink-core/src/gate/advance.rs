@@ -89,7 +89,8 @@ impl<W> Gate<W> {
         let Waiting { cost, since, .. } = *self.queue.waiting(place);
         let waited_nanos = self.mark.nanos_since(since);
         // The beginning of a wait that is not measured is in the far future.
-        let waker = self.queue.grant(place, waited_nanos, self.mark.max(since));
+        let at = if since == Instant::FAR_FUTURE { since } else { self.mark };
+        let waker = self.queue.grant(place, waited_nanos, at);
         self.take(cost.get());
         self.count_wait(cost.get(), waited_nanos);
         self.note_settled(EventKind::Admitted, cost, waited_nanos);

@@ -80,19 +80,19 @@ impl<W> Gate<W> {
         self.checked_limits().widen()
     }
 
-    /// Returns all figures at this moment, which is `now`. It only notes the time: no request
-    /// expires.
+    /// Returns all figures at `now`, or without it at the time of the latest input. It only notes
+    /// the time: no request expires.
     ///
     /// It takes `&mut self` because each snapshot has the next number in the gate's series. While
     /// slots are [not collected](Snapshot::uncollected), it takes O(n) in the largest number of
     /// requests that ever waited.
-    pub fn snapshot(&mut self, now: Instant) -> Snapshot {
+    pub fn snapshot(&mut self, now: Option<Instant>) -> Snapshot {
         self.snapshots += 1;
         let (uncollected, uncollected_units) = self.queue.uncollected();
         Snapshot {
             instance: self.instance,
             number: self.snapshots,
-            at: now,
+            at: now.unwrap_or(self.mark),
             limits: self.limits(),
             in_flight: self.in_flight as usize,
             in_use: self.in_use as usize,

@@ -117,7 +117,8 @@ fn a_held_word_keeps_flags_and_counts_through_releases() {
             let flags_and_counts = |word: Word| Fields { in_flight: 0, offered: 0, ..fields(word) };
             assert_eq!(flags_and_counts(released), flags_and_counts(word(f)), "{f:?} after {releases}");
             assert!(released.acquire().is_none() && !released.has_released(&Grant::BY_WORD));
-            assert!(released.decide().is_none_or(|(after, decided)| decided.is_err() && after.is_held()));
+            assert!(released.acquire().is_none());
+            assert!(released.turn_away_now().is_none_or(|(after, _)| after.is_held()));
             for (ask, room) in asks.iter().flat_map(|ask| [(ask, 0), (ask, 7)]) {
                 let [after, before] =
                     [released, word(f)].map(|word| word.turn_away(ask, room).map(|(_, it)| it.rejection(room)));
@@ -161,12 +162,13 @@ fn a_word_rejects_only_requests_that_the_gate_would_reject() {
 }
 
 #[test]
-fn decide_equals_acquire_then_turn_away_without_a_wait() {
+fn a_request_that_may_not_wait_is_turned_away_alike_in_both_ways() {
     for f in all().into_iter().filter(|f| !f.closed || f.offered == 0) {
-        let acquired = word(f).acquire().map(|(after, _)| (after, None));
-        let rejected = word(f).turn_away(&Request::new().now(), 7).map(|(after, it)| (after, Some(it.rejection(7))));
-        let decided = word(f).decide().map(|(after, it)| (after, it.err().map(|it| it.rejection(7))));
-        assert_eq!(decided, acquired.or(rejected), "{f:?}");
+        let rejected = word(f).turn_away(&Request::new().now(), 7).map(|(after, it)| (after, it.rejection(7)));
+        let rejected = rejected.filter(|_| f.offered == 0);
+        let rejected_now = word(f).turn_away_now().map(|(after, it)| (after, it.rejection(7)));
+        assert_eq!(rejected_now, rejected, "{f:?}");
+        assert!(rejected_now.is_none() || word(f).acquire().is_none());
     }
 }
 
@@ -174,7 +176,11 @@ fn decide_equals_acquire_then_turn_away_without_a_wait() {
 fn nothing_succeeds_on_an_inert_word() {
     for f in all().into_iter().filter(|f| f.in_flight > 0 && word(*f).is_inert()) {
         assert!(word(f).acquire().is_none() && !word(f).has_released(&Grant::BY_WORD));
-        assert!(word(f).turn_away(&Request::new().now(), 0).is_none() && word(f).decide().is_none());
+        assert!(
+            word(f).turn_away(&Request::new().now(), 0).is_none()
+                && word(f).turn_away_now().is_none()
+                && word(f).acquire().is_none()
+        );
     }
     assert!(Word::GATE.is_inert());
 }

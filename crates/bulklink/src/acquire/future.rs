@@ -182,16 +182,12 @@ impl<S: SharedRef, T: Future<Output = ()>> Unfinished<S, T> {
             Ok(granted) => return Poll::Ready(granted),
             Err(error) => panic!("bulkhead {}: {error}", shared.label()),
         }
-        let NotGranted::Queued { deadline, check, home } = *not_granted else { return Poll::Ready(None) };
+        let NotGranted::Queued { deadline, due, home } = *not_granted else { return Poll::Ready(None) };
         // Stored before a timer is made: if that panics, the next poll makes the timer, or the drop
         // gives up the ticket.
         *state = AcquireState::Queued { ticket, sleep: None };
-        if home.is_none() {
-            // A driver that looks for slots in time is in time for the deadline, too.
-            let is_driven = check.is_some_and(|check| state.is_driven(check, None, shared, runtime));
-            if let (false, Some(deadline)) = (is_driven, deadline) {
-                state.ensure_wakeup(deadline, None, shared, runtime, context);
-            }
+        if let (Some(due), None) = (due, home) {
+            state.ensure_wakeup(due, deadline, None, shared, runtime, context);
         }
         Poll::Pending
     }
@@ -232,11 +228,11 @@ impl<T: Future<Output = ()>> AcquireState<T> {
         if granted.is_some() {
             return Poll::Ready(granted);
         }
-        if let NotGranted::Queued { deadline: Some(deadline), home, .. } = *not_granted {
+        if let NotGranted::Queued { deadline, due: Some(due), home } = *not_granted {
             // The clock decides what has expired, not the timer, which may be late or early.
             let now = runtime.now();
-            if now < deadline {
-                self.ensure_wakeup(deadline, home, shared, runtime, context);
+            if deadline.is_none_or(|deadline| now < deadline) {
+                self.ensure_wakeup(due, deadline, home, shared, runtime, context);
                 return Poll::Pending;
             }
             // This expires the ticket, unless another thread has settled it: collect it again.
@@ -256,41 +252,33 @@ impl<T: Future<Output = ()>> AcquireState<T> {
         ticket::poll(shared, ticket, context.waker(), not_granted)
     }
 
-    /// Makes sure that the task is woken at the deadline: by the driver on `home`, by a driver on
-    /// the present runtime, or by the call's own timer. A call that has made a timer relies on it
-    /// to the end.
+    /// Makes sure that the gate is advanced when it is due, by the driver on `home` or by one on
+    /// the present runtime; or else that the task is woken at its deadline, by the call's own
+    /// timer. A call that has made a timer relies on it to the end.
     fn ensure_wakeup<R: Runtime<Sleep = T>>(
         &mut self,
-        deadline: Instant,
+        due: Instant,
+        deadline: Option<Instant>,
         home: Option<NonZeroU64>,
         shared: &Shared,
         runtime: &R,
         context: &mut Context<'_>,
     ) {
-        if self.is_driven(deadline, home, shared, runtime) {
-            return;
+        let AcquireState::Queued { ticket: Some(ticket), sleep } = self else { return };
+        if sleep.is_none() {
+            let here = runtime.home().ok().flatten();
+            // Rely on the driver of this runtime only: another runtime may never run again. Outside
+            // of all runtimes, there is no better driver than that on `home`.
+            if home.is_some() && here.as_ref().is_none_or(|here| home == Some(here.id())) {
+                return;
+            }
+            if here.is_some_and(|here| shared.drive(runtime, &here, due, ticket)) {
+                return;
+            }
         }
-        let AcquireState::Queued { ticket: Some(_), sleep } = self else { return };
-        sleep.get_or_insert_with(LazySleep::new).arm(deadline, runtime, context);
-    }
-
-    /// Makes sure that a driver runs at this time: that on `home`, or one on the present runtime.
-    /// Returns `false` if there is none, or if the call has its own timer.
-    fn is_driven<R: Runtime<Sleep = T>>(
-        &self,
-        at: Instant,
-        home: Option<NonZeroU64>,
-        shared: &Shared,
-        runtime: &R,
-    ) -> bool {
-        let AcquireState::Queued { ticket: Some(ticket), sleep: None } = self else { return false };
-        let here = runtime.home().ok().flatten();
-        // Rely on the driver of this runtime only: another runtime may never run again. Outside of
-        // all runtimes, there is no better driver than that on `home`.
-        if home.is_some() && here.as_ref().is_none_or(|here| home == Some(here.id())) {
-            return true;
+        if let Some(deadline) = deadline {
+            sleep.get_or_insert_with(LazySleep::new).arm(deadline, runtime, context);
         }
-        here.is_some_and(|here| shared.drive(runtime, &here, at, ticket))
     }
 }
 

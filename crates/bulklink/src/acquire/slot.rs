@@ -27,9 +27,11 @@ impl<'a> Slot<'a> {
         self.0.cost()
     }
 
-    /// Returns how long the call waited for this slot; zero if it did not, or if waits are not
-    /// [measured](crate::Builder::measure_waits). It is rounded down by less than one part in 60
-    /// million.
+    /// Returns how long the call waited for this slot; zero if it did not. It is rounded down by
+    /// less than one part in 60 million.
+    ///
+    /// If waits are not [measured](crate::Builder::measure_waits), it is zero for a call that had
+    /// no limit or deadline.
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.0.waited()
@@ -63,9 +65,11 @@ impl OwnedSlot {
         self.0.cost()
     }
 
-    /// Returns how long the call waited for this slot; zero if it did not, or if waits are not
-    /// [measured](crate::Builder::measure_waits). It is rounded down by less than one part in 60
-    /// million.
+    /// Returns how long the call waited for this slot; zero if it did not. It is rounded down by
+    /// less than one part in 60 million.
+    ///
+    /// If waits are not [measured](crate::Builder::measure_waits), it is zero for a call that had
+    /// no limit or deadline.
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.0.waited()

@@ -26,11 +26,10 @@ pub(crate) fn poll(
             Answer::Queued(queued) => ticket.insert(queued),
             Answer::NeedsNow => unreachable!("collecting needs no time"),
         };
-        let gate = &mut state.gate;
-        let deadline = gate.deadline(queued);
-        let home = deadline.and_then(|_| gate.relies_on(queued));
-        *not_granted = NotGranted::Queued { deadline, check: None, home };
-        Err(gate.waker_mut(queued).expect("the ticket waits"))
+        let (deadline, due) = state.times(queued);
+        let home = due.and_then(|_| state.gate.relies_on(queued));
+        *not_granted = NotGranted::Queued { deadline, due, home };
+        Err(state.gate.waker_mut(queued).expect("the ticket waits"))
     });
     match polled {
         Poll::Ready(granted) => granted,

@@ -188,7 +188,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     /// Blocks until the bulkhead is closed and the last operation has ended. Does not close it.
     ///
     /// A future that has been granted a slot, and is neither polled nor dropped, holds that slot.
-    /// While such a future is kept, this call does not return.
+    /// While such a future is kept, this call does not return, unless the slot is [taken
+    /// back](crate::Builder::collect_within).
     #[doc(alias = "wait_closed")]
     pub fn blocking_closed(&self) {
         Thread::on(self.runtime().clone()).block_on(self.closed());
@@ -223,7 +224,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
 
     /// Closes the bulkhead immediately, and blocks until the last operation has ended, as
     /// [`blocking_closed`](Bulkhead::blocking_closed) does. A future that has been granted a slot
-    /// must be polled or dropped for that.
+    /// must be polled or dropped for that, unless its slot is [taken
+    /// back](crate::Builder::collect_within).
     pub fn blocking_close_and_wait(&self) {
         self.close();
         self.blocking_closed();

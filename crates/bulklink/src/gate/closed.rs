@@ -8,7 +8,8 @@ use core::task::{Context, Poll, Waker};
 use bulklink_core::Watch;
 
 use crate::foreign::discard;
-use crate::gate::shared::{GateState, Shared};
+use crate::gate::shared::Shared;
+use crate::gate::state::GateState;
 
 /// Completes when the bulkhead is closed and the last operation has ended.
 ///

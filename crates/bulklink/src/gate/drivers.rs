@@ -9,7 +9,8 @@ use core::task::Waker;
 use bulklink_core::Instant;
 
 use crate::foreign::wake;
-use crate::gate::shared::{GateState, Shared};
+use crate::gate::shared::Shared;
+use crate::gate::state::GateState;
 
 /// The drivers of a bulkhead, one for each runtime on which calls wait with a limit.
 #[derive(Default)]

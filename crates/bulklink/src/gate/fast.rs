@@ -21,7 +21,11 @@ impl FastPath {
     /// decide.
     #[inline]
     pub(crate) fn decide(&self) -> Option<Result<Grant, Refusal>> {
-        self.apply(Word::decide)
+        // Two loops, because the compiler would merge the two answers of one in memory.
+        match self.acquire() {
+            Some(grant) => Some(Ok(grant)),
+            None => self.apply(Word::turn_away_now).map(Err),
+        }
     }
 
     /// Rejects a simple request and counts it, or returns `None` if the gate must decide.

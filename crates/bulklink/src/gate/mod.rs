@@ -7,4 +7,5 @@ pub(crate) mod latch;
 pub(crate) mod lock;
 pub(crate) mod outputs;
 pub(crate) mod shared;
+pub(crate) mod state;
 pub(crate) mod waker_cell;

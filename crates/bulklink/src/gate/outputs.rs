@@ -13,7 +13,8 @@ use core::task::Waker;
 use bulklink_core::Gate;
 
 use crate::foreign::{contain, discard, wake};
-use crate::gate::shared::{GateState, Shared};
+use crate::gate::shared::Shared;
+use crate::gate::state::GateState;
 use crate::observe::event::{Event, Handlers};
 
 /// The number of wakers taken at a time. It bounds how long the lock is held. Two under loom, where

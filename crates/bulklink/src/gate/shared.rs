@@ -11,12 +11,10 @@ use core::num::NonZeroU64;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::task::{Poll, Waker};
-use core::time::Duration;
 
 use bulklink_core::partitions::Id;
 use bulklink_core::{
-    Answer, Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, Reserve, ResizeError, Snapshot,
-    Ticket, Word,
+    Answer, Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, ResizeError, Ticket, Word,
 };
 
 use crate::foreign::discard;
@@ -24,8 +22,8 @@ use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
 use crate::gate::lock::Lock;
 use crate::gate::outputs::{Observers, Rest};
+use crate::gate::state::GateState;
 use crate::gate::waker_cell::look_or_park;
-use crate::observe::event::Handlers;
 use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
 use crate::{Reconfigured, Rejection, Runtime, TimerError};
@@ -39,8 +37,11 @@ pub struct Shared {
     identity: Arc<Identity>,
     /// The builder method by which the user set the capacity, for error messages.
     pub(crate) capacity_field: &'static str,
-    /// A hint, so that a call need not lock to find that its wait needs no timer.
-    times_waits: AtomicBool,
+    /// A hint, so that a call need not lock to find that it cannot be late.
+    has_wait_limit: AtomicBool,
+    /// Whether slots that are not collected are taken back, so that each waiting call needs a
+    /// driver.
+    takes_back: bool,
     /// A hint, so that most calls that leave a partition need not lock to find that it has no
     /// driver.
     pub(crate) has_drivers: AtomicBool,
@@ -53,15 +54,6 @@ pub struct Shared {
 impl UnwindSafe for Shared {}
 impl RefUnwindSafe for Shared {}
 
-/// What the lock of a bulkhead protects.
-pub(crate) struct GateState {
-    pub(crate) gate: Gate<Waker>,
-    pub(crate) observers: Observers,
-    pub(crate) drivers: Drivers,
-    /// Made when the first call with a deadline comes, unless the bulkhead is built with it.
-    pub(crate) calls: Option<Box<Calls>>,
-}
-
 /// Why a request, or a poll of a ticket, got no grant. The caller passes a place for it, so that
 /// the answer itself is an `Option<Grant>`: that fits a register, where an answer of 64 bytes is
 /// copied at each return.
@@ -70,9 +62,9 @@ pub(crate) enum NotGranted {
     /// cannot lose it.
     Queued {
         deadline: Option<Instant>,
-        /// When slots that are not collected are looked for, if they are.
-        check: Option<Instant>,
-        /// The runtime of the driver that expires the ticket at its deadline, if there is a driver.
+        /// When the gate must be advanced, for this ticket or another, if it must.
+        due: Option<Instant>,
+        /// The runtime of the driver that does so, if there is one.
         home: Option<NonZeroU64>,
     },
     Rejected(Rejection),
@@ -86,7 +78,7 @@ pub(crate) enum LimitsRefused {
 
 impl NotGranted {
     /// A value to be overwritten.
-    pub(crate) const UNKNOWN: NotGranted = NotGranted::Queued { deadline: None, check: None, home: None };
+    pub(crate) const UNKNOWN: NotGranted = NotGranted::Queued { deadline: None, due: None, home: None };
 }
 
 impl Shared {
@@ -97,12 +89,12 @@ impl Shared {
         runtime: Arc<dyn DynClock>,
         calls: Option<Box<Calls>>,
     ) -> Arc<Self> {
-        let times_waits = gate.limits().wait_limit.is_some() || calls.as_ref().is_some_and(|calls| calls.takes_back());
         let shared = Arc::new_cyclic(|this| Shared {
             fast: FastPath::new(),
             identity,
             capacity_field,
-            times_waits: AtomicBool::new(times_waits),
+            has_wait_limit: AtomicBool::new(gate.limits().wait_limit.is_some()),
+            takes_back: calls.as_ref().is_some_and(|calls| calls.takes_back()),
             has_drivers: AtomicBool::new(false),
             partition: AtomicU32::new(0),
             state: Lock::new(GateState { gate, observers: Observers::default(), drivers: Drivers::default(), calls }),
@@ -240,10 +232,10 @@ impl Shared {
                 return Ok(None);
             }
         }
-        let home =
-            if request.may_be_late(self.times_waits.load(Ordering::Relaxed)) { runtime.home() } else { Ok(None) };
+        let may_be_late = request.may_be_late(self.has_wait_limit.load(Ordering::Relaxed));
+        let home = if may_be_late || self.takes_back { runtime.home() } else { Ok(None) };
         let home = match home {
-            Err(error) if !self.would_reject(request) => return Err(error),
+            Err(error) if may_be_late && !self.would_reject(request) => return Err(error),
             home => home.unwrap_or(None).map(|home| home.id()),
         };
         Ok(self.enter_gate(request, Some(waker), home, ticket, not_granted))
@@ -275,21 +267,18 @@ impl Shared {
             let answer = self.input(|state| match state.enter(request, now) {
                 Ok(Answer::Granted(grant)) => Some(Some(grant)),
                 Ok(Answer::Queued(queued)) => {
-                    let GateState { gate, drivers, calls, .. } = state;
-                    if let Some(parked) = gate.waker_mut(&queued) {
+                    if let Some(parked) = state.gate.waker_mut(&queued) {
                         mem::swap(parked, &mut waker);
                     }
                     // The ticket relies on the driver only if that already runs in time. If not,
                     // the caller brings the driver forward or makes a timer, outside the lock.
-                    let deadline = gate.deadline(&queued);
-                    let check = calls.as_ref().zip(now).and_then(|(calls, now)| calls.next_check(gate, now));
-                    let home = home.zip(check.or(deadline)).filter(|&(home, at)| drivers.covers(home, at));
-                    let home = home.map(|(home, _)| home);
+                    let (deadline, due) = state.times(&queued);
+                    let home = home.filter(|&home| due.is_some_and(|due| state.drivers.covers(home, due)));
                     if home.is_some() {
-                        gate.rely(&queued, home);
+                        state.gate.rely(&queued, home);
                     }
                     *ticket = Some(queued);
-                    *not_granted = NotGranted::Queued { deadline, check, home };
+                    *not_granted = NotGranted::Queued { deadline, due, home };
                     Some(None)
                 }
                 Ok(Answer::Rejected(rejection)) => {
@@ -394,15 +383,16 @@ impl Shared {
     #[cold]
     pub(crate) fn set_limits(
         &self,
-        GateState { gate, calls, .. }: &mut GateState,
+        state: &mut GateState,
         limits: &Limits,
         now: Instant,
     ) -> Result<Reconfigured, LimitsRefused> {
+        state.take_back_due(now);
+        let gate = &mut state.gate;
         let previous = gate.limits();
         match gate.reconfigure(limits, now) {
             Ok(admitted) => {
-                let times_waits = limits.wait_limit.is_some() || calls.as_ref().is_some_and(|calls| calls.takes_back());
-                self.times_waits.store(times_waits, Ordering::Relaxed);
+                self.has_wait_limit.store(limits.wait_limit.is_some(), Ordering::Relaxed);
                 Ok(Reconfigured { previous, limits: *limits, admitted })
             }
             Err(ResizeError::Closed) => Err(LimitsRefused::Closed),
@@ -416,90 +406,5 @@ impl Shared {
 
     pub(crate) fn handler_panics(&self) -> usize {
         self.identity.handler_panics()
-    }
-}
-
-impl GateState {
-    #[inline]
-    fn enter(&mut self, request: &Request, now: Option<Instant>) -> Result<Answer, InvalidArgument> {
-        match (&self.calls, now) {
-            (None, Some(now)) if request.has_call_deadline() => self.enter_call(request, now),
-            (Some(_), Some(now)) => self.enter_call(request, now),
-            (Some(calls), None) if calls.measures_holds() => Ok(Answer::NeedsNow),
-            _ => self.gate.enter(request, now),
-        }
-    }
-
-    #[cold]
-    fn enter_call(&mut self, request: &Request, now: Instant) -> Result<Answer, InvalidArgument> {
-        let calls = self.calls.get_or_insert_with(|| Box::new(Calls::new(Reserve::default())));
-        calls.enter(&mut self.gate, request, now)
-    }
-
-    /// Advances the gate as [`Gate::advance`] does, after slots were taken back that were not
-    /// collected in time.
-    #[inline]
-    pub(crate) fn advance(&mut self, now: Option<Instant>) {
-        match (&mut self.calls, now) {
-            (Some(calls), Some(now)) => calls.advance(&mut self.gate, now),
-            _ => _ = self.gate.advance(now),
-        }
-    }
-
-    /// Returns the next time at which the gate should be advanced.
-    pub(crate) fn next_deadline(&self, now: Instant) -> Option<Instant> {
-        match &self.calls {
-            Some(calls) => calls.next_deadline(&self.gate, now),
-            None => self.gate.next_deadline(),
-        }
-    }
-
-    /// Takes back the slots that were handed over at least this long ago and are not collected.
-    /// Returns their number.
-    #[cold]
-    pub(crate) fn take_back(&mut self, least_age: Duration, now: Instant) -> usize {
-        let calls = self.calls.get_or_insert_with(|| Box::new(Calls::new(Reserve::default())));
-        let taken_back = calls.take_back(&mut self.gate, least_age, now);
-        self.gate.advance(Some(now));
-        taken_back
-    }
-
-    #[inline]
-    fn publish(&self) -> Word {
-        match &self.calls {
-            // No call may bypass the lock, under which its hold is recorded.
-            Some(calls) if calls.measures_holds() => Word::TIMED_GATE,
-            _ => self.gate.publish(),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn collect(&mut self, ticket: Ticket) -> Answer {
-        match &mut self.calls {
-            Some(calls) => calls.collect(&mut self.gate, ticket),
-            None => self.gate.collect(ticket),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn cancel(&mut self, ticket: Ticket, now: Option<Instant>) -> Result<Option<Waker>, Ticket> {
-        match &mut self.calls {
-            Some(calls) => calls.cancel(&mut self.gate, ticket, now),
-            None => self.gate.cancel(ticket, now),
-        }
-    }
-
-    pub(crate) fn snapshot(&mut self, now: Instant) -> Snapshot {
-        let mut snapshot = self.gate.snapshot(now);
-        if let Some(calls) = &self.calls {
-            calls.complete(&mut snapshot);
-        }
-        snapshot
-    }
-
-    /// Replaces the handlers. The caller must drop what this returns outside the lock.
-    pub(crate) fn set_handlers(&mut self, handlers: Handlers) -> Observers {
-        self.gate.observe(!handlers.is_empty());
-        self.observers.change(handlers)
     }
 }

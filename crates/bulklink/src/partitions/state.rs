@@ -13,7 +13,8 @@ use hashbrown::HashTable;
 use super::{Limits, Lookup};
 use crate::builder::next_instance;
 use crate::gate::outputs::{Observers, Rest};
-use crate::gate::shared::{GateState, LimitsRefused, Shared};
+use crate::gate::shared::{LimitsRefused, Shared};
+use crate::gate::state::GateState;
 use crate::observe::event::Handlers;
 use crate::rejection::Identity;
 use crate::{OwnedSlot, Reconfigured};
@@ -201,8 +202,8 @@ impl<K> PartitionsState<K> {
             return (false, Vec::new());
         }
         let mut changed = mem::replace(&mut self.is_paused, is_paused) != is_paused;
-        let deliveries = self.give_all(|_, GateState { gate, .. }| {
-            changed |= if is_paused { gate.pause() } else { gate.resume(now) };
+        let deliveries = self.give_all(|_, state| {
+            changed |= if is_paused { state.gate.pause() } else { state.resume(now) };
         });
         (changed, deliveries)
     }

@@ -16,7 +16,8 @@ use bulklink_core::{Instant, Ticket};
 
 use crate::foreign::wake;
 use crate::gate::drivers::{Drivers, Entry};
-use crate::gate::shared::{GateState, Shared};
+use crate::gate::shared::Shared;
+use crate::gate::state::GateState;
 use crate::time::timer::LazySleep;
 use crate::{Runtime, Timer};
 
@@ -47,10 +48,11 @@ impl<R: Timer> fmt::Debug for DriverHome<R> {
     }
 }
 
-/// A background task that expires the calls which wait at a bulkhead on one runtime.
+/// A background task that expires the calls which wait at a bulkhead on one runtime, and takes back
+/// slots that are not [collected](crate::Builder::collect_within).
 ///
-/// It ends when its timer fires and no call waits with a limit, when its partition becomes idle,
-/// and when the bulkhead is gone.
+/// It ends when its timer fires and there is nothing left for it to do, when its partition becomes
+/// idle, and when the bulkhead is gone.
 #[must_use = "futures do nothing unless polled"]
 pub struct Driver<R: Timer> {
     shared: Weak<Shared>,
@@ -147,7 +149,7 @@ impl<R: Timer> Driver<R> {
             // does not keep it: a dismissal sets the entry to a time in the past.
             let is_wanted = state.drivers.armed(self.home).is_some_and(|armed| armed > now);
             let running = Some(self.armed).filter(|&armed| armed > now && is_wanted);
-            let due = running.into_iter().chain(state.next_deadline(now)).min();
+            let due = running.into_iter().chain(state.next_deadline()).min();
             let displaced = self.settle(&mut state.drivers, due, waker);
             shared.note_drivers(&state.drivers);
             (due, displaced)
@@ -178,9 +180,10 @@ impl<R: Timer> Driver<R> {
     }
 }
 
-/// Advances the gate if a waiter is past its deadline, or a slot was not collected in time.
+/// Advances the gate if a waiter is past its deadline. If slots that are not collected are taken
+/// back, it always does: the time of the next look follows from this one.
 fn expire(state: &mut GateState, now: Instant) {
-    if state.next_deadline(now).is_some_and(|deadline| deadline <= now) {
+    if state.takes_back() || state.next_deadline().is_some_and(|deadline| deadline <= now) {
         state.advance(Some(now));
     }
 }

@@ -16,7 +16,7 @@ use bulklink::{
 
 use crate::{CountingWaker, ms};
 
-type Drivers = Vec<Driver<Background>>;
+pub(crate) type Drivers = Vec<Driver<Background>>;
 pub(crate) type Call = Pin<Box<OwnedSlotFuture<Background>>>;
 
 /// A runtime that keeps its drivers until the test runs them.
@@ -99,6 +99,20 @@ impl Background {
 
     pub(crate) fn clock(&self) -> FakeClock {
         self.clock.clone()
+    }
+
+    /// Drops the drivers that do not run yet. From now on, calls are on another runtime.
+    pub(crate) fn end_runtime(&self) {
+        drop(std::mem::take(&mut *self.spawned.lock().expect("no panic")));
+        self.home.fetch_add(1, SeqCst);
+    }
+
+    pub(crate) fn refuse_drivers(&self) {
+        self.refusing.store(self.home.load(SeqCst), SeqCst);
+    }
+
+    pub(crate) fn spawns(&self) -> usize {
+        self.spawns.load(SeqCst)
     }
 
     /// Runs the spawned drivers, and lets time pass.

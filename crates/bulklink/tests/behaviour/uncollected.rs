@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bulklink::testing::Executor;
-use bulklink::{Builder, Bulkhead, EventKind, Partitions, Reason, Rejection, Request};
+use bulklink::{Builder, Bulkhead, Clock, EventKind, Partitions, Reason, Rejection, Request};
 use futures_util::FutureExt;
 
 use crate::driver::{Background, Call};
@@ -68,7 +68,7 @@ fn a_status_counts_the_slots_that_are_not_collected() {
 }
 
 #[test]
-fn the_age_is_zero_where_waits_are_not_measured() {
+fn the_age_is_zero_where_the_wait_is_not_measured() {
     let mut executor = executor();
     let builder = builder(&executor).parallelism(1).waiting_room(1).measure_waits(false);
     let bulkhead = builder.build().expect("valid");
@@ -177,13 +177,127 @@ fn without_drivers_the_next_call_takes_the_slot_back() {
     drop(other);
     assert_eq!(bulkhead.status().taken_back, 1, "a release takes it back, too");
     executor.clock().advance(ms(10));
-    let _free = bulkhead.try_slot().expect("free");
-    assert_eq!(bulkhead.status().taken_back, 1, "a call that finds a free slot needs no other");
-    let next = bulkhead.slot_owned();
-    assert!(next.now_or_never().is_some_and(|outcome| outcome.is_ok()));
+    let next = [bulkhead.try_slot(), bulkhead.try_slot()];
+    assert!(next.iter().all(Result::is_ok));
     assert_eq!(bulkhead.status().taken_back, 2);
     executor.run_until_idle();
     assert!(forgotten.iter().all(|call| crate::reason(call) == Reason::Uncollected));
+}
+
+#[test]
+fn a_limit_on_the_wait_that_comes_before_the_next_look_is_in_time() {
+    let hour = Duration::from_hours(1);
+    for wait_limit in [Duration::from_secs(10), Duration::MAX] {
+        let (background, mut executor, bulkhead) = setup(|builder| builder.collect_within(hour).wait_limit(wait_limit));
+        let _running = bulkhead.try_slot().expect("free");
+        let _patient = queued(&bulkhead);
+        background.advance(&mut executor, ms(1));
+        let deadline = background.now() + ms(10);
+        let requests = [Request::new().within(ms(5)), Request::new().deadline(deadline).leaving(ms(5))];
+        let mut limited = requests.map(|request| Box::pin(bulkhead.slot_owned_with(request)));
+        assert!(limited.iter_mut().all(|call| poll(call).is_pending()));
+        background.advance(&mut executor, ms(5));
+        assert_eq!(bulkhead.status().totals.expired, 2);
+    }
+}
+
+#[test]
+fn a_call_with_an_invalid_cost_leaves_no_slot_free_beside_a_waiter() {
+    let mut executor = executor();
+    let builder = builder(&executor).capacity(1).waiting_room(3).collect_within(ms(10));
+    let bulkhead = builder.build().expect("valid");
+    let running = bulkhead.try_slot().expect("free");
+    let (_forgotten, next) = (call(&mut executor, &bulkhead), call(&mut executor, &bulkhead));
+    drop(running);
+    executor.clock().advance(ms(10));
+    let rejection = bulkhead.try_slot_with(Request::new().cost(2)).expect_err("too much");
+    assert_eq!(rejection.reason(), Reason::InvalidCost);
+    let status = bulkhead.status();
+    assert_eq!((status.taken_back, status.waiting, status.in_use), (1, 0, 1));
+    executor.run_until_idle();
+    assert!(next.is_finished());
+}
+
+#[test]
+fn without_drivers_a_call_that_may_not_wait_takes_the_slot_back() {
+    let mut executor = executor();
+    let builder = builder(&executor).parallelism(1).waiting_room(1).collect_within(ms(10));
+    let bulkhead = builder.build().expect("valid");
+    let running = bulkhead.try_slot().expect("free");
+    let _forgotten = call(&mut executor, &bulkhead);
+    drop(running);
+    executor.clock().advance(ms(9));
+    assert_eq!(bulkhead.try_slot().expect_err("handed over").reason(), Reason::Saturated);
+    executor.clock().advance(ms(1));
+    drop(bulkhead.try_slot().expect("taken back"));
+}
+
+#[test]
+fn without_drivers_a_call_that_finds_the_room_full_takes_the_slot_back() {
+    let mut executor = executor();
+    let builder = builder(&executor).parallelism(1).waiting_room(1).collect_within(ms(10));
+    let bulkhead = builder.build().expect("valid");
+    let running = bulkhead.try_slot().expect("free");
+    let _forgotten = call(&mut executor, &bulkhead);
+    drop(running);
+    let mut waiting = Box::pin(bulkhead.slot_owned());
+    assert!(waiting.as_mut().now_or_never().is_none());
+    executor.clock().advance(ms(9));
+    assert!(bulkhead.slot_owned().now_or_never().is_some_and(|outcome| outcome.is_err()));
+    executor.clock().advance(ms(1));
+    assert!(bulkhead.slot_owned().now_or_never().is_none(), "the room has a place again");
+    assert!(waiting.now_or_never().is_some_and(|outcome| outcome.is_ok()));
+}
+
+#[test]
+fn without_drivers_closing_takes_back_what_is_too_old() {
+    let mut executor = executor();
+    let builder = builder(&executor).parallelism(1).waiting_room(1).collect_within(ms(10));
+    let bulkhead = builder.build().expect("valid");
+    let running = bulkhead.try_slot().expect("free");
+    let _forgotten = call(&mut executor, &bulkhead);
+    drop(running);
+    executor.clock().advance(ms(10));
+    bulkhead.close();
+    assert!(bulkhead.status().is_drained());
+}
+
+#[test]
+fn when_the_runtime_of_the_driver_ends_another_one_takes_the_slot_back() {
+    let (background, mut executor, bulkhead) = setup(|builder| builder.collect_within(ms(100)));
+    let running = bulkhead.try_slot().expect("free");
+    let (_forgotten, next) = (queued(&bulkhead), executor.spawn(bulkhead.slot_owned()));
+    executor.run_until_idle();
+    background.end_runtime();
+    drop(running);
+    background.advance(&mut executor, ms(99));
+    assert!(!next.is_finished());
+    background.advance(&mut executor, ms(1));
+    assert!(next.is_finished());
+}
+
+#[test]
+fn a_runtime_that_refuses_drivers_is_asked_once() {
+    let (background, _, bulkhead) = setup(|builder| builder.collect_within(ms(100)).wait_limit(ms(50)));
+    background.refuse_drivers();
+    let _running = bulkhead.try_slot().expect("free");
+    let _waiting = queued(&bulkhead);
+    assert_eq!(background.spawns(), 1);
+}
+
+#[test]
+fn a_limit_of_any_length_is_possible() {
+    let nanos = Duration::from_nanos;
+    for limit in [ms(1), nanos(u64::MAX - 2), nanos(u64::MAX - 1), nanos(u64::MAX), Duration::MAX] {
+        let (background, mut executor, bulkhead) = setup(|builder| builder.collect_within(limit));
+        let running = bulkhead.try_slot().expect("free");
+        let (mut first, _next) = (queued(&bulkhead), queued(&bulkhead));
+        background.advance(&mut executor, ms(5));
+        drop(running);
+        background.advance(&mut executor, ms(5));
+        assert_eq!(is_admitted(&mut first), limit > ms(5));
+        assert_eq!(bulkhead.take_back_uncollected(Duration::MAX), 0);
+    }
 }
 
 #[test]

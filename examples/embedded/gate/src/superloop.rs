@@ -100,7 +100,7 @@ impl Superloop {
 
     /// Prints the gate's counters.
     pub(crate) fn tell(&mut self, now: u32) {
-        let snapshot = self.gate.snapshot(instant(now));
+        let snapshot = self.gate.snapshot(Some(instant(now)));
         let totals = &snapshot.totals;
         assert_eq!((snapshot.in_use, snapshot.waiting), (0, 0), "no slot is held and no job waits");
         say!(

@@ -58,7 +58,7 @@ code_size::keep!(
     Word::to_bits,
     Word::acquire,
     Word::has_released,
-    Word::decide,
+    Word::turn_away_now,
     Word::turn_away,
     Refusal::rejection,
     Word::is_inert,

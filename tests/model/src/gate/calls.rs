@@ -70,13 +70,14 @@ impl Model {
         uncollected
     }
 
-    /// Takes back the slots that have to be, if they are looked at now.
+    /// Takes back the slots that have to be, and advances, if they have to be at all.
     pub fn take_back_due(&mut self, now: Time) {
         let Some(limit) = self.collect_within else { return };
         self.next_check = self.next_check.min(now + limit);
         if self.next_check <= now {
             self.take_back(limit, now);
         }
+        self.advance(now);
     }
 
     /// Takes back the slots of at least this age. Returns their number.
@@ -105,9 +106,9 @@ impl Model {
     }
 
     /// Returns the time at which the next slot could have to be taken back.
-    pub fn next_check(&self, now: Time) -> Option<Time> {
+    pub fn next_check(&self) -> Option<Time> {
         let has_tickets = !self.queue.is_empty() || !self.uncollected().is_empty();
-        self.collect_within.filter(|_| has_tickets).map(|limit| self.next_check.min(now + limit))
+        Some(self.next_check).filter(|_| has_tickets && self.collect_within.is_some())
     }
 }
 

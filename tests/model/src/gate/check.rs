@@ -12,7 +12,7 @@ impl World {
     pub(super) fn check(&mut self, past_before: usize) {
         self.fold();
         self.check_outputs(past_before);
-        let mut snapshot = self.gate.snapshot(Instant::from_nanos(self.now));
+        let mut snapshot = self.gate.snapshot(Some(Instant::from_nanos(self.now)));
         if let Some(calls) = &self.calls {
             calls.complete(&mut snapshot);
         }
@@ -68,8 +68,8 @@ impl World {
         assert_eq!(snapshot.reserve_nanos, if self.calls.is_some() { model.reserve.unwrap_or(0) } else { 0 });
         assert_eq!(self.gate.next_deadline().map(Instant::as_nanos), model.next_deadline());
         if let Some(calls) = &self.calls {
-            let next = calls.next_deadline(&self.gate, Instant::from_nanos(self.now)).map(Instant::as_nanos);
-            assert_eq!(next, model.next_deadline().into_iter().chain(model.next_check(self.now)).min());
+            let next = calls.next_deadline(&self.gate).map(Instant::as_nanos);
+            assert_eq!(next, model.next_deadline().into_iter().chain(model.next_check()).min());
         }
         let is_timed = model.measures_waits || model.next_deadline().is_some();
         assert_eq!(

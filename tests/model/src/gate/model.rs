@@ -216,7 +216,9 @@ impl Model {
             return Outcome::Saturated { units: Some((waiting_units, bound)) };
         }
         let by_limit = ask.within.into_iter().chain(self.limits.wait_limit).min().map(|limit| now + limit);
-        let deadline = by_limit.into_iter().chain(ask.before).chain(by_reserve).min();
+        // Where slots are taken back, each ticket has a deadline, which may never come.
+        let never = self.collect_within.map(|_| Time::MAX - 1);
+        let deadline = by_limit.into_iter().chain(ask.before).chain(by_reserve).chain(never).min();
         self.begin(ask, now);
         let lead = ask.deadline.map(|end| end - deadline.expect("at most the end"));
         let keeps = by_reserve == deadline;
@@ -266,8 +268,8 @@ impl Model {
     }
 
     fn settle(&mut self, waiter: &Waiter, answer: Outcome) {
-        let Waiter { id, since, .. } = *waiter;
-        let at = if self.is_measured(waiter) { self.latest.max(since) } else { Time::MAX };
+        let id = waiter.id;
+        let at = if self.is_measured(waiter) { self.latest } else { Time::MAX };
         self.settled.push(Settled { id, outcome: answer, waited: self.waited(waiter, self.latest), at });
         self.woken.push(id);
     }

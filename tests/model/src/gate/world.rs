@@ -155,6 +155,12 @@ impl World {
 
     fn apply_to_gate(&mut self, input: Input) {
         let now = Instant::from_nanos(self.now);
+        if let (Some(calls), Input::Resize(_) | Input::Reconfigure(_) | Input::Resume | Input::Close) =
+            (self.calls.as_mut().filter(|calls| calls.takes_back()), input)
+        {
+            calls.advance(&mut self.gate, now);
+            self.model.take_back_due(self.now);
+        }
         match input {
             Input::Enter(_) | Input::Release(_) => unreachable!("may go through the word"),
             Input::Collect(id) => self.collect(id),
@@ -250,7 +256,8 @@ impl World {
 
     fn publish(&mut self) {
         if let Some(word) = &mut self.word {
-            *word = self.gate.publish();
+            let needs_now = self.calls.as_ref().is_some_and(|calls| calls.need_now(&self.gate));
+            *word = if needs_now { Word::TIMED_GATE } else { self.gate.publish() };
         }
     }
 
@@ -320,7 +327,7 @@ impl World {
 
     /// Some worlds first try without the time.
     fn when_untimed<T>(&mut self, input: impl FnOnce(&mut Gate<Id>) -> T) -> Option<T> {
-        let is_possible = self.calls.as_ref().is_none_or(|calls| !calls.measures_holds());
+        let is_possible = self.calls.as_ref().is_none_or(|calls| !calls.need_now(&self.gate));
         (is_possible && (self.gate.is_observed() || self.word.is_some())).then(|| input(&mut self.gate))
     }
 

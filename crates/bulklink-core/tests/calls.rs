@@ -1,0 +1,75 @@
+//! The account of single calls beside a gate.
+
+use std::time::Duration;
+
+use bulklink_core::{Answer, Calls, Gate, Instant, Limits, Request, Reserve};
+
+type TestGate = Gate<()>;
+
+fn gate(capacity: usize, waiting_room: usize) -> TestGate {
+    Gate::new(Limits { waiting_room, ..Limits::new(capacity) }).expect("valid")
+}
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+#[test]
+fn measured_holds_are_summed_in_snapshots_and_averaged_in_intervals() {
+    let mut gate = gate(2, 1);
+    let plain = Calls::new(Reserve::ByLateness);
+    assert!(!plain.measures_holds() && !plain.takes_back());
+    let mut calls = plain.measure_holds(true);
+    assert!(calls.measures_holds() && !calls.takes_back());
+    let enter =
+        |gate: &mut TestGate, calls: &mut Calls, now| calls.enter(gate, &Request::new(), at(now)).expect("valid");
+    let Answer::Granted(first) = enter(&mut gate, &mut calls, 100) else { panic!("not granted") };
+    let Answer::Granted(second) = enter(&mut gate, &mut calls, 110) else { panic!("not granted") };
+    let Answer::Queued(ticket) = enter(&mut gate, &mut calls, 120) else { panic!("not queued") };
+    assert_eq!((calls.cost(&first), first.cost(), first.is_recorded()), (1, None, true));
+    gate.release(calls.end(first, at(130)));
+    calls.advance(&mut gate, at(130));
+    let Answer::Granted(third) = calls.collect(&mut gate, ticket) else { panic!("not granted") };
+    assert_eq!(third.waited_nanos(), 10);
+    let mut before = gate.snapshot(Some(at(140)));
+    calls.complete(&mut before);
+    assert_eq!((before.holds, before.cumulative_hold_nanos), (1, 30));
+    gate.release(calls.end(second, at(150)));
+    gate.release(calls.end(third, at(150)));
+    let mut after = gate.snapshot(Some(at(150)));
+    calls.complete(&mut after);
+    let interval = after.since(&before).expect("in order");
+    assert_eq!((interval.holds, interval.mean_hold()), (2, Some(Duration::from_nanos(30))), "40 ns and 20 ns");
+}
+
+#[test]
+fn half_of_the_possible_wait_counts_whatever_limits_it() {
+    // Of 1 ms, 250 µs are kept at first. The call may wait for 100 µs.
+    let (mut gate, mut calls) = (gate(1, 1), Calls::new(Reserve::ByLateness));
+    let reserve = |gate: &mut TestGate, calls: &Calls| {
+        let mut snapshot = gate.snapshot(None);
+        calls.complete(&mut snapshot);
+        snapshot.reserve_nanos
+    };
+    for (waited, learns) in [(50_000, false), (50_001, true)] {
+        let request = Request::new().deadline(at(1_000_000)).within(Duration::from_micros(100));
+        let Ok(Answer::Granted(running)) = gate.enter(&Request::new(), Some(at(0))) else { panic!("not granted") };
+        let Ok(Answer::Queued(ticket)) = calls.enter(&mut gate, &request, at(0)) else { panic!("not queued") };
+        let before = reserve(&mut gate, &calls);
+        gate.release(running);
+        calls.advance(&mut gate, at(waited));
+        let Answer::Granted(grant) = calls.collect(&mut gate, ticket) else { panic!("not granted") };
+        gate.release(calls.end(grant, at(waited + 200_000)));
+        assert_eq!(reserve(&mut gate, &calls) < before, learns, "after {waited} ns");
+    }
+}
+
+#[test]
+fn only_a_call_that_needs_a_record_has_one() {
+    let (mut gate, mut calls) = (gate(2, 0), Calls::new(Reserve::ByLateness));
+    for (request, is_recorded) in [(Request::new(), false), (Request::new().deadline(at(9)), true)] {
+        let Ok(Answer::Granted(grant)) = calls.enter(&mut gate, &request, at(0)) else { panic!("not granted") };
+        assert_eq!((grant.is_recorded(), calls.cost(&grant)), (is_recorded, 1));
+        gate.release(calls.end(grant, at(1)));
+    }
+}

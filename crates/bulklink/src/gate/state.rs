@@ -1,0 +1,133 @@
+//! What the lock of a bulkhead protects: the gate, the account of single calls beside it, the
+//! drivers and the handlers.
+
+use alloc::boxed::Box;
+use core::task::Waker;
+use core::time::Duration;
+
+use bulklink_core::{Answer, Calls, Gate, Instant, InvalidArgument, Request, Reserve, Snapshot, Ticket, Word};
+
+use crate::gate::drivers::Drivers;
+use crate::gate::outputs::Observers;
+use crate::observe::event::Handlers;
+
+/// What the lock of a bulkhead protects.
+pub(crate) struct GateState {
+    pub(crate) gate: Gate<Waker>,
+    pub(crate) observers: Observers,
+    pub(crate) drivers: Drivers,
+    /// Made when the first call with a deadline comes, unless the bulkhead is built with it.
+    pub(crate) calls: Option<Box<Calls>>,
+}
+
+impl GateState {
+    #[inline]
+    pub(super) fn enter(&mut self, request: &Request, now: Option<Instant>) -> Result<Answer, InvalidArgument> {
+        match (&self.calls, now) {
+            (None, Some(now)) if request.has_call_deadline() => self.enter_call(request, now),
+            (Some(_), Some(now)) => self.enter_call(request, now),
+            (Some(calls), None) if calls.need_now(&self.gate) => Ok(Answer::NeedsNow),
+            _ => self.gate.enter(request, now),
+        }
+    }
+
+    #[cold]
+    fn enter_call(&mut self, request: &Request, now: Instant) -> Result<Answer, InvalidArgument> {
+        let calls = self.calls.get_or_insert_with(|| Box::new(Calls::new(Reserve::default())));
+        calls.enter(&mut self.gate, request, now)
+    }
+
+    /// Advances the gate as [`Gate::advance`] does, after slots were taken back that were not
+    /// collected in time.
+    #[inline]
+    pub(crate) fn advance(&mut self, now: Option<Instant>) {
+        match (&mut self.calls, now) {
+            (Some(calls), Some(now)) => calls.advance(&mut self.gate, now),
+            _ => _ = self.gate.advance(now),
+        }
+    }
+
+    pub(crate) fn resume(&mut self, now: Instant) -> bool {
+        self.take_back_due(now);
+        self.gate.resume(now)
+    }
+
+    /// Takes back the slots that were not collected in time. Called before an input of the gate
+    /// that can hand over slots.
+    pub(crate) fn take_back_due(&mut self, now: Instant) {
+        if self.takes_back() {
+            self.advance(Some(now));
+        }
+    }
+
+    pub(crate) fn takes_back(&self) -> bool {
+        self.calls.as_ref().is_some_and(|calls| calls.takes_back())
+    }
+
+    /// Returns the next time at which the gate should be advanced.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        match &self.calls {
+            Some(calls) => calls.next_deadline(&self.gate),
+            None => self.gate.next_deadline(),
+        }
+    }
+
+    /// Returns the deadline of a ticket, and when the gate must be advanced, for this ticket or
+    /// another.
+    #[inline]
+    pub(crate) fn times(&self, ticket: &Ticket) -> (Option<Instant>, Option<Instant>) {
+        let deadline = self.gate.deadline(ticket);
+        if deadline.is_some() && self.takes_back() {
+            return (deadline.filter(|&deadline| deadline < Calls::NO_DEADLINE), self.next_deadline());
+        }
+        (deadline, deadline)
+    }
+
+    /// Takes back the slots that were handed over at least this long ago and are not collected.
+    /// Returns their number.
+    #[cold]
+    pub(crate) fn take_back(&mut self, least_age: Duration, now: Instant) -> usize {
+        let calls = self.calls.get_or_insert_with(|| Box::new(Calls::new(Reserve::default())));
+        let taken_back = calls.take_back(&mut self.gate, least_age, now);
+        self.gate.advance(Some(now));
+        taken_back
+    }
+
+    #[inline]
+    pub(super) fn publish(&self) -> Word {
+        match &self.calls {
+            Some(calls) if calls.need_now(&self.gate) => Word::TIMED_GATE,
+            _ => self.gate.publish(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn collect(&mut self, ticket: Ticket) -> Answer {
+        match &mut self.calls {
+            Some(calls) => calls.collect(&mut self.gate, ticket),
+            None => self.gate.collect(ticket),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn cancel(&mut self, ticket: Ticket, now: Option<Instant>) -> Result<Option<Waker>, Ticket> {
+        match &mut self.calls {
+            Some(calls) => calls.cancel(&mut self.gate, ticket, now),
+            None => self.gate.cancel(ticket, now),
+        }
+    }
+
+    pub(crate) fn snapshot(&mut self, now: Option<Instant>) -> Snapshot {
+        let mut snapshot = self.gate.snapshot(now);
+        if let Some(calls) = &self.calls {
+            calls.complete(&mut snapshot);
+        }
+        snapshot
+    }
+
+    /// Replaces the handlers. The caller must drop what this returns outside the lock.
+    pub(crate) fn set_handlers(&mut self, handlers: Handlers) -> Observers {
+        self.gate.observe(!handlers.is_empty());
+        self.observers.change(handlers)
+    }
+}
