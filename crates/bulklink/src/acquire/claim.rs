@@ -55,6 +55,15 @@ impl<S: SharedRef> Claim<S> {
         Claim { shared, grant }
     }
 
+    /// Makes a claim, and then drops what the call needed until then: a timer, which is foreign and
+    /// may panic. By then the claim gives back what the call holds.
+    #[cold]
+    pub(crate) fn after<T>(shared: S, grant: Option<Grant>, displaced: T) -> Self {
+        let claim = Claim::new(shared, grant);
+        drop(displaced);
+        claim
+    }
+
     /// Acquires a grant, if the bulkhead admits the request without a wait.
     #[inline]
     pub(crate) fn try_enter(&mut self, request: &Request) -> Result<(), Rejection> {

@@ -102,14 +102,13 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         let granted = ready!(runtime.cooperate(context, operations, poll));
         let Unfinished { shared, state } = self.finish();
         let is_granted = granted.is_some();
-        let claim = Claim::new(shared, granted);
-        // The timer in the state is foreign, and its drop may panic. By now the claim gives back
-        // what the call holds.
-        drop(state);
-        if is_granted {
-            return Poll::Ready(Ok(claim));
-        }
+        let claim = match state {
+            AcquireState::Queued { sleep: Some(sleep), .. } => Claim::after(shared, granted, sleep),
+            // Made where it is returned: it is slow to move.
+            _ => Claim::new(shared, granted),
+        };
         match not_granted {
+            _ if is_granted => Poll::Ready(Ok(claim)),
             NotGranted::Rejected(rejection) => Poll::Ready(Err(rejection)),
             NotGranted::Queued { .. } => unreachable!("a call that waits is pending"),
         }
