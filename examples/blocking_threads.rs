@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bulklink_tokio::{Bulkhead, Rejection};
 use tokio::task::spawn_blocking;
+use tokio::time::sleep;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -14,7 +15,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let tasks: Vec<_> = (0..10)
         .map(|_| {
             let files = files.clone();
-            tokio::spawn(async move { files.execute(tokio::time::sleep(Duration::from_millis(2))).await })
+            tokio::spawn(async move { files.execute(async { sleep(Duration::from_millis(2)).await }).await })
         })
         .collect();
     let threads: Vec<_> = (0..10)

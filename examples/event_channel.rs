@@ -10,7 +10,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let payments = Bulkhead::builder("payments").parallelism(1).waiting_room(1).build()?;
     let log = tokio::spawn(write_log(payments.subscribe(1000)?));
 
-    let first = payments.submit(tokio::time::sleep(Duration::from_millis(5)))?;
+    let first = payments.submit(async { tokio::time::sleep(Duration::from_millis(5)).await })?;
     let second = payments.submit(async {})?;
     if let Err(refused) = payments.submit(async {}) {
         println!("{refused}");

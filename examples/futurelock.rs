@@ -31,6 +31,7 @@ const HANGS: Duration = Duration::from_secs(1);
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Box<dyn Error>> {
+    println!("A task waits for the one slot, stops polling that call, and makes a second one.");
     let semaphore = Arc::new(Semaphore::new(1));
     use_for_a_while(semaphore.clone().acquire_owned().await?);
     let second = timeout(HANGS, task(|| semaphore.clone().acquire_owned())).await;
@@ -40,7 +41,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let database = database.collect_within(COLLECT_WITHIN).build()?;
     let tell: EventHandler = Arc::new(|event: &Event| {
         if event.kind == EventKind::Uncollected {
-            println!("bulkhead {}: a slot was taken back", event.label);
+            println!("bulkhead {}: the slot was taken back, at {COLLECT_WITHIN:?}", event.label);
         }
     });
     database.add_event_handler(&tell);

@@ -43,7 +43,12 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     // A number of seconds as argument makes each run shorter or longer.
     let seconds = std::env::args().nth(1).map_or(Ok(4), |seconds| seconds.parse())?;
     let upstream = Upstream::start().await?;
-    println!("time for a call  request                     answered    too late    rejected");
+    println!(
+        "An upstream answers {SLOTS} calls at a time after {WORK:?}: {} a second. {CALLS_PER_SECOND} a second come.",
+        SLOTS as u128 * 1_000 / WORK.as_millis()
+    );
+    println!("Six runs of {seconds} s. Calls a second:\n");
+    println!("time for a call  request                    in time      in vain    rejected");
     let mut answered = Vec::new();
     for time in [80, 130].map(Duration::from_millis) {
         for (name, ask) in ASKS {

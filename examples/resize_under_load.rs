@@ -9,7 +9,8 @@ use tokio::time::sleep;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let crawler = Bulkhead::builder("crawler").parallelism(1).waiting_room(100).build()?;
-    let pages: Vec<_> = (0..20).map(|_| crawler.submit(sleep(Duration::from_millis(5)))).collect::<Result<_, _>>()?;
+    let pages: Vec<_> =
+        (0..20).map(|_| crawler.submit(async { sleep(Duration::from_millis(5)).await })).collect::<Result<_, _>>()?;
     println!("{} running, {} waiting", crawler.status().in_flight, crawler.status().waiting);
 
     let grown = crawler.resize(8)?;

@@ -75,7 +75,8 @@ use std::future::Future;
 pub use bulklink::*;
 pub use clock::AsyncStdSleep;
 
-/// A [`bulklink::Bulkhead`] on async-std.
+/// A [`bulklink::Bulkhead`] on async-std: its methods make calls. Status, limits, pause, closing
+/// and events are methods of its [`Handle`], to which it dereferences.
 pub type Bulkhead = bulklink::Bulkhead<AsyncStd>;
 
 /// A [`bulklink::Request`] whose deadlines are those of the standard library.

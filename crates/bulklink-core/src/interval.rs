@@ -30,6 +30,11 @@ pub struct Interval {
     pub in_flight_before: usize,
     /// Operations running at the later snapshot.
     pub in_flight_after: usize,
+    /// Slots [not collected](Snapshot::uncollected) at the earlier snapshot, which count as
+    /// running.
+    pub uncollected_before: usize,
+    /// Slots not collected at the later snapshot.
+    pub uncollected_after: usize,
     /// The limits in force at the earlier snapshot.
     pub limits_before: Limits,
     /// The limits in force at the later snapshot.
@@ -69,6 +74,8 @@ impl Interval {
             elapsed_nanos: later.at.nanos_since(earlier.at),
             in_flight_before: earlier.in_flight,
             in_flight_after: later.in_flight,
+            uncollected_before: earlier.uncollected,
+            uncollected_after: later.uncollected,
             limits_before: earlier.limits,
             limits_after: later.limits,
         })
@@ -91,7 +98,8 @@ impl Interval {
     /// Little's law, the mean number in flight times the [time](Interval::elapsed), divided by the
     /// number of operations that ended.
     ///
-    /// Only the numbers in flight at both ends are known. So the snapshots must be close enough for
+    /// Only the numbers in flight at both ends are known, of which slots that are not collected are
+    /// subtracted. So the snapshots must be close enough for
     /// these to tell their mean: `None` if they differ by more than a quarter of it, if either is
     /// zero, or if no operation ended or no time passed. What happens in between goes unseen. The
     /// estimate is good where the load is steady or all slots are in use, and where the time is at
@@ -122,7 +130,9 @@ impl Interval {
     /// ```
     #[must_use]
     pub fn estimated_hold(&self) -> Option<Duration> {
-        let (before, after) = (self.in_flight_before as u128, self.in_flight_after as u128);
+        // Slots that are not collected are not used: one that stays so would count for all its age.
+        let before = self.in_flight_before.saturating_sub(self.uncollected_before) as u128;
+        let after = self.in_flight_after.saturating_sub(self.uncollected_after) as u128;
         let twice_the_mean = before + after;
         // Never if only one of them is zero.
         let is_steady = before.abs_diff(after) * 8 <= twice_the_mean;

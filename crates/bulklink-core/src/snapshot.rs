@@ -43,8 +43,8 @@ pub struct Snapshot {
     pub uncollected: usize,
     /// Units of the slots that are not collected yet.
     pub uncollected_units: usize,
-    /// When the first of the slots that are not collected yet was handed over; the far future if
-    /// its wait was not measured.
+    /// When the first of the slots that are not collected yet was handed over, of those whose wait
+    /// was measured.
     pub uncollected_since: Option<Instant>,
     /// Slots that were [taken back](crate::Calls::collect_within) because they were not collected
     /// in time. Their requests are among those [admitted](Totals::admitted) and
@@ -74,8 +74,8 @@ impl Snapshot {
         Duration::from_nanos(self.reserve_nanos)
     }
 
-    /// Returns the age of the slot that was handed over first of those that are not collected yet;
-    /// zero if its wait was not measured.
+    /// Returns the age of the slot that was handed over first of those that are not collected yet,
+    /// and whose wait was measured.
     #[must_use]
     pub fn oldest_uncollected(&self) -> Option<Duration> {
         self.uncollected_since.map(|since| self.at.saturating_since(since))

@@ -82,7 +82,8 @@ impl Totals {
         self.closed_before_queue.wrapping_add(self.closed_while_waiting)
     }
 
-    /// Returns the number of requests rejected, for any reason.
+    /// Returns the number of requests rejected, for any reason but one: a request whose slot was
+    /// [taken back](crate::Snapshot::taken_back) has been admitted, and counts as abandoned.
     #[must_use]
     pub const fn rejected(&self) -> u64 {
         self.saturated.wrapping_add(self.expired).wrapping_add(self.expired_before_queue).wrapping_add(self.closed())

@@ -119,8 +119,8 @@ impl<R> Builder<R> {
         self
     }
 
-    /// Sets whether the time is measured for which operations hold their slots; it is not by
-    /// default.
+    /// Sets whether the time is measured for which operations hold their slots, from the admission,
+    /// or the hand-over to a waiting call, to the release. It is not by default.
     ///
     /// A [status](crate::Handle::status) then has the number of these holds and their sum, and an
     /// [`Interval`](crate::Interval) their mean. It costs two readings of the clock a call, and
@@ -159,14 +159,20 @@ impl<R> Builder<R> {
     /// With this limit, the slot is taken back when it has not been collected for so long, and goes
     /// to the next call. The future, once it is polled, returns a rejection as
     /// [`Uncollected`](crate::Reason::Uncollected). So choose a time that no task of the program
-    /// should go unpolled for.
+    /// should go unpolled for. A slot that was collected is never taken back: an operation that has
+    /// begun keeps it, polled or not.
     ///
     /// A slot is taken back at that time by the driver of a runtime on which a call has waited
     /// ([`Timer::home`]), while that runtime runs; or else by the next call, release, or close that
     /// finds the time over. While any call waits or has not collected its slot, all calls take the
-    /// lock and read the clock, and a driver runs once in that time. It needs measured waits. With
-    /// and without it, a [status](crate::Handle::status) has the number of such slots, and the age
-    /// of the oldest.
+    /// lock and read the clock, and a driver runs once in that time. It needs measured waits. A
+    /// change of limits does not change it.
+    ///
+    /// With and without it, a [status](crate::Handle::status) has the number of slots that are not
+    /// collected ([`uncollected`](crate::Snapshot::uncollected)), and the
+    /// [age of the oldest](crate::Snapshot::oldest_uncollected). For an alert, compare
+    /// [`taken_back`](crate::Interval::taken_back) of two statuses; or add an event handler for
+    /// [`Uncollected`](crate::EventKind::Uncollected), which then sees every event.
     ///
     /// [`Timer::home`]: crate::Timer::home
     ///

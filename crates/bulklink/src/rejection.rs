@@ -282,7 +282,7 @@ impl fmt::Display for Rejection {
             None => {}
         }
         if let Some(age) = self.uncollected() {
-            write!(f, " for {age:.1?}, as its future was not polled or its executor was blocked")?;
+            return write!(f, " for {age:.1?}, as its future was not polled or its executor was blocked");
         }
         if let Some(kept) = self.kept() {
             write!(f, ", with {kept:.1?} kept for the call itself")?;

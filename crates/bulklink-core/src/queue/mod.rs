@@ -269,12 +269,13 @@ impl<W> Queue<W> {
         }
     }
 
-    /// Returns when the first of the granted tickets that are not collected yet was granted.
+    /// Returns when the first of the granted tickets that are not collected yet was granted, of
+    /// those whose wait was measured.
     #[cold]
     pub(crate) fn uncollected_since(&self) -> Option<Instant> {
-        let mut first = None;
-        self.for_each_uncollected(|_, granted| first = Some(first.map_or(granted.at, |first| granted.at.min(first))));
-        first
+        let mut first = Instant::FAR_FUTURE;
+        self.for_each_uncollected(|_, granted| first = first.min(granted.at));
+        (first < Instant::FAR_FUTURE).then_some(first)
     }
 
     /// Returns what was handed over at this place.

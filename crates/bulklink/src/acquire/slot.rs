@@ -27,8 +27,8 @@ impl<'a> Slot<'a> {
         self.0.cost()
     }
 
-    /// Returns how long the call waited for this slot; zero if it did not. It is rounded down by
-    /// less than one part in 60 million.
+    /// Returns how long the call waited until it was handed this slot; zero if it did not wait. It
+    /// is rounded down by less than one part in 60 million.
     ///
     /// If waits are not [measured](crate::Builder::measure_waits), it is zero for a call that had
     /// no limit or deadline.
@@ -65,8 +65,8 @@ impl OwnedSlot {
         self.0.cost()
     }
 
-    /// Returns how long the call waited for this slot; zero if it did not. It is rounded down by
-    /// less than one part in 60 million.
+    /// Returns how long the call waited until it was handed this slot; zero if it did not wait. It
+    /// is rounded down by less than one part in 60 million.
     ///
     /// If waits are not [measured](crate::Builder::measure_waits), it is zero for a call that had
     /// no limit or deadline.

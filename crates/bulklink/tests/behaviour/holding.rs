@@ -192,3 +192,21 @@ fn the_mean_hold_is_estimated_from_two_statuses() {
     assert_eq!((interval.elapsed(), interval.mean_hold()), (ms(40), None));
     assert_eq!(interval.estimated_hold(), Some(ms(20)));
 }
+
+#[test]
+fn a_slot_that_is_not_collected_does_not_count_in_the_estimate() {
+    let mut executor = executor();
+    let bulkhead = crate::bulkhead(&executor, 2, 1);
+    let [mut running, other] = [(); 2].map(|()| bulkhead.try_slot().expect("free"));
+    let _forgotten = call(&mut executor, &bulkhead);
+    drop(other);
+    let before = bulkhead.status();
+    assert_eq!((before.in_flight, before.uncollected), (2, 1));
+    for _ in 0..4 {
+        executor.clock().advance(ms(10));
+        drop(running);
+        running = bulkhead.try_slot().expect("free");
+    }
+    let interval = bulkhead.status().since(&before).expect("in order");
+    assert_eq!(interval.estimated_hold(), Some(ms(10)));
+}
