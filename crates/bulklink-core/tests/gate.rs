@@ -373,3 +373,14 @@ fn a_close_gives_all_waiters_the_same_occupancy() {
     });
     assert_eq!(rejections[0], rejections[1]);
 }
+
+#[test]
+fn a_word_rejects_while_the_waiting_room_is_as_large_as_at_first() {
+    let mut gate = gate(1, 1);
+    for _ in 0..2 {
+        drop(gate.enter(&Request::new(), Some(Instant::EPOCH)));
+    }
+    assert!(gate.publish().turn_away(&Request::new(), 1).is_some());
+    gate.reconfigure(&Limits { waiting_room: 2, ..gate.limits() }, Instant::EPOCH).expect("valid");
+    assert!(gate.publish().turn_away(&Request::new(), 1).is_none());
+}

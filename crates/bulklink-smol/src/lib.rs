@@ -88,8 +88,8 @@ pub use bulklink::*;
 pub use clock::SmolSleep;
 pub use on::{BulkheadOn, SmolOn};
 
-/// A [`bulklink::Bulkhead`] on smol: its methods make calls. Status, limits, pause, closing and events
-/// are methods of its [`Handle`], to which it dereferences.
+/// A [`bulklink::Bulkhead`] on smol: its methods make calls. Status, limits, pause, closing and
+/// events are methods of its [`Handle`], to which it dereferences.
 pub type Bulkhead = bulklink::Bulkhead<Smol>;
 
 /// A [`bulklink::Request`] whose deadlines are those of the standard library.

@@ -150,8 +150,8 @@ pub use sleep::TokioSleep;
 #[cfg(feature = "tsc")]
 pub use tsc::Tsc;
 
-/// A [`bulklink::Bulkhead`] on tokio: its methods make calls. Status, limits, pause, closing and events
-/// are methods of its [`Handle`], to which it dereferences.
+/// A [`bulklink::Bulkhead`] on tokio: its methods make calls. Status, limits, pause, closing and
+/// events are methods of its [`Handle`], to which it dereferences.
 pub type Bulkhead = bulklink::Bulkhead<Tokio>;
 
 /// A [`bulklink::Request`] whose deadlines are tokio's.
