@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use crate::coarse::Coarse;
 use crate::instant::nanos;
+use crate::queue::Found;
 use crate::reserve::ReserveState;
 use crate::slab::{Place, Slab, invalid_place};
 use crate::{Answer, Gate, Grant, Instant, InvalidArgument, Reason, Request, Reserve, Snapshot, Ticket};
@@ -50,8 +51,10 @@ pub struct Calls {
     cumulative_hold_nanos: u128,
     /// `u64::MAX` for any length of time.
     collect_within_nanos: u64,
-    /// No slot has to be taken back before.
-    next_check: Instant,
+    /// The slots that were not collected at the last look, the oldest last.
+    found: Vec<Found>,
+    /// When to look next. A slot that is not among those found cannot be due before.
+    next_look: Instant,
     taken_back: u64,
     entries: Slab<Call>,
     /// The call of each ticket, by the number of the ticket's place.
@@ -92,7 +95,8 @@ impl Calls {
             holds: 0,
             cumulative_hold_nanos: 0,
             collect_within_nanos: u64::MAX,
-            next_check: Instant::EPOCH,
+            found: Vec::new(),
+            next_look: Instant::EPOCH,
             taken_back: 0,
             entries: Slab::new(),
             by_ticket: Vec::new(),
@@ -148,9 +152,11 @@ impl Calls {
     pub fn advance<W>(&mut self, gate: &mut Gate<W>, now: Instant) {
         if self.takes_back() {
             // The clock may have run back since the last look, or another one be ahead.
-            self.next_check = self.next_check.min(now.saturating_add_nanos(self.collect_within_nanos));
-            if self.next_check <= now {
-                self.take_back_after(gate, self.collect_within_nanos, now);
+            self.next_look = self.next_look.min(now.saturating_add_nanos(self.collect_within_nanos));
+            self.take_back_found(gate, now);
+            if self.next_look <= now {
+                self.look(gate, now);
+                self.take_back_found(gate, now);
             }
         }
         gate.advance(Some(now));
@@ -161,8 +167,25 @@ impl Calls {
     /// [limit](Calls::collect_within), because a slot may be handed over meanwhile.
     #[must_use]
     pub fn next_deadline<W>(&self, gate: &Gate<W>) -> Option<Instant> {
-        let check = Some(self.next_check).filter(|_| self.takes_back() && gate.has_tickets());
+        let found = self.found.last().map(|found| found.due(self.collect_within_nanos));
+        let check = found.into_iter().chain([self.next_look]).min();
+        let check = check.filter(|_| self.takes_back() && gate.has_tickets());
         gate.next_deadline().into_iter().chain(check).min()
+    }
+
+    fn take_back_found<W>(&mut self, gate: &mut Gate<W>, now: Instant) {
+        while let Some(found) = self.found.last().filter(|found| found.due(self.collect_within_nanos) <= now) {
+            self.taken_back += u64::from(gate.take_back(found, now));
+            self.found.pop();
+        }
+    }
+
+    /// Finds the slots that are not collected. All are found at once, so that this happens once in
+    /// the [limit](Calls::collect_within), however many there are.
+    #[cold]
+    fn look<W>(&mut self, gate: &Gate<W>, now: Instant) {
+        self.found = gate.uncollected();
+        self.next_look = now.saturating_add_nanos(self.collect_within_nanos);
     }
 
     /// Takes back the slots that were handed over at least this long ago and are not collected.
@@ -172,28 +195,12 @@ impl Calls {
     /// It needs no [limit](Calls::collect_within). Where waits are not
     /// [measured](Gate::measure_waits), no slot is old enough.
     pub fn take_back<W>(&mut self, gate: &mut Gate<W>, least_age: Duration, now: Instant) -> usize {
-        self.take_back_after(gate, nanos(least_age), now)
-    }
-
-    #[cold]
-    fn take_back_after<W>(&mut self, gate: &mut Gate<W>, age_nanos: u64, now: Instant) -> usize {
-        let (mut due, limit_nanos) = (Vec::new(), self.collect_within_nanos);
-        // A slot that is handed over from now on has its time before it.
-        let mut next_check = now.saturating_add_nanos(limit_nanos);
-        gate.for_each_uncollected(|place, granted| {
-            if granted.at.saturating_add_nanos(age_nanos) <= now {
-                due.push((granted.at, granted.order, place));
-            } else {
-                next_check = next_check.min(granted.at.saturating_add_nanos(limit_nanos));
-            }
-        });
-        due.sort_unstable_by_key(|&(at, order, _)| (at, order));
-        for &(_, _, place) in &due {
-            gate.take_back(place, now);
+        let mut found = gate.uncollected();
+        found.retain(|found| found.due(nanos(least_age)) <= now);
+        for found in found.iter().rev() {
+            self.taken_back += u64::from(gate.take_back(found, now));
         }
-        self.next_check = next_check;
-        self.taken_back += due.len() as u64;
-        due.len()
+        found.len()
     }
 
     /// Decides on a request as [`Gate::enter`] does. The wait of a call with a deadline ends early
@@ -203,19 +210,21 @@ impl Calls {
     ///
     /// As [`Gate::enter`].
     pub fn enter<W>(&mut self, gate: &mut Gate<W>, request: &Request, now: Instant) -> Result<Answer, InvalidArgument> {
+        // Asked before the request gets a deadline that never comes.
+        let has_deadline = request.has_call_deadline();
+        let end = request.end().unwrap_or(Instant::FAR_FUTURE);
         let mut request = *request;
         if self.takes_back() {
             self.advance(gate, now);
             request = request.ending(Calls::NO_DEADLINE);
         }
-        let is_recorded = self.measures_holds || request.has_call_deadline();
+        let is_recorded = self.measures_holds || has_deadline;
         if !is_recorded || gate.would_reject(&request, now) {
             return gate.enter(&request, Some(now));
         }
-        let end = request.end().unwrap_or(Instant::FAR_FUTURE);
         let (own, budget) = (request.own_reserve(), end.nanos_since(now));
-        let keep = if request.has_call_deadline() { self.reserve.keep(own, budget) } else { 0 };
-        let by_gate = request.has_call_deadline() && own.is_none();
+        let keep = if has_deadline { self.reserve.keep(own, budget) } else { 0 };
+        let by_gate = has_deadline && own.is_none();
         let wait_end = now.saturating_add_nanos(budget - keep);
         let call = Call { entered: now, wait_end, end, waited_nanos: 0, kept_nanos: 0, by_gate, grant: None };
         let answer = gate.enter(&request.ending(wait_end), Some(now))?;

@@ -109,6 +109,15 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Returns the item at this place, if there is one.
+    pub(crate) fn get(&self, place: Place) -> Option<&T> {
+        let (chunk, offset) = place.split();
+        match self.chunks.get(chunk)?.get(offset)? {
+            Cell::Full(item) => Some(item),
+            Cell::Vacant { .. } => None,
+        }
+    }
+
     /// Visits all items, in no particular order.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(Place, &T)) {
         // The number of the first place of a chunk.

@@ -112,8 +112,8 @@ impl<R> Builder<R> {
     ///
     /// Measuring reads the clock when a wait begins, when a slot is handed over, and when other
     /// calls come meanwhile. Without it, the clock is read only if a limit or a deadline needs it,
-    /// in resize and close, and for events. A wait with neither limit nor deadline then counts as
-    /// zero long.
+    /// in changes of limits, close and status, and for events. A wait with neither limit nor
+    /// deadline then counts as zero long.
     pub fn measure_waits(mut self, measured: bool) -> Self {
         self.measure_waits = measured;
         self
@@ -166,7 +166,8 @@ impl<R> Builder<R> {
     /// ([`Timer::home`]), while that runtime runs; or else by the next call, release, or close that
     /// finds the time over. While any call waits or has not collected its slot, all calls take the
     /// lock and read the clock, and a driver runs once in that time. It needs measured waits. A
-    /// change of limits does not change it.
+    /// change of limits does not change it. If runtimes whose clocks differ share the bulkhead, as
+    /// under paused time, a slot may be taken back early or late by the difference.
     ///
     /// With and without it, a [status](crate::Handle::status) has the number of slots that are not
     /// collected ([`uncollected`](crate::Snapshot::uncollected)), and the

@@ -1,11 +1,12 @@
 //! What happens to a ticket or a grant after entry: parking, collecting, cancelling, releasing.
 //! None of it needs the time, except cancelling in some states.
 
+use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
 use super::{Answer, Gate, Grant};
 use crate::coarse::Coarse;
-use crate::queue::{Granted, Outcome, Place, TicketState, Uncollected};
+use crate::queue::{Found, Granted, Outcome, TicketState};
 use crate::{EventKind, Instant, Reason, Rejection, Ticket};
 
 impl<W> Gate<W> {
@@ -50,8 +51,9 @@ impl<W> Gate<W> {
         self.queue.granted_wait(ticket)
     }
 
-    pub(crate) fn for_each_uncollected(&self, visit: impl FnMut(Place, Uncollected)) {
-        self.queue.for_each_uncollected(visit);
+    /// Returns the slots that are handed over and not collected yet, the oldest last.
+    pub(crate) fn uncollected(&self) -> Vec<Found> {
+        self.queue.all_uncollected()
     }
 
     /// Returns whether any slot is handed over and not collected yet, or any request waits for one.
@@ -59,16 +61,18 @@ impl<W> Gate<W> {
         self.queue.len() > 0 || self.queue.uncollected().0 > 0
     }
 
-    /// Takes back a slot that was handed over and is not collected. [`advance`](Gate::advance) must
-    /// follow.
-    pub(crate) fn take_back(&mut self, place: Place, now: Instant) {
-        let Some(Granted { cost, waited_nanos, at }) = self.queue.granted(place) else { return };
+    /// Takes back a slot that was handed over, if it is not collected yet. Returns whether that is
+    /// so. [`advance`](Gate::advance) must follow.
+    pub(crate) fn take_back(&mut self, found: &Found, now: Instant) -> bool {
+        let Some((place, granted)) = self.queue.still_uncollected(found) else { return false };
+        let Granted { cost, waited_nanos, at } = granted;
         self.count_abandoned(cost.get());
         self.note_settled(EventKind::Uncollected, cost, waited_nanos);
         let (limit_nanos, kept) = (now.nanos_since(at), Coarse::NONE.flagged(self.is_paused()));
         let (reason, occupancy) = (Reason::Uncollected, self.occupancy());
         self.queue.reject(place, cost, Rejection { reason, occupancy, waited_nanos, limit_nanos, kept });
         self.note_drained();
+        true
     }
 
     /// Redeems a settled ticket for its outcome. Returns a ticket that still waits as

@@ -7,6 +7,8 @@ mod node;
 #[cfg(test)]
 mod tests;
 
+use alloc::vec::Vec;
+use core::cmp::Reverse;
 use core::num::{NonZeroU32, NonZeroU64};
 
 use deadlines::Deadlines;
@@ -52,12 +54,21 @@ pub(crate) enum TicketState {
     Rejected,
 }
 
-/// A granted ticket that is not collected yet.
-pub(crate) struct Uncollected {
+/// A granted ticket that was not collected when it was found.
+#[derive(Debug)]
+pub(crate) struct Found {
     /// When the slot was handed over.
-    pub(crate) at: Instant,
+    at: Instant,
+    place: Place,
     /// Increases in the order of arrival, until it wraps.
-    pub(crate) order: NonZeroU32,
+    stamp: Stamp,
+}
+
+impl Found {
+    /// Returns when the slot has been handed over for this long.
+    pub(crate) fn due(&self, age_nanos: u64) -> Instant {
+        self.at.saturating_add_nanos(age_nanos)
+    }
 }
 
 /// The outcome of a settled ticket.
@@ -259,11 +270,11 @@ impl<W> Queue<W> {
 
     /// Visits the granted tickets that are not collected yet, in no particular order. Walks all
     /// nodes, unless there is none.
-    pub(crate) fn for_each_uncollected(&self, mut visit: impl FnMut(Place, Uncollected)) {
+    fn for_each_uncollected(&self, mut visit: impl FnMut(Found)) {
         if self.uncollected > 0 {
             self.nodes.for_each(|place, node| {
-                if let Node::Granted(Stamp(order), Granted { at, .. }) = *node {
-                    visit(place, Uncollected { at, order });
+                if let Node::Granted(stamp, Granted { at, .. }) = *node {
+                    visit(Found { at, place, stamp });
                 }
             });
         }
@@ -274,13 +285,24 @@ impl<W> Queue<W> {
     #[cold]
     pub(crate) fn uncollected_since(&self) -> Option<Instant> {
         let mut first = Instant::FAR_FUTURE;
-        self.for_each_uncollected(|_, granted| first = first.min(granted.at));
+        self.for_each_uncollected(|found| first = first.min(found.at));
         (first < Instant::FAR_FUTURE).then_some(first)
     }
 
-    /// Returns what was handed over at this place.
-    pub(crate) fn granted(&self, place: Place) -> Option<Granted> {
-        self.nodes[place].granted().copied()
+    /// Returns the granted tickets that are not collected yet, the one that was granted first last.
+    pub(crate) fn all_uncollected(&self) -> Vec<Found> {
+        let mut all = Vec::new();
+        self.for_each_uncollected(|found| all.push(found));
+        all.sort_unstable_by_key(|found| Reverse((found.at, found.stamp.0)));
+        all
+    }
+
+    /// Returns what was handed over to a ticket that was found, if it is not collected yet.
+    pub(crate) fn still_uncollected(&self, found: &Found) -> Option<(Place, Granted)> {
+        match self.nodes.get(found.place)? {
+            Node::Granted(stamp, granted) if *stamp == found.stamp => Some((found.place, *granted)),
+            _ => None,
+        }
     }
 
     /// Takes a request out of the line. Its place is kept for the [rejection](Queue::reject), which

@@ -90,13 +90,6 @@ impl<W> Node<W> {
         }
     }
 
-    pub(super) fn granted(&self) -> Option<&Granted> {
-        match self {
-            Node::Granted(_, granted) => Some(granted),
-            _ => None,
-        }
-    }
-
     #[inline]
     pub(super) fn waiting_mut(&mut self) -> Option<&mut Waiting<W>> {
         match self {

@@ -49,6 +49,18 @@ pub(crate) trait LeaseOwner: Send + Sync + RefUnwindSafe {
     fn count(&self, rejection: &partitions::Rejection);
 }
 
+/// A lease of a partition, which ends when this is dropped.
+pub(crate) struct Lease<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) partition: Id,
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        self.shared.end_lease(self.partition);
+    }
+}
+
 impl<S: SharedRef> Claim<S> {
     #[inline]
     pub(crate) fn new(shared: S, grant: Option<Grant>) -> Self {
@@ -85,13 +97,11 @@ impl<S: SharedRef> Claim<S> {
     #[cold]
     #[inline(never)]
     fn end(&mut self) {
-        let partition = self.shared.leased();
-        let is_released = partition.is_some() && self.release_by_word();
+        // Ended after the rest, also if the clock panics.
+        let lease = self.shared.leased().map(|partition| Lease { shared: &self.shared, partition });
+        let is_released = lease.is_some() && self.release_by_word();
         if let (Some(grant), false) = (self.grant.take(), is_released) {
             self.shared.release(grant);
-        }
-        if let Some(partition) = partition {
-            self.shared.end_lease(partition);
         }
     }
 
@@ -99,8 +109,10 @@ impl<S: SharedRef> Claim<S> {
     /// will.
     #[cold]
     pub(crate) fn abandon(mut self) {
+        // Taken first: if the clock panics, the drop of the claim must not read it again.
+        let grant = self.grant.take();
         let now = self.shared.now();
-        if let Some(grant) = self.grant.take() {
+        if let Some(grant) = grant {
             self.shared.input(|state| {
                 state.gate.abandon(match &mut state.calls {
                     Some(calls) => calls.abandon(grant),

@@ -11,7 +11,7 @@ use core::task::{Context, Poll, ready};
 
 use bulklink_core::{Grant, Instant, Request, Ticket};
 
-use crate::acquire::claim::{Claim, SharedRef};
+use crate::acquire::claim::{Claim, Lease, SharedRef};
 use crate::acquire::ticket;
 use crate::gate::shared::{NotGranted, Shared};
 use crate::time::timer::LazySleep;
@@ -199,14 +199,14 @@ impl<S: SharedRef, T> Call<S, T> {
     #[inline(never)]
     fn end(&mut self) {
         if let Call::Unfinished(Unfinished { shared, state }) = self {
+            // Ended after the rest, also if the clock panics.
+            let lease = shared.leased().map(|partition| Lease { shared, partition });
             if let AcquireState::Queued { ticket, .. } = state {
                 if let Some(ticket) = ticket.take() {
                     ticket::withdraw(shared, ticket);
                 }
             }
-            if let Some(partition) = shared.leased() {
-                shared.end_lease(partition);
-            }
+            drop(lease);
         }
         *self = Call::Finished;
     }
@@ -227,19 +227,23 @@ impl<T: Future<Output = ()>> AcquireState<T> {
         if granted.is_some() {
             return Poll::Ready(granted);
         }
-        if let NotGranted::Queued { deadline, due: Some(due), home } = *not_granted {
+        if let NotGranted::Queued { due: Some(due), .. } = *not_granted {
             // The clock decides what has expired, not the timer, which may be late or early.
             let now = runtime.now();
-            if deadline.is_none_or(|deadline| now < deadline) {
-                self.ensure_wakeup(due, deadline, home, shared, runtime, context);
-                return Poll::Pending;
+            if now >= due {
+                // This expires or admits the ticket, or another thread has settled it, or it was
+                // another ticket's time: collect it again.
+                shared.advance(now);
+                granted = self.collect(shared, context, not_granted);
             }
-            // This expires the ticket, unless another thread has settled it: collect it again.
-            shared.advance(now);
-            granted = self.collect(shared, context, not_granted);
         }
-        match not_granted {
-            NotGranted::Queued { .. } if granted.is_none() => Poll::Pending,
+        match *not_granted {
+            NotGranted::Queued { deadline, due, home } if granted.is_none() => {
+                if let Some(due) = due {
+                    self.ensure_wakeup(due, deadline, home, shared, runtime, context);
+                }
+                Poll::Pending
+            }
             _ => Poll::Ready(granted),
         }
     }

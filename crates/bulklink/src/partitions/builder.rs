@@ -99,7 +99,8 @@ impl<K, R: Runtime, S> Builder<K, R, S> {
     }
 
     /// Sets how long a slot that was handed to a waiting call may be not collected, as
-    /// [`Builder::collect_within`](crate::Builder::collect_within).
+    /// [`Builder::collect_within`](crate::Builder::collect_within). The call's future still keeps
+    /// its partition, until it is polled or dropped.
     pub fn collect_within(self, limit: Duration) -> Self {
         self.each(|each| each.collect_within(limit))
     }

@@ -11,7 +11,7 @@ use bulklink_core::{Instant, InvalidArgument, Request};
 use super::state::{Changed, Delivery, Partition, PartitionsState};
 use super::{Limits, Lookup};
 use crate::acquire::claim::LeaseOwner;
-use crate::foreign::discard;
+use crate::foreign::{attempt, discard};
 use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
 use crate::gate::shared::{LimitsRefused, Shared};
@@ -191,7 +191,8 @@ where
 impl<K: Send, R: Runtime, S: Send + Sync> LeaseOwner for Inner<K, R, S> {
     #[inline]
     fn end(&self, partition: Id, shared: &Shared) {
-        let now = if self.needs_now { shared.now() } else { Instant::EPOCH };
+        // Without the time, the partition counts as idle since the last one that became so.
+        let now = if self.needs_now { attempt(|| shared.now()) } else { None }.unwrap_or(Instant::EPOCH);
         let (is_idle, bolt) = self.state.with(|state| state.end(partition, now));
         if is_idle {
             // Without this, a driver would keep its timer until its next run.

@@ -16,8 +16,10 @@ use crate::DriverHome;
 /// A monotonic clock.
 ///
 /// A bulkhead reads it only where time matters: in calls that wait, in calls with a deadline, in
-/// calls and releases while a call with a measured or limited wait is in the queue, in resize,
-/// close and status, and for events. It must not panic, and must not call back into a bulkhead.
+/// calls and releases while a call with a measured or limited wait is in the queue, in changes of
+/// limits, at the end of a pause, in close and status, and for events; and in every call where
+/// holds are measured, or a slot may have to be taken back. It must not panic, and must not call
+/// back into a bulkhead.
 pub trait Clock {
     /// The type in which users of this clock write a point in time, as in
     /// [`Request::before`](crate::Request::before).
@@ -98,10 +100,11 @@ pub trait Timer: Clock {
     ///
     /// It must be the runtime that provides the timers of [`sleep_until`](Timer::sleep_until) on
     /// this thread. It is called outside all locks, when a call with a limit may have to wait, and
-    /// when such a call is polled and still waits; so it should be cheap, and must not panic. A
-    /// runtime may drop a driver before its end, as at shutdown, without a notice: the calls that
-    /// relied on it are woken. A runtime that keeps a driver must run it soon after it is woken,
-    /// whatever the task that woke it does next.
+    /// when such a call is polled and still waits; and with
+    /// [`collect_within`](crate::Builder::collect_within), for every call that takes the lock. So
+    /// it should be cheap, and must not panic. A runtime may drop a driver before its end, as at
+    /// shutdown, without a notice: the calls that relied on it are woken. A runtime that keeps a
+    /// driver must run it soon after it is woken, whatever the task that woke it does next.
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bulklink::testing::Executor;
-use bulklink::{Builder, Bulkhead, Clock, EventKind, Partitions, Reason, Rejection, Request};
+use bulklink::{Builder, Bulkhead, Clock, EventKind, Instant, Partitions, Reason, Rejection, Request};
 use futures_util::FutureExt;
 
 use crate::driver::{Background, Call};
@@ -297,6 +297,36 @@ fn a_limit_of_any_length_is_possible() {
         assert_eq!(is_admitted(&mut first), limit > ms(5));
         assert_eq!(bulkhead.take_back_uncollected(Duration::MAX), 0);
     }
+}
+
+#[test]
+fn without_drivers_a_waiting_call_that_is_polled_takes_the_slot_back() {
+    let executor = executor();
+    let builder = builder(&executor).parallelism(1).waiting_room(3).collect_within(ms(10));
+    let bulkhead = builder.build().expect("valid");
+    let running = bulkhead.try_slot().expect("free");
+    let mut context = Context::from_waker(Waker::noop());
+    let mut calls = [Request::new(), Request::new().within(ms(30))].map(|request| {
+        let mut call = Box::pin(bulkhead.slot_owned_with(request));
+        assert!(call.as_mut().poll(&mut context).is_pending());
+        call
+    });
+    drop(running);
+    executor.clock().advance(ms(10));
+    assert!(matches!(calls[1].as_mut().poll(&mut context), Poll::Ready(Ok(_))));
+}
+
+#[test]
+fn a_deadline_that_never_comes_is_none() {
+    let mut executor = executor();
+    let builder = builder(&executor).parallelism(1).waiting_room(3).collect_within(ms(10));
+    let bulkhead = builder.build().expect("valid");
+    let running = bulkhead.try_slot().expect("free");
+    let never = executor.spawn(bulkhead.slot_owned_with(Request::new().deadline(Instant::FAR_FUTURE)));
+    executor.run_until_idle();
+    never.cancel();
+    assert_eq!(bulkhead.status().reserve(), Duration::ZERO, "no call with a deadline has come");
+    drop(running);
 }
 
 #[test]

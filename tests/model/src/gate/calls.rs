@@ -73,42 +73,53 @@ impl Model {
     /// Takes back the slots that have to be, and advances, if they have to be at all.
     pub fn take_back_due(&mut self, now: Time) {
         let Some(limit) = self.collect_within else { return };
-        self.next_check = self.next_check.min(now + limit);
-        if self.next_check <= now {
-            self.take_back(limit, now);
+        self.next_look = self.next_look.min(now + limit);
+        self.take_back_found(limit, now);
+        if self.next_look <= now {
+            self.found = self.uncollected().into_iter().map(|(id, _, at)| (id, at)).collect();
+            self.next_look = now + limit;
+            self.take_back_found(limit, now);
         }
         self.advance(now);
     }
 
+    fn take_back_found(&mut self, limit: Time, now: Time) {
+        while let Some(&(id, at)) = self.found.first().filter(|(_, at)| at.saturating_add(limit) <= now) {
+            self.found.remove(0);
+            if self.uncollected().iter().any(|uncollected| uncollected.0 == id) {
+                self.take_back_from(id, at, now);
+            }
+        }
+    }
+
     /// Takes back the slots of at least this age. Returns their number.
     pub fn take_back(&mut self, age: Time, now: Time) -> usize {
-        let mut taken_back = 0;
-        for (id, cost, at) in self.uncollected() {
-            if at.saturating_add(age) > now {
-                continue;
-            }
-            let place = self.settled.iter().position(|settled| settled.id == id).expect("just seen");
-            let waited = self.settled[place].waited;
-            self.settled[place].outcome = Outcome::Uncollected { waited, age: now.saturating_sub(at) };
-            self.stop(id);
-            self.past(EventKind::Uncollected, |past| {
-                (past.cost, past.from_queue, past.waited) = (Some(cost), true, Some(waited));
-            });
-            self.note_drained();
-            taken_back += 1;
+        let mut old = self.uncollected();
+        old.retain(|&(_, _, at)| at.saturating_add(age) <= now);
+        for &(id, _, at) in &old {
+            self.take_back_from(id, at, now);
         }
-        self.taken_back += taken_back as u64;
-        if let Some(limit) = self.collect_within {
-            let rest = self.uncollected().into_iter().map(|(_, _, at)| at.saturating_add(limit));
-            self.next_check = rest.chain([now + limit]).min().expect("not empty");
-        }
-        taken_back
+        old.len()
+    }
+
+    fn take_back_from(&mut self, id: Id, at: Time, now: Time) {
+        let settled = self.settled.iter_mut().find(|settled| settled.id == id).expect("not collected");
+        let waited = settled.waited;
+        settled.outcome = Outcome::Uncollected { waited, age: now.saturating_sub(at) };
+        let cost = self.stop(id);
+        self.past(EventKind::Uncollected, |past| {
+            (past.cost, past.from_queue, past.waited) = (Some(cost), true, Some(waited));
+        });
+        self.note_drained();
+        self.taken_back += 1;
     }
 
     /// Returns the time at which the next slot could have to be taken back.
     pub fn next_check(&self) -> Option<Time> {
+        let limit = self.collect_within?;
+        let found = self.found.first().map(|(_, at)| at.saturating_add(limit));
         let has_tickets = !self.queue.is_empty() || !self.uncollected().is_empty();
-        Some(self.next_check).filter(|_| has_tickets && self.collect_within.is_some())
+        found.into_iter().chain([self.next_look]).min().filter(|_| has_tickets)
     }
 }
 

@@ -120,8 +120,10 @@ pub struct Model {
     pub cumulative_hold: Time,
     /// How long a slot may be not collected.
     pub collect_within: Option<Time>,
-    /// The time before which no slot is taken back.
-    pub(super) next_check: Time,
+    /// The slots that were not collected at the last look, and since when, the oldest first.
+    pub(super) found: Vec<(Id, Time)>,
+    /// When to look next.
+    pub(super) next_look: Time,
     pub taken_back: u64,
     /// The time of the last input that had one.
     latest: Time,
@@ -143,7 +145,8 @@ impl Model {
             holds: 0,
             cumulative_hold: 0,
             collect_within: None,
-            next_check: 0,
+            found: vec![],
+            next_look: 0,
             taken_back: 0,
             limits,
             measures_waits,

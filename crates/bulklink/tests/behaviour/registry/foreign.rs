@@ -1,49 +1,14 @@
 //! Runtimes that misbehave, in a registry.
 
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use bulklink::testing::{FakeClock, FakeSleep};
 use bulklink::{Bulkhead, Clock, Instant, Registry, Timer};
 
-/// A runtime with a clock that panics on demand.
-#[derive(Clone)]
-pub(super) struct PanickingClock(FakeClock, Arc<AtomicBool>);
-
-impl PanickingClock {
-    fn new() -> Self {
-        PanickingClock(FakeClock::new(), Arc::default())
-    }
-
-    pub(super) fn panic(&self, panics: bool) {
-        self.1.store(panics, SeqCst);
-    }
-}
-
-impl Clock for PanickingClock {
-    type Instant = Instant;
-
-    fn now(&self) -> Instant {
-        assert!(!self.1.load(SeqCst), "a clock that panics, on purpose");
-        self.0.now()
-    }
-
-    fn instant(&self, at: Instant) -> Instant {
-        at
-    }
-}
-
-impl Timer for PanickingClock {
-    type Sleep = FakeSleep;
-
-    fn sleep_until(&self, deadline: Instant) -> FakeSleep {
-        self.0.sleep_until(deadline)
-    }
-}
+use crate::panicking_clock::PanickingClock;
 
 pub(super) fn create_panicking(registry: &Registry, label: &str) -> (Bulkhead<PanickingClock>, PanickingClock) {
-    let runtime = PanickingClock::new();
+    let runtime = PanickingClock::default();
     let builder = Bulkhead::builder_on(runtime.clone(), label).parallelism(1);
     (registry.create(builder).expect("a new name"), runtime)
 }

@@ -5,9 +5,10 @@ use std::thread;
 use bulklink::testing::FakeClock;
 use bulklink::{FindingCode, RegisterError, Registry};
 
-use super::foreign::{PanickingClock, create_panicking};
+use super::foreign::create_panicking;
 use super::{builder, create, labels};
 use crate::executor;
+use crate::panicking_clock::PanickingClock;
 
 #[test]
 fn bulkheads_are_listed_in_the_order_of_insertion() {
