@@ -139,7 +139,7 @@ impl Calls {
     /// have to be [taken back](Calls::collect_within).
     #[must_use]
     #[inline]
-    pub fn need_now<W>(&self, gate: &Gate<W>) -> bool {
+    pub fn needs_now<W>(&self, gate: &Gate<W>) -> bool {
         self.measures_holds || self.takes_back() && gate.has_tickets()
     }
 

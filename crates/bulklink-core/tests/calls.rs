@@ -78,17 +78,17 @@ fn only_a_call_that_needs_a_record_has_one() {
 fn every_input_needs_the_time_where_holds_are_measured_or_a_slot_may_be_taken_back() {
     let plain = || Calls::new(Reserve::ByLateness);
     let mut gate = gate(1, 1);
-    assert!(!plain().need_now(&gate) && plain().measure_holds(true).need_now(&gate));
+    assert!(!plain().needs_now(&gate) && plain().measure_holds(true).needs_now(&gate));
     let mut calls = plain().collect_within(Duration::from_nanos(5));
-    assert!(!calls.need_now(&gate), "there is no ticket");
+    assert!(!calls.needs_now(&gate), "there is no ticket");
     let Ok(Answer::Granted(running)) = calls.enter(&mut gate, &Request::new(), at(0)) else { panic!("not granted") };
-    assert!(!calls.need_now(&gate), "a slot that is used is never taken back");
+    assert!(!calls.needs_now(&gate), "a slot that is used is never taken back");
     let Ok(Answer::Queued(ticket)) = calls.enter(&mut gate, &Request::new(), at(0)) else { panic!("not queued") };
-    assert!(calls.need_now(&gate) && !plain().need_now(&gate));
+    assert!(calls.needs_now(&gate) && !plain().needs_now(&gate));
     gate.release(running);
     calls.advance(&mut gate, at(1));
-    assert!(calls.need_now(&gate), "it is not collected yet");
+    assert!(calls.needs_now(&gate), "it is not collected yet");
     let Answer::Granted(grant) = calls.collect(&mut gate, ticket) else { panic!("not granted") };
-    assert!(!calls.need_now(&gate));
+    assert!(!calls.needs_now(&gate));
     gate.release(calls.end(grant, at(2)));
 }

@@ -26,7 +26,7 @@ impl GateState {
         match (&self.calls, now) {
             (None, Some(now)) if request.has_call_deadline() => self.enter_call(request, now),
             (Some(_), Some(now)) => self.enter_call(request, now),
-            (Some(calls), None) if calls.need_now(&self.gate) => Ok(Answer::NeedsNow),
+            (Some(calls), None) if calls.needs_now(&self.gate) => Ok(Answer::NeedsNow),
             _ => self.gate.enter(request, now),
         }
     }
@@ -96,7 +96,7 @@ impl GateState {
     #[inline]
     pub(super) fn publish(&self) -> Word {
         match &self.calls {
-            Some(calls) if calls.need_now(&self.gate) => Word::TIMED_GATE,
+            Some(calls) if calls.needs_now(&self.gate) => Word::TIMED_GATE,
             _ => self.gate.publish(),
         }
     }

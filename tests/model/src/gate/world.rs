@@ -256,7 +256,7 @@ impl World {
 
     fn publish(&mut self) {
         if let Some(word) = &mut self.word {
-            let needs_now = self.calls.as_ref().is_some_and(|calls| calls.need_now(&self.gate));
+            let needs_now = self.calls.as_ref().is_some_and(|calls| calls.needs_now(&self.gate));
             *word = if needs_now { Word::TIMED_GATE } else { self.gate.publish() };
         }
     }
@@ -327,7 +327,7 @@ impl World {
 
     /// Some worlds first try without the time.
     fn when_untimed<T>(&mut self, input: impl FnOnce(&mut Gate<Id>) -> T) -> Option<T> {
-        let is_possible = self.calls.as_ref().is_none_or(|calls| !calls.need_now(&self.gate));
+        let is_possible = self.calls.as_ref().is_none_or(|calls| !calls.needs_now(&self.gate));
         (is_possible && (self.gate.is_observed() || self.word.is_some())).then(|| input(&mut self.gate))
     }
 
