@@ -381,6 +381,8 @@ fn a_word_rejects_while_the_waiting_room_is_as_large_as_at_first() {
         drop(gate.enter(&Request::new(), Some(Instant::EPOCH)));
     }
     assert!(gate.publish().turn_away(&Request::new(), 1).is_some());
-    gate.reconfigure(&Limits { waiting_room: 2, ..gate.limits() }, Instant::EPOCH).expect("valid");
-    assert!(gate.publish().turn_away(&Request::new(), 1).is_none());
+    for (waiting_room, rejects) in [(0, false), (1, true)] {
+        gate.reconfigure(&Limits { waiting_room, ..gate.limits() }, Instant::EPOCH).expect("valid");
+        assert_eq!(gate.publish().turn_away(&Request::new(), 1).is_some(), rejects, "{waiting_room}");
+    }
 }
