@@ -192,8 +192,8 @@ impl Calls {
     /// Their tickets are rejected as [`Uncollected`](Reason::Uncollected). Returns their number.
     /// [`advance`](Calls::advance) must follow.
     ///
-    /// It needs no [limit](Calls::collect_within). Where waits are not
-    /// [measured](Gate::measure_waits), no slot is old enough.
+    /// It needs no [limit](Calls::collect_within). A slot whose wait was not
+    /// [measured](Gate::measure_waits) is never old enough.
     pub fn take_back<W>(&mut self, gate: &mut Gate<W>, least_age: Duration, now: Instant) -> usize {
         let mut found = gate.uncollected();
         found.retain(|found| found.due(nanos(least_age)) <= now);

@@ -7,9 +7,10 @@ use core::panic::RefUnwindSafe;
 use core::time::Duration;
 
 use bulklink_core::partitions::{self, Id};
-use bulklink_core::{Grant, Request};
+use bulklink_core::{Grant, Instant, Request};
 
 use crate::Rejection;
+use crate::foreign::attempt;
 use crate::gate::shared::Shared;
 
 /// What a call holds of its bulkhead: a grant, once the call is admitted, and the lease of its
@@ -109,10 +110,9 @@ impl<S: SharedRef> Claim<S> {
     /// will.
     #[cold]
     pub(crate) fn abandon(mut self) {
-        // Taken first: if the clock panics, the drop of the claim must not read it again.
-        let grant = self.grant.take();
-        let now = self.shared.now();
-        if let Some(grant) = grant {
+        // A clock that panics must not lose the slot. Without the time, no wait expires.
+        let now = attempt(|| self.shared.now()).unwrap_or(Instant::EPOCH);
+        if let Some(grant) = self.grant.take() {
             self.shared.input(|state| {
                 state.gate.abandon(match &mut state.calls {
                     Some(calls) => calls.abandon(grant),

@@ -90,4 +90,7 @@ fn a_submitted_operation_can_be_cancelled_nevertheless() {
     let handle = bulkhead.submit(async {}).expect("free");
     clock.panic(true);
     assert!(handle.cancel());
+    clock.panic(false);
+    assert_eq!(bulkhead.status().in_flight, 0);
+    drop(bulkhead.try_slot().expect("the slot is free again"));
 }

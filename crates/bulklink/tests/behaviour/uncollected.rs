@@ -164,6 +164,18 @@ fn closing_ends_although_a_slot_is_not_collected() {
     assert_eq!(rejection(&mut forgotten).reason(), Reason::Uncollected);
 }
 
+/// Returns a bulkhead on a runtime without drivers. Its one slot has just been handed to a call
+/// that has 10 ms to collect it, and does not.
+fn without_drivers() -> (Executor, TestBulkhead, crate::Call) {
+    let mut executor = executor();
+    let builder = builder(&executor).parallelism(1).waiting_room(1).collect_within(ms(10));
+    let bulkhead = builder.build().expect("valid");
+    let running = bulkhead.try_slot().expect("free");
+    let forgotten = call(&mut executor, &bulkhead);
+    drop(running);
+    (executor, bulkhead, forgotten)
+}
+
 #[test]
 fn without_drivers_the_next_call_takes_the_slot_back() {
     let mut executor = executor();
@@ -219,12 +231,7 @@ fn a_call_with_an_invalid_cost_leaves_no_slot_free_beside_a_waiter() {
 
 #[test]
 fn without_drivers_a_call_that_may_not_wait_takes_the_slot_back() {
-    let mut executor = executor();
-    let builder = builder(&executor).parallelism(1).waiting_room(1).collect_within(ms(10));
-    let bulkhead = builder.build().expect("valid");
-    let running = bulkhead.try_slot().expect("free");
-    let _forgotten = call(&mut executor, &bulkhead);
-    drop(running);
+    let (executor, bulkhead, _forgotten) = without_drivers();
     executor.clock().advance(ms(9));
     assert_eq!(bulkhead.try_slot().expect_err("handed over").reason(), Reason::Saturated);
     executor.clock().advance(ms(1));
@@ -233,12 +240,7 @@ fn without_drivers_a_call_that_may_not_wait_takes_the_slot_back() {
 
 #[test]
 fn without_drivers_a_call_that_finds_the_room_full_takes_the_slot_back() {
-    let mut executor = executor();
-    let builder = builder(&executor).parallelism(1).waiting_room(1).collect_within(ms(10));
-    let bulkhead = builder.build().expect("valid");
-    let running = bulkhead.try_slot().expect("free");
-    let _forgotten = call(&mut executor, &bulkhead);
-    drop(running);
+    let (executor, bulkhead, _forgotten) = without_drivers();
     let mut waiting = Box::pin(bulkhead.slot_owned());
     assert!(waiting.as_mut().now_or_never().is_none());
     executor.clock().advance(ms(9));
@@ -250,12 +252,7 @@ fn without_drivers_a_call_that_finds_the_room_full_takes_the_slot_back() {
 
 #[test]
 fn without_drivers_closing_takes_back_what_is_too_old() {
-    let mut executor = executor();
-    let builder = builder(&executor).parallelism(1).waiting_room(1).collect_within(ms(10));
-    let bulkhead = builder.build().expect("valid");
-    let running = bulkhead.try_slot().expect("free");
-    let _forgotten = call(&mut executor, &bulkhead);
-    drop(running);
+    let (executor, bulkhead, _forgotten) = without_drivers();
     executor.clock().advance(ms(10));
     bulkhead.close();
     assert!(bulkhead.status().is_drained());
