@@ -65,7 +65,7 @@
 //! use core::time::Duration;
 //!
 //! let wait_limit = Some(Duration::from_secs(2));
-//! let limits = Limits { waiting_room: 1, wait_limit, ..Limits::new(1) };
+//! let limits = Limits::new(1).with_waiting_room(1).with_wait_limit(wait_limit);
 //! let mut gate: Gate<&str> = Gate::new(limits)?;
 //! let now = Instant::from_nanos(0);
 //!

@@ -12,10 +12,12 @@ use crate::{InvalidArgument, Occupancy, Request};
 /// use bulklink_core::Limits;
 /// use core::time::Duration;
 ///
-/// let limits = Limits { waiting_room: 50, ..Limits::new(8) };
-/// assert_eq!((limits.waiting_room_units, limits.wait_limit), (None, None));
+/// const LIMITS: Limits = Limits::new(8).with_waiting_room(50);
+/// assert_eq!((LIMITS.capacity, LIMITS.waiting_room), (8, 50));
+/// assert_eq!((LIMITS.waiting_room_units, LIMITS.wait_limit), (None, None));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Units that may be in use at the same time, 1 to [`MAX`](Limits::MAX). If every request costs
     /// one unit, this is the number of operations.
@@ -69,11 +71,34 @@ impl Limits {
     /// The largest capacity and the largest waiting room: the largest value of 31 bits.
     pub const MAX: usize = i32::MAX as usize;
 
-    /// Returns the limits of a gate with this capacity and without a waiting room. The other limits
-    /// can be set as fields.
+    /// Returns the limits of a gate with this capacity and without a waiting room.
     #[must_use]
     pub const fn new(capacity: usize) -> Self {
         Limits { capacity, waiting_room: 0, waiting_room_units: None, wait_limit: None }
+    }
+
+    /// Returns these limits with another [`capacity`](Limits::capacity).
+    #[must_use]
+    pub const fn with_capacity(self, capacity: usize) -> Self {
+        Limits { capacity, ..self }
+    }
+
+    /// Returns these limits with another [`waiting_room`](Limits::waiting_room).
+    #[must_use]
+    pub const fn with_waiting_room(self, waiting_room: usize) -> Self {
+        Limits { waiting_room, ..self }
+    }
+
+    /// Returns these limits with other [`waiting_room_units`](Limits::waiting_room_units).
+    #[must_use]
+    pub const fn with_waiting_room_units(self, waiting_room_units: Option<usize>) -> Self {
+        Limits { waiting_room_units, ..self }
+    }
+
+    /// Returns these limits with another [`wait_limit`](Limits::wait_limit).
+    #[must_use]
+    pub const fn with_wait_limit(self, wait_limit: Option<Duration>) -> Self {
+        Limits { wait_limit, ..self }
     }
 
     /// Returns the occupancy of an unused gate with these limits.

@@ -148,7 +148,7 @@ impl Snapshot {
     /// ```
     /// use bulklink_core::{FindingCode, Gate, Limits, Severity};
     ///
-    /// let limits = Limits { waiting_room: 50, ..Limits::new(8) };
+    /// let limits = Limits::new(8).with_waiting_room(50);
     /// let mut gate: Gate<()> = Gate::new(limits)?;
     /// let report = gate.snapshot(None).capacity_report();
     /// assert_eq!(report.severity(), Severity::Notice);

@@ -7,7 +7,7 @@ use bulklink_core::{Answer, Calls, Gate, Instant, Limits, Request, Reserve};
 type TestGate = Gate<()>;
 
 fn gate(capacity: usize, waiting_room: usize) -> TestGate {
-    Gate::new(Limits { waiting_room, ..Limits::new(capacity) }).expect("valid")
+    Gate::new(Limits::new(capacity).with_waiting_room(waiting_room)).expect("valid")
 }
 
 fn at(nanos: u64) -> Instant {

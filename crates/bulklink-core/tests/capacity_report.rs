@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(1);
 
 /// Returns the snapshot of an idle gate without a history, with a wait limit of a second.
 fn snapshot(capacity: usize, waiting_room: usize) -> Snapshot {
-    let limits = Limits { waiting_room, wait_limit: Some(LIMIT), ..Limits::new(capacity) };
+    let limits = Limits::new(capacity).with_waiting_room(waiting_room).with_wait_limit(Some(LIMIT));
     Gate::<()>::new(limits).expect("valid").snapshot(None)
 }
 
@@ -318,7 +318,7 @@ fn the_worst_finding_gives_the_severity_and_heads_the_summary() {
 
 /// Returns the snapshot of a real gate with operations of these costs, running and waiting.
 fn weighted(capacity: usize, waiting_room: usize, running: &[usize], waiting: &[usize]) -> Snapshot {
-    let limits = Limits { waiting_room, wait_limit: Some(LIMIT), ..Limits::new(capacity) };
+    let limits = Limits::new(capacity).with_waiting_room(waiting_room).with_wait_limit(Some(LIMIT));
     let mut gate: Gate<()> = Gate::new(limits).expect("valid");
     let mut enter =
         |cost: usize| gate.enter(&Request::new().cost(cost), Some(Instant::EPOCH)).expect("a cost that fits");

@@ -8,7 +8,7 @@ use bulklink_core::{Answer, Gate, Grant, Instant, Interval, Limits, Request, Sna
 type TestGate = Gate<()>;
 
 fn gate(capacity: usize, waiting_room: usize) -> TestGate {
-    Gate::new(Limits { waiting_room, ..Limits::new(capacity) }).expect("valid")
+    Gate::new(Limits::new(capacity).with_waiting_room(waiting_room)).expect("valid")
 }
 
 fn grant(gate: &mut TestGate) -> Grant {
@@ -97,7 +97,8 @@ fn the_mean_hold_is_estimated_where_the_numbers_in_flight_are_close_and_operatio
 
 #[test]
 fn an_interval_error_says_what_differs_between_the_snapshots() {
-    let of = |waiting_room, instance| Gate::<()>::with_instance(Limits { waiting_room, ..Limits::new(1) }, instance);
+    let of =
+        |waiting_room, instance| Gate::<()>::with_instance(Limits::new(1).with_waiting_room(waiting_room), instance);
     let snapshot = |waiting_room, instance| of(waiting_room, instance).expect("valid").snapshot(None);
     let refused = |later: &Snapshot, earlier: &Snapshot| later.since(earlier).expect_err("not comparable").to_string();
     assert_eq!(refused(&snapshot(2, 7), &snapshot(2, 6)), "instance must be the same in both snapshots, got 6 and 7");

@@ -12,7 +12,7 @@ use bulklink_core::{
 type TestGate = Gate<&'static str>;
 
 fn gate(capacity: usize, waiting_room: usize) -> TestGate {
-    Gate::new(Limits { waiting_room, ..Limits::new(capacity) }).expect("valid")
+    Gate::new(Limits::new(capacity).with_waiting_room(waiting_room)).expect("valid")
 }
 
 fn at(nanos: u64) -> Instant {
@@ -132,7 +132,7 @@ fn granted(gate: &mut TestGate, ticket: Ticket) -> Grant {
 
 #[test]
 fn a_wait_with_a_limit_needs_the_time_even_unmeasured() {
-    let limits = Limits { waiting_room: 1, wait_limit: Some(Duration::from_nanos(10)), ..Limits::new(1) };
+    let limits = Limits::new(1).with_waiting_room(1).with_wait_limit(Some(Duration::from_nanos(10)));
     let mut limited = TestGate::new(limits).expect("valid");
     for (gate, request) in [(&mut gate(1, 1), within(10)), (&mut limited, Request::new())] {
         gate.measure_waits(false);
@@ -328,8 +328,8 @@ fn invalid_limits_are_rejected() {
     let refused = |limits: Limits| Gate::<()>::new(limits).map(|_| ()).expect_err("the limits are invalid");
     let sound = Limits::new(1);
     let names = |invalid: InvalidArgument| (invalid.field(), invalid.value().to_string());
-    assert_eq!(names(refused(Limits { capacity: 0, ..sound })), ("capacity", "0".to_owned()));
-    let limit = Limits { wait_limit: Some(Duration::ZERO), ..sound };
+    assert_eq!(names(refused(sound.with_capacity(0))), ("capacity", "0".to_owned()));
+    let limit = sound.with_wait_limit(Some(Duration::ZERO));
     assert_eq!(names(refused(limit)), ("wait_limit", "0s".to_owned()));
 }
 
@@ -382,7 +382,7 @@ fn a_word_rejects_while_the_waiting_room_is_as_large_as_at_first() {
     }
     assert!(gate.publish().turn_away(&Request::new(), 1).is_some());
     for (waiting_room, rejects) in [(0, false), (1, true)] {
-        gate.reconfigure(&Limits { waiting_room, ..gate.limits() }, Instant::EPOCH).expect("valid");
+        gate.reconfigure(&gate.limits().with_waiting_room(waiting_room), Instant::EPOCH).expect("valid");
         assert_eq!(gate.publish().turn_away(&Request::new(), 1).is_some(), rejects, "{waiting_room}");
     }
 }

@@ -90,7 +90,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(upstream: &'a Upstream, reserve: Reserve) -> Self {
         // So large that only the deadlines bound the queue.
-        let limits = Limits { waiting_room: 100 * SLOTS, ..Limits::new(SLOTS) };
+        let limits = Limits::new(SLOTS).with_waiting_room(100 * SLOTS);
         Run {
             upstream,
             random: Random(0x9E37_79B9_7F4A_7C15),

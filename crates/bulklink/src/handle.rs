@@ -118,9 +118,9 @@ impl Handle {
     /// # use bulklink::{Bulkhead, Limits, testing::FakeClock};
     /// # use std::time::Duration;
     /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
-    /// let answer = payments.reconfigure(Limits { waiting_room: 50, ..payments.limits() })?;
+    /// let answer = payments.reconfigure(payments.limits().with_waiting_room(50))?;
     /// assert_eq!((answer.previous.waiting_room, answer.limits.waiting_room), (0, 50));
-    /// let invalid = Limits { capacity: 0, wait_limit: Some(Duration::ZERO), ..payments.limits() };
+    /// let invalid = payments.limits().with_capacity(0).with_wait_limit(Some(Duration::ZERO));
     /// assert_eq!(
     ///     payments.reconfigure(invalid).unwrap_err().to_string(),
     ///     "bulkhead payments: parallelism must be at least 1, got 0; \

@@ -85,7 +85,7 @@ pub fn deadline(millis: i64) -> Instant {
 
 pub fn limits(config: &Config) -> Limits {
     let wait_limit = config.wait_limit_ms.map(Duration::from_millis);
-    Limits { waiting_room: config.waiting_room, wait_limit, ..Limits::new(config.capacity) }
+    Limits::new(config.capacity).with_waiting_room(config.waiting_room).with_wait_limit(wait_limit)
 }
 
 pub fn partition_limits(config: &Config) -> partitions::Limits {

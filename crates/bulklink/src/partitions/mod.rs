@@ -180,7 +180,7 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     /// # use bulklink::{Limits, Partitions, testing::FakeClock};
     /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
     /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
-    /// let answer = tenants.reconfigure(Limits { capacity: 2, ..tenants.status().each })?;
+    /// let answer = tenants.reconfigure(tenants.status().each.with_capacity(2))?;
     /// assert_eq!((answer.previous.capacity, answer.limits.capacity), (1, 2));
     /// let both = (tenants.try_slot("ann")?, tenants.try_slot("ann")?);
     /// # drop(both);

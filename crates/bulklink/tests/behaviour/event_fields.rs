@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bulklink::{Event, EventKind, Instant, Limits, Request};
+use bulklink::{Event, EventKind, Instant, Request};
 
 use crate::{Log, TestBulkhead, builder, bulkhead, call, executor, ms, recorder, slot, taken};
 
@@ -86,8 +86,8 @@ fn each_kind_has_from_queue_and_waited() {
     bulkhead.resize(1).expect("open");
     assert_eq!(fields(&log), [(Resized, false, None); 2]);
     assert!(bulkhead.pause() && bulkhead.resume());
-    bulkhead.reconfigure(Limits { waiting_room: 2, ..bulkhead.limits() }).expect("valid");
-    bulkhead.reconfigure(Limits { waiting_room: 1, ..bulkhead.limits() }).expect("valid");
+    bulkhead.reconfigure(bulkhead.limits().with_waiting_room(2)).expect("valid");
+    bulkhead.reconfigure(bulkhead.limits().with_waiting_room(1)).expect("valid");
     let expected =
         [(Paused, false, None), (Resumed, false, None), (Reconfigured, false, None), (Reconfigured, false, None)];
     assert_eq!(fields(&log), expected);

@@ -18,7 +18,7 @@ fn all_limits_change_in_one_step() {
     let _running = bulkhead.try_slot().expect("free");
     let waiting = call(&mut executor, &bulkhead);
     let before = bulkhead.limits();
-    let limits = Limits { capacity: 2, waiting_room: 4, waiting_room_units: Some(3), wait_limit: Some(ms(50)) };
+    let limits = Limits::new(2).with_waiting_room(4).with_waiting_room_units(Some(3)).with_wait_limit(Some(ms(50)));
     let answer = bulkhead.reconfigure(limits).expect("valid");
     assert_eq!((answer.previous, answer.limits, answer.admitted), (before, limits, 1));
     assert!(answer.has_changed());
@@ -33,7 +33,7 @@ fn a_smaller_room_rejects_no_call_that_waits() {
     let bulkhead = bulkhead(&executor, 1, 3);
     let running = slot(&call(&mut executor, &bulkhead));
     let waiting = [(); 3].map(|()| call(&mut executor, &bulkhead));
-    bulkhead.reconfigure(Limits { waiting_room: 1, ..bulkhead.limits() }).expect("valid");
+    bulkhead.reconfigure(bulkhead.limits().with_waiting_room(1)).expect("valid");
     executor.run_until_idle();
     assert_eq!(waiting.each_ref().map(Task::is_finished), [false; 3]);
     let rejection = call(&mut executor, &bulkhead).output().expect("rejected").expect_err("no room");
@@ -56,7 +56,7 @@ fn a_larger_room_lets_calls_wait() {
     let bulkhead = bulkhead(&executor, 1, 0);
     let running = slot(&call(&mut executor, &bulkhead));
     assert_eq!(reason(&call(&mut executor, &bulkhead)), Reason::Saturated);
-    bulkhead.reconfigure(Limits { waiting_room: 2, ..bulkhead.limits() }).expect("valid");
+    bulkhead.reconfigure(bulkhead.limits().with_waiting_room(2)).expect("valid");
     let waiting = call(&mut executor, &bulkhead);
     assert_eq!(bulkhead.status().waiting, 1);
     drop(running);
@@ -71,7 +71,7 @@ fn a_rejection_has_the_waiting_room_of_its_moment() {
     let bulkhead = bulkhead(&executor, 1, 1);
     let _running = slot(&call(&mut executor, &bulkhead));
     let immediate = || room(bulkhead.try_slot().expect_err("full").occupancy());
-    let set = |waiting_room| bulkhead.reconfigure(Limits { waiting_room, ..bulkhead.limits() }).expect("valid");
+    let set = |waiting_room| bulkhead.reconfigure(bulkhead.limits().with_waiting_room(waiting_room)).expect("valid");
     let mut seen = vec![immediate()];
     for waiting_room in [3, 0, 1] {
         set(waiting_room);
@@ -94,7 +94,7 @@ fn a_wait_limit_holds_for_later_calls_only() {
     let bulkhead = bulkhead(&executor, 1, 5);
     let _running = slot(&call(&mut executor, &bulkhead));
     let unlimited = call(&mut executor, &bulkhead);
-    let set = |wait_limit| bulkhead.reconfigure(Limits { wait_limit, ..bulkhead.limits() }).expect("valid");
+    let set = |wait_limit| bulkhead.reconfigure(bulkhead.limits().with_wait_limit(wait_limit)).expect("valid");
     set(Some(ms(50)));
     let limited = call(&mut executor, &bulkhead);
     set(Some(ms(10)));
@@ -120,7 +120,7 @@ fn a_bound_in_units_holds_for_later_calls_only() {
     let ask = |cost| bulkhead.slot_owned_with(Request::new().cost(cost));
     let waiting = executor.spawn(ask(4));
     executor.run_until_idle();
-    bulkhead.reconfigure(Limits { waiting_room_units: Some(2), ..bulkhead.limits() }).expect("valid");
+    bulkhead.reconfigure(bulkhead.limits().with_waiting_room_units(Some(2))).expect("valid");
     let rejected = executor.spawn(ask(1));
     executor.run_until_idle();
     assert!(!waiting.is_finished());
@@ -138,12 +138,10 @@ fn a_refusal_names_every_reason_and_changes_nothing() {
     let before = bulkhead.limits();
     let (log, handler) = recorder(|event| event.kind);
     bulkhead.add_event_handler(&handler);
-    let limits = Limits {
-        capacity: 2,
-        waiting_room: Limits::MAX + 1,
-        waiting_room_units: Some(0),
-        wait_limit: Some(Duration::ZERO),
-    };
+    let limits = Limits::new(2)
+        .with_waiting_room(Limits::MAX + 1)
+        .with_waiting_room_units(Some(0))
+        .with_wait_limit(Some(Duration::ZERO));
     let error = bulkhead.reconfigure(limits).expect_err("invalid");
     let ReconfigureError::Invalid(reasons) = &error else { panic!("{error}") };
     let named: Vec<_> = reasons.iter().map(|reason| (reason.field(), reason.value().to_string())).collect();
@@ -154,7 +152,7 @@ fn a_refusal_names_every_reason_and_changes_nothing() {
     assert!(text.starts_with("bulkhead test: capacity must be at least 3, which a waiter asks for, got 2; "), "{text}");
     assert_eq!(text.matches("bulkhead test: ").count(), 4);
     assert_eq!((bulkhead.limits(), taken(&log).len()), (before, 0));
-    let roomless = Limits { waiting_room: 0, waiting_room_units: Some(5), ..before };
+    let roomless = before.with_waiting_room(0).with_waiting_room_units(Some(5));
     let text = bulkhead.reconfigure(roomless).expect_err("invalid").to_string();
     assert_eq!(text, "bulkhead test: waiting_room_units must not be set without a waiting room, got 5");
 }
@@ -191,16 +189,16 @@ fn events_tell_of_a_reconfiguration() {
         (event.kind, previous, event.occupancy.waiting_room(), event.occupancy.capacity(), event.affected_waiters())
     });
     bulkhead.add_event_handler(&handler);
-    bulkhead.reconfigure(Limits { capacity: 3, waiting_room: 5, ..bulkhead.limits() }).expect("valid");
+    bulkhead.reconfigure(bulkhead.limits().with_capacity(3).with_waiting_room(5)).expect("valid");
     let expected = [
         (Reconfigured, (Some(2), None), 5, 1, 0),
         (Resized, (None, Some(1)), 5, 3, 1),
         (Admitted, (None, None), 5, 3, 0),
     ];
     assert_eq!(taken(&log), expected);
-    bulkhead.reconfigure(Limits { wait_limit: Some(ms(5)), ..bulkhead.limits() }).expect("valid");
+    bulkhead.reconfigure(bulkhead.limits().with_wait_limit(Some(ms(5)))).expect("valid");
     assert_eq!(taken(&log), [(Reconfigured, (Some(5), None), 5, 3, 0)]);
-    bulkhead.reconfigure(Limits { capacity: 1, ..bulkhead.limits() }).expect("valid");
+    bulkhead.reconfigure(bulkhead.limits().with_capacity(1)).expect("valid");
     assert_eq!(taken(&log), [(Resized, (None, Some(3)), 5, 1, 0)], "only the capacity");
 }
 
@@ -210,7 +208,7 @@ fn a_reconfiguration_while_paused_admits_no_call() {
     let bulkhead = bulkhead(&executor, 1, 5);
     bulkhead.pause();
     let waiting = [call(&mut executor, &bulkhead), call(&mut executor, &bulkhead)];
-    let limits = Limits { capacity: 2, waiting_room: 2, ..bulkhead.limits() };
+    let limits = bulkhead.limits().with_capacity(2).with_waiting_room(2);
     assert_eq!(bulkhead.reconfigure(limits).expect("valid").admitted, 0);
     assert!(bulkhead.is_paused());
     bulkhead.resume();

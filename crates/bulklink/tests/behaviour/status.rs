@@ -43,7 +43,7 @@ fn an_interval_across_a_reconfiguration_has_both_limits() {
     let running = bulkhead.try_slot().expect("free");
     let earlier = bulkhead.status();
     bulkhead.try_slot().expect_err("full");
-    let limits = Limits { waiting_room: 3, ..bulkhead.limits() };
+    let limits = bulkhead.limits().with_waiting_room(3);
     bulkhead.reconfigure(limits).expect("valid");
     drop(running);
     let interval = bulkhead.status().since(&earlier).expect("of one bulkhead");

@@ -7,7 +7,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
-use bulklink::{Limits, Partitions, Reason, Rejection, Request};
+use bulklink::{Partitions, Reason, Rejection, Request};
 use loom::future::block_on;
 use loom::thread;
 
@@ -216,7 +216,7 @@ fn a_pause_and_a_resumption_leave_partitions_alike() {
 #[test]
 fn a_new_partition_that_meets_new_limits_has_them() {
     let created = explore(2, |partitions| {
-        let limits = Limits { capacity: 2, waiting_room: 0, ..partitions.status().each };
+        let limits = partitions.status().each.with_capacity(2).with_waiting_room(0);
         let change = on_a_thread(partitions, move |partitions| {
             let created = partitions.status().partitions;
             partitions.reconfigure(limits).unwrap();
@@ -247,7 +247,7 @@ fn a_call_meets_a_change(key: u8, other: u8) -> bool {
     drop(partitions.try_slot(&other).unwrap());
     let running = partitions.try_slot_with(&key, Request::new().cost(2)).unwrap();
     let before = partitions.status().each;
-    let limits = Limits { capacity: 1, ..before };
+    let limits = before.with_capacity(1);
     let mut call = partitions.slot_with(&key, Request::new().cost(2));
     let change = on_a_thread(&partitions, move |partitions| partitions.reconfigure(limits).is_ok());
     let waits = Pin::new(&mut call).poll(&mut Context::from_waker(Waker::noop())).is_pending();

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::task::Poll;
 
-use bulklink::Limits;
 use loom::future::block_on;
 use loom::thread;
 
@@ -77,7 +76,7 @@ fn a_call_that_meets_a_larger_room_is_rejected_or_waits() {
     let outcomes = model(1, 0).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let grow = on_a_thread(bulkhead, |bulkhead| {
-            bulkhead.reconfigure(Limits { waiting_room: 1, ..bulkhead.limits() }).unwrap();
+            bulkhead.reconfigure(bulkhead.limits().with_waiting_room(1)).unwrap();
         });
         let mut call = Call::new(bulkhead);
         let rejected = match call.poll() {
@@ -103,7 +102,7 @@ fn a_call_that_meets_a_smaller_room_waits_or_is_rejected() {
     let outcomes = model(1, 1).explore(|bulkhead| {
         let held = bulkhead.try_slot_owned().unwrap();
         let shrink = on_a_thread(bulkhead, |bulkhead| {
-            bulkhead.reconfigure(Limits { waiting_room: 0, ..bulkhead.limits() }).unwrap();
+            bulkhead.reconfigure(bulkhead.limits().with_waiting_room(0)).unwrap();
         });
         let mut call = Call::new(bulkhead);
         let waits = call.poll().is_pending();

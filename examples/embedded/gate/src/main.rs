@@ -33,7 +33,7 @@ fn main() -> ! {
 
 /// Runs one turn per millisecond, until the gate is closed and drained.
 fn run() -> Result<(), InvalidArgument> {
-    let limits = Limits { waiting_room: 2, wait_limit: Some(Duration::from_millis(20)), ..Limits::new(1) };
+    let limits = Limits::new(1).with_waiting_room(2).with_wait_limit(Some(Duration::from_millis(20)));
     let mut superloop = Superloop::new(limits)?;
     while !superloop.is_drained() {
         let now = tick::next();

@@ -388,7 +388,10 @@ fn calls(start: &Start) -> Calls {
 
 fn gate_limits(limits: Limited) -> Limits {
     let Limited { capacity, waiting_room, waiting_room_units, wait_limit } = limits;
-    Limits { capacity, waiting_room, waiting_room_units, wait_limit: wait_limit.map(Duration::from_nanos) }
+    Limits::new(capacity)
+        .with_waiting_room(waiting_room)
+        .with_waiting_room_units(waiting_room_units)
+        .with_wait_limit(wait_limit.map(Duration::from_nanos))
 }
 
 fn request(ask: Ask) -> Request {

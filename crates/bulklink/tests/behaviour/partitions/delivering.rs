@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 
 use bulklink::testing::{Executor, FakeClock, FakeRuntime};
-use bulklink::{Event, EventHandler, Limits, Partitions, Request};
+use bulklink::{Event, EventHandler, Partitions, Request};
 
 use crate::{Log, executor, ms, taken};
 
@@ -64,7 +64,7 @@ fn a_change_of_limits_wakes_all_before_the_first_event() {
     note_events(&tenants, &log);
     clock.advance(ms(10));
     taken(&log);
-    tenants.reconfigure(Limits { capacity: 2, ..tenants.status().each }).expect("valid");
+    tenants.reconfigure(tenants.status().each.with_capacity(2)).expect("valid");
     let log = taken(&log);
     let first_event = log.iter().position(|noted| *noted == "event").expect("a call has expired");
     assert!(!log[first_event..].contains(&"wake"), "{log:?}");

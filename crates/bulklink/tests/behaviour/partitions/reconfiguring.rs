@@ -14,7 +14,7 @@ fn kept_and_new_partitions_get_the_limits() {
     let _running = slot(&call(&mut executor, &tenants, "ann"));
     let waiting = call(&mut executor, &tenants, "ann");
     let before = tenants.status().each;
-    let limits = Limits { capacity: 2, waiting_room: 3, waiting_room_units: Some(2), wait_limit: Some(ms(50)) };
+    let limits = Limits::new(2).with_waiting_room(3).with_waiting_room_units(Some(2)).with_wait_limit(Some(ms(50)));
     let answer = tenants.reconfigure(limits).expect("valid");
     assert_eq!((answer.previous, answer.limits, answer.admitted), (before, limits, 1));
     executor.run_until_idle();
@@ -33,7 +33,7 @@ fn a_partition_with_limits_of_its_own_gets_the_common_ones() {
     touch_each(&tenants, ["ann", "bob"]);
     tenants.handle("ann").expect("kept").resize(7).expect("open");
     tenants.handle("bob").expect("kept").close();
-    let limits = Limits { capacity: 2, ..tenants.status().each };
+    let limits = tenants.status().each.with_capacity(2);
     tenants.reconfigure(limits).expect("valid");
     assert_eq!(tenants.handle("ann").expect("kept").limits(), limits);
     assert_eq!(tenants.handle("bob").expect("kept").limits().capacity, 1, "closed");
@@ -51,9 +51,9 @@ fn a_refusal_changes_no_partition() {
     let before = tenants.status().each;
     let (log, handler) = recorder(|event| event.kind);
     tenants.add_event_handler(&handler);
-    tenants.reconfigure(Limits { capacity: 2, ..before }).expect_err("a waiter asks for three");
+    tenants.reconfigure(before.with_capacity(2)).expect_err("a waiter asks for three");
     assert_eq!(taken(&log), [], "not even for a moment");
-    let error = tenants.reconfigure(Limits { capacity: 2, wait_limit: Some(ms(0)), ..before }).expect_err("invalid");
+    let error = tenants.reconfigure(before.with_capacity(2).with_wait_limit(Some(ms(0)))).expect_err("invalid");
     assert_eq!(
         error.to_string(),
         "bulkhead tenants: parallelism must be at least 3, which a waiter asks for, got 2; \
@@ -75,7 +75,7 @@ fn closed_partitions_cannot_be_reconfigured() {
 fn a_call_without_a_partition_sees_the_new_limits() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
-    tenants.reconfigure(Limits { capacity: 5, waiting_room: 4, ..tenants.status().each }).expect("valid");
+    tenants.reconfigure(tenants.status().each.with_capacity(5).with_waiting_room(4)).expect("valid");
     let invalid = tenants.try_slot_with("ann", Request::new().cost(6)).expect_err("impossible");
     assert_eq!((invalid.reason(), invalid.occupancy().capacity()), (Reason::InvalidCost, 5));
     let _running = tenants.try_slot_with("ann", Request::new().cost(5)).expect("free");
