@@ -4,7 +4,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bulklink_tokio::{Bulkhead, Event, EventHandler, EventKind};
+use bulklink_tokio::{Bulkhead, Event, EventKind};
 
 #[derive(Default)]
 struct Metrics {
@@ -31,15 +31,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let metrics = Arc::new(Metrics::default());
     let counting = Arc::clone(&metrics);
-    let handler: EventHandler = Arc::new(move |event: &Event| counting.count(event));
-    payments.add_event_handler(&handler);
+    let handler = move |event: &Event| counting.count(event);
+    let added = payments.add_event_handler(handler);
 
     let slot = payments.slot().await?;
     if let Err(rejection) = payments.try_slot() {
         println!("{rejection}");
     }
     drop(slot);
-    payments.remove_event_handler(&handler);
+    payments.remove_event_handler(added);
 
     let [admitted, rejected] = [&metrics.admitted, &metrics.rejected].map(|count| count.load(Ordering::Relaxed));
     println!("{admitted} admitted, {rejected} rejected");

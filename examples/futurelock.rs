@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink_tokio::{Bulkhead, Event, EventHandler, EventKind};
+use bulklink_tokio::{Bulkhead, Event, EventKind};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
@@ -39,12 +39,12 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
 
     let database = Bulkhead::builder("database").parallelism(1).waiting_room(10);
     let database = database.collect_within(COLLECT_WITHIN).build()?;
-    let tell: EventHandler = Arc::new(|event: &Event| {
+    let tell = |event: &Event| {
         if event.kind == EventKind::Uncollected {
             println!("bulkhead {}: the slot was taken back, at {COLLECT_WITHIN:?}", event.label);
         }
-    });
-    database.add_event_handler(&tell);
+    };
+    database.add_event_handler(tell);
     use_for_a_while(database.slot_owned().await?);
     let task = tokio::spawn({
         let database = database.clone();

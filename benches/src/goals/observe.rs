@@ -7,9 +7,8 @@
 
 use std::alloc::System;
 use std::hint::black_box;
-use std::sync::Arc;
 
-use bulklink_tokio::{Bulkhead, Event, EventHandler};
+use bulklink_tokio::{Bulkhead, HandlerId};
 use stats_alloc::{Region, StatsAlloc};
 
 use super::uncontended::{self, CAPACITY};
@@ -38,16 +37,14 @@ const EVENTS: &[&str] = &["event", "handler", "observe", "outputs"];
 /// The name of a reading of allocations.
 const OBSERVED: &str = "slot + drop, observed: allocations";
 
-fn observe(bulkhead: &Bulkhead) -> EventHandler {
-    let handler: EventHandler = Arc::new(|event: &Event| _ = black_box(event.number));
-    assert!(bulkhead.add_event_handler(&handler));
-    handler
+fn observe(bulkhead: &Bulkhead) -> HandlerId {
+    bulkhead.add_event_handler(|event| _ = black_box(event.number))
 }
 
 fn while_observed() -> Scene {
     Scene::new("observe/slot, observed", |operations, meter| {
         let bulkhead = bulkhead(CAPACITY);
-        let _handler = observe(&bulkhead);
+        observe(&bulkhead);
         take(operations, meter, || bulkhead.slot());
     })
 }
@@ -64,7 +61,7 @@ fn with_measured_holds() -> Scene {
 pub(crate) fn read(heap: &StatsAlloc<System>) -> [(String, f64); 1] {
     const OPERATIONS: u32 = 1_000;
     let bulkhead = bulkhead(CAPACITY);
-    let _handler = observe(&bulkhead);
+    observe(&bulkhead);
     drop(now(|| bulkhead.slot()));
     let region = Region::new(heap);
     for _ in 0..OPERATIONS {
@@ -78,7 +75,7 @@ pub(crate) fn read(heap: &StatsAlloc<System>) -> [(String, f64); 1] {
 fn observed_before() -> Scene {
     Scene::new("observe/slot", |operations, meter| {
         let bulkhead = bulkhead(CAPACITY);
-        assert!(bulkhead.remove_event_handler(&observe(&bulkhead)));
+        assert!(bulkhead.remove_event_handler(observe(&bulkhead)));
         take(operations, meter, || bulkhead.slot());
     })
 }

@@ -42,11 +42,110 @@ pub enum EventKind {
     Reconfigured,
 }
 
+/// Which events a gate records, and a handler is called for.
+///
+/// A gate that records neither direct admissions nor releases still publishes a
+/// [`Word`](crate::Word), on which requests are admitted without asking the gate.
+///
+/// ```
+/// use bulklink_core::{EventFilter, EventKind};
+///
+/// const FILTER: EventFilter = EventFilter::REJECTIONS.or(EventFilter::of(EventKind::Resized));
+/// assert!(FILTER.includes(EventKind::Saturated, false) && FILTER.includes(EventKind::Resized, false));
+/// assert!(!FILTER.includes(EventKind::Admitted, true));
+/// assert!(EventFilter::WAITS.includes(EventKind::Admitted, true));
+/// assert!(!EventFilter::WAITS.includes(EventKind::Admitted, false), "it has not waited");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EventFilter(u32);
+
+impl EventFilter {
+    /// No event.
+    pub const NONE: EventFilter = EventFilter(0);
+
+    /// Every event, also of kinds that are added later.
+    pub const ALL: EventFilter = EventFilter(u32::MAX);
+
+    /// Rejections, for any reason: [`Saturated`](EventKind::Saturated),
+    /// [`Expired`](EventKind::Expired), [`ClosedRejection`](EventKind::ClosedRejection) and
+    /// [`Uncollected`](EventKind::Uncollected).
+    pub const REJECTIONS: EventFilter = EventFilter::of(EventKind::Saturated)
+        .or(EventFilter::of(EventKind::Expired))
+        .or(EventFilter::of(EventKind::ClosedRejection))
+        .or(EventFilter::of(EventKind::Uncollected));
+
+    /// The beginning of each wait in the queue, and its end: an admission, an expiry, a
+    /// cancellation, or a rejection on closing. A request that expires or is rejected as closed
+    /// before it could queue is included too.
+    pub const WAITS: EventFilter = EventFilter(FROM_QUEUE)
+        .or(EventFilter::of(EventKind::Queued))
+        .or(EventFilter::of(EventKind::Expired))
+        .or(EventFilter::of(EventKind::Cancelled))
+        .or(EventFilter::of(EventKind::ClosedRejection));
+
+    /// Changes of the gate itself: limits, pauses and closing.
+    pub const CHANGES: EventFilter = EventFilter::of(EventKind::Resized)
+        .or(EventFilter::of(EventKind::Reconfigured))
+        .or(EventFilter::of(EventKind::Paused))
+        .or(EventFilter::of(EventKind::Resumed))
+        .or(EventFilter::of(EventKind::Closed))
+        .or(EventFilter::of(EventKind::Drained));
+
+    /// What a word would decide without the gate's knowledge.
+    const BY_WORD: EventFilter = EventFilter(1 << EventKind::Admitted as u32 | 1 << EventKind::Released as u32);
+
+    /// What a word would reject without the gate's knowledge.
+    const REJECTED_BY_WORD: EventFilter =
+        EventFilter::of(EventKind::Saturated).or(EventFilter::of(EventKind::ClosedRejection));
+
+    /// Returns the filter for all events of a kind.
+    #[must_use]
+    pub const fn of(kind: EventKind) -> Self {
+        let queued = if matches!(kind, EventKind::Admitted) { FROM_QUEUE } else { 0 };
+        EventFilter(1 << kind as u32 | queued)
+    }
+
+    /// Returns the filter for the events of both.
+    #[must_use]
+    pub const fn or(self, other: EventFilter) -> Self {
+        EventFilter(self.0 | other.0)
+    }
+
+    /// Returns whether it includes the events of this kind that concern a request
+    /// [from the queue](Event::from_queue), or one that was never there. The difference matters for
+    /// admissions only.
+    #[must_use]
+    #[inline]
+    pub const fn includes(self, kind: EventKind, from_queue: bool) -> bool {
+        let bit = if from_queue && matches!(kind, EventKind::Admitted) { FROM_QUEUE } else { 1 << kind as u32 };
+        self.0 & bit != 0
+    }
+
+    const fn intersects(self, other: EventFilter) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Returns whether admissions and releases must go through the gate.
+    #[inline]
+    pub(crate) const fn needs_gate(self) -> bool {
+        self.intersects(EventFilter::BY_WORD)
+    }
+
+    /// Returns whether rejections must go through the gate.
+    pub(crate) const fn needs_gate_to_reject(self) -> bool {
+        self.intersects(EventFilter::REJECTED_BY_WORD)
+    }
+}
+
+/// The admissions from the queue, in a filter.
+const FROM_QUEUE: u32 = 1 << 31;
+
 /// One transition, with the occupancy right after it. It holds metadata only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
-    /// The number of the event. It counts from 1, without gaps while the gate is observed.
+    /// The number of the event. It counts from 1, without gaps among those that the gate
+    /// [records](crate::Gate::observe).
     pub number: u64,
     /// What happened.
     pub kind: EventKind,

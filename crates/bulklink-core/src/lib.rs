@@ -112,7 +112,7 @@ mod totals;
 mod word;
 
 pub use calls::Calls;
-pub use event::{Event, EventKind};
+pub use event::{Event, EventFilter, EventKind};
 pub use gate::{Answer, Gate, Grant, ResizeError, Resized, Watch};
 pub use instant::Instant;
 pub use interval::{Interval, IntervalError};

@@ -3,7 +3,7 @@
 //! Runs as part of `cargo test`. With `BULKLINK_DEPTH=N` each script is N inputs long, besides its
 //! prelude and one of the rarer inputs at its end.
 
-use bulklink_core::Reserve;
+use bulklink_core::{EventFilter, Reserve};
 use bulklink_model::gate::{Ask, Extra, Input, Start, World};
 use bulklink_model::search::{Extent, search};
 
@@ -30,7 +30,8 @@ fn worlds() -> Vec<Start> {
                 let deadlines = wait_limit.is_none() && measures_waits;
                 let last = if deadlines { admitted(capacity, waiting_room) } else { handing };
                 for prelude in [vec![], busy, last] {
-                    let observed = wait_limit.is_some() || !measures_waits;
+                    let is_observed = wait_limit.is_some() || !measures_waits;
+                    let observed = if is_observed { EventFilter::ALL } else { EventFilter::NONE };
                     let limits = (capacity, waiting_room, wait_limit);
                     let by_gate = Start { measures_waits, observed, deadlines, prelude, ..plain(limits) };
                     worlds.extend(twice(by_gate));
@@ -43,6 +44,7 @@ fn worlds() -> Vec<Start> {
     worlds.extend(with_other_limits());
     worlds.extend(with_slots_that_are_taken_back());
     worlds.extend(with_measured_holds());
+    worlds.extend(with_some_events());
     worlds
 }
 
@@ -98,6 +100,20 @@ fn with_measured_holds() -> impl Iterator<Item = Start> {
     })
 }
 
+/// Returns worlds through a word, of which only some events are observed.
+fn with_some_events() -> impl Iterator<Item = Start> {
+    let filters = [EventFilter::REJECTIONS, EventFilter::WAITS];
+    let limits = [(1, 0, None), (1, 1, Some(2)), (2, 1, None)];
+    limits.into_iter().flat_map(move |limits| {
+        filters.map(|observed| Start {
+            observed,
+            through_word: true,
+            prelude: busy(limits.0, limits.1),
+            ..plain(limits)
+        })
+    })
+}
+
 /// Returns a world by the gate, which is observed.
 fn plain(limits: (usize, usize, Option<u64>)) -> Start {
     Start {
@@ -108,7 +124,7 @@ fn plain(limits: (usize, usize, Option<u64>)) -> Start {
         limits,
         waiting_room_units: None,
         measures_waits: true,
-        observed: true,
+        observed: EventFilter::ALL,
         through_word: false,
         extra: Extra::Nothing,
         prelude: vec![],
@@ -117,7 +133,7 @@ fn plain(limits: (usize, usize, Option<u64>)) -> Start {
 
 /// Returns the world, and the same through the word.
 fn twice(by_gate: Start) -> [Start; 2] {
-    [Start { observed: false, through_word: true, ..by_gate.clone() }, by_gate]
+    [Start { observed: EventFilter::NONE, through_word: true, ..by_gate.clone() }, by_gate]
 }
 
 /// Returns inputs that take all slots and fill the waiting room: a heavy waiter without a limit,

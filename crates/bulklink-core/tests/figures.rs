@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bulklink_core::partitions::{self, Partitions};
-use bulklink_core::{Answer, Gate, Grant, Instant, Interval, Limits, Request, Snapshot, Word};
+use bulklink_core::{Answer, EventFilter, Gate, Grant, Instant, Interval, Limits, Request, Snapshot, Word};
 
 type TestGate = Gate<()>;
 
@@ -53,10 +53,10 @@ fn a_grant_says_whether_the_word_issued_it() {
 #[test]
 fn a_gate_says_whether_it_measures_waits_and_is_observed() {
     let mut gate = gate(1, 0);
-    assert!(gate.measures_waits() && !gate.is_observed());
+    assert!(gate.measures_waits() && gate.observed() == EventFilter::NONE);
     gate.measure_waits(false);
-    gate.observe(true);
-    assert!(!gate.measures_waits() && gate.is_observed());
+    gate.observe(EventFilter::ALL);
+    assert!(!gate.measures_waits() && gate.observed() == EventFilter::ALL);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use bulklink_core::{
-    Answer, Gate, Grant, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy, Reason, Rejection,
-    Request, Snapshot, Ticket, Word,
+    Answer, EventFilter, Gate, Grant, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy, Reason,
+    Rejection, Request, Snapshot, Ticket, Word,
 };
 
 type TestGate = Gate<&'static str>;
@@ -95,7 +95,7 @@ fn a_limit_counts_from_the_instant_of_its_own_call() {
 #[test]
 fn a_cancellation_ends_its_wait_and_expires_no_ticket() {
     let mut gate = gate(1, 1);
-    gate.observe(true);
+    gate.observe(EventFilter::ALL);
     let running = grant(&mut gate, 0);
     let waiting = ticket(&mut gate, &within(10), 0);
     gate.release(running);
@@ -302,9 +302,9 @@ fn watches_are_woken_in_order_after_the_last_operation() {
 #[test]
 fn recorded_events_stay_output_until_they_are_polled() {
     let mut gate = gate(1, 0);
-    gate.observe(true);
+    gate.observe(EventFilter::ALL);
     let running = grant(&mut gate, 0);
-    gate.observe(false);
+    gate.observe(EventFilter::NONE);
     gate.release(running);
     assert!(gate.has_output());
     assert!(gate.poll_event().is_some_and(|event| event.number == 1));

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bulklink_core::{Reserve, Word};
-use bulklink_model::gate::{Extra, RawLimits, RawRequest, ScriptedWorld, Start, Step};
+use bulklink_model::gate::{Extra, FILTERS, FILTERS_WITH_A_WORD, RawLimits, RawRequest, ScriptedWorld, Start, Step};
 use bulklink_model::runner::play_all;
 use bulklink_model::script::Script;
 use proptest::prelude::*;
@@ -23,8 +23,8 @@ fn the_gate_does_what_the_model_does() {
 /// With costs of one unit, a word can nearly always decide. A crowd fills its counts.
 #[test]
 fn through_the_word_the_gate_does_what_the_model_does() {
-    let starts = starts(1..=4, 0..=4).prop_map(|start| Start {
-        observed: false,
+    let starts = (starts(1..=4, 0..=4), 0..FILTERS_WITH_A_WORD).prop_map(|(start, filter)| Start {
+        observed: FILTERS[filter],
         through_word: true,
         measures_holds: false,
         ..start
@@ -56,12 +56,12 @@ fn starts(capacity: RangeInclusive<usize>, waiting_room: RangeInclusive<usize>) 
     let fixed = (0_u64..60).prop_map(|fixed| Reserve::Fixed(Duration::from_nanos(fixed)));
     let reserve = prop_oneof![4 => Just(Reserve::ByLateness), 1 => fixed, 1 => Just(Reserve::None)];
     let calls = (reserve, prop::option::weighted(0.3, 0_u64..60), prop::bool::weighted(0.2));
-    let all = (limits, units, any::<(bool, bool, bool)>(), calls);
-    all.prop_map(|(limits, waiting_room_units, (measures_waits, observed, through_word), calls)| Start {
+    let all = (limits, units, any::<(bool, bool)>(), 0..FILTERS.len(), calls);
+    all.prop_map(|(limits, waiting_room_units, (measures_waits, through_word), filter, calls)| Start {
         limits,
         waiting_room_units,
         measures_waits: measures_waits || calls.1.is_some() || calls.2,
-        observed,
+        observed: FILTERS[filter],
         through_word: through_word && !calls.2,
         reserve: calls.0,
         collect_within: calls.1,

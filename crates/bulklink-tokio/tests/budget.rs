@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bulklink_tokio::{Bulkhead, EventHandler, Partitions, Reason, Request};
+use bulklink_tokio::{Bulkhead, Partitions, Reason, Request};
 use tokio::sync::oneshot;
 use tokio::task::coop::poll_proceed;
 use tokio::task::yield_now;
@@ -62,8 +62,7 @@ async fn a_loop_that_gets_slots_lets_other_tasks_run() {
     let rounds = rounds_beside_another(async || drop(free.slot().await.expect("free"))).await;
     assert!(rounds < 200_000, "{rounds}");
     let observed = bulkhead(10);
-    let handler: EventHandler = Arc::new(|_| ());
-    observed.add_event_handler(&handler);
+    observed.add_event_handler(|_| ());
     let rounds = rounds_beside_another(async || drop(observed.slot_owned().await.expect("free"))).await;
     assert!(rounds < 10_000, "through the gate each time: {rounds}");
 }

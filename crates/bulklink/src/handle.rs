@@ -4,12 +4,12 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
-use bulklink_core::{InvalidArgument, Limits, ResizeError, Resized};
+use bulklink_core::{EventFilter, InvalidArgument, Limits, ResizeError, Resized};
 
 use crate::foreign::attempt;
 use crate::gate::shared::{LimitsRefused, Shared};
-use crate::observe::event::Handlers;
-use crate::{Closed, EventHandler, EventReceiver, ReconfigureError, Reconfigured, Status};
+use crate::observe::event::{Handler, Handlers};
+use crate::{Closed, Event, EventReceiver, HandlerId, ReconfigureError, Reconfigured, Status};
 
 /// A bulkhead without its runtime, so that bulkheads of different runtimes can be kept together.
 ///
@@ -277,9 +277,9 @@ impl Handle {
     }
 
     /// Calls `handler` for every later transition, and for those that have not been delivered yet.
+    /// Returns an id to [remove](Handle::remove_event_handler) it by.
     ///
-    /// Returns whether it was added; adding the same handler again does nothing. Adding and
-    /// removing copy the list of handlers, so the n-th costs O(n).
+    /// Adding and removing copy the list of handlers, so the n-th costs O(n).
     ///
     /// Handlers are called for one event at a time, in the order in which the events happened, and
     /// in order of registration. They run outside all locks, on the thread that caused an event:
@@ -296,31 +296,62 @@ impl Handle {
     /// bulkhead.
     ///
     /// A panic of a handler changes nothing: the other handlers are called, and the panic is
-    /// [counted](Handle::handler_panics). Without handlers, events cost nothing. A handler that
-    /// holds its own bulkhead keeps it alive while it is registered.
+    /// [counted](Handle::handler_panics). While there is a handler of all events, every call takes
+    /// the lock; see [`add_event_handler_for`](Handle::add_event_handler_for). A handler that holds
+    /// its own bulkhead keeps it alive until it is removed.
+    ///
+    /// ```
+    /// use bulklink::Bulkhead;
+    /// use bulklink::testing::FakeClock;
+    ///
+    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// let id = payments.add_event_handler(|event| {
+    ///     println!("{}: {:?}", event.label, event.kind);
+    /// });
+    /// assert!(payments.remove_event_handler(id));
+    /// # Ok::<(), bulklink::InvalidArgument>(())
+    /// ```
+    pub fn add_event_handler(&self, handler: impl Fn(&Event) + Send + Sync + 'static) -> HandlerId {
+        self.add_event_handler_for(EventFilter::ALL, handler)
+    }
+
+    /// Calls `handler` as [`add_event_handler`](Handle::add_event_handler) does, but only for the
+    /// events of the filter.
+    ///
+    /// Where no handler is called for direct admissions or for releases, a call that is admitted
+    /// without a wait costs nothing more. Where one is called for rejections, every rejection takes
+    /// the lock.
     ///
     /// ```
     /// use bulklink::testing::FakeClock;
-    /// use bulklink::{Bulkhead, Event, EventHandler};
-    /// use std::sync::Arc;
+    /// use bulklink::{Bulkhead, EventFilter};
+    /// use std::sync::mpsc;
     ///
-    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
-    /// let handler: EventHandler = Arc::new(|event: &Event| {
-    ///     println!("{}: {:?}", event.label, event.kind);
+    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(1).build()?;
+    /// let (log, logged) = mpsc::channel();
+    /// payments.add_event_handler_for(EventFilter::REJECTIONS, move |event| {
+    ///     let _ = log.send(event.kind);
     /// });
-    /// assert!(payments.add_event_handler(&handler));
-    /// assert!(!payments.add_event_handler(&handler));
-    /// assert!(payments.remove_event_handler(&handler));
-    /// # Ok::<(), bulklink::InvalidArgument>(())
+    /// let _running = payments.try_slot()?;
+    /// assert!(logged.try_recv().is_err(), "an admission");
+    /// payments.try_slot().unwrap_err();
+    /// assert_eq!(logged.try_recv()?, bulklink::EventKind::Saturated);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn add_event_handler(&self, handler: &EventHandler) -> bool {
-        self.change_handlers(|handlers| handlers.with(handler))
+    pub fn add_event_handler_for(
+        &self,
+        filter: EventFilter,
+        handler: impl Fn(&Event) + Send + Sync + 'static,
+    ) -> HandlerId {
+        let handler = Handler::new(filter, handler);
+        self.change_handlers(|handlers| Some(handlers.with(&handler)));
+        handler.id()
     }
 
-    /// Stops calling `handler`. Returns whether it was removed; removing an unknown handler does
-    /// nothing. An event that another thread is delivering may still reach it.
-    pub fn remove_event_handler(&self, handler: &EventHandler) -> bool {
-        self.change_handlers(|handlers| handlers.without(handler))
+    /// Stops calling a handler. Returns whether it was removed: not if it was removed before, or
+    /// belongs to another bulkhead. An event that another thread is delivering may still reach it.
+    pub fn remove_event_handler(&self, id: HandlerId) -> bool {
+        self.change_handlers(|handlers| handlers.without(id))
     }
 
     /// Subscribes to the events of this bulkhead, for an async consumer. The receiver keeps the
@@ -353,7 +384,17 @@ impl Handle {
     /// ```
     #[doc(alias = "event_channel")]
     pub fn subscribe(&self, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
-        EventReceiver::new(self, capacity)
+        self.subscribe_for(EventFilter::ALL, capacity)
+    }
+
+    /// Subscribes as [`subscribe`](Handle::subscribe) does, but only to the events of the filter;
+    /// see [`add_event_handler_for`](Handle::add_event_handler_for) for their cost.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is zero.
+    pub fn subscribe_for(&self, filter: EventFilter, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
+        EventReceiver::new(self, filter, capacity)
     }
 
     /// The replaced list is dropped outside the lock.

@@ -174,8 +174,8 @@ mod time;
 mod waker_fn;
 
 pub use bulklink_core::{
-    EventKind, Finding, FindingCode, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy, Reserve,
-    ResizeError, Resized, Severity, Snapshot, Totals,
+    EventFilter, EventKind, Finding, FindingCode, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy,
+    Reserve, ResizeError, Resized, Severity, Snapshot, Totals,
 };
 
 pub use acquire::execute::ExecuteError;
@@ -187,7 +187,7 @@ pub use bulkhead::Bulkhead;
 pub use gate::closed::Closed;
 pub use handle::Handle;
 pub use observe::channel::{EventReceiver, TryRecvError};
-pub use observe::event::{Event, EventHandler};
+pub use observe::event::{Event, HandlerId};
 pub use observe::labelled::{CapacityReport, Labelled, Status};
 pub use partitions::Partitions;
 pub use reconfigure::{ReconfigureError, Reconfigured};

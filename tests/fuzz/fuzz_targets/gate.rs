@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use bulklink_core::Reserve;
-use bulklink_model::gate::{Extra, ScriptedWorld, Start, Step};
+use bulklink_model::gate::{FILTERS, Extra, ScriptedWorld, Start, Step};
 use bulklink_model::script::Script;
 use libfuzzer_sys::fuzz_target;
 
@@ -30,7 +30,7 @@ fn start(bytes: &mut Unstructured<'_>) -> Result<Start> {
         limits: (bytes.int_in_range(1..=48)?, bytes.int_in_range(0..=48)?, wait_limit),
         waiting_room_units: if bytes.arbitrary()? { Some(bytes.int_in_range(1..=96)?) } else { None },
         measures_waits: bytes.arbitrary::<bool>()? || measures_holds || collect_within.is_some(),
-        observed: bytes.arbitrary()?,
+        observed: *bytes.choose(&FILTERS)?,
         through_word: bytes.arbitrary::<bool>()? && !measures_holds,
         collect_within,
         measures_holds,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use bulklink::{Bulkhead, Event, EventHandler, EventKind, Totals};
+use bulklink::{Bulkhead, Event, EventKind, Totals};
 
 use crate::scene::{play, yield_now};
 use crate::{Harness, accounts};
@@ -16,8 +16,8 @@ pub(crate) fn events_of_many_tasks_add_up<H: Harness>() {
         async |scene| {
             let received = Arc::new(Mutex::new(vec![]));
             let log = Arc::clone(&received);
-            let handler: EventHandler = Arc::new(move |event| log.lock().expect("no panic").push(event.clone()));
-            assert!(scene.bulkhead.add_event_handler(&handler));
+            let handler = move |event: &Event| log.lock().expect("no panic").push(event.clone());
+            scene.bulkhead.add_event_handler(handler);
             let tasks: Vec<_> = (0..TASKS)
                 .map(|_| {
                     let bulkhead = scene.bulkhead.clone();

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use bulklink::{Bulkhead, EventHandler, OwnedSlot, Request};
+use bulklink::{Bulkhead, OwnedSlot, Request};
 use bulklink_core::{Event, Instant, InvalidArgument};
 use serde_json::{Map, Value};
 
@@ -29,8 +29,7 @@ impl<W: World> Subject for FrontSubject<W> {
         let bulkhead = builder.build()?;
         let events = Arc::new(Mutex::new(vec![]));
         let log = Arc::clone(&events);
-        let handler: EventHandler = Arc::new(move |event| log.lock().expect("one thread").push(event.event));
-        bulkhead.add_event_handler(&handler);
+        bulkhead.add_event_handler(move |event| log.lock().expect("one thread").push(event.event));
         Ok(FrontSubject { calls, bulkhead, events })
     }
 

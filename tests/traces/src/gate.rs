@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bulklink_core::{Answer, Event, Gate, Grant, Instant, InvalidArgument, Request, Ticket};
+use bulklink_core::{Answer, Event, EventFilter, Gate, Grant, Instant, InvalidArgument, Request, Ticket};
 use serde_json::{Map, Value};
 
 use crate::subject::{self, Done, Subject};
@@ -69,7 +69,7 @@ impl GateSubject {
 impl Subject for GateSubject {
     fn new(config: &Config) -> Result<Self, InvalidArgument> {
         let mut gate = Gate::new(subject::limits(config))?;
-        gate.observe(true);
+        gate.observe(EventFilter::ALL);
         let (tickets, grants) = (BTreeMap::new(), BTreeMap::new());
         Ok(GateSubject { gate, now: subject::instant(0), tickets, grants, changed: vec![] })
     }

@@ -100,12 +100,13 @@ impl<W> Gate<W> {
     fn admit_after(&mut self, kind: EventKind, units: usize) -> u32 {
         // The event precedes those of the waiters it admits, but carries their number: it is
         // recorded first and completed below.
+        let is_noted = self.observed.includes(kind, false);
         let place = self.events.pending.incoming().len();
         self.note_control(kind, units);
         let waited = self.queue.len();
         self.advance_to(self.mark);
         let admitted = waited - self.queue.len();
-        if let Some(note) = self.events.pending.incoming().get_mut(place) {
+        if let Some(note) = self.events.pending.incoming().get_mut(place).filter(|_| is_noted) {
             note.admitted = admitted;
         }
         admitted

@@ -127,7 +127,9 @@ impl<W> Gate<W> {
         let state = self.queue.state(&ticket);
         match now {
             Some(now) => self.mark = now,
-            None if self.observed || self.unblocks_a_waiter(state) && self.needs_now(None) => {
+            None if self.observed.includes(EventKind::Cancelled, true)
+                || self.unblocks_a_waiter(state) && self.needs_now(None) =>
+            {
                 return Err(ticket);
             }
             None => {}

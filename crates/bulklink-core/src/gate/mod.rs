@@ -17,7 +17,7 @@ use crate::event::EventLog;
 use crate::fifo::Fifo;
 use crate::limits::Checked;
 use crate::queue::{Place, Queue};
-use crate::{Event, EventKind, Instant, InvalidArgument, Limits, Occupancy, Rejection, Ticket, Totals};
+use crate::{Event, EventFilter, EventKind, Instant, InvalidArgument, Limits, Occupancy, Rejection, Ticket, Totals};
 
 /// The admission state machine.
 ///
@@ -51,8 +51,8 @@ pub struct Gate<W> {
     wait_limit: Option<Duration>,
     measures_waits: bool,
     closed: bool,
-    /// Whether events are recorded.
-    observed: bool,
+    /// The events that are recorded.
+    observed: EventFilter,
     queue: Queue<W>,
     /// The instant that the gate was given last.
     mark: Instant,
@@ -209,7 +209,7 @@ impl<W> Gate<W> {
             wait_limit,
             measures_waits: true,
             closed: false,
-            observed: false,
+            observed: EventFilter::NONE,
             in_flight: 0,
             in_use: 0,
             queue: Queue::new(waiting_room),
@@ -257,22 +257,22 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Records an event, if the gate is observed.
+    /// Records an event that says nothing of the queue, if it is observed.
     ///
     /// `units` is the cost of the request or operation, or for a resize the capacity before it.
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn note(&mut self, kind: EventKind, units: usize) {
-        if self.observed {
+        if self.observed.includes(kind, false) {
             self.record(kind, units, None);
         }
     }
 
-    /// Records the end of a wait in the queue, if the gate is observed.
+    /// Records the end of a wait in the queue, if that is observed.
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn note_settled(&mut self, kind: EventKind, cost: NonZeroU32, waited_nanos: u64) {
-        if self.observed {
+        if self.observed.includes(kind, true) {
             self.record(kind, cost.get() as usize, Some(waited_nanos));
         }
     }

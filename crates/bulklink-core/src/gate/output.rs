@@ -4,7 +4,7 @@ use core::num::NonZeroU64;
 
 use super::Gate;
 use crate::limits::Checked;
-use crate::{Event, Instant, Limits, Snapshot, Totals};
+use crate::{Event, EventFilter, Instant, Limits, Snapshot, Totals};
 
 impl<W> Gate<W> {
     /// Returns the next waker to wake, in the order in which tickets were settled, or `None` when
@@ -56,16 +56,19 @@ impl<W> Gate<W> {
         !self.wakes.is_empty() || !self.events.pending.is_empty()
     }
 
-    /// Starts or stops recording events. They cost nothing while the gate is not observed.
+    /// Sets which events are recorded: none at first.
     ///
-    /// Events that were recorded before stay pending until they are pulled.
-    pub fn observe(&mut self, observed: bool) {
+    /// Events that were recorded before stay pending until they are pulled. If neither direct
+    /// admissions nor releases are recorded, these cost nothing more; if rejections are, every
+    /// rejection needs the gate.
+    pub fn observe(&mut self, observed: EventFilter) {
         self.observed = observed;
+        self.complete_at = self.complete_capacity();
     }
 
-    /// Returns whether events are recorded.
+    /// Returns which events are recorded.
     #[must_use]
-    pub fn is_observed(&self) -> bool {
+    pub fn observed(&self) -> EventFilter {
         self.observed
     }
 

@@ -8,8 +8,8 @@ impl<W> Gate<W> {
     /// Returns the gate's figures as a word, which callers use to admit and release without the
     /// gate until it is [folded](Gate::fold) back. No input may be given in between.
     ///
-    /// A word offers units only while the gate is open, not paused and not observed, no request
-    /// waits, every grant is of one unit, and at most [`Word::MAX_CAPACITY`] are in use. Units in
+    /// A word offers units only while the gate is open and not paused, neither direct admissions nor
+    /// releases are [observed](Gate::observe), no request waits, every grant is of one unit, and at most [`Word::MAX_CAPACITY`] are in use. Units in
     /// flight and offered together never exceed the peak so far, so that the gate sees every new
     /// peak.
     #[must_use]
@@ -48,18 +48,19 @@ impl<W> Gate<W> {
     }
 
     /// Returns the capacity at which a word is complete and may reject: the gate's, or none while
-    /// the waiting room is another than at first. A word has no space for it, so a rejection by a
-    /// word says how large it was at first.
+    /// rejections are observed, or the waiting room is another than at first. A word has no space
+    /// for it, so a rejection by a word says how large it was at first.
     pub(super) fn complete_capacity(&self) -> u32 {
-        if self.waiting_room == self.queue.expected() { self.capacity } else { u32::MAX }
+        let is_same_room = self.waiting_room == self.queue.expected();
+        if is_same_room && !self.observed.needs_gate_to_reject() { self.capacity } else { u32::MAX }
     }
 
     /// Returns whether every figure fits a word: all grants are of one unit, the gate is not over
-    /// capacity, nor paused with operations in flight, and no event needs recording.
+    /// capacity, nor paused with operations in flight, and no admission or release needs recording.
     #[inline]
     fn fits_a_word(&self) -> bool {
         let is_plain = self.in_use == self.in_flight && self.in_use <= self.admissible;
-        is_plain && self.admissible as usize <= Word::MAX_CAPACITY && !self.observed
+        is_plain && self.admissible as usize <= Word::MAX_CAPACITY && !self.observed.needs_gate()
     }
 
     /// Takes back a word that this gate has [published](Gate::publish), with everything counted in

@@ -199,7 +199,8 @@ impl Delivery {
     fn deliver(&mut self, shared: &Shared) {
         let Delivery { handlers, event } = self;
         for handler in handlers.as_slice() {
-            if !contain(|| handler(event)) {
+            let is_included = handler.filter.includes(event.kind, event.from_queue());
+            if is_included && !contain(|| (handler.function)(event)) {
                 shared.count_handler_panic();
             }
         }

@@ -127,7 +127,7 @@ impl GateState {
 
     /// Replaces the handlers. The caller must drop what this returns outside the lock.
     pub(crate) fn set_handlers(&mut self, handlers: Handlers) -> Observers {
-        self.gate.observe(!handlers.is_empty());
+        self.gate.observe(handlers.filter());
         self.observers.change(handlers)
     }
 }

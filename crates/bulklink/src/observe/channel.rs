@@ -8,7 +8,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use bulklink_core::InvalidArgument;
+use bulklink_core::{EventFilter, InvalidArgument};
 use futures_core::Stream;
 
 use crate::foreign::{discard, wake};
@@ -16,7 +16,7 @@ use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
 use crate::gate::waker_cell::look_or_park;
 use crate::time::runtime::DynClock;
-use crate::{Event, EventHandler, Handle};
+use crate::{Event, Handle, HandlerId};
 
 /// Receives the events of one bulkhead, in the order in which they happened; made by
 /// [`Handle::subscribe`].
@@ -26,7 +26,7 @@ use crate::{Event, EventHandler, Handle};
 ///
 /// It keeps as many events as its capacity says. When one more comes, it drops the oldest one and
 /// [counts](EventReceiver::dropped) it, because the latest events have the current figures, and the
-/// last one may be the end. A consumer also sees the gap in the
+/// last one may be the end. A consumer of all events also sees the gap in the
 /// [numbers](bulklink_core::Event::number), which have no gaps otherwise.
 ///
 /// It does not keep the bulkhead alive. It ends when the last handle, slot and call has been
@@ -39,8 +39,7 @@ pub struct EventReceiver {
     channel: Arc<Lock<Channel>>,
     runtime: Arc<dyn DynClock>,
     bulkhead: Weak<Shared>,
-    /// Only the bulkhead keeps the handler alive, so both are dropped together.
-    handler: Weak<dyn Fn(&Event) + Send + Sync>,
+    handler: HandlerId,
 }
 
 /// No panic can interrupt a change half-way: foreign code never runs inside one.
@@ -68,7 +67,7 @@ struct Channel {
 struct Sender(Arc<Lock<Channel>>);
 
 impl EventReceiver {
-    pub(crate) fn new(bulkhead: &Handle, capacity: usize) -> Result<Self, InvalidArgument> {
+    pub(crate) fn new(bulkhead: &Handle, filter: EventFilter, capacity: usize) -> Result<Self, InvalidArgument> {
         if capacity == 0 {
             let invalid = InvalidArgument::new("capacity", capacity, "must be at least 1");
             return Err(invalid.of(format_args!("event channel of bulkhead {}", bulkhead.label())));
@@ -76,9 +75,8 @@ impl EventReceiver {
         let channel = Channel { capacity, events: VecDeque::new(), dropped: 0, waker: None, is_over: false };
         let channel = Arc::new(Lock::new(channel));
         let sender = Sender(Arc::clone(&channel));
-        let handler: EventHandler = Arc::new(move |event: &Event| sender.send(event));
-        bulkhead.add_event_handler(&handler);
-        let (runtime, handler) = (Arc::clone(&bulkhead.shared.runtime), Arc::downgrade(&handler));
+        let handler = bulkhead.add_event_handler_for(filter, move |event| sender.send(event));
+        let runtime = Arc::clone(&bulkhead.shared.runtime);
         Ok(EventReceiver { channel, runtime, bulkhead: Arc::downgrade(&bulkhead.shared), handler })
     }
 
@@ -176,8 +174,8 @@ impl Drop for Sender {
 impl Drop for EventReceiver {
     fn drop(&mut self) {
         discard(self.channel.with(|channel| channel.waker.take()));
-        if let (Some(shared), Some(handler)) = (self.bulkhead.upgrade(), self.handler.upgrade()) {
-            Handle { shared }.remove_event_handler(&handler);
+        if let Some(shared) = self.bulkhead.upgrade() {
+            Handle { shared }.remove_event_handler(self.handler);
         }
     }
 }

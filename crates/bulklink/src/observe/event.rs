@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Deref;
 use core::panic::{RefUnwindSafe, UnwindSafe};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
-use bulklink_core::Instant;
+use bulklink_core::{EventFilter, Instant};
 
 use crate::time::runtime::DynClock;
 
@@ -85,36 +86,47 @@ impl Deref for Event {
     }
 }
 
-/// A function that is called for every transition. Two handlers are the same if they are the same
-/// `Arc`.
+/// An event handler that was added; made by [`Handle::add_event_handler`] and its like, to remove
+/// it by.
 ///
-/// ```
-/// use bulklink::{Event, EventHandler};
-/// use std::sync::Arc;
-///
-/// let handler: EventHandler = Arc::new(|event: &Event| {
-///     println!("{}: {:?}", event.label, event.kind);
-/// });
-/// ```
-pub type EventHandler = Arc<dyn Fn(&Event) + Send + Sync>;
+/// [`Handle::add_event_handler`]: crate::Handle::add_event_handler
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HandlerId(usize);
+
+/// A handler, and the events for which it is called.
+#[derive(Clone)]
+pub(crate) struct Handler {
+    id: HandlerId,
+    pub(crate) filter: EventFilter,
+    pub(crate) function: Arc<dyn Fn(&Event) + Send + Sync>,
+}
+
+impl Handler {
+    pub(crate) fn new(filter: EventFilter, function: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        static ADDED: AtomicUsize = AtomicUsize::new(1);
+        let id = HandlerId(ADDED.fetch_add(1, Ordering::Relaxed));
+        Handler { id, filter, function: Arc::new(function) }
+    }
+
+    pub(crate) fn id(&self) -> HandlerId {
+        self.id
+    }
+}
 
 /// The handlers, in order of registration. A list in use never changes: adding and removing make a
 /// new list.
 #[derive(Clone, Default)]
-pub(crate) struct Handlers(Option<Arc<[EventHandler]>>);
+pub(crate) struct Handlers(Option<Arc<[Handler]>>);
 
 impl Handlers {
-    /// Returns the list with the handler at its end; `None` if it is in the list already.
-    pub(crate) fn with(&self, handler: &EventHandler) -> Option<Handlers> {
-        if self.as_slice().iter().any(|known| Arc::ptr_eq(known, handler)) {
-            return None;
-        }
-        Some(Handlers(Some(self.as_slice().iter().chain([handler]).cloned().collect())))
+    /// Returns the list with the handler at its end.
+    pub(crate) fn with(&self, handler: &Handler) -> Handlers {
+        Handlers(Some(self.as_slice().iter().chain([handler]).cloned().collect()))
     }
 
     /// Returns the list without the handler; `None` if it is not in the list.
-    pub(crate) fn without(&self, handler: &EventHandler) -> Option<Handlers> {
-        let others: Vec<_> = self.as_slice().iter().filter(|known| !Arc::ptr_eq(known, handler)).cloned().collect();
+    pub(crate) fn without(&self, id: HandlerId) -> Option<Handlers> {
+        let others: Vec<_> = self.as_slice().iter().filter(|handler| handler.id != id).cloned().collect();
         let found = others.len() < self.as_slice().len();
         found.then(|| Handlers(if others.is_empty() { None } else { Some(others.into()) }))
     }
@@ -128,8 +140,13 @@ impl Handlers {
         self.0.is_none()
     }
 
+    /// Returns the events for which any of them is called.
+    pub(crate) fn filter(&self) -> EventFilter {
+        self.as_slice().iter().fold(EventFilter::NONE, |filter, handler| filter.or(handler.filter))
+    }
+
     #[inline]
-    pub(crate) fn as_slice(&self) -> &[EventHandler] {
+    pub(crate) fn as_slice(&self) -> &[Handler] {
         self.0.as_deref().unwrap_or_default()
     }
 }

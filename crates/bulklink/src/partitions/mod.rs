@@ -22,7 +22,8 @@ pub use hasher::RandomState;
 pub use key::Lookup;
 pub use status::Status;
 
-use crate::{Closed, EventHandler, Handle, ReconfigureError, Reconfigured, Runtime};
+use crate::observe::event::Handler;
+use crate::{Closed, Event, EventFilter, Handle, HandlerId, ReconfigureError, Reconfigured, Runtime};
 use inner::Inner;
 
 /// A bulkhead for each key, such as a tenant, an upstream host or an account.
@@ -298,21 +299,33 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     }
 
     /// Calls `handler` for every transition in every partition from now on, as
-    /// [`Handle::add_event_handler`] does for one bulkhead.
+    /// [`Handle::add_event_handler`] does for one bulkhead. Returns an id to
+    /// [remove](Partitions::remove_event_handler) it by.
     ///
-    /// Returns whether the handler was added: adding it again does nothing. Events carry the label,
-    /// and not the key; each partition numbers its own events. This takes time in proportion to the
-    /// number of partitions, during which no call enters or leaves.
-    pub fn add_event_handler(&self, handler: &EventHandler) -> bool {
-        self.inner.change_handlers(|handlers| handlers.with(handler))
+    /// Events carry the label, and not the key; each partition numbers its own events. This takes
+    /// time in proportion to the number of partitions, during which no call enters or leaves.
+    pub fn add_event_handler(&self, handler: impl Fn(&Event) + Send + Sync + 'static) -> HandlerId {
+        self.add_event_handler_for(EventFilter::ALL, handler)
     }
 
-    /// Stops calling `handler`, and returns whether it was removed.
+    /// Calls `handler` as [`add_event_handler`](Partitions::add_event_handler) does, but only for
+    /// the events of the filter; see [`Handle::add_event_handler_for`] for their cost.
+    pub fn add_event_handler_for(
+        &self,
+        filter: EventFilter,
+        handler: impl Fn(&Event) + Send + Sync + 'static,
+    ) -> HandlerId {
+        let handler = Handler::new(filter, handler);
+        self.inner.change_handlers(|handlers| Some(handlers.with(&handler)));
+        handler.id()
+    }
+
+    /// Stops calling a handler, and returns whether it was removed.
     ///
-    /// Removing a handler that is not there does nothing. An event that another thread is
-    /// delivering may still reach the handler.
-    pub fn remove_event_handler(&self, handler: &EventHandler) -> bool {
-        self.inner.change_handlers(|handlers| handlers.without(handler))
+    /// It was not if it had been removed before, or belongs to other partitions. An event that
+    /// another thread is delivering may still reach it.
+    pub fn remove_event_handler(&self, id: HandlerId) -> bool {
+        self.inner.change_handlers(|handlers| handlers.without(id))
     }
 
     /// Returns how often a handler has panicked, in all partitions.

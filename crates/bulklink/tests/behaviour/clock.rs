@@ -233,7 +233,7 @@ fn events_show_unmeasured_waits_as_zero() {
     let bulkhead = builder.measure_waits(false).build().expect("valid");
     let [one, _other] = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
     let (seen, handler) = recorder(|event| (event.kind, event.waited(), event.at()));
-    bulkhead.add_event_handler(&handler);
+    bulkhead.add_event_handler(handler);
     let begun = clock.0.now();
     let waiting = [(); 2].map(|()| call(&mut executor, &bulkhead, Request::new()));
     clock.0.advance(ms(10));

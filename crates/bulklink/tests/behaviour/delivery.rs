@@ -9,7 +9,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use bulklink::testing::{FakeClock, FakeSleep};
-use bulklink::{Bulkhead, Clock, EventHandler, EventKind, Instant, OwnedSlotFuture, Request, Timer};
+use bulklink::{Bulkhead, Clock, Event, EventKind, Instant, OwnedSlotFuture, Request, Timer};
 
 use crate::{TestBulkhead, bulkhead, executor, ms};
 
@@ -57,12 +57,11 @@ fn settled_by(cause: impl FnOnce(&TestBulkhead, &FakeClock)) -> Vec<Step> {
     let log = Log::default();
     let calls = queued(&bulkhead, CALLS, &log);
     let inside = Arc::clone(&log);
-    let handler: EventHandler =
-        Arc::new(move |event| inside.lock().expect("no panic").push(Step::Delivered(event.kind)));
-    bulkhead.add_event_handler(&handler);
+    let handler = move |event: &Event| inside.lock().expect("no panic").push(Step::Delivered(event.kind));
+    let added = bulkhead.add_event_handler(handler);
     cause(&bulkhead, &executor.clock());
     let steps = std::mem::take(&mut *log.lock().expect("no panic"));
-    bulkhead.remove_event_handler(&handler);
+    bulkhead.remove_event_handler(added);
     drop((calls, running));
     steps
 }
@@ -111,14 +110,13 @@ fn events_caused_by_a_waker_are_delivered_after_all_wakers() {
         })
         .collect();
     let inside = Arc::clone(&log);
-    let handler: EventHandler =
-        Arc::new(move |event| inside.lock().expect("no panic").push(Step::Delivered(event.kind)));
-    bulkhead.add_event_handler(&handler);
+    let handler = move |event: &Event| inside.lock().expect("no panic").push(Step::Delivered(event.kind));
+    let added = bulkhead.add_event_handler(handler);
     bulkhead.close();
     let steps = std::mem::take(&mut *log.lock().expect("no panic"));
     assert_eq!(steps[..CALLS], [Step::Woken].repeat(CALLS));
     assert_eq!(steps.len(), CALLS + 1 + CALLS + CALLS, "closed, each waiter, and each new call");
-    bulkhead.remove_event_handler(&handler);
+    bulkhead.remove_event_handler(added);
 }
 
 #[test]
@@ -126,12 +124,12 @@ fn an_event_does_not_change_after_it_was_delivered() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let (clock, mut events) = (executor.clock(), bulkhead.subscribe(2).expect("valid"));
-    let handler: EventHandler = Arc::new(move |event| {
+    let handler = move |event: &Event| {
         let first = event.clone();
         clock.advance(ms(1));
         assert!(first == *event && first.at() < event.at());
-    });
-    bulkhead.add_event_handler(&handler);
+    };
+    bulkhead.add_event_handler(handler);
     let mut later = bulkhead.subscribe(2).expect("valid");
     drop(bulkhead.try_slot());
     assert_eq!((events.try_recv(), bulkhead.handler_panics()), (later.try_recv(), 0));
@@ -139,7 +137,7 @@ fn an_event_does_not_change_after_it_was_delivered() {
 
 /// A handler that blocks in its first call until the test lets it go on.
 struct Blocking {
-    handler: EventHandler,
+    handler: Arc<dyn Fn(&Event) + Send + Sync>,
     blocked: mpsc::Receiver<()>,
     go_on: mpsc::Sender<()>,
     /// The numbers of all events, and the threads that it ran on.
@@ -150,15 +148,15 @@ fn blocking() -> Blocking {
     let ((blocks, blocked), (go_on, goes_on)) = (mpsc::channel(), mpsc::channel());
     let (ran, first) = (Arc::new(Mutex::new(vec![])), Mutex::new(Some((blocks, goes_on))));
     let log = Arc::clone(&ran);
-    let handler: EventHandler = Arc::new(move |event| {
+    let handler = move |event: &Event| {
         log.lock().expect("no panic").push((event.number, thread::current().id()));
         let first = first.lock().expect("no panic").take();
         if let Some((blocks, goes_on)) = first {
             blocks.send(()).expect("the test goes on");
             goes_on.recv_timeout(LONG).expect("the test goes on");
         }
-    });
-    Blocking { handler, blocked, go_on, ran }
+    };
+    Blocking { handler: Arc::new(handler), blocked, go_on, ran }
 }
 
 #[test]
@@ -168,7 +166,7 @@ fn another_thread_runs_no_handler_during_a_delivery() {
     let running = [(); 2].map(|()| bulkhead.try_slot_owned().expect("free"));
     let calls = queued(&bulkhead, 40, &Log::default());
     let Blocking { handler, blocked, go_on, ran } = blocking();
-    bulkhead.add_event_handler(&handler);
+    bulkhead.add_event_handler(move |event| handler(event));
     let closing = thread::spawn({
         let bulkhead = bulkhead.clone();
         move || bulkhead.close()
@@ -194,16 +192,16 @@ fn events_caused_by_a_handler_are_delivered_afterwards_without_recursion() {
         let executor = executor();
         let bulkhead = bulkhead(&executor, 1, 0);
         let (inside, rounds, depth) = (bulkhead.clone(), AtomicUsize::new(0), AtomicUsize::new(0));
-        let handler: EventHandler = Arc::new(move |event| {
+        let handler = move |event: &Event| {
             assert_eq!(depth.fetch_add(1, SeqCst), 0, "a handler was called inside a handler");
             if event.kind == EventKind::Released && rounds.fetch_add(1, SeqCst) < ROUNDS {
                 drop(inside.try_slot().expect("the slot was released"));
             }
             depth.fetch_sub(1, SeqCst);
-        });
-        bulkhead.add_event_handler(&handler);
+        };
+        let added = bulkhead.add_event_handler(handler);
         drop(bulkhead.try_slot().expect("free"));
-        assert!(bulkhead.remove_event_handler(&handler));
+        assert!(bulkhead.remove_event_handler(added));
         (bulkhead.status().totals.finished, bulkhead.handler_panics())
     });
     let outcome = deep.expect("a thread").join().expect("no panic");
@@ -215,15 +213,15 @@ fn a_handler_removed_during_a_delivery_is_dropped_after_it() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let Blocking { handler, blocked, go_on, ran } = blocking();
-    bulkhead.add_event_handler(&handler);
     let weak = Arc::downgrade(&handler);
+    let added = bulkhead.add_event_handler(move |event| handler(event));
     let delivering = thread::spawn({
         let bulkhead = bulkhead.clone();
         move || drop(bulkhead.try_slot())
     });
     blocked.recv_timeout(LONG).expect("the handler is called");
-    assert!(bulkhead.remove_event_handler(&handler));
-    drop((handler, bulkhead.try_slot()));
+    assert!(bulkhead.remove_event_handler(added));
+    drop(bulkhead.try_slot());
     assert!(weak.upgrade().is_some(), "the handler runs");
     go_on.send(()).expect("the handler goes on");
     delivering.join().expect("no panic");
@@ -266,14 +264,13 @@ fn an_event_reads_the_clock_only_on_demand() {
     let bulkhead = Bulkhead::builder_on(clock.clone(), "faulty").parallelism(1).build().expect("valid");
     let (calls, timed) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(vec![])));
     let (count, log) = (Arc::clone(&calls), Arc::clone(&timed));
-    let reads: EventHandler = Arc::new(move |event| {
+    let reads = move |event: &Event| {
         let at = event.at();
         log.lock().expect("no panic").push((event.number, at));
-    });
-    let counts: EventHandler = Arc::new(move |_| _ = count.fetch_add(1, SeqCst));
-    for handler in [&counts, &reads] {
-        bulkhead.add_event_handler(handler);
-    }
+    };
+    let counts = move |_: &Event| _ = count.fetch_add(1, SeqCst);
+    bulkhead.add_event_handler(counts);
+    bulkhead.add_event_handler(reads);
     let slot = bulkhead.try_slot().expect("free");
     assert_eq!((calls.load(SeqCst), bulkhead.handler_panics()), (1, 1));
     clock.clock.advance(ms(3));

@@ -2,24 +2,23 @@
 
 use std::sync::{Arc, Mutex};
 
-use bulklink::{EventHandler, EventKind};
+use bulklink::{Event, EventFilter, EventKind, HandlerId};
 
-use crate::{Log, TestBulkhead, bulkhead, call, executor, ms, recorder, slot};
+use crate::{Log, TestBulkhead, bulkhead, call, executor, ms, recorder, slot, taken};
 
 /// The kind of an event, and the numbers of operations and of waiters right after it.
 type Seen = (EventKind, usize, usize);
 
-fn observe(bulkhead: &TestBulkhead) -> (Log<Seen>, EventHandler) {
+fn observe(bulkhead: &TestBulkhead) -> (Log<Seen>, HandlerId) {
     let (log, handler) = recorder(|event| (event.kind, event.occupancy.in_flight(), event.occupancy.waiting()));
-    assert!(bulkhead.add_event_handler(&handler));
-    (log, handler)
+    (log, bulkhead.add_event_handler(handler))
 }
 
 #[test]
 fn every_transition_is_reported_with_the_occupancy_right_after_it() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
-    let (log, _handler) = observe(&bulkhead);
+    let (log, _) = observe(&bulkhead);
     let running = slot(&call(&mut executor, &bulkhead));
     let waiting = call(&mut executor, &bulkhead);
     drop(call(&mut executor, &bulkhead));
@@ -47,22 +46,23 @@ fn a_cancelled_event_has_the_wait() {
     let _running = bulkhead.try_slot().expect("free");
     let waiting = call(&mut executor, &bulkhead);
     let (waits, handler) = recorder(|event| (event.kind, event.waited()));
-    bulkhead.add_event_handler(&handler);
+    bulkhead.add_event_handler(handler);
     executor.advance(ms(30));
     waiting.cancel();
     assert_eq!(*waits.lock().expect("no panic"), [(EventKind::Cancelled, Some(ms(30)))]);
 }
 
 #[test]
-fn adding_an_existing_or_removing_a_missing_handler_does_nothing() {
+fn removing_a_missing_handler_does_nothing() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
-    let (log, handler) = observe(&bulkhead);
-    assert!(!bulkhead.add_event_handler(&handler));
+    let (log, added) = observe(&bulkhead);
+    let other = crate::bulkhead(&executor, 1, 0).add_event_handler(|_| ());
+    assert!(!bulkhead.remove_event_handler(other), "it belongs to another bulkhead");
     drop(bulkhead.try_slot());
     assert_eq!(log.lock().expect("no panic").len(), 2);
-    assert!(bulkhead.remove_event_handler(&handler));
-    assert!(!bulkhead.remove_event_handler(&handler));
+    assert!(bulkhead.remove_event_handler(added));
+    assert!(!bulkhead.remove_event_handler(added));
     drop(bulkhead.try_slot());
     assert_eq!(log.lock().expect("no panic").len(), 2);
 }
@@ -72,17 +72,12 @@ fn handlers_run_in_order_and_no_panic_stops_another() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let order = Arc::new(Mutex::new(vec![]));
-    let handlers: Vec<EventHandler> = (0..3)
-        .map(|number| {
-            let order = Arc::clone(&order);
-            Arc::new(move |_: &bulklink::Event| {
-                order.lock().expect("no panic under this lock").push(number);
-                assert!(number != 1, "on purpose");
-            }) as EventHandler
-        })
-        .collect();
-    for handler in &handlers {
-        bulkhead.add_event_handler(handler);
+    for number in 0..3 {
+        let order = Arc::clone(&order);
+        bulkhead.add_event_handler(move |_| {
+            order.lock().expect("no panic under this lock").push(number);
+            assert!(number != 1, "on purpose");
+        });
     }
     let _running = bulkhead.try_slot().expect("the handler's panic is not the caller's");
     assert_eq!(*order.lock().expect("no panic"), [0, 1, 2]);
@@ -96,17 +91,17 @@ fn a_handler_may_use_the_bulkhead() {
     let bulkhead = bulkhead(&executor, 1, 0);
     let seen = Arc::new(Mutex::new(vec![]));
     let (log, inside) = (Arc::clone(&seen), bulkhead.clone());
-    let handler: EventHandler = Arc::new(move |event| {
+    let handler = move |event: &Event| {
         log.lock().expect("no panic").push((event.kind, inside.status().in_flight));
         if event.kind == EventKind::Admitted {
             inside.close();
         }
-    });
-    bulkhead.add_event_handler(&handler);
+    };
+    let added = bulkhead.add_event_handler(handler);
     drop(bulkhead.try_slot());
     let kinds: Vec<_> = seen.lock().expect("no panic").iter().map(|(kind, _)| *kind).collect();
     assert_eq!(kinds, [EventKind::Admitted, EventKind::Closed, EventKind::Released, EventKind::Drained]);
-    bulkhead.remove_event_handler(&handler);
+    bulkhead.remove_event_handler(added);
 }
 
 #[test]
@@ -114,7 +109,7 @@ fn events_have_numbers_without_gaps_and_the_bulkheads_time() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let (seen, handler) = recorder(|event| (event.number, event.at()));
-    bulkhead.add_event_handler(&handler);
+    bulkhead.add_event_handler(handler);
     let start = bulklink::Clock::now(&executor.clock());
     let running = bulkhead.try_slot();
     executor.advance(ms(3));
@@ -126,11 +121,12 @@ fn events_have_numbers_without_gaps_and_the_bulkheads_time() {
 fn no_event_is_recorded_without_a_handler() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
-    let (numbers, handler) = recorder(|event| event.number);
+    let numbers = Log::default();
     for _ in 0..2 {
-        bulkhead.add_event_handler(&handler);
+        let log = Arc::clone(&numbers);
+        let added = bulkhead.add_event_handler(move |event| log.lock().expect("no panic").push(event.number));
         drop(bulkhead.try_slot());
-        bulkhead.remove_event_handler(&handler);
+        bulkhead.remove_event_handler(added);
         drop(bulkhead.try_slot());
     }
     assert_eq!(*numbers.lock().expect("no panic"), [1, 2, 3, 4]);
@@ -146,17 +142,16 @@ fn a_removed_handler_that_panics_when_dropped_loses_no_slot() {
     }
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
-    let itself: Arc<Mutex<Option<EventHandler>>> = Arc::default();
+    let itself: Arc<Mutex<Option<HandlerId>>> = Arc::default();
     let (place, inside, bad) = (Arc::clone(&itself), bulkhead.clone(), Bad);
-    let handler: EventHandler = Arc::new(move |_| {
+    let handler = move |_: &Event| {
         let _captured = &bad;
-        let handler = place.lock().expect("no panic").take();
-        if let Some(handler) = handler {
-            inside.remove_event_handler(&handler);
+        let added = place.lock().expect("no panic").take();
+        if let Some(added) = added {
+            inside.remove_event_handler(added);
         }
-    });
-    bulkhead.add_event_handler(&handler);
-    *itself.lock().expect("no panic") = Some(handler);
+    };
+    *itself.lock().expect("no panic") = Some(bulkhead.add_event_handler(handler));
     drop(bulkhead.try_slot().expect("its panic is contained"));
     assert_eq!(bulkhead.status().in_flight, 0);
 }
@@ -178,4 +173,50 @@ fn the_counters_do_not_depend_on_handlers() {
         (totals.cancelled, totals.expired)
     });
     assert_eq!(counted, [(1, 0); 2]);
+}
+
+#[test]
+fn a_handler_is_called_for_the_events_of_its_filter_only() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let ((rejections, rejected), (waits, waited)) = (recorder(|event| event.kind), recorder(|event| event.kind));
+    bulkhead.add_event_handler_for(EventFilter::REJECTIONS, rejected);
+    let added = bulkhead.add_event_handler_for(EventFilter::WAITS, waited);
+    let use_all = |executor: &mut bulklink::testing::Executor| {
+        let running = slot(&call(executor, &bulkhead));
+        let waiting = call(executor, &bulkhead);
+        drop(call(executor, &bulkhead));
+        drop(running);
+        executor.run_until_idle();
+        drop(slot(&waiting));
+    };
+    use_all(&mut executor);
+    assert_eq!(taken(&rejections), [EventKind::Saturated]);
+    assert_eq!(taken(&waits), [EventKind::Queued, EventKind::Admitted], "not the direct admission");
+    assert!(bulkhead.remove_event_handler(added));
+    use_all(&mut executor);
+    bulkhead.close();
+    assert!(bulkhead.try_slot().is_err());
+    assert_eq!(taken(&rejections), [EventKind::Saturated, EventKind::ClosedRejection]);
+    assert_eq!(taken(&waits), []);
+}
+
+#[test]
+fn a_filter_changes_no_counter() {
+    let filters = [EventFilter::NONE, EventFilter::REJECTIONS, EventFilter::WAITS, EventFilter::ALL];
+    let [none, others @ ..] = filters.map(|filter| {
+        let mut executor = executor();
+        let bulkhead = bulkhead(&executor, 1, 1);
+        bulkhead.add_event_handler_for(filter, |_| ());
+        for _ in 0..3 {
+            let running = slot(&call(&mut executor, &bulkhead));
+            let waiting = call(&mut executor, &bulkhead);
+            assert!(bulkhead.try_slot().is_err());
+            drop((running, waiting));
+        }
+        bulkhead.close();
+        assert!(bulkhead.try_slot().is_err());
+        bulkhead.status().totals
+    });
+    assert_eq!(others, [none; 3]);
 }

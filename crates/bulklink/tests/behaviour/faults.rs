@@ -104,7 +104,7 @@ fn a_running_call_that_is_dropped_is_counted_and_reported() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let (kinds, handler) = recorder(|event| event.kind);
-    bulkhead.add_event_handler(&handler);
+    bulkhead.add_event_handler(handler);
     let running = executor.spawn({
         let bulkhead = bulkhead.clone();
         async move { bulkhead.execute(std::future::pending::<()>()).await }

@@ -160,7 +160,7 @@ fn admission_is_the_same_with_measured_holds() {
     let mut executor = executor();
     let bulkhead = measured(&executor);
     let (log, handler) = recorder(|event| event.kind);
-    bulkhead.add_event_handler(&handler);
+    bulkhead.add_event_handler(handler);
     let running = bulkhead.try_slot().expect("free");
     assert_eq!(bulkhead.try_slot().expect_err("taken").reason(), Reason::Saturated);
     let waiting = [(); 3].map(|()| call(&mut executor, &bulkhead));

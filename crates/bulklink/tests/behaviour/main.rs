@@ -41,7 +41,7 @@ use std::task::Wake;
 use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock, Task};
-use bulklink::{Builder, Bulkhead, Event, EventHandler, OwnedSlot, Reason, Rejection};
+use bulklink::{Builder, Bulkhead, Event, OwnedSlot, Reason, Rejection};
 
 type TestBulkhead = Bulkhead<FakeClock>;
 type Call = Task<Result<OwnedSlot, Rejection>>;
@@ -96,10 +96,14 @@ impl Wake for CountingWaker {
 type Log<T> = Arc<Mutex<Vec<T>>>;
 
 /// Returns an event handler, and the log in which it puts the result of `seen` for each event.
-fn recorder<T: Send + 'static>(seen: impl Fn(&Event) -> T + Send + Sync + 'static) -> (Log<T>, EventHandler) {
+fn recorder<T, S>(seen: S) -> (Log<T>, impl Fn(&Event) + Send + Sync + use<T, S>)
+where
+    T: Send + 'static,
+    S: Fn(&Event) -> T + Send + Sync + 'static,
+{
     let log = Log::default();
     let inside = Arc::clone(&log);
-    (log, Arc::new(move |event| inside.lock().expect("no panic").push(seen(event))))
+    (log, move |event: &Event| inside.lock().expect("no panic").push(seen(event)))
 }
 
 /// Empties the log, and returns what was in it.

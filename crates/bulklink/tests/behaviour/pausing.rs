@@ -207,7 +207,7 @@ fn events_tell_of_a_pause_and_of_its_end() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let (log, handler) = recorder(|event| (event.kind, event.affected_waiters(), event.cost()));
-    bulkhead.add_event_handler(&handler);
+    bulkhead.add_event_handler(handler);
     assert!(bulkhead.pause() && !bulkhead.pause());
     let waiting = call(&mut executor, &bulkhead);
     assert!(bulkhead.resume() && !bulkhead.resume());

@@ -137,7 +137,7 @@ fn a_refusal_names_every_reason_and_changes_nothing() {
     executor.run_until_idle();
     let before = bulkhead.limits();
     let (log, handler) = recorder(|event| event.kind);
-    bulkhead.add_event_handler(&handler);
+    bulkhead.add_event_handler(handler);
     let limits = Limits::new(2)
         .with_waiting_room(Limits::MAX + 1)
         .with_waiting_room_units(Some(0))
@@ -171,7 +171,7 @@ fn passing_the_limits_in_force_changes_nothing() {
     let executor = executor();
     let bulkhead = builder(&executor).parallelism(2).waiting_room(3).wait_limit(ms(50)).build().expect("valid");
     let (log, handler) = recorder(|event| event.kind);
-    bulkhead.add_event_handler(&handler);
+    bulkhead.add_event_handler(handler);
     let answer = bulkhead.reconfigure(bulkhead.limits()).expect("valid");
     assert!(!answer.has_changed());
     assert_eq!((answer.previous, answer.admitted, taken(&log).len()), (answer.limits, 0, 0));
@@ -188,7 +188,7 @@ fn events_tell_of_a_reconfiguration() {
         let previous = (event.previous_waiting_room(), event.previous_capacity());
         (event.kind, previous, event.occupancy.waiting_room(), event.occupancy.capacity(), event.affected_waiters())
     });
-    bulkhead.add_event_handler(&handler);
+    bulkhead.add_event_handler(handler);
     bulkhead.reconfigure(bulkhead.limits().with_capacity(3).with_waiting_room(5)).expect("valid");
     let expected = [
         (Reconfigured, (Some(2), None), 5, 1, 0),

@@ -366,7 +366,7 @@ fn an_event_says_that_a_slot_was_taken_back() {
     let running = bulkhead.try_slot().expect("free");
     let _forgotten = call(&mut executor, &bulkhead);
     let (log, handler) = recorder(|event| (event.kind, event.cost(), event.waited(), event.occupancy.in_flight()));
-    bulkhead.add_event_handler(&handler);
+    bulkhead.add_event_handler(handler);
     executor.clock().advance(ms(3));
     drop(running);
     executor.clock().advance(ms(4));

@@ -136,7 +136,7 @@ fn a_rejection_for_its_units_is_reported_as_saturated() {
     let bulkhead = bounded(&executor, 2);
     let _running = slot(&call_of(&mut executor, &bulkhead, 4));
     let (log, handler) = recorder(|event| (event.kind, event.cost(), event.occupancy.waiting()));
-    bulkhead.add_event_handler(&handler);
+    bulkhead.add_event_handler(handler);
     drop(rejection(&call_of(&mut executor, &bulkhead, 3)));
     assert_eq!(taken(&log), [(EventKind::Saturated, Some(3), 0)]);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bulklink::{Event, EventHandler, EventKind};
+use bulklink::{Event, EventKind};
 use loom::thread;
 
 use crate::call::Call;
@@ -23,7 +23,7 @@ fn an_added_handler_gets_all_events_that_follow() {
     let counts = model(1, 0).explore(|bulkhead| {
         let recorder = Recorder::new();
         let other = on_a_thread(bulkhead, use_a_slot);
-        assert!(recorder.attach(bulkhead));
+        recorder.attach(bulkhead);
         other.join().unwrap();
         recorder.complete_events(bulkhead);
         assert!(recorder.detach(bulkhead));
@@ -39,7 +39,7 @@ fn a_new_handler_gets_both_handover_events_or_none() {
         let call = Call::new(bulkhead).queued();
         let recorder = Recorder::new();
         let release = thread::spawn(move || drop(held));
-        assert!(recorder.attach(bulkhead));
+        recorder.attach(bulkhead);
         release.join().unwrap();
         recorder.complete_events(bulkhead);
         let kinds = recorder.kinds();
@@ -67,17 +67,20 @@ fn a_removed_handler_has_no_gap_in_its_events() {
 }
 
 #[test]
-fn two_threads_add_one_handler_only_once() {
+fn two_threads_that_add_a_handler_add_both() {
     model(1, 0).explore(|bulkhead| {
-        let recorder = Recorder::new();
+        let recorders = [Recorder::new(), Recorder::new()].map(Arc::new);
         let other = thread::spawn({
-            let (bulkhead, handler) = (bulkhead.clone(), recorder.handler());
-            move || bulkhead.add_event_handler(&handler)
+            let (bulkhead, recorder) = (bulkhead.clone(), Arc::clone(&recorders[0]));
+            move || recorder.attach(&bulkhead)
         });
-        assert!(recorder.attach(bulkhead) != other.join().unwrap());
+        recorders[1].attach(bulkhead);
+        other.join().unwrap();
         drop(bulkhead.try_slot().unwrap());
-        assert_eq!(recorder.kinds(), [Admitted, Released]);
-        assert!(recorder.detach(bulkhead) && !recorder.detach(bulkhead));
+        for recorder in &recorders {
+            assert_eq!(recorder.kinds(), [Admitted, Released]);
+            assert!(recorder.detach(bulkhead) && !recorder.detach(bulkhead));
+        }
     });
 }
 
@@ -86,11 +89,11 @@ fn a_handler_may_use_the_bulkhead_in_any_interleaving() {
     // A handler that is called, or a list of handlers that is dropped, under the lock would be a
     // deadlock here.
     model(1, 1).explore(|bulkhead| {
-        let asking: EventHandler = Arc::new({
+        let asking = {
             let bulkhead = bulkhead.clone();
             move |event: &Event| assert!(bulkhead.status().totals.admitted >= u64::from(event.kind != Queued))
-        });
-        assert!(bulkhead.add_event_handler(&asking));
+        };
+        let added = bulkhead.add_event_handler(asking);
         let held = bulkhead.try_slot_owned().unwrap();
         let release = thread::spawn(move || drop(held));
         let mut call = Call::new(bulkhead);
@@ -100,6 +103,6 @@ fn a_handler_may_use_the_bulkhead_in_any_interleaving() {
             drop(call.granted());
         }
         drop(found);
-        assert!(bulkhead.remove_event_handler(&asking));
+        assert!(bulkhead.remove_event_handler(added));
     });
 }

@@ -2,38 +2,35 @@
 
 use std::sync::{Arc, Mutex};
 
-use bulklink::{Event, EventHandler, EventKind};
+use bulklink::{Event, EventKind, HandlerId};
 
 use crate::model::TestBulkhead;
 
 pub(crate) struct Recorder {
     recorded: Arc<Mutex<Vec<Event>>>,
-    handler: EventHandler,
+    added: Mutex<Option<HandlerId>>,
 }
 
 impl Recorder {
     pub(crate) fn new() -> Self {
-        let recorded = Arc::new(Mutex::new(Vec::new()));
-        let inside = Arc::clone(&recorded);
-        Recorder { recorded, handler: Arc::new(move |event: &Event| inside.lock().unwrap().push(event.clone())) }
+        Recorder { recorded: Arc::default(), added: Mutex::new(None) }
     }
 
     pub(crate) fn attached(bulkhead: &TestBulkhead) -> Self {
         let recorder = Recorder::new();
-        assert!(recorder.attach(bulkhead));
+        recorder.attach(bulkhead);
         recorder
     }
 
-    pub(crate) fn attach(&self, bulkhead: &TestBulkhead) -> bool {
-        bulkhead.add_event_handler(&self.handler)
+    pub(crate) fn attach(&self, bulkhead: &TestBulkhead) {
+        let recorded = Arc::clone(&self.recorded);
+        let added = bulkhead.add_event_handler(move |event| recorded.lock().unwrap().push(event.clone()));
+        *self.added.lock().unwrap() = Some(added);
     }
 
     pub(crate) fn detach(&self, bulkhead: &TestBulkhead) -> bool {
-        bulkhead.remove_event_handler(&self.handler)
-    }
-
-    pub(crate) fn handler(&self) -> EventHandler {
-        Arc::clone(&self.handler)
+        let added = self.added.lock().unwrap().expect("attached");
+        bulkhead.remove_event_handler(added)
     }
 
     /// Returns the events in the order of their numbers. Checks that the numbers begin with 1 and

@@ -44,7 +44,7 @@ code_size::keep!(
     Gate::<Waiter>::rouse,
     Gate::<Waiter>::has_output,
     Gate::<Waiter>::observe,
-    Gate::<Waiter>::is_observed,
+    Gate::<Waiter>::observed,
     Gate::<Waiter>::limits,
     Gate::<Waiter>::occupancy,
     Gate::<Waiter>::snapshot,

@@ -10,4 +10,4 @@ mod world;
 
 pub use model::{Ask, Id, Limited, Time};
 pub use steps::{RawLimits, RawRequest, ScriptedWorld, Step};
-pub use world::{Extra, Input, Start, World};
+pub use world::{Extra, FILTERS, FILTERS_WITH_A_WORD, Input, Start, World};

@@ -5,8 +5,8 @@ use std::mem;
 use std::time::Duration;
 
 use bulklink_core::{
-    Answer, Calls, EventKind, Gate, Grant, Instant, InvalidArgument, Limits, Reason, Rejection, Request, Reserve,
-    Ticket, Word,
+    Answer, Calls, EventFilter, EventKind, Gate, Grant, Instant, InvalidArgument, Limits, Reason, Rejection, Request,
+    Reserve, Ticket, Word,
 };
 
 use super::model::{Ask, Id, Limited, Model, Outcome, Time};
@@ -56,6 +56,21 @@ pub enum Extra {
     Limits,
 }
 
+/// Filters with which a word is published, and then others.
+pub const FILTERS: [EventFilter; 8] = [
+    EventFilter::NONE,
+    EventFilter::REJECTIONS,
+    EventFilter::WAITS,
+    EventFilter::WAITS.or(EventFilter::REJECTIONS),
+    EventFilter::CHANGES,
+    EventFilter::of(EventKind::Admitted),
+    EventFilter::of(EventKind::Released),
+    EventFilter::ALL,
+];
+
+/// How many of these filters leave a word its admissions and releases.
+pub const FILTERS_WITH_A_WORD: usize = 5;
+
 /// How a world begins.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a dimension of the search")]
@@ -66,8 +81,8 @@ pub struct Start {
     pub waiting_room_units: Option<usize>,
     /// Whether the gate measures waits that cannot expire.
     pub measures_waits: bool,
-    /// Whether the gate keeps events.
-    pub observed: bool,
+    /// Which events the gate keeps.
+    pub observed: EventFilter,
     /// Whether inputs go through a published word wherever the word can decide.
     pub through_word: bool,
     /// What the gate keeps for the operations of calls with a deadline.
@@ -328,7 +343,8 @@ impl World {
     /// Some worlds first try without the time.
     fn when_untimed<T>(&mut self, input: impl FnOnce(&mut Gate<Id>) -> T) -> Option<T> {
         let is_possible = self.calls.as_ref().is_none_or(|calls| !calls.needs_now(&self.gate));
-        (is_possible && (self.gate.is_observed() || self.word.is_some())).then(|| input(&mut self.gate))
+        (is_possible && (self.gate.observed() != EventFilter::NONE || self.word.is_some()))
+            .then(|| input(&mut self.gate))
     }
 
     fn release(&mut self, id: Id) {

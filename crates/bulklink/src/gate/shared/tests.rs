@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 
-use bulklink_core::Word;
+use bulklink_core::{EventFilter, EventKind, Word};
 
 use crate::gate::shared::Shared;
 use crate::testing::{FakeClock, FakeSleep};
@@ -69,6 +69,18 @@ fn is_closed_and_closed_leave_the_word_in_place() {
     assert!(!front.is_closed() && closed.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     closed.set(front.closed());
     assert_eq!(counted(), before, "nothing was folded");
+}
+
+#[test]
+fn a_call_takes_no_lock_beside_a_handler_of_rejections_and_waits() {
+    let front = front(1);
+    drop(front.try_slot());
+    let filter = EventFilter::REJECTIONS.or(EventFilter::WAITS).or(EventFilter::CHANGES);
+    front.add_event_handler_for(filter, |_| ());
+    assert_eq!(while_locked(&front, LONG, try_once), Some(Ok(())));
+    assert_eq!(while_locked(&front, LONG, poll_once), Some(Ok(())));
+    front.add_event_handler_for(EventFilter::of(EventKind::Released), |_| ());
+    assert_eq!(while_locked(&front, Duration::from_millis(20), try_once), None, "it waits for the lock");
 }
 
 #[test]

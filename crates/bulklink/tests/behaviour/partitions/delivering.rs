@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 
 use bulklink::testing::{Executor, FakeClock, FakeRuntime};
-use bulklink::{Event, EventHandler, Partitions, Request};
+use bulklink::{Event, Partitions, Request};
 
 use crate::{Log, executor, ms, taken};
 
@@ -29,8 +29,8 @@ fn tenants(executor: &Executor) -> Partitions<u64, FakeRuntime> {
 /// Adds a handler that notes each event in the log.
 fn note_events(tenants: &Partitions<u64, FakeRuntime>, log: &Log<&'static str>) {
     let log = Arc::clone(log);
-    let handler: EventHandler = Arc::new(move |_: &Event| log.lock().expect("no panic").push("event"));
-    assert!(tenants.add_event_handler(&handler));
+    let handler = move |_: &Event| log.lock().expect("no panic").push("event");
+    tenants.add_event_handler(handler);
 }
 
 fn poll<F: Future + Unpin>(call: &mut F, log: &Log<&'static str>) {
@@ -87,20 +87,20 @@ fn discard_during(input: impl FnOnce(&Partitions<u64, FakeRuntime>), is_paused: 
     for key in 0..40 {
         drop(tenants.try_slot(&key).expect("free"));
         let panics = PanicsOnDrop(Arc::clone(&has_panicked));
-        let own: EventHandler = Arc::new(move |_: &Event| _ = &panics);
-        assert!(tenants.handle(&key).expect("kept").add_event_handler(&own));
+        let own = move |_: &Event| _ = &panics;
+        tenants.handle(&key).expect("kept").add_event_handler(own);
     }
     let _held = if is_paused { None } else { Some(tenants.try_slot(&99).expect("free")) };
     assert_eq!(is_paused && tenants.pause(), is_paused);
     let waiting = executor.spawn(tenants.slot(&99));
     executor.run_until_idle();
     let (others, once) = (tenants.clone(), Mutex::new(Some(())));
-    let handler: EventHandler = Arc::new(move |_: &Event| {
+    let handler = move |_: &Event| {
         if once.lock().expect("no panic").take().is_some() {
             (0..40).for_each(|key| _ = others.discard(&key));
         }
-    });
-    assert!(tenants.add_event_handler(&handler));
+    };
+    tenants.add_event_handler(handler);
     let _ = catch_unwind(AssertUnwindSafe(|| input(&tenants)));
     assert!(has_panicked.load(SeqCst), "a handler was dropped");
     executor.run_until_idle();

@@ -53,7 +53,7 @@ fn handlers_hear_of_the_pause_of_kept_partitions() {
     let tenants = tenants(&executor, 3);
     let (log, handler) = recorder(|event| event.kind);
     touch_each(&tenants, ["ann", "bob"]);
-    tenants.add_event_handler(&handler);
+    tenants.add_event_handler(handler);
     tenants.pause();
     assert_eq!(taken(&log), [EventKind::Paused; 2]);
     drop(tenants.try_slot("cid"));
@@ -70,9 +70,9 @@ fn handlers_may_use_the_partitions_during_a_pause() {
     touch(&tenants, "ann");
     let seen = tenants.clone();
     let (log, handler) = recorder(move |event| (event.kind, seen.is_paused()));
-    tenants.add_event_handler(&handler);
+    let added = tenants.add_event_handler(handler);
     tenants.pause();
     tenants.resume();
     assert_eq!(taken(&log), [(EventKind::Paused, true), (EventKind::Resumed, false)]);
-    tenants.remove_event_handler(&handler);
+    tenants.remove_event_handler(added);
 }

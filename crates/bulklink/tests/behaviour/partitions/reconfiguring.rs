@@ -50,7 +50,7 @@ fn a_refusal_changes_no_partition() {
     executor.run_until_idle();
     let before = tenants.status().each;
     let (log, handler) = recorder(|event| event.kind);
-    tenants.add_event_handler(&handler);
+    tenants.add_event_handler(handler);
     tenants.reconfigure(before.with_capacity(2)).expect_err("a waiter asks for three");
     assert_eq!(taken(&log), [], "not even for a moment");
     let error = tenants.reconfigure(before.with_capacity(2).with_wait_limit(Some(ms(0)))).expect_err("invalid");

@@ -1,6 +1,6 @@
 //! Runtimes that refuse a task, or drop it without an error.
 
-use bulklink::{EventHandler, EventKind, SubmitError};
+use bulklink::{EventKind, SubmitError};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
@@ -59,11 +59,11 @@ fn an_operation_dropped_without_an_error_ends_its_handle() {
 fn an_operation_that_never_began_is_reported_as_abandoned() {
     let bulkhead = on(ByHand::new(Treatment::Refuse), 1, 1);
     let seen = Arc::new(Mutex::new(vec![]));
-    let handler: EventHandler = Arc::new({
+    let handler = {
         let seen = Arc::clone(&seen);
         move |event: &bulklink::Event| seen.lock().expect("no panic").push((event.kind, event.occupancy.in_flight()))
-    });
-    bulkhead.add_event_handler(&handler);
+    };
+    bulkhead.add_event_handler(handler);
     assert!(bulkhead.submit(async {}).is_err());
     assert_eq!(*seen.lock().expect("no panic"), [(EventKind::Admitted, 1), (EventKind::Abandoned, 0)]);
 }
