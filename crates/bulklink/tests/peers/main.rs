@@ -5,9 +5,13 @@
 #![cfg(not(bulklink_loom))]
 
 mod async_lock;
+mod dotnet;
 mod embassy;
 mod failsafe_go;
 mod go;
+mod polly;
+mod python;
+mod resilience4j;
 mod tokio_semaphore;
 
 use std::future::Future;
