@@ -39,3 +39,15 @@ async fn a_thread_of_the_pool_expires_in_paused_time() {
     let rejection = thread.await.expect("no panic").expect_err("the slot is taken");
     assert_eq!((rejection.reason(), rejection.waited()), (Reason::Expired, LIMIT));
 }
+
+/// tokio's `Semaphore` panics then (`blocking_acquire_in_async_context`). A bulkhead returns, or
+/// blocks the thread of the runtime no longer than the limit.
+#[tokio::test]
+async fn a_blocking_call_in_a_task_returns_at_its_limit() {
+    let bulkhead = bulkhead();
+    let running = bulkhead.blocking_slot().expect("free");
+    let late = bulkhead.blocking_slot_with(Request::new().within(LIMIT)).expect_err("the slot is taken");
+    assert_eq!(late.reason(), Reason::Expired);
+    drop(running);
+    drop(bulkhead.blocking_slot_owned().expect("free again"));
+}

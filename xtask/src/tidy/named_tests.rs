@@ -1,34 +1,64 @@
-//! Every row of `docs/PROMISES.md` names a test, and every test named there exists in exactly one
-//! file.
+//! Every row of `docs/PROMISES.md` and of `docs/PEERS.md` names a test, and every test named there
+//! exists in exactly one file. A row about a peer may say instead why there is none.
 //!
 //! A test is named as `folder/file::test`: the end of the path of its file, and its function.
 
 use super::tree::{File, Findings, Tree};
 
-const PAGE: &str = "docs/PROMISES.md";
+/// A page with tables whose last column names tests.
+struct Page {
+    path: &'static str,
+    /// The first two lines of each table.
+    head: [&'static str; 2],
+    /// How the last column may begin; empty if it only names tests.
+    answers: &'static [&'static str],
+    /// Those of the answers that need no test.
+    without_test: &'static [&'static str],
+}
 
-/// The first two lines of each table.
-const HEAD: [&str; 2] = ["| promise | tests |", "| --- | --- |"];
+const PAGES: [Page; 2] = [
+    Page { path: "docs/PROMISES.md", head: ["| promise | tests |", "| --- | --- |"], answers: &[], without_test: &[] },
+    Page {
+        path: "docs/PEERS.md",
+        head: ["| in | case | Bulklink |", "| --- | --- | --- |"],
+        answers: &["holds: ", "differs: ", "no counterpart: ", "planned: "],
+        without_test: &["no counterpart: ", "planned: "],
+    },
+];
 
 /// The tests that each runtime runs: they are listed as `file: test` in `lib.rs` of this folder.
 const SUITE: &str = "tests/runtimes/src/";
 
 pub(super) fn check(tree: &Tree, findings: &mut Findings) {
-    let Some(page) = tree.file(PAGE) else { return };
-    for (line, text) in page.lines() {
-        for test in tests_in(text) {
-            let files = tree.sources().filter(|file| has(file, test, tree)).count();
-            if files != 1 {
-                findings.add(PAGE, line, format!("`{test}` is a test of {files} files, not of one"));
+    for page in &PAGES {
+        page.check(tree, findings);
+    }
+}
+
+impl Page {
+    fn check(&self, tree: &Tree, findings: &mut Findings) {
+        let Some(file) = tree.file(self.path) else { return };
+        for (line, text) in file.lines() {
+            for test in tests_in(text) {
+                let files = tree.sources().filter(|file| has(file, test, tree)).count();
+                if files != 1 {
+                    findings.add(self.path, line, format!("`{test}` is a test of {files} files, not of one"));
+                }
+            }
+        }
+        for (line, row) in file.lines().filter(|(_, row)| row.starts_with("| ") && !self.head.contains(row)) {
+            let cell = row.trim_end_matches(" |").rsplit("| ").next().unwrap_or_default();
+            if !self.answers.is_empty() && !begins(cell, self.answers) {
+                findings.add(self.path, line, format!("begin the last column with one of {:?}", self.answers));
+            } else if !begins(cell, self.without_test) && tests_in(cell).next().is_none() {
+                findings.add(self.path, line, "name a test in the last column");
             }
         }
     }
-    for (line, row) in page.lines().filter(|(_, row)| row.starts_with("| ")) {
-        let cell = row.split('|').nth(2).unwrap_or_default();
-        if !HEAD.contains(&row) && tests_in(cell).next().is_none() {
-            findings.add(PAGE, line, "name a test of this promise");
-        }
-    }
+}
+
+fn begins(cell: &str, answers: &[&str]) -> bool {
+    answers.iter().any(|answer| cell.starts_with(answer))
 }
 
 /// The text between backticks that has the form of a test's name.
@@ -70,7 +100,7 @@ fn is_listed(file: &File, name: &str, tree: &Tree) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{PAGE, check};
+    use super::{PAGES, check};
     use crate::tidy::tree::lines;
 
     const FILES: &[(&str, &str)] = &[
@@ -87,7 +117,7 @@ mod tests {
     /// The findings in a table with one row.
     fn findings(tests: &str) -> Vec<usize> {
         let page = format!("# A\n\n| promise | tests |\n| --- | --- |\n| Closing ends. | {tests} |\n");
-        let files: Vec<_> = FILES.iter().copied().chain([(PAGE, &*page)]).collect();
+        let files: Vec<_> = FILES.iter().copied().chain([(PAGES[0].path, &*page)]).collect();
         lines(check, &files)
     }
 
@@ -118,6 +148,23 @@ mod tests {
             "",
         ] {
             assert_eq!(findings(bad), [5], "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_row_about_a_peer_holds_differs_or_says_why_there_is_no_test() {
+        for (answer, found) in [
+            ("holds: `behaviour/closing::ends`", &[5][..0]),
+            ("differs: it ends; `behaviour/closing::ends`", &[]),
+            ("no counterpart: nothing ends", &[]),
+            ("planned: an end", &[]),
+            ("holds: always", &[5]),
+            ("holds: `behaviour/closing::gone`", &[5]),
+            ("`behaviour/closing::ends`", &[5]),
+        ] {
+            let page = format!("# A\n\n| in | case | Bulklink |\n| --- | --- | --- |\n| `a.rs` | `b` | {answer} |\n");
+            let files: Vec<_> = FILES.iter().copied().chain([(PAGES[1].path, &*page)]).collect();
+            assert_eq!(lines(check, &files), found, "{answer}");
         }
     }
 }

@@ -145,9 +145,10 @@ fn by_default_no_call_waits() {
     assert_eq!((bulkhead.limits().waiting_room, bulkhead.limits().wait_limit), (0, None));
 }
 
-/// Polly `DisposeRegistry_EnsureRateLimiterDisposed`, `RegistryDispose_DoesNotDisposeExternalLimiter`:
-/// a registry disposes what it made, and nothing else. Here closing a registry closes all members,
-/// however they came in, and dropping it closes none.
+/// Polly `DisposeRegistry_EnsureRateLimiterDisposed` and
+/// `RegistryDispose_DoesNotDisposeExternalLimiter`: a registry disposes what it made, and nothing
+/// else. Here closing a registry closes all members, however they came in, and dropping it closes
+/// none.
 #[test]
 fn closing_a_registry_closes_all_members_and_dropping_it_none() {
     for closes in [true, false] {

@@ -1,9 +1,9 @@
 //! bulklink 0.6 for Python: its unit tests.
 
 use bulklink::testing::{Executor, FakeClock, Task};
-use bulklink::{Bulkhead, Reason, Totals};
+use bulklink::{Bulkhead, EventKind, Reason, Totals};
 
-use crate::{Call, TestBulkhead, bulkhead, free, ms, semaphore, take};
+use crate::{Call, TestBulkhead, bulkhead, free, kinds, ms, semaphore, take};
 
 /// Python `test_many_cancellation_races_do_not_leak_slots`.
 #[test]
@@ -113,6 +113,18 @@ fn a_slot_that_growing_granted_to_a_cancelled_call_stays_free() {
     drop(granted);
     let status = semaphore.status();
     assert_eq!((status.free(), status.waiting, status.totals.abandoned), (1, 0, 1));
+}
+
+/// Python `test_resize_emits_one_summary_event_before_fifo_admissions`.
+#[test]
+fn growing_is_reported_before_the_admissions_that_it_causes() {
+    let semaphore = semaphore(1);
+    let _running = take(&semaphore, 1);
+    let mut waits = [Call::waiting(&semaphore, 1), Call::waiting(&semaphore, 1)];
+    let log = kinds(&semaphore);
+    semaphore.resize(3).expect("open");
+    assert_eq!(*log.lock().expect("no panic"), [EventKind::Resized, EventKind::Admitted, EventKind::Admitted]);
+    let _slots = waits.each_mut().map(Call::slot);
 }
 
 /// Python `test_resize_after_close_is_rejected_without_changing_metrics`.
