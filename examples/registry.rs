@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("payments: {}", registry.bulkhead::<Tokio>("payments")?.status().limits.capacity);
 
     drop(running);
-    registry.close_and_wait().await?;
+    registry.close_and_wait().await;
     println!("drained: {}", registry.statuses().iter().all(|status| status.is_drained()));
     Ok(())
 }

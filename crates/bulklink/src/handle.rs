@@ -73,7 +73,7 @@ impl Handle {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn resize(&self, capacity: usize) -> Result<Resized, ResizeError> {
-        let now = self.shared.now();
+        let now = self.shared.now_if_sound();
         let resized = self.shared.input(|state| {
             state.take_back_due(now);
             state.gate.resize(capacity, now)
@@ -129,7 +129,7 @@ impl Handle {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn reconfigure(&self, limits: Limits) -> Result<Reconfigured, ReconfigureError> {
-        let now = self.shared.now();
+        let now = self.shared.now_if_sound();
         let changed = self.shared.input(|state| self.shared.set_limits(state, &limits, now));
         changed.map_err(|refused| match refused {
             LimitsRefused::Closed => ReconfigureError::Closed,
@@ -173,7 +173,7 @@ impl Handle {
     /// Ends a [pause](Handle::pause), and admits waiting calls in order. Returns whether the
     /// bulkhead was paused.
     pub fn resume(&self) -> bool {
-        let now = self.shared.now();
+        let now = self.shared.now_if_sound();
         self.shared.input(|state| state.resume(now))
     }
 
@@ -188,7 +188,7 @@ impl Handle {
     ///
     /// Returns whether it was open before. Closing it again does nothing.
     pub fn close(&self) -> bool {
-        let now = self.shared.now();
+        let now = self.shared.now_if_sound();
         self.shared.input(|state| {
             state.take_back_due(now);
             state.gate.close(now)
@@ -233,7 +233,7 @@ impl Handle {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn take_back_uncollected(&self, least_age: Duration) -> usize {
-        let now = self.shared.now();
+        let now = self.shared.now_if_sound();
         self.shared.input(|state| state.take_back(least_age, now))
     }
 

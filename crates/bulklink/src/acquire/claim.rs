@@ -7,10 +7,9 @@ use core::panic::RefUnwindSafe;
 use core::time::Duration;
 
 use bulklink_core::partitions::{self, Id};
-use bulklink_core::{Grant, Instant, Request};
+use bulklink_core::{Grant, Request};
 
 use crate::Rejection;
-use crate::foreign::attempt;
 use crate::gate::shared::Shared;
 
 /// What a call holds of its bulkhead: a grant, once the call is admitted, and the lease of its
@@ -110,8 +109,7 @@ impl<S: SharedRef> Claim<S> {
     /// will.
     #[cold]
     pub(crate) fn abandon(mut self) {
-        // A clock that panics must not lose the slot. Without the time, no wait expires.
-        let now = attempt(|| self.shared.now()).unwrap_or(Instant::EPOCH);
+        let now = self.shared.now_if_sound();
         if let Some(grant) = self.grant.take() {
             self.shared.input(|state| {
                 state.gate.abandon(match &mut state.calls {

@@ -17,7 +17,7 @@ use bulklink_core::{
     Answer, Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, ResizeError, Ticket, Word,
 };
 
-use crate::foreign::discard;
+use crate::foreign::{attempt, discard};
 use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
 use crate::gate::lock::Lock;
@@ -112,6 +112,12 @@ impl Shared {
 
     pub(crate) fn now(&self) -> Instant {
         self.runtime.now()
+    }
+
+    /// Reads the clock for an input that must succeed even if the clock panics. Without the time,
+    /// no wait expires.
+    pub(crate) fn now_if_sound(&self) -> Instant {
+        attempt(|| self.now()).unwrap_or(Instant::EPOCH)
     }
 
     /// Gives the gate an input, then wakes tasks and delivers events as it requires. An input that

@@ -40,7 +40,7 @@ impl<K, R, S> RefUnwindSafe for Inner<K, R, S> {}
 impl<K, R: Runtime, S> Inner<K, R, S> {
     /// Drops the partitions that have reached the idle timeout, and returns their number.
     pub(super) fn cleanup_idle(&self) -> usize {
-        let now = self.each.runtime.now();
+        let now = self.now_if_sound();
         self.drop_batches(|state| state.take_idle(now))
     }
 
@@ -61,6 +61,12 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
             taken += batch.len();
             batch.into_iter().for_each(discard);
         }
+    }
+
+    /// Reads the clock as [`Shared::now_if_sound`] does. Without the time, no partition has been
+    /// idle for longer than zero.
+    fn now_if_sound(&self) -> Instant {
+        attempt(|| self.each.runtime.now()).unwrap_or(Instant::EPOCH)
     }
 
     pub(super) fn close(&self) -> bool {
@@ -85,7 +91,7 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
     }
 
     pub(super) fn reconfigure(&self, limits: &crate::Limits) -> Result<Reconfigured, ReconfigureError> {
-        let now = self.each.runtime.now();
+        let now = self.now_if_sound();
         let (changed, deliveries) = self.state.with(|state| {
             let before = self.each(state);
             state.reconfigure(&before, limits, now)
@@ -101,7 +107,7 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
     }
 
     pub(super) fn set_paused(&self, is_paused: bool) -> bool {
-        let now = if is_paused { Instant::EPOCH } else { self.each.runtime.now() };
+        let now = if is_paused { Instant::EPOCH } else { self.now_if_sound() };
         let (changed, deliveries) = self.state.with(|state| state.set_paused(is_paused, now));
         deliver(deliveries);
         changed

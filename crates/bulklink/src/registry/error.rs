@@ -70,9 +70,6 @@ pub enum FailureCause {
     Unknown,
     /// The resize was refused.
     Resize(ResizeError),
-    /// The bulkhead's clock, which is foreign code, panicked. The panic hook has reported it. Only
-    /// with the feature `std`; without it, a panic does not unwind to here.
-    Panicked,
 }
 
 impl fmt::Display for FailureCause {
@@ -80,7 +77,6 @@ impl fmt::Display for FailureCause {
         match self {
             FailureCause::Unknown => f.write_str("not in the registry"),
             FailureCause::Resize(error) => error.fmt(f),
-            FailureCause::Panicked => f.write_str("its clock panicked"),
         }
     }
 }

@@ -8,12 +8,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::future::Future;
+use core::mem;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use bulklink_core::{InvalidArgument, Resized};
 
 use self::members::{Member, Members};
-use crate::foreign::attempt;
 use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
 use crate::label::quoted;
@@ -30,7 +30,7 @@ pub use self::error::{CollectiveError, FailureCause, MemberFailure, RegisterErro
 /// lock.
 ///
 /// A call for all members tries each of them and reports all failures together, in a
-/// [`CollectiveError`]. Reading statuses and waiting cannot fail.
+/// [`CollectiveError`]. Reading statuses, closing and waiting cannot fail.
 ///
 /// Each name is a [label](Builder#labels). A lookup accepts any text: errors display it with the
 /// characters escaped that a label must not hold.
@@ -50,9 +50,8 @@ pub use self::error::{CollectiveError, FailureCause, MemberFailure, RegisterErro
 /// assert_eq!(statuses.iter().map(|status| status.in_flight).collect::<Vec<_>>(), [0, 1]);
 /// # drop(_running);
 /// # executor.block_on(async move {
-/// registry.close_and_wait().await?;
-/// # Ok::<(), bulklink::CollectiveError>(())
-/// # })?;
+/// registry.close_and_wait().await;
+/// # });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -162,8 +161,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// If there is no bulkhead with a label, if a resize is refused, as [`Handle::resize`] says, or
-    /// if a bulkhead's clock panics. All are tried.
+    /// If there is no bulkhead with a label, or if a resize is refused, as [`Handle::resize`] says.
+    /// All are tried.
     ///
     /// # Examples
     ///
@@ -184,7 +183,7 @@ impl Registry {
     ) -> Result<Vec<Resized>, CollectiveError> {
         let resize = |label: &str, capacity| {
             let handle = self.get(label).ok_or(FailureCause::Unknown)?;
-            attempt(|| handle.resize(capacity)).ok_or(FailureCause::Panicked)?.map_err(FailureCause::Resize)
+            handle.resize(capacity).map_err(FailureCause::Resize)
         };
         CollectiveError::gather(capacities.into_iter().map(|(label, capacity)| {
             let label = label.as_ref();
@@ -193,23 +192,17 @@ impl Registry {
     }
 
     /// Closes the registry and every bulkhead in it. No bulkhead can be registered any more;
-    /// running operations go on. Calling it again closes the bulkheads that are still open.
+    /// running operations go on.
     ///
-    /// # Errors
-    ///
-    /// If a bulkhead's clock panics. All are tried.
-    pub fn close_all(&self) -> Result<(), CollectiveError> {
-        let members = self.members.with(|members| {
-            members.is_closed = true;
-            members.list()
-        });
-        let closed = CollectiveError::gather(members.iter().map(|member| {
-            let label = member.handle.shared.label();
-            let failed = || MemberFailure { label: Arc::clone(label), cause: FailureCause::Panicked };
-            attempt(|| member.handle.close()).ok_or_else(failed)
-        }));
+    /// Returns whether the registry was open before. Closing it again does nothing.
+    pub fn close_all(&self) -> bool {
+        let (was_open, members) =
+            self.members.with(|members| (!mem::replace(&mut members.is_closed, true), members.list()));
+        for member in &members {
+            member.handle.close();
+        }
         self.closed.open();
-        closed.map(drop)
+        was_open
     }
 
     /// Returns whether the registry is closed. Closing all of its bulkheads one by one does not
@@ -222,8 +215,7 @@ impl Registry {
     /// Completes when the registry is closed, and every bulkhead in it is closed and drained. Does
     /// not close anything.
     ///
-    /// It also waits for a bulkhead that [`close_all`](Registry::close_all) failed to close. A
-    /// future that has been granted a slot, and is neither polled nor dropped, holds that slot.
+    /// A future that has been granted a slot, and is neither polled nor dropped, holds that slot.
     /// While such a future is kept, this does not complete.
     ///
     /// # Cancel safety
@@ -241,21 +233,12 @@ impl Registry {
     /// operation has ended, as [`closed`](Registry::closed) does. A future that has been granted a
     /// slot must be polled or dropped for that.
     ///
-    /// # Errors
-    ///
-    /// As [`close_all`](Registry::close_all), when all bulkheads that could be closed have drained.
-    ///
     /// # Cancel safety
     ///
     /// Dropping the future opens nothing again.
-    pub fn close_and_wait(&self) -> impl Future<Output = Result<(), CollectiveError>> + Send {
-        let closed = self.close_all();
-        async move {
-            for member in self.members().iter().filter(|member| member.handle.is_closed()) {
-                member.handle.closed().await;
-            }
-            closed
-        }
+    pub fn close_and_wait(&self) -> impl Future<Output = ()> + Send {
+        self.close_all();
+        self.closed()
     }
 
     fn find(&self, label: &str) -> Option<(u64, Arc<Member>)> {

@@ -30,10 +30,6 @@ impl Registry {
     /// Dropping the future neither opens the bulkhead again nor keeps it in the registry: it is
     /// removed as soon as it has drained, even if no task waits for that.
     ///
-    /// # Panics
-    ///
-    /// If the bulkhead's clock panics. The bulkhead is then neither closed nor removed.
-    ///
     /// # Examples
     ///
     /// ```

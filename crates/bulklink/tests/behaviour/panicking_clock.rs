@@ -5,10 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use bulklink::testing::{FakeClock, FakeSleep};
-use bulklink::{Bulkhead, Clock, Instant, Partitions, Registry, Spawn, SpawnError, Timer};
+use bulklink::{Bulkhead, Clock, Instant, Partitions, Reason, Registry, Spawn, SpawnError, Timer};
+
+use crate::ms;
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -93,4 +96,47 @@ fn a_submitted_operation_can_be_cancelled_nevertheless() {
     clock.panic(false);
     assert_eq!(bulkhead.status().in_flight, 0);
     drop(bulkhead.try_slot().expect("the slot is free again"));
+}
+
+/// Without the time, no wait expires: the limits change and the queue moves nevertheless.
+#[test]
+fn limits_can_be_changed_and_calls_resumed_nevertheless() {
+    let clock = PanickingClock::default();
+    let bulkhead = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).waiting_room(2).build().expect("valid");
+    let _running = bulkhead.try_slot().expect("free");
+    let mut context = Context::from_waker(Waker::noop());
+    let mut waiting = [Box::pin(bulkhead.slot()), Box::pin(bulkhead.slot())];
+    assert!(waiting.iter_mut().all(|call| call.as_mut().poll(&mut context).is_pending()));
+    clock.panic(true);
+    assert_eq!(bulkhead.resize(2).expect("valid").admitted, 1);
+    bulkhead.pause();
+    let limits = bulkhead.limits().with_waiting_room(3).with_capacity(3);
+    assert_eq!(bulkhead.reconfigure(limits).expect("valid").admitted, 0);
+    assert!(bulkhead.resume());
+    assert!(waiting.iter_mut().all(|call| call.as_mut().poll(&mut context).is_ready()));
+    assert_eq!(bulkhead.take_back_uncollected(Duration::ZERO), 0);
+}
+
+#[test]
+fn bulkheads_and_partitions_close_nevertheless() {
+    let clock = PanickingClock::default();
+    let bulkhead = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).waiting_room(1).wait_limit(ms(10));
+    let bulkhead = bulkhead.collect_within(ms(10)).build().expect("valid");
+    let tenants = Partitions::<&str, _>::builder_on(clock.clone(), "tenants").parallelism(1).waiting_room(1);
+    let tenants = tenants.max_partitions(2).build().expect("valid");
+    let slots = [bulkhead.try_slot_owned().expect("free"), tenants.try_slot(&"ann").expect("free")];
+    let mut calls = [Box::pin(bulkhead.slot_owned()), Box::pin(tenants.slot(&"ann"))];
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(calls.iter_mut().all(|call| call.as_mut().poll(&mut context).is_pending()));
+    clock.panic(true);
+    assert!(tenants.pause() && tenants.resume());
+    assert_eq!(tenants.reconfigure(tenants.status().each.with_capacity(1)).expect("valid").admitted, 0);
+    assert!(bulkhead.close() && tenants.close());
+    clock.panic(false);
+    for call in &mut calls {
+        let Poll::Ready(Err(rejection)) = call.as_mut().poll(&mut context) else { panic!("it was rejected") };
+        assert_eq!(rejection.reason(), Reason::Closed);
+    }
+    drop((slots, calls));
+    assert!(bulkhead.status().is_drained() && tenants.status().is_drained());
 }

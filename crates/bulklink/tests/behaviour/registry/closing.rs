@@ -15,7 +15,7 @@ fn a_closed_registry_accepts_no_bulkhead() {
     let registry = Registry::new();
     let payments = create(&registry, "payments");
     let _running = payments.try_slot().expect("free");
-    registry.close_all().expect("no clock panics");
+    assert!(registry.close_all());
     assert!(registry.is_closed() && payments.is_closed());
     assert_eq!(registry.create(builder("reports")).expect_err("closed"), RegisterError::Closed);
     let unregistered = builder("unregistered").build().expect("valid");
@@ -23,7 +23,7 @@ fn a_closed_registry_accepts_no_bulkhead() {
     assert_eq!(RegisterError::Closed.to_string(), "the registry is closed, and takes in no bulkhead");
     assert_eq!(labels(&registry), ["payments"]);
     assert!(!unregistered.is_closed());
-    registry.close_all().expect("a second close changes nothing");
+    assert!(!registry.close_all(), "it is closed already");
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_closed_registry_is_drained_with_its_last_operation() {
     }
     executor.run_until_idle();
     assert!(watching.is_finished());
-    assert_eq!(closing.output(), Some(Ok(())));
+    assert!(closing.is_finished());
     assert!(registry.statuses().iter().all(|status| status.is_drained()));
 }
 
@@ -64,7 +64,7 @@ fn waiting_for_the_drain_does_not_close_a_registry() {
     assert!(!watching.is_finished(), "another bulkhead could still be added");
     let late = create(&registry, "reports");
     let running = late.try_slot().expect("free");
-    registry.close_all().expect("no clock panics");
+    registry.close_all();
     executor.run_until_idle();
     assert!(!watching.is_finished(), "the bulkhead was added before the close");
     drop(running);
@@ -92,7 +92,7 @@ fn an_empty_registry_drains_immediately() {
     let mut executor = executor();
     executor.block_on(async {
         let registry = Registry::default();
-        registry.close_and_wait().await.expect("there is no bulkhead");
+        registry.close_and_wait().await;
         registry.closed().await;
     });
 }
@@ -107,30 +107,21 @@ fn dropping_the_wait_for_the_drain_reopens_no_registry() {
 }
 
 #[test]
-fn closing_tries_all_and_reports_all_clocks_that_panic() {
+fn closing_closes_all_although_clocks_panic() {
     let mut executor = executor();
     let registry = Registry::new();
     let (first, broken) = create_panicking(&registry, "first");
     let sound = create(&registry, "sound");
     let (last, also_broken) = create_panicking(&registry, "last");
-    let running = sound.try_slot_owned().expect("free");
+    let running = last.try_slot_owned().expect("free");
     broken.panic(true);
     also_broken.panic(true);
     let inside = registry.clone();
     let closing = executor.spawn(async move { inside.close_and_wait().await });
     executor.run_until_idle();
-    assert_eq!((first.is_closed(), sound.is_closed(), last.is_closed()), (false, true, false));
-    assert!(!closing.is_finished(), "the closed bulkhead is not drained");
+    assert_eq!([first.is_closed(), sound.is_closed(), last.is_closed()], [true; 3]);
+    assert!(!closing.is_finished(), "an operation still runs");
     drop(running);
     executor.run_until_idle();
-    let error = closing.output().expect("bulkheads that stay open are not waited for").expect_err("two have failed");
-    assert_eq!(
-        error.to_string(),
-        "2 of 3 failed: bulkhead first: its clock panicked; bulkhead last: its clock panicked"
-    );
-    broken.panic(false);
-    also_broken.panic(false);
-    assert!(registry.is_closed());
-    registry.close_all().expect("the clocks are sound again");
-    assert!(first.is_closed() && last.is_closed());
+    assert!(closing.is_finished());
 }

@@ -76,7 +76,7 @@ fn no_foreign_code_runs_under_the_lock_of_the_registry() {
     drop(running);
     assert!(registry.is_empty(), "the registry held the last clone");
     registry.create(builder()).expect("free again");
-    registry.close_all().expect("nothing panics");
+    registry.close_all();
     assert!(USES.get() > 10);
     REGISTRY.set(None);
 }

@@ -35,7 +35,7 @@ fn clones_share_one_registry() {
     let registry = Registry::new();
     create(&registry.clone(), "payments");
     assert_eq!(labels(&registry), ["payments"]);
-    registry.clone().close_all().expect("nothing panics");
+    registry.clone().close_all();
     assert!(registry.is_closed());
 }
 
