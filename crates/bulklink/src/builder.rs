@@ -50,6 +50,23 @@ impl<R> Builder<R> {
         }
     }
 
+    /// Sets another name, so that one configuration can be cloned for several bulkheads; see
+    /// [Labels](Builder#labels).
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, testing::FakeClock};
+    /// let upstream = Bulkhead::builder_on(FakeClock::new(), "upstream").parallelism(10);
+    /// let payments = upstream.clone().label("payments").build()?;
+    /// let reports = upstream.label("reports").parallelism(2).build()?;
+    /// assert_eq!((payments.label(), payments.limits().capacity), ("payments", 10));
+    /// # assert_eq!((reports.label(), reports.limits().capacity), ("reports", 2));
+    /// # Ok::<(), bulklink::InvalidArgument>(())
+    /// ```
+    pub fn label(mut self, label: &str) -> Self {
+        self.label = label.to_string();
+        self
+    }
+
     /// Sets how many operations may run at the same time, from 1 to [`Limits::MAX`]. This or
     /// [`capacity`](Builder::capacity) must be set.
     pub fn parallelism(mut self, operations: usize) -> Self {

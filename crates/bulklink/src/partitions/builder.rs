@@ -28,6 +28,12 @@ impl<K, R: Runtime> Builder<K, R> {
 }
 
 impl<K, R: Runtime, S> Builder<K, R, S> {
+    /// Sets another name, so that one configuration can be cloned for several partitions, as
+    /// [`Builder::label`](crate::Builder::label).
+    pub fn label(self, label: &str) -> Self {
+        self.each(|each| each.label(label))
+    }
+
     /// Sets how many partitions may exist at the same time, from 1 to
     /// [`partitions::Limits::MAX`](super::Limits::MAX). It must be set.
     ///

@@ -36,6 +36,11 @@ impl Member {
         })
     }
 
+    /// Returns whether the member is being removed.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.is_leaving.load(Ordering::Relaxed)
+    }
+
     /// Marks the member as being removed. Returns whether it was not marked before.
     pub(super) fn leave(&self) -> bool {
         !self.is_leaving.swap(true, Ordering::Relaxed)
@@ -65,6 +70,14 @@ impl Members {
         place.insert(self.added);
         self.by_number.insert(self.added, Arc::clone(member));
         Ok(())
+    }
+
+    /// Returns the member with the label of `new`, or adds `new`.
+    pub(super) fn find_or_add(&mut self, new: Arc<Member>) -> Result<Arc<Member>, RegisterError> {
+        match self.find(new.handle.label()) {
+            Some((_, member)) => Ok(member),
+            None => self.add(&new).map(|()| new),
+        }
     }
 
     pub(super) fn find(&self, label: &str) -> Option<(u64, Arc<Member>)> {

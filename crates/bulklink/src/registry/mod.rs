@@ -96,6 +96,53 @@ impl Registry {
         self.members.with(|members| members.add(&member))
     }
 
+    /// Returns the bulkhead with this label (trimmed). If there is none, creates it from a clone of
+    /// `builder` that is [named](Builder::label) so.
+    ///
+    /// So one configuration serves many bulkheads, each created when it is first needed. A bulkhead
+    /// that exists is returned as it is: its limits may differ, and it may have been closed. If
+    /// several threads call this at the same time, they all get the same bulkhead. A bulkhead for
+    /// each of very many keys is what [`Partitions`](crate::Partitions) are for: they drop idle
+    /// ones.
+    ///
+    /// # Errors
+    ///
+    /// If the runtime of the bulkhead is not `R`; if it is being [removed](Registry::remove), until
+    /// it has drained: [`RegisterError::Taken`]; or, where it would have to be created, as
+    /// [`create`](Registry::create).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::{Bulkhead, Registry};
+    /// let registry = Registry::new();
+    /// let upstream = Bulkhead::builder_on(FakeClock::new(), "upstream").parallelism(10);
+    /// let payments = registry.get_or_create("payments", &upstream)?;
+    /// let _slot = payments.try_slot()?;
+    /// assert_eq!(registry.get_or_create("payments", &upstream)?.status().in_flight, 1);
+    /// assert_eq!(registry.get_or_create("reports", &upstream)?.status().in_flight, 0);
+    /// assert_eq!(registry.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn get_or_create<R: Runtime>(&self, label: &str, builder: &Builder<R>) -> Result<Bulkhead<R>, RegisterError> {
+        let member = match self.find(label) {
+            Some((_, member)) => member,
+            None => {
+                // Made outside the lock: its runtime is foreign. Another thread may be faster; what
+                // was made in vain is dropped outside the lock too.
+                let new = Member::new(builder.clone().label(label).build()?);
+                let kept = Arc::clone(&new);
+                let added = self.members.with(|members| members.find_or_add(kept));
+                added?
+            }
+        };
+        if member.is_leaving() {
+            return Err(RegisterError::Taken { label: Arc::clone(member.handle.shared.label()) });
+        }
+        Ok(member.bulkhead()?)
+    }
+
     /// Returns the handle of the bulkhead with this label (trimmed). A bulkhead that is being
     /// removed is found until it has drained.
     #[must_use]

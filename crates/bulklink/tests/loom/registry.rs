@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use bulklink::{RegisterError, Registry};
+use bulklink::{Bulkhead, RegisterError, Registry};
 use loom::future::block_on;
 use loom::thread;
 
-use crate::model::{TestBulkhead, model, on_a_thread};
+use crate::model::{ByHand, TestBulkhead, in_every_order, model, on_a_thread};
 
 fn registry(bulkhead: &TestBulkhead) -> Registry {
     let registry = Registry::new();
@@ -64,6 +64,18 @@ fn a_new_bulkhead_is_closed_with_the_others_or_rejected() {
         added.is_ok()
     });
     assert_eq!(outcomes, BTreeSet::from([false, true]));
+}
+
+#[test]
+fn two_threads_that_need_a_bulkhead_get_the_same() {
+    in_every_order(None, || {
+        let (registry, builder) = (Registry::new(), Bulkhead::builder_on(ByHand::new(), "upstream").parallelism(2));
+        let shared = builder.clone();
+        let other = on_a_thread(&registry, move |registry| registry.get_or_create("loom", &shared).unwrap());
+        let both = [registry.get_or_create("loom", &builder).unwrap(), other.join().unwrap()];
+        let _slots = both.each_ref().map(|bulkhead| bulkhead.try_slot().unwrap());
+        assert_eq!((both[0].status().in_flight, registry.len()), (2, 1));
+    });
 }
 
 #[test]

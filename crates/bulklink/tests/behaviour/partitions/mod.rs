@@ -66,6 +66,13 @@ fn counts(totals: &Totals) -> [u64; 4] {
 }
 
 #[test]
+fn a_configuration_can_be_named_later() {
+    let shared = builder(&crate::executor()).parallelism(1).max_partitions(2);
+    let named = [shared.clone().label("hosts"), shared].map(|builder| builder.build().expect("valid"));
+    assert_eq!(named.each_ref().map(|partitions| partitions.label().to_owned()), ["hosts", "tenants"]);
+}
+
+#[test]
 fn without_use_there_is_no_partition() {
     let executor = crate::executor();
     let status = tenants(&executor, 3).status();

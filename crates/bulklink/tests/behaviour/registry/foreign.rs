@@ -69,6 +69,11 @@ fn no_foreign_code_runs_under_the_lock_of_the_registry() {
     registry.create(builder()).expect("a new name");
     assert!(registry.create(builder()).is_err(), "taken");
     drop(registry.bulkhead::<UsesRegistry>("payments"));
+    let shared = builder();
+    for label in ["payments", "reports", "reports"] {
+        drop(registry.get_or_create(label, &shared));
+    }
+    drop(registry.remove("reports"));
     registry.resize_all([("payments", 3)]).expect("valid");
     drop((registry.statuses(), registry.capacity_reports(), format!("{registry:?}")));
     let running = registry.bulkhead::<UsesRegistry>("payments").expect("its runtime").try_slot_owned().expect("free");

@@ -1,5 +1,6 @@
 //! Bulkheads are found by their labels and listed in their order.
 
+use std::sync::Barrier;
 use std::thread;
 
 use bulklink::testing::FakeClock;
@@ -134,4 +135,59 @@ fn one_of_many_threads_creates_the_bulkhead() {
         threads.into_iter().filter_map(|thread| thread.join().ok()).filter(|made| *made).count()
     });
     assert_eq!((made, registry.len()), (1, 1));
+}
+
+#[test]
+fn a_bulkhead_is_created_from_a_shared_configuration_when_it_is_first_needed() {
+    let registry = Registry::new();
+    let upstream = builder("upstream").parallelism(3);
+    let payments = registry.get_or_create(" payments ", &upstream).expect("a new name");
+    let _running = payments.try_slot().expect("free");
+    let again = registry.get_or_create("payments", &upstream.clone().parallelism(0)).expect("the builder is not used");
+    assert_eq!((again.status().in_flight, again.status().limits.capacity), (1, 3));
+    assert!(registry.get_or_create("reports", &upstream).is_ok());
+    assert_eq!(labels(&registry), ["payments", "reports"]);
+    registry.close_all();
+    assert!(registry.get_or_create("payments", &upstream).expect("it is kept").is_closed());
+}
+
+#[test]
+fn a_bulkhead_that_cannot_be_got_or_created_is_an_error() {
+    let registry = Registry::new();
+    let upstream = builder("upstream");
+    let (shaky, _) = create_panicking(&registry, "shaky");
+    let refused = registry.get_or_create("shaky", &upstream).expect_err("another runtime");
+    assert!(matches!(&refused, RegisterError::Invalid(invalid) if invalid.field() == "runtime"), "{refused}");
+    let refused = registry.get_or_create(" ", &upstream).expect_err("blank").to_string();
+    assert_eq!(refused, r#"label must not be blank, got " ""#);
+    let refused = registry.get_or_create("reports", &upstream.clone().parallelism(0)).expect_err("zero").to_string();
+    assert_eq!(refused, "bulkhead reports: parallelism must be at least 1, got 0");
+    let payments = registry.get_or_create("payments", &upstream).expect("a new name");
+    let running = payments.try_slot().expect("free");
+    drop(registry.remove("payments"));
+    let taken = RegisterError::Taken { label: "payments".into() };
+    assert_eq!(registry.get_or_create("payments", &upstream).expect_err("it is being removed"), taken);
+    drop(running);
+    assert!(!registry.get_or_create("payments", &upstream).expect("free again").is_closed());
+    registry.close_all();
+    assert_eq!(registry.get_or_create("audit", &upstream).expect_err("closed"), RegisterError::Closed);
+    assert_eq!(labels(&registry), ["shaky", "payments"]);
+    drop(shaky);
+}
+
+#[test]
+fn many_threads_get_the_bulkhead_that_one_creates() {
+    let registry = Registry::new();
+    let upstream = builder("upstream").parallelism(8);
+    let barrier = Barrier::new(8);
+    let made = thread::scope(|scope| {
+        let get = || {
+            barrier.wait();
+            registry.get_or_create("payments", &upstream).expect("created once")
+        };
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(get)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+    });
+    let _slots: Vec<_> = made.iter().map(|bulkhead| bulkhead.try_slot().expect("free")).collect();
+    assert_eq!((registry.len(), made[0].status().in_flight), (1, 8));
 }
