@@ -8,7 +8,7 @@ use bulklink_core::{EventFilter, InvalidArgument, Limits, ResizeError, Resized};
 
 use crate::foreign::attempt;
 use crate::gate::shared::{LimitsRefused, Shared};
-use crate::observe::event::{Handler, Handlers};
+use crate::observe::event::Handler;
 use crate::{Closed, Event, EventReceiver, HandlerId, ReconfigureError, Reconfigured, Status};
 
 /// A bulkhead without its runtime, so that bulkheads of different runtimes can be kept together.
@@ -344,14 +344,14 @@ impl Handle {
         handler: impl Fn(&Event) + Send + Sync + 'static,
     ) -> HandlerId {
         let handler = Handler::new(filter, handler);
-        self.change_handlers(|handlers| Some(handlers.with(&handler)));
+        self.shared.change_handlers(|handlers| Some(handlers.with(&handler)));
         handler.id()
     }
 
     /// Stops calling a handler. Returns whether it was removed: not if it was removed before, or
     /// belongs to another bulkhead. An event that another thread is delivering may still reach it.
     pub fn remove_event_handler(&self, id: HandlerId) -> bool {
-        self.change_handlers(|handlers| handlers.without(id))
+        self.shared.change_handlers(|handlers| handlers.without(id))
     }
 
     /// Subscribes to the events of this bulkhead, for an async consumer. The receiver keeps the
@@ -394,14 +394,8 @@ impl Handle {
     ///
     /// If the capacity is zero.
     pub fn subscribe_for(&self, filter: EventFilter, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
-        EventReceiver::new(self, filter, capacity)
-    }
-
-    /// The replaced list is dropped outside the lock.
-    fn change_handlers(&self, change: impl FnOnce(&Handlers) -> Option<Handlers>) -> bool {
-        let replaced =
-            self.shared.input(|state| change(&state.observers.handlers).map(|changed| state.set_handlers(changed)));
-        replaced.is_some()
+        let source = Arc::downgrade(&self.shared);
+        EventReceiver::new(self.label(), filter, capacity, Arc::clone(&self.shared.runtime), source)
     }
 
     /// Returns how often a handler has panicked.

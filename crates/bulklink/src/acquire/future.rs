@@ -7,15 +7,16 @@ use core::future::Future;
 use core::mem::{self, ManuallyDrop};
 use core::num::NonZeroU64;
 use core::pin::Pin;
-use core::task::{Context, Poll, ready};
+use core::task::{Context, Poll, Waker, ready};
 
 use bulklink_core::{Grant, Instant, Request, Ticket};
 
 use crate::acquire::claim::{Claim, Lease, SharedRef};
 use crate::acquire::ticket;
 use crate::gate::shared::{NotGranted, Shared};
+use crate::time::runtime::DynClock;
 use crate::time::timer::LazySleep;
-use crate::{OwnedSlot, Rejection, Runtime, Slot, Timer};
+use crate::{OwnedSlot, Rejection, Runtime, Slot, SubmitError, Timer};
 
 /// A call that acquires a slot; `S` borrows or shares its bulkhead. It is kept small, because each
 /// waiting call has one.
@@ -24,6 +25,12 @@ pub(crate) struct Acquire<S: SharedRef, R: Timer> {
     /// `ManuallyDrop`, so that the drop of a finished call, the usual case, runs no more code than
     /// a test for that.
     call: ManuallyDrop<Call<S, R::Sleep>>,
+}
+
+/// The answer to a call that has asked for admission.
+pub(crate) enum Asked<S: SharedRef, R: Timer> {
+    Granted(Claim<S>),
+    Queued(Acquire<S, R>),
 }
 
 enum Call<S, T> {
@@ -60,11 +67,31 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         Acquire { runtime, call: ManuallyDrop::new(Call::Unfinished(Unfinished { shared, state })) }
     }
 
-    /// Makes a call that is queued already. Its ticket has no waker and no timer until the first
-    /// poll.
-    pub(crate) fn queued(shared: S, runtime: R, ticket: Option<Ticket>) -> Self {
-        let state = AcquireState::Queued { ticket, sleep: None };
-        Acquire { runtime, call: ManuallyDrop::new(Call::Unfinished(Unfinished { shared, state })) }
+    /// Asks for admission without a task, before the first poll. Returns the claim; or, if the call
+    /// is queued, the call itself, which has no waker and no timer until its first poll.
+    pub(crate) fn ask(mut self) -> Result<Asked<S, R>, SubmitError> {
+        let Acquire { runtime, call } = &mut self;
+        let Call::Unfinished(Unfinished { shared, state }) = &mut **call else { unreachable!("the call is new") };
+        let AcquireState::NotEntered(request) = state else { unreachable!("the call is new") };
+        let (mut ticket, mut not_granted) = (None, NotGranted::UNKNOWN);
+        let mut granted = if request.is_simple() { shared.fast.acquire() } else { None };
+        if granted.is_none() {
+            granted = shared.enter(request, runtime, Waker::noop(), &mut ticket, &mut not_granted)?;
+        }
+        match not_granted {
+            _ if granted.is_some() => Ok(Asked::Granted(Claim::new(self.finish().shared, granted))),
+            NotGranted::Rejected(rejection) => Err(rejection.into()),
+            NotGranted::Queued { .. } => {
+                *state = AcquireState::Queued { ticket, sleep: None };
+                Ok(Asked::Queued(self))
+            }
+        }
+    }
+
+    /// Returns the clock of the bulkhead. The call must be unfinished.
+    pub(crate) fn clock(&self) -> Arc<dyn DynClock> {
+        let Call::Unfinished(Unfinished { shared, .. }) = &*self.call else { unreachable!("the call is new") };
+        Arc::clone(&shared.runtime)
     }
 
     #[cold]

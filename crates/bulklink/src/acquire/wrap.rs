@@ -17,19 +17,21 @@ impl<F, R: Runtime> Wrapped<F, R> {
         Wrapped { function, bulkhead }
     }
 
-    /// Calls the function with `argument` and runs its future in a slot. For several arguments,
-    /// pass a tuple.
+    /// Runs the function with `argument` in a slot. For several arguments, pass a tuple.
     ///
     /// # Errors
     ///
-    /// If the call is not admitted. The function has been called by then, but its future is never
-    /// polled.
+    /// If the call is not admitted. The function has not been called then.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Bulkhead::execute`].
     pub fn call<A, O>(&self, argument: A) -> impl Future<Output = Result<O::Output, Rejection>> + use<'_, A, O, F, R>
     where
         F: Fn(A) -> O,
         O: Future,
     {
-        self.bulkhead.execute((self.function)(argument))
+        self.bulkhead.execute(async move { (self.function)(argument).await })
     }
 
     /// Returns the bulkhead that protects the function.

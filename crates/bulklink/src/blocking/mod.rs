@@ -13,7 +13,7 @@ use bulklink_core::Request as CoreRequest;
 use self::thread::Thread;
 use crate::acquire::claim::{Claim, SharedRef};
 use crate::acquire::future::Acquire;
-use crate::{Bulkhead, Clock, ExecuteError, OwnedSlot, Rejection, Request, Slot, Timer};
+use crate::{Bulkhead, Clock, Closed, ExecuteError, OwnedSlot, Rejection, Request, Slot, Timer};
 
 /// Calls that block their thread, with the feature `std`. [Threads](crate#threads) says where they
 /// may be used.
@@ -70,7 +70,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     #[doc(alias("acquire_many", "slot_within", "slot_before"))]
     #[inline]
     pub fn blocking_slot_with(&self, request: Request<R::Instant>) -> Result<Slot<'_>, Rejection> {
-        self.block_for_claim(&*self.handle().shared, request).map(Slot::new)
+        let request = request.on(self.runtime());
+        block_for_claim(&*self.handle().shared, request, || self.runtime().clone()).map(Slot::new)
     }
 
     /// As [`blocking_slot`](Bulkhead::blocking_slot), for a slot that borrows nothing.
@@ -92,7 +93,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     #[doc(alias = "acquire_many_owned")]
     #[inline]
     pub fn blocking_slot_owned_with(&self, request: Request<R::Instant>) -> Result<OwnedSlot, Rejection> {
-        self.block_for_claim(Arc::clone(&self.handle().shared), request).map(OwnedSlot::new)
+        let request = request.on(self.runtime());
+        block_for_claim(Arc::clone(&self.handle().shared), request, || self.runtime().clone()).map(OwnedSlot::new)
     }
 
     /// Runs `operation` on this thread in a slot, and blocks the thread until the call has one.
@@ -210,16 +212,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn blocking_closed_within(&self, limit: Duration) -> bool {
-        let thread = Thread::on(self.runtime().clone());
-        let deadline = self.runtime().now().saturating_add(limit);
-        let (mut closed, mut sleep) = (pin!(self.closed()), pin!(thread.sleep_until(deadline)));
-        thread.block_on(poll_fn(|context| {
-            if closed.as_mut().poll(context).is_ready() {
-                return Poll::Ready(true);
-            }
-            let is_late = self.runtime().now() >= deadline || sleep.as_mut().poll(context).is_ready();
-            if is_late { Poll::Ready(false) } else { Poll::Pending }
-        }))
+        block_until_closed(self.runtime(), self.closed(), limit)
     }
 
     /// Closes the bulkhead immediately, and blocks until the last operation has ended, as
@@ -230,21 +223,51 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
         self.close();
         self.blocking_closed();
     }
+}
 
-    #[inline]
-    fn block_for_claim<S: SharedRef>(&self, shared: S, request: Request<R::Instant>) -> Result<Claim<S>, Rejection> {
-        let request = request.on(self.runtime());
-        let granted = if request.is_simple() { shared.fast.acquire() } else { None };
-        match granted {
-            Some(_) => Ok(Claim::new(shared, granted)),
-            None => self.block_in_queue(shared, request),
+/// Blocks the thread until the call has a slot. The clock is cloned only if the word does not admit
+/// the call.
+#[inline]
+pub(crate) fn block_for_claim<C, S>(
+    shared: S,
+    request: CoreRequest,
+    clock: impl FnOnce() -> C,
+) -> Result<Claim<S>, Rejection>
+where
+    C: Clock + Send + Sync + 'static,
+    S: SharedRef,
+{
+    let granted = if request.is_simple() { shared.fast.acquire() } else { None };
+    match granted {
+        Some(_) => Ok(Claim::new(shared, granted)),
+        None => block_in_queue(shared, request, clock()),
+    }
+}
+
+#[cold]
+fn block_in_queue<C, S>(shared: S, request: CoreRequest, clock: C) -> Result<Claim<S>, Rejection>
+where
+    C: Clock + Send + Sync + 'static,
+    S: SharedRef,
+{
+    let thread = Thread::on(clock);
+    let acquire = Acquire::new(shared, Arc::clone(&thread), request);
+    thread.block_on(acquire)
+}
+
+/// Blocks the thread until `closed` completes, but for at most `limit`. Returns whether it has.
+pub(crate) fn block_until_closed<C>(clock: &C, closed: Closed<'_>, limit: Duration) -> bool
+where
+    C: Clock + Clone + Send + Sync + 'static,
+{
+    let thread = Thread::on(clock.clone());
+    let deadline = clock.now().saturating_add(limit);
+    let (mut closed, mut sleep) = (pin!(closed), pin!(thread.sleep_until(deadline)));
+    thread.block_on(poll_fn(|context| {
+        if closed.as_mut().poll(context).is_ready() {
+            return Poll::Ready(true);
         }
-    }
-
-    #[cold]
-    fn block_in_queue<S: SharedRef>(&self, shared: S, request: CoreRequest) -> Result<Claim<S>, Rejection> {
-        let thread = Thread::on(self.runtime().clone());
-        let acquire = Acquire::new(shared, Arc::clone(&thread), request);
-        thread.block_on(acquire)
-    }
+        let is_late = clock.now() >= deadline || sleep.as_mut().poll(context).is_ready();
+        if is_late { Poll::Ready(false) } else { Poll::Pending }
+    }))
 }

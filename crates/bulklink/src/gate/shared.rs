@@ -24,6 +24,7 @@ use crate::gate::lock::Lock;
 use crate::gate::outputs::{Observers, Rest};
 use crate::gate::state::GateState;
 use crate::gate::waker_cell::look_or_park;
+use crate::observe::event::Handlers;
 use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
 use crate::{Reconfigured, Rejection, Runtime, TimerError};
@@ -404,6 +405,13 @@ impl Shared {
             Err(ResizeError::Closed) => Err(LimitsRefused::Closed),
             Err(_) => Err(LimitsRefused::Invalid { largest_cost: gate.largest_waiting_cost() }),
         }
+    }
+
+    /// Changes the handlers, unless `change` returns `None`. Returns whether they changed. The
+    /// replaced list is dropped outside the lock.
+    pub(crate) fn change_handlers(&self, change: impl FnOnce(&Handlers) -> Option<Handlers>) -> bool {
+        let replaced = self.input(|state| change(&state.observers.handlers).map(|changed| state.set_handlers(changed)));
+        replaced.is_some()
     }
 
     pub(crate) fn count_handler_panic(&self) {

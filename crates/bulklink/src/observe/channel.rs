@@ -15,11 +15,13 @@ use crate::foreign::{discard, wake};
 use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
 use crate::gate::waker_cell::look_or_park;
+use crate::observe::event::Handler;
 use crate::time::runtime::DynClock;
-use crate::{Event, Handle, HandlerId};
+use crate::{Event, HandlerId};
 
-/// Receives the events of one bulkhead, in the order in which they happened; made by
-/// [`Handle::subscribe`].
+/// Receives the events of one bulkhead, in the order in which they happened, or of all partitions;
+/// made by [`Handle::subscribe`](crate::Handle::subscribe) and
+/// [`Partitions::subscribe`](crate::Partitions::subscribe).
 ///
 /// It receives the events that happen after it was made, and those that had not been delivered by
 /// then.
@@ -38,7 +40,7 @@ use crate::{Event, Handle, HandlerId};
 pub struct EventReceiver {
     channel: Arc<Lock<Channel>>,
     runtime: Arc<dyn DynClock>,
-    bulkhead: Weak<Shared>,
+    source: Weak<dyn EventSource>,
     handler: HandlerId,
 }
 
@@ -55,6 +57,22 @@ pub enum TryRecvError {
     Disconnected,
 }
 
+/// What causes events: a bulkhead, or all partitions together.
+pub(crate) trait EventSource: Send + Sync {
+    fn add(&self, handler: &Handler);
+    fn remove(&self, handler: HandlerId);
+}
+
+impl EventSource for Shared {
+    fn add(&self, handler: &Handler) {
+        self.change_handlers(|handlers| Some(handlers.with(handler)));
+    }
+
+    fn remove(&self, handler: HandlerId) {
+        self.change_handlers(|handlers| handlers.without(handler));
+    }
+}
+
 struct Channel {
     capacity: usize,
     events: VecDeque<Event>,
@@ -67,17 +85,25 @@ struct Channel {
 struct Sender(Arc<Lock<Channel>>);
 
 impl EventReceiver {
-    pub(crate) fn new(bulkhead: &Handle, filter: EventFilter, capacity: usize) -> Result<Self, InvalidArgument> {
+    pub(crate) fn new(
+        label: &str,
+        filter: EventFilter,
+        capacity: usize,
+        runtime: Arc<dyn DynClock>,
+        source: Weak<dyn EventSource>,
+    ) -> Result<Self, InvalidArgument> {
         if capacity == 0 {
             let invalid = InvalidArgument::new("capacity", capacity, "must be at least 1");
-            return Err(invalid.of(format_args!("event channel of bulkhead {}", bulkhead.label())));
+            return Err(invalid.of(format_args!("event channel of bulkhead {label}")));
         }
         let channel = Channel { capacity, events: VecDeque::new(), dropped: 0, waker: None, is_over: false };
         let channel = Arc::new(Lock::new(channel));
         let sender = Sender(Arc::clone(&channel));
-        let handler = bulkhead.add_event_handler_for(filter, move |event| sender.send(event));
-        let runtime = Arc::clone(&bulkhead.shared.runtime);
-        Ok(EventReceiver { channel, runtime, bulkhead: Arc::downgrade(&bulkhead.shared), handler })
+        let handler = Handler::new(filter, move |event| sender.send(event));
+        if let Some(source) = source.upgrade() {
+            source.add(&handler);
+        }
+        Ok(EventReceiver { channel, runtime, source, handler: handler.id() })
     }
 
     /// Waits for the next event. Returns `None` once the bulkhead has been dropped and all its
@@ -174,8 +200,8 @@ impl Drop for Sender {
 impl Drop for EventReceiver {
     fn drop(&mut self) {
         discard(self.channel.with(|channel| channel.waker.take()));
-        if let Some(shared) = self.bulkhead.upgrade() {
-            Handle { shared }.remove_event_handler(self.handler);
+        if let Some(source) = self.source.upgrade() {
+            source.remove(self.handler);
         }
     }
 }

@@ -6,10 +6,53 @@ use core::hash::BuildHasher;
 
 use bulklink_core::Request as CoreRequest;
 
-use super::Lookup;
+use super::{Lookup, Wrapped};
 use crate::acquire::claim::Claim;
 use crate::acquire::execute::Execute;
-use crate::{ExecuteError, OwnedSlot, OwnedSlotFuture, Partitions, Rejection, Request, Runtime};
+use crate::{Clock, ExecuteError, OwnedSlot, OwnedSlotFuture, Partitions, Rejection, Request, Runtime};
+
+/// Calls that never wait. They need the clock of the runtime only.
+impl<K, R, S> Partitions<K, R, S>
+where
+    R: Clock + Clone + Send + Sync + 'static,
+    S: BuildHasher,
+{
+    /// Acquires a slot in the partition of `key` if one is free and no call waits for it.
+    ///
+    /// # Errors
+    ///
+    /// If the key has no partition and none can be created, if no slot is free now, or if the
+    /// partition is closed.
+    #[doc(alias("try_acquire", "slot_now"))]
+    #[inline]
+    pub fn try_slot<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Result<OwnedSlot, Rejection> {
+        self.try_acquire(key, const { &CoreRequest::new() })
+    }
+
+    /// Acquires a slot as [`try_slot`](Partitions::try_slot) does, with the cost of `request`.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_slot`](Partitions::try_slot); also if the deadline has passed, or if the cost is
+    /// zero or more than the whole capacity of a partition.
+    #[doc(alias = "try_acquire_many")]
+    #[inline]
+    pub fn try_slot_with<Q>(&self, key: &Q, request: Request<R::Instant>) -> Result<OwnedSlot, Rejection>
+    where
+        Q: Lookup<K> + ?Sized,
+    {
+        self.try_acquire(key, &request.on(&self.inner.each.runtime))
+    }
+
+    #[inline]
+    fn try_acquire<Q: Lookup<K> + ?Sized>(&self, key: &Q, request: &CoreRequest) -> Result<OwnedSlot, Rejection> {
+        // Here a rejection is returned immediately. A future counts it when it is polled.
+        let shared = self.inner.enter(key, request).inspect_err(Rejection::count)?;
+        let mut claim = Claim::new(shared, None);
+        claim.try_enter(request)?;
+        Ok(OwnedSlot::new(claim))
+    }
+}
 
 impl<K, R, S> Partitions<K, R, S>
 where
@@ -78,33 +121,6 @@ where
             Ok(shared) => OwnedSlotFuture::new(shared, runtime, request),
             Err(rejection) => OwnedSlotFuture::refused(runtime, rejection),
         }
-    }
-
-    /// Acquires a slot in the partition of `key` if one is free and no call waits for it.
-    ///
-    /// # Errors
-    ///
-    /// If the key has no partition and none can be created, if no slot is free now, or if the
-    /// partition is closed.
-    #[doc(alias("try_acquire", "slot_now"))]
-    #[inline]
-    pub fn try_slot<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Result<OwnedSlot, Rejection> {
-        self.try_acquire(key, const { &CoreRequest::new() })
-    }
-
-    /// Acquires a slot as [`try_slot`](Partitions::try_slot) does, with the cost of `request`.
-    ///
-    /// # Errors
-    ///
-    /// As [`try_slot`](Partitions::try_slot); also if the deadline has passed, or if the cost is
-    /// zero or more than the whole capacity of a partition.
-    #[doc(alias = "try_acquire_many")]
-    #[inline]
-    pub fn try_slot_with<Q>(&self, key: &Q, request: Request<R::Instant>) -> Result<OwnedSlot, Rejection>
-    where
-        Q: Lookup<K> + ?Sized,
-    {
-        self.try_acquire(key, &request.on(&self.inner.each.runtime))
     }
 
     /// Acquires a slot in the partition of `key` as [`slot`](Partitions::slot) does, and runs
@@ -233,12 +249,40 @@ where
         Execute::new(self.slot_with(key, request), operation, ExecuteError::flatten)
     }
 
-    #[inline]
-    fn try_acquire<Q: Lookup<K> + ?Sized>(&self, key: &Q, request: &CoreRequest) -> Result<OwnedSlot, Rejection> {
-        // Here a rejection is returned immediately. A future counts it when it is polled.
-        let shared = self.inner.enter(key, request).inspect_err(Rejection::count)?;
-        let mut claim = Claim::new(shared, None);
-        claim.try_enter(request)?;
-        Ok(OwnedSlot::new(claim))
+    /// Wraps an async function, so that each call of it runs in a slot of the partition that `key`
+    /// finds in its argument. For several arguments, pass a tuple.
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::Partitions;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// struct Payment {
+    ///     tenant: String,
+    ///     amount: u32,
+    /// }
+    ///
+    /// async fn send(payment: Payment) -> String {
+    ///     format!("sent {}", payment.amount)
+    /// }
+    ///
+    /// # let builder = Partitions::builder_on(executor.clock(), "tenants");
+    /// # let tenants: Partitions<String, _> = builder.parallelism(2).max_partitions(10).build()?;
+    /// let send = tenants.wrap(|payment: &Payment| &payment.tenant, send);
+    /// # executor.block_on(async move {
+    /// let payment = Payment { tenant: "ann".to_string(), amount: 5 };
+    /// assert_eq!(send.call(payment).await?, "sent 5");
+    /// # Ok::<(), bulklink::Rejection>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "decorator")]
+    pub fn wrap<A, Q, G, F, O>(&self, key: G, function: F) -> Wrapped<K, R, S, G, F>
+    where
+        Q: Lookup<K> + ?Sized,
+        G: Fn(&A) -> &Q,
+        F: Fn(A) -> O,
+        O: Future,
+    {
+        Wrapped::new(self.clone(), key, function)
     }
 }

@@ -8,7 +8,7 @@ use bulklink_core::partitions::Limits;
 
 use super::RandomState;
 use super::inner::Inner;
-use crate::{InvalidArgument, Partitions, Reserve, Runtime};
+use crate::{Clock, InvalidArgument, Partitions, Reserve};
 
 /// Configures and builds [`Partitions`]; returned by [`Partitions::builder`].
 #[must_use = "a builder does nothing until `build`"]
@@ -20,14 +20,14 @@ pub struct Builder<K, R, S = RandomState> {
     key: PhantomData<fn(&K)>,
 }
 
-impl<K, R: Runtime> Builder<K, R> {
+impl<K, R: Clock> Builder<K, R> {
     pub(super) fn new(runtime: R, label: &str) -> Self {
         let each = crate::Builder::new(runtime, label);
         Builder { each, max_partitions: None, idle_timeout: None, hasher: RandomState::default(), key: PhantomData }
     }
 }
 
-impl<K, R: Runtime, S> Builder<K, R, S> {
+impl<K, R: Clock, S> Builder<K, R, S> {
     /// Sets another name, so that one configuration can be cloned for several partitions, as
     /// [`Builder::label`](crate::Builder::label).
     pub fn label(self, label: &str) -> Self {
@@ -126,7 +126,7 @@ impl<K, R: Runtime, S> Builder<K, R, S> {
 impl<K, R, S> Builder<K, R, S>
 where
     K: Send + 'static,
-    R: Runtime,
+    R: Clock + Clone + Send + Sync + 'static,
     S: Send + Sync + 'static,
 {
     /// Builds the partitions. Each is created when it is first needed.

@@ -15,9 +15,10 @@ use crate::foreign::{attempt, discard};
 use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
 use crate::gate::shared::{LimitsRefused, Shared};
-use crate::observe::event::Handlers;
+use crate::observe::channel::EventSource;
+use crate::observe::event::{Handler, Handlers};
 use crate::rejection::Identity;
-use crate::{Builder, Handle, ReconfigureError, Reconfigured, Rejection, Runtime};
+use crate::{Builder, Clock, Handle, HandlerId, ReconfigureError, Reconfigured, Rejection};
 
 /// The state that all clones of partitions share.
 pub(crate) struct Inner<K, R, S> {
@@ -37,7 +38,7 @@ pub(crate) struct Inner<K, R, S> {
 impl<K, R, S> UnwindSafe for Inner<K, R, S> {}
 impl<K, R, S> RefUnwindSafe for Inner<K, R, S> {}
 
-impl<K, R: Runtime, S> Inner<K, R, S> {
+impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
     /// Drops the partitions that have reached the idle timeout, and returns their number.
     pub(super) fn cleanup_idle(&self) -> usize {
         let now = self.now_if_sound();
@@ -119,7 +120,7 @@ impl<K, R: Runtime, S> Inner<K, R, S> {
     }
 }
 
-impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
+impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S> {
     /// Leases the partition of this key, and creates it if there is none. The caller counts a
     /// rejection.
     #[inline]
@@ -176,7 +177,7 @@ impl<K, R: Runtime, S: BuildHasher> Inner<K, R, S> {
 impl<K, R, S> Inner<K, R, S>
 where
     K: Send + 'static,
-    R: Runtime,
+    R: Clock + Clone + Send + Sync + 'static,
     S: Send + Sync + 'static,
 {
     pub(super) fn new(
@@ -194,7 +195,7 @@ where
     }
 }
 
-impl<K: Send, R: Runtime, S: Send + Sync> LeaseOwner for Inner<K, R, S> {
+impl<K: Send, R: Clock + Clone + Send + Sync + 'static, S: Send + Sync> LeaseOwner for Inner<K, R, S> {
     #[inline]
     fn end(&self, partition: Id, shared: &Shared) {
         // Without the time, the partition counts as idle since the last one that became so.
@@ -210,6 +211,16 @@ impl<K: Send, R: Runtime, S: Send + Sync> LeaseOwner for Inner<K, R, S> {
     #[cold]
     fn count(&self, rejection: &partitions::Rejection) {
         self.state.with(|state| state.account.count(rejection));
+    }
+}
+
+impl<K: Send, R: Clock + Clone + Send + Sync + 'static, S: Send + Sync> EventSource for Inner<K, R, S> {
+    fn add(&self, handler: &Handler) {
+        self.change_handlers(|handlers| Some(handlers.with(handler)));
+    }
+
+    fn remove(&self, handler: HandlerId) {
+        self.change_handlers(|handlers| handlers.without(handler));
     }
 }
 

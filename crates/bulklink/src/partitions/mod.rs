@@ -3,12 +3,16 @@
 //! [`Partitions`] itself says when to use it, and how.
 
 mod admission;
+#[cfg(feature = "std")]
+mod blocking;
 mod builder;
 mod hasher;
 mod inner;
 mod key;
 mod state;
 mod status;
+mod submit;
+mod wrap;
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -21,9 +25,13 @@ pub use builder::Builder;
 pub use hasher::RandomState;
 pub use key::Lookup;
 pub use status::Status;
+pub use wrap::Wrapped;
 
 use crate::observe::event::Handler;
-use crate::{Closed, Event, EventFilter, Handle, HandlerId, ReconfigureError, Reconfigured, Runtime};
+use crate::{
+    Clock, Closed, Event, EventFilter, EventReceiver, Handle, HandlerId, InvalidArgument, ReconfigureError,
+    Reconfigured,
+};
 use inner::Inner;
 
 /// A bulkhead for each key, such as a tenant, an upstream host or an account.
@@ -86,7 +94,7 @@ pub struct Partitions<K, R, S = RandomState> {
     inner: Arc<Inner<K, R, S>>,
 }
 
-impl<K, R: Runtime + Default> Partitions<K, R> {
+impl<K, R: Clock + Default> Partitions<K, R> {
     /// Starts to build partitions with this name, on the runtime that their type names.
     ///
     /// [Labels](crate::Builder#labels) says which names are valid.
@@ -95,7 +103,7 @@ impl<K, R: Runtime + Default> Partitions<K, R> {
     }
 }
 
-impl<K, R: Runtime> Partitions<K, R> {
+impl<K, R: Clock> Partitions<K, R> {
     /// Starts to build partitions with this name, on this runtime.
     ///
     /// [Labels](crate::Builder#labels) says which names are valid.
@@ -104,7 +112,7 @@ impl<K, R: Runtime> Partitions<K, R> {
     }
 }
 
-impl<K, R: Runtime, S> Partitions<K, R, S> {
+impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// Returns the name of the partitions.
     #[must_use]
     pub fn label(&self) -> &str {
@@ -335,7 +343,60 @@ impl<K, R: Runtime, S> Partitions<K, R, S> {
     }
 }
 
-impl<K, R: Runtime, S: BuildHasher> Partitions<K, R, S> {
+impl<K, R, S> Partitions<K, R, S>
+where
+    K: Send + 'static,
+    R: Clock + Clone + Send + Sync + 'static,
+    S: Send + Sync + 'static,
+{
+    /// Subscribes to the events of all partitions, those that are kept and those to come, for one
+    /// async consumer, as [`Handle::subscribe`] does for one bulkhead.
+    ///
+    /// Events carry the label, and not the key; each partition numbers its own events. The receiver
+    /// ends when the last clone of the partitions, the last handle of a partition, and the last slot
+    /// and call have been dropped. Dropping the receiver removes its handler. Both subscribing and
+    /// dropping take time in proportion to the number of partitions, during which no call enters or
+    /// leaves.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is zero.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{EventKind, Partitions, testing::FakeClock};
+    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
+    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// let mut events = tenants.subscribe(1000)?;
+    /// let slots = (tenants.try_slot("ann")?, tenants.try_slot("bob")?);
+    /// let kinds = [events.try_recv()?.kind, events.try_recv()?.kind];
+    /// assert_eq!(kinds, [EventKind::Admitted; 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "event_channel")]
+    pub fn subscribe(&self, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
+        self.subscribe_for(EventFilter::ALL, capacity)
+    }
+
+    /// Subscribes as [`subscribe`](Partitions::subscribe) does, but only to the events of the
+    /// filter; see [`Handle::add_event_handler_for`] for their cost.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is zero.
+    pub fn subscribe_for(&self, filter: EventFilter, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
+        let inner = Arc::downgrade(&self.inner);
+        let runtime = Arc::new(self.inner.each.runtime.clone());
+        EventReceiver::new(self.label(), filter, capacity, runtime, inner)
+    }
+}
+
+impl<K, R, S> Partitions<K, R, S>
+where
+    R: Clock + Clone + Send + Sync + 'static,
+    S: BuildHasher,
+{
     /// Returns a handle to the partition of this key, if there is one, to inspect, resize, pause or
     /// close it.
     ///

@@ -50,10 +50,10 @@ pub(crate) enum Stage<T> {
 }
 
 impl<T> Job<T> {
-    pub(crate) fn new(stage: Stage<T>, shared: &Shared) -> Arc<Self> {
+    pub(crate) fn new(stage: Stage<T>, runtime: Arc<dyn DynClock>) -> Arc<Self> {
         Arc::new(Job {
             state: Lock::new(State { stage, is_cancelled: false, has_handle: true, task: None, handle: None }),
-            runtime: Arc::clone(&shared.runtime),
+            runtime,
         })
     }
 

@@ -9,16 +9,14 @@ mod task;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::future::Future;
-use core::task::Waker;
 
 pub use error::{JoinError, Panic, SubmitError};
 pub use handle::JoinHandle;
 use job::{Job, Stage};
 use task::Task;
 
-use crate::acquire::claim::Claim;
-use crate::acquire::future::Acquire;
-use crate::gate::shared::NotGranted;
+use crate::acquire::future::{Acquire, Asked};
+use crate::gate::shared::Shared;
 use crate::{Bulkhead, Request, Runtime, Spawn, SpawnBlocking};
 
 impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
@@ -83,13 +81,7 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         R: Spawn,
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        let job = Job::new(self.admit(request)?, &self.shared);
-        let task = Task::new(operation, &job);
-        // Made first: if the runtime polls the task and then refuses it, dropping the handle also
-        // drops the waker that keeps the task.
-        let handle = JoinHandle::new(Arc::clone(&job));
-        job.launch(|| self.runtime().spawn(task))?;
-        Ok(handle)
+        submit(self.call(request), self.runtime(), operation)
     }
 
     /// Runs `operation` in the background if a slot is free now and no call waits for it.
@@ -158,16 +150,7 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         C: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let stage = self.admit(request)?;
-        let waits = matches!(stage, Stage::Queued(_));
-        let job = Job::new(stage, &self.shared);
-        let task = Task::new(operation, &job);
-        if waits {
-            task.launch_queued(self.runtime())?;
-        } else {
-            task.launch(self.runtime())?;
-        }
-        Ok(JoinHandle::new(job))
+        submit_blocking(self.call(request), self.runtime(), operation)
     }
 
     /// Runs a closure on a thread that may block, if a slot is free now and no call waits for it.
@@ -185,20 +168,61 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         self.submit_blocking_with(Request::new().now(), operation)
     }
 
-    /// Enters the gate without a task. A queued operation has no waker and no timer until its task
-    /// polls it.
-    fn admit<T>(&self, request: Request<R::Instant>) -> Result<Stage<T>, SubmitError> {
-        let (shared, runtime) = (Arc::clone(&self.shared), self.runtime().clone());
+    fn call(&self, request: Request<R::Instant>) -> Acquire<Arc<Shared>, R> {
+        let runtime = self.runtime().clone();
         let request = request.on(&runtime);
-        let (mut ticket, mut not_granted) = (None, NotGranted::UNKNOWN);
-        let mut granted = if request.is_simple() { shared.fast.acquire() } else { None };
-        if granted.is_none() {
-            granted = shared.enter(&request, &runtime, Waker::noop(), &mut ticket, &mut not_granted)?;
-        }
-        match (granted, not_granted) {
-            (Some(grant), _) => Ok(Stage::Granted(Claim::new(shared, Some(grant)))),
-            (None, NotGranted::Rejected(rejection)) => Err(rejection.into()),
-            (None, NotGranted::Queued { .. }) => Ok(Stage::Queued(Box::pin(Acquire::queued(shared, runtime, ticket)))),
-        }
+        Acquire::new(Arc::clone(&self.shared), runtime, request)
     }
+}
+
+/// Runs `operation` on `runtime` in the slot of `call`, as [`Bulkhead::submit_with`] says.
+pub(crate) fn submit<R, F>(
+    call: Acquire<Arc<Shared>, R>,
+    runtime: &R,
+    operation: F,
+) -> Result<JoinHandle<F::Output>, SubmitError>
+where
+    R: Runtime<Sleep: Send> + Spawn,
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    let clock = call.clock();
+    let job = Job::new(admit(call)?, clock);
+    let task = Task::new(operation, &job);
+    // Made first: if the runtime polls the task and then refuses it, dropping the handle also drops
+    // the waker that keeps the task.
+    let handle = JoinHandle::new(Arc::clone(&job));
+    job.launch(|| runtime.spawn(task))?;
+    Ok(handle)
+}
+
+/// Runs a closure on `runtime` in the slot of `call`, as [`Bulkhead::submit_blocking_with`] says.
+pub(crate) fn submit_blocking<R, T, C>(
+    call: Acquire<Arc<Shared>, R>,
+    runtime: &R,
+    operation: C,
+) -> Result<JoinHandle<T>, SubmitError>
+where
+    R: Runtime<Sleep: Send> + Spawn + SpawnBlocking,
+    C: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let clock = call.clock();
+    let stage = admit(call)?;
+    let waits = matches!(stage, Stage::Queued(_));
+    let job = Job::new(stage, clock);
+    let task = Task::new(operation, &job);
+    if waits {
+        task.launch_queued(runtime)?;
+    } else {
+        task.launch(runtime)?;
+    }
+    Ok(JoinHandle::new(job))
+}
+
+/// Asks for admission. A queued operation has no waker and no timer until its task polls it.
+fn admit<R: Runtime<Sleep: Send>, T>(call: Acquire<Arc<Shared>, R>) -> Result<Stage<T>, SubmitError> {
+    Ok(match call.ask()? {
+        Asked::Granted(claim) => Stage::Granted(claim),
+        Asked::Queued(call) => Stage::Queued(Box::pin(call)),
+    })
 }

@@ -23,7 +23,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use bulklink::testing::FakeClock;
-use bulklink::{Bulkhead, EventHandler, EventKind, Instant, OwnedSlot, OwnedSlotFuture, Reason, Rejection, Request};
+use bulklink::{Bulkhead, EventKind, Instant, OwnedSlot, OwnedSlotFuture, Reason, Rejection, Request};
 
 type TestBulkhead = Bulkhead<FakeClock>;
 type Answer = Result<OwnedSlot, Rejection>;
@@ -152,8 +152,8 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 fn kinds(bulkhead: &TestBulkhead) -> Arc<Mutex<Vec<EventKind>>> {
     let log = Arc::new(Mutex::new(vec![]));
     let inside = Arc::clone(&log);
-    let handler: EventHandler = Arc::new(move |event| inside.lock().expect("no panic").push(event.kind));
-    bulkhead.add_event_handler(&handler);
+    let handler = move |event: &bulklink::Event| inside.lock().expect("no panic").push(event.kind);
+    bulkhead.add_event_handler(handler);
     log
 }
 

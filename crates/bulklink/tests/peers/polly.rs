@@ -157,7 +157,7 @@ fn closing_a_registry_closes_all_members_and_dropping_it_none() {
         let other = bulkhead(&FakeClock::new(), 1, 0);
         registry.add(&other).expect("new");
         if closes {
-            registry.close_all().expect("no clock panics");
+            assert!(registry.close_all());
         }
         drop(registry);
         assert_eq!([own.is_closed(), other.is_closed()], [closes; 2]);

@@ -1,8 +1,9 @@
 //! Event handlers of partitions.
 
-use bulklink::{Event, EventKind};
+use bulklink::{Event, EventKind, Partitions, TryRecvError};
 
 use super::{tenants, touch, touch_each};
+use crate::panicking_clock::PanickingClock;
 use crate::{Log, executor, recorder, taken};
 
 /// Returns a handler that records the kinds of events, and checks that they show no key.
@@ -73,4 +74,58 @@ fn each_partition_reports_that_it_closed() {
     tenants.add_event_handler(handler);
     tenants.close();
     assert_eq!(taken(&log), [EventKind::Closed, EventKind::Drained, EventKind::Closed, EventKind::Drained]);
+}
+
+#[test]
+fn one_receiver_gets_the_events_of_all_partitions() {
+    let executor = executor();
+    let tenants = tenants(&executor, 2);
+    touch(&tenants, "ann");
+    let mut events = tenants.subscribe(100).expect("a capacity");
+    touch_each(&tenants, ["ann", "bob"]);
+    let slot = tenants.try_slot("cid").expect("it evicts ann");
+    let mut received =
+        |number: usize| -> Vec<_> { (0..number).map(|_| events.try_recv().expect("an event").kind).collect() };
+    assert_eq!(received(5), [USED[0], USED[1], USED[0], USED[1], EventKind::Admitted]);
+    drop(slot);
+    assert_eq!(received(1), [EventKind::Released]);
+}
+
+#[test]
+fn a_receiver_ends_with_the_last_clone_and_call_of_the_partitions() {
+    let executor = executor();
+    let tenants = tenants(&executor, 2);
+    let mut events = tenants.subscribe(1).expect("a capacity");
+    let slot = tenants.try_slot("ann").expect("free");
+    touch(&tenants, "bob");
+    drop(tenants);
+    assert_eq!(events.try_recv().expect("the latest event").kind, EventKind::Released);
+    assert_eq!((events.dropped(), events.try_recv()), (2, Err(TryRecvError::Empty)));
+    drop(slot);
+    assert_eq!(events.try_recv().expect("the last event").kind, EventKind::Released);
+    assert_eq!(events.try_recv(), Err(TryRecvError::Disconnected));
+}
+
+#[test]
+fn a_dropped_receiver_removes_its_handler_from_all_partitions() {
+    let clock = PanickingClock::default();
+    let builder = Partitions::<&str, _>::builder_on(clock.clone(), "tenants").parallelism(1).max_partitions(2);
+    let tenants = builder.build().expect("valid");
+    let touch = |key| drop(tenants.try_slot(&key).expect("free"));
+    touch("ann");
+    let events = tenants.subscribe(1).expect("a capacity");
+    touch("bob");
+    drop(events);
+    // A channel reads the clock for each event.
+    clock.panic(true);
+    for key in ["ann", "bob", "cid"] {
+        touch(key);
+    }
+    assert_eq!(tenants.handler_panics(), 0);
+}
+
+#[test]
+fn a_channel_without_capacity_is_refused() {
+    let refused = tenants(&executor(), 2).subscribe(0).expect_err("zero").to_string();
+    assert_eq!(refused, "event channel of bulkhead tenants: capacity must be at least 1, got 0");
 }

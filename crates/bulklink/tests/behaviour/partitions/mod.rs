@@ -1,6 +1,7 @@
 //! Keyed bulkheads: which partition a call gets, how long it is kept, and what is reported of it.
 
 mod admission;
+mod blocking;
 mod closing;
 mod delivering;
 mod events;
@@ -9,6 +10,7 @@ mod keeping;
 mod pausing;
 mod reconfiguring;
 mod seen;
+mod submitting;
 
 use std::time::Duration;
 

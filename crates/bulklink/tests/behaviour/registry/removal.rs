@@ -1,6 +1,5 @@
 //! Removal: a bulkhead is closed, drains and leaves its registry.
 
-
 use bulklink::{Handle, InvalidArgument, RegisterError, Registry};
 
 use super::foreign::create_panicking;

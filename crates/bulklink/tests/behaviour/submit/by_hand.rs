@@ -14,7 +14,7 @@ pub(super) type Work = Box<dyn FnOnce() + Send>;
 
 /// How the runtime treats the tasks and closures that it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Treatment {
+pub(crate) enum Treatment {
     Keep,
     /// As a runtime that is shutting down.
     DropSilently,
@@ -27,7 +27,7 @@ pub(super) enum Treatment {
 }
 
 #[derive(Clone)]
-pub(super) struct ByHand {
+pub(crate) struct ByHand {
     clock: FakeClock,
     clock_panics: Arc<AtomicBool>,
     treatment: Treatment,
@@ -38,7 +38,7 @@ pub(super) struct ByHand {
 }
 
 impl ByHand {
-    pub(super) fn new(treatment: Treatment) -> Self {
+    pub(crate) fn new(treatment: Treatment) -> Self {
         ByHand {
             clock: FakeClock::new(),
             clock_panics: Arc::default(),

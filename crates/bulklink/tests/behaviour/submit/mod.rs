@@ -1,6 +1,6 @@
 //! Submitted operations: the runtime runs them.
 
-mod by_hand;
+pub(crate) mod by_hand;
 mod cancelling;
 mod closures;
 mod dropping;
@@ -29,7 +29,7 @@ fn setup(parallelism: usize, waiting_room: usize) -> (Executor, Submitted) {
 }
 
 /// Returns the outcome, if the handle has completed.
-fn outcome<T>(handle: &mut JoinHandle<T>) -> Option<Result<T, JoinError>> {
+pub(crate) fn outcome<T>(handle: &mut JoinHandle<T>) -> Option<Result<T, JoinError>> {
     let mut context = Context::from_waker(Waker::noop());
     match std::pin::Pin::new(handle).poll(&mut context) {
         Poll::Ready(outcome) => Some(outcome),
@@ -45,7 +45,7 @@ fn is_cancelled<T>(handle: JoinHandle<T>) -> bool {
     matches!(ended(handle), Err(JoinError::Cancelled))
 }
 
-fn is_lost<T>(handle: JoinHandle<T>) -> bool {
+pub(crate) fn is_lost<T>(handle: JoinHandle<T>) -> bool {
     matches!(ended(handle), Err(JoinError::Lost))
 }
 

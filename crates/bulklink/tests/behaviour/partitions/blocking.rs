@@ -1,0 +1,74 @@
+//! Threads that block in partitions.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+
+use bulklink::{ExecuteError, Partitions, Reason, Request, StdClock};
+
+use super::{call, counts, occupancy, tenants};
+use crate::ms;
+
+fn until(mut is_so: impl FnMut() -> bool) {
+    while !is_so() {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_thread_waits_in_the_queue_of_its_partition() {
+    let mut executor = crate::executor();
+    let tenants = tenants(&executor, 2);
+    let running = tenants.blocking_slot("ann").expect("free");
+    let blocked = thread::spawn({
+        let tenants = tenants.clone();
+        move || tenants.blocking_slot("ann")
+    });
+    until(|| tenants.handle("ann").is_some_and(|ann| ann.status().waiting == 1));
+    let task = call(&mut executor, &tenants, "ann");
+    assert_eq!(tenants.blocking_execute("bob", || "paid"), Ok("paid"));
+    drop(running);
+    let slot = blocked.join().expect("no panic").expect("it was first");
+    executor.run_until_idle();
+    assert!(!task.is_finished());
+    drop(slot);
+    executor.run_until_idle();
+    drop(task.output());
+    assert_eq!(occupancy(&tenants.status()), (2, 0, 0));
+}
+
+#[test]
+fn a_program_without_a_runtime_has_partitions() {
+    let builder = Partitions::builder_on(StdClock, "tenants").parallelism(1).waiting_room(1).wait_limit(ms(5));
+    let tenants: Partitions<String, StdClock> = builder.max_partitions(1).build().expect("valid");
+    let slot = tenants.blocking_slot("ann").expect("free");
+    assert_eq!(tenants.blocking_execute("ann", || ()).expect_err("late").reason(), Reason::Expired);
+    let hasty = Request::new().within(ms(1));
+    assert_eq!(tenants.blocking_slot_with("ann", hasty).expect_err("late").limit(), Some(ms(1)));
+    assert_eq!(tenants.blocking_try_execute("ann", || ()).expect_err("full").reason(), Reason::Saturated);
+    assert_eq!(tenants.blocking_slot("bob").expect_err("no room").reason(), Reason::PartitionLimit);
+    assert_eq!(counts(&tenants.status().totals), [1, 0, 0, 1]);
+    drop(slot);
+    let failed = tenants.blocking_execute_fallible("ann", || Err::<(), _>("no"));
+    assert_eq!(failed, Err(ExecuteError::Operation("no")));
+    let panicked = catch_unwind(AssertUnwindSafe(|| tenants.blocking_execute("ann", || panic!("on purpose"))));
+    assert!(panicked.is_err());
+    assert_eq!(occupancy(&tenants.status()), (1, 0, 0));
+}
+
+#[test]
+fn a_thread_waits_until_all_partitions_are_drained() {
+    let builder = Partitions::builder_on(StdClock, "tenants").parallelism(1).max_partitions(2);
+    let tenants: Partitions<String, StdClock> = builder.build().expect("valid");
+    let slot = tenants.try_slot("ann").expect("free");
+    tenants.close();
+    assert!(!tenants.blocking_closed_within(ms(1)));
+    let closing = thread::spawn({
+        let tenants = tenants.clone();
+        move || tenants.blocking_close_and_wait()
+    });
+    drop(slot);
+    closing.join().expect("no panic");
+    assert!(tenants.blocking_closed_within(ms(1)));
+    tenants.blocking_closed();
+    assert_eq!(occupancy(&tenants.status()), (0, 0, 0));
+}
