@@ -29,6 +29,9 @@ pub enum Reason {
     InvalidCost,
     /// The key has no partition, `max_partitions` exist already, and none of them is idle.
     PartitionLimit,
+    /// The key has no partition, and [its limits](crate::partitions::Builder::limits_for) are
+    /// invalid. Such rejections are not counted.
+    InvalidLimits,
 }
 
 /// The error of a call that was not admitted: its operation has not begun.
@@ -95,9 +98,9 @@ enum Cause {
     Refused(Refusal),
     /// The gate.
     Rejected(bulklink_core::Rejection),
-    /// The gate, for an impossible cost. In an `Arc`, which is less code wherever a rejection is
-    /// dropped.
-    Invalid(Arc<(InvalidArgument, Occupancy)>),
+    /// The gate, for an impossible cost, or the partitions, for invalid limits. In an `Arc`, which
+    /// is less code wherever a rejection is dropped.
+    Invalid(Arc<(InvalidArgument, Occupancy, Reason)>),
     /// The partitions: the call got none.
     Partitions(partitions::Rejection),
 }
@@ -113,15 +116,21 @@ impl Rejection {
     }
 
     pub(crate) fn invalid(by: Arc<Identity>, occupancy: Occupancy, invalid: InvalidArgument) -> Self {
-        Rejection { by, cause: Cause::Invalid(Arc::new((invalid, occupancy))) }
+        Rejection { by, cause: Cause::Invalid(Arc::new((invalid, occupancy, Reason::InvalidCost))) }
+    }
+
+    /// The rejection of a call whose key has invalid limits.
+    pub(crate) fn invalid_limits(by: Arc<Identity>, invalid: InvalidArgument) -> Self {
+        let occupancy = by.unused;
+        Rejection { by, cause: Cause::Invalid(Arc::new((invalid, occupancy, Reason::InvalidLimits))) }
     }
 
     pub(crate) fn by_partitions(by: Arc<Identity>, rejection: partitions::Rejection) -> Self {
         Rejection { by, cause: Cause::Partitions(rejection) }
     }
 
-    /// Returns the gate's rejection, or `None` if the cost was impossible or the call got no
-    /// partition.
+    /// Returns the gate's rejection, or `None` if the cost or the limits were invalid or the call
+    /// got no partition.
     fn by_gate(&self) -> Option<bulklink_core::Rejection> {
         match &self.cause {
             Cause::Refused(refusal) => Some(refusal.rejection(self.by.waiting_room)),
@@ -149,7 +158,7 @@ impl Rejection {
     #[must_use]
     pub fn reason(&self) -> Reason {
         match (&self.cause, self.by_gate().map(|rejection| rejection.reason())) {
-            (Cause::Invalid(_), _) => Reason::InvalidCost,
+            (Cause::Invalid(invalid), _) => invalid.2,
             (Cause::Partitions(rejection), _) if rejection.reason() == partitions::Reason::PartitionLimit => {
                 Reason::PartitionLimit
             }
@@ -243,7 +252,8 @@ impl Rejection {
         self.by_gate()?.waiting_room_units()
     }
 
-    /// Returns the invalid field and value, if the reason is [`InvalidCost`](Reason::InvalidCost).
+    /// Returns the invalid field and value, if the reason is [`InvalidCost`](Reason::InvalidCost)
+    /// or [`InvalidLimits`](Reason::InvalidLimits).
     #[must_use]
     pub fn as_invalid(&self) -> Option<&InvalidArgument> {
         match &self.cause {
@@ -270,7 +280,8 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (label, occupancy) = (self.label(), self.occupancy());
         if let Some(invalid) = self.as_invalid() {
-            return write!(f, "bulkhead {label}: {invalid}");
+            let whose = if self.reason() == Reason::InvalidLimits { "limits of a key: " } else { "" };
+            return write!(f, "bulkhead {label}: {whose}{invalid}");
         }
         if let Some(rejection) = self.of_partitions() {
             return write!(f, "bulkhead {label}: {rejection}");
@@ -307,6 +318,7 @@ impl fmt::Display for Reason {
             Reason::Uncollected => "uncollected",
             Reason::InvalidCost => "invalid cost",
             Reason::PartitionLimit => "partition limit",
+            Reason::InvalidLimits => "invalid limits",
         })
     }
 }

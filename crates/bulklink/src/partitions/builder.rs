@@ -1,13 +1,14 @@
 //! The builder of partitions.
 
+use alloc::sync::Arc;
 use core::fmt;
-use core::marker::PhantomData;
 use core::time::Duration;
 
 use bulklink_core::partitions::Limits;
 
 use super::RandomState;
 use super::inner::Inner;
+use super::state::LimitsFor;
 use crate::{Clock, InvalidArgument, Partitions, Reserve};
 
 /// Configures and builds [`Partitions`]; returned by [`Partitions::builder`].
@@ -16,14 +17,15 @@ pub struct Builder<K, R, S = RandomState> {
     each: crate::Builder<R>,
     max_partitions: Option<usize>,
     idle_timeout: Option<Duration>,
+    limits_for: Option<LimitsFor<K>>,
     hasher: S,
-    key: PhantomData<fn(&K)>,
 }
 
 impl<K, R: Clock> Builder<K, R> {
     pub(super) fn new(runtime: R, label: &str) -> Self {
         let each = crate::Builder::new(runtime, label);
-        Builder { each, max_partitions: None, idle_timeout: None, hasher: RandomState::default(), key: PhantomData }
+        let hasher = RandomState::default();
+        Builder { each, max_partitions: None, idle_timeout: None, limits_for: None, hasher }
     }
 }
 
@@ -57,8 +59,47 @@ impl<K, R: Clock, S> Builder<K, R, S> {
 
     /// Sets the hasher of keys. It runs outside all locks.
     pub fn hasher<T>(self, hasher: T) -> Builder<K, R, T> {
-        let Builder { each, max_partitions, idle_timeout, key, .. } = self;
-        Builder { each, max_partitions, idle_timeout, hasher, key }
+        let Builder { each, max_partitions, idle_timeout, limits_for, .. } = self;
+        Builder { each, max_partitions, idle_timeout, limits_for, hasher }
+    }
+
+    /// Sets a function that gives each key limits of its own. It gets the key and the limits of this
+    /// configuration, or those that a [reconfiguration](Partitions::reconfigure) has set.
+    ///
+    /// It is called when a partition is created, and for each partition that is kept when all are
+    /// reconfigured. It should be quick, and return the same for the same arguments. A key that has
+    /// no other limits is given back those that were passed.
+    ///
+    /// It runs under a lock, as the comparison of [keys](Partitions#keys) does: it must not call
+    /// back into the same partitions, or the call never returns. If it panics, the call panics and
+    /// nothing has changed.
+    ///
+    /// # Errors
+    ///
+    /// If it returns limits that are invalid, a call for this key is rejected as
+    /// [`InvalidLimits`](crate::Reason::InvalidLimits), and no partition is created or evicted for
+    /// it. A reconfiguration is refused with each reason, and changes nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Limits, Partitions, testing::FakeClock};
+    /// let tenants: Partitions<String, _> = Partitions::builder_on(FakeClock::new(), "tenants")
+    ///     .parallelism(2)
+    ///     .max_partitions(10)
+    ///     .limits_for(|tenant: &String, limits: Limits| match tenant.as_str() {
+    ///         "ann" => limits.with_capacity(10 * limits.capacity),
+    ///         _ => limits,
+    ///     })
+    ///     .build()?;
+    /// let slots = (tenants.try_slot("ann")?, tenants.try_slot("bob")?);
+    /// let capacity = |tenant| tenants.handle(tenant).map(|partition| partition.limits().capacity);
+    /// assert_eq!((capacity("ann"), capacity("bob")), (Some(20), Some(2)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn limits_for(mut self, limits: impl Fn(&K, crate::Limits) -> crate::Limits + Send + Sync + 'static) -> Self {
+        self.limits_for = Some(Arc::new(limits));
+        self
     }
 
     /// Sets how many operations may run concurrently in each partition, as
@@ -137,12 +178,13 @@ where
     /// parallelism nor capacity was; or if the label is blank or contains control or invisible
     /// characters (see [Labels](crate::Builder#labels)). The error names the field and the value.
     pub fn build(self) -> Result<Partitions<K, R, S>, InvalidArgument> {
-        let Builder { each, max_partitions, idle_timeout, hasher, .. } = self;
+        let Builder { each, max_partitions, idle_timeout, limits_for, hasher } = self;
         let identity = each.check()?;
         let max_partitions =
             max_partitions.ok_or_else(|| InvalidArgument::new("max_partitions", "nothing", "must be set"));
-        let inner = max_partitions
-            .and_then(|max_partitions| Inner::new(each, &identity, Limits { max_partitions, idle_timeout }, hasher));
+        let inner = max_partitions.and_then(|max_partitions| {
+            Inner::new(each, &identity, Limits { max_partitions, idle_timeout }, limits_for, hasher)
+        });
         let inner = inner.map_err(|invalid| invalid.of(format_args!("bulkhead {}", identity.label)))?;
         Ok(Partitions { inner })
     }
@@ -150,13 +192,13 @@ where
 
 impl<K, R: Clone, S: Clone> Clone for Builder<K, R, S> {
     fn clone(&self) -> Self {
-        let Builder { each, max_partitions, idle_timeout, hasher, key } = self;
+        let Builder { each, max_partitions, idle_timeout, limits_for, hasher } = self;
         Builder {
             each: each.clone(),
             max_partitions: *max_partitions,
             idle_timeout: *idle_timeout,
+            limits_for: limits_for.clone(),
             hasher: hasher.clone(),
-            key: *key,
         }
     }
 }

@@ -8,13 +8,14 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use bulklink_core::partitions::{self, Id};
 use bulklink_core::{Instant, InvalidArgument, Request};
 
-use super::state::{Changed, Delivery, Partition, PartitionsState};
+use super::reconfigure::Refused;
+use super::state::{Changed, Delivery, LimitsFor, Partition, PartitionsState};
 use super::{Limits, Lookup};
 use crate::acquire::claim::LeaseOwner;
 use crate::foreign::{attempt, discard};
 use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
-use crate::gate::shared::{LimitsRefused, Shared};
+use crate::gate::shared::Shared;
 use crate::observe::channel::EventSource;
 use crate::observe::event::{Handler, Handlers};
 use crate::rejection::Identity;
@@ -25,6 +26,7 @@ pub(crate) struct Inner<K, R, S> {
     /// The configuration of each partition, checked.
     pub(super) each: Builder<R>,
     pub(super) identity: Arc<Identity>,
+    limits_for: Option<LimitsFor<K>>,
     hasher: S,
     /// Whether the end of a lease needs the time, because there is an idle timeout.
     needs_now: bool,
@@ -33,8 +35,8 @@ pub(crate) struct Inner<K, R, S> {
     pub(super) drained: Latch,
 }
 
-/// A panic cannot leave a change incomplete: the only foreign code under the lock compares keys,
-/// and runs before anything changes.
+/// A panic cannot leave a change incomplete: the only foreign code under the lock compares keys and
+/// gives them limits, and runs before anything changes.
 impl<K, R, S> UnwindSafe for Inner<K, R, S> {}
 impl<K, R, S> RefUnwindSafe for Inner<K, R, S> {}
 
@@ -87,7 +89,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
     /// none.
     pub(super) fn each(&self, state: &PartitionsState<K>) -> Changed {
         let unchanged = (&self.each.limits, &self.identity);
-        let (each, identity) = state.changed().map_or(unchanged, |changed| (&changed.each, &changed.identity));
+        let (each, identity) = state.changed.as_ref().map_or(unchanged, |changed| (&changed.each, &changed.identity));
         Changed { each: *each, identity: Arc::clone(identity) }
     }
 
@@ -95,14 +97,13 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         let now = self.now_if_sound();
         let (changed, deliveries) = self.state.with(|state| {
             let before = self.each(state);
-            state.reconfigure(&before, limits, now)
+            state.reconfigure(&before, limits, self.limits_for.as_ref(), now)
         });
         deliver(deliveries);
         changed.map_err(|refused| match refused {
-            LimitsRefused::Closed => ReconfigureError::Closed,
-            LimitsRefused::Invalid { largest_cost } => {
-                let reasons = limits.invalid(largest_cost);
-                ReconfigureError::invalid(reasons, &self.identity.label, self.each.capacity_field())
+            Refused::Closed => ReconfigureError::Closed,
+            Refused::Invalid(reasons) => {
+                ReconfigureError::invalid(reasons.into_iter(), &self.identity.label, self.each.capacity_field())
             }
         })
     }
@@ -141,18 +142,46 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
         // Another call may have created this partition meanwhile: look it up again.
         let entered = self.state.with(|state| match state.find(hash, key) {
             Some(id) => Ok(state.lease(id)),
-            None => self.check_cost(state, request).map(|()| state.create(&mut spare)),
+            None => {
+                let limits = self.limits_of(state, spare.as_ref().map(|new| &new.key), request)?;
+                let changed = Some(limits).filter(|limits| *limits != self.each.limits);
+                Ok(state.create(&mut spare, changed))
+            }
         });
         // The evicted partition, or the new one if it was not needed.
         discard(spare);
         entered?.map_err(|rejection| self.rejected(rejection))
     }
 
-    /// Rejects an impossible cost, before a partition is created or evicted for it.
-    fn check_cost(&self, state: &PartitionsState<K>, request: &Request) -> Result<(), Rejection> {
+    /// Returns the limits of a new partition with this key. Rejects invalid limits, and an
+    /// impossible cost, before a partition is created or evicted.
+    fn limits_of(
+        &self,
+        state: &PartitionsState<K>,
+        key: Option<&K>,
+        request: &Request,
+    ) -> Result<crate::Limits, Rejection> {
         let Changed { each, identity } = self.each(state);
-        let unused = identity.unused;
-        each.check_cost(request).map_err(|invalid| Rejection::invalid(identity, unused, invalid))
+        let (limits, unused) = match (&self.limits_for, key) {
+            (Some(limits_for), Some(key)) => {
+                let limits = limits_for(key, each);
+                match limits.validate() {
+                    Ok(unused) => (limits, unused),
+                    Err(invalid) => {
+                        let named = match invalid.field() {
+                            "capacity" => invalid.for_field(self.each.capacity_field()),
+                            _ => invalid,
+                        };
+                        return Err(Rejection::invalid_limits(identity, named));
+                    }
+                }
+            }
+            _ => (each, identity.unused),
+        };
+        match limits.check_cost(request) {
+            Ok(()) => Ok(limits),
+            Err(invalid) => Err(Rejection::invalid(identity, unused, invalid)),
+        }
     }
 
     #[cold]
@@ -184,13 +213,15 @@ where
         each: Builder<R>,
         identity: &Identity,
         limits: Limits,
+        limits_for: Option<LimitsFor<K>>,
         hasher: S,
     ) -> Result<Arc<Self>, InvalidArgument> {
         let drained = Latch::new(Arc::clone(&identity.label));
         let state = PartitionsState::new(limits, drained.bolt())?;
         Ok(Arc::new_cyclic(|this: &Weak<Self>| {
             let identity = Arc::new(identity.owned_by(Weak::<Self>::clone(this)));
-            Inner { each, identity, hasher, needs_now: state.account.needs_now(), state: Lock::new(state), drained }
+            let needs_now = state.account.needs_now();
+            Inner { each, identity, limits_for, hasher, needs_now, state: Lock::new(state), drained }
         }))
     }
 }

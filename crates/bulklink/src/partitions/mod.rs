@@ -9,6 +9,7 @@ mod builder;
 mod hasher;
 mod inner;
 mod key;
+mod reconfigure;
 mod state;
 mod status;
 mod submit;
@@ -37,7 +38,7 @@ use inner::Inner;
 /// A bulkhead for each key, such as a tenant, an upstream host or an account.
 ///
 /// The calls of one key cannot use up the capacity of another. Each partition is a bulkhead with
-/// the same limits. It is created when a call first needs it, and it is kept while a call of its
+/// the same limits, unless [its key](Builder::limits_for) has others. It is created when a call first needs it, and it is kept while a call of its
 /// key waits or runs. Idle partitions are kept too, until the number of partitions reaches the
 /// maximum; then the partition that has been idle the longest is evicted for a new key. If none is
 /// idle, the call is rejected with [`Reason::PartitionLimit`](crate::Reason::PartitionLimit). So
@@ -85,9 +86,9 @@ use inner::Inner;
 ///
 /// # Keys
 ///
-/// Keys are hashed, cloned and dropped outside all locks, and compared under a lock. `Eq` must not
-/// call back into the same partitions, or the call never returns. If `Eq` panics, the call panics
-/// and nothing has changed.
+/// Keys are hashed, cloned and dropped outside all locks. They are compared, and given [their own
+/// limits](Builder::limits_for), under a lock. Neither may call back into the same partitions, or
+/// the call never returns. If one of them panics, the call panics and nothing has changed.
 ///
 /// A call with a key that has a partition clones and allocates nothing: see [`Lookup`].
 pub struct Partitions<K, R, S = RandomState> {
@@ -174,6 +175,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     ///
     /// To change one limit, pass those of the [status](Status::each) with that one changed. A
     /// partition that was given other limits by its [handle](Partitions::handle) gets these too.
+    /// [Limits by key](Builder::limits_for) are computed anew from these.
+    ///
     /// This takes time in proportion to the number of partitions, during which no call enters or
     /// leaves.
     ///

@@ -11,13 +11,13 @@ use bulklink_core::{Instant, InvalidArgument};
 use hashbrown::HashTable;
 
 use super::{Limits, Lookup};
+use crate::OwnedSlot;
 use crate::builder::next_instance;
 use crate::gate::outputs::{Observers, Rest};
-use crate::gate::shared::{LimitsRefused, Shared};
+use crate::gate::shared::Shared;
 use crate::gate::state::GateState;
 use crate::observe::event::Handlers;
 use crate::rejection::Identity;
-use crate::{OwnedSlot, Reconfigured};
 
 /// The number of partitions taken at a time. It bounds how long the lock is held. Two under loom,
 /// where each step multiplies the search.
@@ -33,7 +33,7 @@ pub(super) struct PartitionsState<K> {
     /// Whether a new partition begins paused.
     is_paused: bool,
     /// The limits of a new partition, once they have been changed.
-    changed: Option<Changed>,
+    pub(super) changed: Option<Changed>,
     /// Keeps the latch shut; `None` once all is closed and the last lease has ended.
     bolt: Option<OwnedSlot>,
 }
@@ -44,6 +44,10 @@ pub(super) struct Changed {
     /// The identity in the rejections of calls that got no partition.
     pub(super) identity: Arc<Identity>,
 }
+
+/// The limits of a key: a function of it and of the limits that the partitions have in common. It
+/// is foreign.
+pub(super) type LimitsFor<K> = Arc<dyn Fn(&K, crate::Limits) -> crate::Limits + Send + Sync>;
 
 /// The outputs of an input to a partition, which must be delivered outside the lock.
 pub(super) type Delivery = (Arc<Shared>, (Option<Waker>, Rest));
@@ -104,7 +108,13 @@ impl<K> PartitionsState<K> {
 
     /// Adds the partition in `spare` and leases it. Afterwards `spare` has what the caller must
     /// drop outside the lock: the partition that was evicted, or the new one if it was rejected.
-    pub(super) fn create(&mut self, spare: &mut Option<Partition<K>>) -> Result<Arc<Shared>, Rejection> {
+    ///
+    /// It gets these limits, which must be valid, unless it is made with them.
+    pub(super) fn create(
+        &mut self,
+        spare: &mut Option<Partition<K>>,
+        limits: Option<crate::Limits>,
+    ) -> Result<Arc<Shared>, Rejection> {
         let new = spare.take().expect("a new partition");
         let (hash, shared) = (new.hash, Arc::clone(&new.shared));
         let Created { id, evicted } = self.account.create(new).map_err(|(refused, rejection)| {
@@ -114,12 +124,8 @@ impl<K> PartitionsState<K> {
         *spare = evicted.map(|evicted| self.forget(evicted));
         self.index.insert_unique(hash, id, |&id| self.account.get(id).hash);
         shared.join(id);
-        self.prepare(&shared);
+        self.prepare(&shared, limits);
         Ok(shared)
-    }
-
-    pub(super) fn changed(&self) -> Option<&Changed> {
-        self.changed.as_ref()
     }
 
     pub(super) fn is_paused(&self) -> bool {
@@ -127,10 +133,10 @@ impl<K> PartitionsState<K> {
     }
 
     /// Makes a new partition like the others. It is not observed before, so it has no events.
-    fn prepare(&self, shared: &Shared) {
-        if let Some(Changed { each, .. }) = &self.changed {
+    fn prepare(&self, shared: &Shared, limits: Option<crate::Limits>) {
+        if let Some(limits) = limits {
             // Not refused: the limits are valid, and no call waits.
-            let _ = shared.look(|state| shared.set_limits(state, each, Instant::EPOCH));
+            let _ = shared.look(|state| shared.set_limits(state, &limits, Instant::EPOCH));
         }
         if self.is_paused {
             shared.look(|state| state.gate.pause());
@@ -202,82 +208,23 @@ impl<K> PartitionsState<K> {
             return (false, Vec::new());
         }
         let mut changed = mem::replace(&mut self.is_paused, is_paused) != is_paused;
-        let deliveries = self.give_all(|_, state| {
+        let deliveries = self.give_all(|state| {
             changed |= if is_paused { state.gate.pause() } else { state.resume(now) };
         });
         (changed, deliveries)
     }
 
-    /// Changes the limits of all partitions, present and future. `before` are those of a new one.
-    /// Returns what changed, or the reason why nothing did, and the outputs to deliver.
-    pub(super) fn reconfigure(
-        &mut self,
-        before: &Changed,
-        limits: &crate::Limits,
-        now: Instant,
-    ) -> (Result<Reconfigured, LimitsRefused>, Vec<Delivery>) {
-        if self.account.is_closed() {
-            return (Err(LimitsRefused::Closed), Vec::new());
-        }
-        // All are checked before the first is changed.
-        let mut largest_cost = 0;
-        let mut deliveries = self.give_all(|_, state| {
-            state.advance(Some(now));
-            largest_cost = largest_cost.max(state.gate.largest_waiting_cost());
-        });
-        let unused = match limits.validate() {
-            Ok(unused) if largest_cost <= limits.capacity => unused,
-            _ => return (Err(LimitsRefused::Invalid { largest_cost }), deliveries),
-        };
-        let changed = self.change_limits(limits, now, &mut deliveries);
-        let answer = changed.map(|admitted| {
-            let identity = Arc::new(before.identity.with_unused(unused));
-            self.changed = Some(Changed { each: *limits, identity });
-            Reconfigured { previous: before.each, limits: *limits, admitted }
-        });
-        (answer, deliveries)
-    }
-
-    /// Returns the number of waiters that this admits. A call that has its lease can begin to wait
-    /// meanwhile. So it can ask for more units than a partition has after shrinking: these shrink
-    /// first, and if one cannot, the others get their limits back, which no waiter prevents.
-    fn change_limits(
-        &self,
-        limits: &crate::Limits,
-        now: Instant,
-        deliveries: &mut Vec<Delivery>,
-    ) -> Result<usize, LimitsRefused> {
-        let (mut admitted, mut shrunk, mut refused) = (0, Vec::new(), None);
-        deliveries.extend(self.give_all(|shared, state| {
-            if refused.is_some() || state.gate.limits().capacity <= limits.capacity {
-                return;
-            }
-            match shared.set_limits(state, limits, now) {
-                Ok(changed) => shrunk.push((Arc::clone(shared), changed.previous)),
-                Err(LimitsRefused::Closed) => {}
-                Err(invalid) => refused = Some(invalid),
-            }
-        }));
-        if let Some(refused) = refused {
-            deliveries.extend(shrunk.into_iter().map(|(shared, previous)| {
-                let (_, outputs) = shared.give(|state| shared.set_limits(state, &previous, now).is_ok());
-                (shared, outputs)
-            }));
-            return Err(refused);
-        }
-        deliveries.extend(self.give_all(|shared, state| {
-            admitted += shared.set_limits(state, limits, now).map_or(0, |changed| changed.admitted);
-        }));
-        Ok(admitted)
-    }
-
     /// Gives an input to all partitions. Returns the outputs to deliver.
-    fn give_all(&self, mut input: impl FnMut(&Arc<Shared>, &mut GateState)) -> Vec<Delivery> {
-        self.all().map(|shared| (Arc::clone(shared), shared.give(|state| input(shared, state)).1)).collect()
+    fn give_all(&self, mut input: impl FnMut(&mut GateState)) -> Vec<Delivery> {
+        self.all().map(|shared| (Arc::clone(shared), shared.give(&mut input).1)).collect()
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<Shared>> {
-        self.index.iter().map(|&id| &self.account.get(id).shared)
+        self.partitions().map(|partition| &partition.shared)
+    }
+
+    pub(super) fn partitions(&self) -> impl Iterator<Item = &Partition<K>> {
+        self.index.iter().map(|&id| self.account.get(id))
     }
 
     /// Changes the handlers of all partitions, present and future. Returns the previous lists,

@@ -13,8 +13,8 @@ use bulklink_core::partitions::Snapshot;
 pub struct Status {
     /// The name of the partitions.
     pub label: Arc<str>,
-    /// The limits that each partition begins with. A partition that was given others by its handle
-    /// may have these.
+    /// The limits that each partition begins with. A partition that was given others, by its handle
+    /// or [by its key](super::Builder::limits_for), has these.
     pub each: crate::Limits,
     /// Whether the partitions are [paused](crate::Partitions::pause), and so a new one begins
     /// paused.

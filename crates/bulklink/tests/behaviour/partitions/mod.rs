@@ -7,6 +7,7 @@ mod delivering;
 mod events;
 mod foreign;
 mod keeping;
+mod limits_for;
 mod pausing;
 mod reconfiguring;
 mod seen;

@@ -1,0 +1,127 @@
+//! Changing the limits of all partitions, under their lock.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use bulklink_core::{Instant, InvalidArgument, Limits};
+
+use super::state::{Changed, Delivery, LimitsFor, PartitionsState};
+use crate::Reconfigured;
+use crate::gate::shared::{LimitsRefused, Shared};
+use crate::gate::state::GateState;
+
+/// Why the limits of the partitions were not changed.
+pub(super) enum Refused {
+    Closed,
+    Invalid(Vec<InvalidArgument>),
+}
+
+/// A partition and the limits that it gets.
+struct Target {
+    shared: Arc<Shared>,
+    limits: Limits,
+}
+
+/// Limits that partitions cannot have, with the largest cost of a waiter of such a partition.
+#[derive(Default)]
+struct Faults(Vec<(Limits, usize)>);
+
+impl<K> PartitionsState<K> {
+    /// Changes the limits of all partitions, present and future. `before` are those of a new one.
+    /// Returns what changed, or the reason why nothing did, and the outputs to deliver.
+    pub(super) fn reconfigure(
+        &mut self,
+        before: &Changed,
+        limits: &Limits,
+        limits_for: Option<&LimitsFor<K>>,
+        now: Instant,
+    ) -> (Result<Reconfigured, Refused>, Vec<Delivery>) {
+        if self.account.is_closed() {
+            return (Err(Refused::Closed), Vec::new());
+        }
+        let (unused, mut faults) = (limits.validate(), Faults::default());
+        faults.find(limits, 0);
+        // Foreign code, so before anything changes. It gets valid limits only.
+        let limits_for = limits_for.filter(|_| unused.is_ok());
+        let of = |key| limits_for.map_or(*limits, |limits_for| limits_for(key, *limits));
+        let targets: Vec<_> =
+            self.partitions().map(|kept| Target { shared: Arc::clone(&kept.shared), limits: of(&kept.key) }).collect();
+        // All are checked before the first is changed.
+        let mut deliveries = give_all(&targets, |target, state| {
+            state.advance(Some(now));
+            faults.find(&target.limits, state.gate.largest_waiting_cost());
+        });
+        let unused = match unused {
+            Ok(unused) if faults.0.is_empty() => unused,
+            _ => return (Err(Refused::Invalid(faults.reasons())), deliveries),
+        };
+        let changed = change(&targets, now, &mut deliveries);
+        let answer = changed.map(|admitted| {
+            let identity = Arc::new(before.identity.with_unused(unused));
+            self.changed = Some(Changed { each: *limits, identity });
+            Reconfigured { previous: before.each, limits: *limits, admitted }
+        });
+        (answer, deliveries)
+    }
+}
+
+/// Returns the number of waiters that this admits. A call that has its lease can begin to wait
+/// meanwhile. So it can ask for more units than a partition has after shrinking: these shrink
+/// first, and if one cannot, the others get their limits back, which no waiter prevents.
+fn change(targets: &[Target], now: Instant, deliveries: &mut Vec<Delivery>) -> Result<usize, Refused> {
+    let (mut admitted, mut shrunk, mut faults) = (0, Vec::new(), Faults::default());
+    deliveries.extend(give_all(targets, |Target { shared, limits }, state| {
+        if !faults.0.is_empty() || state.gate.limits().capacity <= limits.capacity {
+            return;
+        }
+        match shared.set_limits(state, limits, now) {
+            Ok(changed) => shrunk.push(Target { shared: Arc::clone(shared), limits: changed.previous }),
+            Err(LimitsRefused::Closed) => {}
+            Err(LimitsRefused::Invalid { largest_cost }) => faults.find(limits, largest_cost),
+        }
+    }));
+    if !faults.0.is_empty() {
+        deliveries.extend(give_all(&shrunk, |Target { shared, limits }, state| {
+            // Not refused: these were the limits until now.
+            let _ = shared.set_limits(state, limits, now);
+        }));
+        return Err(Refused::Invalid(faults.reasons()));
+    }
+    deliveries.extend(give_all(targets, |Target { shared, limits }, state| {
+        admitted += shared.set_limits(state, limits, now).map_or(0, |changed| changed.admitted);
+    }));
+    Ok(admitted)
+}
+
+/// Gives an input to all these partitions. Returns the outputs to deliver.
+fn give_all(targets: &[Target], mut input: impl FnMut(&Target, &mut GateState)) -> Vec<Delivery> {
+    let give = |target: &Target| {
+        let ((), outputs) = target.shared.give(|state| input(target, state));
+        (Arc::clone(&target.shared), outputs)
+    };
+    targets.iter().map(give).collect()
+}
+
+impl Faults {
+    /// Adds the limits if a partition with a waiter of this cost cannot have them.
+    fn find(&mut self, limits: &Limits, largest_cost: usize) {
+        if limits.invalid(largest_cost).next().is_none() {
+            return;
+        }
+        match self.0.iter_mut().find(|(known, _)| known == limits) {
+            Some((_, cost)) => *cost = largest_cost.max(*cost),
+            None => self.0.push((*limits, largest_cost)),
+        }
+    }
+
+    /// Returns each reason once.
+    fn reasons(&self) -> Vec<InvalidArgument> {
+        let mut reasons = Vec::new();
+        for reason in self.0.iter().flat_map(|(limits, cost)| limits.invalid(*cost)) {
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        }
+        reasons
+    }
+}
