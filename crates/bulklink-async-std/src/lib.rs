@@ -122,6 +122,12 @@ pub type SlotFuture<'a> = bulklink::SlotFuture<'a, AsyncStd>;
 /// A [`bulklink::OwnedSlotFuture`] on async-std.
 pub type OwnedSlotFuture = bulklink::OwnedSlotFuture<AsyncStd>;
 
+/// A [`bulklink::ExecuteOwned`] on async-std.
+pub type ExecuteOwned<F> = bulklink::ExecuteOwned<F, AsyncStd>;
+
+/// A [`bulklink::ExecuteFallibleOwned`] on async-std.
+pub type ExecuteFallibleOwned<F> = bulklink::ExecuteFallibleOwned<F, AsyncStd>;
+
 /// A [`bulklink::Wrapped`] function on async-std.
 pub type Wrapped<F> = bulklink::Wrapped<F, AsyncStd>;
 

@@ -135,6 +135,12 @@ pub type SlotFuture<'a> = bulklink::SlotFuture<'a, Smol>;
 /// A [`bulklink::OwnedSlotFuture`] on smol.
 pub type OwnedSlotFuture = bulklink::OwnedSlotFuture<Smol>;
 
+/// A [`bulklink::ExecuteOwned`] on smol.
+pub type ExecuteOwned<F> = bulklink::ExecuteOwned<F, Smol>;
+
+/// A [`bulklink::ExecuteFallibleOwned`] on smol.
+pub type ExecuteFallibleOwned<F> = bulklink::ExecuteFallibleOwned<F, Smol>;
+
 /// A [`bulklink::Wrapped`] function on smol.
 pub type Wrapped<F> = bulklink::Wrapped<F, Smol>;
 

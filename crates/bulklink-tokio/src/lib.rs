@@ -198,6 +198,12 @@ pub type SlotFuture<'a> = bulklink::SlotFuture<'a, Tokio>;
 /// A [`bulklink::OwnedSlotFuture`] on tokio.
 pub type OwnedSlotFuture = bulklink::OwnedSlotFuture<Tokio>;
 
+/// A [`bulklink::ExecuteOwned`] on tokio.
+pub type ExecuteOwned<F> = bulklink::ExecuteOwned<F, Tokio>;
+
+/// A [`bulklink::ExecuteFallibleOwned`] on tokio.
+pub type ExecuteFallibleOwned<F> = bulklink::ExecuteFallibleOwned<F, Tokio>;
+
 /// A [`bulklink::Wrapped`] function on tokio.
 pub type Wrapped<F> = bulklink::Wrapped<F, Tokio>;
 

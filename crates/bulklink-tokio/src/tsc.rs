@@ -44,5 +44,11 @@ pub type SlotFuture<'a> = bulklink::SlotFuture<'a, Tsc>;
 /// A [`bulklink::OwnedSlotFuture`] on [`Tsc`].
 pub type OwnedSlotFuture = bulklink::OwnedSlotFuture<Tsc>;
 
+/// A [`bulklink::ExecuteOwned`] on [`Tsc`].
+pub type ExecuteOwned<F> = bulklink::ExecuteOwned<F, Tsc>;
+
+/// A [`bulklink::ExecuteFallibleOwned`] on [`Tsc`].
+pub type ExecuteFallibleOwned<F> = bulklink::ExecuteFallibleOwned<F, Tsc>;
+
 /// A [`bulklink::Wrapped`] function on [`Tsc`].
 pub type Wrapped<F> = bulklink::Wrapped<F, Tsc>;

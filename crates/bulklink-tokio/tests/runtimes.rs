@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bulklink_tokio::{Bulkhead, Reason, Request};
+use bulklink_tokio::{Bulkhead, ExecuteOwned, Reason, Request};
 use tokio::runtime::{Builder, Runtime};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -31,6 +31,17 @@ async fn expires_in_time(bulkhead: &Bulkhead) {
     let rejection = bulkhead.slot().await.expect_err("it is taken");
     assert_eq!(rejection.reason(), Reason::Expired);
     assert!(begun.elapsed() >= LIMIT && begun.elapsed() < LIMIT + HOUR / 2, "waited {:?}", begun.elapsed());
+}
+
+#[test]
+fn an_owned_call_is_spawned_as_it_is() {
+    struct Job(ExecuteOwned<std::future::Ready<u8>>);
+
+    let bulkhead = bulkhead();
+    let job = Job(bulkhead.execute_owned(std::future::ready(7)));
+    drop(bulkhead);
+    let task = async { tokio::spawn(job.0).await.expect("it does not panic") };
+    assert_eq!(real().block_on(task), Ok(7));
 }
 
 #[test]

@@ -1,19 +1,16 @@
-//! The bulkhead, and every call that an async task can make.
+//! The bulkhead, and the methods that acquire a slot.
+
+mod execute;
 
 use alloc::sync::Arc;
 use core::fmt;
-use core::future::Future;
 use core::ops::Deref;
 
 use bulklink_core::Request as CoreRequest;
 
 use crate::acquire::claim::Claim;
-use crate::acquire::execute::Execute;
 use crate::gate::shared::Shared;
-use crate::{
-    Builder, Clock, ExecuteError, Handle, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture,
-    Wrapped,
-};
+use crate::{Builder, Clock, Handle, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture};
 
 /// Limits how many operations run at the same time on one resource, how many wait, and how long.
 ///
@@ -254,141 +251,6 @@ impl<R: Runtime> Bulkhead<R> {
     pub fn slot_owned_with(&self, request: Request<R::Instant>) -> OwnedSlotFuture<R> {
         let (shared, request) = (Arc::clone(&self.handle.shared), request.on(&self.runtime));
         OwnedSlotFuture::new(shared, self.runtime.clone(), request)
-    }
-
-    /// Runs `operation` in a slot, and waits in FIFO order until one is free or the wait limit
-    /// passes.
-    ///
-    /// The slot is released when the operation ends: when it returns a value, when it panics, or
-    /// when it is dropped half-way.
-    ///
-    /// # Errors
-    ///
-    /// As [`slot`](Bulkhead::slot). The operation has then not begun.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future drops the operation, and then releases its slot or gives up its place in
-    /// the queue.
-    ///
-    /// # Panics
-    ///
-    /// As [`slot`](Bulkhead::slot), and if it is polled again after it has completed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Bulkhead, Reason, Request};
-    /// # use std::time::Duration;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
-    /// # executor.block_on(async move {
-    /// let receipt = payments.execute(async { "paid" }).await?;
-    /// assert_eq!(receipt, "paid");
-    ///
-    /// // The future borrows the bulkhead. A spawned task takes a clone instead:
-    /// let task = {
-    ///     let payments = payments.clone();
-    ///     async move { payments.execute(async { "paid too" }).await }
-    /// };
-    /// # assert_eq!(task.await?, "paid too");
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    pub fn execute<F: Future>(
-        &self,
-        operation: F,
-    ) -> impl Future<Output = Result<F::Output, Rejection>> + use<'_, F, R> {
-        self.execute_with(Request::new(), operation)
-    }
-
-    /// As [`execute`](Bulkhead::execute), with a cost, a limit or a deadline for this call.
-    ///
-    /// # Errors
-    ///
-    /// As [`slot_with`](Bulkhead::slot_with). The operation has then not begun.
-    #[doc(alias("execute_within", "execute_before"))]
-    #[inline]
-    pub fn execute_with<F: Future>(
-        &self,
-        request: Request<R::Instant>,
-        operation: F,
-    ) -> impl Future<Output = Result<F::Output, Rejection>> + use<'_, F, R> {
-        Execute::new(self.slot_with(request), operation, |outcome| outcome)
-    }
-
-    /// Runs `operation` in a slot if one is free at the first poll and no call waits for it.
-    ///
-    /// # Errors
-    ///
-    /// If no slot is free when the future is first polled, or if the bulkhead is closed. The
-    /// operation has then not begun.
-    #[doc(alias = "execute_now")]
-    #[inline]
-    pub fn try_execute<F: Future>(
-        &self,
-        operation: F,
-    ) -> impl Future<Output = Result<F::Output, Rejection>> + use<'_, F, R> {
-        self.execute_with(Request::new().now(), operation)
-    }
-
-    /// As [`execute`](Bulkhead::execute), for an operation that can fail: a rejection and the
-    /// operation's own error come as one error type.
-    ///
-    /// # Errors
-    ///
-    /// [`ExecuteError::Rejected`] as [`execute`](Bulkhead::execute), and
-    /// [`ExecuteError::Operation`] with the operation's own error.
-    pub fn execute_fallible<T, E, F: Future<Output = Result<T, E>>>(
-        &self,
-        operation: F,
-    ) -> impl Future<Output = Result<T, ExecuteError<E>>> + use<'_, T, E, F, R> {
-        self.execute_fallible_with(Request::new(), operation)
-    }
-
-    /// As [`execute_fallible`](Bulkhead::execute_fallible), with a cost, a limit or a deadline for
-    /// this call.
-    ///
-    /// # Errors
-    ///
-    /// As [`execute_fallible`](Bulkhead::execute_fallible).
-    pub fn execute_fallible_with<T, E, F: Future<Output = Result<T, E>>>(
-        &self,
-        request: Request<R::Instant>,
-        operation: F,
-    ) -> impl Future<Output = Result<T, ExecuteError<E>>> + use<'_, T, E, F, R> {
-        Execute::new(self.slot_with(request), operation, ExecuteError::flatten)
-    }
-
-    /// Wraps an async function, so that each call of it runs in a slot of this bulkhead. A function
-    /// of several arguments takes them as a tuple, as in `|(from, to)| transfer(from, to)`.
-    ///
-    /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Bulkhead;
-    /// # let clock = FakeClock::new();
-    /// async fn send(amount: u32) -> String {
-    ///     format!("sent {amount}")
-    /// }
-    ///
-    /// let payments = Bulkhead::builder_on(clock.clone(), "payments").parallelism(10).build()?;
-    /// let send = payments.wrap(send);
-    /// # let mut executor = Executor::new(clock);
-    /// # let sent = executor.spawn(async move {
-    /// assert_eq!(send.call(5).await?, "sent 5");
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # });
-    /// # executor.run_until_idle();
-    /// # sent.output().unwrap()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "decorator")]
-    pub fn wrap<F>(&self, function: F) -> Wrapped<F, R> {
-        Wrapped::new(function, self.clone())
     }
 }
 

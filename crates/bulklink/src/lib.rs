@@ -178,7 +178,7 @@ pub use bulklink_core::{
     Reserve, ResizeError, Resized, Severity, Snapshot, Totals,
 };
 
-pub use acquire::execute::ExecuteError;
+pub use acquire::execute::{ExecuteError, ExecuteFallibleOwned, ExecuteOwned};
 pub use acquire::future::{OwnedSlotFuture, SlotFuture};
 pub use acquire::slot::{OwnedSlot, Slot};
 pub use acquire::wrap::Wrapped;

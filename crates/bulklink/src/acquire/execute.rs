@@ -2,60 +2,87 @@
 
 use core::fmt;
 use core::future::Future;
+use core::marker::PhantomData;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 
-use crate::Rejection;
+use crate::{OwnedSlot, OwnedSlotFuture, Rejection, Runtime, Timer};
 
 pin_project! {
-    /// Acquires the slot `S` that the future `A` returns, then runs the operation in it. The
-    /// operation is stored once, in place. It must be dropped before its slot is given back, so its
-    /// field comes first.
+    /// Acquires the slot `S` that the future `A` returns, then runs the operation in it. `M` makes
+    /// the value of the call. The operation is stored once, in place. It must be dropped before its
+    /// slot is given back, so its field comes first.
     pub(crate) struct Execute<A, S, F, M> {
         #[pin]
         operation: Option<F>,
         stage: Stage<A, S>,
-        // Makes the value of the call out of a rejection or the operation's output.
-        answer: M,
+        answer: PhantomData<M>,
     }
 }
 
+#[derive(Debug)]
 enum Stage<A, S> {
     Acquiring(A),
     Running(S),
     Done,
 }
 
-impl<A, S, F, M, T> Execute<A, S, F, M>
-where
-    A: Future<Output = Result<S, Rejection>> + Unpin,
-    F: Future,
-    M: Fn(Result<F::Output, Rejection>) -> T,
-{
+/// Makes the value of a call out of a rejection or the operation's output.
+pub(crate) trait Answer<T> {
+    type Value;
+
+    fn answer(outcome: Result<T, Rejection>) -> Self::Value;
+}
+
+/// The value of a call is the output or the rejection.
+pub(crate) struct Plain;
+
+/// The value of a call is what the operation returns, with a rejection as one of its errors.
+pub(crate) struct Flat;
+
+impl<T> Answer<T> for Plain {
+    type Value = Result<T, Rejection>;
+
     #[inline]
-    pub(crate) fn new(slot: A, operation: F, answer: M) -> Self {
-        Execute { operation: Some(operation), stage: Stage::Acquiring(slot), answer }
+    fn answer(outcome: Result<T, Rejection>) -> Self::Value {
+        outcome
     }
 }
 
-impl<A, S, F, M, T> Future for Execute<A, S, F, M>
+impl<T, E> Answer<Result<T, E>> for Flat {
+    type Value = Result<T, ExecuteError<E>>;
+
+    #[inline]
+    fn answer(outcome: Result<Result<T, E>, Rejection>) -> Self::Value {
+        outcome?.map_err(ExecuteError::Operation)
+    }
+}
+
+impl<A, S, F, M> Execute<A, S, F, M> {
+    #[inline]
+    pub(crate) fn new(slot: A, operation: F) -> Self {
+        Execute { operation: Some(operation), stage: Stage::Acquiring(slot), answer: PhantomData }
+    }
+}
+
+impl<A, S, F, M> Future for Execute<A, S, F, M>
 where
     A: Future<Output = Result<S, Rejection>> + Unpin,
     F: Future,
-    M: Fn(Result<F::Output, Rejection>) -> T,
+    M: Answer<F::Output>,
 {
-    type Output = T;
+    type Output = M::Value;
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as `Acquire::poll`")]
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Value> {
         let mut this = self.project();
         if let Stage::Acquiring(acquire) = this.stage {
             match ready!(Pin::new(acquire).poll(context)) {
                 Ok(slot) => *this.stage = Stage::Running(slot),
-                Err(rejection) => return Poll::Ready((this.answer)(Err(rejection))),
+                Err(rejection) => return Poll::Ready(M::answer(Err(rejection))),
             }
         }
         let operation = this.operation.as_mut().as_pin_mut().expect("not polled again after it had completed");
@@ -63,7 +90,87 @@ where
         // In this order, as in a drop: the operation ends before its slot is free.
         this.operation.set(None);
         *this.stage = Stage::Done;
-        Poll::Ready((this.answer)(Ok(output)))
+        Poll::Ready(M::answer(Ok(output)))
+    }
+}
+
+pin_project! {
+    /// A future that runs an operation in a slot, and borrows nothing; returned by
+    /// [`Bulkhead::execute_owned`](crate::Bulkhead::execute_owned) and
+    /// [`Partitions::execute`](crate::Partitions::execute).
+    ///
+    /// It is `'static` if the operation `F` is, so a task can be spawned with it. Its type can be
+    /// named, so it can be a field, or the future of a service.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping it drops the operation, and then releases its slot or gives up its place in the
+    /// queue.
+    ///
+    /// # Panics
+    ///
+    /// If polled again after it has completed.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct ExecuteOwned<F, R: Timer> {
+        #[pin]
+        inner: Execute<OwnedSlotFuture<R>, OwnedSlot, F, Plain>,
+    }
+}
+
+pin_project! {
+    /// As [`ExecuteOwned`], for an operation that can fail; returned by
+    /// [`Bulkhead::execute_fallible_owned`](crate::Bulkhead::execute_fallible_owned) and
+    /// [`Partitions::execute_fallible`](crate::Partitions::execute_fallible).
+    #[must_use = "futures do nothing unless polled"]
+    pub struct ExecuteFallibleOwned<F, R: Timer> {
+        #[pin]
+        inner: Execute<OwnedSlotFuture<R>, OwnedSlot, F, Flat>,
+    }
+}
+
+impl<F, R: Timer> ExecuteOwned<F, R> {
+    #[inline]
+    pub(crate) fn new(slot: OwnedSlotFuture<R>, operation: F) -> Self {
+        ExecuteOwned { inner: Execute::new(slot, operation) }
+    }
+}
+
+impl<F, R: Timer> ExecuteFallibleOwned<F, R> {
+    #[inline]
+    pub(crate) fn new(slot: OwnedSlotFuture<R>, operation: F) -> Self {
+        ExecuteFallibleOwned { inner: Execute::new(slot, operation) }
+    }
+}
+
+impl<F: Future, R: Runtime> Future for ExecuteOwned<F, R> {
+    type Output = Result<F::Output, Rejection>;
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as `Acquire::poll`")]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.project().inner.poll(context)
+    }
+}
+
+impl<T, E, F: Future<Output = Result<T, E>>, R: Runtime> Future for ExecuteFallibleOwned<F, R> {
+    type Output = Result<T, ExecuteError<E>>;
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as `Acquire::poll`")]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.project().inner.poll(context)
+    }
+}
+
+impl<F, R: Timer> fmt::Debug for ExecuteOwned<F, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ExecuteOwned").field(&self.inner.stage).finish()
+    }
+}
+
+impl<F, R: Timer> fmt::Debug for ExecuteFallibleOwned<F, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ExecuteFallibleOwned").field(&self.inner.stage).finish()
     }
 }
 
@@ -74,13 +181,6 @@ pub enum ExecuteError<E> {
     Rejected(Rejection),
     /// The operation ran, and failed with this error.
     Operation(E),
-}
-
-impl<E> ExecuteError<E> {
-    /// Puts a rejection and the operation's error into one error.
-    pub(crate) fn flatten<T>(outcome: Result<Result<T, E>, Rejection>) -> Result<T, Self> {
-        outcome?.map_err(ExecuteError::Operation)
-    }
 }
 
 impl<E> From<Rejection> for ExecuteError<E> {

@@ -17,20 +17,18 @@ impl<F, R: Runtime> Wrapped<F, R> {
         Wrapped { function, bulkhead }
     }
 
-    /// Runs the function with `argument` in a slot. For several arguments, pass a tuple.
+    /// Acquires a slot, and then calls the function with `argument` and runs its future in it. For
+    /// several arguments, pass a tuple.
     ///
     /// # Errors
     ///
-    /// If the call is not admitted. The function has not been called then.
-    ///
-    /// # Cancel safety
-    ///
-    /// As [`Bulkhead::execute`].
+    /// If the call is not admitted. The function is then never called.
     pub fn call<A, O>(&self, argument: A) -> impl Future<Output = Result<O::Output, Rejection>> + use<'_, A, O, F, R>
     where
         F: Fn(A) -> O,
         O: Future,
     {
+        // The block calls the function when it is first polled, and so in the slot.
         self.bulkhead.execute(async move { (self.function)(argument).await })
     }
 

@@ -8,8 +8,10 @@ use bulklink_core::Request as CoreRequest;
 
 use super::{Lookup, Wrapped};
 use crate::acquire::claim::Claim;
-use crate::acquire::execute::Execute;
-use crate::{Clock, ExecuteError, OwnedSlot, OwnedSlotFuture, Partitions, Rejection, Request, Runtime};
+use crate::{
+    Clock, ExecuteError, ExecuteFallibleOwned, ExecuteOwned, OwnedSlot, OwnedSlotFuture, Partitions, Rejection, Request,
+    Runtime,
+};
 
 /// Calls that never wait. They need the clock of the runtime only.
 impl<K, R, S> Partitions<K, R, S>
@@ -157,11 +159,7 @@ where
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn execute<Q, F>(
-        &self,
-        key: &Q,
-        operation: F,
-    ) -> impl Future<Output = Result<F::Output, Rejection>> + use<Q, F, K, R, S>
+    pub fn execute<Q, F>(&self, key: &Q, operation: F) -> ExecuteOwned<F, R>
     where
         Q: Lookup<K> + ?Sized,
         F: Future,
@@ -177,17 +175,12 @@ where
     /// As [`slot_with`](Partitions::slot_with). The operation has not begun then.
     #[doc(alias("execute_within", "execute_before"))]
     #[inline]
-    pub fn execute_with<Q, F>(
-        &self,
-        key: &Q,
-        request: Request<R::Instant>,
-        operation: F,
-    ) -> impl Future<Output = Result<F::Output, Rejection>> + use<Q, F, K, R, S>
+    pub fn execute_with<Q, F>(&self, key: &Q, request: Request<R::Instant>, operation: F) -> ExecuteOwned<F, R>
     where
         Q: Lookup<K> + ?Sized,
         F: Future,
     {
-        Execute::new(self.slot_with(key, request), operation, |outcome| outcome)
+        ExecuteOwned::new(self.slot_with(key, request), operation)
     }
 
     /// Runs `operation` in a slot of the partition of `key` if one is free and no call waits for
@@ -199,11 +192,7 @@ where
     /// first polled, or if the partition is closed. The operation has not begun then.
     #[doc(alias = "execute_now")]
     #[inline]
-    pub fn try_execute<Q, F>(
-        &self,
-        key: &Q,
-        operation: F,
-    ) -> impl Future<Output = Result<F::Output, Rejection>> + use<Q, F, K, R, S>
+    pub fn try_execute<Q, F>(&self, key: &Q, operation: F) -> ExecuteOwned<F, R>
     where
         Q: Lookup<K> + ?Sized,
         F: Future,
@@ -212,17 +201,13 @@ where
     }
 
     /// Runs a fallible `operation` as [`execute`](Partitions::execute) does, and returns its error
-    /// or the rejection as one [`ExecuteError`].
+    /// or the rejection as one [`ExecuteError`](crate::ExecuteError).
     ///
     /// # Errors
     ///
-    /// [`ExecuteError::Rejected`] as [`execute`](Partitions::execute), and
-    /// [`ExecuteError::Operation`] with the error of the operation.
-    pub fn execute_fallible<Q, T, E, F>(
-        &self,
-        key: &Q,
-        operation: F,
-    ) -> impl Future<Output = Result<T, ExecuteError<E>>> + use<Q, T, E, F, K, R, S>
+    /// [`Rejected`](crate::ExecuteError::Rejected) as [`execute`](Partitions::execute), and
+    /// [`Operation`](crate::ExecuteError::Operation) with the error of the operation.
+    pub fn execute_fallible<Q, T, E, F>(&self, key: &Q, operation: F) -> ExecuteFallibleOwned<F, R>
     where
         Q: Lookup<K> + ?Sized,
         F: Future<Output = Result<T, E>>,
@@ -241,12 +226,12 @@ where
         key: &Q,
         request: Request<R::Instant>,
         operation: F,
-    ) -> impl Future<Output = Result<T, ExecuteError<E>>> + use<Q, T, E, F, K, R, S>
+    ) -> ExecuteFallibleOwned<F, R>
     where
         Q: Lookup<K> + ?Sized,
         F: Future<Output = Result<T, E>>,
     {
-        Execute::new(self.slot_with(key, request), operation, ExecuteError::flatten)
+        ExecuteFallibleOwned::new(self.slot_with(key, request), operation)
     }
 
     /// Wraps an async function, so that each call of it runs in a slot of the partition that `key`

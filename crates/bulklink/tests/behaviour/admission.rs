@@ -1,9 +1,13 @@
 //! Admission: which calls get a slot, and in which order.
 
 use std::cell::RefCell;
+use std::future::{Future, Ready, ready};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use bulklink::{ExecuteError, Reason, Request};
+use bulklink::testing::{Executor, FakeClock, Task};
+use bulklink::{ExecuteError, ExecuteFallibleOwned, ExecuteOwned, Partitions, Reason, Request};
 
 use crate::{builder, bulkhead, call, executor, ms, reason, slot};
 
@@ -107,6 +111,65 @@ fn a_wrapped_function_runs_in_a_slot() {
 }
 
 #[test]
+fn a_rejected_call_never_calls_its_wrapped_function() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let wrapped = bulkhead.wrap(move |()| {
+        counted.fetch_add(1, SeqCst);
+        async {}
+    });
+    let running = bulkhead.try_slot_owned().expect("free");
+    let [waiting, rejected] = [wrapped.clone(), wrapped].map(|wrapped| {
+        let call = executor.spawn(async move { wrapped.call(()).await });
+        executor.run_until_idle();
+        call
+    });
+    assert_eq!(rejected.output().expect("there is no room").expect_err("rejected").reason(), Reason::Saturated);
+    assert_eq!(calls.load(SeqCst), 0, "neither the rejected call nor the waiting one");
+    drop(running);
+    executor.run_until_idle();
+    assert_eq!((waiting.output(), calls.load(SeqCst)), (Some(Ok(())), 1));
+}
+
+/// As in a `tower` service, which names the type of its future, and in a task.
+#[test]
+fn the_future_of_an_owned_call_has_a_name_and_can_be_spawned() {
+    struct Calls {
+        plain: ExecuteOwned<Ready<u8>, FakeClock>,
+        fallible: ExecuteFallibleOwned<Ready<Result<u8, &'static str>>, FakeClock>,
+        keyed: ExecuteOwned<Ready<u8>, FakeClock>,
+    }
+    fn spawn<T: Send + 'static>(executor: &mut Executor, call: impl Future<Output = T> + Send + 'static) -> Task<T> {
+        executor.spawn(call)
+    }
+
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let keys = Partitions::<u8, _>::builder_on(executor.clock(), "keys").parallelism(1).max_partitions(1).build();
+    let calls = Calls {
+        plain: bulkhead.execute_owned(ready(1)),
+        fallible: bulkhead.execute_fallible_owned(ready(Err("failed"))),
+        keyed: keys.expect("valid").execute(&1, ready(3)),
+    };
+    let too_much = bulkhead.execute_fallible_owned_with(Request::new().cost(2), ready(Ok::<_, ()>(4)));
+    let running = bulkhead.try_slot_owned().expect("free");
+    let plain = spawn(&mut executor, calls.plain);
+    executor.run_until_idle();
+    assert!(!plain.is_finished(), "it waits");
+    drop(running);
+    let (fallible, keyed) = (spawn(&mut executor, calls.fallible), spawn(&mut executor, calls.keyed));
+    let too_much = spawn(&mut executor, too_much);
+    executor.run_until_idle();
+    assert_eq!((plain.output(), keyed.output()), (Some(Ok(1)), Some(Ok(3))));
+    assert_eq!(fallible.output(), Some(Err(ExecuteError::Operation("failed"))));
+    let Some(Err(ExecuteError::Rejected(rejection))) = too_much.output() else { panic!("it costs too much") };
+    assert_eq!(rejection.reason(), Reason::InvalidCost);
+    assert_eq!(bulkhead.status().in_flight, 0);
+}
+
+#[test]
 fn every_method_applies_its_request() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(3).waiting_room(5).build().expect("valid");
@@ -121,10 +184,11 @@ fn every_method_applies_its_request() {
             let executed =
                 bulkhead.execute_with(two, observe()).await.expect("free").expect("the operation cannot fail");
             let fallible = bulkhead.execute_fallible_with(two, observe()).await.expect("free");
-            [owned, borrowed, executed, fallible]
+            let spawned = bulkhead.execute_owned_with(two, observe()).await.expect("free").expect("it cannot fail");
+            [owned, borrowed, executed, fallible, spawned]
         }
     });
-    assert_eq!(in_use, [2; 4]);
+    assert_eq!(in_use, [2; 5]);
 }
 
 #[test]
