@@ -166,10 +166,13 @@ impl fmt::Display for IntervalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             IntervalError::DifferentInstance { earlier, later } => {
-                write!(f, "instance must be the same in both snapshots, got {earlier} and {later}")
+                write!(f, "the snapshots are not of the same bulkhead: instances {earlier} and {later}")
             }
             IntervalError::Reversed { earlier, later } => {
-                write!(f, "number of the later snapshot must be the larger one, got {later} after {earlier}")
+                write!(
+                    f,
+                    "the snapshots are in reverse order: number {earlier} is given as the earlier one, and {later} as the later"
+                )
             }
         }
     }

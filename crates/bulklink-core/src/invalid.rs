@@ -108,7 +108,7 @@ impl Violation {
 
     fn value(&self) -> &dyn fmt::Display {
         match self {
-            Violation::Limit { field: Field::WaitLimit, .. } => &"0s",
+            Violation::Limit { field: Field::WaitLimit, .. } => &"0 s",
             Violation::Limit { value, .. } => value,
             Violation::CostOutOfRange { cost: u32::MAX, .. } => &"4294967295 or more",
             Violation::CostOutOfRange { cost, .. } => cost,
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_violation_reads_as_a_custom_error() {
         for (violation, text) in [
-            (limit(Field::WaitLimit, 0, 1), "wait_limit must be longer than zero, got 0s"),
+            (limit(Field::WaitLimit, 0, 1), "wait_limit must be longer than zero, got 0 s"),
             (limit(Field::Capacity, 0, 1), "capacity must be at least 1, got 0"),
             (limit(Field::Capacity, 1 << 31, 1), "capacity must be at most 2147483647, got 2147483648"),
             (limit(Field::WaitingRoom, 1 << 31, 0), "waiting_room must be at most 2147483647, got 2147483648"),

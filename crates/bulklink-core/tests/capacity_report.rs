@@ -259,7 +259,7 @@ fn wait_time_near_limit_depends_on_average_and_longest_wait() {
     let most = 950_000_000;
     assert_eq!([most - 1, most, most + 1].map(|at_most| found(5, 0, at_most)), [None, Some(Warning), Some(Warning)]);
     assert_eq!([found(4, mean, most), found(5, mean, most)], [None, Some(Warning)], "too small a sample");
-    let text = "waits of 800ms on average and 990ms at most, with a limit of 1s";
+    let text = "waits of 800 ms on average and 990 ms at most, with a limit of 1 s";
     assert_eq!(message(WaitTimeNearLimit, &waited(5, 4_000_000_000, 990_000_000)), text);
     let report = waited(5, 2_500_000_000, 750_000_000).capacity_report();
     assert_ratio(report.average_wait_ratio(), Some(0.5));

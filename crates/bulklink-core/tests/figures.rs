@@ -101,10 +101,16 @@ fn an_interval_error_says_what_differs_between_the_snapshots() {
         |waiting_room, instance| Gate::<()>::with_instance(Limits::new(1).with_waiting_room(waiting_room), instance);
     let snapshot = |waiting_room, instance| of(waiting_room, instance).expect("valid").snapshot(None);
     let refused = |later: &Snapshot, earlier: &Snapshot| later.since(earlier).expect_err("not comparable").to_string();
-    assert_eq!(refused(&snapshot(2, 7), &snapshot(2, 6)), "instance must be the same in both snapshots, got 6 and 7");
+    assert_eq!(
+        refused(&snapshot(2, 7), &snapshot(2, 6)),
+        "the snapshots are not of the same bulkhead: instances 6 and 7"
+    );
     let mut gate = gate(1, 0);
     let (first, second) = (gate.snapshot(None), gate.snapshot(None));
-    assert_eq!(refused(&first, &second), "number of the later snapshot must be the larger one, got 1 after 2");
+    assert_eq!(
+        refused(&first, &second),
+        "the snapshots are in reverse order: number 2 is given as the earlier one, and 1 as the later"
+    );
 }
 
 #[test]

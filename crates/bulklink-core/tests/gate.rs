@@ -330,7 +330,7 @@ fn invalid_limits_are_rejected() {
     let names = |invalid: InvalidArgument| (invalid.field(), invalid.value().to_string());
     assert_eq!(names(refused(sound.with_capacity(0))), ("capacity", "0".to_owned()));
     let limit = sound.with_wait_limit(Some(Duration::ZERO));
-    assert_eq!(names(refused(limit)), ("wait_limit", "0s".to_owned()));
+    assert_eq!(names(refused(limit)), ("wait_limit", "0 s".to_owned()));
 }
 
 fn between(earlier: &Snapshot, later: &Snapshot) -> Interval {

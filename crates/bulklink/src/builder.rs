@@ -241,7 +241,7 @@ impl<R> Builder<R> {
         let unset = || InvalidArgument::new("parallelism", "nothing", "or capacity must be set");
         let capacity_field = self.capacity_field.ok_or_else(unset)?;
         if self.collect_within == Some(Duration::ZERO) {
-            return Err(InvalidArgument::new("collect_within", "0s", "must be longer than zero"));
+            return Err(InvalidArgument::new("collect_within", "0 s", "must be longer than zero"));
         }
         let needs_waits = self.measure_holds || self.collect_within.is_some();
         if needs_waits && !self.measure_waits {

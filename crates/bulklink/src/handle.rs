@@ -4,12 +4,12 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
-use bulklink_core::{EventFilter, InvalidArgument, Limits, ResizeError, Resized};
+use bulklink_core::{self as gate, EventFilter, InvalidArgument, Limits, Resized};
 
 use crate::foreign::attempt;
 use crate::gate::shared::{LimitsRefused, Shared};
 use crate::observe::event::Handler;
-use crate::{Closed, Event, EventReceiver, HandlerId, ReconfigureError, Reconfigured, Status};
+use crate::{Closed, Event, EventReceiver, HandlerId, ReconfigureError, Reconfigured, ResizeError, Status};
 
 /// A bulkhead without its runtime, so that bulkheads of different runtimes can be kept together.
 ///
@@ -79,10 +79,10 @@ impl Handle {
             state.gate.resize(capacity, now)
         });
         resized.map_err(|error| match error {
-            ResizeError::Invalid(invalid) => ResizeError::Invalid(
+            gate::ResizeError::Invalid(invalid) => ResizeError::Invalid(
                 invalid.for_field(self.shared.capacity_field).of(format_args!("bulkhead {}", self.label())),
             ),
-            other => other,
+            _ => ResizeError::Closed { label: Arc::clone(self.shared.label()) },
         })
     }
 
@@ -124,7 +124,7 @@ impl Handle {
     /// assert_eq!(
     ///     payments.reconfigure(invalid).unwrap_err().to_string(),
     ///     "bulkhead payments: parallelism must be at least 1, got 0; \
-    ///      bulkhead payments: wait_limit must be longer than zero, got 0s"
+    ///      bulkhead payments: wait_limit must be longer than zero, got 0 s"
     /// );
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -132,7 +132,7 @@ impl Handle {
         let now = self.shared.now_if_sound();
         let changed = self.shared.input(|state| self.shared.set_limits(state, &limits, now));
         changed.map_err(|refused| match refused {
-            LimitsRefused::Closed => ReconfigureError::Closed,
+            LimitsRefused::Closed => ReconfigureError::Closed { label: Arc::clone(self.shared.label()) },
             LimitsRefused::Invalid { largest_cost } => {
                 let reasons = limits.invalid(largest_cost);
                 ReconfigureError::invalid(reasons, self.label(), self.shared.capacity_field)

@@ -175,7 +175,7 @@ mod waker_fn;
 
 pub use bulklink_core::{
     EventFilter, EventKind, Finding, FindingCode, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy,
-    Reserve, ResizeError, Resized, Severity, Snapshot, Totals,
+    Reserve, Resized, Severity, Snapshot, Totals,
 };
 
 pub use acquire::execute::{ExecuteError, ExecuteFallibleOwned, ExecuteOwned};
@@ -190,7 +190,7 @@ pub use observe::channel::{EventReceiver, TryRecvError};
 pub use observe::event::{Event, HandlerId};
 pub use observe::labelled::{CapacityReport, Labelled, Status};
 pub use partitions::Partitions;
-pub use reconfigure::{ReconfigureError, Reconfigured};
+pub use reconfigure::{ReconfigureError, Reconfigured, ResizeError};
 pub use registry::{CollectiveError, FailureCause, MemberFailure, RegisterError, Registry};
 pub use rejection::{Reason, Rejection};
 pub use request::Request;

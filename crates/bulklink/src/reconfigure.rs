@@ -1,5 +1,6 @@
-//! Changing the limits of a bulkhead or of partitions while calls run: the answer and the error.
+//! Changing the limits of a bulkhead or of partitions while calls run: the answer and the errors.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -25,12 +26,40 @@ impl Reconfigured {
     }
 }
 
+/// Why a [resize](crate::Handle::resize) failed. It has changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResizeError {
+    /// The bulkhead is closed.
+    Closed {
+        /// Its name.
+        label: Arc<str>,
+    },
+    /// The capacity is out of range, or less than a waiting call asks for.
+    Invalid(InvalidArgument),
+}
+
+impl fmt::Display for ResizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResizeError::Closed { label } => write!(f, "bulkhead {label}: closed, and cannot be resized"),
+            ResizeError::Invalid(invalid) => invalid.fmt(f),
+        }
+    }
+}
+
+/// The text is that of the cause, so there is no source.
+impl core::error::Error for ResizeError {}
+
 /// Why a [reconfiguration](crate::Handle::reconfigure) failed. It has changed no limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReconfigureError {
     /// The bulkhead is closed, or the partitions are.
-    Closed,
+    Closed {
+        /// Its name, or theirs.
+        label: Arc<str>,
+    },
     /// Limits are invalid: the reason for each of them, in the order of the fields of [`Limits`].
     Invalid(Vec<InvalidArgument>),
 }
@@ -54,7 +83,9 @@ impl ReconfigureError {
 impl fmt::Display for ReconfigureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reasons = match self {
-            ReconfigureError::Closed => return f.write_str("closed, and cannot be reconfigured"),
+            ReconfigureError::Closed { label } => {
+                return write!(f, "bulkhead {label}: closed, and cannot be reconfigured");
+            }
             ReconfigureError::Invalid(reasons) => reasons,
         };
         reasons.iter().enumerate().try_for_each(|(place, reason)| {

@@ -5,7 +5,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 
-use bulklink_core::{InvalidArgument, Occupancy, Refusal, partitions};
+use bulklink_core::{InvalidArgument, Occupancy, Refusal, Rounded, partitions};
 
 use crate::acquire::claim::LeaseOwner;
 
@@ -289,14 +289,14 @@ impl fmt::Display for Rejection {
         write!(f, "bulkhead {label}: {}", self.reason())?;
         match self.limit() {
             Some(Duration::ZERO) => f.write_str(", as it had no time to wait")?,
-            Some(limit) => write!(f, " after {:?} of {limit:?}", self.waited())?,
+            Some(limit) => write!(f, " after {} of {}", Rounded(self.waited()), Rounded(limit))?,
             None => {}
         }
         if let Some(age) = self.uncollected() {
-            return write!(f, " for {age:.1?}, as its future was not polled or its executor was blocked");
+            return write!(f, " for {}, as its future was not polled or its executor was blocked", Rounded(age));
         }
         if let Some(kept) = self.kept() {
-            write!(f, ", with {kept:.1?} kept for the call itself")?;
+            write!(f, ", with {} kept for the call itself", Rounded(kept))?;
         }
         let (in_use, capacity) = (occupancy.in_use(), occupancy.capacity());
         let (waiting, room) = (occupancy.waiting(), occupancy.waiting_room());
@@ -309,16 +309,35 @@ impl fmt::Display for Rejection {
     }
 }
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Reason {
+    /// Returns the name in snake case, for machines: for a metric's label or a log. It never
+    /// changes.
+    ///
+    /// ```
+    /// # use bulklink::Reason;
+    /// assert_eq!(Reason::InvalidCost.as_str(), "invalid_cost");
+    /// ```
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
             Reason::Saturated => "saturated",
             Reason::Expired => "expired",
             Reason::Closed => "closed",
             Reason::Uncollected => "uncollected",
+            Reason::InvalidCost => "invalid_cost",
+            Reason::PartitionLimit => "partition_limit",
+            Reason::InvalidLimits => "invalid_limits",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Reason::InvalidCost => "invalid cost",
             Reason::PartitionLimit => "partition limit",
             Reason::InvalidLimits => "invalid limits",
+            other => other.as_str(),
         })
     }
 }

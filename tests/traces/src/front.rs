@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use bulklink::{Bulkhead, OwnedSlot, Request};
+use bulklink::{Bulkhead, OwnedSlot, Request, ResizeError};
 use bulklink_core::{Event, Instant, InvalidArgument};
 use serde_json::{Map, Value};
 
@@ -59,7 +59,9 @@ impl<W: World> Subject for FrontSubject<W> {
 
     fn resize(&mut self, to: usize) -> Done<&'static str> {
         let bulkhead = &self.bulkhead;
-        Ok(subject::result(&self.calls.act(|| bulkhead.resize(to))))
+        Ok(subject::result(&self.calls.act(|| bulkhead.resize(to)), |error| {
+            matches!(error, ResizeError::Closed { .. })
+        }))
     }
 
     fn close(&mut self) {

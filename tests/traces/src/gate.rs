@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bulklink_core::{Answer, Event, EventFilter, Gate, Grant, Instant, InvalidArgument, Request, Ticket};
+use bulklink_core::{Answer, Event, EventFilter, Gate, Grant, Instant, InvalidArgument, Request, ResizeError, Ticket};
 use serde_json::{Map, Value};
 
 use crate::subject::{self, Done, Subject};
@@ -126,7 +126,7 @@ impl Subject for GateSubject {
     fn resize(&mut self, to: usize) -> Done<&'static str> {
         let resized = self.gate.resize(to, self.now);
         self.settle();
-        Ok(subject::result(&resized))
+        Ok(subject::result(&resized, |error| *error == ResizeError::Closed))
     }
 
     fn close(&mut self) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bulklink_core::{Event, Instant, InvalidArgument, Limits, Reason, Rejection, ResizeError, Resized, partitions};
+use bulklink_core::{Event, Instant, InvalidArgument, Limits, Reason, Rejection, Resized, partitions};
 use serde_json::{Map, Value};
 
 use crate::trace::{Config, Enter, Mode};
@@ -102,10 +102,11 @@ pub fn outcome(rejection: &Rejection) -> &'static str {
     }
 }
 
-pub fn result(resized: &Result<Resized, ResizeError>) -> &'static str {
+/// Returns the outcome of a resize, whose error is the gate's or the front's.
+pub fn result<E>(resized: &Result<Resized, E>, is_closed: impl FnOnce(&E) -> bool) -> &'static str {
     match resized {
         Ok(_) => "ok",
-        Err(ResizeError::Closed) => "closed",
+        Err(error) if is_closed(error) => "closed",
         Err(_) => "invalid",
     }
 }

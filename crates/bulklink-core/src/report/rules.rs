@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::share::Share;
 use super::{CapacityReport, Finding, FindingCode, Severity, shares};
-use crate::Snapshot;
+use crate::{Rounded, Snapshot};
 
 use FindingCode::{
     ActiveWorkAboveCapacity, AdmissionPaused, ClosedWithActiveWork, ElevatedExpirationRate, ElevatedRejectionRate,
@@ -153,7 +153,8 @@ fn wait_time_near_limit(snapshot: &Snapshot) -> Option<Finding> {
     }
     let (limit, longest) = (snapshot.limits.wait_limit?, snapshot.longest_wait());
     let average = snapshot.totals.average_wait()?;
-    let message = format!("waits of {average:?} on average and {longest:?} at most, with a limit of {limit:?}");
+    let [average, longest, limit] = [average, longest, limit].map(Rounded);
+    let message = format!("waits of {average} on average and {longest} at most, with a limit of {limit}");
     found(WaitTimeNearLimit, Warning, message)
 }
 

@@ -9,8 +9,7 @@ use bulklink_core::Request as CoreRequest;
 use super::{Lookup, Wrapped};
 use crate::acquire::claim::Claim;
 use crate::{
-    Clock, ExecuteError, ExecuteFallibleOwned, ExecuteOwned, OwnedSlot, OwnedSlotFuture, Partitions, Rejection, Request,
-    Runtime,
+    Clock, ExecuteFallibleOwned, ExecuteOwned, OwnedSlot, OwnedSlotFuture, Partitions, Rejection, Request, Runtime,
 };
 
 /// Calls that never wait. They need the clock of the runtime only.

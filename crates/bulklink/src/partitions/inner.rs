@@ -101,7 +101,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         });
         deliver(deliveries);
         changed.map_err(|refused| match refused {
-            Refused::Closed => ReconfigureError::Closed,
+            Refused::Closed => ReconfigureError::Closed { label: Arc::clone(&self.identity.label) },
             Refused::Invalid(reasons) => {
                 ReconfigureError::invalid(reasons.into_iter(), &self.identity.label, self.each.capacity_field())
             }

@@ -5,8 +5,7 @@ use core::future::Future;
 use core::hash::BuildHasher;
 
 use super::Lookup;
-use crate::acquire::execute::Execute;
-use crate::{Partitions, Rejection, Runtime};
+use crate::{ExecuteOwned, Partitions, Rejection, Runtime};
 
 /// An async function that runs in a slot of a partition on every call; returned by
 /// [`Partitions::wrap`].
@@ -51,7 +50,7 @@ where
         O: Future,
     {
         let slot = self.partitions.slot((self.key)(&argument));
-        Execute::new(slot, async move { (self.function)(argument).await }, |outcome| outcome)
+        ExecuteOwned::new(slot, async move { (self.function)(argument).await })
     }
 
     /// Returns the partitions that protect the function.

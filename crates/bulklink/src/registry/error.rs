@@ -4,8 +4,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use bulklink_core::{InvalidArgument, ResizeError};
+use bulklink_core::InvalidArgument;
 
+use crate::ResizeError;
 use crate::label::{escaped, quoted};
 
 /// The reason why a bulkhead was not registered. The registry is unchanged.
@@ -85,7 +86,7 @@ impl fmt::Display for MemberFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
             // This error names the bulkhead itself.
-            FailureCause::Resize(ResizeError::Invalid(invalid)) => invalid.fmt(f),
+            FailureCause::Resize(error) => error.fmt(f),
             cause => write!(f, "bulkhead {}: {cause}", escaped(&self.label)),
         }
     }

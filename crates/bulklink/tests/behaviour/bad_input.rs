@@ -26,7 +26,7 @@ fn invalid_limits_are_rejected() {
     let room = builder(&executor).parallelism(1).waiting_room(too_many).build();
     assert_names(&refused(room), "waiting_room", &too_many.to_string());
     let limit = builder(&executor).parallelism(1).wait_limit(Duration::ZERO).build();
-    assert_names(&refused(limit), "wait_limit", "0s");
+    assert_names(&refused(limit), "wait_limit", "0 s");
     builder(&executor)
         .parallelism(Limits::MAX)
         .waiting_room(Limits::MAX)

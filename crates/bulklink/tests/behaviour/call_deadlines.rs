@@ -53,7 +53,7 @@ fn a_wait_leaves_the_reserve_to_the_operation() {
     let rejection = waiting.output().expect("the wait is over").expect_err("too late");
     assert_eq!((rejection.reason(), rejection.waited()), (Reason::Expired, ms(60)));
     assert_eq!((rejection.limit(), rejection.kept()), (Some(ms(60)), Some(ms(40))));
-    let text = "bulkhead test: expired after 60ms of 60ms, with 40.0ms kept for the call itself \
+    let text = "bulkhead test: expired after 60 ms of 60 ms, with 40 ms kept for the call itself \
                 (1 of 1 in use, 0 of 3 waiting)";
     assert_eq!(rejection.to_string(), text);
 }

@@ -19,7 +19,7 @@ fn closing_rejects_all_calls_and_lets_operations_go_on() {
     executor.run_until_idle();
     assert!(waiting.iter().all(|call| reason(call) == Reason::Closed));
     assert_eq!(reason(&call(&mut executor, &bulkhead)), Reason::Closed);
-    assert_eq!(bulkhead.resize(5), Err(ResizeError::Closed));
+    assert_eq!(bulkhead.resize(5), Err(ResizeError::Closed { label: "test".into() }));
     let totals = bulkhead.status().totals;
     assert_eq!((totals.closed_while_waiting, totals.closed_before_queue), (2, 1));
     assert!(!bulkhead.status().is_drained());

@@ -27,7 +27,7 @@ fn the_bulkheads_own_limit_expires_a_waiter() {
     let rejection = waiting.output().expect("the limit has passed").expect_err("too late");
     assert_eq!(rejection.reason(), Reason::Expired);
     assert_eq!((rejection.waited(), rejection.limit()), (ms(250), Some(ms(250))));
-    assert_eq!(rejection.to_string(), "bulkhead test: expired after 250ms of 250ms (1 of 1 in use, 0 of 1 waiting)");
+    assert_eq!(rejection.to_string(), "bulkhead test: expired after 250 ms of 250 ms (1 of 1 in use, 0 of 1 waiting)");
 }
 
 #[test]

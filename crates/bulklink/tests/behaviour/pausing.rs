@@ -75,7 +75,7 @@ fn waiters_keep_their_places_and_expire_while_paused() {
     let rejection = early.output().expect("it has expired").expect_err("too late");
     assert_eq!(
         rejection.to_string(),
-        "bulkhead test: expired after 50ms of 50ms (paused, 0 of 1 in use, 1 of 5 waiting)"
+        "bulkhead test: expired after 50 ms of 50 ms (paused, 0 of 1 in use, 1 of 5 waiting)"
     );
     bulkhead.resume();
     executor.run_until_idle();

@@ -146,7 +146,7 @@ fn a_refusal_names_every_reason_and_changes_nothing() {
     let ReconfigureError::Invalid(reasons) = &error else { panic!("{error}") };
     let named: Vec<_> = reasons.iter().map(|reason| (reason.field(), reason.value().to_string())).collect();
     let expected =
-        [("capacity", "2"), ("waiting_room", "2147483648"), ("waiting_room_units", "0"), ("wait_limit", "0s")];
+        [("capacity", "2"), ("waiting_room", "2147483648"), ("waiting_room_units", "0"), ("wait_limit", "0 s")];
     assert_eq!(named, expected.map(|(field, value)| (field, value.to_owned())));
     let text = error.to_string();
     assert!(text.starts_with("bulkhead test: capacity must be at least 3, which a waiter asks for, got 2; "), "{text}");
@@ -162,8 +162,7 @@ fn a_closed_bulkhead_cannot_be_reconfigured() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     bulkhead.close();
-    assert_eq!(bulkhead.reconfigure(bulkhead.limits()), Err(ReconfigureError::Closed));
-    assert_eq!(ReconfigureError::Closed.to_string(), "closed, and cannot be reconfigured");
+    assert_eq!(bulkhead.reconfigure(bulkhead.limits()), Err(ReconfigureError::Closed { label: "test".into() }));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::time::Duration;
 
 use bulklink::{Instant, Occupancy, Reason, Rejection, Request};
 
@@ -39,6 +40,41 @@ fn each_rejection_has_its_reason_label_and_occupancy() {
 fn only_an_expired_rejection_has_a_limit() {
     let limits: Vec<_> = each_reason(&bulkhead(&executor(), 1, 1)).iter().map(Rejection::limit).collect();
     assert_eq!(limits, [None, Some(ms(0)), None]);
+}
+
+#[test]
+fn a_message_has_rounded_times_and_an_error_of_a_closed_bulkhead_its_name() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let running = bulkhead.try_slot_owned().expect("free");
+    let late = executor.spawn(bulkhead.slot_owned_with(Request::new().within(ms(50))));
+    executor.run_until_idle();
+    executor.clock().advance(Duration::from_nanos(51_284_113));
+    executor.run_until_idle();
+    let rejection = late.output().expect("it is time").expect_err("too late");
+    assert_eq!(rejection.to_string(), "bulkhead test: expired after 51.3 ms of 50 ms (1 of 1 in use, 0 of 1 waiting)");
+    drop(running);
+    bulkhead.close();
+    let resized = bulkhead.resize(2).expect_err("closed");
+    assert_eq!(resized.to_string(), "bulkhead test: closed, and cannot be resized");
+    let reconfigured = bulkhead.reconfigure(bulkhead.limits()).expect_err("closed");
+    assert_eq!(reconfigured.to_string(), "bulkhead test: closed, and cannot be reconfigured");
+}
+
+/// They are labels of metrics.
+#[test]
+fn the_names_of_reasons_never_change() {
+    let reasons = [
+        Reason::Saturated,
+        Reason::Expired,
+        Reason::Closed,
+        Reason::Uncollected,
+        Reason::InvalidCost,
+        Reason::PartitionLimit,
+    ];
+    let names = ["saturated", "expired", "closed", "uncollected", "invalid_cost", "partition_limit"];
+    assert_eq!(reasons.map(Reason::as_str), names);
+    assert_eq!(reasons.map(|reason| reason.to_string().replace(' ', "_")), names);
 }
 
 /// Searches the error for a network timeout in the way retry layers do.

@@ -94,7 +94,7 @@ fn a_slot_that_is_not_collected_goes_to_the_next_call_in_time() {
     let rejection = rejection(&mut forgotten);
     assert_eq!((rejection.reason(), rejection.waited()), (Reason::Uncollected, ms(60)));
     assert_eq!((rejection.uncollected(), rejection.limit()), (Some(ms(100)), None));
-    let text = "bulkhead db: uncollected for 100.0ms, as its future was not polled or its executor was blocked";
+    let text = "bulkhead db: uncollected for 100 ms, as its future was not polled or its executor was blocked";
     assert_eq!(rejection.to_string(), text);
     assert!(is_admitted(&mut next));
     let status = bulkhead.status();
@@ -402,7 +402,7 @@ fn a_limit_that_cannot_be_meant_is_refused() {
     };
     assert_eq!(
         refused(|builder| builder.collect_within(Duration::ZERO)),
-        "bulkhead db: collect_within must be longer than zero, got 0s"
+        "bulkhead db: collect_within must be longer than zero, got 0 s"
     );
     assert_eq!(
         refused(|builder| builder.collect_within(ms(1)).measure_waits(false)),

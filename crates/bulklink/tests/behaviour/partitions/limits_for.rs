@@ -105,7 +105,7 @@ fn a_refused_reconfiguration_has_each_reason_once_and_changes_no_partition() {
     let _waiting = executor.spawn(tenants.slot_with("bob", Request::new().cost(3)));
     executor.run_until_idle();
     let (log, handler) = recorder(|event| event.kind);
-    tenants.add_event_handler(&handler);
+    tenants.add_event_handler(handler);
     let before = tenants.status().each;
     let error = tenants.reconfigure(Limits::new(2)).expect_err("invalid").to_string();
     let mut reasons: Vec<_> = error.split("; ").collect();

@@ -57,7 +57,7 @@ fn a_refusal_changes_no_partition() {
     assert_eq!(
         error.to_string(),
         "bulkhead tenants: parallelism must be at least 3, which a waiter asks for, got 2; \
-         bulkhead tenants: wait_limit must be longer than zero, got 0s"
+         bulkhead tenants: wait_limit must be longer than zero, got 0 s"
     );
     assert!(others.iter().chain(&["bob"]).all(|key| tenants.handle(*key).expect("kept").limits() == before));
     assert_eq!(tenants.status().each, before);
@@ -68,7 +68,7 @@ fn closed_partitions_cannot_be_reconfigured() {
     let executor = executor();
     let tenants = tenants(&executor, 3);
     tenants.close();
-    assert_eq!(tenants.reconfigure(tenants.status().each), Err(ReconfigureError::Closed));
+    assert_eq!(tenants.reconfigure(tenants.status().each), Err(ReconfigureError::Closed { label: "tenants".into() }));
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn resize_all_tries_every_bulkhead_and_returns_all_failures() {
     let expected = [
         ("unknown", FailureCause::Unknown),
         ("reports", FailureCause::Resize(zero)),
-        ("closed", FailureCause::Resize(ResizeError::Closed)),
+        ("closed", FailureCause::Resize(ResizeError::Closed { label: "closed".into() })),
     ];
     assert_eq!((tried, failed), (5, expected.into()));
     let text = "3 of 5 failed: bulkhead unknown: not in the registry; \
