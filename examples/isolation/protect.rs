@@ -17,11 +17,11 @@ pub(crate) struct Forwarding {
 }
 
 pub(crate) fn bulkhead(route: Route, options: &Options) -> Result<Bulkhead, InvalidArgument> {
-    Bulkhead::builder(route.name())
-        .parallelism(route.slots(options))
-        .waiting_room(options.waiting_room)
-        .wait_limit(options.wait_limit)
-        .build()
+    let builder = Bulkhead::builder(route.name()).parallelism(route.slots(options));
+    match options.waiting_room {
+        0 => builder.build(),
+        room => builder.waiting_room(room).wait_limit(options.wait_limit).build(),
+    }
 }
 
 impl Forwarding {

@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::Waker;
 
 use crate::gate::shared::Shared;
+use crate::reconfigure::unused_wait_limit;
 use crate::rejection::Identity;
 use crate::{Bulkhead, Clock, label};
 
@@ -27,8 +28,9 @@ pub struct Builder<R> {
     pub(crate) runtime: R,
     label: String,
     pub(crate) limits: Limits,
-    /// The method that set the capacity; `None` if none did.
-    capacity_field: Option<&'static str>,
+    /// The capacity that each of the two methods has set. Only one of them may have.
+    parallelism: Option<usize>,
+    capacity: Option<usize>,
     measure_waits: bool,
     measure_holds: bool,
     collect_within: Option<Duration>,
@@ -42,7 +44,8 @@ impl<R> Builder<R> {
             runtime,
             label: label.to_string(),
             limits,
-            capacity_field: None,
+            parallelism: None,
+            capacity: None,
             measure_waits: true,
             measure_holds: false,
             collect_within: None,
@@ -68,9 +71,9 @@ impl<R> Builder<R> {
     }
 
     /// Sets how many operations may run at the same time, from 1 to [`Limits::MAX`]. This or
-    /// [`capacity`](Builder::capacity) must be set.
+    /// [`capacity`](Builder::capacity) must be set, and not both.
     pub fn parallelism(mut self, operations: usize) -> Self {
-        (self.limits.capacity, self.capacity_field) = (operations, Some("parallelism"));
+        (self.limits.capacity, self.parallelism) = (operations, Some(operations));
         self
     }
 
@@ -78,7 +81,7 @@ impl<R> Builder<R> {
     /// same limit as [`parallelism`](Builder::parallelism), for requests that cost more than one
     /// unit.
     pub fn capacity(mut self, units: usize) -> Self {
-        (self.limits.capacity, self.capacity_field) = (units, Some("capacity"));
+        (self.limits.capacity, self.capacity) = (units, Some(units));
         self
     }
 
@@ -118,7 +121,7 @@ impl<R> Builder<R> {
     }
 
     /// Sets the longest time that a call may wait, more than zero. Without it, calls wait until
-    /// they are admitted.
+    /// they are admitted. It needs a [waiting room](Builder::waiting_room).
     #[doc(alias = "timeout")]
     pub fn wait_limit(mut self, limit: Duration) -> Self {
         self.limits.wait_limit = Some(limit);
@@ -238,8 +241,14 @@ impl<R> Builder<R> {
 
     /// Names the capacity in an error as the caller did: parallelism or capacity.
     fn validate(&self) -> Result<Occupancy, InvalidArgument> {
-        let unset = || InvalidArgument::new("parallelism", "nothing", "or capacity must be set");
-        let capacity_field = self.capacity_field.ok_or_else(unset)?;
+        match (self.parallelism, self.capacity) {
+            (None, None) => return Err(InvalidArgument::new("parallelism", "nothing", "or capacity must be set")),
+            (Some(parallelism), Some(capacity)) => {
+                let requirement = format_args!("must not be set beside a parallelism of {parallelism}");
+                return Err(InvalidArgument::new("capacity", capacity, requirement));
+            }
+            _ => {}
+        }
         if self.collect_within == Some(Duration::ZERO) {
             return Err(InvalidArgument::new("collect_within", "0 s", "must be longer than zero"));
         }
@@ -248,10 +257,18 @@ impl<R> Builder<R> {
             let option = if self.measure_holds { "measure_holds" } else { "collect_within" };
             return Err(InvalidArgument::new("measure_waits", "false", format_args!("must be true for {option}")));
         }
-        self.limits.validate().map_err(|invalid| match invalid.field() {
-            "capacity" => invalid.for_field(capacity_field),
+        let unused = self.limits.validate().map_err(|invalid| match invalid.field() {
+            "capacity" => invalid.for_field(self.capacity_field()),
             _ => invalid,
-        })
+        })?;
+        unused_wait_limit(&self.limits).map_or(Ok(unused), Err)
+    }
+}
+
+impl<R> Builder<R> {
+    /// Returns the name of the method that set the capacity.
+    pub(crate) fn capacity_field(&self) -> &'static str {
+        if self.capacity.is_some() { "capacity" } else { "parallelism" }
     }
 }
 
@@ -260,9 +277,10 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
     ///
     /// # Errors
     ///
-    /// If a number is out of its range, if neither parallelism nor capacity was set, or if the
+    /// If a number is out of its range; if neither parallelism nor capacity was set, or both were;
+    /// if there is a wait limit, or a bound on the units that wait, and no waiting room; or if the
     /// label is blank or holds control or invisible characters (see [Labels](Builder#labels)). The
-    /// error names the field and the value.
+    /// error names the bulkhead, the field and the value.
     pub fn build(self) -> Result<Bulkhead<R>, InvalidArgument> {
         let identity = Arc::new(self.check()?);
         Ok(Bulkhead::new(self.make(&identity), self.runtime))
@@ -285,12 +303,6 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
             Some(limit) => calls.collect_within(limit),
             None => calls,
         }))
-    }
-
-    /// Returns the name of the method that set the capacity. The configuration must have been
-    /// checked.
-    pub(crate) fn capacity_field(&self) -> &'static str {
-        self.capacity_field.expect("checked before")
     }
 
     fn gate(&self) -> Gate<Waker> {

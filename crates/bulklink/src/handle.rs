@@ -9,6 +9,7 @@ use bulklink_core::{self as gate, EventFilter, InvalidArgument, Limits, Resized}
 use crate::foreign::attempt;
 use crate::gate::shared::{LimitsRefused, Shared};
 use crate::observe::event::Handler;
+use crate::reconfigure::{invalid, unused_wait_limit};
 use crate::{Closed, Event, EventReceiver, HandlerId, ReconfigureError, Reconfigured, ResizeError, Status};
 
 /// A bulkhead without its runtime, so that bulkheads of different runtimes can be kept together.
@@ -108,9 +109,9 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// If the bulkhead is closed, if a limit is out of its range (see [`Limits`]), or if a waiting
-    /// call asks for more units than the new capacity. The error has a reason for each invalid
-    /// limit, and nothing has changed.
+    /// If the bulkhead is closed, if a limit is out of its range (see [`Limits`]), if there is a
+    /// wait limit and no waiting room, or if a waiting call asks for more units than the new
+    /// capacity. The error has a reason for each invalid limit, and nothing has changed.
     ///
     /// # Examples
     ///
@@ -130,11 +131,18 @@ impl Handle {
     /// ```
     pub fn reconfigure(&self, limits: Limits) -> Result<Reconfigured, ReconfigureError> {
         let now = self.shared.now_if_sound();
-        let changed = self.shared.input(|state| self.shared.set_limits(state, &limits, now));
+        let changed = self.shared.input(|state| {
+            if unused_wait_limit(&limits).is_some() && !state.gate.is_closed() {
+                // As the gate does before it judges: a waiter that expires now is no reason.
+                state.advance(Some(now));
+                return Err(LimitsRefused::Invalid { largest_cost: state.gate.largest_waiting_cost() });
+            }
+            self.shared.set_limits(state, &limits, now)
+        });
         changed.map_err(|refused| match refused {
             LimitsRefused::Closed => ReconfigureError::Closed { label: Arc::clone(self.shared.label()) },
             LimitsRefused::Invalid { largest_cost } => {
-                let reasons = limits.invalid(largest_cost);
+                let reasons = invalid(&limits, largest_cost);
                 ReconfigureError::invalid(reasons, self.label(), self.shared.capacity_field)
             }
         })

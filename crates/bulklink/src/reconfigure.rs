@@ -4,7 +4,20 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use bulklink_core::{InvalidArgument, Limits};
+use bulklink_core::{InvalidArgument, Limits, Rounded};
+
+/// Returns why a bulkhead cannot have these limits: a reason for each that is invalid.
+/// `largest_cost` is the largest cost of a waiting call.
+pub(crate) fn invalid(limits: &Limits, largest_cost: usize) -> impl Iterator<Item = InvalidArgument> {
+    limits.invalid(largest_cost).chain(unused_wait_limit(limits))
+}
+
+/// Returns an error if the limits bound the wait, and no call can wait. The gate accepts that, but
+/// the user cannot have meant it.
+pub(crate) fn unused_wait_limit(limits: &Limits) -> Option<InvalidArgument> {
+    let limit = limits.wait_limit.filter(|limit| limits.waiting_room == 0 && !limit.is_zero())?;
+    Some(InvalidArgument::new("wait_limit", Rounded(limit), "must not be set without a waiting room"))
+}
 
 /// What a [reconfiguration](crate::Handle::reconfigure) changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,7 +23,7 @@ impl<W: World> Subject for FrontSubject<W> {
         let (calls, limits) = (Calls::<_, W>::new(), subject::limits(config));
         let builder = Bulkhead::builder_on(calls.world.runtime(), "trace").capacity(limits.capacity);
         let mut builder = builder.waiting_room(limits.waiting_room);
-        if let Some(limit) = limits.wait_limit {
+        if let Some(limit) = subject::meant(&limits) {
             builder = builder.wait_limit(limit);
         }
         let bulkhead = builder.build()?;

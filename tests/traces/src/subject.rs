@@ -88,6 +88,12 @@ pub fn limits(config: &Config) -> Limits {
     Limits::new(config.capacity).with_waiting_room(config.waiting_room).with_wait_limit(wait_limit)
 }
 
+/// Returns the limit on a wait, unless no call can wait. The reference accepts it all the same, and
+/// the front does not. An invalid limit stays, so that it is refused.
+pub fn meant(limits: &Limits) -> Option<Duration> {
+    limits.wait_limit.filter(|limit| limits.waiting_room > 0 || limit.is_zero())
+}
+
 pub fn partition_limits(config: &Config) -> partitions::Limits {
     let idle_timeout = config.idle_timeout_us.map(Duration::from_micros);
     partitions::Limits { max_partitions: config.max_partitions, idle_timeout }

@@ -18,6 +18,7 @@ use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
 use crate::observe::channel::EventSource;
 use crate::observe::event::{Handler, Handlers};
+use crate::reconfigure::unused_wait_limit;
 use crate::rejection::Identity;
 use crate::{Builder, Clock, Handle, HandlerId, ReconfigureError, Reconfigured, Rejection};
 
@@ -165,7 +166,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
         let (limits, unused) = match (&self.limits_for, key) {
             (Some(limits_for), Some(key)) => {
                 let limits = limits_for(key, each);
-                match limits.validate() {
+                match limits.validate().and_then(|unused| unused_wait_limit(&limits).map_or(Ok(unused), Err)) {
                     Ok(unused) => (limits, unused),
                     Err(invalid) => {
                         let named = match invalid.field() {

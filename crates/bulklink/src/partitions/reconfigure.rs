@@ -9,6 +9,7 @@ use super::state::{Changed, Delivery, LimitsFor, PartitionsState};
 use crate::Reconfigured;
 use crate::gate::shared::{LimitsRefused, Shared};
 use crate::gate::state::GateState;
+use crate::reconfigure::invalid;
 
 /// Why the limits of the partitions were not changed.
 pub(super) enum Refused {
@@ -105,7 +106,7 @@ fn give_all(targets: &[Target], mut input: impl FnMut(&Target, &mut GateState)) 
 impl Faults {
     /// Adds the limits if a partition with a waiter of this cost cannot have them.
     fn find(&mut self, limits: &Limits, largest_cost: usize) {
-        if limits.invalid(largest_cost).next().is_none() {
+        if invalid(limits, largest_cost).next().is_none() {
             return;
         }
         match self.0.iter_mut().find(|(known, _)| known == limits) {
@@ -117,7 +118,7 @@ impl Faults {
     /// Returns each reason once.
     fn reasons(&self) -> Vec<InvalidArgument> {
         let mut reasons = Vec::new();
-        for reason in self.0.iter().flat_map(|(limits, cost)| limits.invalid(*cost)) {
+        for reason in self.0.iter().flat_map(|(limits, cost)| invalid(limits, *cost)) {
             if !reasons.contains(&reason) {
                 reasons.push(reason);
             }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bulklink::{Bulkhead, Instant, InvalidArgument, Limits, Partitions, Reason, Request, ResizeError};
 
-use crate::{builder, bulkhead, executor};
+use crate::{builder, bulkhead, executor, ms};
 
 fn assert_names(invalid: &InvalidArgument, field: &str, value: &str) {
     assert_eq!((invalid.field(), invalid.value().to_string().as_str()), (field, value));
@@ -33,6 +33,39 @@ fn invalid_limits_are_rejected() {
         .wait_limit(Duration::MAX)
         .build()
         .expect("valid");
+}
+
+#[test]
+fn limits_that_cannot_be_meant_are_rejected() {
+    let executor = executor();
+    let roomless = builder(&executor).parallelism(1).wait_limit(Duration::from_millis(50)).build();
+    let text = "bulkhead test: wait_limit must not be set without a waiting room, got 50 ms";
+    assert_eq!(roomless.expect_err("no call can wait").to_string(), text);
+    for both in [builder(&executor).parallelism(2).capacity(3), builder(&executor).capacity(3).parallelism(2)] {
+        let text = "bulkhead test: capacity must not be set beside a parallelism of 2, got 3";
+        assert_eq!(both.build().expect_err("which one").to_string(), text);
+    }
+    let bulkhead = builder(&executor).parallelism(4).parallelism(5).waiting_room(1).wait_limit(ms(50)).build();
+    let bulkhead = bulkhead.expect("the later number counts");
+    let before = bulkhead.limits();
+    let roomless = before.with_capacity(0).with_waiting_room(0);
+    let error = bulkhead.reconfigure(roomless).expect_err("no call can wait").to_string();
+    let text = "bulkhead test: parallelism must be at least 1, got 0; \
+                bulkhead test: wait_limit must not be set without a waiting room, got 50 ms";
+    assert_eq!((error.as_str(), bulkhead.limits()), (text, before));
+    bulkhead.reconfigure(before.with_waiting_room(0).with_wait_limit(None)).expect("both are gone");
+}
+
+#[test]
+fn partitions_reject_a_wait_limit_without_a_waiting_room() {
+    let clock = executor().clock();
+    let builder = || Partitions::<u8, _>::builder_on(clock.clone(), "keys").parallelism(1).max_partitions(1);
+    let text = "bulkhead keys: wait_limit must not be set without a waiting room, got 50 ms";
+    assert_eq!(builder().wait_limit(ms(50)).build().expect_err("no call can wait").to_string(), text);
+    let keys = builder().waiting_room(1).wait_limit(ms(50)).build().expect("valid");
+    let before = keys.status().each;
+    assert_eq!(keys.reconfigure(before.with_waiting_room(0)).expect_err("no call can wait").to_string(), text);
+    assert_eq!(keys.status().each, before);
 }
 
 #[test]

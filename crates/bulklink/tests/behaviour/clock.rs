@@ -258,7 +258,7 @@ fn events_show_unmeasured_waits_as_zero() {
 fn waits_are_measured_by_default() {
     for (setting, waited) in [(None, ms(10)), (Some(true), ms(10)), (Some(false), Duration::ZERO)] {
         let (clock, mut executor, builder) = setup();
-        let builder = builder.parallelism(1);
+        let builder = builder.capacity(1);
         let builder = if let Some(measured) = setting { builder.measure_waits(measured) } else { builder };
         let bulkhead = builder.build().expect("valid");
         let running = bulkhead.try_slot().expect("free");

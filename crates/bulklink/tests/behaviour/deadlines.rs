@@ -111,7 +111,7 @@ fn an_expired_waiter_takes_no_place_from_a_new_call() {
 #[test]
 fn an_admitted_operation_is_never_cancelled_by_its_deadline() {
     let mut executor = executor();
-    let bulkhead = builder(&executor).parallelism(1).wait_limit(ms(10)).build().expect("valid");
+    let bulkhead = builder(&executor).parallelism(1).waiting_room(1).wait_limit(ms(10)).build().expect("valid");
     let clock = executor.clock();
     let task = executor.spawn({
         let request = Request::new().before(clock.now() + ms(5));

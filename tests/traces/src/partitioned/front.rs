@@ -21,7 +21,7 @@ impl<W: World> Subject for PartitionsFront<W> {
         let (calls, each, limits) = (Calls::<_, W>::new(), subject::limits(config), subject::partition_limits(config));
         let builder = Partitions::builder_on(calls.world.runtime(), "trace").parallelism(each.capacity);
         let mut builder = builder.waiting_room(each.waiting_room).max_partitions(limits.max_partitions);
-        if let Some(limit) = each.wait_limit {
+        if let Some(limit) = subject::meant(&each) {
             builder = builder.wait_limit(limit);
         }
         if let Some(timeout) = limits.idle_timeout {
