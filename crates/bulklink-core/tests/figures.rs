@@ -142,7 +142,7 @@ fn occupancies_and_words_have_a_readable_debug_output() {
 
 #[test]
 fn debug_output_of_partitions_shows_the_occupancy_but_no_values() {
-    let limits = partitions::Limits { max_partitions: 1, idle_timeout: None };
+    let limits = partitions::Limits::new(1);
     let mut partitions = Partitions::new(limits).expect("valid");
     let _created = partitions.create("secret").expect("there is room");
     let occupancy = "Occupancy { partitions: 1, active_partitions: 1, leased_operations: 1, max_partitions: 1 }";
@@ -158,7 +158,7 @@ fn debug_output_of_partitions_shows_the_occupancy_but_no_values() {
 
 #[test]
 fn the_value_of_a_partition_can_be_changed() {
-    let limits = partitions::Limits { max_partitions: 1, idle_timeout: None };
+    let limits = partitions::Limits::new(1);
     let mut partitions = Partitions::new(limits).expect("valid");
     let id = partitions.create(1).expect("there is room").id;
     *partitions.get_mut(id) += 1;
@@ -167,7 +167,7 @@ fn the_value_of_a_partition_can_be_changed() {
 
 #[test]
 fn an_id_is_stored_as_a_number_that_is_not_zero() {
-    let limits = partitions::Limits { max_partitions: 2, idle_timeout: None };
+    let limits = partitions::Limits::new(2);
     let mut partitions = Partitions::new(limits).expect("valid");
     let ids = [1, 2].map(|content| partitions.create(content).expect("there is room").id);
     assert_eq!(ids.map(|id| partitions::Id::from_bits(id.to_bits())), ids.map(Some));
@@ -177,7 +177,7 @@ fn an_id_is_stored_as_a_number_that_is_not_zero() {
 #[test]
 #[should_panic(expected = "the end of a lease that had not begun")]
 fn ending_a_lease_that_had_not_begun_panics() {
-    let limits = partitions::Limits { max_partitions: 1, idle_timeout: None };
+    let limits = partitions::Limits::new(1);
     let mut partitions = Partitions::new(limits).expect("valid");
     let id = partitions.create(1).expect("there is room").id;
     partitions.end(id, Instant::EPOCH);

@@ -96,7 +96,7 @@ pub fn meant(limits: &Limits) -> Option<Duration> {
 
 pub fn partition_limits(config: &Config) -> partitions::Limits {
     let idle_timeout = config.idle_timeout_us.map(Duration::from_micros);
-    partitions::Limits { max_partitions: config.max_partitions, idle_timeout }
+    partitions::Limits::new(config.max_partitions).with_idle_timeout(idle_timeout)
 }
 
 pub fn outcome(rejection: &Rejection) -> &'static str {

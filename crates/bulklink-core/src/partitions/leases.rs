@@ -28,6 +28,7 @@ impl Id {
 
 /// The result of creating a partition, which has its first lease.
 #[derive(Debug)]
+#[non_exhaustive]
 #[must_use = "a lease that never ends keeps its partition for good"]
 pub struct Created<P> {
     /// The new partition.

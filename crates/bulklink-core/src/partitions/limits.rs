@@ -5,8 +5,9 @@ use core::time::Duration;
 
 use crate::InvalidArgument;
 
-/// The limits of a set of partitions.
+/// The limits of a set of partitions. [`new`](Limits::new) and the `with_` methods set them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Partitions kept at the same time, 1 to [`MAX`](Limits::MAX).
     pub max_partitions: usize,
@@ -19,6 +20,18 @@ pub struct Limits {
 impl Limits {
     /// The largest number of partitions: the largest value of 31 bits.
     pub const MAX: usize = u32::MAX as usize >> 1;
+
+    /// Returns the limits of a set that keeps this many partitions, idle or not.
+    #[must_use]
+    pub const fn new(max_partitions: usize) -> Self {
+        Limits { max_partitions, idle_timeout: None }
+    }
+
+    /// Returns these limits with another [`idle_timeout`](Limits::idle_timeout).
+    #[must_use]
+    pub const fn with_idle_timeout(self, idle_timeout: Option<Duration>) -> Self {
+        Limits { idle_timeout, ..self }
+    }
 
     /// Returns the number of partitions, if it is in range.
     pub(super) fn check(&self) -> Result<u32, InvalidArgument> {
@@ -41,7 +54,7 @@ mod tests {
     use super::*;
 
     fn error_for(max_partitions: usize) -> alloc::string::String {
-        Limits { max_partitions, idle_timeout: None }.check().expect_err("out of range").to_string()
+        Limits::new(max_partitions).check().expect_err("out of range").to_string()
     }
 
     #[test]
@@ -52,9 +65,6 @@ mod tests {
             error_for(beyond),
             ["max_partitions must be at most 2147483647, got ", &beyond.to_string()].concat()
         );
-        assert_eq!(
-            Limits { max_partitions: Limits::MAX, idle_timeout: Some(Duration::ZERO) }.check(),
-            Ok(2_147_483_647)
-        );
+        assert_eq!(Limits::new(Limits::MAX).with_idle_timeout(Some(Duration::ZERO)).check(), Ok(2_147_483_647));
     }
 }

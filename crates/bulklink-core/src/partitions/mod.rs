@@ -34,7 +34,7 @@
 //! use core::time::Duration;
 //!
 //! let idle_timeout = Some(Duration::from_secs(60));
-//! let mut tenants = Partitions::new(Limits { max_partitions: 1, idle_timeout })?;
+//! let mut tenants = Partitions::new(Limits::new(1).with_idle_timeout(idle_timeout))?;
 //! let now = Instant::from_nanos(0);
 //!
 //! let ann = tenants.create("ann").map_err(|(_, rejection)| rejection)?.id;

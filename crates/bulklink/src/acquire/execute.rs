@@ -174,7 +174,8 @@ impl<F, R: Timer> fmt::Debug for ExecuteFallibleOwned<F, R> {
     }
 }
 
-/// The error of a fallible operation: it was not admitted, or it ran and failed.
+/// The error of a fallible operation: it was not admitted, or it ran and failed. There is no third
+/// case, so a `match` needs none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExecuteError<E> {
     /// The operation was not admitted, and has not begun.

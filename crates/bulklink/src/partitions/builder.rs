@@ -182,8 +182,9 @@ where
         let identity = each.check()?;
         let max_partitions =
             max_partitions.ok_or_else(|| InvalidArgument::new("max_partitions", "nothing", "must be set"));
-        let inner = max_partitions.and_then(|max_partitions| {
-            Inner::new(each, &identity, Limits { max_partitions, idle_timeout }, limits_for, hasher)
+        let inner = max_partitions.and_then(|max| {
+            let limits = Limits::new(max).with_idle_timeout(idle_timeout);
+            Inner::new(each, &identity, limits, limits_for, hasher)
         });
         let inner = inner.map_err(|invalid| invalid.of(format_args!("bulkhead {}", identity.label)))?;
         Ok(Partitions { inner })

@@ -117,7 +117,7 @@ impl<K> PartitionsState<K> {
     ) -> Result<Arc<Shared>, Rejection> {
         let new = spare.take().expect("a new partition");
         let (hash, shared) = (new.hash, Arc::clone(&new.shared));
-        let Created { id, evicted } = self.account.create(new).map_err(|(refused, rejection)| {
+        let Created { id, evicted, .. } = self.account.create(new).map_err(|(refused, rejection)| {
             *spare = Some(refused);
             rejection
         })?;

@@ -67,7 +67,7 @@ impl search::World for World {
 
     fn begin(start: &Start) -> Self {
         let &Start { max_partitions, idle_timeout, ref prelude } = start;
-        let limits = Limits { max_partitions, idle_timeout: idle_timeout.map(Duration::from_nanos) };
+        let limits = Limits::new(max_partitions).with_idle_timeout(idle_timeout.map(Duration::from_nanos));
         let mut partitions = Partitions::with_instance(limits, 7).expect("the limits of a world are valid");
         let snapshot = partitions.snapshot();
         let model = Model::new(max_partitions, idle_timeout);
@@ -176,7 +176,7 @@ impl World {
     }
 
     fn create(&mut self, key: Key) -> Result<(Id, Option<Key>), Rejection> {
-        let Created { id, evicted } = self.partitions.create(key).map_err(|(refused, rejection)| {
+        let Created { id, evicted, .. } = self.partitions.create(key).map_err(|(refused, rejection)| {
             assert_eq!(refused, key, "the key comes back");
             rejection
         })?;

@@ -37,7 +37,7 @@ impl PartitionedGates {
     fn create(&mut self, key: &str) -> Result<Id, Rejection> {
         let gate = GateSubject::new(&self.config).expect("the first one had the same limits");
         let created = self.account.create(Partition { key: key.to_owned(), gate });
-        let Created { id, evicted } = created.map_err(|(_, rejection)| rejection)?;
+        let Created { id, evicted, .. } = created.map_err(|(_, rejection)| rejection)?;
         if let Some((_, evicted)) = evicted {
             self.ids.remove(&evicted.key);
         }
