@@ -115,6 +115,8 @@ fn a_refused_reconfiguration_has_each_reason_once_and_changes_no_partition() {
         [
             "bulkhead tenants: parallelism must be at least 1, got 0",
             "bulkhead tenants: parallelism must be at least 3, which a waiter asks for, got 2",
+            "bulkhead tenants: wait_limit must not be set without a waiting room, got 3 ms",
+            "bulkhead tenants: wait_limit must not be set without a waiting room, got 5 ms",
             "bulkhead tenants: waiting_room_units must not be set without a waiting room, got 1",
         ]
     );
