@@ -319,6 +319,48 @@ impl Calls {
         self.entries.vacate(place, |call| call.grant.take()).unwrap_or_else(|| invalid_place())
     }
 
+    /// Splits `units` off a grant as [`Gate::split`] does. The lateness of the call counts once, at
+    /// the end of what is left of the grant; a measured hold counts for both.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gate::split`].
+    pub fn split<W>(&mut self, gate: &mut Gate<W>, grant: Grant, units: usize) -> Result<(Grant, Grant), Grant> {
+        let Some(place) = grant.place() else { return gate.split(grant, units) };
+        let call = &mut self.entries[place];
+        let whole = call.grant.take().unwrap_or_else(|| invalid_place());
+        let part = match gate.split(whole, units) {
+            Ok((rest, part)) => {
+                call.grant = Some(rest);
+                part
+            }
+            Err(whole) => {
+                call.grant = Some(whole);
+                return Err(grant);
+            }
+        };
+        if !self.measures_holds {
+            return Ok((grant, part));
+        }
+        let (entered, waited_nanos) = (call.entered, call.waited_nanos);
+        let recorded = part.as_recorded();
+        let (wait_end, end) = (entered, Instant::FAR_FUTURE);
+        let call = Call { entered, wait_end, end, waited_nanos, kept_nanos: 0, by_gate: false, grant: Some(part) };
+        Ok((grant, recorded(self.entries.insert(call, 0))))
+    }
+
+    /// Merges a grant into another as [`Gate::merge`] does. The call of the merged grant ends at
+    /// `now`.
+    #[must_use = "a forgotten grant keeps its units for good"]
+    pub fn merge<W>(&mut self, gate: &mut Gate<W>, grant: Grant, merged: Grant, now: Instant) -> Grant {
+        let merged = self.end(merged, now);
+        let Some(place) = grant.place() else { return gate.merge(grant, merged) };
+        let call = &mut self.entries[place];
+        let own = call.grant.take().unwrap_or_else(|| invalid_place());
+        call.grant = Some(gate.merge(own, merged));
+        grant
+    }
+
     /// Returns the number of units that the grant holds.
     #[must_use]
     pub fn cost(&self, grant: &Grant) -> usize {

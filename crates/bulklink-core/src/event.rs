@@ -25,6 +25,12 @@ pub enum EventKind {
     Uncollected,
     /// An operation ended and its slot was given back.
     Released,
+    /// A slot was split in two. The cost is that of the new one.
+    Split,
+    /// A slot was merged into another. The cost is that of the slot that is gone.
+    Merged,
+    /// A slot was written off: its operation counts as ended, and its units stay in use.
+    WrittenOff,
     /// The gate was closed.
     Closed,
     /// A request was rejected because the gate is closed, in the queue or before it.
@@ -51,7 +57,8 @@ pub enum EventKind {
 /// use bulklink_core::{EventFilter, EventKind};
 ///
 /// const FILTER: EventFilter = EventFilter::REJECTIONS.or(EventFilter::of(EventKind::Resized));
-/// assert!(FILTER.includes(EventKind::Saturated, false) && FILTER.includes(EventKind::Resized, false));
+/// assert!(FILTER.includes(EventKind::Saturated, false));
+/// assert!(FILTER.includes(EventKind::Resized, false));
 /// assert!(!FILTER.includes(EventKind::Admitted, true));
 /// assert!(EventFilter::WAITS.includes(EventKind::Admitted, true));
 /// assert!(!EventFilter::WAITS.includes(EventKind::Admitted, false), "it has not waited");

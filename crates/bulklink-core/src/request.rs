@@ -45,6 +45,13 @@ impl Request {
         self
     }
 
+    /// Returns the units that the request asks for, at most `u32::MAX`.
+    #[must_use]
+    #[inline]
+    pub const fn units(&self) -> u32 {
+        self.cost
+    }
+
     /// Makes the request one that never waits: it is admitted immediately or rejected as saturated.
     #[must_use]
     pub const fn now(mut self) -> Self {

@@ -21,6 +21,9 @@ pub struct Snapshot {
     pub in_flight: usize,
     /// Units that the running operations use.
     pub in_use: usize,
+    /// Those of the units in use that were [written off](crate::Gate::write_off): no operation holds
+    /// them any more.
+    pub written_off: usize,
     /// Requests waiting.
     pub waiting: usize,
     /// Units that the waiting requests ask for.

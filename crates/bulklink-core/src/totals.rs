@@ -34,7 +34,7 @@ macro_rules! totals {
 }
 
 totals! {
-    /// Requests admitted, immediately or from the queue.
+    /// Requests admitted, immediately or from the queue; and operations that were split off another.
     admitted,
     /// Requests admitted from the queue.
     admitted_from_queue,
@@ -63,9 +63,9 @@ totals! {
     closed_before_queue,
     /// Waiting requests rejected when the gate closed.
     closed_while_waiting,
-    /// Operations that ended, with any outcome.
+    /// Operations that ended, with any outcome; also those that were merged or written off.
     finished,
-    /// Units of the operations that ended.
+    /// Units that operations have given back at their end.
     finished_units,
 }
 

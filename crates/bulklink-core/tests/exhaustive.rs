@@ -7,7 +7,7 @@ use bulklink_core::{EventFilter, Reserve};
 use bulklink_model::gate::{Ask, Extra, Input, Start, World};
 use bulklink_model::search::{Extent, search};
 
-const EXTENT: Extent = Extent { depth: 4, scripts: 64_181_089, inputs: 71_390_326 };
+const EXTENT: Extent = Extent { depth: 4, scripts: 69_524_854, inputs: 77_233_916 };
 
 fn main() {
     search::<World>("exhaustive", &worlds(), EXTENT.depth, &EXTENT);
@@ -45,6 +45,7 @@ fn worlds() -> Vec<Start> {
     worlds.extend(with_slots_that_are_taken_back());
     worlds.extend(with_measured_holds());
     worlds.extend(with_some_events());
+    worlds.extend(with_parts());
     worlds
 }
 
@@ -98,6 +99,15 @@ fn with_measured_holds() -> impl Iterator<Item = Start> {
         prelude: busy(limits.0, limits.1),
         ..plain(limits)
     })
+}
+
+/// Returns worlds where grants are split, merged and written off; with measured holds in one.
+fn with_parts() -> impl Iterator<Item = Start> {
+    let start = |limits, prelude| Start { extra: Extra::Parts, prelude, ..plain(limits) };
+    let heavy = Input::Enter(Ask { cost: 2, ..Ask::ONE });
+    let measured = Start { measures_holds: true, deadlines: true, ..start((2, 1, None), vec![heavy]) };
+    let plain = [start((3, 1, None), vec![heavy, Input::Enter(Ask::ONE)]), start((2, 1, None), busy(2, 1))];
+    plain.into_iter().flat_map(twice).chain([measured])
 }
 
 /// Returns worlds through a word, of which only some events are observed.

@@ -72,12 +72,22 @@ fn starts(capacity: RangeInclusive<usize>, waiting_room: RangeInclusive<usize>) 
     })
 }
 
+/// Returns the rarer steps for a grant.
+fn for_grants() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        40 => any::<u8>().prop_map(Step::Abandon),
+        40 => (any::<u8>(), 0..8_u8).prop_map(|(index, units)| Step::Split(index, units)),
+        40 => any::<(u8, u8)>().prop_map(|(index, other)| Step::Merge(index, other)),
+        1 => any::<u8>().prop_map(Step::WriteOff),
+    ]
+}
+
 /// Returns steps with about as many releases as entries, and few closes.
 fn steps(cost: impl Strategy<Value = u8>) -> impl Strategy<Value = Step> {
     prop_oneof![
         1600 => raw_requests(cost).prop_map(Step::Enter),
         800 => any::<u8>().prop_map(Step::Release),
-        80 => any::<u8>().prop_map(Step::Abandon),
+        240 => for_grants(),
         480 => any::<u8>().prop_map(Step::Collect),
         240 => any::<u8>().prop_map(Step::Cancel),
         480 => (0_u8..8).prop_map(Step::Tick),

@@ -5,7 +5,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 
-use bulklink_core::{InvalidArgument, Occupancy, Refusal, Rounded, partitions};
+use bulklink_core::{InvalidArgument, Occupancy, Refusal, Request, Rounded, partitions};
 
 use crate::acquire::claim::LeaseOwner;
 
@@ -98,11 +98,20 @@ enum Cause {
     Refused(Refusal),
     /// The gate.
     Rejected(bulklink_core::Rejection),
+    /// The gate, for a call of more than one unit. In an `Arc`, because the cost does not fit.
+    Weighted(Arc<(bulklink_core::Rejection, u32)>),
     /// The gate, for an impossible cost, or the partitions, for invalid limits. In an `Arc`, which
     /// is less code wherever a rejection is dropped.
-    Invalid(Arc<(InvalidArgument, Occupancy, Reason)>),
-    /// The partitions: the call got none.
-    Partitions(partitions::Rejection),
+    Invalid(Arc<Invalid>),
+    /// The partitions: the call got none. With the cost that it asked for.
+    Partitions(partitions::Rejection, u32),
+}
+
+struct Invalid {
+    reason: Reason,
+    argument: InvalidArgument,
+    occupancy: Occupancy,
+    cost: u32,
 }
 
 impl Rejection {
@@ -115,18 +124,34 @@ impl Rejection {
         Rejection { by, cause: Cause::Rejected(rejection) }
     }
 
-    pub(crate) fn invalid(by: Arc<Identity>, occupancy: Occupancy, invalid: InvalidArgument) -> Self {
-        Rejection { by, cause: Cause::Invalid(Arc::new((invalid, occupancy, Reason::InvalidCost))) }
+    /// Adds what the call asked for to a rejection by the gate.
+    #[cold]
+    pub(crate) fn asking(mut self, units: u32) -> Self {
+        if let (Cause::Rejected(rejection), 2..) = (&self.cause, units) {
+            self.cause = Cause::Weighted(Arc::new((*rejection, units)));
+        }
+        self
+    }
+
+    /// The rejection of a call with an invalid cost.
+    pub(crate) fn invalid(
+        by: Arc<Identity>,
+        occupancy: Occupancy,
+        argument: InvalidArgument,
+        request: &Request,
+    ) -> Self {
+        let (reason, cost) = (Reason::InvalidCost, request.units());
+        Rejection { by, cause: Cause::Invalid(Arc::new(Invalid { reason, argument, occupancy, cost })) }
     }
 
     /// The rejection of a call whose key has invalid limits.
-    pub(crate) fn invalid_limits(by: Arc<Identity>, invalid: InvalidArgument) -> Self {
-        let occupancy = by.unused;
-        Rejection { by, cause: Cause::Invalid(Arc::new((invalid, occupancy, Reason::InvalidLimits))) }
+    pub(crate) fn invalid_limits(by: Arc<Identity>, argument: InvalidArgument, request: &Request) -> Self {
+        let (reason, occupancy, cost) = (Reason::InvalidLimits, by.unused, request.units());
+        Rejection { by, cause: Cause::Invalid(Arc::new(Invalid { reason, argument, occupancy, cost })) }
     }
 
-    pub(crate) fn by_partitions(by: Arc<Identity>, rejection: partitions::Rejection) -> Self {
-        Rejection { by, cause: Cause::Partitions(rejection) }
+    pub(crate) fn by_partitions(by: Arc<Identity>, rejection: partitions::Rejection, request: &Request) -> Self {
+        Rejection { by, cause: Cause::Partitions(rejection, request.units()) }
     }
 
     /// Returns the gate's rejection, or `None` if the cost or the limits were invalid or the call
@@ -135,13 +160,14 @@ impl Rejection {
         match &self.cause {
             Cause::Refused(refusal) => Some(refusal.rejection(self.by.waiting_room)),
             Cause::Rejected(rejection) => Some(*rejection),
-            Cause::Invalid(_) | Cause::Partitions(_) => None,
+            Cause::Weighted(weighted) => Some(weighted.0),
+            Cause::Invalid(_) | Cause::Partitions(..) => None,
         }
     }
 
     /// Counts a rejection by the partitions, unless they are gone.
     pub(crate) fn count(&self) {
-        if let (Cause::Partitions(rejection), Some(owner)) = (&self.cause, self.by.owner()) {
+        if let (Cause::Partitions(rejection, _), Some(owner)) = (&self.cause, self.by.owner()) {
             owner.count(rejection);
         }
     }
@@ -149,7 +175,7 @@ impl Rejection {
     /// Returns the rejection of the partitions, if the call got no partition.
     pub(crate) fn of_partitions(&self) -> Option<&partitions::Rejection> {
         match &self.cause {
-            Cause::Partitions(rejection) => Some(rejection),
+            Cause::Partitions(rejection, _) => Some(rejection),
             _ => None,
         }
     }
@@ -158,8 +184,8 @@ impl Rejection {
     #[must_use]
     pub fn reason(&self) -> Reason {
         match (&self.cause, self.by_gate().map(|rejection| rejection.reason())) {
-            (Cause::Invalid(invalid), _) => invalid.2,
-            (Cause::Partitions(rejection), _) if rejection.reason() == partitions::Reason::PartitionLimit => {
+            (Cause::Invalid(invalid), _) => invalid.reason,
+            (Cause::Partitions(rejection, _), _) if rejection.reason() == partitions::Reason::PartitionLimit => {
                 Reason::PartitionLimit
             }
             (_, Some(bulklink_core::Reason::Saturated)) => Reason::Saturated,
@@ -184,8 +210,9 @@ impl Rejection {
         match &self.cause {
             Cause::Refused(refusal) => refusal.rejection(self.by.waiting_room).occupancy(),
             Cause::Rejected(rejection) => rejection.occupancy(),
-            Cause::Invalid(invalid) => invalid.1,
-            Cause::Partitions(_) => self.by.unused,
+            Cause::Weighted(weighted) => weighted.0.occupancy(),
+            Cause::Invalid(invalid) => invalid.occupancy,
+            Cause::Partitions(..) => self.by.unused,
         }
     }
 
@@ -204,6 +231,18 @@ impl Rejection {
     #[must_use]
     pub fn is_paused(&self) -> bool {
         self.by_gate().is_some_and(|rejection| rejection.is_paused())
+    }
+
+    /// Returns the units that the call asked for, at most `u32::MAX`.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        let units = match &self.cause {
+            Cause::Refused(_) | Cause::Rejected(_) => 1,
+            Cause::Weighted(weighted) => weighted.1,
+            Cause::Invalid(invalid) => invalid.cost,
+            Cause::Partitions(_, cost) => *cost,
+        };
+        units as usize
     }
 
     /// Returns how long the call waited; zero if it was never queued.
@@ -257,7 +296,7 @@ impl Rejection {
     #[must_use]
     pub fn as_invalid(&self) -> Option<&InvalidArgument> {
         match &self.cause {
-            Cause::Invalid(invalid) => Some(&invalid.0),
+            Cause::Invalid(invalid) => Some(&invalid.argument),
             _ => None,
         }
     }
@@ -268,7 +307,7 @@ impl PartialEq for Rejection {
     fn eq(&self, other: &Rejection) -> bool {
         self.label() == other.label()
             && self.by_gate() == other.by_gate()
-            && self.occupancy() == other.occupancy()
+            && (self.occupancy(), self.cost()) == (other.occupancy(), other.cost())
             && self.as_invalid() == other.as_invalid()
             && (self.reason(), self.partitions()) == (other.reason(), other.partitions())
     }
@@ -347,6 +386,7 @@ impl fmt::Debug for Rejection {
         f.debug_struct("Rejection")
             .field("label", &self.label())
             .field("reason", &self.reason())
+            .field("cost", &self.cost())
             .field("occupancy", &self.occupancy())
             .field("is_paused", &self.is_paused())
             .field("waited", &self.waited())

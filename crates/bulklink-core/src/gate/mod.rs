@@ -5,6 +5,7 @@ mod control;
 mod enter;
 mod leave;
 mod output;
+mod parts;
 mod publish;
 
 use core::num::{NonZeroU32, NonZeroU64};
@@ -39,6 +40,8 @@ pub struct Gate<W> {
     in_flight: u32,
     capacity: u32,
     in_use: u32,
+    /// Those of the units in use that no operation holds any more.
+    written_off: u32,
     waiting_room: u32,
     /// The capacity that admission sees: zero while the gate is paused.
     admissible: u32,
@@ -111,7 +114,12 @@ impl Grant {
     /// [`Limits::MAX`].
     #[inline]
     fn by_gate(cost: NonZeroU32, waited_nanos: u64) -> Grant {
-        Grant::new(NonZeroU32::MIN | cost.get() << 1, pack(waited_nanos, FRACTION))
+        Grant::of(cost, pack(waited_nanos, FRACTION))
+    }
+
+    #[inline]
+    fn of(cost: NonZeroU32, waited: u32) -> Grant {
+        Grant::new(NonZeroU32::MIN | cost.get() << 1, waited)
     }
 
     #[inline]
@@ -212,6 +220,7 @@ impl<W> Gate<W> {
             observed: EventFilter::NONE,
             in_flight: 0,
             in_use: 0,
+            written_off: 0,
             queue: Queue::new(waiting_room),
             mark: Instant::EPOCH,
             totals: Totals::default(),

@@ -99,6 +99,7 @@ impl<W> Gate<W> {
             limits: self.limits(),
             in_flight: self.in_flight as usize,
             in_use: self.in_use as usize,
+            written_off: self.written_off as usize,
             waiting: self.queue.len() as usize,
             waiting_units: self.queue.units(),
             peak_in_flight: self.peaks.in_flight as usize,

@@ -8,10 +8,10 @@ impl<W> Gate<W> {
     /// Returns the gate's figures as a word, which callers use to admit and release without the
     /// gate until it is [folded](Gate::fold) back. No input may be given in between.
     ///
-    /// A word offers units only while the gate is open and not paused, neither direct admissions nor
-    /// releases are [observed](Gate::observe), no request waits, every grant is of one unit, and at most [`Word::MAX_CAPACITY`] are in use. Units in
-    /// flight and offered together never exceed the peak so far, so that the gate sees every new
-    /// peak.
+    /// A word offers units only while the gate is open and not paused, neither direct admissions
+    /// nor releases are [observed](Gate::observe), no request waits, every grant is of one unit,
+    /// and at most [`Word::MAX_CAPACITY`] are in use. Units in flight and offered together never
+    /// exceed the peak so far, so that the gate sees every new peak.
     #[must_use]
     #[inline]
     pub fn publish(&self) -> Word {

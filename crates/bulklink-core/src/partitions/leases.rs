@@ -91,6 +91,15 @@ impl<P> Partitions<P> {
         Ok(())
     }
 
+    /// Leases a partition once more for an operation that has a lease of it, also if the set is
+    /// closed.
+    pub fn lease_again(&mut self, id: Id) {
+        let leases = &mut self.kept[id.0].leases;
+        debug_assert!(*leases > 0, "an idle partition is leased by `lease`");
+        *leases += 1;
+        self.count_lease();
+    }
+
     #[inline]
     fn count_lease(&mut self) {
         self.occupancy.leased += 1;

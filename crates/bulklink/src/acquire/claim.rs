@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::ops::Deref;
 use core::panic::RefUnwindSafe;
+use core::ptr;
 use core::time::Duration;
 
 use bulklink_core::partitions::{self, Id};
@@ -42,6 +43,9 @@ impl SharedRef for Arc<Shared> {
 
 /// The partitions to which a bulkhead belongs, whatever the type of their keys.
 pub(crate) trait LeaseOwner: Send + Sync + RefUnwindSafe {
+    /// Leases the partition once more, for a call that has a lease of it.
+    fn lease_again(&self, partition: Id);
+
     /// Ends a lease of the partition, which has this bulkhead.
     fn end(&self, partition: Id, shared: &Shared);
 
@@ -118,6 +122,55 @@ impl<S: SharedRef> Claim<S> {
                 });
                 state.advance(Some(now));
             });
+        }
+    }
+
+    /// Splits units off the grant, for another operation. Returns `None` if one of both would have
+    /// no unit.
+    #[cold]
+    pub(crate) fn split(&mut self, units: usize) -> Option<Claim<S>>
+    where
+        S: Clone,
+    {
+        let Claim { shared, grant } = self;
+        let part = shared.input(|state| match state.split(grant.take()?, units) {
+            Ok((rest, part)) => {
+                *grant = Some(rest);
+                Some(part)
+            }
+            Err(whole) => {
+                *grant = Some(whole);
+                None
+            }
+        })?;
+        if let Some(partition) = shared.leased() {
+            shared.lease_again(partition);
+        }
+        Some(Claim::new(shared.clone(), Some(part)))
+    }
+
+    /// Takes over the units of a claim of the same bulkhead. Returns another bulkhead's claim.
+    #[cold]
+    pub(crate) fn merge(&mut self, mut merged: Claim<S>) -> Result<(), Claim<S>> {
+        let Claim { shared, grant } = self;
+        if !ptr::eq::<Shared>(&**shared, &*merged.shared) {
+            return Err(merged);
+        }
+        let now = shared.now_if_sound();
+        shared.input(|state| {
+            if let (Some(own), Some(other)) = (grant.take(), merged.grant.take()) {
+                *grant = Some(state.merge(own, other, now));
+            }
+        });
+        Ok(())
+    }
+
+    /// Ends the operation, and leaves its units in use.
+    #[cold]
+    pub(crate) fn write_off(mut self) {
+        let now = self.shared.now_if_sound();
+        if let Some(grant) = self.grant.take() {
+            self.shared.input(|state| state.write_off(grant, now));
         }
     }
 

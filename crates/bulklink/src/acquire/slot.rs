@@ -9,8 +9,9 @@ use crate::gate::shared::Shared;
 
 /// The right to run one operation, borrowed from its [`Bulkhead`](crate::Bulkhead).
 ///
-/// Dropping it gives the slot back, to the next waiter if there is one. Forgetting it
-/// (`mem::forget`) keeps the slot taken forever.
+/// Dropping it gives the slot back, to the next waiter if there is one. If it is
+/// leaked (`mem::forget`), the slot stays taken, and closing never ends; see
+/// [`forget`](Slot::forget).
 #[must_use = "a slot is given back as soon as it is dropped"]
 #[doc(alias = "permit")]
 pub struct Slot<'a>(Claim<&'a Shared>);
@@ -36,6 +37,76 @@ impl<'a> Slot<'a> {
     pub fn waited(&self) -> Duration {
         self.0.waited()
     }
+
+    /// Splits `units` off this slot, for an operation of its own: of a slot of five units, two can
+    /// be given back while the rest goes on. Returns `None`, and changes nothing, if one of the two
+    /// slots would have no unit.
+    ///
+    /// The new slot has the same wait. It counts as one more operation that was admitted, but not
+    /// for its units. A [deadline](crate::Request::deadline) stays with this slot.
+    ///
+    /// ```
+    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::{Bulkhead, Request};
+    /// let reports = Bulkhead::builder_on(FakeClock::new(), "reports").capacity(8).build()?;
+    /// let mut slot = reports.try_slot_with(Request::new().cost(5))?;
+    /// let part = slot.split(2).expect("it has more");
+    /// assert_eq!((slot.cost(), part.cost()), (3, 2));
+    /// drop(part);
+    /// assert_eq!(reports.status().in_use, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use = "a slot is given back as soon as it is dropped"]
+    pub fn split(&mut self, units: usize) -> Option<Self> {
+        self.0.split(units).map(Slot)
+    }
+
+    /// Merges another slot of the same bulkhead into this one, which then has the units of both.
+    /// The operation of the other slot counts as finished.
+    ///
+    /// # Errors
+    ///
+    /// If the other slot is of another bulkhead, or of another partition. It is returned, and
+    /// nothing has changed.
+    ///
+    /// ```
+    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::Bulkhead;
+    /// let reports = Bulkhead::builder_on(FakeClock::new(), "reports").capacity(8).build()?;
+    /// let mut slot = reports.try_slot()?;
+    /// slot.merge(reports.try_slot()?).expect("of the same bulkhead");
+    /// assert_eq!((slot.cost(), reports.status().in_flight), (2, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn merge(&mut self, other: Self) -> Result<(), Self> {
+        self.0.merge(other.0).map_err(Slot)
+    }
+
+    /// Writes the slot off: its units stay in use for good, and closing does not wait for it.
+    ///
+    /// For an operation that will never end, and has not freed what the slot stands for: a thread
+    /// that hangs in foreign code, or a connection that is lost. The operation counts as finished;
+    /// the [status](crate::Handle::status) has the units
+    /// ([`written_off`](crate::Snapshot::written_off)). A larger capacity makes up for them. From
+    /// then on, every call takes the lock. In a partition, the units are in use until the partition
+    /// is evicted.
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::Bulkhead;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let builder = Bulkhead::builder_on(executor.clock(), "devices");
+    /// let devices = builder.parallelism(2).build()?;
+    /// devices.try_slot()?.forget();
+    /// assert_eq!((devices.status().in_flight, devices.status().in_use), (0, 1));
+    /// # executor.block_on(async move {
+    /// devices.close_and_wait().await;
+    /// # });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn forget(self) {
+        self.0.write_off();
+    }
 }
 
 impl fmt::Debug for Slot<'_> {
@@ -47,8 +118,9 @@ impl fmt::Debug for Slot<'_> {
 /// The right to run one operation, without a borrow: it can move to another task or into a layer.
 ///
 /// Dropping it gives the slot back, to the next waiter if there is one; a slot of a
-/// [partition](crate::Partitions) then leaves the partition. Forgetting it (`mem::forget`) keeps
-/// the slot taken, and the partition in use, forever.
+/// [partition](crate::Partitions) then leaves the partition. If it is leaked (`mem::forget`),
+/// the slot stays taken and the partition in use, and closing never ends; see
+/// [`forget`](OwnedSlot::forget).
 #[must_use = "a slot is given back as soon as it is dropped"]
 #[doc(alias = "permit")]
 pub struct OwnedSlot(Claim<Arc<Shared>>);
@@ -73,6 +145,28 @@ impl OwnedSlot {
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.0.waited()
+    }
+
+    /// Splits `units` off this slot, as [`Slot::split`] does.
+    #[must_use = "a slot is given back as soon as it is dropped"]
+    pub fn split(&mut self, units: usize) -> Option<Self> {
+        self.0.split(units).map(OwnedSlot)
+    }
+
+    /// Merges another slot of the same bulkhead into this one, as [`Slot::merge`] does.
+    ///
+    /// # Errors
+    ///
+    /// If the other slot is of another bulkhead, or of another partition. It is returned, and
+    /// nothing has changed.
+    pub fn merge(&mut self, other: Self) -> Result<(), Self> {
+        self.0.merge(other.0).map_err(OwnedSlot)
+    }
+
+    /// Writes the slot off, as [`Slot::forget`] does: its units stay in use for good, and closing
+    /// does not wait for it.
+    pub fn forget(self) {
+        self.0.write_off();
     }
 }
 

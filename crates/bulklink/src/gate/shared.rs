@@ -202,7 +202,7 @@ impl Shared {
         let mut not_granted = NotGranted::UNKNOWN;
         match (self.enter_gate(&request, None, None, &mut None, &mut not_granted), not_granted) {
             (Some(grant), _) => Ok(grant),
-            (None, NotGranted::Rejected(rejection)) => Err(rejection),
+            (None, NotGranted::Rejected(rejection)) => Err(rejection.asking(request.units())),
             (None, NotGranted::Queued { .. }) => unreachable!("the request may not wait"),
         }
     }
@@ -294,7 +294,7 @@ impl Shared {
                 }
                 Ok(Answer::NeedsNow) => None,
                 Err(invalid) => {
-                    *not_granted = NotGranted::Rejected(self.invalid(state.gate.occupancy(), invalid));
+                    *not_granted = NotGranted::Rejected(self.invalid(state.gate.occupancy(), invalid, request));
                     Some(None)
                 }
             });
@@ -319,8 +319,8 @@ impl Shared {
     }
 
     #[cold]
-    fn invalid(&self, occupancy: Occupancy, invalid: InvalidArgument) -> Rejection {
-        Rejection::invalid(Arc::clone(&self.identity), occupancy, invalid)
+    fn invalid(&self, occupancy: Occupancy, invalid: InvalidArgument, request: &Request) -> Rejection {
+        Rejection::invalid(Arc::clone(&self.identity), occupancy, invalid, request)
     }
 
     /// Gives the grant back to the gate, after the word has not taken it. At the end of a call with
@@ -374,6 +374,13 @@ impl Shared {
     #[inline]
     pub(crate) fn partition(&self) -> Option<Id> {
         Id::from_bits(self.partition.load(Ordering::Relaxed))
+    }
+
+    /// Leases the partition that has this bulkhead once more, unless the partitions are gone.
+    pub(crate) fn lease_again(&self, partition: Id) {
+        if let Some(owner) = self.identity.owner() {
+            owner.lease_again(partition);
+        }
     }
 
     /// Ends a lease of the partition that has this bulkhead, unless the partitions are gone.

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use core::task::Waker;
 use core::time::Duration;
 
-use bulklink_core::{Answer, Calls, Gate, Instant, InvalidArgument, Request, Reserve, Snapshot, Ticket, Word};
+use bulklink_core::{Answer, Calls, Gate, Grant, Instant, InvalidArgument, Request, Reserve, Snapshot, Ticket, Word};
 
 use crate::gate::drivers::Drivers;
 use crate::gate::outputs::Observers;
@@ -115,6 +115,28 @@ impl GateState {
             Some(calls) => calls.cancel(&mut self.gate, ticket, now),
             None => self.gate.cancel(ticket, now),
         }
+    }
+
+    pub(crate) fn split(&mut self, grant: Grant, units: usize) -> Result<(Grant, Grant), Grant> {
+        match &mut self.calls {
+            Some(calls) => calls.split(&mut self.gate, grant, units),
+            None => self.gate.split(grant, units),
+        }
+    }
+
+    pub(crate) fn merge(&mut self, grant: Grant, merged: Grant, now: Instant) -> Grant {
+        match &mut self.calls {
+            Some(calls) => calls.merge(&mut self.gate, grant, merged, now),
+            None => self.gate.merge(grant, merged),
+        }
+    }
+
+    pub(crate) fn write_off(&mut self, grant: Grant, now: Instant) {
+        let grant = match &mut self.calls {
+            Some(calls) => calls.end(grant, now),
+            None => grant,
+        };
+        self.gate.write_off(grant);
     }
 
     pub(crate) fn snapshot(&mut self, now: Option<Instant>) -> Snapshot {

@@ -131,7 +131,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
         match self.state.with(|state| state.enter(hash, key)) {
             Ok(Some(entered)) => Ok(entered),
             Ok(None) => self.create(hash, key, request),
-            Err(rejection) => Err(self.rejected(rejection)),
+            Err(rejection) => Err(self.rejected(rejection, request)),
         }
     }
 
@@ -151,7 +151,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
         });
         // The evicted partition, or the new one if it was not needed.
         discard(spare);
-        entered?.map_err(|rejection| self.rejected(rejection))
+        entered?.map_err(|rejection| self.rejected(rejection, request))
     }
 
     /// Returns the limits of a new partition with this key. Rejects invalid limits, and an
@@ -173,7 +173,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
                             "capacity" => invalid.for_field(self.each.capacity_field()),
                             _ => invalid,
                         };
-                        return Err(Rejection::invalid_limits(identity, named));
+                        return Err(Rejection::invalid_limits(identity, named, request));
                     }
                 }
             }
@@ -181,14 +181,14 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
         };
         match limits.check_cost(request) {
             Ok(()) => Ok(limits),
-            Err(invalid) => Err(Rejection::invalid(identity, unused, invalid)),
+            Err(invalid) => Err(Rejection::invalid(identity, unused, invalid, request)),
         }
     }
 
     #[cold]
-    fn rejected(&self, rejection: partitions::Rejection) -> Rejection {
+    fn rejected(&self, rejection: partitions::Rejection, request: &Request) -> Rejection {
         let Changed { identity, .. } = self.state.with(|state| self.each(state));
-        Rejection::by_partitions(identity, rejection)
+        Rejection::by_partitions(identity, rejection, request)
     }
 
     pub(super) fn get<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Handle> {
@@ -228,6 +228,10 @@ where
 }
 
 impl<K: Send, R: Clock + Clone + Send + Sync + 'static, S: Send + Sync> LeaseOwner for Inner<K, R, S> {
+    fn lease_again(&self, partition: Id) {
+        self.state.with(|state| state.account.lease_again(partition));
+    }
+
     #[inline]
     fn end(&self, partition: Id, shared: &Shared) {
         // Without the time, the partition counts as idle since the last one that became so.

@@ -20,6 +20,7 @@ mod faults;
 mod holding;
 mod panicking_clock;
 mod partitions;
+mod parts;
 mod pausing;
 mod reconfiguring;
 mod registry;

@@ -37,6 +37,25 @@ fn each_rejection_has_its_reason_label_and_occupancy() {
 }
 
 #[test]
+fn a_rejection_has_the_cost_that_was_asked_for() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 4, 1);
+    let _running = bulkhead.try_slot_with(Request::new().cost(2)).expect("free");
+    let ask = |cost| bulkhead.try_slot_with(Request::new().cost(cost)).expect_err("rejected").cost();
+    assert_eq!([ask(3), ask(5), ask(0)], [3, 5, 0]);
+    let late = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(4).within(ms(1))));
+    executor.run_until_idle();
+    executor.advance(ms(2));
+    assert_eq!(late.output().expect("it is time").expect_err("too late").cost(), 4);
+    let builder = bulklink::Partitions::builder_on(executor.clock(), "tenants").capacity(3).max_partitions(1);
+    let tenants: bulklink::Partitions<String, _> = builder.build().expect("valid");
+    let _ann = tenants.try_slot("ann").expect("free");
+    assert_eq!(tenants.try_slot_with("bob", Request::new().cost(2)).expect_err("no partition").cost(), 2);
+    bulkhead.close();
+    assert_eq!([ask(1), ask(3)], [1, 3]);
+}
+
+#[test]
 fn only_an_expired_rejection_has_a_limit() {
     let limits: Vec<_> = each_reason(&bulkhead(&executor(), 1, 1)).iter().map(Rejection::limit).collect();
     assert_eq!(limits, [None, Some(ms(0)), None]);

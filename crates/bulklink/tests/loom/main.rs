@@ -20,6 +20,7 @@ mod handover;
 mod model;
 mod observed;
 mod partitions;
+mod parts;
 mod pause;
 mod queue;
 mod recorder;

@@ -49,6 +49,7 @@ impl World {
         assert_eq!(snapshot.limits.waiting_room_units, model.limits.waiting_room_units);
         assert_eq!(snapshot.in_flight, model.running.len());
         assert_eq!(snapshot.in_use, model.in_use());
+        assert_eq!(snapshot.written_off, model.written_off);
         assert_eq!(snapshot.waiting, model.queue.len());
         assert_eq!(snapshot.waiting_units, model.waiting_units() as u64);
         assert_eq!((snapshot.is_closed, self.gate.is_closed()), (model.closed, model.closed));

@@ -65,6 +65,8 @@ fn count(totals: &mut Totals, past: &Past) {
             totals.finished += 1;
             totals.finished_units += units;
         }
+        (EventKind::Split, _) => totals.admitted += 1,
+        (EventKind::Merged | EventKind::WrittenOff, _) => totals.finished += 1,
         (EventKind::Saturated, _) => totals.saturated += 1,
         (EventKind::Expired, true) => totals.expired += 1,
         (EventKind::Expired, false) => totals.expired_before_queue += 1,

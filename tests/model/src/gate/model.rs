@@ -125,6 +125,8 @@ pub struct Model {
     /// When to look next.
     pub(super) next_look: Time,
     pub taken_back: u64,
+    /// The units that were written off.
+    pub written_off: usize,
     /// The time of the last input that had one.
     latest: Time,
 }
@@ -148,6 +150,7 @@ impl Model {
             found: vec![],
             next_look: 0,
             taken_back: 0,
+            written_off: 0,
             limits,
             measures_waits,
             closed: false,
@@ -162,7 +165,7 @@ impl Model {
     }
 
     pub fn in_use(&self) -> usize {
-        self.running.iter().map(|(_, cost)| cost).sum()
+        self.running.iter().map(|(_, cost)| cost).sum::<usize>() + self.written_off
     }
 
     pub fn free(&self) -> usize {
@@ -308,6 +311,36 @@ impl Model {
     pub fn abandon(&mut self, id: Id) {
         let cost = self.stop(id);
         self.past(EventKind::Abandoned, |past| past.cost = Some(cost));
+        self.note_drained();
+    }
+
+    /// Splits units off a slot, for a new one. Returns whether it has enough.
+    pub fn split(&mut self, id: Id, new: Id, units: usize) -> bool {
+        let (_, cost) = self.running.iter_mut().find(|(running, _)| *running == id).expect("it runs");
+        if units == 0 || units >= *cost {
+            return false;
+        }
+        *cost -= units;
+        self.running.push((new, units));
+        if let Some(call) = self.calls.iter().find(|call| call.id == id).filter(|_| self.measures_holds) {
+            let part = Call::without_deadline(new, call.entered, call.waited);
+            self.calls.push(part);
+        }
+        self.past(EventKind::Split, |past| past.cost = Some(units));
+        true
+    }
+
+    pub fn merge(&mut self, id: Id, merged: Id) {
+        let units = self.stop(merged);
+        let (_, cost) = self.running.iter_mut().find(|(running, _)| *running == id).expect("it runs");
+        *cost += units;
+        self.past(EventKind::Merged, |past| past.cost = Some(units));
+    }
+
+    pub fn write_off(&mut self, id: Id) {
+        let cost = self.stop(id);
+        self.written_off += cost;
+        self.past(EventKind::WrittenOff, |past| past.cost = Some(cost));
         self.note_drained();
     }
 

@@ -42,6 +42,12 @@ impl search::World for World {
         if self.extra == Extra::Limits {
             options.extend(self.other_limits().map(Input::Reconfigure));
         }
+        if self.extra == Extra::Parts {
+            let grants: Vec<_> = self.grants.keys().copied().collect();
+            options.extend(grants.iter().map(|&id| Input::Split(id, 1)));
+            options.extend(grants.windows(2).map(|pair| Input::Merge(pair[0], pair[1])));
+            options.extend(grants.iter().map(|&id| Input::WriteOff(id)));
+        }
         if self.extra == Extra::Pauses {
             options.push(if self.model.paused { Input::Resume } else { Input::Pause });
         }
@@ -76,6 +82,11 @@ impl search::World for World {
         }
         if self.calls.is_some() {
             options.extend([Input::TakeBack(0), Input::TakeBack(1)]);
+        }
+        if self.extra == Extra::Parts {
+            let grants: Vec<_> = self.grants.keys().copied().collect();
+            options.extend(grants.iter().flat_map(|&id| [Input::Split(id, 0), Input::Split(id, 2)]));
+            options.extend(grants.windows(2).map(|pair| Input::Merge(pair[1], pair[0])));
         }
         options.extend(self.grants.keys().map(|&id| Input::Abandon(id)));
         options

@@ -23,6 +23,12 @@ pub enum Step {
     Release(u8),
     /// A grant is given back unused.
     Abandon(u8),
+    /// Units are split off a grant.
+    Split(u8, u8),
+    /// A grant is merged into another.
+    Merge(u8, u8),
+    /// A grant is written off.
+    WriteOff(u8),
     /// The capacity changes.
     Resize(u8),
     /// The limits change, to others or to invalid ones.
@@ -111,6 +117,14 @@ impl Machine for ScriptedWorld {
             Step::Cancel(index) => one_of(tickets.keys(), index).map(Input::Cancel).into_iter().collect(),
             Step::Release(index) => one_of(grants.keys(), index).map(Input::Release).into_iter().collect(),
             Step::Abandon(index) => one_of(grants.keys(), index).map(Input::Abandon).into_iter().collect(),
+            Step::Split(index, units) => {
+                one_of(grants.keys(), index).map(|id| Input::Split(id, units.into())).into_iter().collect()
+            }
+            Step::Merge(index, other) => {
+                let pair = one_of(grants.keys(), index).zip(one_of(grants.keys(), other));
+                pair.filter(|(id, other)| id != other).map(|(id, other)| Input::Merge(id, other)).into_iter().collect()
+            }
+            Step::WriteOff(index) => one_of(grants.keys(), index).map(Input::WriteOff).into_iter().collect(),
             Step::Resize(capacity) => vec![Input::Resize(capacity.into())],
             Step::Reconfigure(raw) => vec![Input::Reconfigure(self.limits(raw))],
             Step::Close => vec![Input::Close],

@@ -22,6 +22,12 @@ pub enum Input {
     Release(Id),
     /// A grant is given back unused.
     Abandon(Id),
+    /// Units are split off a grant.
+    Split(Id, usize),
+    /// The second grant is merged into the first.
+    Merge(Id, Id),
+    /// A grant is written off.
+    WriteOff(Id),
     /// A ticket is cancelled.
     Cancel(Id),
     /// The capacity changes.
@@ -54,6 +60,8 @@ pub enum Extra {
     Pauses,
     /// Changes of all limits.
     Limits,
+    /// Grants that are split, merged and written off.
+    Parts,
 }
 
 /// Filters with which a word is published, and then others.
@@ -186,6 +194,15 @@ impl World {
                     None => grant,
                 });
                 self.model.abandon(id);
+            }
+            Input::Split(id, units) => self.split(id, units),
+            Input::Merge(id, merged) => self.merge(id, merged),
+            Input::WriteOff(id) => {
+                let grant = self.grants.remove(&id).expect("a live grant");
+                let grant = self.end(grant);
+                self.gate.write_off(grant);
+                self.model.note_end(id, self.now);
+                self.model.write_off(id);
             }
             Input::Cancel(id) => {
                 let was_waiting = self.model.queue.iter().any(|waiter| waiter.id == id);
@@ -351,14 +368,51 @@ impl World {
         let grant = self.grants.remove(&id).expect("a live grant");
         if !self.release_by_word(&grant) {
             self.fold();
-            self.gate.release(match &mut self.calls {
-                Some(calls) => calls.end(grant, Instant::from_nanos(self.now)),
-                None => grant,
-            });
+            let grant = self.end(grant);
+            self.gate.release(grant);
             self.publish();
         }
         self.model.note_end(id, self.now);
         self.model.release(id);
+    }
+
+    fn end(&mut self, grant: Grant) -> Grant {
+        match &mut self.calls {
+            Some(calls) => calls.end(grant, Instant::from_nanos(self.now)),
+            None => grant,
+        }
+    }
+
+    fn split(&mut self, id: Id, units: usize) {
+        let grant = self.grants.remove(&id).expect("a live grant");
+        let waited = grant.waited_nanos();
+        let split = match &mut self.calls {
+            Some(calls) => calls.split(&mut self.gate, grant, units),
+            None => self.gate.split(grant, units),
+        };
+        assert_eq!(split.is_ok(), self.model.split(id, self.came, units));
+        match split {
+            Ok((rest, part)) => {
+                assert_eq!((rest.waited_nanos(), part.waited_nanos()), (waited, waited));
+                self.grants.extend([(id, rest), (self.came, part)]);
+                self.came += 1;
+            }
+            Err(grant) => _ = self.grants.insert(id, grant),
+        }
+    }
+
+    fn merge(&mut self, id: Id, merged: Id) {
+        let [grant, other] = [id, merged].map(|id| self.grants.remove(&id).expect("a live grant"));
+        let waited = grant.waited_nanos();
+        let now = Instant::from_nanos(self.now);
+        let grant = match &mut self.calls {
+            Some(calls) => calls.merge(&mut self.gate, grant, other, now),
+            None => self.gate.merge(grant, other),
+        };
+        assert_eq!(grant.waited_nanos(), waited);
+        self.grants.insert(id, grant);
+        self.model.note_end(merged, self.now);
+        self.model.merge(id, merged);
     }
 
     /// Adds the release to the word. It stays there until the word is folded, even if the gate
