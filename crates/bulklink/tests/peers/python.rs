@@ -1,9 +1,9 @@
 //! bulklink 0.6 for Python: its unit tests.
 
 use bulklink::testing::{Executor, FakeClock, Task};
-use bulklink::{Bulkhead, EventKind, Reason, Totals};
+use bulklink::{Bulkhead, EventKind, Instant, Reason, Request, Totals};
 
-use crate::{Call, TestBulkhead, bulkhead, free, kinds, ms, semaphore, take};
+use crate::{Call, TestBulkhead, bulkhead, free, kinds, ms, refused, semaphore, take};
 
 /// Python `test_many_cancellation_races_do_not_leak_slots`.
 #[test]
@@ -149,6 +149,19 @@ fn an_interval_has_the_units_of_its_calls() {
     let totals = interval.totals;
     assert_eq!((totals.admitted, totals.admitted_units, totals.direct_admitted()), (1, 3, 1));
     assert_eq!((totals.finished, totals.finished_units, interval.has_activity()), (1, 3, true));
+}
+
+/// Python `test_interval_combines_capacity_and_deadline_rejections`.
+#[test]
+fn an_interval_counts_rejections_for_room_and_for_time() {
+    let semaphore = semaphore(1);
+    let _running = take(&semaphore, 1);
+    let before = semaphore.status();
+    assert_eq!(refused(&semaphore, 1), Reason::Saturated);
+    let late = Call::of(&semaphore, Request::new().before(Instant::EPOCH)).reason();
+    assert_eq!(late, Reason::Expired);
+    let totals = semaphore.status().since(&before).expect("of the same bulkhead").totals;
+    assert_eq!((totals.saturated, totals.expired_before_queue, totals.expired, totals.rejected()), (1, 1, 0, 2));
 }
 
 /// Python `test_status_sequence_is_unique_under_concurrency`,
