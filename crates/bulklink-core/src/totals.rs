@@ -1,5 +1,6 @@
 //! The counters of a gate. They only increase, and wrap.
 
+use core::ops::AddAssign;
 use core::time::Duration;
 
 /// Declares [`Totals`] with its difference, so that no counter can be left out of an interval.
@@ -28,6 +29,14 @@ macro_rules! totals {
                     $($name: self.$name.wrapping_sub(earlier.$name),)*
                     cumulative_wait_nanos: self.cumulative_wait_nanos.saturating_sub(earlier.cumulative_wait_nanos),
                 }
+            }
+        }
+
+        /// Adds the counters of another gate, so that many are counted together.
+        impl AddAssign for Totals {
+            fn add_assign(&mut self, other: Totals) {
+                $(self.$name = self.$name.wrapping_add(other.$name);)*
+                self.cumulative_wait_nanos = self.cumulative_wait_nanos.saturating_add(other.cumulative_wait_nanos);
             }
         }
     };
@@ -121,6 +130,18 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_counters_of_many_gates_add_up_and_wrap() {
+        let (mut all, one) = (Totals::default(), Totals { admitted: 3, saturated: 2, ..Totals::default() });
+        for _ in 0..2 {
+            all += one;
+        }
+        assert_eq!((all, all.since(&one)), (Totals { admitted: 6, saturated: 4, ..Totals::default() }, one));
+        all += Totals { admitted: u64::MAX, cumulative_wait_nanos: u128::MAX, ..Totals::default() };
+        all += Totals { cumulative_wait_nanos: 5, ..Totals::default() };
+        assert_eq!((all.admitted, all.cumulative_wait_nanos), (5, u128::MAX));
+    }
 
     #[test]
     fn waits_are_summed_past_64_bits_of_nanoseconds() {

@@ -147,6 +147,12 @@ impl<P> Partitions<P> {
         self.occupancy
     }
 
+    /// Returns all counters since the set was created.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
     /// Closes the set: nothing is leased from now on, and existing leases go on. Returns whether it
     /// was open until then.
     pub fn close(&mut self) -> bool {

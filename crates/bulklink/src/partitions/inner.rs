@@ -10,7 +10,7 @@ use bulklink_core::{Instant, InvalidArgument, Request};
 
 use super::reconfigure::Refused;
 use super::state::{Changed, Delivery, LimitsFor, Partition, PartitionsState};
-use super::{Limits, Lookup};
+use super::{Limits, Lookup, Status};
 use crate::acquire::claim::LeaseOwner;
 use crate::foreign::{attempt, discard};
 use crate::gate::latch::Latch;
@@ -64,6 +64,15 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
             }
             taken += batch.len();
             batch.into_iter().for_each(discard);
+        }
+    }
+
+    pub(super) fn status(&self, state: &mut PartitionsState<K>) -> Status {
+        Status {
+            label: Arc::clone(&self.identity.label),
+            each: self.each(state).each,
+            is_paused: state.is_paused(),
+            snapshot: state.account.snapshot(),
         }
     }
 

@@ -10,9 +10,11 @@ mod hasher;
 mod inner;
 mod key;
 mod reconfigure;
+mod report;
 mod state;
 mod status;
 mod submit;
+mod sums;
 mod wrap;
 
 use alloc::sync::Arc;
@@ -25,7 +27,9 @@ pub use bulklink_core::partitions::{Interval, Limits, Occupancy, Snapshot, Total
 pub use builder::Builder;
 pub use hasher::RandomState;
 pub use key::Lookup;
+pub use report::{CapacityReport, Finding, FindingCode};
 pub use status::Status;
+pub use sums::Sums;
 pub use wrap::Wrapped;
 
 use crate::observe::event::Handler;
@@ -136,12 +140,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// ```
     #[must_use]
     pub fn status(&self) -> Status {
-        self.inner.state.with(|state| Status {
-            label: Arc::clone(&self.inner.identity.label),
-            each: self.inner.each(state).each,
-            is_paused: state.is_paused(),
-            snapshot: state.account.snapshot(),
-        })
+        self.inner.state.with(|state| self.inner.status(state))
     }
 
     /// Drops the partitions that have been idle for the [idle timeout](Builder::idle_timeout) or

@@ -10,6 +10,7 @@ use bulklink_core::partitions::{Created, Id, Partitions, Rejection};
 use bulklink_core::{Instant, InvalidArgument};
 use hashbrown::HashTable;
 
+use super::sums::Figures;
 use super::{Limits, Lookup};
 use crate::OwnedSlot;
 use crate::builder::next_instance;
@@ -34,6 +35,8 @@ pub(super) struct PartitionsState<K> {
     is_paused: bool,
     /// The limits of a new partition, once they have been changed.
     pub(super) changed: Option<Changed>,
+    /// The sums of the partitions that are no longer kept.
+    pub(super) gone: Figures,
     /// Keeps the latch shut; `None` once all is closed and the last lease has ended.
     bolt: Option<OwnedSlot>,
 }
@@ -68,6 +71,7 @@ impl<K> PartitionsState<K> {
             handlers: Handlers::default(),
             is_paused: false,
             changed: None,
+            gone: Figures::default(),
             bolt,
         })
     }
@@ -152,6 +156,8 @@ impl<K> PartitionsState<K> {
         if let Ok(entry) = self.index.find_entry(gone.hash, |&found| found == id) {
             entry.remove();
         }
+        // It is idle, so its counters are final: each of its calls has ended, and no other comes.
+        self.gone.add(&gone.shared.look(|state| state.snapshot(None)));
         gone
     }
 

@@ -259,3 +259,16 @@ fn a_call_meets_a_change(key: u8, other: u8) -> bool {
     drop((call, running));
     changed
 }
+
+/// The call is counted in the partition, and, once that is evicted, among those that are gone.
+#[test]
+fn sums_count_a_call_once_while_its_partition_is_evicted() {
+    explore_up_to(Some(3), 1, |partitions| {
+        drop(partitions.try_slot(&ANN).unwrap());
+        let other = on_a_thread(partitions, |partitions| try_once(partitions, BOB));
+        let counts = [(); 2].map(|()| partitions.sums().totals.admitted);
+        assert!(matches!(counts, [1, 1 | 2] | [2, 2]), "{counts:?}");
+        assert_eq!(other.join().unwrap(), "admitted");
+        assert_eq!((partitions.sums().totals.admitted, partitions.sums().totals.finished), (2, 2));
+    });
+}

@@ -12,6 +12,7 @@ mod pausing;
 mod reconfiguring;
 mod seen;
 mod submitting;
+mod sums;
 
 use std::time::Duration;
 

@@ -1,0 +1,250 @@
+//! The capacity report of all partitions together.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use bulklink_core::Severity;
+
+use super::inner::Inner;
+use super::{Status, Sums};
+use crate::foreign::attempt;
+use crate::{Clock, Partitions};
+
+/// The thresholds of rates are those of a bulkhead.
+type OfOne = bulklink_core::CapacityReport;
+
+/// What the partitions say about capacity; returned by [`Partitions::capacity_report`].
+///
+/// Its text is a summary in one sentence. It shows no key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CapacityReport {
+    /// The state of the partitions that the report was created from.
+    pub status: Status,
+    /// The findings, in the order of [`FindingCode`].
+    pub findings: Vec<Finding>,
+}
+
+/// The subject of a [`Finding`]. A report has each code at most once, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum FindingCode {
+    /// As many partitions are in use as may be kept: a call for another key is rejected.
+    PartitionLimitReached,
+    /// A large share of calls was rejected because they got no partition.
+    ElevatedLimitRejectionRate,
+    /// A finding of partitions, each for itself.
+    Each(bulklink_core::FindingCode),
+}
+
+/// One finding of a [`CapacityReport`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The subject.
+    pub code: FindingCode,
+    /// How much it matters; of partitions, in the worst of them.
+    pub severity: Severity,
+    /// How many of the partitions that are kept have it; `None` if it is about all together.
+    pub partitions: Option<usize>,
+    /// What was found, with the figures. For human readers; the wording may change.
+    pub message: String,
+}
+
+impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
+    /// Reports what the partitions that are kept say about capacity, each finding with the number
+    /// of partitions that have it, and whether there are enough partitions.
+    ///
+    /// It shows no key. It reads the clock once, and takes time in proportion to the number of
+    /// partitions that are kept; calls can enter and leave meanwhile.
+    ///
+    /// ```
+    /// # use bulklink::{FindingCode, Partitions, testing::FakeClock};
+    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
+    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// let _running = (tenants.try_slot("ann")?, tenants.try_slot("bob")?);
+    /// drop(tenants.try_slot("cid")?);
+    /// let report = tenants.capacity_report();
+    /// assert_eq!(report.findings[0].code, FindingCode::ExecutionFull.into());
+    /// assert_eq!(report.findings[0].partitions, Some(2));
+    /// assert_eq!(
+    ///     report.to_string(),
+    ///     "bulkhead tenants: warning: execution full in 2 of 3 partitions"
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn capacity_report(&self) -> CapacityReport {
+        CapacityReport::of(&self.inner)
+    }
+}
+
+impl CapacityReport {
+    pub(super) fn of<K, R, S>(inner: &Inner<K, R, S>) -> Self
+    where
+        R: Clock + Clone + Send + Sync + 'static,
+    {
+        // A clock that panics must not hide the figures.
+        let now = attempt(|| inner.each.runtime.now());
+        let mut found: Vec<(bulklink_core::FindingCode, Severity, usize)> = Vec::new();
+        let (status, sums) = inner.read(now, |snapshot| {
+            for one in snapshot.capacity_report().findings {
+                match found.iter_mut().find(|(code, ..)| *code == one.code) {
+                    Some((_, severity, partitions)) => {
+                        *severity = one.severity.max(*severity);
+                        *partitions += 1;
+                    }
+                    None => found.push((one.code, one.severity, 1)),
+                }
+            }
+        });
+        let each = found.into_iter().map(|(code, severity, partitions)| {
+            let name = code.as_str().replace('_', " ");
+            let message = format!("{name} in {partitions} of {} partitions", status.partitions);
+            Finding { code: FindingCode::Each(code), severity, partitions: Some(partitions), message }
+        });
+        let together = [limit_reached(&status), limit_rejection_rate(&sums)];
+        let mut findings: Vec<_> = together.into_iter().flatten().chain(each).collect();
+        findings.sort_by_key(|finding| finding.code);
+        CapacityReport { status, findings }
+    }
+
+    /// Returns the name of the partitions.
+    #[must_use]
+    pub fn label(&self) -> &Arc<str> {
+        &self.status.label
+    }
+
+    /// Returns the severity of the worst finding, or [`Ok`](Severity::Ok) if there is none.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        self.worst().map_or(Severity::Ok, |finding| finding.severity)
+    }
+
+    /// Returns whether there is a warning, or worse.
+    #[must_use]
+    pub fn requires_attention(&self) -> bool {
+        self.severity() >= Severity::Warning
+    }
+
+    /// Returns the finding with this code, if there is one.
+    #[must_use]
+    pub fn finding(&self, code: impl Into<FindingCode>) -> Option<&Finding> {
+        let code = code.into();
+        self.findings.iter().find(|finding| finding.code == code)
+    }
+
+    /// Returns the first among the most severe findings.
+    fn worst(&self) -> Option<&Finding> {
+        // `max_by_key` returns the last of equal items, hence the reversal.
+        self.findings.iter().rev().max_by_key(|finding| finding.severity)
+    }
+}
+
+fn limit_reached(status: &Status) -> Option<Finding> {
+    if status.is_closed || !status.is_full() {
+        return None;
+    }
+    let message = format!("all {} partitions in use", status.limits.max_partitions);
+    let code = FindingCode::PartitionLimitReached;
+    Some(Finding { code, severity: Severity::Warning, partitions: None, message })
+}
+
+/// Counts as a single bulkhead does: calls for which capacity decided.
+fn limit_rejection_rate(sums: &Sums) -> Option<Finding> {
+    let rejected = u128::from(sums.limit_rejected);
+    let decided = [sums.totals.admitted, sums.totals.saturated, sums.totals.expired].map(u128::from);
+    let decisions = rejected + decided.iter().sum::<u128>();
+    if decisions < u128::from(OfOne::MIN_DECISIONS) {
+        return None;
+    }
+    let is_at_least = |percent: u32| 100 * rejected >= decisions * u128::from(percent);
+    let severity = match () {
+        () if is_at_least(OfOne::REJECTION_CRITICAL_PERCENT) => Severity::Critical,
+        () if is_at_least(OfOne::REJECTION_WARNING_PERCENT) => Severity::Warning,
+        () => return None,
+    };
+    let percent = 100 * rejected / decisions;
+    let message = format!("{rejected} of {decisions} calls got no partition ({percent} %)");
+    Some(Finding { code: FindingCode::ElevatedLimitRejectionRate, severity, partitions: None, message })
+}
+
+impl FindingCode {
+    /// Returns the name in snake case, for machines. It never changes.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            FindingCode::PartitionLimitReached => "partition_limit_reached",
+            FindingCode::ElevatedLimitRejectionRate => "elevated_limit_rejection_rate",
+            FindingCode::Each(code) => code.as_str(),
+        }
+    }
+
+    /// Returns what to do about the finding.
+    #[must_use]
+    pub const fn recommendation(self) -> &'static str {
+        match self {
+            FindingCode::PartitionLimitReached | FindingCode::ElevatedLimitRejectionRate => {
+                "allow more partitions than are ever in use at the same time, or find out which calls do not end"
+            }
+            FindingCode::Each(code) => code.recommendation(),
+        }
+    }
+}
+
+impl From<bulklink_core::FindingCode> for FindingCode {
+    fn from(code: bulklink_core::FindingCode) -> Self {
+        FindingCode::Each(code)
+    }
+}
+
+impl fmt::Display for FindingCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Finding {
+    /// Returns what to do about the finding. For human readers; the wording may change.
+    #[must_use]
+    pub const fn recommendation(&self) -> &'static str {
+        self.code.recommendation()
+    }
+}
+
+/// Writes the severity, the code and the message.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.severity, self.code, self.message)
+    }
+}
+
+/// Writes a summary in one sentence: the severity, and the worst finding with the number of others,
+/// or the state if there is none.
+impl fmt::Display for CapacityReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Status { label, snapshot, .. } = &self.status;
+        write!(f, "bulkhead {label}: {}: ", self.severity())?;
+        if snapshot.is_drained() && self.findings.is_empty() {
+            return f.write_str("closed and drained");
+        }
+        if snapshot.is_closed {
+            f.write_str("closed; ")?;
+        }
+        match self.worst() {
+            Some(worst) => f.write_str(&worst.message)?,
+            None => {
+                let (kept, most) = (snapshot.partitions, snapshot.limits.max_partitions);
+                return write!(f, "{kept} of {most} partitions, {} in use", snapshot.active_partitions);
+            }
+        }
+        match self.findings.len() {
+            1 => Ok(()),
+            2 => f.write_str("; 1 more finding"),
+            findings => write!(f, "; {} more findings", findings - 1),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The sums over all partitions, those that are no longer kept included.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use bulklink_core::{Instant, Snapshot, Totals};
+
+use super::Status;
+use super::inner::Inner;
+use crate::foreign::discard;
+use crate::{Clock, Partitions};
+
+/// What all partitions have together; returned by [`Partitions::sums`].
+///
+/// What runs and waits is counted in the partitions that are kept. The counters are those of all
+/// partitions that ever were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sums {
+    /// The name of the partitions.
+    pub label: Arc<str>,
+    /// Partitions kept.
+    pub partitions: usize,
+    /// Operations running, including those that were handed a slot and have not collected it yet.
+    pub in_flight: usize,
+    /// Units that the running operations use.
+    pub in_use: usize,
+    /// Calls waiting.
+    pub waiting: usize,
+    /// Units that the waiting calls ask for.
+    pub waiting_units: u64,
+    /// Slots that were [handed over](crate::Snapshot::uncollected) and are not collected yet.
+    pub uncollected: usize,
+    /// Slots that were [taken back](crate::Snapshot::taken_back).
+    pub taken_back: u64,
+    /// Operations of calls with a deadline that [ended late](crate::Snapshot::ended_late).
+    pub ended_late: u64,
+    /// Calls that got no partition: those [counted](super::Totals::limit_rejected) in the status.
+    pub limit_rejected: u64,
+    /// All counters of the partitions' bulkheads.
+    pub totals: Totals,
+}
+
+impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
+    /// Returns what runs and waits in all partitions together, and how many calls they have
+    /// admitted and rejected since the partitions were built.
+    ///
+    /// Partitions that have been evicted or discarded are counted too, so no counter is lower than
+    /// in an earlier call of this. The partitions are read one after the other, while calls go on.
+    /// This takes time in proportion to the number of partitions that are kept; calls can enter and
+    /// leave meanwhile.
+    ///
+    /// ```
+    /// # use bulklink::{Partitions, testing::FakeClock};
+    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
+    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// let running = (tenants.try_slot("ann")?, tenants.try_slot("bob")?);
+    /// assert!(tenants.try_slot("ann").is_err());
+    /// let sums = tenants.sums();
+    /// assert_eq!((sums.in_flight, sums.totals.admitted, sums.totals.saturated), (2, 2, 1));
+    /// drop(running);
+    /// assert!(tenants.discard("ann"));
+    /// assert_eq!(tenants.sums().totals.finished, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn sums(&self) -> Sums {
+        self.inner.read(None, |_| ()).1
+    }
+}
+
+impl Sums {
+    /// Returns the number of calls rejected: by a partition, as
+    /// [`Totals::rejected`](crate::Totals::rejected) says, or because they got none.
+    #[must_use]
+    pub const fn rejected(&self) -> u64 {
+        self.totals.rejected().wrapping_add(self.limit_rejected)
+    }
+}
+
+/// The sums of some bulkheads.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Figures {
+    in_flight: usize,
+    in_use: usize,
+    waiting: usize,
+    waiting_units: u64,
+    uncollected: usize,
+    taken_back: u64,
+    ended_late: u64,
+    totals: Totals,
+}
+
+impl Figures {
+    pub(super) fn add(&mut self, one: &Snapshot) {
+        self.in_flight += one.in_flight;
+        self.in_use += one.in_use;
+        self.waiting += one.waiting;
+        self.waiting_units += one.waiting_units;
+        self.uncollected += one.uncollected;
+        self.taken_back = self.taken_back.wrapping_add(one.taken_back);
+        self.ended_late = self.ended_late.wrapping_add(one.ended_late);
+        self.totals += one.totals;
+    }
+}
+
+impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
+    /// Reads the bulkheads of all partitions, and passes each to `look`. Returns the status and the
+    /// sums.
+    pub(super) fn read(&self, now: Option<Instant>, mut look: impl FnMut(&Snapshot)) -> (Status, Sums) {
+        // In one hold of the lock: a partition that leaves later is read here, and one that has
+        // left is among those that are gone, with its final counters. So each is counted once, and
+        // no counter runs back from one reading to the next.
+        let (status, mut figures, bulkheads) = self.state.with(|state| {
+            let bulkheads: Vec<_> = state.partitions().map(|kept| Arc::clone(&kept.shared)).collect();
+            (self.status(state), state.gone, bulkheads)
+        });
+        for shared in bulkheads {
+            let snapshot = shared.look(|state| state.snapshot(now));
+            figures.add(&snapshot);
+            look(&snapshot);
+            // The partition may be gone by now, and its own handlers are foreign.
+            discard(shared);
+        }
+        let Figures { in_flight, in_use, waiting, waiting_units, uncollected, taken_back, ended_late, totals } =
+            figures;
+        let (label, partitions) = (Arc::clone(&status.label), status.partitions);
+        let limit_rejected = status.totals.limit_rejected;
+        let sums = Sums {
+            label,
+            partitions,
+            in_flight,
+            in_use,
+            waiting,
+            waiting_units,
+            uncollected,
+            taken_back,
+            ended_late,
+            limit_rejected,
+            totals,
+        };
+        (status, sums)
+    }
+}

@@ -1,0 +1,173 @@
+//! The figures of all partitions together, and the report.
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+
+use bulklink::partitions::{CapacityReport, Finding, FindingCode, Sums};
+use bulklink::testing::FakeClock;
+use bulklink::{Clock, FindingCode as Code, Partitions, Request, Severity};
+
+use super::{builder, call, tenants, touch, touch_each};
+use crate::{executor, ms};
+
+/// Returns what runs and waits: operations, units, waiters, their units, uncollected slots.
+fn now(sums: &Sums) -> (usize, usize, usize, u64, usize) {
+    (sums.in_flight, sums.in_use, sums.waiting, sums.waiting_units, sums.uncollected)
+}
+
+#[test]
+fn the_figures_of_all_partitions_are_added_up() {
+    let mut executor = executor();
+    let builder = builder(&executor).capacity(3).waiting_room(1).max_partitions(2);
+    let tenants = builder.build().expect("valid");
+    assert_eq!(now(&tenants.sums()), (0, 0, 0, 0, 0));
+    let cost = |cost| Request::new().cost(cost);
+    let ann = tenants.try_slot_with("ann", cost(2)).expect("free");
+    let _bob = tenants.try_slot_with("bob", cost(3)).expect("free");
+    let _waiting = [call(&mut executor, &tenants, "bob"), executor.spawn(tenants.slot_with("ann", cost(2)))];
+    executor.run_until_idle();
+    tenants.try_slot("bob").expect_err("full");
+    tenants.try_slot("cid").expect_err("no partition");
+    let sums = tenants.sums();
+    assert_eq!((&*sums.label, sums.partitions, now(&sums)), ("tenants", 2, (2, 5, 2, 3, 0)));
+    assert_eq!((sums.totals.admitted, sums.totals.queued, sums.totals.saturated), (2, 2, 1));
+    assert_eq!((sums.limit_rejected, sums.rejected()), (1, 2));
+    drop(ann);
+    assert_eq!(now(&tenants.sums()), (2, 5, 1, 1, 1));
+    executor.clock().advance(ms(5));
+    assert_eq!(tenants.handle("ann").expect("kept").take_back_uncollected(ms(5)), 1);
+    let sums = tenants.sums();
+    assert_eq!((sums.taken_back, sums.uncollected, sums.totals.abandoned), (1, 0, 1));
+}
+
+#[test]
+fn partitions_that_are_gone_are_counted() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 2);
+    let counted = |expected: u64| {
+        let sums = tenants.sums();
+        assert_eq!((sums.totals.admitted, sums.totals.finished, sums.in_flight), (expected, expected, 0));
+        sums.partitions
+    };
+    touch_each(&tenants, ["ann", "ann", "bob", "cid"]);
+    assert_eq!((tenants.status().totals.evicted, counted(4)), (1, 2));
+    let late = tenants.try_slot_with("bob", Request::new().before(executor.clock().now()));
+    late.expect_err("the deadline is over");
+    assert!(tenants.discard("bob"));
+    assert_eq!(counted(4), 1);
+    executor.clock().advance(ms(100));
+    assert_eq!((tenants.cleanup_idle(), counted(4)), (1, 0));
+    touch(&tenants, "dan");
+    let inside = tenants.clone();
+    executor.block_on(async move { inside.close_and_wait().await });
+    assert_eq!(counted(5), 0);
+    assert_eq!(tenants.sums().totals.expired_before_queue, 1);
+}
+
+/// Partitions are created and evicted all the time, while other threads add up.
+#[test]
+fn counters_never_run_back_and_count_each_call_once() {
+    const CALLS: u64 = 3000;
+    let builder = Partitions::builder_on(FakeClock::new(), "tenants").parallelism(1).max_partitions(3);
+    let tenants: Partitions<u64, _> = builder.build().expect("valid");
+    let is_over = AtomicBool::new(false);
+    let admitted: u64 = thread::scope(|scope| {
+        let read = || {
+            let mut before = tenants.sums();
+            while !is_over.load(SeqCst) {
+                let sums = tenants.sums();
+                let counters = |sums: &Sums| [sums.totals.admitted, sums.totals.finished, sums.rejected()];
+                let pairs = counters(&sums).into_iter().zip(counters(&before));
+                assert!(pairs.into_iter().all(|(now, before)| now >= before), "{sums:?} after {before:?}");
+                before = sums;
+            }
+        };
+        let readers = [scope.spawn(read), scope.spawn(read)];
+        let call = |offset: u64| {
+            let tenants = &tenants;
+            move || (0..CALLS).filter(|number| tenants.try_slot(&((number + offset) % 7)).is_ok()).count() as u64
+        };
+        let callers = [scope.spawn(call(0)), scope.spawn(call(3))];
+        let admitted = callers.into_iter().map(|caller| caller.join().expect("no panic")).sum();
+        is_over.store(true, SeqCst);
+        readers.into_iter().for_each(|reader| reader.join().expect("a counter ran back"));
+        admitted
+    });
+    let sums = tenants.sums();
+    assert_eq!((sums.totals.admitted, sums.totals.finished, sums.in_flight), (admitted, admitted, 0));
+    assert_eq!(sums.rejected(), 2 * CALLS - admitted);
+}
+
+fn found(report: &CapacityReport) -> Vec<(&str, Severity, Option<usize>)> {
+    let line = |finding: &'_ Finding| (finding.code.as_str(), finding.severity, finding.partitions);
+    report.findings.iter().map(line).collect()
+}
+
+#[test]
+fn the_report_counts_the_partitions_with_each_finding() {
+    let mut executor = executor();
+    let tenants = tenants(&executor, 4);
+    touch(&tenants, "idle");
+    let _running = ["ann", "bob", "cid"].map(|key| tenants.try_slot(key).expect("free"));
+    let _waiting = ["bob", "cid", "cid"].map(|key| call(&mut executor, &tenants, key));
+    let report = tenants.capacity_report();
+    let expected = [
+        ("execution_full", Severity::Warning, Some(2)),
+        ("waiting_room_full", Severity::Critical, Some(1)),
+        ("unbounded_queue_wait", Severity::Notice, Some(4)),
+    ];
+    assert_eq!(found(&report), expected);
+    assert_eq!((report.severity(), report.requires_attention()), (Severity::Critical, true));
+    assert_eq!(
+        report.to_string(),
+        "bulkhead tenants: critical: waiting room full in 1 of 4 partitions; 2 more findings"
+    );
+    let full = report.finding(Code::ExecutionFull).expect("two are full");
+    assert_eq!(full.to_string(), "warning: execution_full: execution full in 2 of 4 partitions");
+    assert_eq!(full.recommendation(), Code::ExecutionFull.recommendation());
+    assert!(!format!("{report:?}").contains("ann"), "no key is shown");
+}
+
+#[test]
+fn the_report_says_whether_there_are_enough_partitions() {
+    let executor = executor();
+    let tenants = builder(&executor).parallelism(20).max_partitions(1).build().expect("valid");
+    assert_eq!(tenants.capacity_report().to_string(), "bulkhead tenants: ok: 0 of 1 partitions, 0 in use");
+    let _running: Vec<_> = (0..19).map(|_| tenants.try_slot("ann").expect("free")).collect();
+    tenants.try_slot("bob").expect_err("no partition");
+    let report = tenants.capacity_report();
+    let expected = [
+        ("partition_limit_reached", Severity::Warning, None),
+        ("elevated_limit_rejection_rate", Severity::Warning, None),
+    ];
+    assert_eq!(found(&report), expected);
+    assert_eq!(report.findings[1].message, "1 of 20 calls got no partition (5 %)");
+    assert_eq!(report.to_string(), "bulkhead tenants: warning: all 1 partitions in use; 1 more finding");
+    for _ in 0..4 {
+        tenants.try_slot("bob").expect_err("no partition");
+    }
+    let rate = |report: &CapacityReport| report.finding(FindingCode::ElevatedLimitRejectionRate).cloned();
+    let critical = rate(&tenants.capacity_report()).expect("found");
+    assert_eq!(
+        (critical.severity, critical.message.as_str()),
+        (Severity::Critical, "5 of 24 calls got no partition (20 %)")
+    );
+    drop(_running);
+    tenants.close();
+    let report = tenants.capacity_report();
+    assert_eq!(found(&report), [("elevated_limit_rejection_rate", Severity::Critical, None)]);
+    assert!(report.to_string().starts_with("bulkhead tenants: critical: closed; 5 of 24 calls"), "{report}");
+}
+
+#[test]
+fn too_few_calls_say_nothing_about_the_number_of_partitions() {
+    let executor = executor();
+    let tenants = builder(&executor).parallelism(20).max_partitions(1).build().expect("valid");
+    let running: Vec<_> = (0..18).map(|_| tenants.try_slot("ann").expect("free")).collect();
+    tenants.try_slot("bob").expect_err("no partition");
+    assert!(tenants.capacity_report().finding(FindingCode::ElevatedLimitRejectionRate).is_none(), "19 calls");
+    drop(running);
+    assert!(tenants.capacity_report().findings.is_empty());
+    tenants.close();
+    assert_eq!(tenants.capacity_report().to_string(), "bulkhead tenants: ok: closed and drained");
+}
