@@ -1,6 +1,7 @@
 //! A latch: shut at first, opened once, and awaited by any number of tasks.
 
 use alloc::sync::Arc;
+use core::task::Waker;
 
 use bulklink_core::{Gate, Instant, Limits, Request};
 
@@ -48,6 +49,11 @@ impl Latch {
     /// Opens the latch, or lets the drop of its bolt open it. Opening it again does nothing.
     pub(crate) fn open(&self) {
         self.0.input(|state| state.gate.close(Instant::EPOCH));
+    }
+
+    /// Wakes `waker` when the latch is open: immediately, if it is open now.
+    pub(crate) fn when_open(&self, waker: Waker) {
+        self.0.when_drained(waker);
     }
 
     /// Completes when the latch is open.

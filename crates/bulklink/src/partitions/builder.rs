@@ -63,8 +63,8 @@ impl<K, R: Clock, S> Builder<K, R, S> {
         Builder { each, max_partitions, idle_timeout, limits_for, hasher }
     }
 
-    /// Sets a function that gives each key limits of its own. It gets the key and the limits of this
-    /// configuration, or those that a [reconfiguration](Partitions::reconfigure) has set.
+    /// Sets a function that gives each key limits of its own. It gets the key and the limits of
+    /// this configuration, or those that a [reconfiguration](Partitions::reconfigure) has set.
     ///
     /// It is called when a partition is created, and for each partition that is kept when all are
     /// reconfigured. It should be quick, and return the same for the same arguments. A key that has

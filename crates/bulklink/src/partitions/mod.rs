@@ -6,6 +6,7 @@ mod admission;
 #[cfg(feature = "std")]
 mod blocking;
 mod builder;
+mod handle;
 mod hasher;
 mod inner;
 mod key;
@@ -25,6 +26,7 @@ use core::hash::BuildHasher;
 pub use bulklink_core::partitions::{Interval, Limits, Occupancy, Snapshot, Totals};
 
 pub use builder::Builder;
+pub use handle::Handle;
 pub use hasher::RandomState;
 pub use key::Lookup;
 pub use report::{CapacityReport, Finding, FindingCode};
@@ -34,19 +36,19 @@ pub use wrap::Wrapped;
 
 use crate::observe::event::Handler;
 use crate::{
-    Clock, Closed, Event, EventFilter, EventReceiver, Handle, HandlerId, InvalidArgument, ReconfigureError,
-    Reconfigured,
+    Clock, Closed, Event, EventFilter, EventReceiver, HandlerId, InvalidArgument, ReconfigureError, Reconfigured,
 };
 use inner::Inner;
 
 /// A bulkhead for each key, such as a tenant, an upstream host or an account.
 ///
 /// The calls of one key cannot use up the capacity of another. Each partition is a bulkhead with
-/// the same limits, unless [its key](Builder::limits_for) has others. It is created when a call first needs it, and it is kept while a call of its
-/// key waits or runs. Idle partitions are kept too, until the number of partitions reaches the
-/// maximum; then the partition that has been idle the longest is evicted for a new key. If none is
-/// idle, the call is rejected with [`Reason::PartitionLimit`](crate::Reason::PartitionLimit). So
-/// memory is bounded, however many keys there are.
+/// the same limits, unless [its key](Builder::limits_for) has others. It is created when a call
+/// first needs it, and it is kept while a call of its key waits or runs. Idle partitions are kept
+/// too, until the number of partitions reaches the maximum; then the partition that has been idle
+/// the longest is evicted for a new key. If none is idle, the call is rejected with
+/// [`Reason::PartitionLimit`](crate::Reason::PartitionLimit). So memory is bounded, however many
+/// keys there are.
 ///
 /// Clones are cheap and share everything. There is no background cleanup: an idle partition is
 /// dropped when a new key needs its room, or by [`cleanup_idle`](Partitions::cleanup_idle).
@@ -169,8 +171,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     }
 
     /// Changes the limits of all partitions, those that are kept and those to come, as
-    /// [`Handle::reconfigure`] does for one bulkhead. Returns what changed, with the number of
-    /// waiters admitted in all of them.
+    /// [`Handle::reconfigure`](crate::Handle::reconfigure) does for one bulkhead. Returns what
+    /// changed, with the number of waiters admitted in all of them.
     ///
     /// To change one limit, pass those of the [status](Status::each) with that one changed. A
     /// partition that was given other limits by its [handle](Partitions::handle) gets these too.
@@ -201,8 +203,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
         self.inner.reconfigure(&limits)
     }
 
-    /// Pauses all partitions, those that are kept and those to come, as [`Handle::pause`] does for
-    /// one bulkhead.
+    /// Pauses all partitions, those that are kept and those to come, as
+    /// [`Handle::pause`](crate::Handle::pause) does for one bulkhead.
     ///
     /// Returns whether this changed anything: not if all of them were paused already, or the
     /// partitions are closed. A partition that is created meanwhile begins paused, without an
@@ -223,8 +225,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
         self.inner.set_paused(true)
     }
 
-    /// Resumes all partitions, those that are kept and those to come, as [`Handle::resume`] does
-    /// for one bulkhead.
+    /// Resumes all partitions, those that are kept and those to come, as
+    /// [`Handle::resume`](crate::Handle::resume) does for one bulkhead.
     ///
     /// Returns whether this changed anything: not if none of them was paused. A partition that was
     /// paused by its [handle](Partitions::handle) is resumed too. This takes time in proportion to
@@ -309,8 +311,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     }
 
     /// Calls `handler` for every transition in every partition from now on, as
-    /// [`Handle::add_event_handler`] does for one bulkhead. Returns an id to
-    /// [remove](Partitions::remove_event_handler) it by.
+    /// [`Handle::add_event_handler`](crate::Handle::add_event_handler) does for one bulkhead.
+    /// Returns an id to [remove](Partitions::remove_event_handler) it by.
     ///
     /// Events carry the label, and not the key; each partition numbers its own events. This takes
     /// time in proportion to the number of partitions, during which no call enters or leaves.
@@ -319,7 +321,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     }
 
     /// Calls `handler` as [`add_event_handler`](Partitions::add_event_handler) does, but only for
-    /// the events of the filter; see [`Handle::add_event_handler_for`] for their cost.
+    /// the events of the filter; see
+    /// [`Handle::add_event_handler_for`](crate::Handle::add_event_handler_for) for their cost.
     pub fn add_event_handler_for(
         &self,
         filter: EventFilter,
@@ -352,13 +355,13 @@ where
     S: Send + Sync + 'static,
 {
     /// Subscribes to the events of all partitions, those that are kept and those to come, for one
-    /// async consumer, as [`Handle::subscribe`] does for one bulkhead.
+    /// async consumer, as [`Handle::subscribe`](crate::Handle::subscribe) does for one bulkhead.
     ///
     /// Events carry the label, and not the key; each partition numbers its own events. The receiver
-    /// ends when the last clone of the partitions, the last handle of a partition, and the last slot
-    /// and call have been dropped. Dropping the receiver removes its handler. Both subscribing and
-    /// dropping take time in proportion to the number of partitions, during which no call enters or
-    /// leaves.
+    /// ends when the last clone of the partitions, the last handle of a partition, and the last
+    /// slot and call have been dropped. Dropping the receiver removes its handler. Both subscribing
+    /// and dropping take time in proportion to the number of partitions, during which no call
+    /// enters or leaves.
     ///
     /// # Errors
     ///
@@ -382,7 +385,8 @@ where
     }
 
     /// Subscribes as [`subscribe`](Partitions::subscribe) does, but only to the events of the
-    /// filter; see [`Handle::add_event_handler_for`] for their cost.
+    /// filter; see [`Handle::add_event_handler_for`](crate::Handle::add_event_handler_for) for
+    /// their cost.
     ///
     /// # Errors
     ///
@@ -418,7 +422,7 @@ where
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn handle<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Handle> {
+    pub fn handle<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<crate::Handle> {
         self.inner.get(key)
     }
 

@@ -52,8 +52,8 @@ where
         self.submit_with(key, Request::new(), operation)
     }
 
-    /// Runs `operation` as [`submit`](Partitions::submit) does, with the cost, limit and deadline of
-    /// `request`. The limit counts from this call.
+    /// Runs `operation` as [`submit`](Partitions::submit) does, with the cost, limit and deadline
+    /// of `request`. The limit counts from this call.
     ///
     /// # Errors
     ///
@@ -107,8 +107,8 @@ where
         self.submit_blocking_with(key, Request::new(), operation)
     }
 
-    /// Runs a closure as [`submit_blocking`](Partitions::submit_blocking) does, with the cost, limit
-    /// and deadline of `request`. The limit counts from this call.
+    /// Runs a closure as [`submit_blocking`](Partitions::submit_blocking) does, with the cost,
+    /// limit and deadline of `request`. The limit counts from this call.
     ///
     /// # Errors
     ///

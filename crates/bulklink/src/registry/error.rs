@@ -6,16 +6,16 @@ use core::fmt;
 
 use bulklink_core::InvalidArgument;
 
-use crate::ResizeError;
 use crate::label::{escaped, quoted};
+use crate::{ReconfigureError, ResizeError};
 
-/// The reason why a bulkhead was not registered. The registry is unchanged.
+/// The reason why a bulkhead, or partitions, were not registered. The registry is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegisterError {
     /// The registry is closed.
     Closed,
-    /// Another bulkhead in the registry has this label.
+    /// A bulkhead in the registry has this label, or partitions have it.
     Taken {
         /// The label, trimmed.
         label: Arc<str>,
@@ -42,42 +42,49 @@ impl fmt::Display for RegisterError {
 
 impl core::error::Error for RegisterError {}
 
-/// All failures of one call for many bulkheads. The call tried every bulkhead.
+/// All failures of one call for many bulkheads or partitions. The call tried each of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CollectiveError {
-    /// How many bulkheads the call was for.
+    /// How many bulkheads and partitions the call was for.
     pub tried: usize,
-    /// The failures, in the order in which the bulkheads were tried: at least one.
+    /// The failures, in the order in which they were tried: at least one.
     pub failures: Vec<MemberFailure>,
 }
 
-/// The failure of one bulkhead.
+/// The failure of one bulkhead, or of partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemberFailure {
-    /// The bulkhead's label, or the name for which none was found: trimmed, and otherwise as it was
+    /// Its label, or the name for which none was found: trimmed, and otherwise as it was
     /// given. The text of the error has its control and invisible characters escaped.
     pub label: Arc<str>,
     /// Why it failed.
     pub cause: FailureCause,
 }
 
-/// The reason why the call failed for one bulkhead.
+/// The reason why the call failed for one bulkhead, or for partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailureCause {
-    /// The registry has no bulkhead with this label.
+    /// The registry has no bulkhead with this label, nor partitions.
     Unknown,
+    /// The label is that of partitions, which have no capacity in common. They can be
+    /// [reconfigured](super::Registry::reconfigure_all).
+    Partitions,
     /// The resize was refused.
     Resize(ResizeError),
+    /// The change of limits was refused.
+    Reconfigure(ReconfigureError),
 }
 
 impl fmt::Display for FailureCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FailureCause::Unknown => f.write_str("not in the registry"),
+            FailureCause::Partitions => f.write_str("partitions, which cannot be resized"),
             FailureCause::Resize(error) => error.fmt(f),
+            FailureCause::Reconfigure(error) => error.fmt(f),
         }
     }
 }
@@ -85,8 +92,9 @@ impl fmt::Display for FailureCause {
 impl fmt::Display for MemberFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
-            // This error names the bulkhead itself.
+            // These errors name the bulkhead themselves.
             FailureCause::Resize(error) => error.fmt(f),
+            FailureCause::Reconfigure(error) => error.fmt(f),
             cause => write!(f, "bulkhead {}: {cause}", escaped(&self.label)),
         }
     }

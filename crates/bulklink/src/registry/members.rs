@@ -7,32 +7,120 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::{Any, type_name};
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::task::Waker;
 
 use bulklink_core::InvalidArgument;
 
-use super::RegisterError;
-use crate::{Bulkhead, Handle, Runtime};
+use super::{RegisterError, unknown};
+use crate::{Bulkhead, Clock, Closed, Handle, Limits, Partitions, ReconfigureError, Reconfigured, Runtime, partitions};
 
-/// A registered bulkhead. Its runtime is foreign, so it is cloned and dropped outside the
-/// registry's lock.
+/// A registered bulkhead, or registered partitions. Runtimes and keys are foreign, so it is cloned
+/// and dropped outside the registry's lock.
 pub(super) struct Member {
-    pub(super) handle: Handle,
-    bulkhead: Box<dyn Any + Send + Sync>,
-    runtime: &'static str,
+    pub(super) kind: Kind,
+    /// The bulkhead or the partitions, with their types.
+    typed: Box<dyn Any + Send + Sync>,
+    /// The runtime of the bulkhead, or the type of the partitions.
+    type_name: &'static str,
     is_leaving: AtomicBool,
 }
 
+/// What a member is, without its types.
+pub(super) enum Kind {
+    Bulkhead(Handle),
+    Partitions(partitions::Handle),
+}
+
+impl Kind {
+    pub(super) fn label(&self) -> &Arc<str> {
+        match self {
+            Kind::Bulkhead(bulkhead) => bulkhead.shared.label(),
+            Kind::Partitions(partitions) => &partitions.inner.identity().label,
+        }
+    }
+
+    pub(super) fn bulkhead(&self) -> Option<&Handle> {
+        if let Kind::Bulkhead(bulkhead) = self { Some(bulkhead) } else { None }
+    }
+
+    pub(super) fn partitions(&self) -> Option<&partitions::Handle> {
+        if let Kind::Partitions(partitions) = self { Some(partitions) } else { None }
+    }
+
+    pub(super) fn close(&self) -> bool {
+        match self {
+            Kind::Bulkhead(bulkhead) => bulkhead.close(),
+            Kind::Partitions(partitions) => partitions.close(),
+        }
+    }
+
+    pub(super) fn closed(&self) -> Closed<'_> {
+        match self {
+            Kind::Bulkhead(bulkhead) => bulkhead.closed(),
+            Kind::Partitions(partitions) => partitions.closed(),
+        }
+    }
+
+    /// Wakes `waker` when the member has drained: immediately, if it has now.
+    pub(super) fn when_drained(&self, waker: Waker) {
+        match self {
+            Kind::Bulkhead(bulkhead) => bulkhead.shared.when_drained(waker),
+            Kind::Partitions(partitions) => partitions.inner.drained().when_open(waker),
+        }
+    }
+
+    pub(super) fn reconfigure(&self, limits: Limits) -> Result<Reconfigured, ReconfigureError> {
+        match self {
+            Kind::Bulkhead(bulkhead) => bulkhead.reconfigure(limits),
+            Kind::Partitions(partitions) => partitions.reconfigure(limits),
+        }
+    }
+}
+
 impl Member {
-    pub(super) fn new<R: Runtime>(bulkhead: Bulkhead<R>) -> Arc<Self> {
-        let (handle, runtime) = (bulkhead.handle().clone(), type_name::<R>());
-        Arc::new(Member { handle, bulkhead: Box::new(bulkhead), runtime, is_leaving: AtomicBool::new(false) })
+    pub(super) fn of_bulkhead<R: Runtime>(bulkhead: Bulkhead<R>) -> Arc<Self> {
+        Member::new(Kind::Bulkhead(bulkhead.handle().clone()), Box::new(bulkhead), type_name::<R>())
+    }
+
+    pub(super) fn of_partitions<K, R, S>(partitions: Partitions<K, R, S>) -> Arc<Self>
+    where
+        K: Send + 'static,
+        R: Clock + Clone + Send + Sync + 'static,
+        S: Send + Sync + 'static,
+    {
+        let kind = Kind::Partitions(partitions.to_handle());
+        Member::new(kind, Box::new(partitions), type_name::<Partitions<K, R, S>>())
+    }
+
+    fn new(kind: Kind, typed: Box<dyn Any + Send + Sync>, type_name: &'static str) -> Arc<Self> {
+        Arc::new(Member { kind, typed, type_name, is_leaving: AtomicBool::new(false) })
     }
 
     /// Returns the bulkhead with its runtime, if that is `R`.
     pub(super) fn bulkhead<R: Runtime>(&self) -> Result<Bulkhead<R>, InvalidArgument> {
-        self.bulkhead.downcast_ref().cloned().ok_or_else(|| {
-            InvalidArgument::new("runtime", type_name::<R>(), format_args!("must be {}", self.runtime))
-                .of(format_args!("bulkhead {}", self.handle.label()))
+        if self.kind.bulkhead().is_none() {
+            return Err(unknown("a bulkhead", self.kind.label()));
+        }
+        self.typed.downcast_ref().cloned().ok_or_else(|| {
+            InvalidArgument::new("runtime", type_name::<R>(), format_args!("must be {}", self.type_name))
+                .of(format_args!("bulkhead {}", self.kind.label()))
+        })
+    }
+
+    /// Returns the partitions with their types, if they are these.
+    pub(super) fn partitions<K, R, S>(&self) -> Result<Partitions<K, R, S>, InvalidArgument>
+    where
+        K: Send + 'static,
+        R: Clock + Clone + Send + Sync + 'static,
+        S: Send + Sync + 'static,
+    {
+        if self.kind.partitions().is_none() {
+            return Err(unknown("partitions", self.kind.label()));
+        }
+        self.typed.downcast_ref().cloned().ok_or_else(|| {
+            let wanted = type_name::<Partitions<K, R, S>>();
+            InvalidArgument::new("type", wanted, format_args!("must be {}", self.type_name))
+                .of(format_args!("bulkhead {}", self.kind.label()))
         })
     }
 
@@ -62,7 +150,7 @@ impl Members {
         if self.is_closed {
             return Err(RegisterError::Closed);
         }
-        let label = member.handle.shared.label();
+        let label = member.kind.label();
         let Entry::Vacant(place) = self.numbers.entry(Arc::clone(label)) else {
             return Err(RegisterError::Taken { label: Arc::clone(label) });
         };
@@ -74,7 +162,7 @@ impl Members {
 
     /// Returns the member with the label of `new`, or adds `new`.
     pub(super) fn find_or_add(&mut self, new: Arc<Member>) -> Result<Arc<Member>, RegisterError> {
-        match self.find(new.handle.label()) {
+        match self.find(new.kind.label()) {
             Some((_, member)) => Ok(member),
             None => self.add(&new).map(|()| new),
         }
@@ -88,7 +176,7 @@ impl Members {
     /// Returns the member to drop outside the lock.
     pub(super) fn forget(&mut self, number: u64) -> Option<Arc<Member>> {
         let member = self.by_number.remove(&number)?;
-        self.numbers.remove(member.handle.label());
+        self.numbers.remove(member.kind.label());
         Some(member)
     }
 

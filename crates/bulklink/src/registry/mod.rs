@@ -2,6 +2,7 @@
 
 mod error;
 mod members;
+mod partitions;
 mod removal;
 
 use alloc::sync::Arc;
@@ -13,21 +14,25 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use bulklink_core::{InvalidArgument, Resized};
 
-use self::members::{Member, Members};
+use self::members::{Kind, Member, Members};
 use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
 use crate::label::quoted;
-use crate::{Builder, Bulkhead, CapacityReport, Handle, Runtime, Status};
+use crate::{Builder, Bulkhead, CapacityReport, Handle, Limits, Reconfigured, Runtime, Status};
 
 pub use self::error::{CollectiveError, FailureCause, MemberFailure, RegisterError};
 
-/// A registry of bulkheads by name, in the order in which they were added, on any runtimes.
+/// A registry of bulkheads and partitions by name, in the order in which they were added, on any
+/// runtimes.
 ///
 /// Cheap to clone; clones share everything.
 ///
 /// A registry keeps its bulkheads alive. Calls do not go through the registry: look a bulkhead up
 /// once, and use it. Finding one among n costs O(log n). No foreign code runs under the registry's
 /// lock.
+///
+/// [`Partitions`](crate::Partitions) are members as bulkheads are. No label is that of both, and
+/// what is for all members, such as [closing](Registry::close_all), is for both.
 ///
 /// A call for all members tries each of them and reports all failures together, in a
 /// [`CollectiveError`]. Reading statuses, closing and waiting cannot fail.
@@ -76,8 +81,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// If the registry is closed, if it has a bulkhead with this label (trimmed), or if the builder
-    /// fails. Nothing is registered then.
+    /// If the registry is closed, if this label (trimmed) is taken by a bulkhead or by partitions,
+    /// or if the builder fails. Nothing is registered then.
     pub fn create<R: Runtime>(&self, builder: Builder<R>) -> Result<Bulkhead<R>, RegisterError> {
         let bulkhead = builder.build()?;
         self.add(&bulkhead)?;
@@ -89,10 +94,10 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// If the registry is closed, or if it has a bulkhead with this label, even if it is the same
-    /// one.
+    /// If the registry is closed, or if the label is taken by a bulkhead, even by the same one, or
+    /// by partitions.
     pub fn add<R: Runtime>(&self, bulkhead: &Bulkhead<R>) -> Result<(), RegisterError> {
-        let member = Member::new(bulkhead.clone());
+        let member = Member::of_bulkhead(bulkhead.clone());
         self.members.with(|members| members.add(&member))
     }
 
@@ -107,8 +112,9 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// If the runtime of the bulkhead is not `R`; if it is being [removed](Registry::remove), until
-    /// it has drained: [`RegisterError::Taken`]; or, where it would have to be created, as
+    /// If the runtime of the bulkhead is not `R`; if the label is that of partitions, or of a
+    /// bulkhead that is being [removed](Registry::remove), until that has drained:
+    /// [`RegisterError::Taken`]; or, where it would have to be created, as
     /// [`create`](Registry::create).
     ///
     /// # Examples
@@ -131,14 +137,14 @@ impl Registry {
             None => {
                 // Made outside the lock: its runtime is foreign. Another thread may be faster; what
                 // was made in vain is dropped outside the lock too.
-                let new = Member::new(builder.clone().label(label).build()?);
+                let new = Member::of_bulkhead(builder.clone().label(label).build()?);
                 let kept = Arc::clone(&new);
                 let added = self.members.with(|members| members.find_or_add(kept));
                 added?
             }
         };
-        if member.is_leaving() {
-            return Err(RegisterError::Taken { label: Arc::clone(member.handle.shared.label()) });
+        if member.is_leaving() || member.kind.bulkhead().is_none() {
+            return Err(RegisterError::Taken { label: Arc::clone(member.kind.label()) });
         }
         Ok(member.bulkhead()?)
     }
@@ -147,7 +153,7 @@ impl Registry {
     /// removed is found until it has drained.
     #[must_use]
     pub fn get(&self, label: &str) -> Option<Handle> {
-        self.find(label).map(|(_, member)| member.handle.clone())
+        self.find(label).and_then(|(_, member)| member.kind.bulkhead().cloned())
     }
 
     /// Returns the bulkhead with this label (trimmed) and its runtime, to make calls.
@@ -168,17 +174,17 @@ impl Registry {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn bulkhead<R: Runtime>(&self, label: &str) -> Result<Bulkhead<R>, InvalidArgument> {
-        let (_, member) = self.find(label).ok_or_else(|| unknown(label))?;
+        let (_, member) = self.find(label).ok_or_else(|| unknown("a bulkhead", label))?;
         member.bulkhead()
     }
 
-    /// Returns all handles, in the order in which their bulkheads were registered.
+    /// Returns the handles of all bulkheads, in the order in which they were registered.
     #[must_use]
     pub fn handles(&self) -> Vec<Handle> {
-        self.members().iter().map(|member| member.handle.clone()).collect()
+        self.members().iter().filter_map(|member| member.kind.bulkhead().cloned()).collect()
     }
 
-    /// Returns how many bulkheads there are, including those that are being removed.
+    /// Returns how many bulkheads and partitions there are, including those that are being removed.
     #[must_use]
     pub fn len(&self) -> usize {
         self.members.with(|members| members.len())
@@ -194,7 +200,7 @@ impl Registry {
     /// consistent in itself; they are read one after the other.
     #[must_use]
     pub fn statuses(&self) -> Vec<Status> {
-        self.members().iter().map(|member| member.handle.status()).collect()
+        self.handles().iter().map(Handle::status).collect()
     }
 
     /// Returns the capacity report of each bulkhead, in the order in which they were registered.
@@ -208,8 +214,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// If there is no bulkhead with a label, or if a resize is refused, as [`Handle::resize`] says.
-    /// All are tried.
+    /// If there is no bulkhead with a label, or partitions have it, or if a resize is refused, as
+    /// [`Handle::resize`] says. All are tried.
     ///
     /// # Examples
     ///
@@ -228,42 +234,85 @@ impl Registry {
         &self,
         capacities: impl IntoIterator<Item = (L, usize)>,
     ) -> Result<Vec<Resized>, CollectiveError> {
-        let resize = |label: &str, capacity| {
-            let handle = self.get(label).ok_or(FailureCause::Unknown)?;
-            handle.resize(capacity).map_err(FailureCause::Resize)
-        };
-        CollectiveError::gather(capacities.into_iter().map(|(label, capacity)| {
+        self.for_each(capacities, |kind, capacity| {
+            let bulkhead = kind.bulkhead().ok_or(FailureCause::Partitions)?;
+            bulkhead.resize(capacity).map_err(FailureCause::Resize)
+        })
+    }
+
+    /// Changes all limits of the bulkheads and partitions with these labels (trimmed), in this
+    /// order. Each change is separate: the others stay if one fails. Returns what each changed.
+    ///
+    /// # Errors
+    ///
+    /// If there is neither a bulkhead nor partitions with a label, or if a change is refused, as
+    /// [`Handle::reconfigure`] and [`Partitions::reconfigure`](crate::Partitions::reconfigure) say.
+    /// All are tried.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::{Bulkhead, Limits, Partitions, Registry};
+    /// let registry = Registry::new();
+    /// registry.create(Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10))?;
+    /// let tenants = Partitions::<String, _>::builder_on(FakeClock::new(), "tenants");
+    /// registry.create_partitions(tenants.parallelism(1).max_partitions(100))?;
+    /// let limits = [("payments", Limits::new(20)), ("tenants", Limits::new(0))];
+    /// let error = registry.reconfigure_all(limits).unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "1 of 2 failed: bulkhead tenants: parallelism must be at least 1, got 0"
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reconfigure_all<L: AsRef<str>>(
+        &self,
+        limits: impl IntoIterator<Item = (L, Limits)>,
+    ) -> Result<Vec<Reconfigured>, CollectiveError> {
+        self.for_each(limits, |kind, limits| kind.reconfigure(limits).map_err(FailureCause::Reconfigure))
+    }
+
+    /// Tries to change each of these members, and collects all failures.
+    fn for_each<L: AsRef<str>, V, T>(
+        &self,
+        wanted: impl IntoIterator<Item = (L, V)>,
+        change: impl Fn(&Kind, V) -> Result<T, FailureCause>,
+    ) -> Result<Vec<T>, CollectiveError> {
+        CollectiveError::gather(wanted.into_iter().map(|(label, value)| {
             let label = label.as_ref();
-            resize(label, capacity).map_err(|cause| MemberFailure { label: label.trim().into(), cause })
+            let found = self.find(label).ok_or(FailureCause::Unknown);
+            let changed = found.and_then(|(_, member)| change(&member.kind, value));
+            changed.map_err(|cause| MemberFailure { label: label.trim().into(), cause })
         }))
     }
 
-    /// Closes the registry and every bulkhead in it. No bulkhead can be registered any more;
-    /// running operations go on.
+    /// Closes the registry, and every bulkhead and all partitions in it. Nothing can be registered
+    /// any more; running operations go on.
     ///
     /// Returns whether the registry was open before. Closing it again does nothing.
     pub fn close_all(&self) -> bool {
         let (was_open, members) =
             self.members.with(|members| (!mem::replace(&mut members.is_closed, true), members.list()));
         for member in &members {
-            member.handle.close();
+            member.kind.close();
         }
         self.closed.open();
         was_open
     }
 
-    /// Returns whether the registry is closed. Closing all of its bulkheads one by one does not
-    /// close it.
+    /// Returns whether the registry is closed. Closing all of its members one by one does not close
+    /// it.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.members.with(|members| members.is_closed)
     }
 
-    /// Completes when the registry is closed, and every bulkhead in it is closed and drained. Does
-    /// not close anything.
+    /// Completes when the registry is closed, and every member is closed and drained: no operation
+    /// runs, and every call has left its partition. Does not close anything.
     ///
-    /// A future that has been granted a slot, and is neither polled nor dropped, holds that slot.
-    /// While such a future is kept, this does not complete.
+    /// A future that has been granted a slot, and is neither polled nor dropped, holds that slot; a
+    /// future of a partition holds that. While such a future is kept, this does not complete.
     ///
     /// # Cancel safety
     ///
@@ -272,12 +321,12 @@ impl Registry {
     pub async fn closed(&self) {
         self.closed.opened().await;
         for member in self.members() {
-            member.handle.closed().await;
+            member.kind.closed().await;
         }
     }
 
-    /// Closes the registry and every bulkhead in it immediately, and completes when the last
-    /// operation has ended, as [`closed`](Registry::closed) does. A future that has been granted a
+    /// Closes the registry and every member immediately, and completes when the last operation has
+    /// ended, as [`closed`](Registry::closed) does. A future that has been granted a
     /// slot must be polled or dropped for that.
     ///
     /// # Cancel safety
@@ -297,8 +346,8 @@ impl Registry {
     }
 }
 
-fn unknown(label: &str) -> InvalidArgument {
-    InvalidArgument::new("label", quoted(label), "must be that of a bulkhead in the registry")
+fn unknown(kind: &str, label: &str) -> InvalidArgument {
+    InvalidArgument::new("label", quoted(label), format_args!("must be that of {kind} in the registry"))
 }
 
 impl Default for Registry {
@@ -309,6 +358,10 @@ impl Default for Registry {
 
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registry").field("bulkheads", &self.handles()).field("is_closed", &self.is_closed()).finish()
+        f.debug_struct("Registry")
+            .field("bulkheads", &self.handles())
+            .field("partitions", &self.partition_handles())
+            .field("is_closed", &self.is_closed())
+            .finish()
     }
 }

@@ -5,7 +5,7 @@ use core::future::Future;
 
 use bulklink_core::InvalidArgument;
 
-use super::members::Members;
+use super::members::{Kind, Member, Members};
 use super::{Registry, unknown};
 use crate::Handle;
 use crate::gate::lock::Lock;
@@ -23,7 +23,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// If there is no bulkhead with this label. Nothing is closed then.
+    /// If there is no bulkhead with this label. Nothing is closed then. Partitions are removed by
+    /// [`remove_partitions`](Registry::remove_partitions).
     ///
     /// # Cancel safety
     ///
@@ -48,26 +49,36 @@ impl Registry {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn remove(&self, label: &str) -> impl Future<Output = Result<Handle, InvalidArgument>> + Send + use<'_> {
-        let leaving = self.find(label).ok_or_else(|| unknown(label));
-        if let Ok((number, member)) = &leaving {
-            member.handle.close();
-            if member.leave() {
-                // The member removes itself when it has drained, so no task has to poll for that.
-                let (members, number) = (Arc::downgrade(&self.members), *number);
-                member.handle.shared.when_drained(waker_fn(move || {
-                    if let Some(members) = members.upgrade() {
-                        forget(&members, number);
-                    }
-                }));
-            }
-        }
+        let found = self.find(label).filter(|(_, member)| member.kind.bulkhead().is_some());
+        let leaving = found.ok_or_else(|| unknown("a bulkhead", label)).map(|found| self.begin_removal(found));
         async move {
             let (number, member) = leaving?;
-            member.handle.closed().await;
-            // The waker that removes it may still be on its way, on another thread.
-            forget(&self.members, number);
-            Ok(member.handle.clone())
+            let Kind::Bulkhead(bulkhead) = &member.kind else { unreachable!("it is a bulkhead") };
+            bulkhead.closed().await;
+            self.end_removal(number);
+            Ok(bulkhead.clone())
         }
+    }
+
+    /// Closes the member, and lets it remove itself when it has drained, so that no task has to
+    /// poll for that.
+    pub(super) fn begin_removal(&self, (number, member): (u64, Arc<Member>)) -> (u64, Arc<Member>) {
+        member.kind.close();
+        if member.leave() {
+            let members = Arc::downgrade(&self.members);
+            member.kind.when_drained(waker_fn(move || {
+                if let Some(members) = members.upgrade() {
+                    forget(&members, number);
+                }
+            }));
+        }
+        (number, member)
+    }
+
+    /// Removes a member that has drained: the waker that does so may still be on its way, on
+    /// another thread.
+    pub(super) fn end_removal(&self, number: u64) {
+        forget(&self.members, number);
     }
 }
 

@@ -18,6 +18,7 @@ assert_impl_all!(bulklink::JoinError: std::error::Error, Send, Sync);
 assert_impl_all!(bulklink::SubmitError: std::error::Error, Send, Sync, Clone);
 assert_impl_all!(bulklink::testing::FakeRuntime: bulklink::Runtime, bulklink::Spawn, bulklink::SpawnBlocking);
 assert_impl_all!(Handle: Clone, Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
+assert_impl_all!(bulklink::partitions::Handle: Clone, Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
 assert_impl_all!(Slot<'static>: Send, Sync, Unpin, UnwindSafe);
 assert_impl_all!(OwnedSlot: Send, Sync, Unpin, UnwindSafe);
 assert_impl_all!(SlotFuture<'static, FakeClock>: Send, Unpin);
@@ -53,6 +54,7 @@ fn an_executing_future_is_spawnable() {
     spawnable(&registry.closed());
     spawnable(&registry.close_and_wait());
     spawnable(&registry.remove("test"));
+    spawnable(&registry.remove_partitions("test"));
 }
 
 /// As a reference does, a slot and its futures fit where a shorter borrow is expected.

@@ -2,8 +2,9 @@
 //! and removed.
 
 use std::collections::BTreeSet;
+use std::hash::{BuildHasherDefault, DefaultHasher};
 
-use bulklink::{Bulkhead, RegisterError, Registry};
+use bulklink::{Bulkhead, Partitions, RegisterError, Registry};
 use loom::future::block_on;
 use loom::thread;
 
@@ -75,6 +76,21 @@ fn two_threads_that_need_a_bulkhead_get_the_same() {
         let both = [registry.get_or_create("loom", &builder).unwrap(), other.join().unwrap()];
         let _slots = both.each_ref().map(|bulkhead| bulkhead.try_slot().unwrap());
         assert_eq!((both[0].status().in_flight, registry.len()), (2, 1));
+    });
+}
+
+#[test]
+fn removed_partitions_leave_the_registry_with_their_last_call() {
+    in_every_order(Some(3), || {
+        let registry = Registry::new();
+        let builder = Partitions::<u8, _>::builder_on(ByHand::new(), "loom").parallelism(1).max_partitions(1);
+        let builder = builder.hasher(BuildHasherDefault::<DefaultHasher>::default());
+        let partitions = registry.create_partitions(builder).unwrap();
+        let held = partitions.try_slot(&1).unwrap();
+        let end = thread::spawn(move || drop(held));
+        drop(registry.remove_partitions("loom"));
+        end.join().unwrap();
+        assert!(registry.is_empty() && partitions.status().is_drained());
     });
 }
 

@@ -3,6 +3,7 @@
 mod closing;
 mod foreign;
 mod names;
+mod partitions;
 mod removal;
 mod resizing;
 
