@@ -150,13 +150,13 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
     fn create<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, request: &Request) -> Result<Arc<Shared>, Rejection> {
         let mut spare = Some(Partition { hash, key: key.to_key(), shared: self.each.make(&self.identity) });
         // Another call may have created this partition meanwhile: look it up again.
-        let entered = self.state.with(|state| match state.find(hash, key) {
-            Some(id) => Ok(state.lease(id)),
-            None => {
-                let limits = self.limits_of(state, spare.as_ref().map(|new| &new.key), request)?;
-                let changed = Some(limits).filter(|limits| *limits != self.each.limits);
-                Ok(state.create(&mut spare, changed))
+        let entered = self.state.with(|state| {
+            if let Some(id) = state.find(hash, key) {
+                return Ok(state.lease(id));
             }
+            let limits = self.limits_of(state, spare.as_ref().map(|new| &new.key), request)?;
+            let changed = Some(limits).filter(|limits| *limits != self.each.limits);
+            Ok(state.create(&mut spare, changed))
         });
         // The evicted partition, or the new one if it was not needed.
         discard(spare);

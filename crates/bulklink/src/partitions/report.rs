@@ -234,13 +234,11 @@ impl fmt::Display for CapacityReport {
         if snapshot.is_closed {
             f.write_str("closed; ")?;
         }
-        match self.worst() {
-            Some(worst) => f.write_str(&worst.message)?,
-            None => {
-                let (kept, most) = (snapshot.partitions, snapshot.limits.max_partitions);
-                return write!(f, "{kept} of {most} partitions, {} in use", snapshot.active_partitions);
-            }
-        }
+        let Some(worst) = self.worst() else {
+            let (kept, most) = (snapshot.partitions, snapshot.limits.max_partitions);
+            return write!(f, "{kept} of {most} partitions, {} in use", snapshot.active_partitions);
+        };
+        f.write_str(&worst.message)?;
         match self.findings.len() {
             1 => Ok(()),
             2 => f.write_str("; 1 more finding"),

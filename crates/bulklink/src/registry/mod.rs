@@ -132,16 +132,14 @@ impl Registry {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get_or_create<R: Runtime>(&self, label: &str, builder: &Builder<R>) -> Result<Bulkhead<R>, RegisterError> {
-        let member = match self.find(label) {
-            Some((_, member)) => member,
-            None => {
-                // Made outside the lock: its runtime is foreign. Another thread may be faster; what
-                // was made in vain is dropped outside the lock too.
-                let new = Member::of_bulkhead(builder.clone().label(label).build()?);
-                let kept = Arc::clone(&new);
-                let added = self.members.with(|members| members.find_or_add(kept));
-                added?
-            }
+        let member = if let Some((_, member)) = self.find(label) {
+            member
+        } else {
+            // Made outside the lock: its runtime is foreign. Another thread may be faster; what was
+            // made in vain is dropped outside the lock too.
+            let new = Member::of_bulkhead(builder.clone().label(label).build()?);
+            let kept = Arc::clone(&new);
+            self.members.with(|members| members.find_or_add(kept))?
         };
         if member.is_leaving() || member.kind.bulkhead().is_none() {
             return Err(RegisterError::Taken { label: Arc::clone(member.kind.label()) });

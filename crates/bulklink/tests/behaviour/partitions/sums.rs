@@ -90,7 +90,9 @@ fn counters_never_run_back_and_count_each_call_once() {
         let callers = [scope.spawn(call(0)), scope.spawn(call(3))];
         let admitted = callers.into_iter().map(|caller| caller.join().expect("no panic")).sum();
         is_over.store(true, SeqCst);
-        readers.into_iter().for_each(|reader| reader.join().expect("a counter ran back"));
+        for reader in readers {
+            reader.join().expect("a counter ran back");
+        }
         admitted
     });
     let sums = tenants.sums();
@@ -133,7 +135,7 @@ fn the_report_says_whether_there_are_enough_partitions() {
     let executor = executor();
     let tenants = builder(&executor).parallelism(20).max_partitions(1).build().expect("valid");
     assert_eq!(tenants.capacity_report().to_string(), "bulkhead tenants: ok: 0 of 1 partitions, 0 in use");
-    let _running: Vec<_> = (0..19).map(|_| tenants.try_slot("ann").expect("free")).collect();
+    let running: Vec<_> = (0..19).map(|_| tenants.try_slot("ann").expect("free")).collect();
     tenants.try_slot("bob").expect_err("no partition");
     let report = tenants.capacity_report();
     let expected = [
@@ -152,7 +154,7 @@ fn the_report_says_whether_there_are_enough_partitions() {
         (critical.severity, critical.message.as_str()),
         (Severity::Critical, "5 of 24 calls got no partition (20 %)")
     );
-    drop(_running);
+    drop(running);
     tenants.close();
     let report = tenants.capacity_report();
     assert_eq!(found(&report), [("elevated_limit_rejection_rate", Severity::Critical, None)]);
