@@ -1,4 +1,4 @@
-//! Keyed bulkheads: the builder, limits and status of [`Partitions`].
+//! Keyed bulkheads: the builder, limits, status, sums, report and handle of [`Partitions`].
 //!
 //! [`Partitions`] itself says when to use it, and how.
 

@@ -1,6 +1,6 @@
 //! Event handlers of partitions.
 
-use bulklink::{Event, EventKind, Partitions, TryRecvError};
+use bulklink::{Event, EventFilter, EventKind, Partitions, TryRecvError};
 
 use super::{tenants, touch, touch_each};
 use crate::panicking_clock::PanickingClock;
@@ -128,4 +128,18 @@ fn a_dropped_receiver_removes_its_handler_from_all_partitions() {
 fn a_channel_without_capacity_is_refused() {
     let refused = tenants(&executor(), 2).subscribe(0).expect_err("zero").to_string();
     assert_eq!(refused, "event channel of bulkhead tenants: capacity must be at least 1, got 0");
+}
+
+#[test]
+fn a_receiver_gets_the_events_of_its_filter_only() {
+    let executor = executor();
+    let tenants = tenants(&executor, 2);
+    let mut of_all = tenants.subscribe_for(EventFilter::REJECTIONS, 10).expect("a capacity");
+    let mut by_handle = tenants.to_handle().subscribe_for(EventFilter::REJECTIONS, 10).expect("a capacity");
+    let _running = ["ann", "bob"].map(|key| tenants.try_slot(key).expect("free"));
+    tenants.try_slot("bob").expect_err("full");
+    for events in [&mut of_all, &mut by_handle] {
+        assert_eq!(events.try_recv().expect("an event").kind, EventKind::Saturated);
+        assert_eq!(events.try_recv(), Err(TryRecvError::Empty));
+    }
 }
