@@ -5,7 +5,8 @@
 use std::error::Error;
 use std::time::Duration;
 
-use bulklink::{Bulkhead, InvalidArgument, Reason, Runtime};
+use bulklink::runtime::Runtime;
+use bulklink::{Bulkhead, InvalidArgument, Reason};
 use bulklink_tokio::Tokio;
 
 /// A part of a service. It is generic over the runtime, so that a test can use another one.

@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: the rules that neither rustc nor clippy knows. They read the lines of
 //! sources and pages, and what `cargo metadata` says about the packages.
 
+mod exports;
 mod named_tests;
 mod packages;
 mod prose;
@@ -15,7 +16,7 @@ use crate::step::Step;
 /// A rule: finds the lines of the tree that break it.
 type Rule = fn(&Tree, &mut Findings);
 
-const RULES: [(&str, Rule); 8] = [
+const RULES: [(&str, Rule); 9] = [
     ("header", sources::header),
     ("length", sources::length),
     ("core-attributes", sources::core_attributes),
@@ -23,6 +24,7 @@ const RULES: [(&str, Rule); 8] = [
     ("persons", prose::persons),
     ("dependencies", packages::dependencies),
     ("lints", packages::lints),
+    ("exports", exports::exports),
     ("named-tests", named_tests::check),
 ];
 

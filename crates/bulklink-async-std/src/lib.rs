@@ -63,8 +63,9 @@
 //! [`StdClock::to_std`] converts [`Event::at`] to that clock.
 //!
 //! Each call that waits with a limit or a deadline has its own timer; other calls have none. There
-//! is no [driver](bulklink::Driver): it would be a task among those of the program. While these
-//! keep all threads busy, it could not expire calls that wait in a `block_on` on other threads.
+//! is no [driver](bulklink::runtime::Driver): it would be a task among those of the program. While
+//! these keep all threads busy, it could not expire calls that wait in a `block_on` on other
+//! threads.
 
 #![forbid(unsafe_code)]
 
@@ -72,7 +73,15 @@ mod clock;
 
 use std::future::Future;
 
-pub use bulklink::*;
+use bulklink::runtime::{Spawn, SpawnBlocking};
+pub use bulklink::runtime::{SpawnError, TimerError};
+pub use bulklink::{
+    Builder, CapacityReport, Closed, CollectiveError, Event, EventFilter, EventKind, EventReceiver, ExecuteError,
+    FailureCause, Finding, FindingCode, Handle, HandlerId, Interval, IntervalError, InvalidArgument, JoinError,
+    JoinHandle, Labelled, Limits, MemberFailure, Occupancy, OwnedSlot, Panic, Reason, ReconfigureError, Reconfigured,
+    RegisterError, Registry, Rejection, Reserve, ResizeError, Resized, Severity, Slot, Snapshot, Status, StdClock,
+    SubmitError, Totals, TryRecvError, partitions, testing,
+};
 pub use clock::AsyncStdSleep;
 
 /// A [`bulklink::Bulkhead`] on async-std: its methods make calls. Status, limits, pause, closing

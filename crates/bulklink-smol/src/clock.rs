@@ -4,7 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bulklink::{Clock, Instant, StdClock, Timer};
+use bulklink::StdClock;
+use bulklink::runtime::{Clock, Instant, Timer};
 
 use crate::Smol;
 

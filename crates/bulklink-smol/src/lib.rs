@@ -73,9 +73,9 @@
 //! [`StdClock::to_std`] converts [`Event::at`] to that clock.
 //!
 //! Each call that waits with a limit or a deadline has its own timer; other calls have none. There
-//! is no [driver](bulklink::Driver): it would be a task on an executor, and no executor of smol is
-//! certain to run it soon. The executor of `smol::spawn` has one thread, which any task of the
-//! program may keep busy.
+//! is no [driver](bulklink::runtime::Driver): it would be a task on an executor, and no executor of
+//! smol is certain to run it soon. The executor of `smol::spawn` has one thread, which any task of
+//! the program may keep busy.
 
 #![forbid(unsafe_code)]
 
@@ -84,7 +84,15 @@ mod on;
 
 use std::future::Future;
 
-pub use bulklink::*;
+use bulklink::runtime::{Spawn, SpawnBlocking};
+pub use bulklink::runtime::{SpawnError, TimerError};
+pub use bulklink::{
+    Builder, CapacityReport, Closed, CollectiveError, Event, EventFilter, EventKind, EventReceiver, ExecuteError,
+    FailureCause, Finding, FindingCode, Handle, HandlerId, Interval, IntervalError, InvalidArgument, JoinError,
+    JoinHandle, Labelled, Limits, MemberFailure, Occupancy, OwnedSlot, Panic, Reason, ReconfigureError, Reconfigured,
+    RegisterError, Registry, Rejection, Reserve, ResizeError, Resized, Severity, Slot, Snapshot, Status, StdClock,
+    SubmitError, Totals, TryRecvError, partitions, testing,
+};
 pub use clock::SmolSleep;
 pub use on::{BulkheadOn, SmolOn};
 

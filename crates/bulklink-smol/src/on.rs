@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use bulklink::{Clock, Instant, Spawn, SpawnBlocking, SpawnError, Timer};
+use bulklink::runtime::{Clock, Instant, Spawn, SpawnBlocking, SpawnError, Timer};
 use smol::Executor;
 
 use crate::{Smol, SmolSleep};

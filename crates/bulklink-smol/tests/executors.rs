@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
-use bulklink_smol::{Bulkhead, Reason, Request, Smol, SmolOn, Spawn};
+use bulklink::runtime::Spawn;
+use bulklink_smol::{Bulkhead, Reason, Request, Smol, SmolOn};
 use smol::channel::{Receiver, bounded};
 use smol::{Executor, LocalExecutor};
 

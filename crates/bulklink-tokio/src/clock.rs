@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bulklink::{Clock, Instant};
+use bulklink::runtime::{Clock, Instant};
 use tokio::task::coop::{has_budget_remaining, poll_proceed};
 
 use crate::Tokio;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-use bulklink::{Driver, DriverHome, Runtime, TimerError};
+use bulklink::runtime::{Driver, DriverHome, Runtime, TimerError};
 use tokio::runtime::{Handle, Id, RuntimeFlavor};
 
 use crate::TokioSleep;

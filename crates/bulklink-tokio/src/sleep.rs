@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bulklink::{DriverHome, Instant, Timer, TimerError};
+use bulklink::runtime::{DriverHome, Instant, Timer, TimerError};
 use pin_project_lite::pin_project;
 use tokio::runtime::Id;
 use tokio::time::Sleep;

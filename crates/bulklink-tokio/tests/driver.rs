@@ -9,10 +9,9 @@ use std::sync::mpsc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bulklink::DriverHome;
-use bulklink_tokio::{
-    Bulkhead, Clock, OwnedSlot, Partitions, Reason, Rejection, Request, Timer, TimerError, Tokio, TokioSleep,
-};
+use bulklink::runtime::DriverHome;
+use bulklink::runtime::{Clock, Timer, TimerError};
+use bulklink_tokio::{Bulkhead, OwnedSlot, Partitions, Reason, Rejection, Request, Tokio, TokioSleep};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
@@ -213,11 +212,11 @@ struct BlockedDriver;
 impl Clock for BlockedDriver {
     type Instant = Instant;
 
-    fn now(&self) -> bulklink_tokio::Instant {
+    fn now(&self) -> bulklink::runtime::Instant {
         Tokio.now()
     }
 
-    fn instant(&self, at: Instant) -> bulklink_tokio::Instant {
+    fn instant(&self, at: Instant) -> bulklink::runtime::Instant {
         Tokio.instant(at)
     }
 }
@@ -225,7 +224,7 @@ impl Clock for BlockedDriver {
 impl Timer for BlockedDriver {
     type Sleep = TokioSleep;
 
-    fn sleep_until(&self, deadline: bulklink_tokio::Instant) -> TokioSleep {
+    fn sleep_until(&self, deadline: bulklink::runtime::Instant) -> TokioSleep {
         Tokio.sleep_until(deadline)
     }
 

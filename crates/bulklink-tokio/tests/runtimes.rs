@@ -33,6 +33,31 @@ async fn expires_in_time(bulkhead: &Bulkhead) {
     assert!(begun.elapsed() >= LIMIT && begun.elapsed() < LIMIT + HOUR / 2, "waited {:?}", begun.elapsed());
 }
 
+/// The globs would make `Instant` ambiguous if both had one.
+#[test]
+fn a_deadline_is_an_instant_of_tokio_or_of_the_standard_library() {
+    mod of_std {
+        use bulklink_tokio::*;
+        use std::time::*;
+
+        pub(super) fn request() -> Request {
+            Request::new().before(Instant::now() + Duration::from_secs(3600))
+        }
+    }
+
+    let bulkhead = bulkhead();
+    real().block_on(async {
+        let running = bulkhead.slot_with(of_std::request()).await.expect("free");
+        let soon = tokio::time::Instant::now() + LIMIT / 4;
+        let rejection = bulkhead.slot_with(Request::new().before(soon)).await.expect_err("it is taken");
+        assert_eq!(rejection.reason(), Reason::Expired);
+        let soon = std::time::Instant::now() + LIMIT / 4;
+        let rejection = bulkhead.slot_with(Request::new().deadline(soon)).await.expect_err("it is taken");
+        assert!(rejection.kept().is_some(), "{rejection}");
+        drop(running);
+    });
+}
+
 #[test]
 fn an_owned_call_is_spawned_as_it_is() {
     struct Job(ExecuteOwned<std::future::Ready<u8>>);

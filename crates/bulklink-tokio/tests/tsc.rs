@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use bulklink::runtime::Spawn;
 use bulklink_tokio::tsc::Bulkhead;
-use bulklink_tokio::{Reason, Request, Spawn, Tsc};
+use bulklink_tokio::{Reason, Request, Tsc};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 

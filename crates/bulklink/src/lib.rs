@@ -5,8 +5,8 @@
 //! workers that the whole service shares. A [`Bulkhead`] keeps the damage local. A call either runs
 //! in a *slot*, waits for one in the *waiting room*, or gets a [`Rejection`] with the reason.
 //!
-//! This crate works on any executor. A runtime provides a [`Clock`] and a [`Timer`]. Usually you
-//! depend on an adapter such as `bulklink-tokio` instead, which has this API with the runtime
+//! This crate works on any executor. A [`runtime`] provides a [`Clock`] and a [`Timer`]. Usually
+//! you depend on an adapter such as `bulklink-tokio` instead, which has this API with the runtime
 //! filled in.
 //!
 //! # Examples
@@ -69,11 +69,11 @@
 //! # Timers
 //!
 //! On a runtime that can run background tasks ([`Timer::home`]), all calls that wait with a limit
-//! or a deadline share one timer, in a [`Driver`] there. The driver also expires calls that are not
-//! polled, and does not keep its bulkhead alive. On other runtimes, each such call has its own
-//! timer. A call with neither has no timer, unless slots that are not collected are [taken
-//! back](Builder::collect_within), which the driver does. The clock decides whether a call has
-//! expired, not a timer that has fired.
+//! or a deadline share one timer, in a [`Driver`](runtime::Driver) there. The driver also expires
+//! calls that are not polled, and does not keep its bulkhead alive. On other runtimes, each such
+//! call has its own timer. A call with neither has no timer, unless slots that are not collected
+//! are [taken back](Builder::collect_within), which the driver does. The clock decides whether a
+//! call has expired, not a timer that has fired.
 //!
 //! # Cooperative scheduling
 //!
@@ -168,14 +168,17 @@ mod reconfigure;
 mod registry;
 mod rejection;
 mod request;
+pub mod runtime;
 mod submit;
 pub mod testing;
 mod time;
 mod waker_fn;
 
+use runtime::{Clock, DriverHome, Runtime, Spawn, SpawnBlocking, SpawnError, Timer, TimerError};
+
 pub use bulklink_core::{
-    EventFilter, EventKind, Finding, FindingCode, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy,
-    Reserve, Resized, Severity, Snapshot, Totals,
+    EventFilter, EventKind, Finding, FindingCode, Interval, IntervalError, InvalidArgument, Limits, Occupancy, Reserve,
+    Resized, Severity, Snapshot, Totals,
 };
 
 pub use acquire::execute::{ExecuteError, ExecuteFallibleOwned, ExecuteOwned};
@@ -195,8 +198,6 @@ pub use registry::{CollectiveError, FailureCause, MemberFailure, RegisterError, 
 pub use rejection::{Reason, Rejection};
 pub use request::Request;
 pub use submit::{JoinError, JoinHandle, Panic, SubmitError};
-pub use time::driver::{Driver, DriverHome};
-pub use time::runtime::{Clock, Runtime, Spawn, SpawnBlocking, SpawnError, Timer, TimerError};
 #[cfg(feature = "std")]
 pub use time::std_clock::StdClock;
 #[cfg(feature = "tsc")]

@@ -12,7 +12,8 @@ use crate::Clock;
 /// strictest applies. All of them limit admission only: an admitted operation is never cancelled.
 ///
 /// `I` is the type in which the runtime writes a point in time. It is inferred from the bulkhead
-/// that the request is passed to.
+/// that the request is passed to. A deadline may have another type that converts into it: on tokio,
+/// it may be an instant of tokio or of the standard library.
 ///
 /// ```
 /// use bulklink::testing::FakeClock;
@@ -91,7 +92,8 @@ impl<I: Copy> Request<I> {
     ///
     /// ```
     /// use bulklink::testing::FakeClock;
-    /// use bulklink::{Bulkhead, Clock, Request, Reserve};
+    /// use bulklink::runtime::Clock;
+    /// use bulklink::{Bulkhead, Request, Reserve};
     /// use std::time::Duration;
     ///
     /// let clock = FakeClock::new();
@@ -106,8 +108,8 @@ impl<I: Copy> Request<I> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub const fn deadline(mut self, deadline: I) -> Self {
-        self.until = Some(Until::End(deadline));
+    pub fn deadline(mut self, deadline: impl Into<I>) -> Self {
+        self.until = Some(Until::End(deadline.into()));
         self
     }
 
@@ -125,8 +127,8 @@ impl<I: Copy> Request<I> {
     ///
     /// If the deadline has already passed, the call expires immediately, even if a slot is free.
     #[must_use]
-    pub const fn before(mut self, deadline: I) -> Self {
-        self.until = Some(Until::Admission(deadline));
+    pub fn before(mut self, deadline: impl Into<I>) -> Self {
+        self.until = Some(Until::Admission(deadline.into()));
         self
     }
 

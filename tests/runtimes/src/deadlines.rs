@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use bulklink::{Clock, Reason, Rejection, Request};
+use bulklink::runtime::Clock;
+use bulklink::{Reason, Rejection, Request};
 
 use crate::Harness;
 use crate::scene::{LIMIT, LONG, play, sleep};

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::ops::Add;
 use std::time::Duration;
 
-use bulklink::{Clock, Runtime, Spawn, SpawnBlocking};
+use bulklink::runtime::{Clock, Runtime, Spawn, SpawnBlocking};
 
 /// How a runtime is made and driven.
 pub trait Harness: Sync {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use bulklink::{Bulkhead, Rejection, Runtime};
+use bulklink::runtime::Runtime;
+use bulklink::{Bulkhead, Rejection};
 
 use crate::Harness;
 use crate::scene::{LONG, play, play_on_threads, yield_now};

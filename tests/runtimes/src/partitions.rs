@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink::{Partitions, Reason, Rejection, Runtime};
+use bulklink::runtime::Runtime;
+use bulklink::{Partitions, Reason, Rejection};
 
 use crate::load::Running;
 use crate::scene::{play, yield_now};

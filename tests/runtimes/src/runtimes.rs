@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use bulklink::{Bulkhead, Clock, Reason, Request, Spawn, SpawnBlocking, Timer};
+use bulklink::runtime::{Clock, Spawn, SpawnBlocking, Timer};
+use bulklink::{Bulkhead, Reason, Request};
 
 use crate::Harness;
 use crate::scene::{LIMIT, Scene, play, yield_now};

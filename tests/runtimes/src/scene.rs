@@ -8,7 +8,8 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use bulklink::{Builder, Bulkhead, Clock, OwnedSlot, OwnedSlotFuture, Rejection, Request, Spawn, Status, Timer};
+use bulklink::runtime::{Clock, Spawn, Timer};
+use bulklink::{Builder, Bulkhead, OwnedSlot, OwnedSlotFuture, Rejection, Request, Status};
 use futures_util::FutureExt;
 use futures_util::future::{Either, RemoteHandle, select};
 

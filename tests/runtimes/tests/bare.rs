@@ -9,8 +9,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use bulklink::StdClock;
+use bulklink::runtime::{Clock, Instant, Spawn, SpawnBlocking, SpawnError, Timer};
 use bulklink::testing::{Executor, FakeClock, FakeRuntime, FakeSleep};
-use bulklink::{Clock, Instant, Spawn, SpawnBlocking, SpawnError, StdClock, Timer};
 use bulklink_runtimes::{Harness, suite};
 
 /// The runtime that the thread drives.

@@ -5,7 +5,7 @@ mod tokio;
 
 use std::future::Future;
 
-use bulklink::{Clock, Runtime};
+use bulklink::runtime::{Clock, Runtime};
 use bulklink_core::Instant;
 
 pub use fake::FakeWorld;

@@ -156,7 +156,8 @@ impl<R: Runtime> Bulkhead<R> {
     ///
     /// ```
     /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Bulkhead, ExecuteFallibleOwned, Runtime};
+    /// # use bulklink::runtime::Runtime;
+    /// # use bulklink::{Bulkhead, ExecuteFallibleOwned};
     /// # trait Service<Q> {
     /// #     type Future: Future;
     /// #     fn call(&mut self, request: Q) -> Self::Future;

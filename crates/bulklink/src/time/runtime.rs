@@ -95,8 +95,8 @@ pub trait Timer: Clock {
 
     /// Returns the runtime that the present thread runs on, if it can run background tasks.
     ///
-    /// A bulkhead then has one [`Driver`](crate::Driver) there, with one timer, instead of a timer
-    /// for each call that waits with a limit. The default returns `None`.
+    /// A bulkhead then has one [`Driver`](crate::runtime::Driver) there, with one timer, instead of
+    /// a timer for each call that waits with a limit. The default returns `None`.
     ///
     /// It must be the runtime that provides the timers of [`sleep_until`](Timer::sleep_until) on
     /// this thread. It is called outside all locks, when a call with a limit may have to wait, and
@@ -129,7 +129,7 @@ impl<R: Timer + Clone + Send + Sync + 'static> Runtime for R {}
 
 /// A runtime that runs background tasks, as [`Bulkhead::submit`](crate::Bulkhead::submit) needs.
 ///
-/// A bulkhead's [`Driver`](crate::Driver) is not spawned through this trait, but through
+/// A bulkhead's [`Driver`](crate::runtime::Driver) is not spawned through this trait, but through
 /// [`Timer::home`].
 pub trait Spawn {
     /// Runs the future to its end, detached.

@@ -26,7 +26,8 @@ fn anchor() -> Std {
 /// adapter forwards its own [`Clock`] to this one, and adds the timers.
 ///
 /// ```
-/// use bulklink::{Clock, StdClock};
+/// use bulklink::runtime::Clock;
+/// use bulklink::StdClock;
 /// use std::time::{Duration, Instant};
 ///
 /// let (begun, second) = (Instant::now(), Duration::from_secs(1));

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bulklink::{Bulkhead, Instant, InvalidArgument, Limits, Partitions, Reason, Request, ResizeError};
+use bulklink::runtime::Instant;
+use bulklink::{Bulkhead, InvalidArgument, Limits, Partitions, Reason, Request, ResizeError};
 
 use crate::{builder, bulkhead, executor, ms};
 
@@ -152,7 +153,7 @@ fn invalid_costs_are_rejected_and_not_counted() {
 fn an_invalid_cost_comes_after_closed_and_before_past_deadline() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
-    let past = Request::new().cost(2).before(bulklink::Instant::EPOCH);
+    let past = Request::new().cost(2).before(bulklink::runtime::Instant::EPOCH);
     assert_eq!(bulkhead.try_slot_with(past).expect_err("impossible").reason(), Reason::InvalidCost);
     bulkhead.close();
     assert_eq!(bulkhead.try_slot_with(past).expect_err("closed").reason(), Reason::Closed);

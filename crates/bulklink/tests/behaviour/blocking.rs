@@ -8,8 +8,9 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant as Std};
 
+use bulklink::runtime::{Clock, Instant};
 use bulklink::testing::FakeClock;
-use bulklink::{Bulkhead, Clock, ExecuteError, Instant, OwnedSlot, Reason, Rejection, Request, StdClock};
+use bulklink::{Bulkhead, ExecuteError, OwnedSlot, Reason, Rejection, Request, StdClock};
 
 use crate::counters::add_up;
 use crate::{TestBulkhead, bulkhead, call, executor, ms, slot};
@@ -210,7 +211,7 @@ impl Clock for StoppedClock {
     }
 }
 
-impl bulklink::Timer for StoppedClock {
+impl bulklink::runtime::Timer for StoppedClock {
     type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
     fn sleep_until(&self, _: Instant) -> Self::Sleep {

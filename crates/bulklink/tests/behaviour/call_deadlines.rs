@@ -6,8 +6,9 @@ use std::future::Future;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use bulklink::runtime::{Clock, Instant};
 use bulklink::testing::Executor;
-use bulklink::{Clock, Instant, Reason, Request, Reserve, Slot};
+use bulklink::{Reason, Request, Reserve, Slot};
 
 use crate::{Call, TestBulkhead, builder, executor, ms, reason, slot};
 

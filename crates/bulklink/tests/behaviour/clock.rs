@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
+use bulklink::runtime::{Clock, Instant, Timer};
 use bulklink::testing::{Executor, FakeClock, FakeSleep};
-use bulklink::{Builder, Bulkhead, Clock, EventKind, Instant, Reason, Request, Timer};
+use bulklink::{Builder, Bulkhead, EventKind, Reason, Request};
 
 use crate::{Call, ms, recorder, slot};
 

@@ -1,6 +1,7 @@
 //! Every outcome is counted once, in its own counter, and the counters add up at every moment.
 
-use bulklink::{Bulkhead, Clock, Instant, Request, Totals};
+use bulklink::runtime::{Clock, Instant};
+use bulklink::{Bulkhead, Request, Totals};
 
 use crate::{builder, bulkhead, call, executor, ms, slot};
 

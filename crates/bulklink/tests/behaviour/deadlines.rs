@@ -10,8 +10,9 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
+use bulklink::runtime::{Clock, Instant, Timer};
 use bulklink::testing::FakeClock;
-use bulklink::{Bulkhead, Clock, Instant, Reason, Request, Timer};
+use bulklink::{Bulkhead, Reason, Request};
 
 use crate::{builder, bulkhead, call, executor, ms, reason, slot};
 

@@ -8,8 +8,9 @@ use std::task::{Context, Wake, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
+use bulklink::runtime::{Clock, Instant, Timer};
 use bulklink::testing::{FakeClock, FakeSleep};
-use bulklink::{Bulkhead, Clock, Event, EventKind, Instant, OwnedSlotFuture, Request, Timer};
+use bulklink::{Bulkhead, Event, EventKind, OwnedSlotFuture, Request};
 
 use crate::{TestBulkhead, bulkhead, executor, ms};
 

@@ -9,10 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use bulklink::runtime::{Clock, Driver, DriverHome, Instant, Timer, TimerError};
 use bulklink::testing::{Executor, FakeClock, FakeSleep};
-use bulklink::{
-    Bulkhead, Clock, Driver, DriverHome, Instant, OwnedSlotFuture, Partitions, Reason, Request, Timer, TimerError,
-};
+use bulklink::{Bulkhead, OwnedSlotFuture, Partitions, Reason, Request};
 
 use crate::{CountingWaker, ms};
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bulklink::{Event, EventKind, Instant, Request};
+use bulklink::runtime::Instant;
+use bulklink::{Event, EventKind, Request};
 
 use crate::{Log, TestBulkhead, builder, bulkhead, call, executor, ms, recorder, slot, taken};
 
@@ -149,7 +150,7 @@ fn every_event_has_label_time_limits_and_is_closed() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 2, 3);
     let log = observe(&bulkhead);
-    let start = bulklink::Clock::now(&executor.clock());
+    let start = bulklink::runtime::Clock::now(&executor.clock());
     drop(bulkhead.try_slot());
     executor.advance(ms(7));
     bulkhead.close();

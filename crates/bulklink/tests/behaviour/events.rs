@@ -110,7 +110,7 @@ fn events_have_numbers_without_gaps_and_the_bulkheads_time() {
     let bulkhead = bulkhead(&executor, 1, 0);
     let (seen, handler) = recorder(|event| (event.number, event.at()));
     bulkhead.add_event_handler(handler);
-    let start = bulklink::Clock::now(&executor.clock());
+    let start = bulklink::runtime::Clock::now(&executor.clock());
     let running = bulkhead.try_slot();
     executor.advance(ms(3));
     drop(running);

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use bulklink::runtime::Clock;
 use bulklink::testing::{Executor, FakeClock};
-use bulklink::{Clock, EventKind, Partitions, Reason, Request};
+use bulklink::{EventKind, Partitions, Reason, Request};
 
 use crate::{TestBulkhead, builder, call, executor, ms, recorder, slot, taken};
 

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use bulklink::runtime::{Clock, Instant, Spawn, SpawnError, Timer};
 use bulklink::testing::{FakeClock, FakeSleep};
-use bulklink::{Bulkhead, Clock, Instant, Partitions, Reason, Registry, Spawn, SpawnError, Timer};
+use bulklink::{Bulkhead, Partitions, Reason, Registry};
 
 use crate::ms;
 

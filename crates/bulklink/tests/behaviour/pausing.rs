@@ -1,7 +1,8 @@
 //! Pausing: no call is admitted, and everything else goes on.
 
+use bulklink::runtime::Instant;
 use bulklink::testing::Task;
-use bulklink::{EventKind, FindingCode, Instant, Reason, Request, Severity};
+use bulklink::{EventKind, FindingCode, Reason, Request, Severity};
 
 use crate::{Call, TestBulkhead, builder, bulkhead, call, executor, ms, reason, recorder, slot, taken};
 

@@ -4,7 +4,8 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use bulklink::{Instant, Occupancy, Reason, Rejection, Request};
+use bulklink::runtime::Instant;
+use bulklink::{Occupancy, Reason, Rejection, Request};
 
 use crate::{TestBulkhead, bulkhead, executor, ms};
 

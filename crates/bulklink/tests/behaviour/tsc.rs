@@ -7,8 +7,9 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant as Std};
 
+use bulklink::runtime::{Clock, Instant, Timer};
 use bulklink::testing::{Executor, FakeClock};
-use bulklink::{Bulkhead, Clock, Instant, Reason, Request, Timer, Tsc};
+use bulklink::{Bulkhead, Reason, Request, Tsc};
 
 use crate::ms;
 

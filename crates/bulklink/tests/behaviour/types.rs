@@ -12,11 +12,11 @@ use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 assert_impl_all!(Bulkhead<FakeClock>: Clone, Send, Sync, Unpin);
 assert_impl_all!(Bulkhead<StdClock>: Clone, Send, Sync, Unpin);
-assert_not_impl_any!(StdClock: bulklink::Runtime);
+assert_not_impl_any!(StdClock: bulklink::runtime::Runtime);
 assert_impl_all!(bulklink::JoinHandle<Cell<u8>>: Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
 assert_impl_all!(bulklink::JoinError: std::error::Error, Send, Sync);
 assert_impl_all!(bulklink::SubmitError: std::error::Error, Send, Sync, Clone);
-assert_impl_all!(bulklink::testing::FakeRuntime: bulklink::Runtime, bulklink::Spawn, bulklink::SpawnBlocking);
+assert_impl_all!(bulklink::testing::FakeRuntime: bulklink::runtime::Runtime, bulklink::runtime::Spawn, bulklink::runtime::SpawnBlocking);
 assert_impl_all!(Handle: Clone, Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
 assert_impl_all!(bulklink::partitions::Handle: Clone, Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
 assert_impl_all!(Slot<'static>: Send, Sync, Unpin, UnwindSafe);

@@ -4,8 +4,9 @@ use std::future::Future;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use bulklink::runtime::{Clock, Instant};
 use bulklink::testing::Executor;
-use bulklink::{Builder, Bulkhead, Clock, EventKind, Instant, Partitions, Reason, Rejection, Request};
+use bulklink::{Builder, Bulkhead, EventKind, Partitions, Reason, Rejection, Request};
 use futures_util::FutureExt;
 
 use crate::driver::{Background, Call};

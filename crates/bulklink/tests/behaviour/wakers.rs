@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll, Wake, Waker};
 
+use bulklink::runtime::{Clock, Instant, Timer};
 use bulklink::testing::FakeClock;
-use bulklink::{Bulkhead, Clock, Instant, Rejection, Slot, Timer};
+use bulklink::{Bulkhead, Rejection, Slot};
 
 use crate::{TestBulkhead, bulkhead, executor, ms};
 

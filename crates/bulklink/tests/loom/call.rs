@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use bulklink::{Instant, OwnedSlot, OwnedSlotFuture, Reason, Rejection, Request};
+use bulklink::runtime::Instant;
+use bulklink::{OwnedSlot, OwnedSlotFuture, Reason, Rejection, Request};
 
 use crate::model::{ByHand, TestBulkhead};
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::task::Poll;
 use std::time::Duration;
 
-use bulklink::{Instant, OwnedSlot, Reason, Request};
+use bulklink::runtime::Instant;
+use bulklink::{OwnedSlot, Reason, Request};
 use loom::thread;
 
 use crate::call::Call;

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bulklink::{Bulkhead, Clock, Driver, DriverHome, Instant, OwnedSlotFuture, Partitions, Request, Timer, TimerError};
+use bulklink::runtime::{Clock, Driver, DriverHome, Instant, Timer, TimerError};
+use bulklink::{Bulkhead, OwnedSlotFuture, Partitions, Request};
 use loom::thread;
 
 use crate::call::Task;

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use bulklink::{Bulkhead, Clock, Instant, Status, Timer};
+use bulklink::runtime::{Clock, Instant, Timer};
+use bulklink::{Bulkhead, Status};
 use loom::model::Builder;
 
 pub(crate) type TestBulkhead = Bulkhead<ByHand>;

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use bulklink::{Bulkhead, Clock, Instant, JoinError, JoinHandle, Spawn, SpawnBlocking, SpawnError, Timer};
+use bulklink::runtime::{Clock, Instant, Spawn, SpawnBlocking, SpawnError, Timer};
+use bulklink::{Bulkhead, JoinError, JoinHandle};
 use loom::thread;
 
 use crate::call::{CountingWaker, Task};

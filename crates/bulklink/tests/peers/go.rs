@@ -102,7 +102,7 @@ fn a_call_whose_time_has_ended_takes_no_unit() {
     let clock = FakeClock::new();
     let semaphore = bulkhead(&clock, 2, 1);
     let one = take(&semaphore, 1);
-    let end = bulklink::Clock::now(&clock) + ms(10);
+    let end = bulklink::runtime::Clock::now(&clock) + ms(10);
     let mut both = Call::of(&semaphore, Request::new().cost(2).before(end));
     assert!(both.waits());
     clock.advance(ms(10));

@@ -22,8 +22,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use bulklink::runtime::Instant;
 use bulklink::testing::FakeClock;
-use bulklink::{Bulkhead, EventKind, Instant, OwnedSlot, OwnedSlotFuture, Reason, Rejection, Request};
+use bulklink::{Bulkhead, EventKind, OwnedSlot, OwnedSlotFuture, Reason, Rejection, Request};
 
 type TestBulkhead = Bulkhead<FakeClock>;
 type Answer = Result<OwnedSlot, Rejection>;

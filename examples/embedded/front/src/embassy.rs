@@ -1,7 +1,7 @@
 //! The clock and the timers of embassy-time for a bulkhead. Copy this file; everything else is as
 //! on any runtime.
 
-use bulklink::{Clock, Instant, Timer};
+use bulklink::runtime::{Clock, Instant, Timer};
 use embassy_time::TICK_HZ;
 
 /// A bulkhead with embassy-time as its clock.

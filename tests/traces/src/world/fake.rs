@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use bulklink::Clock;
+use bulklink::runtime::Clock;
 use bulklink::testing::{Executor, FakeClock};
 use bulklink_core::Instant;
 

@@ -10,8 +10,9 @@ use std::time::Duration;
 use bulklink_core::{EventFilter, EventKind, Word};
 
 use crate::gate::shared::Shared;
+use crate::runtime::{Clock, Instant, Timer};
 use crate::testing::{FakeClock, FakeSleep};
-use crate::{Builder, Bulkhead, Clock, Instant, OwnedSlot, Reason, Rejection, Request, Timer};
+use crate::{Builder, Bulkhead, OwnedSlot, Reason, Rejection, Request};
 
 type Front = Bulkhead<FakeClock>;
 type Outcome = Result<(), Reason>;

@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use bulklink::{ExecuteError, Instant, Limits, Reason, Request};
+use bulklink::runtime::Instant;
+use bulklink::{ExecuteError, Limits, Reason, Request};
 
 use super::{builder, call, counts, occupancy, tenants};
 use crate::{executor, ms, reason, slot};

@@ -2,8 +2,9 @@
 
 use std::future::pending;
 
+use bulklink::runtime::Runtime;
 use bulklink::testing::{Executor, FakeRuntime};
-use bulklink::{JoinError, Partitions, Reason, Request, Runtime, SubmitError};
+use bulklink::{JoinError, Partitions, Reason, Request, SubmitError};
 
 use super::{Tenants, counts, occupancy};
 use crate::ms;

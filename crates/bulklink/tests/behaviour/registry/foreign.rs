@@ -2,8 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 
+use bulklink::runtime::{Clock, Instant, Timer};
 use bulklink::testing::{FakeClock, FakeSleep};
-use bulklink::{Bulkhead, Clock, Instant, Registry, Timer};
+use bulklink::{Bulkhead, Registry};
 
 use crate::panicking_clock::PanickingClock;
 

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 
+use bulklink::runtime::{Clock, Instant, Spawn, SpawnBlocking, SpawnError, Timer};
 use bulklink::testing::{FakeClock, FakeSleep};
-use bulklink::{Clock, Instant, Spawn, SpawnBlocking, SpawnError, Timer};
 
 pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(super) type Work = Box<dyn FnOnce() + Send>;

@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use crate::counters::add_up;
+use bulklink::runtime::Runtime;
 use bulklink::testing::{Executor, FakeRuntime};
-use bulklink::{Bulkhead, JoinError, JoinHandle, Reason, Runtime};
+use bulklink::{Bulkhead, JoinError, JoinHandle, Reason};
 
 type Submitted = Bulkhead<FakeRuntime>;
 

@@ -2,7 +2,8 @@
 
 use std::future::pending;
 
-use bulklink::{Clock, Reason, Request, SubmitError};
+use bulklink::runtime::Clock;
+use bulklink::{Reason, Request, SubmitError};
 
 use super::{Log, Submitted, ended, rejected, settled, setup};
 use crate::{ms, slot};
