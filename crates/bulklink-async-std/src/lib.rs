@@ -88,6 +88,20 @@ pub use clock::AsyncStdSleep;
 /// and events are methods of its [`Handle`], to which it dereferences.
 pub type Bulkhead = bulklink::Bulkhead<AsyncStd>;
 
+/// A [`bulklink::StaticBulkhead`] on async-std.
+///
+/// ```
+/// use bulklink_async_std::{AsyncStd, Limits, StaticBulkhead};
+///
+/// static PAYMENTS: StaticBulkhead =
+///     StaticBulkhead::new("payments", AsyncStd, Limits::new(10).with_waiting_room(50));
+///
+/// async fn pay() -> Result<&'static str, bulklink::Rejection> {
+///     PAYMENTS.execute(async { "paid" }).await
+/// }
+/// ```
+pub type StaticBulkhead = bulklink::StaticBulkhead<AsyncStd>;
+
 /// A [`bulklink::Request`] whose deadlines are those of the standard library.
 ///
 /// ```

@@ -100,6 +100,20 @@ pub use on::{BulkheadOn, SmolOn};
 /// events are methods of its [`Handle`], to which it dereferences.
 pub type Bulkhead = bulklink::Bulkhead<Smol>;
 
+/// A [`bulklink::StaticBulkhead`] on smol.
+///
+/// ```
+/// use bulklink_smol::{Limits, Smol, StaticBulkhead};
+///
+/// static PAYMENTS: StaticBulkhead =
+///     StaticBulkhead::new("payments", Smol, Limits::new(10).with_waiting_room(50));
+///
+/// async fn pay() -> Result<&'static str, bulklink::Rejection> {
+///     PAYMENTS.execute(async { "paid" }).await
+/// }
+/// ```
+pub type StaticBulkhead = bulklink::StaticBulkhead<Smol>;
+
 /// A [`bulklink::Request`] whose deadlines are those of the standard library.
 ///
 /// ```

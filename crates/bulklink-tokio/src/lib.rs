@@ -162,6 +162,20 @@ pub use tsc::Tsc;
 /// events are methods of its [`Handle`], to which it dereferences.
 pub type Bulkhead = bulklink::Bulkhead<Tokio>;
 
+/// A [`bulklink::StaticBulkhead`] on tokio.
+///
+/// ```
+/// use bulklink_tokio::{Limits, StaticBulkhead, Tokio};
+///
+/// static PAYMENTS: StaticBulkhead =
+///     StaticBulkhead::new("payments", Tokio, Limits::new(10).with_waiting_room(50));
+///
+/// async fn pay() -> Result<&'static str, bulklink::Rejection> {
+///     PAYMENTS.execute(async { "paid" }).await
+/// }
+/// ```
+pub type StaticBulkhead = bulklink::StaticBulkhead<Tokio>;
+
 /// A [`bulklink::Request`] whose deadlines are tokio's.
 ///
 /// ```

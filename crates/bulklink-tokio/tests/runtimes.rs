@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bulklink_tokio::{Bulkhead, ExecuteOwned, Reason, Request};
+use bulklink_tokio::{Bulkhead, ExecuteOwned, Limits, Reason, Registry, Request, StaticBulkhead, Tokio};
 use tokio::runtime::{Builder, Runtime};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -56,6 +56,24 @@ fn a_deadline_is_an_instant_of_tokio_or_of_the_standard_library() {
         assert!(rejection.kept().is_some(), "{rejection}");
         drop(running);
     });
+}
+
+#[test]
+fn a_static_bulkhead_needs_no_cell_of_its_own() {
+    static SHARED: StaticBulkhead =
+        StaticBulkhead::new("shared", Tokio, Limits::new(1).with_waiting_room(5).with_wait_limit(Some(LIMIT)));
+
+    let registry = Registry::new();
+    registry.add(&SHARED).expect("a new label");
+    for runtime in [real(), paused()] {
+        runtime.block_on(expires_in_time(&SHARED));
+        let running = runtime.block_on(SHARED.slot()).expect("free");
+        let waiting = runtime.spawn(SHARED.execute_owned_with(Request::new(), async { "run" }));
+        runtime.block_on(tokio::task::yield_now());
+        drop(running);
+        assert_eq!(runtime.block_on(waiting).expect("no panic"), Ok("run"));
+    }
+    assert_eq!(registry.statuses()[0].totals.expired, 2);
 }
 
 #[test]

@@ -85,6 +85,12 @@ impl<R> Builder<R> {
         self
     }
 
+    /// Sets all limits, whose capacity is one in units.
+    #[cfg(feature = "std")]
+    pub(crate) fn with_limits(self, limits: Limits) -> Self {
+        Builder { limits, ..self.capacity(limits.capacity) }
+    }
+
     /// Sets how many operations may wait, up to [`Limits::MAX`], whatever they cost. The default is
     /// zero: no operation waits.
     pub fn waiting_room(mut self, operations: usize) -> Self {

@@ -169,6 +169,8 @@ mod registry;
 mod rejection;
 mod request;
 pub mod runtime;
+#[cfg(feature = "std")]
+mod static_bulkhead;
 mod submit;
 pub mod testing;
 mod time;
@@ -197,6 +199,8 @@ pub use reconfigure::{ReconfigureError, Reconfigured, ResizeError};
 pub use registry::{CollectiveError, FailureCause, MemberFailure, RegisterError, Registry};
 pub use rejection::{Reason, Rejection};
 pub use request::Request;
+#[cfg(feature = "std")]
+pub use static_bulkhead::StaticBulkhead;
 pub use submit::{JoinError, JoinHandle, Panic, SubmitError};
 #[cfg(feature = "std")]
 pub use time::std_clock::StdClock;
