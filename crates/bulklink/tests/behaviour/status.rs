@@ -1,8 +1,30 @@
 //! The status, which is of one moment, and the interval between two of them.
 
-use bulklink::{IntervalError, Limits};
+use bulklink::{IntervalError, Limits, Request};
 
 use crate::{builder, bulkhead, call, executor, ms, slot};
+
+#[test]
+fn free_units_are_those_of_the_status() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).capacity(3).waiting_room(2).build().expect("valid");
+    let free = || (bulkhead.free(), bulkhead.status().free());
+    assert_eq!(free(), (3, 3));
+    let running = bulkhead.try_slot_owned_with(Request::new().cost(2)).expect("free");
+    assert_eq!(free(), (1, 1));
+    bulkhead.pause();
+    assert_eq!(free(), (0, 0));
+    bulkhead.resume();
+    bulkhead.resize(1).expect("open");
+    assert_eq!(free(), (0, 0));
+    bulkhead.resize(3).expect("open");
+    let _large = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(3)));
+    executor.run_until_idle();
+    assert_eq!(free(), (1, 1), "the call that waits is too large for it");
+    bulkhead.close();
+    drop(running);
+    assert_eq!(free(), (3, 3));
+}
 
 #[test]
 fn intervals_are_differences() {
