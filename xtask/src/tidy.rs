@@ -16,7 +16,7 @@ use crate::step::Step;
 /// A rule: finds the lines of the tree that break it.
 type Rule = fn(&Tree, &mut Findings);
 
-const RULES: [(&str, Rule); 9] = [
+const RULES: [(&str, Rule); 10] = [
     ("header", sources::header),
     ("length", sources::length),
     ("core-attributes", sources::core_attributes),
@@ -25,6 +25,7 @@ const RULES: [(&str, Rule); 9] = [
     ("dependencies", packages::dependencies),
     ("lints", packages::lints),
     ("exports", exports::exports),
+    ("forwarded", exports::forwarded),
     ("named-tests", named_tests::check),
 ];
 

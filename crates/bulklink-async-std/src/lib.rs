@@ -8,7 +8,22 @@
 //!
 //! </div>
 //!
-//! [`Bulkhead`] is [`bulklink::Bulkhead`] on async-std; all of its documentation applies here.
+//! # Which method do I want?
+//!
+//! | the call | method of [`Bulkhead`] |
+//! | --- | --- |
+//! | runs a future in a slot | [`execute`](bulklink::Bulkhead::execute) |
+//! | runs a future that returns a `Result` | [`execute_fallible`](bulklink::Bulkhead::execute_fallible) |
+//! | is spawned, or is the future of a service | [`execute_owned`](bulklink::Bulkhead::execute_owned) |
+//! | holds a slot as a guard | [`slot`](bulklink::Bulkhead::slot) |
+//! | holds a slot beyond its borrow, as through a response's body | [`slot_owned`](bulklink::Bulkhead::slot_owned) |
+//! | does not wait | [`try_slot`](bulklink::Bulkhead::try_slot), [`try_execute`](bulklink::Bulkhead::try_execute) |
+//! | runs in the background, and returns a handle immediately | [`submit`](bulklink::Bulkhead::submit), [`submit_blocking`](bulklink::Bulkhead::submit_blocking) |
+//! | blocks its thread | [`blocking_execute`](bulklink::Bulkhead::blocking_execute), [`blocking_slot`](bulklink::Bulkhead::blocking_slot) |
+//! | has a cost, a limit or a deadline of its own | any of these with `_with`, and a [`Request`] |
+//!
+//! A bulkhead for each tenant, host or account is in [`Partitions`], named bulkheads are in a
+//! [`Registry`], and one in a `static` is a [`StaticBulkhead`].
 //!
 //! ```
 //! use bulklink_async_std::{Bulkhead, Rejection};
@@ -67,6 +82,7 @@
 //! these keep all threads busy, it could not expire calls that wait in a `block_on` on other
 //! threads.
 
+#![doc(html_root_url = "https://docs.rs/bulklink-async-std/latest")]
 #![forbid(unsafe_code)]
 
 mod clock;
@@ -84,8 +100,36 @@ pub use bulklink::{
 };
 pub use clock::AsyncStdSleep;
 
-/// A [`bulklink::Bulkhead`] on async-std: its methods make calls. Status, limits, pause, closing
-/// and events are methods of its [`Handle`], to which it dereferences.
+/// A [`bulklink::Bulkhead`] on async-std, with all of its methods.
+///
+/// ```
+/// use bulklink_async_std::{Bulkhead, Request};
+/// use std::time::Duration;
+///
+/// # async_std::task::block_on(async {
+/// let payments = Bulkhead::builder("payments")
+///     .parallelism(10)
+///     .waiting_room(50)
+///     .wait_limit(Duration::from_secs(2))
+///     .build()?;
+///
+/// // Runs an operation in a slot.
+/// let receipt = payments.execute(async { "paid" }).await?;
+/// # assert_eq!(receipt, "paid");
+///
+/// // The same as a guard, with a shorter wait for this call.
+/// let hurried = Request::new().within(Duration::from_millis(100));
+/// let slot = payments.slot_with(hurried).await?;
+/// drop(slot);
+///
+/// // Inspects it, changes it, and ends it.
+/// assert_eq!(payments.status().totals.admitted, 2);
+/// payments.resize(20)?;
+/// payments.close_and_wait().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type Bulkhead = bulklink::Bulkhead<AsyncStd>;
 
 /// A [`bulklink::StaticBulkhead`] on async-std.

@@ -85,6 +85,7 @@
 //! # Ok::<(), bulklink_core::InvalidArgument>(())
 //! ```
 
+#![doc(html_root_url = "https://docs.rs/bulklink-core/latest")]
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -146,6 +146,7 @@
 //!
 //! [`bulklink-core`]: https://docs.rs/bulklink-core
 
+#![doc(html_root_url = "https://docs.rs/bulklink/latest")]
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -153,11 +154,13 @@ extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+// First, so that a bulkhead's page begins with its methods.
+mod bulkhead;
+
 mod acquire;
 #[cfg(feature = "std")]
 mod blocking;
 mod builder;
-mod bulkhead;
 mod foreign;
 mod gate;
 mod handle;

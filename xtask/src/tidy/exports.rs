@@ -1,6 +1,11 @@
-//! The rule for what adapters export: all that the front does, except what adapters are made of.
+//! Rules for what users see: adapters export all that the front does, except what adapters are made
+//! of, and a bulkhead has the methods of its handle.
 
 use super::tree::{File, Findings, Tree};
+
+const HANDLE: &str = "crates/bulklink/src/handle.rs";
+
+const FORWARDED: &str = "crates/bulklink/src/bulkhead/forward.rs";
 
 const FRONT: &str = "crates/bulklink/src/lib.rs";
 
@@ -19,6 +24,19 @@ pub(super) fn exports(tree: &Tree, findings: &mut Findings) {
         for name in exported(front).into_iter().filter(|name| !words(&code).any(|word| word == name)) {
             findings.add(&adapter.path, 1, format!("`bulklink::{name}` is not exported"));
         }
+    }
+}
+
+/// The page of a bulkhead's alias does not show what it dereferences to, so a bulkhead forwards the
+/// methods of its handle.
+pub(super) fn forwarded(tree: &Tree, findings: &mut Findings) {
+    let methods = |path| {
+        let lines = tree.file(path).into_iter().flat_map(File::lines);
+        lines.filter_map(|(_, text)| text.strip_prefix("    pub fn ")?.split(['(', '<']).next()).collect::<Vec<_>>()
+    };
+    let forwarded = methods(FORWARDED);
+    for name in methods(HANDLE).into_iter().filter(|name| !forwarded.contains(name)) {
+        findings.add(FORWARDED, 1, format!("`Handle::{name}` is not forwarded"));
     }
 }
 
@@ -67,5 +85,12 @@ mod tests {
             assert_eq!(lines(exports, &files).len(), missing, "{adapter}");
         }
         assert_eq!(lines(exports, &[]), [1]);
+    }
+
+    #[test]
+    fn a_method_of_the_handle_that_a_bulkhead_lacks_is_found() {
+        let handle = (HANDLE, "    pub fn close(&self)\n    pub fn limits<T>(&self)\n    fn own(&self)\n");
+        assert_eq!(lines(forwarded, &[handle, (FORWARDED, "    pub fn limits(&self)\n")]).len(), 1);
+        assert_eq!(lines(forwarded, &[handle]).len(), 2);
     }
 }

@@ -14,7 +14,8 @@ pub(super) fn columns(tree: &Tree, findings: &mut Findings) {
     for file in &tree.files {
         for (line, text) in file.prose() {
             let columns = text.chars().count();
-            if columns > COLUMNS && !text.starts_with('|') && !text.contains("://") {
+            let is_row = text.trim_start_matches([' ', '/', '!']).starts_with('|');
+            if columns > COLUMNS && !is_row && !text.contains("://") {
                 findings.add(&file.path, line, format!("{columns} columns; wrap it at {COLUMNS}"));
             }
         }
@@ -54,7 +55,7 @@ mod tests {
     fn a_long_line_of_prose_is_found_and_a_long_line_of_code_is_not() {
         let (fits, long) = ("ä".repeat(97), "ä".repeat(101));
         for (path, text, found) in [
-            ("src/a.rs", format!("// {fits}\nlet {long};\n    // {fits}\n//! {long}\n"), &[3, 4][..]),
+            ("src/a.rs", format!("// {fits}\nlet {long};\n    // {fits}\n//! {long}\n//! | {long}\n"), &[3, 4][..]),
             ("page.md", format!("{long}\n| {long} |\n```\n{long}\n```\n[a](https://{long})\n{long}\n"), &[1, 7]),
             ("a/Cargo.toml", format!("# {long}\n"), &[]),
         ] {

@@ -15,6 +15,8 @@ use crate::acquire::claim::{Claim, SharedRef};
 use crate::acquire::future::Acquire;
 use crate::{Bulkhead, Clock, Closed, ExecuteError, OwnedSlot, Rejection, Request, Slot, Timer};
 
+/// # Block the thread
+///
 /// Calls that block their thread, with the feature `std`. [Threads](crate#threads) says where they
 /// may be used.
 impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {

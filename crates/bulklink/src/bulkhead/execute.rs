@@ -5,6 +5,7 @@ use core::future::Future;
 use crate::acquire::execute::{Execute, Flat, Plain};
 use crate::{Bulkhead, ExecuteError, ExecuteFallibleOwned, ExecuteOwned, Rejection, Request, Runtime, Wrapped};
 
+/// # Run an operation
 impl<R: Runtime> Bulkhead<R> {
     /// Runs `operation` in a slot, and waits in FIFO order until one is free or the wait limit
     /// passes.

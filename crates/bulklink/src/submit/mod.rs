@@ -19,6 +19,7 @@ use crate::acquire::future::{Acquire, Asked};
 use crate::gate::shared::Shared;
 use crate::{Bulkhead, Request, Runtime, Spawn, SpawnBlocking};
 
+/// # Run an operation in the background
 impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
     /// Runs `operation` in a slot in the background, and returns a handle immediately.
     ///

@@ -126,7 +126,7 @@ fn measured_holds_and_lateness_count_for_parts_as_documented() {
     let builder = crate::builder(&executor).capacity(4).measure_holds(true);
     let bulkhead = builder.build().expect("valid");
     let clock = executor.clock();
-    let deadline = bulklink::Clock::now(&clock) + ms(10);
+    let deadline = bulklink::runtime::Clock::now(&clock) + ms(10);
     let mut whole = bulkhead.try_slot_with(Request::new().cost(4).deadline(deadline)).expect("free");
     let [first, second] = [1, 2].map(|units| whole.split(units).expect("it has more"));
     clock.advance(ms(20));

@@ -1,7 +1,8 @@
 //! bulklink 0.6 for Python: its unit tests.
 
+use bulklink::runtime::Instant;
 use bulklink::testing::{Executor, FakeClock, Task};
-use bulklink::{Bulkhead, EventKind, Instant, Reason, Request, Totals};
+use bulklink::{Bulkhead, EventKind, Reason, Request, Totals};
 
 use crate::{Call, TestBulkhead, bulkhead, free, kinds, ms, refused, semaphore, take};
 

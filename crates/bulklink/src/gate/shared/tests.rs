@@ -137,7 +137,7 @@ fn an_admission_takes_the_lock_while_there_is_a_subscriber_and_no_longer() {
 /// Shows that what these tests hold is the lock.
 #[test]
 fn a_status_takes_the_lock() {
-    assert!(while_locked(&front(0), Duration::from_millis(10), |front| front.status()).is_none());
+    assert!(while_locked(&front(0), Duration::from_millis(10), Bulkhead::status).is_none());
 }
 
 /// A clock that reports when it is read.

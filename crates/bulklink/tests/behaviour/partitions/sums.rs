@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
 use bulklink::partitions::{CapacityReport, Finding, FindingCode, Sums};
+use bulklink::runtime::Clock;
 use bulklink::testing::FakeClock;
-use bulklink::{Clock, FindingCode as Code, Partitions, Request, Severity};
+use bulklink::{FindingCode as Code, Partitions, Request, Severity};
 
 use super::{builder, call, tenants, touch, touch_each};
 use crate::{executor, ms};
