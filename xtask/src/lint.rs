@@ -1,10 +1,13 @@
 //! `cargo xtask lint`: format, clippy, docs and the rules of `tidy`.
 
+use std::fs;
+
 use anyhow::Result;
 
 use crate::run::{cargo, flags, run};
 use crate::step::Step;
-use crate::{embedded, tidy, workspace};
+use crate::workspace::Package;
+use crate::{embedded, links, tidy, workspace};
 
 /// The steps of `cargo xtask lint`.
 pub(crate) fn steps() -> Vec<Step<'static>> {
@@ -37,7 +40,23 @@ fn clippy() -> Result<()> {
     embedded::clippy()
 }
 
+/// Builds the docs of all packages together, and then those of one adapter alone, as its user may.
 fn docs() -> Result<()> {
-    let mut docs = cargo(&["doc", "--workspace", "--no-deps", FEATURES]);
-    run(docs.env("RUSTDOCFLAGS", flags("RUSTDOCFLAGS", "-D warnings")))
+    let published: Vec<_> = workspace::packages()?.into_iter().filter(Package::is_published).collect();
+    let published: Vec<_> = published.iter().map(|package| &*package.name).collect();
+    for (args, target, pages) in [
+        (&["--workspace", FEATURES][..], ".", &*published),
+        (&["--package", "bulklink-tokio"], "docs-alone", &["bulklink-tokio"]),
+    ] {
+        // Pages of an earlier build could hide a broken link, or have one.
+        let (target, doc) = (workspace::target_path(target), workspace::target_path(target).join("doc"));
+        if doc.exists() {
+            fs::remove_dir_all(&doc)?;
+        }
+        let mut docs = cargo(&["doc", "--no-deps"]);
+        docs.args(args).arg("--target-dir").arg(target);
+        run(docs.env("RUSTDOCFLAGS", flags("RUSTDOCFLAGS", "-D warnings")))?;
+        links::check(&doc, pages)?;
+    }
+    Ok(())
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod embedded;
 mod fuzz;
+mod links;
 mod lint;
 mod msrv;
 mod mutants;

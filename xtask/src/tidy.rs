@@ -16,11 +16,12 @@ use crate::step::Step;
 /// A rule: finds the lines of the tree that break it.
 type Rule = fn(&Tree, &mut Findings);
 
-const RULES: [(&str, Rule); 10] = [
+const RULES: [(&str, Rule); 11] = [
     ("header", sources::header),
     ("length", sources::length),
     ("core-attributes", sources::core_attributes),
     ("columns", prose::columns),
+    ("examples", prose::example_columns),
     ("persons", prose::persons),
     ("dependencies", packages::dependencies),
     ("lints", packages::lints),

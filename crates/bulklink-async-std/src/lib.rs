@@ -49,15 +49,14 @@
 //! A process has one async-std. Its timers work everywhere, driven by a thread of their own if no
 //! other thread does so, so a call may be polled on any executor.
 //! [`submit`](bulklink::Bulkhead::submit) runs a future by [`async_std::task::spawn`], and
-//! [`submit_blocking`](bulklink::Bulkhead::submit_blocking) a closure by
-//! [`spawn_blocking`](async_std::task::spawn_blocking). Apart from these, a bulkhead spawns
-//! nothing.
+//! [`submit_blocking`](bulklink::Bulkhead::submit_blocking) a closure by [`spawn_blocking`][pool].
+//! Apart from these, a bulkhead spawns nothing.
 //!
 //! # Threads
 //!
 //! Code that blocks its thread uses the same bulkhead, by the methods whose names begin with
 //! `blocking_`, such as [`blocking_execute`](bulklink::Bulkhead::blocking_execute): for example in
-//! [`async_std::task::spawn_blocking`].
+//! [`async_std::task::spawn_blocking`][pool].
 //!
 //! ```
 //! # use bulklink_async_std::Bulkhead;
@@ -81,6 +80,8 @@
 //! is no [driver](bulklink::runtime::Driver): it would be a task among those of the program. While
 //! these keep all threads busy, it could not expire calls that wait in a `block_on` on other
 //! threads.
+//!
+//! [pool]: https://docs.rs/async-std/latest/async_std/task/fn.spawn_blocking.html
 
 #![doc(html_root_url = "https://docs.rs/bulklink-async-std/latest")]
 #![forbid(unsafe_code)]

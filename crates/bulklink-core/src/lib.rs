@@ -70,8 +70,8 @@
 //! let now = Instant::from_nanos(0);
 //!
 //! let request = Request::new();
-//! let Answer::Granted(first) = gate.enter(&request, Some(now))? else { panic!("not granted") };
-//! let Answer::Queued(ticket) = gate.enter(&request, Some(now))? else { panic!("not queued") };
+//! let Answer::Granted(first) = gate.enter(&request, Some(now))? else { panic!() };
+//! let Answer::Queued(ticket) = gate.enter(&request, Some(now))? else { panic!() };
 //! gate.waker_mut(&ticket).expect("it waits").replace("the second caller");
 //! assert!(matches!(gate.enter(&request, Some(now))?, Answer::Rejected(_)));
 //!

@@ -74,7 +74,8 @@
 //! # use bulklink_smol::Bulkhead;
 //! # smol::block_on(async {
 //! let files = Bulkhead::builder("files").parallelism(4).waiting_room(100).build()?;
-//! let read = smol::unblock(move || files.blocking_execute(|| std::fs::read("Cargo.toml")));
+//! let read = move || files.blocking_execute(|| std::fs::read("Cargo.toml"));
+//! let read = smol::unblock(read);
 //! # assert!(read.await?.is_ok());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;

@@ -16,7 +16,8 @@
 //!     .build()?;
 //!
 //! let deadline = Instant::now() + Duration::from_millis(250);
-//! let receipt = payments.execute_with(Request::new().before(deadline), async { "paid" }).await?;
+//! let request = Request::new().before(deadline);
+//! let receipt = payments.execute_with(request, async { "paid" }).await?;
 //! # assert_eq!(receipt, "paid");
 //! # Ok(())
 //! # }

@@ -36,7 +36,8 @@ impl Handle {
     ///
     /// ```
     /// # use bulklink::{Bulkhead, testing::FakeClock};
-    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let payments = builder.parallelism(10).build()?;
     /// let before = payments.status();
     /// drop(payments.try_slot()?);
     /// let interval = payments.status().since(&before)?;
@@ -60,7 +61,8 @@ impl Handle {
     ///
     /// ```
     /// # use bulklink::{Bulkhead, testing::FakeClock};
-    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let payments = builder.parallelism(10).build()?;
     /// let slot = payments.try_slot()?;
     /// assert_eq!(payments.free(), 9);
     /// # drop(slot);
@@ -92,10 +94,12 @@ impl Handle {
     ///
     /// ```
     /// # use bulklink::{Bulkhead, testing::FakeClock};
-    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let payments = builder.parallelism(10).build()?;
     /// assert_eq!(payments.resize(20)?.previous, 10);
     /// let error = payments.resize(0).unwrap_err();
-    /// assert_eq!(error.to_string(), "bulkhead payments: parallelism must be at least 1, got 0");
+    /// let text = "bulkhead payments: parallelism must be at least 1, got 0";
+    /// assert_eq!(error.to_string(), text);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn resize(&self, capacity: usize) -> Result<Resized, ResizeError> {
@@ -143,7 +147,8 @@ impl Handle {
     /// ```
     /// # use bulklink::{Bulkhead, Limits, testing::FakeClock};
     /// # use std::time::Duration;
-    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let payments = builder.parallelism(10).build()?;
     /// let answer = payments.reconfigure(payments.limits().with_waiting_room(50))?;
     /// assert_eq!((answer.previous.waiting_room, answer.limits.waiting_room), (0, 50));
     /// let invalid = payments.limits().with_capacity(0).with_wait_limit(Some(Duration::ZERO));
@@ -188,7 +193,8 @@ impl Handle {
     ///
     /// ```
     /// # use bulklink::{Bulkhead, testing::FakeClock};
-    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let payments = builder.parallelism(10).build()?;
     /// assert!(payments.pause());
     /// let rejection = payments.try_slot().unwrap_err();
     /// assert_eq!(
@@ -297,7 +303,8 @@ impl Handle {
     /// ```
     /// # use bulklink::{Bulkhead, testing::{Executor, FakeClock}};
     /// # let mut executor = Executor::new(FakeClock::new());
-    /// let payments = Bulkhead::builder_on(executor.clock(), "payments").parallelism(10).build()?;
+    /// let builder = Bulkhead::builder_on(executor.clock(), "payments");
+    /// let payments = builder.parallelism(10).build()?;
     /// # executor.block_on(async move {
     /// payments.close_and_wait().await;
     /// assert!(payments.status().is_drained());
@@ -337,7 +344,8 @@ impl Handle {
     /// use bulklink::Bulkhead;
     /// use bulklink::testing::FakeClock;
     ///
-    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let payments = builder.parallelism(10).build()?;
     /// let id = payments.add_event_handler(|event| {
     ///     println!("{}: {:?}", event.label, event.kind);
     /// });
@@ -360,7 +368,8 @@ impl Handle {
     /// use bulklink::{Bulkhead, EventFilter};
     /// use std::sync::mpsc;
     ///
-    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(1).build()?;
+    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let payments = builder.parallelism(1).build()?;
     /// let (log, logged) = mpsc::channel();
     /// payments.add_event_handler_for(EventFilter::REJECTIONS, move |event| {
     ///     let _ = log.send(event.kind);

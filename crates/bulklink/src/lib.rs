@@ -108,7 +108,8 @@
 //! // The same as a guard; without waiting; and with a limit for this call.
 //! let _slot = payments.blocking_slot()?;
 //! let _another = payments.try_slot()?;
-//! let _third = payments.blocking_slot_with(Request::new().within(Duration::from_millis(250)))?;
+//! let hurried = Request::new().within(Duration::from_millis(250));
+//! let _third = payments.blocking_slot_with(hurried)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -23,8 +23,9 @@ use crate::Clock;
 /// let builder = Bulkhead::builder_on(FakeClock::new(), "reports");
 /// let reports = builder.capacity(10).waiting_room(5).build()?;
 /// let large = reports.try_slot_with(Request::new().cost(8))?;
-/// let too_much = reports.try_slot_with(Request::new().cost(3).within(Duration::from_millis(250)));
-/// assert_eq!(too_much.unwrap_err().reason(), Reason::Saturated);
+/// let too_much = Request::new().cost(3).within(Duration::from_millis(250));
+/// let rejection = reports.try_slot_with(too_much).unwrap_err();
+/// assert_eq!(rejection.reason(), Reason::Saturated);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,8 +16,8 @@ use crate::{Builder, Bulkhead, Clock};
 /// static FILES: StaticBulkhead<StdClock> =
 ///     StaticBulkhead::new("files", StdClock, Limits::new(4).with_waiting_room(100));
 ///
-/// let size = FILES.blocking_execute(|| std::fs::read("Cargo.toml").map(|file| file.len()))?;
-/// # assert!(size.is_ok());
+/// let file = FILES.blocking_execute(|| std::fs::read("Cargo.toml"))?;
+/// # assert!(file.is_ok());
 /// assert_eq!(FILES.status().totals.finished, 1);
 /// # Ok::<(), bulklink::Rejection>(())
 /// ```

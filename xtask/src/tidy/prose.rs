@@ -1,10 +1,13 @@
-//! Rules for comments and pages: their width, and how often they speak of persons.
+//! Rules for comments and pages: their width, that of their examples, and how often they speak of
+//! persons.
 
 use std::cmp::Reverse;
 
 use super::tree::{File, Findings, Tree};
 
 const COLUMNS: usize = 100;
+
+const EXAMPLE_COLUMNS: usize = 88;
 
 /// Words for persons, which calls, tasks and threads are not. At most 1.5 of 1,000 words are these.
 const PERSONS: &str = "who whom whose whoever whomever nobody somebody everybody anybody everyone someone anyone";
@@ -17,6 +20,28 @@ pub(super) fn columns(tree: &Tree, findings: &mut Findings) {
             let is_row = text.trim_start_matches([' ', '/', '!']).starts_with('|');
             if columns > COLUMNS && !is_row && !text.contains("://") {
                 findings.add(&file.path, line, format!("{columns} columns; wrap it at {COLUMNS}"));
+            }
+        }
+    }
+}
+
+/// No line of code in a doc example or on a `README.md` is longer than a page of docs shows.
+pub(super) fn example_columns(tree: &Tree, findings: &mut Findings) {
+    for file in tree.files.iter().filter(|file| file.is("rs") || file.path.ends_with("README.md")) {
+        let mut in_code = false;
+        for (line, text) in file.lines() {
+            let comment = text.trim_start().strip_prefix("///").or(text.trim_start().strip_prefix("//!"));
+            let Some(code) = (if file.is("rs") { comment } else { Some(text) }) else {
+                in_code = false;
+                continue;
+            };
+            let code = code.strip_prefix(' ').unwrap_or(code);
+            let is_fence = code.trim_start().starts_with("```");
+            in_code ^= is_fence;
+            let columns = code.chars().count();
+            // rustdoc hides the lines that begin with a hash.
+            if in_code && columns > EXAMPLE_COLUMNS && !code.trim_start().starts_with("# ") {
+                findings.add(&file.path, line, format!("{columns} columns; wrap the example at {EXAMPLE_COLUMNS}"));
             }
         }
     }
@@ -60,6 +85,19 @@ mod tests {
             ("a/Cargo.toml", format!("# {long}\n"), &[]),
         ] {
             assert_eq!(lines(columns, &[(path, &text)]), found, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_long_line_in_an_example_is_found() {
+        let (fits, long) = ("x".repeat(88), "x".repeat(89));
+        for (path, text, found) in [
+            ("src/a.rs", format!("/// ```\n/// {fits}\n/// {long}\n/// # {long}\n/// ```\n{long}\n"), &[3][..]),
+            ("src/a.rs", format!("//! {long}\n//! ```\n/// {long}\nfn f() {{}}\n/// {long}\n"), &[3]),
+            ("README.md", format!("{long}\n```\n{fits}\n{long}\n```\n{long}\n"), &[4]),
+            ("DESIGN.md", format!("```\n{long}\n```\n"), &[]),
+        ] {
+            assert_eq!(lines(example_columns, &[(path, &text)]), found, "{path}");
         }
     }
 

@@ -39,7 +39,8 @@ impl Status {
     ///
     /// ```
     /// # use bulklink::{Bulkhead, FindingCode, Severity, testing::FakeClock};
-    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(1).build()?;
+    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let payments = builder.parallelism(1).build()?;
     /// let _running = payments.try_slot()?;
     /// let report = payments.status().capacity_report();
     /// assert_eq!(report.severity(), Severity::Warning);

@@ -31,7 +31,7 @@ where
     ///
     /// ```
     /// # use bulklink::{Partitions, StdClock};
-    /// let builder = Partitions::builder_on(StdClock, "tenants").parallelism(1).waiting_room(1);
+    /// let builder = Partitions::builder_on(StdClock, "keys").parallelism(1).waiting_room(1);
     /// let tenants: Partitions<String, _> = builder.max_partitions(10).build()?;
     /// let slot = tenants.blocking_slot("ann")?;
     /// // … use what the slot protects …
@@ -79,7 +79,7 @@ where
     ///
     /// ```
     /// # use bulklink::{Partitions, StdClock};
-    /// let builder = Partitions::builder_on(StdClock, "tenants").parallelism(1).waiting_room(1);
+    /// let builder = Partitions::builder_on(StdClock, "keys").parallelism(1).waiting_room(1);
     /// let tenants: Partitions<String, _> = builder.max_partitions(10).build()?;
     /// assert_eq!(tenants.blocking_execute("ann", || "paid")?, "paid");
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -93,7 +93,7 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     ///     })
     ///     .build()?;
     /// let slots = (tenants.try_slot("ann")?, tenants.try_slot("bob")?);
-    /// let capacity = |tenant| tenants.handle(tenant).map(|partition| partition.limits().capacity);
+    /// let capacity = |tenant| Some(tenants.handle(tenant)?.limits().capacity);
     /// assert_eq!((capacity("ann"), capacity("bob")), (Some(20), Some(2)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -46,8 +46,8 @@ pub use self::error::{CollectiveError, FailureCause, MemberFailure, RegisterErro
 /// # let mut executor = Executor::new(FakeClock::new());
 /// # let clock = executor.clock();
 /// let registry = Registry::new();
-/// let payments = Bulkhead::builder_on(clock.clone(), "payments").parallelism(10).waiting_room(20);
-/// let payments = registry.create(payments)?;
+/// let payments = Bulkhead::builder_on(clock.clone(), "payments").parallelism(10);
+/// let payments = registry.create(payments.waiting_room(20))?;
 /// let reports = registry.create(Bulkhead::builder_on(clock, "reports").parallelism(2))?;
 ///
 /// let _running = reports.try_slot()?;
@@ -221,7 +221,8 @@ impl Registry {
     /// # use bulklink::testing::FakeClock;
     /// # use bulklink::{Bulkhead, Registry};
     /// let registry = Registry::new();
-    /// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10).build()?;
+    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let payments = builder.parallelism(10).build()?;
     /// registry.add(&payments)?;
     /// let error = registry.resize_all([("payments", 20), ("report", 5)]).unwrap_err();
     /// assert_eq!(error.to_string(), "1 of 2 failed: bulkhead report: not in the registry");

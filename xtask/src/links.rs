@@ -1,0 +1,69 @@
+//! Checks the links in built docs: each that leads to another page leads to one that exists.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use walkdir::WalkDir;
+
+/// Checks the pages of these packages in a folder of docs, and the methods that scripts add to the
+/// pages of aliases.
+///
+/// # Errors
+///
+/// If a link is broken, or if a package has no pages.
+pub(crate) fn check(docs: &Path, packages: &[&str]) -> Result<()> {
+    let mut broken = Vec::new();
+    for package in packages.iter().map(|package| package.replace('-', "_")) {
+        for (folder, extension) in [(docs.join(&package), "html"), (docs.join("type.impl").join(&package), "js")] {
+            ensure!(extension == "js" || folder.is_dir(), "no docs in {}", folder.display());
+            for entry in WalkDir::new(folder).sort_by_file_name().into_iter().filter_map(Result::ok) {
+                let page = entry.path();
+                if page.extension().is_some_and(|found| found == extension) {
+                    // A script's links are relative to the root of the docs.
+                    let base = if extension == "js" { docs } else { page.parent().unwrap_or(docs) };
+                    let text = fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;
+                    let links = targets(&text).filter(|target| !base.join(target).exists());
+                    broken.extend(links.map(|target| format!("{}: {target}", page.display())));
+                }
+            }
+        }
+    }
+    broken.dedup();
+    ensure!(broken.is_empty(), "{} broken links:\n{}", broken.len(), broken.join("\n"));
+    Ok(())
+}
+
+/// Returns the relative links of a page or a script to other pages.
+fn targets(text: &str) -> impl Iterator<Item = &str> {
+    let quoted = text.split("href=").skip(1).filter_map(|rest| {
+        let rest = rest.trim_start_matches('\\').strip_prefix('"')?;
+        rest.split(['"', '\\']).next()
+    });
+    let pages = quoted.filter_map(|link| link.split(['#', '?']).next());
+    // A scheme has a colon; scripts put in what has a brace.
+    pages.filter(|page| !page.is_empty() && !page.contains([':', '{']) || page.contains("::"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_to_a_page_that_does_not_exist_is_found() {
+        let docs = std::env::temp_dir().join(format!("bulklink-links-{}", std::process::id()));
+        let page = |links: &str| {
+            fs::create_dir_all(docs.join("a_b/c")).unwrap();
+            fs::write(docs.join("a_b/index.html"), "").unwrap();
+            fs::write(docs.join("a_b/c/d.html"), links).unwrap();
+            check(&docs, &["a-b"]).map_err(|error| error.to_string().lines().count() - 1)
+        };
+        assert_eq!(
+            page(r##"<a href="../index.html#x"><a href="#y"><a href="https://d.e/f"><a href="../${f}">"##),
+            Ok(())
+        );
+        assert_eq!(page(r#"<a href="../gone.html#x"><a href="crate#y"><a href="g::h">"#), Err(3));
+        assert!(check(&docs, &["other"]).is_err());
+        fs::remove_dir_all(docs).unwrap();
+    }
+}
