@@ -45,7 +45,7 @@ fn docs() -> Result<()> {
     let published: Vec<_> = workspace::packages()?.into_iter().filter(Package::is_published).collect();
     let published: Vec<_> = published.iter().map(|package| &*package.name).collect();
     for (args, target, pages) in [
-        (&["--workspace", FEATURES][..], ".", &*published),
+        (&["--workspace", FEATURES][..], "", &*published),
         (&["--package", "bulklink-tokio"], "docs-alone", &["bulklink-tokio"]),
     ] {
         // Pages of an earlier build could hide a broken link, or have one.

@@ -117,14 +117,14 @@
 //! # Cooperation
 //!
 //! Calls that are awaited and complete through the gate count in tokio's
-//! [budget](tokio::task::coop), rejections included. So do events that are received and operations
+//! [budget], rejections included. So do events that are received and operations
 //! that are joined. A loop of rejected `slot().await` therefore lets other tasks run. `try_slot`
 //! and the other calls that are not awaited do not count, nor does `closed()`.
 //!
 //! The fast path does not count either, because that would add 6 ns to 10 ns. A loop that always
 //! gets a free slot yields after some thousands of slots, about every 0.1 ms. A loop that also
 //! calls `status()`, or runs beside a task that does so as often, never yields; add
-//! [`consume_budget`](tokio::task::consume_budget) there.
+//! [`consume_budget`] there.
 //!
 //! In a task that has used up its budget, do not `block_on` such a future: that never returns.
 //! Tokio's own futures behave the same.
@@ -144,6 +144,9 @@
 //! keeps its place, or the slot that it is granted, until its future is dropped.
 //!
 //! Calls without a limit work on any executor, and so do calls that are rejected in any case.
+//!
+//! [budget]: https://docs.rs/tokio/latest/tokio/task/coop/index.html
+//! [`consume_budget`]: https://docs.rs/tokio/latest/tokio/task/coop/fn.consume_budget.html
 
 #![doc(html_root_url = "https://docs.rs/bulklink-tokio/latest")]
 #![forbid(unsafe_code)]
