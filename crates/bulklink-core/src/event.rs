@@ -56,7 +56,8 @@ pub enum EventKind {
 /// ```
 /// use bulklink_core::{EventFilter, EventKind};
 ///
-/// const FILTER: EventFilter = EventFilter::REJECTIONS.or(EventFilter::of(EventKind::Resized));
+/// const RESIZED: EventFilter = EventFilter::of(EventKind::Resized);
+/// const FILTER: EventFilter = EventFilter::REJECTIONS.or(RESIZED);
 /// assert!(FILTER.includes(EventKind::Saturated, false));
 /// assert!(FILTER.includes(EventKind::Resized, false));
 /// assert!(!FILTER.includes(EventKind::Admitted, true));

@@ -21,8 +21,8 @@ pub struct Snapshot {
     pub in_flight: usize,
     /// Units that the running operations use.
     pub in_use: usize,
-    /// Those of the units in use that were [written off](crate::Gate::write_off): no operation holds
-    /// them any more.
+    /// Those of the units in use that were [written off](crate::Gate::write_off): no operation
+    /// holds them any more.
     pub written_off: usize,
     /// Requests waiting.
     pub waiting: usize,

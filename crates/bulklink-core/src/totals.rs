@@ -43,7 +43,8 @@ macro_rules! totals {
 }
 
 totals! {
-    /// Requests admitted, immediately or from the queue; and operations that were split off another.
+    /// Requests admitted, immediately or from the queue; and operations that were split off
+    /// another.
     admitted,
     /// Requests admitted from the queue.
     admitted_from_queue,

@@ -2,12 +2,14 @@
 
 mod calls;
 mod check;
+mod filters;
 mod history;
 mod model;
 mod searched;
 mod steps;
 mod world;
 
+pub use filters::{FILTERS, FILTERS_WITH_A_WORD};
 pub use model::{Ask, Id, Limited, Time};
 pub use steps::{RawLimits, RawRequest, ScriptedWorld, Step};
-pub use world::{Extra, FILTERS, FILTERS_WITH_A_WORD, Input, Start, World};
+pub use world::{Extra, Input, Start, World};

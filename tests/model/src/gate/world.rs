@@ -64,21 +64,6 @@ pub enum Extra {
     Parts,
 }
 
-/// Filters with which a word is published, and then others.
-pub const FILTERS: [EventFilter; 8] = [
-    EventFilter::NONE,
-    EventFilter::REJECTIONS,
-    EventFilter::WAITS,
-    EventFilter::WAITS.or(EventFilter::REJECTIONS),
-    EventFilter::CHANGES,
-    EventFilter::of(EventKind::Admitted),
-    EventFilter::of(EventKind::Released),
-    EventFilter::ALL,
-];
-
-/// How many of these filters leave a word its admissions and releases.
-pub const FILTERS_WITH_A_WORD: usize = 5;
-
 /// How a world begins.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a dimension of the search")]
