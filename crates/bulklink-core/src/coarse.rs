@@ -6,7 +6,10 @@
 pub(crate) struct Coarse([u8; 3]);
 
 const FLAG: u32 = 1 << 23;
-const FRACTION: u32 = 17;
+/// The precision of a wait in 32 bits.
+pub(crate) const FRACTION: u32 = 26;
+/// The precision in three bytes with a flag.
+const COARSE_FRACTION: u32 = 17;
 
 impl Coarse {
     /// No duration, and the flag not set.
@@ -14,7 +17,7 @@ impl Coarse {
 
     /// Zero becomes one nanosecond.
     pub(crate) const fn new(nanos: u64, flag: bool) -> Self {
-        Coarse::of(pack(if nanos == 0 { 1 } else { nanos }, FRACTION)).flagged(flag)
+        Coarse::of(pack(if nanos == 0 { 1 } else { nanos }, COARSE_FRACTION)).flagged(flag)
     }
 
     pub(crate) const fn flagged(self, flag: bool) -> Self {
@@ -28,7 +31,7 @@ impl Coarse {
     pub(crate) const fn nanos(self) -> Option<u64> {
         match self.bits() & !FLAG {
             0 => None,
-            code => Some(unpack(code, FRACTION)),
+            code => Some(unpack(code, COARSE_FRACTION)),
         }
     }
 
@@ -73,13 +76,13 @@ mod tests {
 
     #[test]
     fn packed_numbers_are_rounded_down_by_little() {
-        for (exact, fraction) in samples().flat_map(|exact| [(exact, FRACTION), (exact, 26)]) {
+        for (exact, fraction) in samples().flat_map(|exact| [(exact, FRACTION), (exact, COARSE_FRACTION)]) {
             let rounded = unpack(pack(exact, fraction), fraction);
             assert!(rounded <= exact && exact - rounded <= exact >> fraction, "{exact}: {rounded}");
             assert_eq!(unpack(pack(rounded, fraction), fraction), rounded, "rounding again changes nothing");
         }
         assert_eq!(unpack(pack(0, 26), 26), 0);
-        assert!(samples().all(|exact| pack(exact, FRACTION) < FLAG));
+        assert!(samples().all(|exact| pack(exact, COARSE_FRACTION) < FLAG));
     }
 
     #[test]

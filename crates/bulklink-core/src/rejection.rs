@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::coarse::Coarse;
+use crate::coarse::{Coarse, FRACTION, unpack};
 
 /// Why a request was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,19 +80,29 @@ impl fmt::Debug for Occupancy {
 pub struct Rejection {
     pub(crate) reason: Reason,
     pub(crate) occupancy: Occupancy,
-    pub(crate) waited_nanos: u64,
-    /// For the reason `Expired`, the limit on the wait. For `Uncollected`, how long the slot was
-    /// not collected. For `Saturated`, the units that wait, in the upper half, and their bound, if
-    /// the request was rejected because of it; else zero.
-    pub(crate) limit_nanos: u64,
+    /// As in [`Request`](crate::Request).
+    pub(crate) cost: u32,
+    /// For the reason `Expired`, the limit on the wait. For `Closed`, the wait. For `Uncollected`,
+    /// how long the slot was not collected. For `Saturated`, the units that wait, in the upper
+    /// half, and their bound, if the request was rejected because of it; else zero.
+    pub(crate) exact: u64,
+    /// For `Expired`, how much longer than its limit the request waited; for `Uncollected`, how
+    /// long it waited. [Packed](pack), because a node of the queue has no more room.
+    pub(crate) waited: u32,
     /// How long before the end of its call the wait ended. The flag says that the gate was paused.
     pub(crate) kept: Coarse,
 }
 
 impl Rejection {
-    /// Makes the rejection of a request that has not waited.
+    /// Makes the rejection of a request of one unit that has not waited.
     pub(crate) const fn new(reason: Reason, occupancy: Occupancy) -> Self {
-        Rejection { reason, occupancy, waited_nanos: 0, limit_nanos: 0, kept: Coarse::NONE }
+        Rejection { reason, occupancy, cost: 1, exact: 0, waited: 0, kept: Coarse::NONE }
+    }
+
+    /// Returns the units that the request asked for, at most `u32::MAX`.
+    #[must_use]
+    pub const fn cost(&self) -> usize {
+        self.cost as usize
     }
 
     /// Returns the reason.
@@ -116,17 +126,22 @@ impl Rejection {
         self.kept.is_flagged()
     }
 
-    /// Returns how long the request waited; zero if it never joined the queue.
+    /// Returns how long the request waited; zero if it never joined the queue. What it waited
+    /// beyond its limit is rounded down by less than one part in 60 million.
     #[must_use]
     pub const fn waited(&self) -> Duration {
-        Duration::from_nanos(self.waited_nanos)
+        let exact = match self.reason {
+            Reason::Expired | Reason::Closed => self.exact,
+            Reason::Saturated | Reason::Uncollected => 0,
+        };
+        Duration::from_nanos(exact.saturating_add(unpack(self.waited, FRACTION)))
     }
 
     /// Returns the units that wait and their bound, if the request was rejected because of it.
     #[expect(clippy::cast_possible_truncation, reason = "each is 32 bits of the 64")]
     fn units(&self) -> Option<(usize, usize)> {
-        let is_set = self.reason == Reason::Saturated && self.limit_nanos != 0;
-        is_set.then_some(((self.limit_nanos >> 32) as usize, self.limit_nanos as u32 as usize))
+        let is_set = self.reason == Reason::Saturated && self.exact != 0;
+        is_set.then_some(((self.exact >> 32) as usize, self.exact as u32 as usize))
     }
 
     /// Returns the units that requests waited for, if the request was rejected because its own
@@ -152,14 +167,14 @@ impl Rejection {
     /// entry.
     #[must_use]
     pub fn limit(&self) -> Option<Duration> {
-        (self.reason == Reason::Expired).then(|| Duration::from_nanos(self.limit_nanos))
+        (self.reason == Reason::Expired).then(|| Duration::from_nanos(self.exact))
     }
 
     /// Returns how long the request had its slot until that was taken back, if the reason is
     /// [`Uncollected`](Reason::Uncollected).
     #[must_use]
     pub fn uncollected(&self) -> Option<Duration> {
-        (self.reason == Reason::Uncollected).then(|| Duration::from_nanos(self.limit_nanos))
+        (self.reason == Reason::Uncollected).then(|| Duration::from_nanos(self.exact))
     }
 
     /// Returns the time that was kept for the operation, if a request with a

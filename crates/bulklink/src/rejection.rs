@@ -98,8 +98,6 @@ enum Cause {
     Refused(Refusal),
     /// The gate.
     Rejected(bulklink_core::Rejection),
-    /// The gate, for a call of more than one unit. In an `Arc`, because the cost does not fit.
-    Weighted(Arc<(bulklink_core::Rejection, u32)>),
     /// The gate, for an impossible cost, or the partitions, for invalid limits. In an `Arc`, which
     /// is less code wherever a rejection is dropped.
     Invalid(Arc<Invalid>),
@@ -122,15 +120,6 @@ impl Rejection {
 
     pub(crate) fn rejected(by: Arc<Identity>, rejection: bulklink_core::Rejection) -> Self {
         Rejection { by, cause: Cause::Rejected(rejection) }
-    }
-
-    /// Adds what the call asked for to a rejection by the gate.
-    #[cold]
-    pub(crate) fn asking(mut self, units: u32) -> Self {
-        if let (Cause::Rejected(rejection), 2..) = (&self.cause, units) {
-            self.cause = Cause::Weighted(Arc::new((*rejection, units)));
-        }
-        self
     }
 
     /// The rejection of a call with an invalid cost.
@@ -160,7 +149,6 @@ impl Rejection {
         match &self.cause {
             Cause::Refused(refusal) => Some(refusal.rejection(self.by.waiting_room)),
             Cause::Rejected(rejection) => Some(*rejection),
-            Cause::Weighted(weighted) => Some(weighted.0),
             Cause::Invalid(_) | Cause::Partitions(..) => None,
         }
     }
@@ -210,7 +198,6 @@ impl Rejection {
         match &self.cause {
             Cause::Refused(refusal) => refusal.rejection(self.by.waiting_room).occupancy(),
             Cause::Rejected(rejection) => rejection.occupancy(),
-            Cause::Weighted(weighted) => weighted.0.occupancy(),
             Cause::Invalid(invalid) => invalid.occupancy,
             Cause::Partitions(..) => self.by.unused,
         }
@@ -236,13 +223,12 @@ impl Rejection {
     /// Returns the units that the call asked for, at most `u32::MAX`.
     #[must_use]
     pub fn cost(&self) -> usize {
-        let units = match &self.cause {
-            Cause::Refused(_) | Cause::Rejected(_) => 1,
-            Cause::Weighted(weighted) => weighted.1,
-            Cause::Invalid(invalid) => invalid.cost,
-            Cause::Partitions(_, cost) => *cost,
-        };
-        units as usize
+        match &self.cause {
+            Cause::Refused(_) => 1,
+            Cause::Rejected(rejection) => rejection.cost(),
+            Cause::Invalid(invalid) => invalid.cost as usize,
+            Cause::Partitions(_, cost) => *cost as usize,
+        }
     }
 
     /// Returns how long the call waited; zero if it was never queued.

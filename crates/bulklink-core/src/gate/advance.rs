@@ -1,7 +1,7 @@
 //! The one place where slots move: expire waiters that are due, then admit from the head.
 
 use super::Gate;
-use crate::coarse::Coarse;
+use crate::coarse::{Coarse, FRACTION, pack};
 use crate::queue::{Place, Waiting};
 use crate::{EventKind, Instant, Reason, Rejection, Request};
 
@@ -115,10 +115,11 @@ impl<W> Gate<W> {
         // count this waiter.
         let waker = self.queue.leave(place);
         let waited_nanos = self.mark.nanos_since(since);
-        let limit_nanos = if reason == Reason::Expired { deadline.nanos_since(since) } else { 0 };
+        let exact = if reason == Reason::Expired { deadline.nanos_since(since) } else { waited_nanos };
+        let waited = pack(waited_nanos.saturating_sub(exact), FRACTION);
         self.note_settled(kind, cost, waited_nanos);
         let kept = Coarse::NONE.flagged(self.is_paused());
-        let rejection = Rejection { reason, occupancy: self.occupancy(), waited_nanos, limit_nanos, kept };
+        let rejection = Rejection { reason, occupancy: self.occupancy(), cost: cost.get(), exact, waited, kept };
         self.queue.reject(place, cost, rejection);
         self.wake(waker);
     }

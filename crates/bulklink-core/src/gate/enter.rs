@@ -121,7 +121,7 @@ impl<W> Gate<W> {
     }
 
     #[inline(never)]
-    fn reject_with(&mut self, reason: Reason, cost: u32, limit_nanos: u64) -> Answer {
+    fn reject_with(&mut self, reason: Reason, cost: u32, exact: u64) -> Answer {
         let (count, kind) = match reason {
             Reason::Saturated => (&mut self.totals.saturated, EventKind::Saturated),
             Reason::Expired => (&mut self.totals.expired_before_queue, EventKind::Expired),
@@ -131,6 +131,6 @@ impl<W> Gate<W> {
         *count += 1;
         self.note(kind, cost as usize);
         let kept = Coarse::NONE.flagged(self.is_paused());
-        Answer::Rejected(Rejection { reason, occupancy: self.occupancy(), waited_nanos: 0, limit_nanos, kept })
+        Answer::Rejected(Rejection { reason, occupancy: self.occupancy(), cost, exact, waited: 0, kept })
     }
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
 use super::{Answer, Gate, Grant};
-use crate::coarse::Coarse;
+use crate::coarse::{Coarse, FRACTION, pack};
 use crate::queue::{Found, Granted, Outcome, TicketState};
 use crate::{EventKind, Instant, Reason, Rejection, Ticket};
 
@@ -68,9 +68,10 @@ impl<W> Gate<W> {
         let Granted { cost, waited_nanos, at } = granted;
         self.count_abandoned(cost.get());
         self.note_settled(EventKind::Uncollected, cost, waited_nanos);
-        let (limit_nanos, kept) = (now.nanos_since(at), Coarse::NONE.flagged(self.is_paused()));
+        let (exact, kept) = (now.nanos_since(at), Coarse::NONE.flagged(self.is_paused()));
+        let waited = pack(waited_nanos, FRACTION);
         let (reason, occupancy) = (Reason::Uncollected, self.occupancy());
-        self.queue.reject(place, cost, Rejection { reason, occupancy, waited_nanos, limit_nanos, kept });
+        self.queue.reject(place, cost, Rejection { reason, occupancy, cost: cost.get(), exact, waited, kept });
         self.note_drained();
         true
     }

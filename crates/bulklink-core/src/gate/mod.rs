@@ -13,7 +13,7 @@ use core::time::Duration;
 
 pub use control::{ResizeError, Resized, Watch};
 
-use crate::coarse::{pack, unpack};
+use crate::coarse::{FRACTION, pack, unpack};
 use crate::event::EventLog;
 use crate::fifo::Fifo;
 use crate::limits::Checked;
@@ -102,9 +102,6 @@ pub struct Grant {
     /// `Option<Grant>` takes no more room.
     code: NonZeroU64,
 }
-
-/// The precision of the wait in a grant.
-const FRACTION: u32 = 26;
 
 impl Grant {
     /// A grant of one unit, which [`Word::acquire`](crate::Word::acquire) has taken.

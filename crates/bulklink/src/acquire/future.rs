@@ -54,8 +54,6 @@ enum AcquireState<T> {
         ticket: Option<Ticket>,
         /// Set if the call has a deadline and relies on no driver.
         sleep: Option<LazySleep<T>>,
-        /// The units that the call asks for.
-        cost: u32,
     },
 }
 
@@ -82,9 +80,9 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         }
         match not_granted {
             _ if granted.is_some() => Ok(Asked::Granted(Claim::new(self.finish().shared, granted))),
-            NotGranted::Rejected(rejection) => Err(rejection.asking(request.units()).into()),
+            NotGranted::Rejected(rejection) => Err(rejection.into()),
             NotGranted::Queued { .. } => {
-                *state = AcquireState::Queued { ticket, sleep: None, cost: request.units() };
+                *state = AcquireState::Queued { ticket, sleep: None };
                 Ok(Asked::Queued(self))
             }
         }
@@ -131,10 +129,6 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         let granted = ready!(runtime.cooperate(context, operations, poll));
         let Unfinished { shared, state } = self.finish();
         let is_granted = granted.is_some();
-        let cost = match &state {
-            AcquireState::NotEntered(request) => request.units(),
-            AcquireState::Queued { cost, .. } => *cost,
-        };
         let claim = match state {
             AcquireState::Queued { sleep: Some(sleep), .. } => Claim::after(shared, granted, sleep),
             // Made where it is returned: it is slow to move.
@@ -142,7 +136,7 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         };
         match not_granted {
             _ if is_granted => Poll::Ready(Ok(claim)),
-            NotGranted::Rejected(rejection) => Poll::Ready(Err(rejection.asking(cost))),
+            NotGranted::Rejected(rejection) => Poll::Ready(Err(rejection)),
             NotGranted::Queued { .. } => unreachable!("a call that waits is pending"),
         }
     }
@@ -217,7 +211,7 @@ impl<S: SharedRef, T: Future<Output = ()>> Unfinished<S, T> {
         let NotGranted::Queued { deadline, due, home } = *not_granted else { return Poll::Ready(None) };
         // Stored before a timer is made: if that panics, the next poll makes the timer, or the drop
         // gives up the ticket.
-        *state = AcquireState::Queued { ticket, sleep: None, cost: request.units() };
+        *state = AcquireState::Queued { ticket, sleep: None };
         if let (Some(due), None) = (due, home) {
             state.ensure_wakeup(due, deadline, None, shared, runtime, context);
         }
@@ -300,7 +294,7 @@ impl<T: Future<Output = ()>> AcquireState<T> {
         runtime: &R,
         context: &mut Context<'_>,
     ) {
-        let AcquireState::Queued { ticket: Some(ticket), sleep, .. } = self else { return };
+        let AcquireState::Queued { ticket: Some(ticket), sleep } = self else { return };
         if sleep.is_none() {
             let here = runtime.home().ok().flatten();
             // Rely on the driver of this runtime only: another runtime may never run again. Outside

@@ -202,7 +202,7 @@ impl Shared {
         let mut not_granted = NotGranted::UNKNOWN;
         match (self.enter_gate(&request, None, None, &mut None, &mut not_granted), not_granted) {
             (Some(grant), _) => Ok(grant),
-            (None, NotGranted::Rejected(rejection)) => Err(rejection.asking(request.units())),
+            (None, NotGranted::Rejected(rejection)) => Err(rejection),
             (None, NotGranted::Queued { .. }) => unreachable!("the request may not wait"),
         }
     }
