@@ -54,7 +54,7 @@ impl Gateway {
 
     /// Counts outbound lines and slots in use, and places in waiting rooms.
     pub(crate) fn held(&self) -> usize {
-        let statuses = self.bulkheads.iter().map(|bulkhead| bulkhead.status());
+        let statuses = self.bulkheads.iter().map(Bulkhead::status);
         self.in_use() + statuses.map(|status| status.in_flight + status.waiting).sum::<usize>()
     }
 }
