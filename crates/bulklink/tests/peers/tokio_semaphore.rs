@@ -325,3 +325,75 @@ fn threads_never_use_more_units_than_the_capacity() {
     }
     assert_eq!(free(&semaphore), 10);
 }
+
+/// tokio, tokio-owned `forget`; embassy-sync `disarm`.
+#[test]
+fn a_slot_that_is_written_off_never_becomes_free() {
+    let one = semaphore(1);
+    take(&one, 1).forget();
+    assert_eq!((free(&one), refused(&one, 1)), (0, Reason::Saturated));
+    let three = semaphore(3);
+    three.try_slot().expect("free").forget();
+    assert_eq!((free(&three), three.status().in_flight), (2, 0));
+    drop(take(&three, 2));
+    assert_eq!((free(&three), refused(&three, 3)), (2, Reason::Saturated));
+}
+
+/// tokio, tokio-owned `merge`.
+#[test]
+fn a_merged_slot_gives_back_the_units_of_both() {
+    let semaphore = semaphore(3);
+    let (mut one, two) = (take(&semaphore, 1), take(&semaphore, 2));
+    one.merge(two).expect("of the same bulkhead");
+    assert_eq!((one.cost(), free(&semaphore)), (3, 0));
+    drop(one);
+    assert_eq!(free(&semaphore), 3);
+    let mut one = semaphore.try_slot().expect("free");
+    let two = semaphore.try_slot_with(Request::new().cost(2)).expect("free");
+    one.merge(two).expect("of the same bulkhead");
+    assert_eq!(free(&semaphore), 0);
+    drop(one);
+    assert_eq!(free(&semaphore), 3);
+}
+
+/// tokio, tokio-owned `merge_unrelated_permits`: a panic there, and an error here, which returns
+/// the slot.
+#[test]
+fn a_slot_of_another_bulkhead_is_not_merged() {
+    let (first, second) = (semaphore(3), semaphore(3));
+    let mut slot = take(&first, 1);
+    let other = slot.merge(take(&second, 1)).expect_err("of another bulkhead");
+    assert_eq!((free(&first), free(&second)), (2, 2));
+    drop((slot, other));
+    assert_eq!((free(&first), free(&second)), (3, 3));
+}
+
+/// tokio, tokio-owned `split`: a permit may be of zero there. Here each part has a unit.
+#[test]
+fn each_part_of_a_split_slot_is_given_back_by_itself() {
+    let semaphore = semaphore(5);
+    let mut slot = take(&semaphore, 3);
+    let mut part = slot.split(1).expect("it has three");
+    assert_eq!((slot.cost(), part.cost(), free(&semaphore)), (2, 1, 2));
+    assert!(slot.split(0).is_none() && slot.split(2).is_none() && part.split(1).is_none());
+    drop(slot);
+    assert_eq!(free(&semaphore), 4);
+    drop(part);
+    assert_eq!(free(&semaphore), 5);
+}
+
+/// tokio `poll_acquire_many_unavailable`, `try_acquire_many_unavailable`: permits come back in
+/// parts.
+#[test]
+fn a_waiter_is_admitted_when_enough_parts_have_come_back() {
+    let semaphore = semaphore(5);
+    let mut slot = take(&semaphore, 5);
+    let mut waiting = Call::waiting(&semaphore, 3);
+    for _ in 0..2 {
+        drop(slot.split(1).expect("it has more"));
+        assert!(waiting.waits());
+    }
+    drop(slot.split(1).expect("it has more"));
+    assert!(waiting.is_woken());
+    assert_eq!((waiting.slot().cost(), slot.cost()), (3, 2));
+}
