@@ -135,8 +135,8 @@ impl Calls {
     }
 
     /// Returns whether no input may go to the gate without the time, nor to a
-    /// [`Word`](crate::Word): because holds are [measured](Calls::measure_holds), or a slot may
-    /// have to be [taken back](Calls::collect_within).
+    /// [`Word`](crate::plumbing::Word): because holds are [measured](Calls::measure_holds), or a
+    /// slot may have to be [taken back](Calls::collect_within).
     #[must_use]
     #[inline]
     pub fn needs_now<W>(&self, gate: &Gate<W>) -> bool {

@@ -51,7 +51,7 @@ pub enum EventKind {
 /// Which events a gate records, and a handler is called for.
 ///
 /// A gate that records neither direct admissions nor releases still publishes a
-/// [`Word`](crate::Word), on which requests are admitted without asking the gate.
+/// [`Word`](crate::plumbing::Word), on which requests are admitted without asking the gate.
 ///
 /// ```
 /// use bulklink_core::{EventFilter, EventKind};

@@ -115,7 +115,7 @@ mod word;
 
 pub use calls::Calls;
 pub use event::{Event, EventFilter, EventKind};
-pub use gate::{Answer, Gate, Grant, ResizeError, Resized, Watch};
+pub use gate::{Answer, Gate, Grant, ResizeError, Resized};
 pub use instant::Instant;
 pub use interval::{Interval, IntervalError};
 pub use invalid::InvalidArgument;
@@ -128,4 +128,12 @@ pub use reserve::Reserve;
 pub use rounded::Rounded;
 pub use snapshot::Snapshot;
 pub use totals::Totals;
-pub use word::{Refusal, Word};
+
+/// What the front, the crate `bulklink`, needs of a gate besides its inputs and outputs.
+///
+/// It may change in any version. So the front depends on exactly its own version of this crate, and
+/// so should other code that uses this module.
+pub mod plumbing {
+    pub use crate::gate::Watch;
+    pub use crate::word::{Refusal, Word};
+}

@@ -113,8 +113,8 @@ impl Rejection {
 
     /// Returns the gate's occupancy right after this rejection.
     ///
-    /// In a rejection after closing, an operation that a [`Word`](crate::Word) admitted and that is
-    /// being given back at that moment may already be missing.
+    /// In a rejection after closing, an operation that a [`Word`](crate::plumbing::Word) admitted
+    /// and that is being given back at that moment may already be missing.
     #[must_use]
     pub const fn occupancy(&self) -> Occupancy {
         self.occupancy

@@ -102,8 +102,8 @@ impl Request {
         self
     }
 
-    /// Returns whether a [`Word`](crate::Word) can decide on the request: it costs one unit, and
-    /// has no deadline to compare with the time.
+    /// Returns whether a [`Word`](crate::plumbing::Word) can decide on the request: it costs one
+    /// unit, and has no deadline to compare with the time.
     #[inline]
     #[must_use]
     pub const fn is_simple(&self) -> bool {

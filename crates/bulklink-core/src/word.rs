@@ -20,7 +20,8 @@ use crate::{Occupancy, Reason, Rejection, Request};
 /// puts [`Word::GATE`] in its place first, on which nothing succeeds.
 ///
 /// ```
-/// use bulklink_core::{Gate, Limits, Word};
+/// use bulklink_core::plumbing::Word;
+/// use bulklink_core::{Gate, Limits};
 ///
 /// let mut gate: Gate<()> = Gate::new(Limits::new(2))?;
 /// # let answer = gate.enter(&Default::default(), None)?;

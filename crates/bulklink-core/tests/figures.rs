@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bulklink_core::partitions::{self, Partitions};
-use bulklink_core::{Answer, EventFilter, Gate, Grant, Instant, Interval, Limits, Request, Snapshot, Word};
+use bulklink_core::plumbing::Word;
+use bulklink_core::{Answer, EventFilter, Gate, Grant, Instant, Interval, Limits, Request, Snapshot};
 
 type TestGate = Gate<()>;
 

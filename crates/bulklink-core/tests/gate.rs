@@ -4,9 +4,10 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use bulklink_core::plumbing::Word;
 use bulklink_core::{
     Answer, EventFilter, Gate, Grant, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy, Reason,
-    Rejection, Request, Snapshot, Ticket, Word,
+    Rejection, Request, Snapshot, Ticket,
 };
 
 type TestGate = Gate<&'static str>;

@@ -9,7 +9,8 @@ use std::ops::RangeInclusive;
 
 use std::time::Duration;
 
-use bulklink_core::{Reserve, Word};
+use bulklink_core::Reserve;
+use bulklink_core::plumbing::Word;
 use bulklink_model::gate::{Extra, FILTERS, FILTERS_WITH_A_WORD, RawLimits, RawRequest, ScriptedWorld, Start, Step};
 use bulklink_model::runner::play_all;
 use bulklink_model::script::Script;

@@ -5,7 +5,8 @@ use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 
-use bulklink_core::{InvalidArgument, Occupancy, Refusal, Request, Rounded, partitions};
+use bulklink_core::plumbing::Refusal;
+use bulklink_core::{InvalidArgument, Occupancy, Request, Rounded, partitions};
 
 use crate::acquire::claim::LeaseOwner;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use bulklink_core::Reserve;
-use bulklink_model::gate::{FILTERS, Extra, ScriptedWorld, Start, Step};
+use bulklink_model::gate::{Extra, FILTERS, ScriptedWorld, Start, Step};
 use bulklink_model::script::Script;
 use libfuzzer_sys::fuzz_target;
 

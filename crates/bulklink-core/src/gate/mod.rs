@@ -104,7 +104,7 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// A grant of one unit, which [`Word::acquire`](crate::Word::acquire) has taken.
+    /// A grant of one unit, which [`Word::acquire`](crate::plumbing::Word::acquire) has taken.
     pub(crate) const BY_WORD: Grant = Grant { code: NonZeroU64::new(2).unwrap() };
 
     /// Creates a grant of `cost` units, which the gate has taken. Twice the cost fits, by
@@ -173,8 +173,8 @@ impl Grant {
         if self.is_recorded() { Place::from_number(self.lower() >> 2) } else { None }
     }
 
-    /// Returns whether a [`Word`](crate::Word) issued the grant. If so, a word can probably take it
-    /// back without asking the gate.
+    /// Returns whether a [`Word`](crate::plumbing::Word) issued the grant. If so, a word can
+    /// probably take it back without asking the gate.
     #[must_use]
     #[inline]
     pub const fn is_by_word(&self) -> bool {

@@ -41,7 +41,8 @@ impl<W> Gate<W> {
     }
 
     /// Ends an operation without giving its units back: they stay in use for good, and the gate can
-    /// [drain](Gate::is_drained) nevertheless. From then on, no [`Word`](crate::Word) offers units.
+    /// [drain](Gate::is_drained) nevertheless. From then on, no [`Word`](crate::plumbing::Word)
+    /// offers units.
     ///
     /// Must not be asked about a [recorded](Grant::is_recorded) grant.
     pub fn write_off(&mut self, grant: Grant) {

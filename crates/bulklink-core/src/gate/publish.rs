@@ -1,8 +1,9 @@
 //! Publishing the gate's figures as a word, and folding the word back.
 
 use super::Gate;
+use crate::Request;
+use crate::word::Word;
 use crate::word::{CLOSED, COMPLETE, HELD, TIMED};
-use crate::{Request, Word};
 
 impl<W> Gate<W> {
     /// Returns the gate's figures as a word, which callers use to admit and release without the

@@ -153,7 +153,7 @@ impl<S: SharedRef> Claim<S> {
     #[cold]
     pub(crate) fn merge(&mut self, mut merged: Claim<S>) -> Result<(), Claim<S>> {
         let Claim { shared, grant } = self;
-        if !ptr::eq::<Shared>(&**shared, &*merged.shared) {
+        if !ptr::eq(ptr::from_ref::<Shared>(shared), ptr::from_ref(&*merged.shared)) {
             return Err(merged);
         }
         let now = shared.now_if_sound();

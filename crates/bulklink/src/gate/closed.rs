@@ -5,7 +5,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use bulklink_core::Watch;
+use bulklink_core::plumbing::Watch;
 
 use crate::foreign::discard;
 use crate::gate::shared::Shared;

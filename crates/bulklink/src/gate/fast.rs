@@ -1,7 +1,8 @@
 //! The gate's word in an atomic: changed by compare-and-swap and by addition, and replaced by a
 //! held word while a thread works with the gate.
 
-use bulklink_core::{Grant, Refusal, Request, Word};
+use bulklink_core::plumbing::{Refusal, Word};
+use bulklink_core::{Grant, Request};
 
 /// The atomic that decides admissions and releases without the lock. On a target without 64-bit
 /// atomics there is none, and nothing is decided here: all calls take the lock.

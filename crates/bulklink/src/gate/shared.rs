@@ -13,8 +13,9 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::task::{Poll, Waker};
 
 use bulklink_core::partitions::Id;
+use bulklink_core::plumbing::Word;
 use bulklink_core::{
-    Answer, Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, ResizeError, Ticket, Word,
+    Answer, Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, ResizeError, Ticket,
 };
 
 use crate::foreign::{attempt, discard};

@@ -5,7 +5,8 @@ use alloc::boxed::Box;
 use core::task::Waker;
 use core::time::Duration;
 
-use bulklink_core::{Answer, Calls, Gate, Grant, Instant, InvalidArgument, Request, Reserve, Snapshot, Ticket, Word};
+use bulklink_core::plumbing::Word;
+use bulklink_core::{Answer, Calls, Gate, Grant, Instant, InvalidArgument, Request, Reserve, Snapshot, Ticket};
 
 use crate::gate::drivers::Drivers;
 use crate::gate::outputs::Observers;

@@ -3,7 +3,8 @@
 #![no_std]
 #![no_main]
 
-use bulklink_core::{Gate, Grant, Refusal, Word};
+use bulklink_core::plumbing::{Refusal, Word};
+use bulklink_core::{Gate, Grant};
 use code_size::Waiter;
 
 code_size::keep!(

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::time::Duration;
 
+use bulklink_core::plumbing::Word;
 use bulklink_core::{
     Answer, Calls, EventFilter, EventKind, Gate, Grant, Instant, InvalidArgument, Limits, Reason, Rejection, Request,
-    Reserve, Ticket, Word,
+    Reserve, Ticket,
 };
 
 use super::model::{Ask, Id, Limited, Model, Outcome, Time};

@@ -7,7 +7,8 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 
-use bulklink_core::{EventFilter, EventKind, Word};
+use bulklink_core::plumbing::Word;
+use bulklink_core::{EventFilter, EventKind};
 
 use crate::gate::shared::Shared;
 use crate::runtime::{Clock, Instant, Timer};
