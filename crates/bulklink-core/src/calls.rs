@@ -9,6 +9,7 @@ use crate::instant::nanos;
 use crate::queue::Found;
 use crate::reserve::ReserveState;
 use crate::slab::{Place, Slab, invalid_place};
+use crate::totals::Sum;
 use crate::{Answer, Gate, Grant, Instant, InvalidArgument, Reason, Request, Reserve, Snapshot, Ticket};
 
 /// The account of single calls, beside the gate that decides on them.
@@ -48,7 +49,7 @@ pub struct Calls {
     ended_late: u64,
     measures_holds: bool,
     holds: u64,
-    cumulative_hold_nanos: u128,
+    held: Sum,
     /// `u64::MAX` for any length of time.
     collect_within_nanos: u64,
     /// The slots that were not collected at the last look, the oldest last.
@@ -56,6 +57,9 @@ pub struct Calls {
     /// When to look next. A slot that is not among those found cannot be due before.
     next_look: Instant,
     taken_back: u64,
+    split: u64,
+    merged: u64,
+    written_off: usize,
     entries: Slab<Call>,
     /// The call of each ticket, by the number of the ticket's place.
     by_ticket: Vec<Option<Place>>,
@@ -93,11 +97,14 @@ impl Calls {
             ended_late: 0,
             measures_holds: false,
             holds: 0,
-            cumulative_hold_nanos: 0,
+            held: Sum::of(0),
             collect_within_nanos: u64::MAX,
             found: Vec::new(),
             next_look: Instant::EPOCH,
             taken_back: 0,
+            split: 0,
+            merged: 0,
+            written_off: 0,
             entries: Slab::new(),
             by_ticket: Vec::new(),
         }
@@ -305,7 +312,7 @@ impl Calls {
         let Some(place) = grant.place() else { return grant };
         if self.measures_holds {
             self.holds += 1;
-            self.cumulative_hold_nanos += u128::from(self.entries[place].hold_nanos(now));
+            self.held.add(self.entries[place].hold_nanos(now).into());
         }
         if self.reserve.learn(&self.entries[place], now) {
             self.ended_late += 1;
@@ -319,18 +326,26 @@ impl Calls {
         self.entries.vacate(place, |call| call.grant.take()).unwrap_or_else(|| invalid_place())
     }
 
-    /// Splits `units` off a grant as [`Gate::split`] does. The lateness of the call counts once, at
-    /// the end of what is left of the grant; a measured hold counts for both.
+    /// Splits `units` off a grant, for another operation. Returns what is left of it, and the grant
+    /// of these units.
+    ///
+    /// The lateness of the call counts once, at the end of what is left of the grant; a measured
+    /// hold counts for both.
     ///
     /// # Errors
     ///
-    /// As [`Gate::split`].
+    /// If one of both would have no unit; the grant is returned.
     pub fn split<W>(&mut self, gate: &mut Gate<W>, grant: Grant, units: usize) -> Result<(Grant, Grant), Grant> {
-        let Some(place) = grant.place() else { return gate.split(grant, units) };
+        let Some(place) = grant.place() else {
+            let parts = gate.split(grant, units)?;
+            self.split = self.split.wrapping_add(1);
+            return Ok(parts);
+        };
         let call = &mut self.entries[place];
         let whole = call.grant.take().unwrap_or_else(|| invalid_place());
         let part = match gate.split(whole, units) {
             Ok((rest, part)) => {
+                self.split = self.split.wrapping_add(1);
                 call.grant = Some(rest);
                 part
             }
@@ -349,16 +364,25 @@ impl Calls {
         Ok((grant, recorded(self.entries.insert(call, 0))))
     }
 
-    /// Merges a grant into another as [`Gate::merge`] does. The call of the merged grant ends at
-    /// `now`.
+    /// Merges a grant into another, which then holds the units of both, and keeps its wait. The
+    /// call of the merged grant ends at `now`, without giving its units back.
     #[must_use = "a forgotten grant keeps its units for good"]
     pub fn merge<W>(&mut self, gate: &mut Gate<W>, grant: Grant, merged: Grant, now: Instant) -> Grant {
         let merged = self.end(merged, now);
+        self.merged = self.merged.wrapping_add(1);
         let Some(place) = grant.place() else { return gate.merge(grant, merged) };
         let call = &mut self.entries[place];
         let own = call.grant.take().unwrap_or_else(|| invalid_place());
         call.grant = Some(gate.merge(own, merged));
         grant
+    }
+
+    /// Ends an operation at `now` without giving its units back: they stay in use for good, and the
+    /// gate can [drain](Gate::is_drained) nevertheless. From then on, no
+    /// [`Word`](crate::plumbing::Word) offers units.
+    pub fn write_off<W>(&mut self, gate: &mut Gate<W>, grant: Grant, now: Instant) {
+        let grant = self.end(grant, now);
+        self.written_off += gate.write_off(grant) as usize;
     }
 
     /// Returns the number of units that the grant holds.
@@ -372,8 +396,11 @@ impl Calls {
     /// ended late or did not collect their slot.
     pub fn complete(&self, snapshot: &mut Snapshot) {
         snapshot.holds = self.holds;
-        snapshot.cumulative_hold_nanos = self.cumulative_hold_nanos;
+        snapshot.held = self.held;
         snapshot.taken_back = self.taken_back;
+        (snapshot.split, snapshot.merged, snapshot.written_off) = (self.split, self.merged, self.written_off);
+        let finished = &mut snapshot.totals.finished;
+        *finished = finished.wrapping_add(self.split).wrapping_sub(self.merged);
         snapshot.reserve_nanos = self.reserve.nanos();
         snapshot.ended_late = self.ended_late;
     }

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::totals::Sum;
 use crate::{Limits, Snapshot, Totals};
 
 /// The activity of a gate between two of its snapshots.
@@ -18,14 +19,16 @@ pub struct Interval {
     pub totals: Totals,
     /// Slots that were [taken back](Snapshot::taken_back).
     pub taken_back: u64,
+    /// Operations that were [split](Snapshot::split) off another.
+    pub split: u64,
+    /// Operations that were [merged](Snapshot::merged) into another.
+    pub merged: u64,
     /// Operations of calls with a [deadline](crate::Request::deadline) that ended at or after it.
     pub ended_late: u64,
     /// Operations that ended and whose hold was [measured](crate::Calls::measure_holds).
     pub holds: u64,
-    /// The sum of these holds, in nanoseconds.
-    pub cumulative_hold_nanos: u128,
-    /// [`elapsed`](Interval::elapsed) in nanoseconds.
-    pub elapsed_nanos: u64,
+    held: Sum,
+    elapsed_nanos: u64,
     /// Operations running at the earlier snapshot.
     pub in_flight_before: usize,
     /// Operations running at the later snapshot.
@@ -68,9 +71,11 @@ impl Interval {
         Ok(Interval {
             totals: later.totals.since(&earlier.totals),
             taken_back: later.taken_back.wrapping_sub(earlier.taken_back),
+            split: later.split.wrapping_sub(earlier.split),
+            merged: later.merged.wrapping_sub(earlier.merged),
             ended_late: later.ended_late.wrapping_sub(earlier.ended_late),
             holds: later.holds.wrapping_sub(earlier.holds),
-            cumulative_hold_nanos: later.cumulative_hold_nanos.saturating_sub(earlier.cumulative_hold_nanos),
+            held: later.held.since(earlier.held),
             elapsed_nanos: later.at.nanos_since(earlier.at),
             in_flight_before: earlier.in_flight,
             in_flight_after: later.in_flight,
@@ -87,11 +92,17 @@ impl Interval {
         Duration::from_nanos(self.elapsed_nanos)
     }
 
+    /// Returns the sum of the measured [holds](Interval::holds).
+    #[must_use]
+    pub fn cumulative_hold(&self) -> Duration {
+        self.held.duration()
+    }
+
     /// Returns the mean time for which the operations that ended held their slots, where that is
     /// [measured](crate::Calls::measure_holds). `None` if it is not, or if none ended.
     #[must_use]
     pub fn mean_hold(&self) -> Option<Duration> {
-        self.cumulative_hold_nanos.checked_div(self.holds.into()).map(saturating)
+        self.held.nanos().checked_div(self.holds.into()).map(saturating)
     }
 
     /// Estimates the mean time for which operations held their slots, without measuring it: by

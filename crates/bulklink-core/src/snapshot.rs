@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use crate::instant::nanos;
+use crate::totals::Sum;
 use crate::{CapacityReport, Instant, Interval, IntervalError, Limits, Totals};
 
 /// A consistent picture of a gate at one moment.
@@ -21,7 +23,7 @@ pub struct Snapshot {
     pub in_flight: usize,
     /// Units that the running operations use.
     pub in_use: usize,
-    /// Those of the units in use that were [written off](crate::Gate::write_off): no operation
+    /// Those of the units in use that were [written off](crate::Calls::write_off): no operation
     /// holds them any more.
     pub written_off: usize,
     /// Requests waiting.
@@ -36,8 +38,8 @@ pub struct Snapshot {
     pub peak_waiting: usize,
     /// The largest number of units that were ever waited for at the same time.
     pub peak_waiting_units: u64,
-    /// [`longest_wait`](Snapshot::longest_wait) in nanoseconds.
-    pub longest_wait_nanos: u64,
+    /// See [`longest_wait`](Snapshot::longest_wait).
+    pub(crate) longest_wait_nanos: u64,
     /// Slots that were handed over to a request in the queue which has not collected them yet. They
     /// count as in flight.
     ///
@@ -53,14 +55,20 @@ pub struct Snapshot {
     /// in time. Their requests are among those [admitted](Totals::admitted) and
     /// [abandoned](Totals::abandoned).
     pub taken_back: u64,
+    /// Operations that were [split](crate::Calls::split) off another: they were not admitted, and
+    /// count as finished at their end.
+    pub split: u64,
+    /// Operations that were [merged](crate::Calls::merge) into another: they do not count as
+    /// finished.
+    pub merged: u64,
     /// Operations of calls with a [deadline](crate::Request::deadline) that ended at or after it.
     pub ended_late: u64,
-    /// [`reserve`](Snapshot::reserve) in nanoseconds.
-    pub reserve_nanos: u64,
+    /// See [`reserve`](Snapshot::reserve).
+    pub(crate) reserve_nanos: u64,
     /// Operations that ended and whose hold was [measured](crate::Calls::measure_holds).
     pub holds: u64,
-    /// The sum of the measured holds, in nanoseconds.
-    pub cumulative_hold_nanos: u128,
+    /// See [`cumulative_hold`](Snapshot::cumulative_hold).
+    pub(crate) held: Sum,
     /// Whether the gate is closed.
     pub is_closed: bool,
     /// Whether the gate is paused, and so admits no request. A closed gate is not.
@@ -77,11 +85,26 @@ impl Snapshot {
         Duration::from_nanos(self.reserve_nanos)
     }
 
+    /// Returns the sum of the measured [holds](Snapshot::holds).
+    #[must_use]
+    pub fn cumulative_hold(&self) -> Duration {
+        self.held.duration()
+    }
+
     /// Returns the age of the slot that was handed over first of those that are not collected yet,
     /// and whose wait was measured.
     #[must_use]
     pub fn oldest_uncollected(&self) -> Option<Duration> {
         self.uncollected_since.map(|since| self.at.saturating_since(since))
+    }
+
+    /// Sets the sum of all waits and the longest one, for figures that are made by hand, as in a
+    /// test.
+    #[must_use]
+    pub fn with_waits(mut self, cumulative: Duration, longest: Duration) -> Self {
+        self.totals.waited = Sum::of(cumulative.as_nanos());
+        self.longest_wait_nanos = nanos(longest);
+        self
     }
 
     /// Returns the longest wait that ended in admission.

@@ -3,6 +3,45 @@
 use core::ops::AddAssign;
 use core::time::Duration;
 
+/// A sum of nanoseconds of 128 bits, in two halves: a gate is smaller without the alignment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sum {
+    low: u64,
+    high: u64,
+}
+
+impl Sum {
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the halves")]
+    pub(crate) const fn of(nanos: u128) -> Self {
+        Sum { low: nanos as u64, high: (nanos >> 64) as u64 }
+    }
+
+    #[inline]
+    pub(crate) const fn nanos(self) -> u128 {
+        (self.high as u128) << 64 | self.low as u128
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, nanos: u128) {
+        *self = Sum::of(self.nanos().saturating_add(nanos));
+    }
+
+    pub(crate) const fn since(self, earlier: Sum) -> Self {
+        Sum::of(self.nanos().saturating_sub(earlier.nanos()))
+    }
+
+    /// Returns the sum, or the longest possible duration.
+    pub(crate) fn duration(self) -> Duration {
+        const SECOND: u128 = 1_000_000_000;
+        let (seconds, nanos) = (self.nanos() / SECOND, self.nanos() % SECOND);
+        match (u64::try_from(seconds), u32::try_from(nanos)) {
+            (Ok(seconds), Ok(nanos)) => Duration::new(seconds, nanos),
+            _ => Duration::MAX,
+        }
+    }
+}
+
 /// Declares [`Totals`] with its difference, so that no counter can be left out of an interval.
 macro_rules! totals {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -11,7 +50,7 @@ macro_rules! totals {
         ///
         /// These hold at all times, with the occupancy of the same [`Snapshot`](crate::Snapshot):
         ///
-        /// - admitted = finished + abandoned + in flight
+        /// - admitted = finished + abandoned + in flight, plus what was merged less what was split
         /// - queued = admitted from queue + cancelled + expired + closed while waiting + waiting
         /// - rejected = saturated + expired + expired before queue + closed; a cancellation is not
         ///   a rejection
@@ -19,15 +58,15 @@ macro_rules! totals {
         #[non_exhaustive]
         pub struct Totals {
             $($(#[$doc])* pub $name: u64,)*
-            /// [`cumulative_wait`](Totals::cumulative_wait) in nanoseconds.
-            pub cumulative_wait_nanos: u128,
+            /// See [`cumulative_wait`](Totals::cumulative_wait).
+            pub(crate) waited: Sum,
         }
 
         impl Totals {
             pub(crate) fn since(&self, earlier: &Totals) -> Totals {
                 Totals {
                     $($name: self.$name.wrapping_sub(earlier.$name),)*
-                    cumulative_wait_nanos: self.cumulative_wait_nanos.saturating_sub(earlier.cumulative_wait_nanos),
+                    waited: self.waited.since(earlier.waited),
                 }
             }
         }
@@ -36,15 +75,14 @@ macro_rules! totals {
         impl AddAssign for Totals {
             fn add_assign(&mut self, other: Totals) {
                 $(self.$name = self.$name.wrapping_add(other.$name);)*
-                self.cumulative_wait_nanos = self.cumulative_wait_nanos.saturating_add(other.cumulative_wait_nanos);
+                self.waited.add(other.waited.nanos());
             }
         }
     };
 }
 
 totals! {
-    /// Requests admitted, immediately or from the queue; and operations that were split off
-    /// another.
+    /// Requests admitted, immediately or from the queue.
     admitted,
     /// Requests admitted from the queue.
     admitted_from_queue,
@@ -73,7 +111,7 @@ totals! {
     closed_before_queue,
     /// Waiting requests rejected when the gate closed.
     closed_while_waiting,
-    /// Operations that ended, with any outcome; also those that were merged or written off.
+    /// Operations that ended, with any outcome; also those that were written off.
     finished,
     /// Units that operations have given back at their end.
     finished_units,
@@ -111,18 +149,13 @@ impl Totals {
     /// Returns the sum of all waits that ended in admission.
     #[must_use]
     pub fn cumulative_wait(&self) -> Duration {
-        const SECOND: u128 = 1_000_000_000;
-        let (seconds, nanos) = (self.cumulative_wait_nanos / SECOND, self.cumulative_wait_nanos % SECOND);
-        match (u64::try_from(seconds), u32::try_from(nanos)) {
-            (Ok(seconds), Ok(nanos)) => Duration::new(seconds, nanos),
-            _ => Duration::MAX,
-        }
+        self.waited.duration()
     }
 
     /// Returns the mean wait of requests admitted from the queue, or `None` if there were none.
     #[must_use]
     pub fn average_wait(&self) -> Option<Duration> {
-        let nanos = self.cumulative_wait_nanos.checked_div(u128::from(self.admitted_from_queue))?;
+        let nanos = self.waited.nanos().checked_div(u128::from(self.admitted_from_queue))?;
         // No single wait exceeds 64 bits of nanoseconds, so neither does their mean.
         Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
@@ -139,16 +172,16 @@ mod tests {
             all += one;
         }
         assert_eq!((all, all.since(&one)), (Totals { admitted: 6, saturated: 4, ..Totals::default() }, one));
-        all += Totals { admitted: u64::MAX, cumulative_wait_nanos: u128::MAX, ..Totals::default() };
-        all += Totals { cumulative_wait_nanos: 5, ..Totals::default() };
-        assert_eq!((all.admitted, all.cumulative_wait_nanos), (5, u128::MAX));
+        all += Totals { admitted: u64::MAX, waited: Sum::of(u128::MAX), ..Totals::default() };
+        all += Totals { waited: Sum::of(5), ..Totals::default() };
+        assert_eq!((all.admitted, all.waited), (5, Sum::of(u128::MAX)));
     }
 
     #[test]
     fn waits_are_summed_past_64_bits_of_nanoseconds() {
         let years = Duration::from_secs(600 * 365 * 24 * 3600) + Duration::from_nanos(7);
         assert!(u64::try_from(years.as_nanos()).is_err());
-        let waited = |cumulative_wait_nanos| Totals { cumulative_wait_nanos, ..Totals::default() }.cumulative_wait();
+        let waited = |nanos| Totals { waited: Sum::of(nanos), ..Totals::default() }.cumulative_wait();
         assert_eq!(waited(years.as_nanos()), years);
         assert_eq!(waited(u128::MAX), Duration::MAX);
     }

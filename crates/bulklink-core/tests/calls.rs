@@ -33,7 +33,7 @@ fn measured_holds_are_summed_in_snapshots_and_averaged_in_intervals() {
     assert_eq!(third.waited_nanos(), 10);
     let mut before = gate.snapshot(Some(at(140)));
     calls.complete(&mut before);
-    assert_eq!((before.holds, before.cumulative_hold_nanos), (1, 30));
+    assert_eq!((before.holds, before.cumulative_hold()), (1, Duration::from_nanos(30)));
     gate.release(calls.end(second, at(150)));
     gate.release(calls.end(third, at(150)));
     let mut after = gate.snapshot(Some(at(150)));
@@ -49,7 +49,7 @@ fn half_of_the_possible_wait_counts_whatever_limits_it() {
     let reserve = |gate: &mut TestGate, calls: &Calls| {
         let mut snapshot = gate.snapshot(None);
         calls.complete(&mut snapshot);
-        snapshot.reserve_nanos
+        snapshot.reserve()
     };
     for (waited, learns) in [(50_000, false), (50_001, true)] {
         let request = Request::new().deadline(at(1_000_000)).within(Duration::from_micros(100));

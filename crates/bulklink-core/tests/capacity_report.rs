@@ -242,13 +242,9 @@ fn elevated_expiration_rate_is_found_from_10_percent() {
 
 /// Returns the snapshot of a gate with admissions from the queue, their total and their longest
 /// wait in nanoseconds.
-fn waited(waits: u64, in_all: u128, at_most: u64) -> Snapshot {
-    let mut snapshot = tried(|totals| {
-        (totals.admitted, totals.queued, totals.admitted_from_queue) = (1000, waits, waits);
-        totals.cumulative_wait_nanos = in_all;
-    });
-    snapshot.longest_wait_nanos = at_most;
-    snapshot
+fn waited(waits: u64, in_all: u64, at_most: u64) -> Snapshot {
+    let counted = tried(|totals| (totals.admitted, totals.queued, totals.admitted_from_queue) = (1000, waits, waits));
+    counted.with_waits(Duration::from_nanos(in_all), Duration::from_nanos(at_most))
 }
 
 #[test]
@@ -270,7 +266,7 @@ fn wait_time_near_limit_depends_on_average_and_longest_wait() {
 
 #[test]
 fn waits_without_a_limit_are_not_near_a_limit() {
-    let mut unlimited = waited(1000, u128::MAX, u64::MAX);
+    let mut unlimited = waited(1000, u64::MAX, u64::MAX);
     unlimited.limits.wait_limit = None;
     assert_eq!(severity_of(WaitTimeNearLimit, &unlimited), None);
     assert_eq!(unlimited.capacity_report().longest_wait_ratio(), None);
@@ -278,7 +274,7 @@ fn waits_without_a_limit_are_not_near_a_limit() {
 
 #[test]
 fn huge_counters_neither_overflow_nor_mislead() {
-    let mut long = waited(u64::MAX, u64::MAX.into(), 1);
+    let mut long = waited(u64::MAX, u64::MAX, 1);
     long.limits.wait_limit = Some(Duration::MAX);
     assert_eq!(severity_of(WaitTimeNearLimit, &long), None);
     let large =

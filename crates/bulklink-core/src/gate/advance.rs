@@ -101,7 +101,7 @@ impl<W> Gate<W> {
     fn count_wait(&mut self, cost: u32, waited_nanos: u64) {
         self.totals.admitted_from_queue += 1;
         self.totals.admitted_from_queue_units = self.totals.admitted_from_queue_units.wrapping_add(cost.into());
-        self.totals.cumulative_wait_nanos += u128::from(waited_nanos);
+        self.totals.waited.add(waited_nanos.into());
         self.peaks.wait_nanos = self.peaks.wait_nanos.max(waited_nanos);
     }
 

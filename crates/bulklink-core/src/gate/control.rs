@@ -79,7 +79,7 @@ impl<W> Gate<W> {
             self.note_control(EventKind::Reconfigured, waiting_room as usize);
         }
         self.capacity = after.capacity;
-        self.complete_at = self.complete_capacity();
+        self.rejects_by_word = self.may_reject_by_word();
         if after.capacity == capacity {
             return Ok(0);
         }

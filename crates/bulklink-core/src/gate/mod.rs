@@ -40,20 +40,18 @@ pub struct Gate<W> {
     in_flight: u32,
     capacity: u32,
     in_use: u32,
-    /// Those of the units in use that no operation holds any more.
-    written_off: u32,
     waiting_room: u32,
     /// The capacity that admission sees: zero while the gate is paused.
     admissible: u32,
     /// The most units that requests may wait for; [`UNBOUNDED`](crate::limits::UNBOUNDED) for any
     /// number.
     waiting_room_units: u32,
-    /// The capacity at which a word may reject, as [`complete_capacity`](Gate::complete_capacity)
-    /// says; kept, because every input publishes a word.
-    complete_at: u32,
     wait_limit: Option<Duration>,
     measures_waits: bool,
     closed: bool,
+    /// As [`may_reject_by_word`](Gate::may_reject_by_word) says; kept, because every input publishes
+    /// a word.
+    rejects_by_word: bool,
     /// The events that are recorded.
     observed: EventFilter,
     queue: Queue<W>,
@@ -208,16 +206,15 @@ impl<W> Gate<W> {
             snapshots: 0,
             capacity,
             admissible: capacity,
-            complete_at: capacity,
             waiting_room,
             waiting_room_units,
             wait_limit,
             measures_waits: true,
             closed: false,
+            rejects_by_word: true,
             observed: EventFilter::NONE,
             in_flight: 0,
             in_use: 0,
-            written_off: 0,
             queue: Queue::new(waiting_room),
             mark: Instant::EPOCH,
             totals: Totals::default(),

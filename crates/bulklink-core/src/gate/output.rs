@@ -4,6 +4,7 @@ use core::num::NonZeroU64;
 
 use super::Gate;
 use crate::limits::Checked;
+use crate::totals::Sum;
 use crate::{Event, EventFilter, Instant, Limits, Snapshot, Totals};
 
 impl<W> Gate<W> {
@@ -63,7 +64,7 @@ impl<W> Gate<W> {
     /// rejection needs the gate.
     pub fn observe(&mut self, observed: EventFilter) {
         self.observed = observed;
-        self.complete_at = self.complete_capacity();
+        self.rejects_by_word = self.may_reject_by_word();
     }
 
     /// Returns which events are recorded.
@@ -99,7 +100,9 @@ impl<W> Gate<W> {
             limits: self.limits(),
             in_flight: self.in_flight as usize,
             in_use: self.in_use as usize,
-            written_off: self.written_off as usize,
+            written_off: 0,
+            split: 0,
+            merged: 0,
             waiting: self.queue.len() as usize,
             waiting_units: self.queue.units(),
             peak_in_flight: self.peaks.in_flight as usize,
@@ -114,7 +117,7 @@ impl<W> Gate<W> {
             ended_late: 0,
             reserve_nanos: 0,
             holds: 0,
-            cumulative_hold_nanos: 0,
+            held: Sum::default(),
             is_closed: self.closed,
             is_paused: self.is_paused(),
             totals: self.totals(),

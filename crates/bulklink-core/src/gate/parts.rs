@@ -6,33 +6,23 @@ use super::{Gate, Grant};
 use crate::EventKind;
 
 impl<W> Gate<W> {
-    /// Splits `units` off a grant. Returns what is left of it, and the grant of these units.
-    ///
-    /// From now on, these are two operations: the second one counts as admitted, without a unit
-    /// more. Must not be asked about a [recorded](Grant::is_recorded) grant.
-    ///
-    /// # Errors
-    ///
-    /// If one of both would have no unit; the grant is returned.
-    pub fn split(&mut self, grant: Grant, units: usize) -> Result<(Grant, Grant), Grant> {
+    /// Splits `units` off a grant. Returns what is left of it, and the grant of these units; or the
+    /// grant, if one of both would have no unit. [`Calls`](crate::Calls) counts it.
+    pub(crate) fn split(&mut self, grant: Grant, units: usize) -> Result<(Grant, Grant), Grant> {
         let cost = grant.units();
         let part = u32::try_from(units).ok().filter(|&part| part < cost).and_then(NonZeroU32::new);
         let Some(part) = part else { return Err(grant) };
         let rest = NonZeroU32::new(cost - part.get()).unwrap_or(part);
         self.in_flight += 1;
         self.peaks.in_flight = self.peaks.in_flight.max(self.in_flight);
-        self.totals.admitted = self.totals.admitted.wrapping_add(1);
         self.note(EventKind::Split, units);
         let waited = grant.waited();
         Ok((Grant::of(rest, waited), Grant::of(part, waited)))
     }
 
-    /// Merges a grant into another, which then holds the units of both, and keeps its wait. The
-    /// operation of the merged grant has ended, without giving its units back.
-    ///
-    /// Must not be asked about [recorded](Grant::is_recorded) grants.
-    #[must_use = "a forgotten grant keeps its units for good"]
-    pub fn merge(&mut self, grant: Grant, merged: Grant) -> Grant {
+    /// Merges a grant into another, which then holds the units of both, and keeps its wait.
+    /// [`Calls`](crate::Calls) counts it.
+    pub(crate) fn merge(&mut self, grant: Grant, merged: Grant) -> Grant {
         let units = merged.units();
         self.in_flight -= 1;
         self.note(EventKind::Merged, units as usize);
@@ -40,16 +30,15 @@ impl<W> Gate<W> {
         Grant::of(units, grant.waited())
     }
 
-    /// Ends an operation without giving its units back: they stay in use for good, and the gate can
-    /// [drain](Gate::is_drained) nevertheless. From then on, no [`Word`](crate::plumbing::Word)
-    /// offers units.
+    /// Ends an operation without giving its units back. Returns their number, which
+    /// [`Calls`](crate::Calls) counts.
     ///
-    /// Must not be asked about a [recorded](Grant::is_recorded) grant.
-    pub fn write_off(&mut self, grant: Grant) {
+    /// More is in use from then on than operations hold, so no word offers units.
+    pub(crate) fn write_off(&mut self, grant: Grant) -> u32 {
         let units = grant.units();
         self.in_flight -= 1;
-        self.written_off += units;
         self.note(EventKind::WrittenOff, units as usize);
         self.note_drained();
+        units
     }
 }

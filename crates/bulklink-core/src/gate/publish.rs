@@ -24,7 +24,8 @@ impl<W> Gate<W> {
         }
         // While paused, nothing is in flight here, and so no release turns into an offer.
         let most = if self.closed { self.admissible } else { self.admissible.min(self.peaks.in_flight) };
-        let word = Word::of(self.in_flight, most - self.in_flight).with(COMPLETE, most == self.complete_at);
+        let word = Word::of(self.in_flight, most - self.in_flight)
+            .with(COMPLETE, self.rejects_by_word && most == self.capacity);
         // A closed word is held, so that every release reaches the gate, which must notice the last
         // one.
         if self.closed {
@@ -40,7 +41,7 @@ impl<W> Gate<W> {
     /// is left to the gate, because the next request may ask for fewer.
     #[inline]
     fn publish_held(&self) -> Word {
-        let is_full = self.queue.len() == self.waiting_room && self.in_use == self.complete_at;
+        let is_full = self.queue.len() == self.waiting_room && self.in_use == self.capacity && self.rejects_by_word;
         if is_full && !self.queue.has_deadlines() && self.fits_a_word() {
             Word::of(self.in_flight, 0).with(COMPLETE, true).with(HELD, true)
         } else {
@@ -48,12 +49,11 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Returns the capacity at which a word is complete and may reject: the gate's, or none while
-    /// rejections are observed, or the waiting room is another than at first. A word has no space
-    /// for it, so a rejection by a word says how large it was at first.
-    pub(super) fn complete_capacity(&self) -> u32 {
-        let is_same_room = self.waiting_room == self.queue.expected();
-        if is_same_room && !self.observed.needs_gate_to_reject() { self.capacity } else { u32::MAX }
+    /// Returns whether a word may reject: not while rejections are observed, or the waiting room is
+    /// another than at first. A word has no space for it, so a rejection by a word says how large
+    /// it was at first.
+    pub(super) fn may_reject_by_word(&self) -> bool {
+        self.waiting_room == self.queue.expected() && !self.observed.needs_gate_to_reject()
     }
 
     /// Returns whether every figure fits a word: all grants are of one unit, the gate is not over

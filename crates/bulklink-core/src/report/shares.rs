@@ -43,7 +43,7 @@ pub(super) fn expiration(snapshot: &Snapshot) -> Option<Share> {
 /// Returns the sum of all waits that ended in admission, of as many wait limits.
 pub(super) fn average_wait(snapshot: &Snapshot) -> Option<Share> {
     let (limit, waits) = (enough_waits(snapshot)?, snapshot.totals.admitted_from_queue);
-    Share::of(snapshot.totals.cumulative_wait_nanos, limit.as_nanos().saturating_mul(waits.into()))
+    Share::of(snapshot.totals.waited.nanos(), limit.as_nanos().saturating_mul(waits.into()))
 }
 
 /// Returns the longest wait that ended in admission, of the wait limit.

@@ -42,8 +42,8 @@ impl<'a> Slot<'a> {
     /// be given back while the rest goes on. Returns `None`, and changes nothing, if one of the two
     /// slots would have no unit.
     ///
-    /// The new slot has the same wait. It counts as one more operation that was admitted, but not
-    /// for its units. A [deadline](crate::Request::deadline) stays with this slot.
+    /// The new slot has the same wait. It is counted as [split](crate::Snapshot::split), not as
+    /// admitted, and as finished at its end. A [deadline](crate::Request::deadline) stays with this slot.
     ///
     /// ```
     /// # use bulklink::testing::FakeClock;
@@ -62,7 +62,8 @@ impl<'a> Slot<'a> {
     }
 
     /// Merges another slot of the same bulkhead into this one, which then has the units of both.
-    /// The operation of the other slot counts as finished.
+    /// The operation of the other slot is counted as [merged](crate::Snapshot::merged), not as
+    /// finished.
     ///
     /// # Errors
     ///

@@ -17,7 +17,8 @@ pub(crate) struct GateState {
     pub(crate) gate: Gate<Waker>,
     pub(crate) observers: Observers,
     pub(crate) drivers: Drivers,
-    /// Made when the first call with a deadline comes, unless the bulkhead is built with it.
+    /// Made when the first call with a deadline comes, or when a slot is split, merged or written
+    /// off, unless the bulkhead is built with it.
     pub(crate) calls: Option<Box<Calls>>,
 }
 
@@ -34,7 +35,7 @@ impl GateState {
 
     #[cold]
     fn enter_call(&mut self, request: &Request, now: Instant) -> Result<Answer, InvalidArgument> {
-        let calls = self.calls.get_or_insert_with(|| Box::new(Calls::new(Reserve::default())));
+        let calls = self.calls.get_or_insert_with(new_calls);
         calls.enter(&mut self.gate, request, now)
     }
 
@@ -88,7 +89,7 @@ impl GateState {
     /// Returns their number.
     #[cold]
     pub(crate) fn take_back(&mut self, least_age: Duration, now: Instant) -> usize {
-        let calls = self.calls.get_or_insert_with(|| Box::new(Calls::new(Reserve::default())));
+        let calls = self.calls.get_or_insert_with(new_calls);
         let taken_back = calls.take_back(&mut self.gate, least_age, now);
         self.gate.advance(Some(now));
         taken_back
@@ -119,25 +120,15 @@ impl GateState {
     }
 
     pub(crate) fn split(&mut self, grant: Grant, units: usize) -> Result<(Grant, Grant), Grant> {
-        match &mut self.calls {
-            Some(calls) => calls.split(&mut self.gate, grant, units),
-            None => self.gate.split(grant, units),
-        }
+        self.calls.get_or_insert_with(new_calls).split(&mut self.gate, grant, units)
     }
 
     pub(crate) fn merge(&mut self, grant: Grant, merged: Grant, now: Instant) -> Grant {
-        match &mut self.calls {
-            Some(calls) => calls.merge(&mut self.gate, grant, merged, now),
-            None => self.gate.merge(grant, merged),
-        }
+        self.calls.get_or_insert_with(new_calls).merge(&mut self.gate, grant, merged, now)
     }
 
     pub(crate) fn write_off(&mut self, grant: Grant, now: Instant) {
-        let grant = match &mut self.calls {
-            Some(calls) => calls.end(grant, now),
-            None => grant,
-        };
-        self.gate.write_off(grant);
+        self.calls.get_or_insert_with(new_calls).write_off(&mut self.gate, grant, now);
     }
 
     pub(crate) fn snapshot(&mut self, now: Option<Instant>) -> Snapshot {
@@ -153,4 +144,9 @@ impl GateState {
         self.gate.observe(handlers.filter());
         self.observers.change(handlers)
     }
+}
+
+/// Returns the account of a bulkhead that was built without one.
+fn new_calls() -> Box<Calls> {
+    Box::new(Calls::new(Reserve::default()))
 }

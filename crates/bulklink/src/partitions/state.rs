@@ -157,7 +157,7 @@ impl<K> PartitionsState<K> {
             entry.remove();
         }
         // It is idle, so its counters are final: each of its calls has ended, and no other comes.
-        self.gone.add(&gone.shared.look(|state| state.snapshot(None)));
+        self.gone.count(&gone.shared.look(|state| state.snapshot(None)));
         gone
     }
 

@@ -98,6 +98,12 @@ impl Figures {
         self.waiting += one.waiting;
         self.waiting_units += one.waiting_units;
         self.uncollected += one.uncollected;
+        self.count(one);
+    }
+
+    /// Adds the counters only: of a partition that leaves, in which nothing runs or waits. Units
+    /// that were written off are free again with it.
+    pub(super) fn count(&mut self, one: &Snapshot) {
         self.taken_back = self.taken_back.wrapping_add(one.taken_back);
         self.ended_late = self.ended_late.wrapping_add(one.ended_late);
         self.totals += one.totals;

@@ -114,7 +114,7 @@ fn holds_are_measured_from_the_admission_to_the_release() {
     executor.clock().advance(ms(15));
     drop(second);
     assert_eq!(holds(&bulkhead, &start), (2, Some(ms(15))), "10 ms, and 20 since it was handed over");
-    assert_eq!(bulkhead.status().cumulative_hold_nanos, 30_000_000);
+    assert_eq!(bulkhead.status().cumulative_hold(), ms(30));
 }
 
 #[test]

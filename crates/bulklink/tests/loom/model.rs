@@ -185,7 +185,8 @@ fn check_settled(bulkhead: &TestBulkhead) {
 /// Checks what holds at every moment.
 pub(crate) fn check_identities(status: &Status) {
     let totals = &status.totals;
-    assert_eq!(totals.admitted, totals.finished + totals.abandoned + status.in_flight as u64);
+    let ended = totals.finished + totals.abandoned + status.merged;
+    assert_eq!(totals.admitted + status.split, ended + status.in_flight as u64);
     let settled = totals.admitted_from_queue + totals.cancelled + totals.expired + totals.closed_while_waiting;
     assert_eq!(totals.queued, settled + status.waiting as u64);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bulklink_core::{Event, EventKind, Grant, Instant, Snapshot};
+use bulklink_core::{Event, EventKind, Grant, Instant, Snapshot, Totals};
 
 use super::history::Past;
 use super::world::World;
@@ -41,7 +41,10 @@ impl World {
 
     fn check_against_model(&self, snapshot: &Snapshot) {
         let model = &self.model;
-        assert_eq!(snapshot.totals, model.totals());
+        assert_eq!(counters(&snapshot.totals), counters(&model.totals()));
+        assert_eq!(snapshot.totals.cumulative_wait(), Duration::from_nanos(model.cumulative_wait()));
+        let (split, merged) = (model.count(EventKind::Split), model.count(EventKind::Merged));
+        assert_eq!((snapshot.split, snapshot.merged), (split, merged));
         assert_eq!(snapshot.limits.capacity, model.limits.capacity);
         assert_eq!(snapshot.limits.waiting_room, model.limits.waiting_room);
         let wait_limit = model.limits.wait_limit.map(Duration::from_nanos);
@@ -59,16 +62,20 @@ impl World {
         assert_eq!(snapshot.peak_in_use, model.peak(|past| past.in_use));
         assert_eq!(snapshot.peak_waiting, model.peak(|past| past.waiting));
         assert_eq!(snapshot.peak_waiting_units, model.peak(|past| past.waiting_units) as u64);
-        assert_eq!(snapshot.longest_wait_nanos, model.longest_wait());
+        assert_eq!(snapshot.longest_wait(), Duration::from_nanos(model.longest_wait()));
         assert_eq!(snapshot.ended_late, model.ended_late);
-        assert_eq!((snapshot.holds, snapshot.cumulative_hold_nanos), (model.holds, model.cumulative_hold.into()));
+        assert_eq!(
+            (snapshot.holds, snapshot.cumulative_hold()),
+            (model.holds, Duration::from_nanos(model.cumulative_hold))
+        );
         assert_eq!((snapshot.at, snapshot.taken_back), (Instant::from_nanos(self.now), model.taken_back));
         let uncollected = model.uncollected();
         let units = uncollected.iter().map(|&(_, cost, _)| cost).sum();
         assert_eq!((snapshot.uncollected, snapshot.uncollected_units), (uncollected.len(), units));
         let since = uncollected.first().map(|&(_, _, at)| at).filter(|&at| at < u64::MAX);
         assert_eq!(snapshot.uncollected_since.map(Instant::as_nanos), since);
-        assert_eq!(snapshot.reserve_nanos, if self.calls.is_some() { model.reserve.unwrap_or(0) } else { 0 });
+        let reserve = if self.calls.is_some() { model.reserve.unwrap_or(0) } else { 0 };
+        assert_eq!(snapshot.reserve(), Duration::from_nanos(reserve));
         assert_eq!(self.gate.next_deadline().map(Instant::as_nanos), model.next_deadline());
         if let Some(calls) = &self.calls {
             let next = calls.next_deadline(&self.gate).map(Instant::as_nanos);
@@ -110,6 +117,16 @@ impl World {
     }
 }
 
+/// Returns all counters but the sum of the waits.
+fn counters(t: &Totals) -> [u64; 16] {
+    let admitted = [t.admitted, t.admitted_from_queue, t.admitted_units, t.admitted_from_queue_units];
+    let left = [t.abandoned, t.abandoned_units, t.finished, t.finished_units];
+    let waits = [t.queued, t.queued_units, t.expired, t.cancelled];
+    let rejected = [t.saturated, t.expired_before_queue, t.closed_before_queue, t.closed_while_waiting];
+    let mut all = [admitted, left, waits, rejected].into_iter().flatten();
+    std::array::from_fn(|_| all.next().expect("sixteen"))
+}
+
 fn check_event(event: &Event, past: &Past) {
     let seen = Past {
         kind: event.kind,
@@ -134,7 +151,7 @@ fn check_event(event: &Event, past: &Past) {
 
 fn check_identities(s: &Snapshot) {
     let t = &s.totals;
-    assert_eq!(t.admitted, t.finished + t.abandoned + s.in_flight as u64);
+    assert_eq!(t.admitted + s.split, t.finished + s.merged + t.abandoned + s.in_flight as u64);
     assert_eq!(t.admitted_units, t.finished_units + t.abandoned_units + s.in_use as u64);
     assert_eq!(t.queued, t.settled_waiting() + s.waiting as u64);
     assert_eq!(t.settled_waiting(), t.admitted_from_queue + t.cancelled + t.expired + t.closed_while_waiting);

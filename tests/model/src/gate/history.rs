@@ -33,13 +33,25 @@ impl Model {
         totals
     }
 
+    /// Returns the sum of all waits that ended in admission.
+    pub fn cumulative_wait(&self) -> Time {
+        self.admissions().filter_map(|past| past.waited).sum()
+    }
+
+    fn admissions(&self) -> impl Iterator<Item = &Past> {
+        self.history.iter().filter(|past| past.kind == EventKind::Admitted)
+    }
+
+    pub fn count(&self, kind: EventKind) -> u64 {
+        self.history.iter().filter(|past| past.kind == kind).count() as u64
+    }
+
     pub fn peak(&self, figure: impl Fn(&Past) -> usize) -> usize {
         self.history.iter().map(figure).max().unwrap_or(0)
     }
 
     pub fn longest_wait(&self) -> Time {
-        let admitted = self.history.iter().filter(|past| past.kind == EventKind::Admitted);
-        admitted.filter_map(|past| past.waited).max().unwrap_or(0)
+        self.admissions().filter_map(|past| past.waited).max().unwrap_or(0)
     }
 }
 
@@ -51,7 +63,6 @@ fn count(totals: &mut Totals, past: &Past) {
             totals.admitted_units += units;
             totals.admitted_from_queue += u64::from(from_queue);
             totals.admitted_from_queue_units += if from_queue { units } else { 0 };
-            totals.cumulative_wait_nanos += u128::from(past.waited.unwrap_or(0));
         }
         (EventKind::Abandoned | EventKind::Uncollected, _) => {
             totals.abandoned += 1;
@@ -65,8 +76,7 @@ fn count(totals: &mut Totals, past: &Past) {
             totals.finished += 1;
             totals.finished_units += units;
         }
-        (EventKind::Split, _) => totals.admitted += 1,
-        (EventKind::Merged | EventKind::WrittenOff, _) => totals.finished += 1,
+        (EventKind::WrittenOff, _) => totals.finished += 1,
         (EventKind::Saturated, _) => totals.saturated += 1,
         (EventKind::Expired, true) => totals.expired += 1,
         (EventKind::Expired, false) => totals.expired_before_queue += 1,

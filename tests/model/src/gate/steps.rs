@@ -117,6 +117,7 @@ impl Machine for ScriptedWorld {
             Step::Cancel(index) => one_of(tickets.keys(), index).map(Input::Cancel).into_iter().collect(),
             Step::Release(index) => one_of(grants.keys(), index).map(Input::Release).into_iter().collect(),
             Step::Abandon(index) => one_of(grants.keys(), index).map(Input::Abandon).into_iter().collect(),
+            Step::Split(..) | Step::Merge(..) | Step::WriteOff(_) if self.world.calls.is_none() => vec![],
             Step::Split(index, units) => {
                 one_of(grants.keys(), index).map(|id| Input::Split(id, units.into())).into_iter().collect()
             }

@@ -126,7 +126,8 @@ impl World {
         gate.measure_waits(start.measures_waits);
         let mut model = Model::new(limits, start.measures_waits, start.reserve);
         (model.measures_holds, model.collect_within) = (start.measures_holds, start.collect_within);
-        let accounts = start.deadlines || start.measures_holds || start.collect_within.is_some();
+        let accounts =
+            start.deadlines || start.measures_holds || start.collect_within.is_some() || start.extra == Extra::Parts;
         let published = start.through_word.then(|| gate.publish());
         let mut world = World {
             gate,
@@ -185,8 +186,8 @@ impl World {
             Input::Merge(id, merged) => self.merge(id, merged),
             Input::WriteOff(id) => {
                 let grant = self.grants.remove(&id).expect("a live grant");
-                let grant = self.end(grant);
-                self.gate.write_off(grant);
+                let (calls, now) = (self.calls.as_mut().expect("the world has them"), Instant::from_nanos(self.now));
+                calls.write_off(&mut self.gate, grant, now);
                 self.model.note_end(id, self.now);
                 self.model.write_off(id);
             }
@@ -372,10 +373,7 @@ impl World {
     fn split(&mut self, id: Id, units: usize) {
         let grant = self.grants.remove(&id).expect("a live grant");
         let waited = grant.waited_nanos();
-        let split = match &mut self.calls {
-            Some(calls) => calls.split(&mut self.gate, grant, units),
-            None => self.gate.split(grant, units),
-        };
+        let split = self.calls.as_mut().expect("the world has them").split(&mut self.gate, grant, units);
         assert_eq!(split.is_ok(), self.model.split(id, self.came, units));
         match split {
             Ok((rest, part)) => {
@@ -391,10 +389,7 @@ impl World {
         let [grant, other] = [id, merged].map(|id| self.grants.remove(&id).expect("a live grant"));
         let waited = grant.waited_nanos();
         let now = Instant::from_nanos(self.now);
-        let grant = match &mut self.calls {
-            Some(calls) => calls.merge(&mut self.gate, grant, other, now),
-            None => self.gate.merge(grant, other),
-        };
+        let grant = self.calls.as_mut().expect("the world has them").merge(&mut self.gate, grant, other, now);
         assert_eq!(grant.waited_nanos(), waited);
         self.grants.insert(id, grant);
         self.model.note_end(merged, self.now);
