@@ -1,6 +1,7 @@
 //! The error for invalid numbers and names.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
 
@@ -58,7 +59,12 @@ impl InvalidArgument {
     /// Returns the same error with the owner of the field at the head of its text.
     #[must_use]
     pub fn of(self, owner: impl fmt::Display) -> Self {
-        InvalidArgument(Cause::Custom(Box::new(Custom { owner: Some(owner.to_string()), ..self.into_custom() })))
+        let custom = self.into_custom();
+        let owner = match &custom.owner {
+            Some(part) => format!("{owner}: {part}"),
+            None => owner.to_string(),
+        };
+        InvalidArgument(Cause::Custom(Box::new(Custom { owner: Some(owner), ..custom })))
     }
 
     fn into_custom(self) -> Custom {

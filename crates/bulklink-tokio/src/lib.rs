@@ -12,7 +12,7 @@
 //! | does not wait | [`try_slot`](bulklink::Bulkhead::try_slot), [`try_execute`](bulklink::Bulkhead::try_execute) |
 //! | runs in the background, and returns a handle immediately | [`submit`](bulklink::Bulkhead::submit), [`submit_blocking`](bulklink::Bulkhead::submit_blocking) |
 //! | blocks its thread | [`blocking_execute`](bulklink::Bulkhead::blocking_execute), [`blocking_slot`](bulklink::Bulkhead::blocking_slot) |
-//! | has a cost, a limit or a deadline of its own | any of these with `_with`, and a [`Request`] |
+//! | has a cost, a limit or a deadline of its own | `_with` in the name, and a [`Request`] |
 //!
 //! A bulkhead for each tenant, host or account is in [`Partitions`], named bulkheads are in a
 //! [`Registry`], and one in a `static` is a [`StaticBulkhead`].
@@ -92,7 +92,7 @@
 //!
 //! Code that blocks its thread uses the same bulkhead, by the methods whose names begin with
 //! `blocking_`, such as [`blocking_execute`](bulklink::Bulkhead::blocking_execute): for example in
-//! [`tokio::task::spawn_blocking`].
+//! [`spawn_blocking`](https://docs.rs/tokio/1/tokio/task/fn.spawn_blocking.html).
 //!
 //! ```
 //! # use bulklink_tokio::Bulkhead;
@@ -227,12 +227,12 @@ pub type Bulkhead = bulklink::Bulkhead<Tokio>;
 /// A [`bulklink::StaticBulkhead`] on tokio.
 ///
 /// ```
-/// use bulklink_tokio::{Limits, StaticBulkhead, Tokio};
+/// use bulklink_tokio::{Limits, Rejection, StaticBulkhead, Tokio};
 ///
 /// static PAYMENTS: StaticBulkhead =
 ///     StaticBulkhead::new("payments", Tokio, Limits::new(10).with_waiting_room(50));
 ///
-/// async fn pay() -> Result<&'static str, bulklink::Rejection> {
+/// async fn pay() -> Result<&'static str, Rejection> {
 ///     PAYMENTS.execute(async { "paid" }).await
 /// }
 /// ```

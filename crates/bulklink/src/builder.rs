@@ -85,10 +85,10 @@ impl<R> Builder<R> {
         self
     }
 
-    /// Sets all limits, whose capacity is one in units.
-    #[cfg(feature = "std")]
-    pub(crate) fn with_limits(self, limits: Limits) -> Self {
-        Builder { limits, ..self.capacity(limits.capacity) }
+    /// Sets all limits in one step, as from a configuration; their capacity as
+    /// [`capacity`](Builder::capacity) does.
+    pub fn limits(self, limits: Limits) -> Self {
+        Builder { limits, parallelism: None, ..self.capacity(limits.capacity) }
     }
 
     /// Sets how many operations may wait, up to [`Limits::MAX`], whatever they cost. The default is

@@ -29,13 +29,15 @@ pub struct Reconfigured {
     pub limits: Limits,
     /// The number of waiting calls that it admitted.
     pub admitted: usize,
+    /// Whether a partition has others than before, which may be those of its key.
+    pub(crate) keys_changed: bool,
 }
 
 impl Reconfigured {
-    /// Returns whether a limit has changed.
+    /// Returns whether a limit has changed: of the bulkhead, or of any partition.
     #[must_use]
     pub fn has_changed(&self) -> bool {
-        self.previous != self.limits
+        self.previous != self.limits || self.keys_changed
     }
 }
 

@@ -89,7 +89,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Deref for StaticBulkhead<R> {
 
     fn deref(&self) -> &Bulkhead<R> {
         self.bulkhead.get_or_init(|| {
-            let builder = Builder::new(self.runtime.clone(), self.label).with_limits(self.limits);
+            let builder = Builder::new(self.runtime.clone(), self.label).limits(self.limits);
             builder.build().expect("`new` has checked the limits and the label")
         })
     }

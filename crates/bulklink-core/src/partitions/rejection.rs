@@ -105,8 +105,12 @@ impl<P> Partitions<P> {
         Rejection { reason, occupancy: self.occupancy }
     }
 
-    /// Counts a rejection, when it is reported to its call. [`Reason::Closed`] has no counter.
+    /// Counts a rejection, when it is reported to its call.
     pub fn count(&mut self, rejection: &Rejection) {
-        self.totals.limit_rejected += u64::from(rejection.reason == Reason::PartitionLimit);
+        let counter = match rejection.reason {
+            Reason::PartitionLimit => &mut self.totals.limit_rejected,
+            Reason::Closed => &mut self.totals.closed_rejected,
+        };
+        *counter = counter.wrapping_add(1);
     }
 }

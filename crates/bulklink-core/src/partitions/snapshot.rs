@@ -46,6 +46,8 @@ pub struct Totals {
     /// Calls rejected because there was no room for their partition, each counted when the
     /// rejection [is reported](Partitions::count).
     pub limit_rejected: u64,
+    /// Calls rejected because the set was closed, each counted when the rejection is reported.
+    pub closed_rejected: u64,
 }
 
 impl Totals {
@@ -55,6 +57,7 @@ impl Totals {
             evicted: self.evicted.wrapping_sub(earlier.evicted),
             discarded: self.discarded.wrapping_sub(earlier.discarded),
             limit_rejected: self.limit_rejected.wrapping_sub(earlier.limit_rejected),
+            closed_rejected: self.closed_rejected.wrapping_sub(earlier.closed_rejected),
         }
     }
 }

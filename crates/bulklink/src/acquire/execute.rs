@@ -184,6 +184,17 @@ pub enum ExecuteError<E> {
     Operation(E),
 }
 
+impl<E> ExecuteError<E> {
+    /// Returns the rejection, if the operation was not admitted.
+    #[must_use]
+    pub fn rejection(&self) -> Option<&Rejection> {
+        match self {
+            ExecuteError::Rejected(rejection) => Some(rejection),
+            ExecuteError::Operation(_) => None,
+        }
+    }
+}
+
 impl<E> From<Rejection> for ExecuteError<E> {
     fn from(rejection: Rejection) -> Self {
         ExecuteError::Rejected(rejection)

@@ -408,7 +408,7 @@ impl Shared {
         match gate.reconfigure(limits, now) {
             Ok(admitted) => {
                 self.has_wait_limit.store(limits.wait_limit.is_some(), Ordering::Relaxed);
-                Ok(Reconfigured { previous, limits: *limits, admitted })
+                Ok(Reconfigured { previous, limits: *limits, admitted, keys_changed: false })
             }
             Err(ResizeError::Closed) => Err(LimitsRefused::Closed),
             Err(_) => Err(LimitsRefused::Invalid { largest_cost: gate.largest_waiting_cost() }),

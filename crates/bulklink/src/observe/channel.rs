@@ -36,7 +36,7 @@ use crate::{Event, HandlerId};
 /// [`Drained`](crate::EventKind::Drained), because calls that come later are still rejected, and
 /// those rejections are events too. Dropping the receiver removes its handler, and all of its cost.
 ///
-/// It is also a [`Stream`].
+/// It is also a [`Stream`](https://docs.rs/futures-core/0.3/futures_core/stream/trait.Stream.html).
 pub struct EventReceiver {
     channel: Arc<Lock<Channel>>,
     runtime: Arc<dyn DynClock>,

@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
 
 use bulklink_core::partitions::Limits;
@@ -67,8 +68,9 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     /// this configuration, or those that a [reconfiguration](Partitions::reconfigure) has set.
     ///
     /// It is called when a partition is created, and for each partition that is kept when all are
-    /// reconfigured. It should be quick, and return the same for the same arguments. A key that has
-    /// no other limits is given back those that were passed.
+    /// reconfigured. It should be quick. It may read settings that change: then
+    /// [reconfigure](Partitions::reconfigure) the partitions, with the same limits if only those of
+    /// keys have changed. For a key without limits of its own, return those that were passed.
     ///
     /// It runs under a lock, as the comparison of [keys](Partitions#keys) does: it must not call
     /// back into the same partitions, or the call never returns. If it panics, the call panics and
@@ -100,6 +102,12 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     pub fn limits_for(mut self, limits: impl Fn(&K, crate::Limits) -> crate::Limits + Send + Sync + 'static) -> Self {
         self.limits_for = Some(Arc::new(limits));
         self
+    }
+
+    /// Sets all limits of each partition in one step, as
+    /// [`Builder::limits`](crate::Builder::limits).
+    pub fn limits(self, limits: crate::Limits) -> Self {
+        self.each(|each| each.limits(limits))
     }
 
     /// Sets how many operations may run concurrently in each partition, as
@@ -190,6 +198,10 @@ where
         Ok(Partitions { inner })
     }
 }
+
+/// A function for the limits of keys is only ever called, and a panic of it changes nothing.
+impl<K, R: UnwindSafe, S: UnwindSafe> UnwindSafe for Builder<K, R, S> {}
+impl<K, R: RefUnwindSafe, S: RefUnwindSafe> RefUnwindSafe for Builder<K, R, S> {}
 
 impl<K, R: Clone, S: Clone> Clone for Builder<K, R, S> {
     fn clone(&self) -> Self {

@@ -23,9 +23,12 @@ struct Target {
     limits: Limits,
 }
 
-/// Limits that partitions cannot have, with the largest cost of a waiter of such a partition.
-#[derive(Default)]
-struct Faults(Vec<(Limits, usize)>);
+/// Limits that partitions cannot have, with the largest cost of a waiter of such a partition. Those
+/// of a key differ from the common ones.
+struct Faults {
+    common: Limits,
+    found: Vec<(Limits, usize)>,
+}
 
 impl<K> PartitionsState<K> {
     /// Changes the limits of all partitions, present and future. `before` are those of a new one.
@@ -40,7 +43,7 @@ impl<K> PartitionsState<K> {
         if self.account.is_closed() {
             return (Err(Refused::Closed), Vec::new());
         }
-        let (unused, mut faults) = (limits.validate(), Faults::default());
+        let (unused, mut faults) = (limits.validate(), Faults::new(limits));
         faults.find(limits, 0);
         // Foreign code, so before anything changes. It gets valid limits only.
         let limits_for = limits_for.filter(|_| unused.is_ok());
@@ -53,26 +56,31 @@ impl<K> PartitionsState<K> {
             faults.find(&target.limits, state.gate.largest_waiting_cost());
         });
         let unused = match unused {
-            Ok(unused) if faults.0.is_empty() => unused,
+            Ok(unused) if faults.found.is_empty() => unused,
             _ => return (Err(Refused::Invalid(faults.reasons())), deliveries),
         };
-        let changed = change(&targets, now, &mut deliveries);
-        let answer = changed.map(|admitted| {
+        let changed = change(limits, &targets, now, &mut deliveries);
+        let answer = changed.map(|(admitted, keys_changed)| {
             let identity = Arc::new(before.identity.with_unused(unused));
             self.changed = Some(Changed { each: *limits, identity });
-            Reconfigured { previous: before.each, limits: *limits, admitted }
+            Reconfigured { previous: before.each, limits: *limits, admitted, keys_changed }
         });
         (answer, deliveries)
     }
 }
 
-/// Returns the number of waiters that this admits. A call that has its lease can begin to wait
+/// Returns the number of waiters that this admits, and whether it changed any limits. A call that has its lease can begin to wait
 /// meanwhile. So it can ask for more units than a partition has after shrinking: these shrink
 /// first, and if one cannot, the others get their limits back, which no waiter prevents.
-fn change(targets: &[Target], now: Instant, deliveries: &mut Vec<Delivery>) -> Result<usize, Refused> {
-    let (mut admitted, mut shrunk, mut faults) = (0, Vec::new(), Faults::default());
+fn change(
+    common: &Limits,
+    targets: &[Target],
+    now: Instant,
+    deliveries: &mut Vec<Delivery>,
+) -> Result<(usize, bool), Refused> {
+    let (mut changed, mut shrunk, mut faults) = ((0, false), Vec::new(), Faults::new(common));
     deliveries.extend(give_all(targets, |Target { shared, limits }, state| {
-        if !faults.0.is_empty() || state.gate.limits().capacity <= limits.capacity {
+        if !faults.found.is_empty() || state.gate.limits().capacity <= limits.capacity {
             return;
         }
         match shared.set_limits(state, limits, now) {
@@ -81,7 +89,7 @@ fn change(targets: &[Target], now: Instant, deliveries: &mut Vec<Delivery>) -> R
             Err(LimitsRefused::Invalid { largest_cost }) => faults.find(limits, largest_cost),
         }
     }));
-    if !faults.0.is_empty() {
+    if !faults.found.is_empty() {
         deliveries.extend(give_all(&shrunk, |Target { shared, limits }, state| {
             // Not refused: these were the limits until now.
             let _ = shared.set_limits(state, limits, now);
@@ -89,9 +97,13 @@ fn change(targets: &[Target], now: Instant, deliveries: &mut Vec<Delivery>) -> R
         return Err(Refused::Invalid(faults.reasons()));
     }
     deliveries.extend(give_all(targets, |Target { shared, limits }, state| {
-        admitted += shared.set_limits(state, limits, now).map_or(0, |changed| changed.admitted);
+        if let Ok(set) = shared.set_limits(state, limits, now) {
+            changed = (changed.0 + set.admitted, changed.1 || set.has_changed());
+        }
     }));
-    Ok(admitted)
+    // Those that shrank had others before.
+    changed.1 |= !shrunk.is_empty();
+    Ok(changed)
 }
 
 /// Gives an input to all these partitions. Returns the outputs to deliver.
@@ -104,23 +116,30 @@ fn give_all(targets: &[Target], mut input: impl FnMut(&Target, &mut GateState)) 
 }
 
 impl Faults {
+    fn new(common: &Limits) -> Self {
+        Faults { common: *common, found: Vec::new() }
+    }
+
     /// Adds the limits if a partition with a waiter of this cost cannot have them.
     fn find(&mut self, limits: &Limits, largest_cost: usize) {
         if invalid(limits, largest_cost).next().is_none() {
             return;
         }
-        match self.0.iter_mut().find(|(known, _)| known == limits) {
+        match self.found.iter_mut().find(|(known, _)| known == limits) {
             Some((_, cost)) => *cost = largest_cost.max(*cost),
-            None => self.0.push((*limits, largest_cost)),
+            None => self.found.push((*limits, largest_cost)),
         }
     }
 
     /// Returns each reason once.
     fn reasons(&self) -> Vec<InvalidArgument> {
         let mut reasons = Vec::new();
-        for reason in self.0.iter().flat_map(|(limits, cost)| invalid(limits, *cost)) {
-            if !reasons.contains(&reason) {
-                reasons.push(reason);
+        for (limits, cost) in &self.found {
+            for reason in invalid(limits, *cost) {
+                let reason = if *limits == self.common { reason } else { reason.of("limits of a key") };
+                if !reasons.contains(&reason) {
+                    reasons.push(reason);
+                }
             }
         }
         reasons

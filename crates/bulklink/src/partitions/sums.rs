@@ -37,6 +37,8 @@ pub struct Sums {
     pub ended_late: u64,
     /// Calls that got no partition: those [counted](super::Totals::limit_rejected) in the status.
     pub limit_rejected: u64,
+    /// Calls that got no partition because all were closed.
+    pub closed_rejected: u64,
     /// All counters of the partitions' bulkheads.
     pub totals: Totals,
 }
@@ -74,7 +76,7 @@ impl Sums {
     /// [`Totals::rejected`](crate::Totals::rejected) says, or because they got none.
     #[must_use]
     pub const fn rejected(&self) -> u64 {
-        self.totals.rejected().wrapping_add(self.limit_rejected)
+        self.totals.rejected().wrapping_add(self.limit_rejected).wrapping_add(self.closed_rejected)
     }
 }
 
@@ -131,7 +133,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         let Figures { in_flight, in_use, waiting, waiting_units, uncollected, taken_back, ended_late, totals } =
             figures;
         let (label, partitions) = (Arc::clone(&status.label), status.partitions);
-        let limit_rejected = status.totals.limit_rejected;
+        let super::Totals { limit_rejected, closed_rejected, .. } = status.totals;
         let sums = Sums {
             label,
             partitions,
@@ -143,6 +145,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
             taken_back,
             ended_late,
             limit_rejected,
+            closed_rejected,
             totals,
         };
         (status, sums)

@@ -22,6 +22,17 @@ pub enum SubmitError {
     NoTimer(TimerError),
 }
 
+impl SubmitError {
+    /// Returns the rejection, if the bulkhead rejected the operation.
+    #[must_use]
+    pub fn rejection(&self) -> Option<&Rejection> {
+        match self {
+            SubmitError::Rejected(rejection) => Some(rejection),
+            _ => None,
+        }
+    }
+}
+
 impl From<Rejection> for SubmitError {
     fn from(rejection: Rejection) -> Self {
         SubmitError::Rejected(rejection)
@@ -68,6 +79,15 @@ pub enum JoinError {
 }
 
 impl JoinError {
+    /// Returns the rejection, if the bulkhead rejected the operation.
+    #[must_use]
+    pub fn rejection(&self) -> Option<&Rejection> {
+        match self {
+            JoinError::Rejected(rejection) => Some(rejection),
+            _ => None,
+        }
+    }
+
     pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
         JoinError::Panicked(Panic { payload: Lock::new(payload) })
     }
