@@ -391,7 +391,7 @@ impl Handle {
     }
 
     /// Stops calling a handler. Returns whether it was removed: not if it was removed before, or
-    /// belongs to another bulkhead. An event that another thread is delivering may still reach it.
+    /// belongs to another bulkhead. An event whose delivery has begun may still reach it.
     pub fn remove_event_handler(&self, id: HandlerId) -> bool {
         self.shared.change_handlers(|handlers| handlers.without(id))
     }

@@ -193,7 +193,8 @@ impl Rejection {
     /// Returns the occupancy of the bulkhead at the moment of the rejection.
     ///
     /// After a close, slots that are being given back at that moment are not included. If the call
-    /// got no [partition](Rejection::partitions), this is the occupancy of a new partition.
+    /// got no [partition](Rejection::partitions), this is the occupancy of a new partition with the
+    /// limits that all have in common.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         match &self.cause {

@@ -89,8 +89,10 @@ impl<'a> Slot<'a> {
     /// that hangs in foreign code, or a connection that is lost. The operation counts as finished;
     /// the [status](crate::Handle::status) has the units
     /// ([`written_off`](crate::Snapshot::written_off)). A larger capacity makes up for them. From
-    /// then on, every call takes the lock. In a partition, the units are in use until the partition
-    /// is evicted.
+    /// then on, every call takes the lock. A call that costs more than the units that are left waits
+    /// until the capacity is raised, and so do the calls behind it: give it a limit. In a partition,
+    /// the units are in use until the partition is evicted or discarded, which calls for it
+    /// postpone.
     ///
     /// ```
     /// # use bulklink::testing::{Executor, FakeClock};

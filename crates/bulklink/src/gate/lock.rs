@@ -33,7 +33,8 @@ mod imp {
 
         #[inline]
         pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-            // Poison is ignored: the only foreign code inside compares keys, before any change.
+            // Poison is ignored: the only foreign code inside compares keys or finds their
+            // limits, before any change.
             work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
         }
     }

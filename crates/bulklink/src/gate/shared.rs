@@ -116,10 +116,10 @@ impl Shared {
         self.runtime.now()
     }
 
-    /// Reads the clock for an input that must succeed even if the clock panics. Without the time,
-    /// no wait expires.
+    /// Reads the clock for an input that must succeed even if the clock panics. Then the time is
+    /// that of the latest input, so no wait expires.
     pub(crate) fn now_if_sound(&self) -> Instant {
-        attempt(|| self.now()).unwrap_or(Instant::EPOCH)
+        attempt(|| self.now()).unwrap_or_else(|| self.look(|state| state.snapshot(None).at))
     }
 
     /// Gives the gate an input, then wakes tasks and delivers events as it requires. An input that
@@ -336,7 +336,7 @@ impl Shared {
         if !grant.is_recorded() && word.has_released(&grant) && self.fast.release(&grant) {
             return;
         }
-        let mut now = (grant.is_recorded() || word.needs_now(None)).then(|| self.now());
+        let mut now = (grant.is_recorded() || word.needs_now(None)).then(|| self.now_if_sound());
         let mut held = Some(grant);
         loop {
             self.input(|state| {
@@ -356,7 +356,7 @@ impl Shared {
             if held.is_none() {
                 return;
             }
-            now = Some(self.now());
+            now = Some(self.now_if_sound());
         }
     }
 

@@ -234,7 +234,8 @@ where
     }
 
     /// Wraps an async function, so that each call of it runs in a slot of the partition that `key`
-    /// finds in its argument. For several arguments, pass a tuple.
+    /// finds in its argument. For several arguments, pass a tuple. A key that does not lie in the
+    /// argument needs [`execute`](Partitions::execute).
     ///
     /// ```
     /// # use bulklink::testing::{Executor, FakeClock};

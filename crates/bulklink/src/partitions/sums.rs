@@ -25,6 +25,8 @@ pub struct Sums {
     pub in_flight: usize,
     /// Units that the running operations use.
     pub in_use: usize,
+    /// Those of the units in use that were [written off](crate::Snapshot::written_off).
+    pub written_off: usize,
     /// Calls waiting.
     pub waiting: usize,
     /// Units that the waiting calls ask for.
@@ -85,6 +87,7 @@ impl Sums {
 pub(super) struct Figures {
     in_flight: usize,
     in_use: usize,
+    written_off: usize,
     waiting: usize,
     waiting_units: u64,
     uncollected: usize,
@@ -97,6 +100,7 @@ impl Figures {
     pub(super) fn add(&mut self, one: &Snapshot) {
         self.in_flight += one.in_flight;
         self.in_use += one.in_use;
+        self.written_off += one.written_off;
         self.waiting += one.waiting;
         self.waiting_units += one.waiting_units;
         self.uncollected += one.uncollected;
@@ -130,8 +134,17 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
             // The partition may be gone by now, and its own handlers are foreign.
             discard(shared);
         }
-        let Figures { in_flight, in_use, waiting, waiting_units, uncollected, taken_back, ended_late, totals } =
-            figures;
+        let Figures {
+            in_flight,
+            in_use,
+            written_off,
+            waiting,
+            waiting_units,
+            uncollected,
+            taken_back,
+            ended_late,
+            totals,
+        } = figures;
         let (label, partitions) = (Arc::clone(&status.label), status.partitions);
         let super::Totals { limit_rejected, closed_rejected, .. } = status.totals;
         let sums = Sums {
@@ -139,6 +152,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
             partitions,
             in_flight,
             in_use,
+            written_off,
             waiting,
             waiting_units,
             uncollected,

@@ -34,7 +34,9 @@ impl fmt::Display for RegisterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RegisterError::Closed => f.write_str("the registry is closed, and takes in no bulkhead"),
-            RegisterError::Taken { label } => write!(f, "label must be unique in the registry, got {}", quoted(label)),
+            RegisterError::Taken { label } => {
+                write!(f, "label must be free, and the registry has it or is removing it, got {}", quoted(label))
+            }
             RegisterError::Invalid(invalid) => invalid.fmt(f),
         }
     }

@@ -12,7 +12,7 @@ use core::task::Waker;
 use bulklink_core::InvalidArgument;
 
 use super::{RegisterError, unknown};
-use crate::{Bulkhead, Clock, Closed, Handle, Limits, Partitions, ReconfigureError, Reconfigured, Runtime, partitions};
+use crate::{Bulkhead, Clock, Closed, Handle, Limits, Partitions, ReconfigureError, Reconfigured, partitions};
 
 /// A registered bulkhead, or registered partitions. Runtimes and keys are foreign, so it is cloned
 /// and dropped outside the registry's lock.
@@ -78,7 +78,10 @@ impl Kind {
 }
 
 impl Member {
-    pub(super) fn of_bulkhead<R: Runtime>(bulkhead: Bulkhead<R>) -> Arc<Self> {
+    pub(super) fn of_bulkhead<R>(bulkhead: Bulkhead<R>) -> Arc<Self>
+    where
+        R: Clock + Clone + Send + Sync + 'static,
+    {
         Member::new(Kind::Bulkhead(bulkhead.handle().clone()), Box::new(bulkhead), type_name::<R>())
     }
 
@@ -97,7 +100,10 @@ impl Member {
     }
 
     /// Returns the bulkhead with its runtime, if that is `R`.
-    pub(super) fn bulkhead<R: Runtime>(&self) -> Result<Bulkhead<R>, InvalidArgument> {
+    pub(super) fn bulkhead<R>(&self) -> Result<Bulkhead<R>, InvalidArgument>
+    where
+        R: Clock + Clone + Send + Sync + 'static,
+    {
         if self.kind.bulkhead().is_none() {
             return Err(unknown("a bulkhead", self.kind.label()));
         }

@@ -18,7 +18,7 @@ use self::members::{Kind, Member, Members};
 use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
 use crate::label::quoted;
-use crate::{Builder, Bulkhead, CapacityReport, Handle, Limits, Reconfigured, Runtime, Status};
+use crate::{Builder, Bulkhead, CapacityReport, Clock, Handle, Limits, Reconfigured, Status};
 
 pub use self::error::{CollectiveError, FailureCause, MemberFailure, RegisterError};
 
@@ -83,7 +83,10 @@ impl Registry {
     ///
     /// If the registry is closed, if this label (trimmed) is taken by a bulkhead or by partitions,
     /// or if the builder fails. Nothing is registered then.
-    pub fn create<R: Runtime>(&self, builder: Builder<R>) -> Result<Bulkhead<R>, RegisterError> {
+    pub fn create<R>(&self, builder: Builder<R>) -> Result<Bulkhead<R>, RegisterError>
+    where
+        R: Clock + Clone + Send + Sync + 'static,
+    {
         let bulkhead = builder.build()?;
         self.add(&bulkhead)?;
         Ok(bulkhead)
@@ -96,7 +99,10 @@ impl Registry {
     ///
     /// If the registry is closed, or if the label is taken by a bulkhead, even by the same one, or
     /// by partitions.
-    pub fn add<R: Runtime>(&self, bulkhead: &Bulkhead<R>) -> Result<(), RegisterError> {
+    pub fn add<R>(&self, bulkhead: &Bulkhead<R>) -> Result<(), RegisterError>
+    where
+        R: Clock + Clone + Send + Sync + 'static,
+    {
         let member = Member::of_bulkhead(bulkhead.clone());
         self.members.with(|members| members.add(&member))
     }
@@ -131,7 +137,10 @@ impl Registry {
     /// assert_eq!(registry.len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn get_or_create<R: Runtime>(&self, label: &str, builder: &Builder<R>) -> Result<Bulkhead<R>, RegisterError> {
+    pub fn get_or_create<R>(&self, label: &str, builder: &Builder<R>) -> Result<Bulkhead<R>, RegisterError>
+    where
+        R: Clock + Clone + Send + Sync + 'static,
+    {
         let member = if let Some((_, member)) = self.find(label) {
             member
         } else {
@@ -171,7 +180,10 @@ impl Registry {
     /// let _slot = payments.try_slot()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn bulkhead<R: Runtime>(&self, label: &str) -> Result<Bulkhead<R>, InvalidArgument> {
+    pub fn bulkhead<R>(&self, label: &str) -> Result<Bulkhead<R>, InvalidArgument>
+    where
+        R: Clock + Clone + Send + Sync + 'static,
+    {
         let (_, member) = self.find(label).ok_or_else(|| unknown("a bulkhead", label))?;
         member.bulkhead()
     }

@@ -80,10 +80,50 @@ fn a_call_leaves_its_partition_nevertheless() {
     let mut waiting = Box::pin(tenants.slot(&"ann"));
     assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     clock.panic(true);
-    assert!(panics(|| drop(slot)), "the end of the hold reads the clock");
+    // The end of the hold reads the clock.
+    drop(slot);
     drop(waiting);
     clock.panic(false);
-    assert_eq!(tenants.status().leased_operations, 0);
+    assert_eq!((tenants.status().leased_operations, tenants.sums().in_flight), (0, 0));
+}
+
+#[test]
+fn a_slot_is_given_back_and_a_waiter_withdrawn_nevertheless() {
+    let clock = PanickingClock::default();
+    let bulkhead = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).waiting_room(2).build().expect("valid");
+    bulkhead.add_event_handler(|_| ());
+    let running = bulkhead.try_slot().expect("free");
+    let [mut first, mut second] = [(); 2].map(|()| Box::pin(bulkhead.slot()));
+    for call in [&mut first, &mut second] {
+        assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+    clock.panic(true);
+    drop(first);
+    drop(running);
+    clock.panic(false);
+    let status = bulkhead.status();
+    assert_eq!((status.waiting, status.uncollected, status.totals.cancelled), (0, 1, 1));
+    let Poll::Ready(Ok(slot)) = second.as_mut().poll(&mut Context::from_waker(Waker::noop())) else { panic!("waits") };
+    drop(slot);
+    assert_eq!(bulkhead.status().in_flight, 0);
+}
+
+/// A slot that is handed over while the clock panics has the time of the latest input, and so its
+/// right age.
+#[test]
+fn a_slot_handed_over_meanwhile_is_not_taken_back_early() {
+    let clock = PanickingClock::default();
+    clock.0.advance(ms(3_600_000));
+    let builder = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).waiting_room(2);
+    let bulkhead = builder.collect_within(ms(100)).build().expect("valid");
+    let _running = bulkhead.try_slot().expect("free");
+    let mut waiting = Box::pin(bulkhead.slot());
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    clock.panic(true);
+    bulkhead.resize(2).expect("valid");
+    clock.panic(false);
+    assert_eq!(bulkhead.status().oldest_uncollected(), Some(ms(0)));
+    assert!(matches!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(_))));
 }
 
 #[test]

@@ -173,3 +173,15 @@ fn a_slot_of_a_closed_partition_can_be_split_and_merged() {
     drop(other);
     assert!(tenants.status().is_drained());
 }
+
+#[test]
+fn units_that_were_written_off_are_gone_with_their_partition() {
+    let executor = executor();
+    let builder = bulklink::Partitions::builder_on(executor.clock(), "tenants").capacity(3).max_partitions(2);
+    let tenants: bulklink::Partitions<String, _> = builder.build().expect("valid");
+    tenants.try_slot_with("ann", Request::new().cost(2)).expect("free").forget();
+    assert_eq!((tenants.sums().in_use, tenants.sums().written_off), (2, 2));
+    assert!(tenants.discard("ann"));
+    let sums = tenants.sums();
+    assert_eq!((sums.in_use, sums.written_off, sums.totals.finished), (0, 0, 1));
+}

@@ -19,6 +19,7 @@ pub enum Past {
     Evicted,
     Discarded,
     LimitRejected,
+    ClosedRejected,
 }
 
 #[derive(Debug)]
@@ -94,9 +95,10 @@ impl Model {
 
     /// Counts a rejection that a call was answered with.
     pub fn count_rejection(&mut self, reason: Reason) {
-        if reason == Reason::PartitionLimit {
-            self.history.push(Past::LimitRejected);
-        }
+        self.history.push(match reason {
+            Reason::Closed => Past::ClosedRejected,
+            _ => Past::LimitRejected,
+        });
     }
 
     pub fn end(&mut self, call: Call, now: Time) {

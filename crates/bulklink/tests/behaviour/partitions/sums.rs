@@ -174,3 +174,14 @@ fn too_few_calls_say_nothing_about_the_number_of_partitions() {
     tenants.close();
     assert_eq!(tenants.capacity_report().to_string(), "bulkhead tenants: ok: closed and drained");
 }
+
+#[test]
+fn a_call_that_closed_partitions_reject_is_counted() {
+    let executor = executor();
+    let tenants = tenants(&executor, 2);
+    drop(tenants.try_slot("ann").expect("free"));
+    tenants.close();
+    assert!(["ann", "bob"].iter().all(|&key| tenants.try_slot(key).is_err()));
+    let sums = tenants.sums();
+    assert_eq!((sums.closed_rejected, sums.rejected()), (2, 2));
+}
