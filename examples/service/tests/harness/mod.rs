@@ -1,0 +1,193 @@
+//! The service as a child process, with its file of settings and its log; and an upstream whose
+//! answers the test holds back.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Path;
+use axum::routing::get;
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Child;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+/// Longer than anything takes; a test that fails ends after this.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// The limits of one section of the settings.
+#[derive(Clone, Copy)]
+pub struct Section {
+    pub parallelism: usize,
+    pub waiting_room: usize,
+    pub wait_limit_ms: Option<u64>,
+}
+
+/// The settings that the tests vary.
+#[derive(Clone, Copy)]
+pub struct Settings {
+    pub orders: Section,
+    pub digest: Section,
+    pub export: Section,
+    pub tenants: Section,
+    pub drain_limit_ms: u64,
+    pub max_tenants: usize,
+}
+
+/// A section without a waiting room.
+pub fn slots(parallelism: usize) -> Section {
+    Section { parallelism, waiting_room: 0, wait_limit_ms: None }
+}
+
+/// Settings that limit nothing that a test does.
+pub fn roomy() -> Settings {
+    let roomy = slots(100);
+    Settings { orders: roomy, digest: roomy, export: roomy, tenants: roomy, drain_limit_ms: 60_000, max_tenants: 100 }
+}
+
+pub struct Service {
+    child: Child,
+    log: Arc<Mutex<Vec<String>>>,
+    address: String,
+    settings: PathBuf,
+    upstream: String,
+    open: watch::Sender<bool>,
+}
+
+impl Service {
+    pub async fn start(settings: Settings) -> Self {
+        static STARTED: AtomicUsize = AtomicUsize::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let (upstream, open) = start_upstream().await;
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("app-{number}.toml"));
+        fs::write(&path, toml(&settings, &upstream)).unwrap();
+        let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_service"));
+        command.arg(&path).env("RUST_LOG", "info").stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let (log, written) = (Arc::new(Mutex::new(Vec::new())), child.stderr.take().unwrap());
+        let lines = Arc::clone(&log);
+        tokio::spawn(async move {
+            let mut written = BufReader::new(written).lines();
+            while let Ok(Some(line)) = written.next_line().await {
+                lines.lock().unwrap().push(line);
+            }
+        });
+        let mut service = Service { child, log, address: String::new(), settings: path, upstream, open };
+        let line = service.logged("listening").await;
+        service.address = line.split("address=").nth(1).expect("an address").to_string();
+        service
+    }
+
+    /// Waits until the log has a line with this text, and returns the line.
+    pub async fn logged(&self, text: &str) -> String {
+        let find = async || loop {
+            if let Some(line) = self.log.lock().unwrap().iter().find(|line| line.contains(text)) {
+                return line.clone();
+            }
+            sleep(Duration::from_millis(5)).await;
+        };
+        let found = timeout(PATIENCE, find()).await;
+        found.unwrap_or_else(|_| panic!("no {text:?} in {:#?}", self.log.lock().unwrap()))
+    }
+
+    /// Sends a request.
+    pub async fn get(&self, path: &str, headers: &[(&str, &str)]) -> reqwest::Response {
+        timeout(PATIENCE, send(format!("http://{}{path}", self.address), headers)).await.expect("an answer")
+    }
+
+    /// Sends a request, and does not wait for the answer.
+    pub fn spawn(&self, path: &str, headers: &'static [(&'static str, &'static str)]) -> JoinHandle<reqwest::Response> {
+        let url = format!("http://{}{path}", self.address);
+        tokio::spawn(async { send(url, headers).await })
+    }
+
+    /// Waits until the metrics have this line.
+    pub async fn shows(&self, line: &str) {
+        let find = async || {
+            while !self.metrics().await.lines().any(|shown| shown == line) {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let found = timeout(PATIENCE, find()).await;
+        assert!(found.is_ok(), "no {line:?} in {}", self.metrics().await);
+    }
+
+    pub async fn metrics(&self) -> String {
+        self.get("/metrics", &[]).await.text().await.unwrap()
+    }
+
+    /// Lets the upstream answer what it has held back, and all else.
+    pub fn open(&self) {
+        self.open.send_replace(true);
+    }
+
+    /// Replaces the file of settings in one step.
+    pub fn reload(&self, settings: &Settings) {
+        let new = self.settings.with_extension("new");
+        fs::write(&new, toml(settings, &self.upstream)).unwrap();
+        fs::rename(new, &self.settings).unwrap();
+    }
+
+    pub fn terminate(&self) {
+        let pid = self.child.id().expect("it runs").to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+
+    pub async fn ended(&mut self) -> ExitStatus {
+        timeout(PATIENCE, self.child.wait()).await.expect("it ends").unwrap()
+    }
+}
+
+/// Checks that the service rejected a call, and that the answer says what a client needs: a status,
+/// the seconds after which to retry, and a problem.
+pub async fn rejected(answer: reqwest::Response, bulkhead: &str, reason: &str, status: u16, retry_after: Option<&str>) {
+    let (got, headers, body) = (answer.status(), answer.headers().clone(), answer.text().await.unwrap());
+    assert_eq!(got, status, "{body}");
+    assert_eq!(headers[CONTENT_TYPE], "application/problem+json");
+    assert_eq!(headers.get(RETRY_AFTER).map(|value| value.to_str().unwrap()), retry_after);
+    let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let kind = format!("urn:service:rejected:{reason}");
+    assert_eq!((problem["bulkhead"].as_str(), problem["type"].as_str()), (Some(bulkhead), Some(&*kind)));
+}
+
+/// A client for each request, so that connections are not shared.
+async fn send(url: String, headers: &[(&str, &str)]) -> reqwest::Response {
+    let request = reqwest::Client::new().get(url);
+    let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+    request.send().await.unwrap()
+}
+
+/// Starts an upstream that answers orders named `held` only when the sender says so.
+async fn start_upstream() -> (String, watch::Sender<bool>) {
+    let (open, opened) = watch::channel(false);
+    let answer = async move |Path(id): Path<String>| {
+        if id == "held" {
+            let _ = opened.clone().wait_for(|open| *open).await;
+        }
+        format!("order {id}")
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(axum::serve(listener, Router::new().route("/{id}", get(answer))).into_future());
+    (url, open)
+}
+
+fn toml(settings: &Settings, upstream: &str) -> String {
+    let Settings { orders, digest, export, tenants, drain_limit_ms, max_tenants } = settings;
+    let section = |(name, section): (&str, &Section)| {
+        let Section { parallelism, waiting_room, wait_limit_ms } = section;
+        let limit = wait_limit_ms.map_or(String::new(), |limit| format!("wait_limit_ms = {limit}\n"));
+        format!("[limits.{name}]\nparallelism = {parallelism}\nwaiting_room = {waiting_room}\n{limit}")
+    };
+    let sections = [("orders", orders), ("digest", digest), ("export", export), ("tenants", tenants)].map(section);
+    format!(
+        "listen = \"127.0.0.1:0\"\nmax_tenants = {max_tenants}\nupstream = \"{upstream}\"\ndrain_limit_ms = {drain_limit_ms}\n{}",
+        sections.concat()
+    )
+}

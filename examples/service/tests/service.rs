@@ -1,0 +1,137 @@
+//! Tests the service as a process, over HTTP on the loopback.
+
+mod harness;
+
+use harness::{Section, Service, Settings, rejected, roomy, slots};
+
+const MINUTE: Option<u64> = Some(60_000);
+
+#[tokio::test]
+async fn a_burst_beyond_slots_and_waiting_room_is_rejected_with_a_problem() {
+    let orders = Section { parallelism: 2, waiting_room: 1, wait_limit_ms: MINUTE };
+    let service = Service::start(Settings { orders, ..roomy() }).await;
+    let admitted = [(); 3].map(|()| service.spawn("/orders/held", &[]));
+    service.shows("bulkhead_waiting{bulkhead=\"orders\"} 1").await;
+    rejected(service.get("/orders/1", &[]).await, "orders", "saturated", 503, Some("1")).await;
+    assert_eq!(service.get("/digest/1000", &[]).await.status(), 200, "another bulkhead");
+    service.open();
+    for call in admitted {
+        let answer = call.await.unwrap();
+        assert_eq!((answer.status().as_u16(), &*answer.text().await.unwrap()), (200, "order held"));
+    }
+    for line in [
+        "bulkhead_in_flight{bulkhead=\"orders\"} 0",
+        "bulkhead_admitted_total{bulkhead=\"orders\"} 3",
+        "bulkhead_rejected_total{bulkhead=\"orders\",reason=\"saturated\"} 1",
+        "bulkhead_wait_seconds_count{bulkhead=\"orders\"} 1",
+        "bulkhead_admitted_total{bulkhead=\"tenants\"} 5",
+    ] {
+        service.shows(line).await;
+    }
+    service.logged("rejected bulkhead=\"orders\" reason=\"saturated\"").await;
+}
+
+#[tokio::test]
+async fn a_tenant_at_its_limit_does_not_stop_another() {
+    let service = Service::start(Settings { tenants: slots(1), ..roomy() }).await;
+    let held = service.spawn("/orders/held", &[("x-tenant", "ann")]);
+    service.shows("bulkhead_in_flight{bulkhead=\"orders\"} 1").await;
+    for path in ["/orders/1", "/digest/1", "/export/1"] {
+        rejected(service.get(path, &[("x-tenant", "ann")]).await, "tenants", "saturated", 429, Some("1")).await;
+        assert_eq!(service.get(path, &[("x-tenant", "bob")]).await.status(), 200, "{path}");
+    }
+    service.open();
+    assert_eq!(held.await.unwrap().status(), 200);
+    assert_eq!(service.get("/orders/1", &[("x-tenant", "ann")]).await.status(), 200);
+}
+
+#[tokio::test]
+async fn a_call_with_a_timeout_gets_its_answer_in_time() {
+    let orders = Section { parallelism: 1, waiting_room: 1, wait_limit_ms: MINUTE };
+    let service = Service::start(Settings { orders, ..roomy() }).await;
+    let running = service.get("/orders/held", &[("x-timeout-ms", "400")]).await;
+    assert_eq!(running.status(), 504);
+    assert_eq!(running.headers()["content-type"], "application/problem+json");
+    let held = service.spawn("/orders/held", &[]);
+    service.shows("bulkhead_in_flight{bulkhead=\"orders\"} 1").await;
+    rejected(service.get("/orders/1", &[("x-timeout-ms", "400")]).await, "orders", "expired", 504, None).await;
+    rejected(service.get("/orders/1", &[("x-timeout-ms", "0")]).await, "tenants", "expired", 504, None).await;
+    let invalid = service.get("/orders/1", &[("x-timeout-ms", "soon")]).await;
+    assert_eq!(invalid.status(), 400);
+    assert!(invalid.text().await.unwrap().contains("x-timeout-ms must be a number of milliseconds"));
+    service.open();
+    assert_eq!(held.await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn a_streamed_body_holds_its_slots_until_it_is_read_or_dropped() {
+    let service = Service::start(roomy()).await;
+    let unread = service.get("/export/1000000", &[]).await;
+    for bulkhead in ["export", "tenants"] {
+        service.shows(&format!("bulkhead_in_flight{{bulkhead=\"{bulkhead}\"}} 1")).await;
+    }
+    drop(unread);
+    for bulkhead in ["export", "tenants"] {
+        service.shows(&format!("bulkhead_in_flight{{bulkhead=\"{bulkhead}\"}} 0")).await;
+    }
+    assert_eq!(service.get("/export/3", &[]).await.bytes().await.unwrap().len(), 3 * 16 * 1024);
+    service.shows("bulkhead_finished_total{bulkhead=\"export\"} 2").await;
+    service.shows("bulkhead_in_flight{bulkhead=\"export\"} 0").await;
+}
+
+#[tokio::test]
+async fn a_reload_changes_limits_while_calls_run_and_a_bad_file_changes_nothing() {
+    let before = Settings { orders: slots(1), tenants: slots(1), ..roomy() };
+    let service = Service::start(before).await;
+    let held = service.spawn("/orders/held", &[("x-tenant", "ann")]);
+    service.shows("bulkhead_in_flight{bulkhead=\"orders\"} 1").await;
+    rejected(service.get("/orders/1", &[("x-tenant", "bob")]).await, "orders", "saturated", 503, Some("1")).await;
+
+    // The number of tenants cannot be changed, so a bad one does no harm before a restart.
+    let after = Settings { orders: slots(3), tenants: slots(2), max_tenants: 0, ..before };
+    service.reload(&after);
+    service.logged("what is not a limit changes at the next restart").await;
+    service.logged("the configuration is in force").await;
+    let second = service.spawn("/orders/held", &[("x-tenant", "ann")]);
+    service.shows("bulkhead_in_flight{bulkhead=\"orders\"} 2").await;
+    assert_eq!(service.get("/orders/1", &[("x-tenant", "bob")]).await.status(), 200);
+
+    let export = Section { wait_limit_ms: MINUTE, ..slots(5) };
+    service.reload(&Settings { digest: slots(7), orders: slots(0), export, ..after });
+    let refused = service.logged("the new configuration is refused").await;
+    for reason in ["bulkhead orders: parallelism must be at least 1, got 0", "bulkhead export: wait_limit must not be"]
+    {
+        assert!(refused.contains(reason), "{refused}");
+    }
+    for (bulkhead, capacity) in [("orders", 3), ("digest", 100), ("export", 100), ("tenants", 2)] {
+        service.shows(&format!("bulkhead_capacity{{bulkhead=\"{bulkhead}\"}} {capacity}")).await;
+    }
+    service.open();
+    for call in [held, second] {
+        assert_eq!(call.await.unwrap().status(), 200);
+    }
+}
+
+#[tokio::test]
+async fn on_a_signal_running_calls_end_and_new_ones_are_rejected() {
+    let mut service = Service::start(roomy()).await;
+    let running = service.spawn("/orders/held", &[]);
+    service.shows("bulkhead_in_flight{bulkhead=\"orders\"} 1").await;
+    service.terminate();
+    service.logged("draining").await;
+    rejected(service.get("/orders/1", &[]).await, "tenants", "closed", 503, Some("5")).await;
+    service.open();
+    assert_eq!(running.await.unwrap().status(), 200);
+    assert_eq!(service.ended().await.code(), Some(0));
+    service.logged("drained").await;
+}
+
+#[tokio::test]
+async fn what_runs_beyond_the_drain_limit_is_named_and_does_not_keep_the_process() {
+    let mut service = Service::start(Settings { drain_limit_ms: 20, ..roomy() }).await;
+    let _endless = service.spawn(&format!("/digest/{}", u64::MAX), &[]);
+    service.shows("bulkhead_in_flight{bulkhead=\"digest\"} 1").await;
+    service.terminate();
+    assert_eq!(service.ended().await.code(), Some(1));
+    service.logged("not drained bulkhead=digest in_flight=1").await;
+}
