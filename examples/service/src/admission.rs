@@ -1,6 +1,6 @@
 //! All bulkheads of the service: created from the settings, changed with them, and entered.
 
-use bulklink_tokio::{Bulkhead, Limits, OwnedSlot, Partitions, RegisterError, Registry, Rejection};
+use bulklink_tokio::{Bulkhead, OwnedSlot, Partitions, RegisterError, Registry, Rejection};
 use tracing::debug;
 
 use crate::Error;
@@ -32,11 +32,12 @@ impl Admission {
     pub(crate) fn new(config: &Config) -> Result<Self, RegisterError> {
         let registry = Registry::new();
         let AllLimits { orders, digest, export, tenants } = &config.limits;
+        let each_tenant = Partitions::builder(TENANTS).max_partitions(config.max_tenants);
         Ok(Admission {
-            orders: create(&registry, "orders", orders.limits())?,
-            digest: create(&registry, "digest", digest.limits())?,
-            export: create(&registry, "export", export.limits())?,
-            tenants: create_tenants(&registry, config.max_tenants, tenants.limits())?,
+            orders: registry.create(Bulkhead::builder("orders").limits(orders.limits()))?,
+            digest: registry.create(Bulkhead::builder("digest").limits(digest.limits()))?,
+            export: registry.create(Bulkhead::builder("export").limits(export.limits()))?,
+            tenants: registry.create_partitions(each_tenant.limits(tenants.limits()))?,
             registry,
         })
     }
@@ -58,21 +59,4 @@ impl Admission {
         self.registry.reconfigure_all(new.by_label())?;
         Ok(())
     }
-}
-
-fn create(registry: &Registry, label: &str, limits: Limits) -> Result<Bulkhead, RegisterError> {
-    let builder = Bulkhead::builder(label).parallelism(limits.capacity).waiting_room(limits.waiting_room);
-    registry.create(match limits.wait_limit {
-        Some(limit) => builder.wait_limit(limit),
-        None => builder,
-    })
-}
-
-fn create_tenants(registry: &Registry, max: usize, each: Limits) -> Result<Partitions<String>, RegisterError> {
-    let builder = Partitions::builder(TENANTS).max_partitions(max);
-    let builder = builder.parallelism(each.capacity).waiting_room(each.waiting_room);
-    registry.create_partitions(match each.wait_limit {
-        Some(limit) => builder.wait_limit(limit),
-        None => builder,
-    })
 }

@@ -31,7 +31,7 @@ pub(crate) struct AllLimits {
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Settings {
-    parallelism: usize,
+    capacity: usize,
     #[serde(default)]
     waiting_room: usize,
     wait_limit_ms: Option<u64>,
@@ -47,7 +47,7 @@ impl AllLimits {
 
 impl Settings {
     pub(crate) fn limits(&self) -> Limits {
-        Limits::new(self.parallelism)
+        Limits::new(self.capacity)
             .with_waiting_room(self.waiting_room)
             .with_wait_limit(self.wait_limit_ms.map(Duration::from_millis))
     }

@@ -8,7 +8,7 @@ const MINUTE: Option<u64> = Some(60_000);
 
 #[tokio::test]
 async fn a_burst_beyond_slots_and_waiting_room_is_rejected_with_a_problem() {
-    let orders = Section { parallelism: 2, waiting_room: 1, wait_limit_ms: MINUTE };
+    let orders = Section { capacity: 2, waiting_room: 1, wait_limit_ms: MINUTE };
     let service = Service::start(Settings { orders, ..roomy() }).await;
     let admitted = [(); 3].map(|()| service.spawn("/orders/held", &[]));
     service.shows("bulkhead_waiting{bulkhead=\"orders\"} 1").await;
@@ -47,7 +47,7 @@ async fn a_tenant_at_its_limit_does_not_stop_another() {
 
 #[tokio::test]
 async fn a_call_with_a_timeout_gets_its_answer_in_time() {
-    let orders = Section { parallelism: 1, waiting_room: 1, wait_limit_ms: MINUTE };
+    let orders = Section { capacity: 1, waiting_room: 1, wait_limit_ms: MINUTE };
     let service = Service::start(Settings { orders, ..roomy() }).await;
     let running = service.get("/orders/held", &[("x-timeout-ms", "400")]).await;
     assert_eq!(running.status(), 504);
@@ -99,7 +99,7 @@ async fn a_reload_changes_limits_while_calls_run_and_a_bad_file_changes_nothing(
     let export = Section { wait_limit_ms: MINUTE, ..slots(5) };
     service.reload(&Settings { digest: slots(7), orders: slots(0), export, ..after });
     let refused = service.logged("the new configuration is refused").await;
-    for reason in ["bulkhead orders: parallelism must be at least 1, got 0", "bulkhead export: wait_limit must not be"]
+    for reason in ["bulkhead orders: capacity must be at least 1, got 0", "bulkhead export: wait_limit must not be"]
     {
         assert!(refused.contains(reason), "{refused}");
     }

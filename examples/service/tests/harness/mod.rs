@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 /// The limits of one section of the settings.
 #[derive(Clone, Copy)]
 pub struct Section {
-    pub parallelism: usize,
+    pub capacity: usize,
     pub waiting_room: usize,
     pub wait_limit_ms: Option<u64>,
 }
@@ -41,8 +41,8 @@ pub struct Settings {
 }
 
 /// A section without a waiting room.
-pub fn slots(parallelism: usize) -> Section {
-    Section { parallelism, waiting_room: 0, wait_limit_ms: None }
+pub fn slots(capacity: usize) -> Section {
+    Section { capacity, waiting_room: 0, wait_limit_ms: None }
 }
 
 /// Settings that limit nothing that a test does.
@@ -181,9 +181,9 @@ async fn start_upstream() -> (String, watch::Sender<bool>) {
 fn toml(settings: &Settings, upstream: &str) -> String {
     let Settings { orders, digest, export, tenants, drain_limit_ms, max_tenants } = settings;
     let section = |(name, section): (&str, &Section)| {
-        let Section { parallelism, waiting_room, wait_limit_ms } = section;
+        let Section { capacity, waiting_room, wait_limit_ms } = section;
         let limit = wait_limit_ms.map_or(String::new(), |limit| format!("wait_limit_ms = {limit}\n"));
-        format!("[limits.{name}]\nparallelism = {parallelism}\nwaiting_room = {waiting_room}\n{limit}")
+        format!("[limits.{name}]\ncapacity = {capacity}\nwaiting_room = {waiting_room}\n{limit}")
     };
     let sections = [("orders", orders), ("digest", digest), ("export", export), ("tenants", tenants)].map(section);
     format!(
