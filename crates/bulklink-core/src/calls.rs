@@ -20,9 +20,10 @@ use crate::{Answer, Gate, Grant, Instant, InvalidArgument, Reason, Request, Rese
 /// and [takes back](Calls::collect_within) those that are not collected.
 ///
 /// Once a gate has one, [`enter`](Calls::enter), [`advance`](Calls::advance),
-/// [`collect`](Calls::collect) and [`cancel`](Calls::cancel) replace the gate's methods. Only it can
-/// [split](Calls::split), [merge](Calls::merge) and [write off](Calls::write_off) grants. A grant
-/// goes through [`end`](Calls::end) or [`abandon`](Calls::abandon) on its way back to the gate.
+/// [`collect`](Calls::collect) and [`cancel`](Calls::cancel) replace the gate's methods. Only it
+/// can [split](Calls::split), [merge](Calls::merge) and [write off](Calls::write_off) grants. A
+/// grant goes through [`end`](Calls::end) or [`abandon`](Calls::abandon) on its way back to the
+/// gate.
 ///
 /// ```
 /// use bulklink_core::{Answer, Calls, Gate, Instant, Limits, Request, Reserve};

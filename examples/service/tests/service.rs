@@ -99,8 +99,7 @@ async fn a_reload_changes_limits_while_calls_run_and_a_bad_file_changes_nothing(
     let export = Section { wait_limit_ms: MINUTE, ..slots(5) };
     service.reload(&Settings { digest: slots(7), orders: slots(0), export, ..after });
     let refused = service.logged("the new configuration is refused").await;
-    for reason in ["bulkhead orders: capacity must be at least 1, got 0", "bulkhead export: wait_limit must not be"]
-    {
+    for reason in ["bulkhead orders: capacity must be at least 1, got 0", "bulkhead export: wait_limit must not be"] {
         assert!(refused.contains(reason), "{refused}");
     }
     for (bulkhead, capacity) in [("orders", 3), ("digest", 100), ("export", 100), ("tenants", 2)] {

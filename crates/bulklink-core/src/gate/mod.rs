@@ -49,8 +49,8 @@ pub struct Gate<W> {
     wait_limit: Option<Duration>,
     measures_waits: bool,
     closed: bool,
-    /// As [`may_reject_by_word`](Gate::may_reject_by_word) says; kept, because every input publishes
-    /// a word.
+    /// As [`may_reject_by_word`](Gate::may_reject_by_word) says; kept, because every input
+    /// publishes a word.
     rejects_by_word: bool,
     /// The events that are recorded.
     observed: EventFilter,

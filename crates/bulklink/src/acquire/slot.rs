@@ -43,7 +43,8 @@ impl<'a> Slot<'a> {
     /// slots would have no unit.
     ///
     /// The new slot has the same wait. It is counted as [split](crate::Snapshot::split), not as
-    /// admitted, and as finished at its end. A [deadline](crate::Request::deadline) stays with this slot.
+    /// admitted, and as finished at its end. A [deadline](crate::Request::deadline) stays with this
+    /// slot.
     ///
     /// ```
     /// # use bulklink::testing::FakeClock;
@@ -89,10 +90,10 @@ impl<'a> Slot<'a> {
     /// that hangs in foreign code, or a connection that is lost. The operation counts as finished;
     /// the [status](crate::Handle::status) has the units
     /// ([`written_off`](crate::Snapshot::written_off)). A larger capacity makes up for them. From
-    /// then on, every call takes the lock. A call that costs more than the units that are left waits
-    /// until the capacity is raised, and so do the calls behind it: give it a limit. In a partition,
-    /// the units are in use until the partition is evicted or discarded, which calls for it
-    /// postpone.
+    /// then on, every call takes the lock. A call that costs more than the units that are left
+    /// waits until the capacity is raised, and so do the calls behind it: give it a limit. In a
+    /// partition, the units are in use until the partition is evicted or discarded, which calls for
+    /// it postpone.
     ///
     /// ```
     /// # use bulklink::testing::{Executor, FakeClock};

@@ -335,9 +335,9 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
 
     /// Stops calling a handler, and returns whether it was removed.
     ///
-    /// It was not if it had been removed before, or belongs to other partitions. An event
-    /// whose delivery has begun may still reach it: pausing, resuming and reconfiguring begin with one
-    /// of each partition. It stays with the bulkhead of an evicted partition while a
+    /// It was not if it had been removed before, or belongs to other partitions. An event whose
+    /// delivery has begun may still reach it: pausing, resuming and reconfiguring begin with one of
+    /// each partition. It stays with the bulkhead of an evicted partition while a
     /// [handle](Partitions::handle) keeps that.
     pub fn remove_event_handler(&self, id: HandlerId) -> bool {
         self.inner.change_handlers(|handlers| handlers.without(id))

@@ -69,9 +69,10 @@ impl<K> PartitionsState<K> {
     }
 }
 
-/// Returns the number of waiters that this admits, and whether it changed any limits. A call that has its lease can begin to wait
-/// meanwhile. So it can ask for more units than a partition has after shrinking: these shrink
-/// first, and if one cannot, the others get their limits back, which no waiter prevents.
+/// Returns the number of waiters that this admits, and whether it changed any limits. A call that
+/// has its lease can begin to wait meanwhile. So it can ask for more units than a partition has
+/// after shrinking: these shrink first, and if one cannot, the others get their limits back, which
+/// no waiter prevents.
 fn change(
     common: &Limits,
     targets: &[Target],
