@@ -102,8 +102,9 @@ enum Cause {
     /// The gate, for an impossible cost, or the partitions, for invalid limits. In an `Arc`, which
     /// is less code wherever a rejection is dropped.
     Invalid(Arc<Invalid>),
-    /// The partitions: the call got none. With the cost that it asked for.
-    Partitions(partitions::Rejection, u32),
+    /// The partitions: the call got none. With the cost that it asked for; in an `Arc`, because
+    /// both would not fit beside the tag.
+    Partitions(Arc<(partitions::Rejection, u32)>),
 }
 
 struct Invalid {
@@ -141,7 +142,7 @@ impl Rejection {
     }
 
     pub(crate) fn by_partitions(by: Arc<Identity>, rejection: partitions::Rejection, request: &Request) -> Self {
-        Rejection { by, cause: Cause::Partitions(rejection, request.units()) }
+        Rejection { by, cause: Cause::Partitions(Arc::new((rejection, request.units()))) }
     }
 
     /// Returns the gate's rejection, or `None` if the cost or the limits were invalid or the call
@@ -156,15 +157,15 @@ impl Rejection {
 
     /// Counts a rejection by the partitions, unless they are gone.
     pub(crate) fn count(&self) {
-        if let (Cause::Partitions(rejection, _), Some(owner)) = (&self.cause, self.by.owner()) {
-            owner.count(rejection);
+        if let (Cause::Partitions(rejected), Some(owner)) = (&self.cause, self.by.owner()) {
+            owner.count(&rejected.0);
         }
     }
 
     /// Returns the rejection of the partitions, if the call got no partition.
     pub(crate) fn of_partitions(&self) -> Option<&partitions::Rejection> {
         match &self.cause {
-            Cause::Partitions(rejection, _) => Some(rejection),
+            Cause::Partitions(rejected) => Some(&rejected.0),
             _ => None,
         }
     }
@@ -174,7 +175,7 @@ impl Rejection {
     pub fn reason(&self) -> Reason {
         match (&self.cause, self.by_gate().map(|rejection| rejection.reason())) {
             (Cause::Invalid(invalid), _) => invalid.reason,
-            (Cause::Partitions(rejection, _), _) if rejection.reason() == partitions::Reason::PartitionLimit => {
+            (Cause::Partitions(rejected), _) if rejected.0.reason() == partitions::Reason::PartitionLimit => {
                 Reason::PartitionLimit
             }
             (_, Some(bulklink_core::Reason::Saturated)) => Reason::Saturated,
@@ -229,7 +230,7 @@ impl Rejection {
             Cause::Refused(_) => 1,
             Cause::Rejected(rejection) => rejection.cost(),
             Cause::Invalid(invalid) => invalid.cost as usize,
-            Cause::Partitions(_, cost) => *cost as usize,
+            Cause::Partitions(rejected) => rejected.1 as usize,
         }
     }
 
