@@ -8,7 +8,7 @@
 use std::alloc::System;
 use std::hint::black_box;
 
-use bulklink_tokio::{Bulkhead, HandlerId};
+use bulklink_tokio::{Bulkhead, EventFilter, HandlerId};
 use stats_alloc::{Region, StatsAlloc};
 
 use super::uncontended::{self, CAPACITY};
@@ -21,6 +21,8 @@ use crate::work::{now, take};
 pub(crate) fn goal() -> Goal {
     let what = "slot + drop after a handler came and went, instructions more";
     let after = Row::instructions(what, "our own, never observed", observed_before(), uncontended::slot());
+    let beside = "slot + drop beside a handler of rejections and waits, instructions more";
+    let beside = Row::instructions(beside, "our own, never observed", beside_a_filter(), uncontended::slot());
     let within = Figure::Within(uncontended::slot(), EVENTS);
     let within = Row::new("slot + drop, never observed: spent in functions of events", NO_PEER, within);
     let observed = "slot + drop, observed by one handler";
@@ -29,7 +31,17 @@ pub(crate) fn goal() -> Goal {
     let allocations = Row::new(observed, NO_PEER, allocations).limit(Limit::Ours(0.0));
     let unmeasured = "our own, without";
     let holds = Row::time("slot + drop, holds measured", unmeasured, with_measured_holds(), uncontended::slot());
-    Goal::new("observe", [after.limit(Limit::More(0.0)), within.limit(Limit::Ours(0.0)), time, allocations, holds])
+    Goal::new(
+        "observe",
+        [
+            after.limit(Limit::More(0.0)),
+            beside.limit(Limit::More(0.0)),
+            within.limit(Limit::Ours(0.0)),
+            time,
+            allocations,
+            holds,
+        ],
+    )
 }
 
 const EVENTS: &[&str] = &["event", "handler", "observe", "outputs"];
@@ -39,6 +51,15 @@ const OBSERVED: &str = "slot + drop, observed: allocations";
 
 fn observe(bulkhead: &Bulkhead) -> HandlerId {
     bulkhead.add_event_handler(|event| _ = black_box(event.number))
+}
+
+fn beside_a_filter() -> Scene {
+    Scene::new("observe/slot, rejections and waits observed", |operations, meter| {
+        let bulkhead = bulkhead(CAPACITY);
+        let filter = EventFilter::REJECTIONS.or(EventFilter::WAITS);
+        bulkhead.add_event_handler_for(filter, |event| _ = black_box(event.number));
+        take(operations, meter, || bulkhead.slot());
+    })
 }
 
 fn while_observed() -> Scene {
