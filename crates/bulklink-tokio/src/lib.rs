@@ -238,7 +238,7 @@ pub type Bulkhead = bulklink::Bulkhead<Tokio>;
 /// ```
 pub type StaticBulkhead = bulklink::StaticBulkhead<Tokio>;
 
-/// A [`bulklink::Request`] whose deadlines are tokio's.
+/// A [`bulklink::Request`] whose deadlines are tokio's; those of `std` are converted.
 ///
 /// ```
 /// use bulklink_tokio::{Bulkhead, Request};

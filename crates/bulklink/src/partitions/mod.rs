@@ -176,7 +176,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     ///
     /// To change one limit, pass those of the [status](Status::each) with that one changed. A
     /// partition that was given other limits by its [handle](Partitions::handle) gets these too.
-    /// [Limits by key](Builder::limits_for) are computed anew from these.
+    /// [Limits by key](Builder::limits_for) are computed anew from these. The maximum number of
+    /// partitions stays.
     ///
     /// This takes time in proportion to the number of partitions, during which no call enters or
     /// leaves.

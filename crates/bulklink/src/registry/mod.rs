@@ -111,10 +111,11 @@ impl Registry {
     /// `builder` that is [named](Builder::label) so.
     ///
     /// So one configuration serves many bulkheads, each created when it is first needed. A bulkhead
-    /// that exists is returned as it is: its limits may differ, and it may have been closed. If
-    /// several threads call this at the same time, they all get the same bulkhead. A bulkhead for
-    /// each of very many keys is what [`Partitions`](crate::Partitions) are for: they drop idle
-    /// ones.
+    /// that exists is returned as it is: its limits may differ, and it may have been closed. One
+    /// that is created later has the limits of the builder, also if others were reconfigured
+    /// meanwhile. If several threads call this at the same time, they all get the same bulkhead. A
+    /// bulkhead for each of very many keys is what [`Partitions`](crate::Partitions) are for: they
+    /// drop idle ones.
     ///
     /// # Errors
     ///

@@ -106,6 +106,10 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
     /// because a thread cannot be stopped. A closure that is [cancelled](JoinHandle::cancel) before
     /// it began never runs. A task waits in the queue for the closure, not a thread.
     ///
+    /// A closure that hangs for good cannot be written off, because it owns its slot. Where that
+    /// can happen, acquire the slot with [`slot_owned`](Bulkhead::slot_owned), run the closure
+    /// without it, and [forget](crate::OwnedSlot::forget) the slot once the closure takes too long.
+    ///
     /// # Errors
     ///
     /// As [`submit`](Bulkhead::submit).
