@@ -229,3 +229,67 @@ impl EventLog {
         EventLog { recorded: 0, pending: Fifo::new() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::EventKind::{
+        Abandoned, Admitted, Cancelled, Closed, ClosedRejection, Drained, Expired, Merged, Paused, Queued,
+        Reconfigured, Released, Resized, Resumed, Saturated, Split, Uncollected, WrittenOff,
+    };
+    use super::*;
+
+    const KINDS: [EventKind; 18] = [
+        Admitted,
+        Queued,
+        Saturated,
+        Expired,
+        Cancelled,
+        Abandoned,
+        Uncollected,
+        Released,
+        Split,
+        Merged,
+        WrittenOff,
+        Closed,
+        ClosedRejection,
+        Drained,
+        Resized,
+        Paused,
+        Resumed,
+        Reconfigured,
+    ];
+
+    /// Returns whether the filter includes exactly these kinds, in the queue and outside of it.
+    fn is_exactly(filter: EventFilter, direct: &[EventKind], from_queue: &[EventKind]) -> bool {
+        KINDS.iter().all(|kind| {
+            filter.includes(*kind, false) == direct.contains(kind)
+                && filter.includes(*kind, true) == from_queue.contains(kind)
+        })
+    }
+
+    #[test]
+    fn each_filter_includes_its_kinds_and_no_other() {
+        assert!(is_exactly(EventFilter::NONE, &[], &[]) && is_exactly(EventFilter::ALL, &KINDS, &KINDS));
+        let rejections = [Saturated, Expired, ClosedRejection, Uncollected];
+        assert!(is_exactly(EventFilter::REJECTIONS, &rejections, &rejections));
+        let waits = [Queued, Expired, Cancelled, ClosedRejection];
+        assert!(is_exactly(EventFilter::WAITS, &waits, &[&waits[..], &[Admitted]].concat()));
+        let changes = [Resized, Reconfigured, Paused, Resumed, Closed, Drained];
+        assert!(is_exactly(EventFilter::CHANGES, &changes, &changes));
+        for kind in KINDS {
+            assert!(is_exactly(EventFilter::of(kind), &[kind], &[kind]));
+            let both = [kind, Released];
+            assert!(is_exactly(EventFilter::of(kind).or(EventFilter::of(Released)), &both, &both));
+        }
+    }
+
+    #[test]
+    fn a_filter_needs_the_gate_where_a_word_would_decide() {
+        for kind in KINDS {
+            let filter = EventFilter::of(kind);
+            assert_eq!(filter.needs_gate(), matches!(kind, Admitted | Released), "{kind:?}");
+            assert_eq!(filter.needs_gate_to_reject(), matches!(kind, Saturated | ClosedRejection), "{kind:?}");
+        }
+        assert!(!EventFilter::WAITS.needs_gate() && !EventFilter::CHANGES.needs_gate_to_reject());
+    }
+}
