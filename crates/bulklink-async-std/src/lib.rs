@@ -136,7 +136,7 @@ pub type Bulkhead = bulklink::Bulkhead<AsyncStd>;
 /// A [`bulklink::StaticBulkhead`] on async-std.
 ///
 /// ```
-/// use bulklink_async_std::{AsyncStd, Limits, StaticBulkhead};
+/// use bulklink_async_std::{AsyncStd, Limits, Rejection, StaticBulkhead};
 ///
 /// static PAYMENTS: StaticBulkhead =
 ///     StaticBulkhead::new("payments", AsyncStd, Limits::new(10).with_waiting_room(50));

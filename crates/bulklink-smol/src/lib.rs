@@ -148,7 +148,7 @@ pub type Bulkhead = bulklink::Bulkhead<Smol>;
 /// A [`bulklink::StaticBulkhead`] on smol.
 ///
 /// ```
-/// use bulklink_smol::{Limits, Smol, StaticBulkhead};
+/// use bulklink_smol::{Limits, Rejection, Smol, StaticBulkhead};
 ///
 /// static PAYMENTS: StaticBulkhead =
 ///     StaticBulkhead::new("payments", Smol, Limits::new(10).with_waiting_room(50));
