@@ -112,6 +112,8 @@ pub struct World {
     pub(super) extra: Extra,
     /// The waiting room with which the gate was made.
     first_room: u32,
+    /// The units that each waiting call has asked for.
+    asked: BTreeMap<Id, usize>,
     /// The calls that were still waiting when their deadline came.
     late: BTreeSet<Id>,
 }
@@ -141,6 +143,7 @@ impl World {
             grants: BTreeMap::new(),
             extra: start.extra,
             first_room: u32::try_from(waiting_room).expect("small worlds"),
+            asked: BTreeMap::new(),
             late: BTreeSet::new(),
         };
         for &input in &start.prelude {
@@ -307,9 +310,13 @@ impl World {
             Answer::Queued(ticket) => {
                 assert_eq!(self.gate.waker_mut(&ticket).expect("it waits").replace(id), None);
                 self.tickets.insert(id, ticket);
+                self.asked.insert(id, ask.cost);
                 Outcome::Queued
             }
-            Answer::Rejected(rejection) => outcome_of(&rejection),
+            Answer::Rejected(rejection) => {
+                assert_eq!(rejection.cost(), ask.cost);
+                outcome_of(&rejection)
+            }
             Answer::NeedsNow => unreachable!("the time is known"),
         };
         assert_eq!(outcome, expected);
@@ -422,7 +429,10 @@ impl World {
                 self.tickets.insert(id, ticket);
                 Outcome::Queued
             }
-            Answer::Rejected(rejection) => outcome_of(&rejection),
+            Answer::Rejected(rejection) => {
+                assert_eq!(Some(&rejection.cost()), self.asked.get(&id));
+                outcome_of(&rejection)
+            }
             Answer::NeedsNow => unreachable!("a ticket needs no time"),
         };
         assert_eq!(outcome, expected);

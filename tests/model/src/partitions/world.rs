@@ -218,6 +218,7 @@ impl World {
     fn check_counts(&mut self) {
         let counts = [Past::Created, Past::Evicted, Past::Discarded, Past::LimitRejected, Past::ClosedRejected];
         let totals = self.partitions.snapshot().totals;
+        assert_eq!(self.partitions.totals(), totals);
         assert_eq!(
             [totals.created, totals.evicted, totals.discarded, totals.limit_rejected, totals.closed_rejected],
             counts.map(|past| self.model.count(past))
