@@ -250,8 +250,11 @@ impl<R> Builder<R> {
         match (self.parallelism, self.capacity) {
             (None, None) => return Err(InvalidArgument::new("parallelism", "nothing", "or capacity must be set")),
             (Some(parallelism), Some(capacity)) => {
-                let requirement = format_args!("must not be set beside a parallelism of {parallelism}");
-                return Err(InvalidArgument::new("capacity", capacity, requirement));
+                return Err(InvalidArgument::new(
+                    "capacity",
+                    capacity,
+                    format_args!("must not be set beside a parallelism of {parallelism}"),
+                ));
             }
             _ => {}
         }
