@@ -99,19 +99,23 @@ enum Cause {
     Refused(Refusal),
     /// The gate.
     Rejected(bulklink_core::Rejection),
-    /// The gate, for an impossible cost, or the partitions, for invalid limits. In an `Arc`, which
-    /// is less code wherever a rejection is dropped.
-    Invalid(Arc<Invalid>),
-    /// The partitions: the call got none. With the cost that it asked for; in an `Arc`, because
-    /// both would not fit beside the tag.
-    Partitions(Arc<(partitions::Rejection, u32)>),
+    /// What is rare or large, in one `Arc`: that is less code wherever a rejection is dropped.
+    Other(Arc<Other>),
 }
 
-struct Invalid {
+/// A rejection before the gate decided on admission.
+struct Other {
     reason: Reason,
-    argument: InvalidArgument,
     occupancy: Occupancy,
     cost: u32,
+    why: Why,
+}
+
+enum Why {
+    /// The cost is impossible, or the key has invalid limits.
+    Invalid(InvalidArgument),
+    /// The call got no partition.
+    Partitions(partitions::Rejection),
 }
 
 impl Rejection {
@@ -124,6 +128,11 @@ impl Rejection {
         Rejection { by, cause: Cause::Rejected(rejection) }
     }
 
+    fn other(by: Arc<Identity>, reason: Reason, occupancy: Occupancy, request: &Request, why: Why) -> Self {
+        let cost = request.units();
+        Rejection { by, cause: Cause::Other(Arc::new(Other { reason, occupancy, cost, why })) }
+    }
+
     /// The rejection of a call with an invalid cost.
     pub(crate) fn invalid(
         by: Arc<Identity>,
@@ -131,18 +140,22 @@ impl Rejection {
         argument: InvalidArgument,
         request: &Request,
     ) -> Self {
-        let (reason, cost) = (Reason::InvalidCost, request.units());
-        Rejection { by, cause: Cause::Invalid(Arc::new(Invalid { reason, argument, occupancy, cost })) }
+        Rejection::other(by, Reason::InvalidCost, occupancy, request, Why::Invalid(argument))
     }
 
     /// The rejection of a call whose key has invalid limits.
     pub(crate) fn invalid_limits(by: Arc<Identity>, argument: InvalidArgument, request: &Request) -> Self {
-        let (reason, occupancy, cost) = (Reason::InvalidLimits, by.unused, request.units());
-        Rejection { by, cause: Cause::Invalid(Arc::new(Invalid { reason, argument, occupancy, cost })) }
+        let occupancy = by.unused;
+        Rejection::other(by, Reason::InvalidLimits, occupancy, request, Why::Invalid(argument))
     }
 
     pub(crate) fn by_partitions(by: Arc<Identity>, rejection: partitions::Rejection, request: &Request) -> Self {
-        Rejection { by, cause: Cause::Partitions(Arc::new((rejection, request.units()))) }
+        let reason = match rejection.reason() {
+            partitions::Reason::PartitionLimit => Reason::PartitionLimit,
+            _ => Reason::Closed,
+        };
+        let occupancy = by.unused;
+        Rejection::other(by, reason, occupancy, request, Why::Partitions(rejection))
     }
 
     /// Returns the gate's rejection, or `None` if the cost or the limits were invalid or the call
@@ -151,21 +164,24 @@ impl Rejection {
         match &self.cause {
             Cause::Refused(refusal) => Some(refusal.rejection(self.by.waiting_room)),
             Cause::Rejected(rejection) => Some(*rejection),
-            Cause::Invalid(_) | Cause::Partitions(..) => None,
+            Cause::Other(_) => None,
         }
     }
 
     /// Counts a rejection by the partitions, unless they are gone.
     pub(crate) fn count(&self) {
-        if let (Cause::Partitions(rejected), Some(owner)) = (&self.cause, self.by.owner()) {
-            owner.count(&rejected.0);
+        if let (Some(rejection), Some(owner)) = (self.of_partitions(), self.by.owner()) {
+            owner.count(rejection);
         }
     }
 
     /// Returns the rejection of the partitions, if the call got no partition.
     pub(crate) fn of_partitions(&self) -> Option<&partitions::Rejection> {
         match &self.cause {
-            Cause::Partitions(rejected) => Some(&rejected.0),
+            Cause::Other(other) => match &other.why {
+                Why::Partitions(rejection) => Some(rejection),
+                Why::Invalid(_) => None,
+            },
             _ => None,
         }
     }
@@ -174,10 +190,7 @@ impl Rejection {
     #[must_use]
     pub fn reason(&self) -> Reason {
         match (&self.cause, self.by_gate().map(|rejection| rejection.reason())) {
-            (Cause::Invalid(invalid), _) => invalid.reason,
-            (Cause::Partitions(rejected), _) if rejected.0.reason() == partitions::Reason::PartitionLimit => {
-                Reason::PartitionLimit
-            }
+            (Cause::Other(other), _) => other.reason,
             (_, Some(bulklink_core::Reason::Saturated)) => Reason::Saturated,
             (_, Some(bulklink_core::Reason::Expired)) => Reason::Expired,
             (_, Some(bulklink_core::Reason::Uncollected)) => Reason::Uncollected,
@@ -201,8 +214,7 @@ impl Rejection {
         match &self.cause {
             Cause::Refused(refusal) => refusal.rejection(self.by.waiting_room).occupancy(),
             Cause::Rejected(rejection) => rejection.occupancy(),
-            Cause::Invalid(invalid) => invalid.occupancy,
-            Cause::Partitions(..) => self.by.unused,
+            Cause::Other(other) => other.occupancy,
         }
     }
 
@@ -229,8 +241,7 @@ impl Rejection {
         match &self.cause {
             Cause::Refused(_) => 1,
             Cause::Rejected(rejection) => rejection.cost(),
-            Cause::Invalid(invalid) => invalid.cost as usize,
-            Cause::Partitions(rejected) => rejected.1 as usize,
+            Cause::Other(other) => other.cost as usize,
         }
     }
 
@@ -285,7 +296,10 @@ impl Rejection {
     #[must_use]
     pub fn as_invalid(&self) -> Option<&InvalidArgument> {
         match &self.cause {
-            Cause::Invalid(invalid) => Some(&invalid.argument),
+            Cause::Other(other) => match &other.why {
+                Why::Invalid(argument) => Some(argument),
+                Why::Partitions(_) => None,
+            },
             _ => None,
         }
     }
