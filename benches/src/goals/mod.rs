@@ -89,7 +89,7 @@ mod tests {
         ("cancel", 2),
         ("limits", 2),
         ("flat", 1),
-        ("observe", 4),
+        ("observe", 5),
         ("partitions", 5),
         ("python", 2),
         ("embedded", 2),
