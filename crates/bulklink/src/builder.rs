@@ -198,8 +198,9 @@ impl<R> Builder<R> {
     /// With and without it, a [status](crate::Handle::status) has the number of slots that are not
     /// collected ([`uncollected`](crate::Snapshot::uncollected)), and the
     /// [age of the oldest](crate::Snapshot::oldest_uncollected). For an alert, compare
-    /// [`taken_back`](crate::Interval::taken_back) of two statuses; or add an event handler for
-    /// [`Uncollected`](crate::EventKind::Uncollected), which then sees every event.
+    /// [`taken_back`](crate::Interval::taken_back) of two statuses; or [add an event handler
+    /// for](crate::Handle::add_event_handler_for) [`Uncollected`](crate::EventKind::Uncollected)
+    /// alone, which adds nothing to other calls.
     ///
     /// [`Timer::home`]: crate::Timer::home
     ///

@@ -245,7 +245,9 @@ impl Rejection {
         }
     }
 
-    /// Returns how long the call waited; zero if it was never queued.
+    /// Returns how long the call waited; zero if it was never queued. What it waited beyond its
+    /// limit, or until it was handed a slot that was taken back, is rounded down by less than one
+    /// part in 60 million.
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.by_gate().map_or(Duration::ZERO, |rejection| rejection.waited())
