@@ -10,7 +10,7 @@ use bulklink_core::partitions::{Created, Id, Partitions, Rejection};
 use bulklink_core::{Instant, InvalidArgument};
 use hashbrown::HashTable;
 
-use super::sums::Figures;
+use super::sums::Gone;
 use super::{Limits, Lookup};
 use crate::OwnedSlot;
 use crate::builder::next_instance;
@@ -36,7 +36,7 @@ pub(super) struct PartitionsState<K> {
     /// The limits of a new partition, once they have been changed.
     pub(super) changed: Option<Changed>,
     /// The sums of the partitions that are no longer kept.
-    pub(super) gone: Figures,
+    pub(super) gone: Gone,
     /// Keeps the latch shut; `None` once all is closed and the last lease has ended.
     bolt: Option<OwnedSlot>,
 }
@@ -71,7 +71,7 @@ impl<K> PartitionsState<K> {
             handlers: Handlers::default(),
             is_paused: false,
             changed: None,
-            gone: Figures::default(),
+            gone: Gone::default(),
             bolt,
         })
     }

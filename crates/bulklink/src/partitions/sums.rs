@@ -14,7 +14,7 @@ use crate::{Clock, Partitions};
 ///
 /// What runs and waits is counted in the partitions that are kept. The counters are those of all
 /// partitions that ever were.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sums {
     /// The name of the partitions.
@@ -82,33 +82,16 @@ impl Sums {
     }
 }
 
-/// The sums of some bulkheads.
+/// The counters of the partitions that are gone. Nothing ran or waited in them, and units that were
+/// written off are free again.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Figures {
-    in_flight: usize,
-    in_use: usize,
-    written_off: usize,
-    waiting: usize,
-    waiting_units: u64,
-    uncollected: usize,
+pub(super) struct Gone {
     taken_back: u64,
     ended_late: u64,
     totals: Totals,
 }
 
-impl Figures {
-    pub(super) fn add(&mut self, one: &Snapshot) {
-        self.in_flight += one.in_flight;
-        self.in_use += one.in_use;
-        self.written_off += one.written_off;
-        self.waiting += one.waiting;
-        self.waiting_units += one.waiting_units;
-        self.uncollected += one.uncollected;
-        self.count(one);
-    }
-
-    /// Adds the counters only: of a partition that leaves, in which nothing runs or waits. Units
-    /// that were written off are free again with it.
+impl Gone {
     pub(super) fn count(&mut self, one: &Snapshot) {
         self.taken_back = self.taken_back.wrapping_add(one.taken_back);
         self.ended_late = self.ended_late.wrapping_add(one.ended_late);
@@ -123,45 +106,31 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         // In one hold of the lock: a partition that leaves later is read here, and one that has
         // left is among those that are gone, with its final counters. So each is counted once, and
         // no counter runs back from one reading to the next.
-        let (status, mut figures, bulkheads) = self.state.with(|state| {
+        let (status, mut counted, bulkheads) = self.state.with(|state| {
             let bulkheads: Vec<_> = state.partitions().map(|kept| Arc::clone(&kept.shared)).collect();
             (self.status(state), state.gone, bulkheads)
         });
+        let mut sums = Sums {
+            label: Arc::clone(&status.label),
+            partitions: status.partitions,
+            limit_rejected: status.totals.limit_rejected,
+            closed_rejected: status.totals.closed_rejected,
+            ..Sums::default()
+        };
         for shared in bulkheads {
             let snapshot = shared.look(|state| state.snapshot(now));
-            figures.add(&snapshot);
+            sums.in_flight += snapshot.in_flight;
+            sums.in_use += snapshot.in_use;
+            sums.written_off += snapshot.written_off;
+            sums.waiting += snapshot.waiting;
+            sums.waiting_units += snapshot.waiting_units;
+            sums.uncollected += snapshot.uncollected;
+            counted.count(&snapshot);
             look(&snapshot);
             // The partition may be gone by now, and its own handlers are foreign.
             discard(shared);
         }
-        let Figures {
-            in_flight,
-            in_use,
-            written_off,
-            waiting,
-            waiting_units,
-            uncollected,
-            taken_back,
-            ended_late,
-            totals,
-        } = figures;
-        let (label, partitions) = (Arc::clone(&status.label), status.partitions);
-        let super::Totals { limit_rejected, closed_rejected, .. } = status.totals;
-        let sums = Sums {
-            label,
-            partitions,
-            in_flight,
-            in_use,
-            written_off,
-            waiting,
-            waiting_units,
-            uncollected,
-            taken_back,
-            ended_late,
-            limit_rejected,
-            closed_rejected,
-            totals,
-        };
+        (sums.taken_back, sums.ended_late, sums.totals) = (counted.taken_back, counted.ended_late, counted.totals);
         (status, sums)
     }
 }
