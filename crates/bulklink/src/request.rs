@@ -8,8 +8,9 @@ use crate::Clock;
 ///
 /// By default, a request costs one unit, and waits in the queue if it must, up to the bulkhead's
 /// own limit. To change that, use [`now`](Request::now), [`within`](Request::within), and one of
-/// [`deadline`](Request::deadline) and [`before`](Request::before); if they are combined, the
-/// strictest applies. All of them limit admission only: an admitted operation is never cancelled.
+/// [`deadline`](Request::deadline), [`deadline_after`](Request::deadline_after) and
+/// [`before`](Request::before); if they are combined, the strictest applies. All of them limit
+/// admission only: an admitted operation is never cancelled.
 ///
 /// `I` is the type in which the runtime writes a point in time. It is inferred from the bulkhead
 /// that the request is passed to. A deadline may have another type that converts into it: on tokio,
@@ -38,6 +39,8 @@ pub struct Request<I> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Until<I> {
     End(I),
+    /// The end, counted from when the call is made.
+    EndAfter(Duration),
     Admission(I),
 }
 
@@ -114,6 +117,31 @@ impl<I: Copy> Request<I> {
         self
     }
 
+    /// The whole call, with its operation, is to be over when `time` has passed since the call was
+    /// made: a [`deadline`](Request::deadline) for callers that say how long they wait, as a header
+    /// of a request does.
+    ///
+    /// The clock is read when the request is passed to a bulkhead, before the future is polled.
+    ///
+    /// ```
+    /// use bulklink::testing::FakeClock;
+    /// use bulklink::{Bulkhead, Request};
+    /// use std::time::Duration;
+    ///
+    /// let clock = FakeClock::new();
+    /// let upstream = Bulkhead::builder_on(clock.clone(), "upstream").parallelism(1).build()?;
+    /// let slot = upstream.try_slot_with(Request::new().deadline_after(Duration::from_millis(80)))?;
+    /// clock.advance(Duration::from_millis(81));
+    /// drop(slot);
+    /// assert_eq!(upstream.status().ended_late, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn deadline_after(mut self, time: Duration) -> Self {
+        self.until = Some(Until::EndAfter(time));
+        self
+    }
+
     /// Leaves `reserve` to the operation of this call, if it has a
     /// [`deadline`](Request::deadline): in place of the bulkhead's reserve, and without an effect
     /// on it. It is rounded down by less than one part in 100,000.
@@ -138,6 +166,7 @@ impl<I: Copy> Request<I> {
     pub(crate) fn on<C: Clock<Instant = I>>(self, clock: &C) -> bulklink_core::Request {
         match self.until {
             Some(Until::End(deadline)) => self.inner.deadline(clock.instant(deadline)),
+            Some(Until::EndAfter(time)) => self.inner.deadline(clock.now() + time),
             Some(Until::Admission(deadline)) => self.inner.before(clock.instant(deadline)),
             None => self.inner,
         }

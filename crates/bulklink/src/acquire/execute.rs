@@ -211,9 +211,10 @@ impl<E: fmt::Display> fmt::Display for ExecuteError<E> {
 }
 
 impl<E: core::error::Error + 'static> core::error::Error for ExecuteError<E> {
+    /// Returns the rejection, so that it is found in a chain of errors whose types are not known.
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            ExecuteError::Rejected(rejection) => rejection.source(),
+            ExecuteError::Rejected(rejection) => Some(rejection),
             ExecuteError::Operation(error) => error.source(),
         }
     }

@@ -1,0 +1,119 @@
+//! How a layer admits a request: into which bulkhead, with what cost, limit and deadline, or not at
+//! all.
+
+use std::fmt;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bulklink::partitions::Lookup;
+use bulklink::runtime::{Clock, Runtime};
+use bulklink::{Bulkhead, OwnedSlotFuture, Partitions, Request};
+
+/// What a layer knows of the requests `Q` that it admits. The bulkheads and closures are shared by
+/// all clones.
+pub(crate) struct Admission<Q, R: Runtime> {
+    label: Arc<str>,
+    entrance: Arc<dyn Entrance<Q, R>>,
+    rules: Vec<Arc<Rule<Q, R>>>,
+}
+
+/// A bulkhead, or the partitions with the key of a request. As a trait object, the types of keys
+/// and closures do not show in those of layers and services.
+trait Entrance<Q, R: Runtime>: Send + Sync {
+    fn slot(&self, request: &Q, call: Request<R::Instant>) -> OwnedSlotFuture<R>;
+
+    fn estimated_wait(&self, request: &Q, cost: usize) -> Option<Duration>;
+}
+
+/// Adds to the call for a slot what it reads in the request, or returns `None` for a request that
+/// is exempt.
+type Rule<Q, R> = dyn Fn(&Q, Request<<R as Clock>::Instant>) -> Option<Request<<R as Clock>::Instant>> + Send + Sync;
+
+struct Keyed<K, R, S, G> {
+    partitions: Partitions<K, R, S>,
+    key: G,
+}
+
+impl<Q, R: Runtime> Entrance<Q, R> for Bulkhead<R> {
+    fn slot(&self, _: &Q, call: Request<R::Instant>) -> OwnedSlotFuture<R> {
+        self.slot_owned_with(call)
+    }
+
+    fn estimated_wait(&self, _: &Q, cost: usize) -> Option<Duration> {
+        let _ = cost;
+        None
+    }
+}
+
+impl<Q, L, K, R, S, G> Entrance<Q, R> for Keyed<K, R, S, G>
+where
+    L: Lookup<K> + ?Sized,
+    K: Send + 'static,
+    R: Runtime,
+    S: BuildHasher + Send + Sync + 'static,
+    G: Fn(&Q) -> &L + Send + Sync,
+{
+    fn slot(&self, request: &Q, call: Request<R::Instant>) -> OwnedSlotFuture<R> {
+        self.partitions.slot_with((self.key)(request), call)
+    }
+
+    fn estimated_wait(&self, request: &Q, cost: usize) -> Option<Duration> {
+        let _ = (request, cost);
+        None
+    }
+}
+
+impl<Q, R: Runtime> Admission<Q, R> {
+    pub(crate) fn new(bulkhead: &Bulkhead<R>) -> Self {
+        Admission { label: bulkhead.label().into(), entrance: Arc::new(bulkhead.clone()), rules: Vec::new() }
+    }
+
+    pub(crate) fn keyed<L, K, S, G>(partitions: &Partitions<K, R, S>, key: G) -> Self
+    where
+        L: Lookup<K> + ?Sized,
+        K: Send + 'static,
+        S: BuildHasher + Send + Sync + 'static,
+        G: Fn(&Q) -> &L + Send + Sync + 'static,
+    {
+        let label = partitions.label().into();
+        let entrance = Arc::new(Keyed { partitions: partitions.clone(), key });
+        Admission { label, entrance, rules: Vec::new() }
+    }
+
+    pub(crate) fn add_rule<F>(&mut self, rule: F)
+    where
+        F: Fn(&Q, Request<R::Instant>) -> Option<Request<R::Instant>> + Send + Sync + 'static,
+    {
+        self.rules.push(Arc::new(rule));
+    }
+
+    pub(crate) fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Returns the future of the request's slot, or `None` if the request is exempt.
+    pub(crate) fn admit(&self, request: &Q) -> Option<OwnedSlotFuture<R>> {
+        let call = self.rules.iter().try_fold(Request::new(), |call, rule| rule(request, call))?;
+        Some(self.entrance.slot(request, call))
+    }
+
+    pub(crate) fn estimated_wait(&self, request: &Q, cost: usize) -> Option<Duration> {
+        self.entrance.estimated_wait(request, cost)
+    }
+}
+
+impl<Q, R: Runtime> Clone for Admission<Q, R> {
+    fn clone(&self) -> Self {
+        Admission { label: Arc::clone(&self.label), entrance: Arc::clone(&self.entrance), rules: self.rules.clone() }
+    }
+}
+
+impl<Q, R: Runtime> fmt::Debug for Admission<Q, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admission")
+            .field("label", &self.label)
+            .field("rules", &self.rules.len())
+            .finish_non_exhaustive()
+    }
+}

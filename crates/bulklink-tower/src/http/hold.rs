@@ -1,0 +1,98 @@
+//! Holding a slot through a response: its body, or the connection that it is upgraded to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bulklink::{OwnedSlot, Rejection};
+use http::{Method, Version, header};
+
+use super::Body;
+use crate::BoxError;
+use crate::outcome::Outcome;
+
+/// Rejections are errors, and the slot is held until the response has been read: for clients.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct HoldBody;
+
+/// A response that can hold a slot until it has been read.
+pub trait HoldSlot {
+    /// The response that holds.
+    type Holding;
+
+    /// Returns the response, which holds `held` from now on.
+    fn hold(self, held: Option<Held>) -> Self::Holding;
+}
+
+/// The slot of a request that asks for an upgrade, to be held for as long as the connection is
+/// used.
+///
+/// It is among the request's extensions. The response's body, which is empty, gives up its part when
+/// the connection is upgraded; the slot is given back when all clones are dropped, too.
+#[derive(Clone, Debug)]
+pub struct HeldSlot {
+    _slot: Arc<OwnedSlot>,
+}
+
+/// What holds a slot until the response has ended.
+#[derive(Debug)]
+pub enum Held {
+    /// Usually only the body holds it.
+    Body { _slot: OwnedSlot },
+    /// The service may hold it, too.
+    Shared(HeldSlot),
+}
+
+/// A request in which a slot can be left for the service.
+pub trait ShareSlot {
+    /// Returns what is to hold the slot until the response has ended.
+    fn share(&mut self, slot: OwnedSlot) -> Held;
+}
+
+impl<T> ShareSlot for http::Request<T> {
+    fn share(&mut self, slot: OwnedSlot) -> Held {
+        let is_upgrade = self.method() == Method::CONNECT
+            || self.version() == Version::HTTP_11 && self.headers().contains_key(header::UPGRADE);
+        if !is_upgrade {
+            return Held::Body { _slot: slot };
+        }
+        let slot = HeldSlot { _slot: Arc::new(slot) };
+        self.extensions_mut().insert(slot.clone());
+        Held::Shared(slot)
+    }
+}
+
+impl<B: http_body::Body> HoldSlot for http::Response<B> {
+    type Holding = http::Response<Body<B>>;
+
+    fn hold(self, held: Option<Held>) -> http::Response<Body<B>> {
+        self.map(|body| Body::holding(body, held))
+    }
+}
+
+impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Outcome<Q, A, E> for HoldBody {
+    type Response = A::Holding;
+    type Error = BoxError;
+    type Held = Held;
+
+    fn admitted(&self, request: &mut Q, slot: OwnedSlot) -> Held {
+        request.share(slot)
+    }
+
+    fn answered(&self, response: A, held: Option<Held>) -> A::Holding {
+        response.hold(held)
+    }
+
+    fn failed(&self, error: E) -> BoxError {
+        error.into()
+    }
+
+    fn rejected(
+        &self,
+        _: &Q,
+        rejection: Rejection,
+        _: impl FnOnce() -> Option<Duration>,
+    ) -> Result<A::Holding, BoxError> {
+        Err(rejection.into())
+    }
+}

@@ -1,0 +1,297 @@
+//! Rejections as responses.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bulklink::runtime::Runtime;
+use bulklink::{OwnedSlot, Reason, Rejection};
+use bytes::Bytes;
+use http::header::{self, HeaderName, HeaderValue};
+use http::{HeaderMap, Response, StatusCode};
+use serde_json::json;
+
+use super::hold::{Held, HoldSlot, ShareSlot};
+use super::{Body, HoldBody};
+use crate::outcome::Outcome;
+use crate::{BackpressureLayer, BulkheadLayer};
+
+/// Marks the response to a request that was not admitted; its value is the reason.
+pub(crate) const REJECTED: HeaderName = HeaderName::from_static("bulklink-rejected");
+/// As `Retry-After`, in milliseconds.
+pub(crate) const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
+const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+
+/// What the responses to rejected requests are like.
+///
+/// | the request | HTTP status | gRPC status |
+/// | --- | --- | --- |
+/// | found no free slot in time | 503, or [another](Responses::status) | `RESOURCE_EXHAUSTED` |
+/// | came too late for its own deadline | 504 | `DEADLINE_EXCEEDED` |
+/// | came after the bulkhead was closed | 503 | `UNAVAILABLE` |
+/// | costs more than the whole capacity | 413 | `INVALID_ARGUMENT` |
+/// | costs zero, or has a key with invalid limits | 500 | `INTERNAL` |
+///
+/// The body is a problem (RFC 9457) with the reason and the label of the bulkhead; it has no
+/// figures, and no key. A request with the content type of gRPC is answered in its way, in the
+/// headers.
+///
+/// Where there is a rate to estimate it from, `Retry-After` says when a slot may be free: in whole
+/// seconds, at least one. It is spread evenly from the estimate to twice that, so that clients that
+/// were rejected together do not return together. `retry-after-ms` and `grpc-retry-pushback-ms` are
+/// up to a second later, in milliseconds.
+#[derive(Clone, Debug)]
+pub struct Responses {
+    status: StatusCode,
+    ceiling: Duration,
+}
+
+/// Rejections are responses, and the slot is held until the response has been sent: for servers.
+#[derive(Clone, Debug)]
+pub struct Respond {
+    templates: Arc<Templates>,
+}
+
+/// All that is the same in each response, made once.
+#[derive(Debug)]
+struct Templates {
+    /// The longest estimate, in seconds.
+    ceiling: u64,
+    /// In the order of [`KINDS`].
+    answers: Vec<Template>,
+    /// The values of `Retry-After`, by seconds.
+    seconds: Vec<HeaderValue>,
+}
+
+#[derive(Debug)]
+struct Template {
+    status: StatusCode,
+    /// Whether a later request may be admitted.
+    is_temporary: bool,
+    problem: Bytes,
+    reason: HeaderValue,
+    grpc_status: HeaderValue,
+    grpc_message: HeaderValue,
+}
+
+/// A reason as the client sees it: what it says, the status if it is fixed, and that of gRPC.
+struct Kind {
+    reason: Reason,
+    detail: &'static str,
+    status: Option<StatusCode>,
+    grpc_status: u8,
+}
+
+/// One for each reason, and then those that a reason does not tell.
+const KINDS: [Kind; 9] = [
+    kind(Reason::Saturated, "All slots are in use.", None, 8),
+    kind(Reason::Expired, "No slot was free in time.", None, 8),
+    kind(Reason::Closed, "The service is closing.", Some(StatusCode::SERVICE_UNAVAILABLE), 14),
+    kind(Reason::Uncollected, "The service is overloaded.", None, 8),
+    kind(Reason::PartitionLimit, "There are too many users at a time.", None, 8),
+    kind(Reason::InvalidLimits, "The limits are invalid.", Some(StatusCode::INTERNAL_SERVER_ERROR), 13),
+    kind(Reason::InvalidCost, "The cost is invalid.", Some(StatusCode::INTERNAL_SERVER_ERROR), 13),
+    kind(Reason::InvalidCost, "The request is too large.", Some(StatusCode::PAYLOAD_TOO_LARGE), 3),
+    kind(Reason::Expired, "The deadline was too close.", Some(StatusCode::GATEWAY_TIMEOUT), 4),
+];
+const TOO_LARGE: usize = 7;
+const LATE: usize = 8;
+
+const fn kind(reason: Reason, detail: &'static str, status: Option<StatusCode>, grpc_status: u8) -> Kind {
+    Kind { reason, detail, status, grpc_status }
+}
+
+impl Responses {
+    /// Makes the default: the status 503, and at most a minute in `Retry-After`.
+    #[must_use]
+    pub const fn new() -> Self {
+        Responses { status: StatusCode::SERVICE_UNAVAILABLE, ceiling: Duration::from_secs(60) }
+    }
+
+    /// Sets the status of requests that found no free slot in time: for tenants, for example,
+    /// 429 Too Many Requests.
+    #[must_use]
+    pub const fn status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// Sets the longest estimate; the `Retry-After` is at most twice that. It is rounded up to whole
+    /// seconds, and is from one second to an hour.
+    #[must_use]
+    pub const fn longest_retry_after(mut self, longest: Duration) -> Self {
+        self.ceiling = longest;
+        self
+    }
+}
+
+impl Default for Responses {
+    fn default() -> Self {
+        Responses::new()
+    }
+}
+
+impl Templates {
+    fn new(responses: &Responses, label: &str) -> Self {
+        let ceiling = whole_seconds(responses.ceiling).min(3600);
+        Templates {
+            ceiling,
+            answers: KINDS.iter().map(|kind| Template::new(kind, responses, label)).collect(),
+            seconds: (0..=2 * ceiling).map(HeaderValue::from).collect(),
+        }
+    }
+
+    fn template(&self, rejection: &Rejection) -> &Template {
+        let is_late = rejection.kept().is_some() || rejection.limit() == Some(Duration::ZERO);
+        let kind = match rejection.reason() {
+            Reason::Expired if is_late => LATE,
+            Reason::InvalidCost if rejection.cost() > 0 => TOO_LARGE,
+            reason => KINDS.iter().position(|kind| kind.reason == reason).unwrap_or(0),
+        };
+        &self.answers[kind]
+    }
+
+    /// Returns a number of seconds that is spread evenly from the estimate to twice that.
+    fn spread(&self, estimate: Duration) -> u64 {
+        let least = whole_seconds(estimate).min(self.ceiling);
+        fastrand::u64(least..=2 * least)
+    }
+}
+
+/// Rounds up to whole seconds, at least one.
+fn whole_seconds(time: Duration) -> u64 {
+    time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)).max(1)
+}
+
+impl Template {
+    fn new(kind: &Kind, responses: &Responses, label: &str) -> Self {
+        let status = kind.status.unwrap_or(responses.status);
+        let reason = kind.reason.as_str();
+        let problem = json!({
+            "title": "Not admitted",
+            "status": status.as_u16(),
+            "detail": kind.detail,
+            "reason": reason,
+            "label": label,
+        });
+        Template {
+            status,
+            is_temporary: kind.status.is_none(),
+            problem: problem.to_string().into(),
+            reason: HeaderValue::from_static(reason),
+            grpc_status: HeaderValue::from(u16::from(kind.grpc_status)),
+            grpc_message: HeaderValue::from_static(kind.detail),
+        }
+    }
+}
+
+impl Respond {
+    fn new(responses: &Responses, label: &str) -> Self {
+        Respond { templates: Arc::new(Templates::new(responses, label)) }
+    }
+
+    fn response<B: http_body::Body>(
+        &self,
+        request: &HeaderMap,
+        rejection: &Rejection,
+        estimated_wait: impl FnOnce() -> Option<Duration>,
+    ) -> Response<Body<B>> {
+        let template = self.templates.template(rejection);
+        let estimate = if template.is_temporary { estimated_wait() } else { None };
+        let retry_after = estimate.map(|estimate| self.templates.spread(estimate));
+        let millis = |seconds| HeaderValue::from(seconds * 1000 + fastrand::u64(0..1000));
+        let mut headers = HeaderMap::with_capacity(6);
+        headers.insert(REJECTED, template.reason.clone());
+        let (status, body) = if is_grpc(request) {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+            headers.insert(GRPC_STATUS, template.grpc_status.clone());
+            headers.insert(GRPC_MESSAGE, template.grpc_message.clone());
+            if let Some(seconds) = retry_after {
+                headers.insert(PUSHBACK, millis(seconds));
+            }
+            (StatusCode::OK, Bytes::new())
+        } else {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+            if let Some(seconds) = retry_after {
+                let value = usize::try_from(seconds).ok().and_then(|seconds| self.templates.seconds.get(seconds));
+                headers.insert(header::RETRY_AFTER, value.expect("it is at most twice the ceiling").clone());
+                headers.insert(RETRY_AFTER_MS, millis(seconds));
+            }
+            (template.status, template.problem.clone())
+        };
+        let mut response = Response::new(Body::rejection(body));
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        response
+    }
+}
+
+fn is_grpc(headers: &HeaderMap) -> bool {
+    headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"))
+}
+
+impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Respond {
+    type Response = Response<Body<B>>;
+    type Error = E;
+    type Held = Held;
+
+    fn admitted(&self, request: &mut http::Request<T>, slot: OwnedSlot) -> Held {
+        request.share(slot)
+    }
+
+    fn answered(&self, response: Response<B>, held: Option<Held>) -> Response<Body<B>> {
+        response.hold(held)
+    }
+
+    fn failed(&self, error: E) -> E {
+        error
+    }
+
+    fn rejected(
+        &self,
+        request: &http::Request<T>,
+        rejection: Rejection,
+        estimated_wait: impl FnOnce() -> Option<Duration>,
+    ) -> Result<Response<Body<B>>, E> {
+        let mut response = self.response(request.headers(), &rejection, estimated_wait);
+        response.extensions_mut().insert(rejection);
+        Ok(response)
+    }
+}
+
+impl<Q, R: Runtime> BulkheadLayer<Q, R> {
+    /// Answers rejected requests with the default [`Responses`], and holds each slot until the
+    /// response's body has ended: for servers.
+    #[must_use]
+    pub fn respond(self) -> BulkheadLayer<Q, R, Respond> {
+        self.respond_with(&Responses::new())
+    }
+
+    /// Answers rejected requests with these responses, and holds each slot until the response's body
+    /// has ended: for servers.
+    #[must_use]
+    pub fn respond_with(self, responses: &Responses) -> BulkheadLayer<Q, R, Respond> {
+        self.with_outcome(|label| Respond::new(responses, label))
+    }
+
+    /// Holds each slot until the response's body has been read or dropped: for clients.
+    #[must_use]
+    pub fn hold_body(self) -> BulkheadLayer<Q, R, HoldBody> {
+        self.with_outcome(|_| HoldBody)
+    }
+}
+
+impl<Q, R: Runtime> BackpressureLayer<Q, R> {
+    /// Answers rejected requests as [`BulkheadLayer::respond_with`] does.
+    #[must_use]
+    pub fn respond_with(self, responses: &Responses) -> BackpressureLayer<Q, R, Respond> {
+        self.with_outcome(|label| Respond::new(responses, label))
+    }
+
+    /// Holds each slot until the response's body has been read or dropped: for clients.
+    #[must_use]
+    pub fn hold_body(self) -> BackpressureLayer<Q, R, HoldBody> {
+        self.with_outcome(|_| HoldBody)
+    }
+}

@@ -1,0 +1,120 @@
+//! The layer that admits in `call`, and its settings.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bulklink::partitions::Lookup;
+use bulklink::runtime::Runtime;
+use bulklink::{Bulkhead, Partitions, Request};
+use tower_layer::Layer;
+
+use crate::admission::Admission;
+use crate::future::Config;
+use crate::{BulkheadService, Errors};
+
+/// Puts a bulkhead around a service: each request `Q` runs in a slot of it.
+///
+/// All services that one layer makes share the bulkhead, and so do all layers that are made of its
+/// clones. For a limit of its own, a route needs a bulkhead of its own.
+#[derive(Debug)]
+pub struct BulkheadLayer<Q, R: Runtime, O = Errors> {
+    admission: Admission<Q, R>,
+    outcome: O,
+}
+
+impl<Q, R: Runtime> BulkheadLayer<Q, R> {
+    /// Makes a layer of a bulkhead.
+    pub fn new(bulkhead: &Bulkhead<R>) -> Self {
+        BulkheadLayer { admission: Admission::new(bulkhead), outcome: Errors }
+    }
+
+    /// Makes a layer of partitions, such as one for each tenant; `key` finds the key in a request.
+    ///
+    /// A key that must be computed is put into the request by a layer outside of this one.
+    pub fn keyed<L, K, S, G>(partitions: &Partitions<K, R, S>, key: G) -> Self
+    where
+        L: Lookup<K> + ?Sized,
+        K: Send + 'static,
+        S: BuildHasher + Send + Sync + 'static,
+        G: Fn(&Q) -> &L + Send + Sync + 'static,
+    {
+        BulkheadLayer { admission: Admission::keyed(partitions, key), outcome: Errors }
+    }
+}
+
+impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
+    /// Lets the requests through for which `is_exempt` returns `true`, without a slot: health
+    /// checks, for example.
+    #[must_use]
+    pub fn exempt(self, is_exempt: impl Fn(&Q) -> bool + Send + Sync + 'static) -> Self {
+        self.rule(move |request, call| (!is_exempt(request)).then_some(call))
+    }
+
+    /// Sets what a request costs, in units of capacity; one, without this.
+    #[must_use]
+    pub fn cost(self, cost: impl Fn(&Q) -> usize + Send + Sync + 'static) -> Self {
+        self.rule(move |request, call| Some(call.cost(cost(request))))
+    }
+
+    /// Sets how long a request waits at most for its slot, where `limit` returns a limit.
+    #[must_use]
+    pub fn wait_limit(self, limit: impl Fn(&Q) -> Option<Duration> + Send + Sync + 'static) -> Self {
+        self.rule(move |request, call| {
+            Some(match limit(request) {
+                Some(limit) => call.within(limit),
+                None => call,
+            })
+        })
+    }
+
+    /// Sets in what time the whole request is to be over, with its work, where `time` returns one:
+    /// its wait then ends early enough, as [`Request::deadline_after`] says.
+    #[must_use]
+    pub fn deadline_after(self, time: impl Fn(&Q) -> Option<Duration> + Send + Sync + 'static) -> Self {
+        self.rule(move |request, call| {
+            Some(match time(request) {
+                Some(time) => call.deadline_after(time),
+                None => call,
+            })
+        })
+    }
+
+    /// Sets what the call for the slot is like: any of the settings of a [`Request`].
+    #[must_use]
+    pub fn request<F>(self, adjust: F) -> Self
+    where
+        F: Fn(&Q, Request<R::Instant>) -> Request<R::Instant> + Send + Sync + 'static,
+    {
+        self.rule(move |request, call| Some(adjust(request, call)))
+    }
+
+    fn rule<F>(mut self, rule: F) -> Self
+    where
+        F: Fn(&Q, Request<R::Instant>) -> Option<Request<R::Instant>> + Send + Sync + 'static,
+    {
+        self.admission.add_rule(rule);
+        self
+    }
+
+    #[cfg(feature = "http")]
+    pub(crate) fn with_outcome<P>(self, outcome: impl FnOnce(&str) -> P) -> BulkheadLayer<Q, R, P> {
+        let outcome = outcome(self.admission.label());
+        BulkheadLayer { admission: self.admission, outcome }
+    }
+}
+
+impl<S, Q, R: Runtime, O: Clone> Layer<S> for BulkheadLayer<Q, R, O> {
+    type Service = BulkheadService<S, Q, R, O>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        let config = Config { admission: self.admission.clone(), outcome: self.outcome.clone() };
+        BulkheadService::new(inner, Arc::new(config))
+    }
+}
+
+impl<Q, R: Runtime, O: Clone> Clone for BulkheadLayer<Q, R, O> {
+    fn clone(&self) -> Self {
+        BulkheadLayer { admission: self.admission.clone(), outcome: self.outcome.clone() }
+    }
+}

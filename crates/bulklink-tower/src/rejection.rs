@@ -1,0 +1,46 @@
+//! The error of a layer, and how the rejection is found in it.
+
+use std::error::Error;
+use std::io;
+
+use bulklink::{JoinError, Rejection, SubmitError};
+
+/// The error of a service inside the layer, or a [`Rejection`], as in tower's own layers.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Returns the rejection that is in `error`, or in one of its sources, however they are boxed.
+///
+/// `None` if the error has another cause: the service failed, and was not rejected by a bulkhead of
+/// this process.
+///
+/// ```
+/// # use bulklink::testing::FakeClock;
+/// # use bulklink::{Bulkhead, Reason};
+/// use std::io;
+///
+/// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(1).build()?;
+/// let _running = payments.try_slot()?;
+/// let rejection = payments.try_slot().unwrap_err();
+/// let error = io::Error::other(rejection);
+/// let found = bulklink_tower::rejection(&error).expect("the source is one");
+/// assert_eq!((found.label(), found.reason()), ("payments", Reason::Saturated));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn rejection<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Rejection> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let found = error.downcast_ref::<Rejection>();
+        let found = found.or_else(|| error.downcast_ref::<JoinError>()?.rejection());
+        let found = found.or_else(|| error.downcast_ref::<SubmitError>()?.rejection());
+        if found.is_some() {
+            return found;
+        }
+        // The source of an `io::Error` is that of the error inside, which is passed over.
+        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(inside) => Some(inside),
+            None => error.source(),
+        };
+    }
+    None
+}

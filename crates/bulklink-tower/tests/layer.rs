@@ -1,0 +1,109 @@
+//! Admission by layers around services of any kind.
+
+use std::convert::Infallible;
+use std::future::{Future, ready};
+use std::time::Duration;
+
+use bulklink_tokio::{Bulkhead, Partitions, Reason};
+use bulklink_tower::{BackpressureLayer, BulkheadLayer, rejection};
+use futures_util::FutureExt;
+use tokio::sync::oneshot;
+use tower::{Layer, Service, ServiceExt, service_fn};
+
+type Answer = Result<u32, Infallible>;
+
+/// A service that answers when its request says so.
+fn manual()
+-> impl Service<oneshot::Receiver<u32>, Response = u32, Error = oneshot::error::RecvError, Future: Send> + Clone {
+    service_fn(|request: oneshot::Receiver<u32>| request)
+}
+
+fn echo() -> impl Service<u32, Response = u32, Error = Infallible, Future = impl Future<Output = Answer>> + Clone {
+    service_fn(|request: u32| ready(Ok(request)))
+}
+
+fn one_slot() -> Bulkhead {
+    Bulkhead::builder("payments").parallelism(1).build().unwrap()
+}
+
+#[tokio::test]
+async fn a_clone_that_is_ready_and_never_called_starves_no_other() {
+    let payments = one_slot();
+    let layer = BulkheadLayer::new(&payments);
+    let mut idle = layer.layer(echo());
+    idle.ready().await.unwrap();
+    assert_eq!(idle.clone().oneshot(7).await.unwrap(), 7);
+    assert_eq!(payments.status().in_flight, 0);
+}
+
+#[tokio::test]
+async fn a_reservation_is_given_back_when_its_clone_is_dropped() {
+    let payments = Bulkhead::builder("payments").parallelism(1).waiting_room(1).build().unwrap();
+    let layer = BackpressureLayer::new(&payments);
+    let mut idle = layer.layer(echo());
+    idle.ready().await.unwrap();
+    let mut next = idle.clone();
+    assert!(next.ready().now_or_never().is_none(), "the slot is reserved");
+    drop(idle);
+    assert_eq!(next.ready().await.unwrap().call(7).await.unwrap(), 7);
+    assert_eq!(payments.status().in_flight, 0);
+}
+
+#[tokio::test]
+async fn a_rejected_reservation_rejects_the_next_request() {
+    let payments = one_slot();
+    let _running = payments.try_slot().unwrap();
+    let mut service = BackpressureLayer::new(&payments).layer(echo());
+    let error = service.ready().await.unwrap().call(7).await.unwrap_err();
+    assert_eq!(rejection(&*error).unwrap().reason(), Reason::Saturated);
+}
+
+#[tokio::test]
+async fn the_services_of_one_layer_share_the_bulkhead() {
+    let payments = one_slot();
+    let layer = BulkheadLayer::new(&payments);
+    let (answer, request) = oneshot::channel();
+    let mut first = layer.layer(manual()).oneshot(request).boxed();
+    assert!(first.as_mut().now_or_never().is_none());
+    let error = layer.clone().layer(manual()).oneshot(oneshot::channel().1).await.unwrap_err();
+    assert_eq!(rejection(&*error).unwrap().label(), "payments");
+    answer.send(7).unwrap();
+    assert_eq!(first.await.unwrap(), 7);
+    assert_eq!(payments.status().in_flight, 0);
+}
+
+#[tokio::test]
+async fn a_request_costs_what_its_closure_says_and_may_be_exempt() {
+    let units = Bulkhead::builder("units").capacity(10).build().unwrap();
+    let _running = units.try_slot().unwrap();
+    let layer = BulkheadLayer::new(&units).exempt(|&request| request == 0).cost(|&request: &u32| request as usize);
+    let mut service = layer.layer(echo());
+    assert_eq!(service.call(9).await.unwrap(), 9);
+    assert_eq!(rejection(&*service.call(10).await.unwrap_err()).unwrap().cost(), 10);
+    assert_eq!(service.call(0).await.unwrap(), 0);
+    assert_eq!(units.status().totals.admitted, 2);
+}
+
+#[tokio::test]
+async fn each_key_has_its_own_slots() {
+    let tenants: Partitions<String> = Partitions::builder("tenants").parallelism(1).max_partitions(10).build().unwrap();
+    let layer = BulkheadLayer::keyed(&tenants, |request: &(&'static str, u32)| request.0);
+    let mut service = layer.layer(service_fn(|(_, answer): (&str, u32)| ready(Ok::<_, Infallible>(answer))));
+    let _of_ann = tenants.try_slot("ann").unwrap();
+    assert!(service.call(("ann", 1)).await.is_err());
+    assert_eq!(service.call(("bob", 2)).await.unwrap(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_waits_no_longer_than_its_limit_and_its_deadline() {
+    let payments = Bulkhead::builder("payments").parallelism(1).waiting_room(10).build().unwrap();
+    let _running = payments.try_slot().unwrap();
+    let layer = BulkheadLayer::new(&payments)
+        .wait_limit(|&request: &u32| (request == 1).then_some(Duration::from_millis(50)))
+        .deadline_after(|&request| (request == 2).then_some(Duration::from_millis(20)));
+    let mut service = layer.layer(echo());
+    let limited = service.call(1).await.unwrap_err();
+    assert_eq!(rejection(&*limited).unwrap().limit(), Some(Duration::from_millis(50)));
+    let late = service.call(2).await.unwrap_err();
+    assert!(rejection(&*late).unwrap().waited() <= Duration::from_millis(20));
+}
