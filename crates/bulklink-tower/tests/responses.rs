@@ -1,0 +1,240 @@
+//! Bodies that hold slots, and rejections as responses.
+#![cfg(feature = "http")]
+
+use std::convert::Infallible;
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bulklink_tokio::{Bulkhead, Rejection};
+use bulklink_tower::BulkheadLayer;
+use bulklink_tower::http::{HeldSlot, Respond, Responses};
+use bytes::Bytes;
+use futures_util::{FutureExt, stream};
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::{BodyExt, Empty, Full, StreamBody};
+use tower::{Layer, Service, service_fn};
+
+/// A body that is made of these frames.
+type Frames = StreamBody<stream::Iter<std::vec::IntoIter<Result<Frame<Bytes>, &'static str>>>>;
+
+fn one_slot() -> Bulkhead {
+    Bulkhead::builder("payments").parallelism(1).build().unwrap()
+}
+
+fn answering<B: Clone>(
+    body: B,
+) -> impl Service<
+    Request<()>,
+    Response = Response<B>,
+    Error = Infallible,
+    Future = impl Future<Output = Result<Response<B>, Infallible>>,
+> + Clone {
+    service_fn(move |_| ready(Ok(Response::new(body.clone()))))
+}
+
+fn frames(frames: Vec<Result<Frame<Bytes>, &'static str>>) -> Frames {
+    StreamBody::new(stream::iter(frames))
+}
+
+fn data() -> Result<Frame<Bytes>, &'static str> {
+    Ok(Frame::data(Bytes::from_static(b"data")))
+}
+
+fn layer(bulkhead: &Bulkhead) -> BulkheadLayer<Request<()>, bulklink_tokio::Tokio, Respond> {
+    BulkheadLayer::new(bulkhead).respond()
+}
+
+fn service_of(
+    body: Frames,
+) -> impl Service<Request<()>, Response = Response<Frames>, Error = Infallible, Future: Unpin> + Clone {
+    let body = std::sync::Arc::new(std::sync::Mutex::new(Some(body)));
+    service_fn(move |_| ready(Ok(Response::new(body.lock().unwrap().take().expect("called once")))))
+}
+
+#[tokio::test]
+async fn the_slot_is_held_until_the_body_has_ended() {
+    let payments = one_slot();
+    let trailers = HeaderMap::from_iter([(http::header::ETAG, "tag".parse().unwrap())]);
+    let body = frames(vec![data(), Ok(Frame::trailers(trailers))]);
+    let response = layer(&payments).layer(service_of(body)).call(Request::new(())).await.unwrap();
+    let mut body = response.into_body();
+    assert!(body.frame().await.unwrap().unwrap().is_data());
+    assert_eq!(body.frame().await.unwrap().unwrap().into_trailers().unwrap()["etag"], "tag");
+    assert_eq!(payments.status().in_flight, 1);
+    assert!(body.frame().await.is_none());
+    assert_eq!(payments.status().in_flight, 0);
+    assert!(body.frame().await.is_none(), "polled again after the end");
+    assert!(body.is_end_stream());
+}
+
+#[tokio::test]
+async fn the_slot_is_held_until_the_body_is_dropped() {
+    let payments = one_slot();
+    let response = layer(&payments).layer(service_of(frames(vec![data()]))).call(Request::new(())).await.unwrap();
+    assert_eq!(payments.status().in_flight, 1);
+    drop(response);
+    assert_eq!(payments.status().in_flight, 0);
+}
+
+#[tokio::test]
+async fn a_body_that_fails_gives_its_slot_back() {
+    let payments = one_slot();
+    let body = frames(vec![Err("broken"), data()]);
+    let response = layer(&payments).layer(service_of(body)).call(Request::new(())).await.unwrap();
+    let mut body = response.into_body();
+    assert_eq!(body.frame().await.unwrap().unwrap_err(), "broken");
+    assert_eq!(payments.status().in_flight, 0);
+}
+
+#[tokio::test]
+async fn an_empty_body_holds_nothing() {
+    let payments = one_slot();
+    let response = layer(&payments).layer(answering(Empty::<Bytes>::new())).call(Request::new(())).await.unwrap();
+    assert!(response.body().is_end_stream());
+    assert_eq!(payments.status().in_flight, 0);
+}
+
+#[tokio::test]
+async fn the_size_hint_is_that_of_the_body() {
+    let payments = one_slot();
+    let body = Full::new(Bytes::from_static(b"1234"));
+    let response = layer(&payments).layer(answering(body)).call(Request::new(())).await.unwrap();
+    assert_eq!(response.body().size_hint().exact(), Some(4));
+    assert!(!response.body().is_end_stream());
+}
+
+/// A body that tells whether its slot was still taken when it was dropped.
+struct DropsFirst(Bulkhead);
+
+impl Body for DropsFirst {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(None)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
+    }
+}
+
+impl Drop for DropsFirst {
+    fn drop(&mut self) {
+        assert_eq!(self.0.status().in_flight, 1, "the slot is free before the body has ended");
+    }
+}
+
+#[tokio::test]
+async fn the_body_is_dropped_before_its_slot_is_free() {
+    let payments = one_slot();
+    let inside = payments.clone();
+    let mut service = layer(&payments).layer(service_fn(move |_| {
+        let body = DropsFirst(inside.clone());
+        ready(Ok::<_, Infallible>(Response::new(body)))
+    }));
+    let mut ended = service.call(Request::new(())).await.unwrap().into_body();
+    assert!(ended.frame().await.is_none());
+    drop(service.call(Request::new(())).await.unwrap());
+    assert_eq!(payments.status().in_flight, 0);
+}
+
+#[tokio::test]
+async fn an_upgrade_holds_its_slot_for_as_long_as_the_service_does() {
+    let payments = one_slot();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let mut service = layer(&payments).layer(service_fn(move |mut request: Request<()>| {
+        sender.send(request.extensions_mut().remove::<HeldSlot>()).unwrap();
+        ready(Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new())))
+    }));
+    let upgrade = Request::builder().header("upgrade", "websocket").body(()).unwrap();
+    drop(service.call(upgrade).await.unwrap());
+    let held = receiver.recv().unwrap().expect("the request asks for an upgrade");
+    assert_eq!(payments.status().in_flight, 1);
+    drop(held);
+    assert_eq!(payments.status().in_flight, 0);
+    drop(service.call(Request::new(())).await.unwrap());
+    assert!(receiver.recv().unwrap().is_none(), "no upgrade");
+}
+
+async fn rejected(bulkhead: &Bulkhead, request: Request<()>, responses: &Responses) -> (Response<()>, String) {
+    let layer =
+        BulkheadLayer::new(bulkhead).cost(|request: &Request<()>| request.uri().path().len()).respond_with(responses);
+    let response = layer.layer(answering(Empty::<Bytes>::new())).call(request).await.unwrap();
+    let (head, body) = response.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    (Response::from_parts(head, ()), String::from_utf8(body.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn a_rejection_is_a_problem_with_reason_and_label() {
+    let payments = Bulkhead::builder("\"payments\"").parallelism(1).build().unwrap();
+    let _running = payments.try_slot().unwrap();
+    let (response, body) = rejected(&payments, Request::new(()), &Responses::new()).await;
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(response.headers()["content-type"], "application/problem+json");
+    assert_eq!(response.headers()["bulklink-rejected"], "saturated");
+    assert_eq!(response.extensions().get::<Rejection>().unwrap().occupancy().in_use(), 1);
+    let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((&problem["status"], &problem["reason"]), (&503.into(), &"saturated".into()));
+    assert_eq!(problem["label"], "\"payments\"");
+    let tenants = Responses::new().status(StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(rejected(&payments, Request::new(()), &tenants).await.0.status(), StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test]
+async fn a_request_that_can_never_be_admitted_is_told_so() {
+    let payments = one_slot();
+    let large = Request::builder().uri("/long").body(()).unwrap();
+    let (response, _) = rejected(&payments, large, &Responses::new()).await;
+    assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    payments.close();
+    let (response, _) = rejected(&payments, Request::new(()), &Responses::new().status(StatusCode::IM_A_TEAPOT)).await;
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(response.headers()["bulklink-rejected"], "closed");
+}
+
+#[tokio::test]
+async fn a_request_of_grpc_is_answered_in_its_headers() {
+    let payments = one_slot();
+    let _running = payments.try_slot().unwrap();
+    let request = Request::builder().header("content-type", "application/grpc+proto").body(()).unwrap();
+    let (response, body) = rejected(&payments, request, &Responses::new()).await;
+    assert_eq!((response.status(), &*body), (StatusCode::OK, ""));
+    assert_eq!(response.headers()["content-type"], "application/grpc");
+    assert_eq!(response.headers()["grpc-status"], "8");
+    assert_eq!(response.headers()["grpc-message"], "All slots are in use.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_came_too_late_is_told_from_one_that_found_no_room() {
+    let payments = Bulkhead::builder("payments").parallelism(1).waiting_room(5).build().unwrap();
+    let _running = payments.try_slot().unwrap();
+    let layer = BulkheadLayer::new(&payments)
+        .deadline_after(|request: &Request<()>| (request.uri().path() == "/late").then_some(Duration::from_millis(20)))
+        .wait_limit(|_| Some(Duration::from_millis(50)));
+    let mut service = layer.respond().layer(answering(Empty::<Bytes>::new()));
+    let late = service.call(Request::builder().uri("/late").body(()).unwrap()).await.unwrap();
+    assert_eq!(late.status(), StatusCode::GATEWAY_TIMEOUT);
+    let limited = service.call(Request::new(())).await.unwrap();
+    assert_eq!(limited.status(), StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[tokio::test]
+async fn a_future_that_is_dropped_gives_up_its_place_and_its_slot() {
+    let payments = Bulkhead::builder("payments").parallelism(1).waiting_room(1).build().unwrap();
+    let mut service =
+        layer(&payments).layer(service_fn(|_| std::future::pending::<Result<Response<Empty<Bytes>>, Infallible>>()));
+    let mut running = service.call(Request::new(())).boxed();
+    assert!(running.as_mut().now_or_never().is_none());
+    let mut waiting = service.call(Request::new(())).boxed();
+    assert!(waiting.as_mut().now_or_never().is_none());
+    assert_eq!((payments.status().in_flight, payments.status().waiting), (1, 1));
+    drop(waiting);
+    drop(running);
+    assert_eq!((payments.status().in_flight, payments.status().waiting), (0, 0));
+    assert_eq!(payments.status().totals.finished, 1);
+}
