@@ -1,5 +1,56 @@
 //! [Bulklink](bulklink) in an HTTP service: a bulkhead around a route, an upstream or any other
 //! [`Service`](tower_service::Service).
+//!
+//! The slot of a request is held for as long as the work really takes: until its response's body
+//! has been sent, has failed or was dropped, because the client has gone.
+//!
+//! ```
+//! use axum::{Router, routing::get};
+//! use bulklink_tokio::Bulkhead;
+//! use bulklink_tower::BulkheadLayer;
+//! use std::time::Duration;
+//!
+//! let limit = Duration::from_secs(2);
+//! let orders = Bulkhead::builder("orders").parallelism(16).waiting_room(50).wait_limit(limit);
+//! let orders = orders.build()?;
+//!
+//! let app: Router = Router::new()
+//!     .route("/orders", get(async || "42 orders"))
+//!     .route_layer(BulkheadLayer::new(&orders).respond())
+//!     .route("/health", get(async || "up"));
+//! # Ok::<(), bulklink_tokio::InvalidArgument>(())
+//! ```
+//!
+//! # Which layer do I want?
+//!
+//! | the service | the layer |
+//! | --- | --- |
+//! | is a route of a server, on axum, hyper or tonic | [`BulkheadLayer::new`]`(&bulkhead)`, then [`respond`](BulkheadLayer::respond) |
+//! | is a client of an HTTP upstream | [`BulkheadLayer::new`]`(&bulkhead)`, then [`hold_body`](BulkheadLayer::hold_body) |
+//! | has users that must not starve each other | [`BulkheadLayer::keyed`]`(&partitions, key)`, then one of those |
+//! | is of another protocol | [`BulkheadLayer::new`]`(&bulkhead)` alone: the slot is held until the service has answered |
+//! | is called by what relies on `poll_ready` | [`BackpressureLayer::new`]`(&bulkhead)` |
+//!
+//! A bulkhead is shared by all that use it, on purpose: the layers made of its clones, the services
+//! that a layer makes, and their clones. For a limit of its own, a route needs its own bulkhead.
+//!
+//! # When a request is admitted
+//!
+//! In the future that `call` returns, on its first poll. `poll_ready` reserves nothing, so a clone
+//! that is ready and never called takes no slot from the others. When the request has its slot, the
+//! service inside is asked whether it is ready, and then called. Requests are admitted first come,
+//! first served, by the order of those first polls.
+//!
+//! # Rejections
+//!
+//! A server [responds](http::Responses) to them. Otherwise they are errors: [`rejection`] finds a
+//! [`Rejection`](bulklink::Rejection) in a [`BoxError`], however deep it is. The service inside has
+//! not been called then.
+//!
+//! # Cancel safety
+//!
+//! A future that is dropped drops the request, or what the service has made of it, and then gives
+//! back its slot or its place in the queue. The same holds if the service or a closure panics.
 
 #![doc(html_root_url = "https://docs.rs/bulklink-tower/latest")]
 #![forbid(unsafe_code)]
