@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink::partitions::Lookup;
-use bulklink::runtime::{Clock, Runtime};
+use bulklink::runtime::{Clock, Instant, Runtime};
 use bulklink::{Bulkhead, OwnedSlotFuture, Partitions, Request};
 
 /// What a layer knows of the requests `Q` that it admits. The bulkheads and closures are shared by
@@ -16,7 +16,20 @@ pub(crate) struct Admission<Q, R: Runtime> {
     label: Arc<str>,
     entrance: Arc<dyn Entrance<Q, R>>,
     rules: Vec<Arc<Rule<Q, R>>>,
+    /// In what time a request is to be over.
+    deadline_after: Option<Arc<TimeOf<Q>>>,
+    cancels_at_deadline: bool,
+    runtime: R,
 }
+
+/// What a request gets on its way to its slot.
+pub(crate) struct Ask<R: Runtime> {
+    pub(crate) slot: OwnedSlotFuture<R>,
+    /// When the request is cancelled.
+    pub(crate) cancel_at: Option<Instant>,
+}
+
+type TimeOf<Q> = dyn Fn(&Q) -> Option<Duration> + Send + Sync;
 
 /// A bulkhead, or the partitions with the key of a request. As a trait object, the types of keys
 /// and closures do not show in those of layers and services.
@@ -66,7 +79,7 @@ where
 
 impl<Q, R: Runtime> Admission<Q, R> {
     pub(crate) fn new(bulkhead: &Bulkhead<R>) -> Self {
-        Admission { label: bulkhead.label().into(), entrance: Arc::new(bulkhead.clone()), rules: Vec::new() }
+        Admission::to(bulkhead.label(), Arc::new(bulkhead.clone()), bulkhead.runtime())
     }
 
     pub(crate) fn keyed<L, K, S, G>(partitions: &Partitions<K, R, S>, key: G) -> Self
@@ -76,9 +89,19 @@ impl<Q, R: Runtime> Admission<Q, R> {
         S: BuildHasher + Send + Sync + 'static,
         G: Fn(&Q) -> &L + Send + Sync + 'static,
     {
-        let label = partitions.label().into();
         let entrance = Arc::new(Keyed { partitions: partitions.clone(), key });
-        Admission { label, entrance, rules: Vec::new() }
+        Admission::to(partitions.label(), entrance, partitions.runtime())
+    }
+
+    fn to(label: &str, entrance: Arc<dyn Entrance<Q, R>>, runtime: &R) -> Self {
+        Admission {
+            label: label.into(),
+            entrance,
+            rules: Vec::new(),
+            deadline_after: None,
+            cancels_at_deadline: false,
+            runtime: runtime.clone(),
+        }
     }
 
     pub(crate) fn add_rule<F>(&mut self, rule: F)
@@ -88,14 +111,31 @@ impl<Q, R: Runtime> Admission<Q, R> {
         self.rules.push(Arc::new(rule));
     }
 
-    pub(crate) fn label(&self) -> &str {
+    pub(crate) fn set_deadline(&mut self, time: impl Fn(&Q) -> Option<Duration> + Send + Sync + 'static) {
+        self.deadline_after = Some(Arc::new(time));
+    }
+
+    pub(crate) fn cancel_at_deadline(&mut self) {
+        self.cancels_at_deadline = true;
+    }
+
+    pub(crate) fn runtime(&self) -> &R {
+        &self.runtime
+    }
+
+    pub(crate) fn label(&self) -> &Arc<str> {
         &self.label
     }
 
     /// Returns the future of the request's slot, or `None` if the request is exempt.
-    pub(crate) fn admit(&self, request: &Q) -> Option<OwnedSlotFuture<R>> {
-        let call = self.rules.iter().try_fold(Request::new(), |call, rule| rule(request, call))?;
-        Some(self.entrance.slot(request, call))
+    pub(crate) fn admit(&self, request: &Q) -> Option<Ask<R>> {
+        let mut call = self.rules.iter().try_fold(Request::new(), |call, rule| rule(request, call))?;
+        let mut cancel_at = None;
+        if let Some(time) = self.deadline_after.as_ref().and_then(|time| time(request)) {
+            call = call.deadline_after(time);
+            cancel_at = self.cancels_at_deadline.then(|| self.runtime.now() + time);
+        }
+        Some(Ask { slot: self.entrance.slot(request, call), cancel_at })
     }
 
     pub(crate) fn estimated_wait(&self, request: &Q, cost: usize) -> Option<Duration> {
@@ -105,7 +145,14 @@ impl<Q, R: Runtime> Admission<Q, R> {
 
 impl<Q, R: Runtime> Clone for Admission<Q, R> {
     fn clone(&self) -> Self {
-        Admission { label: Arc::clone(&self.label), entrance: Arc::clone(&self.entrance), rules: self.rules.clone() }
+        Admission {
+            label: Arc::clone(&self.label),
+            entrance: Arc::clone(&self.entrance),
+            rules: self.rules.clone(),
+            deadline_after: self.deadline_after.clone(),
+            cancels_at_deadline: self.cancels_at_deadline,
+            runtime: self.runtime.clone(),
+        }
     }
 }
 

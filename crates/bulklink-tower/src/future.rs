@@ -6,12 +6,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bulklink::runtime::Runtime;
+use bulklink::runtime::{Instant, Runtime};
 use bulklink::{OwnedSlotFuture, Rejection};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use crate::admission::Admission;
+use crate::DeadlinePassed;
+use crate::admission::{Admission, Ask};
 use crate::outcome::Outcome;
 
 /// What all clones of a service share.
@@ -42,6 +43,7 @@ pin_project! {
     {
         #[pin]
         state: State<S, Q, R, S::Future, O::Held>,
+        cancellation: Option<Cancellation<R, O::Protocol>>,
         config: Arc<Config<Q, R, O>>,
     }
 }
@@ -63,6 +65,29 @@ pin_project! {
     }
 }
 
+/// The end of a request that is cancelled at its deadline.
+struct Cancellation<R: Runtime, P> {
+    at: Instant,
+    /// Made if the first poll does not complete. Boxed, because most requests have none.
+    sleep: Option<Pin<Box<R::Sleep>>>,
+    protocol: P,
+}
+
+impl<R: Runtime, P> Cancellation<R, P> {
+    /// Completes at the deadline.
+    fn poll(&mut self, runtime: &R, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let sleep = self.sleep.get_or_insert_with(|| Box::pin(runtime.sleep_until(self.at)));
+            ready!(sleep.as_mut().poll(context));
+            self.sleep = None;
+            // The clock decides, not the timer.
+            if runtime.now() >= self.at {
+                return Poll::Ready(());
+            }
+        }
+    }
+}
+
 impl<S, Q, R, O> ResponseFuture<S, Q, R, O>
 where
     S: Service<Q>,
@@ -71,22 +96,27 @@ where
 {
     /// The future of a request that asks for a slot, or is exempt.
     pub(crate) fn new(config: Arc<Config<Q, R, O>>, service: S, request: Q) -> Self {
+        let asked = config.admission.admit(&request);
+        let cancel_at = asked.as_ref().and_then(|asked| asked.cancel_at);
+        let cancellation =
+            cancel_at.map(|at| Cancellation { at, sleep: None, protocol: config.outcome.protocol(&request) });
         let call = Some((service, request));
-        let state = match call.as_ref().and_then(|(_, request)| config.admission.admit(request)) {
-            Some(slot) => State::Acquiring { call, slot },
+        let state = match asked {
+            Some(Ask { slot, .. }) => State::Acquiring { call, slot },
             None => State::Readying { call, held: None },
         };
-        ResponseFuture { state, config }
+        ResponseFuture { state, cancellation, config }
     }
 
     /// The future of a request to a service that was ready and is running.
     pub(crate) fn running(config: Arc<Config<Q, R, O>>, future: S::Future, held: Option<O::Held>) -> Self {
-        ResponseFuture { state: State::Running { future, held }, config }
+        ResponseFuture { state: State::Running { future, held }, cancellation: None, config }
     }
 
     /// The future of a request whose slot was refused before.
     pub(crate) fn rejected(config: Arc<Config<Q, R, O>>, request: Q, rejection: Rejection) -> Self {
-        ResponseFuture { state: State::Rejected { rejection: Some((request, rejection)) }, config }
+        let state = State::Rejected { rejection: Some((request, rejection)) };
+        ResponseFuture { state, cancellation: None, config }
     }
 }
 
@@ -98,7 +128,29 @@ where
 {
     type Output = Result<O::Response, O::Error>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Poll::Ready(answer) = self.as_mut().poll_answer(context) {
+            return Poll::Ready(answer);
+        }
+        let mut this = self.project();
+        // A call that waits is rejected in time, by its bulkhead.
+        let waits = matches!(*this.state, State::Acquiring { .. });
+        let Some(cancellation) = this.cancellation.as_mut().filter(|_| !waits) else { return Poll::Pending };
+        let admission = &this.config.admission;
+        ready!(cancellation.poll(admission.runtime(), context));
+        this.state.set(State::Done);
+        let protocol = this.cancellation.take().expect("it was there just now").protocol;
+        Poll::Ready(this.config.outcome.cancelled(protocol, DeadlinePassed::new(admission.label())))
+    }
+}
+
+impl<S, Q, R, O> ResponseFuture<S, Q, R, O>
+where
+    S: Service<Q>,
+    R: Runtime,
+    O: Outcome<Q, S::Response, S::Error>,
+{
+    fn poll_answer(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<O::Response, O::Error>> {
         let mut this = self.project();
         let outcome = &this.config.outcome;
         loop {

@@ -70,14 +70,25 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
 
     /// Sets in what time the whole request is to be over, with its work, where `time` returns one:
     /// its wait then ends early enough, as [`Request::deadline_after`] says.
+    ///
+    /// A request that is admitted goes on after its deadline, unless it is
+    /// [cancelled](BulkheadLayer::cancel_at_deadline) then.
     #[must_use]
-    pub fn deadline_after(self, time: impl Fn(&Q) -> Option<Duration> + Send + Sync + 'static) -> Self {
-        self.rule(move |request, call| {
-            Some(match time(request) {
-                Some(time) => call.deadline_after(time),
-                None => call,
-            })
-        })
+    pub fn deadline_after(mut self, time: impl Fn(&Q) -> Option<Duration> + Send + Sync + 'static) -> Self {
+        self.admission.set_deadline(time);
+        self
+    }
+
+    /// Cancels requests at their [deadline](BulkheadLayer::deadline_after): the service's future is
+    /// dropped, the slot is given back, and the answer is [`DeadlinePassed`](crate::DeadlinePassed),
+    /// or the status 504. A response whose head is there in time is not cut off.
+    ///
+    /// A request with a deadline then has a timer, which is made if its first poll does not
+    /// complete. Outside of a runtime with timers, that poll panics as the runtime's own timers do.
+    #[must_use]
+    pub fn cancel_at_deadline(mut self) -> Self {
+        self.admission.cancel_at_deadline();
+        self
     }
 
     /// Sets what the call for the slot is like: any of the settings of a [`Request`].

@@ -69,5 +69,5 @@ pub use backpressure::{BackpressureLayer, BackpressureService};
 pub use future::ResponseFuture;
 pub use layer::BulkheadLayer;
 pub use outcome::Errors;
-pub use rejection::{BoxError, rejection};
+pub use rejection::{BoxError, DeadlinePassed, rejection};
 pub use service::BulkheadService;

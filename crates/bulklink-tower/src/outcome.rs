@@ -1,8 +1,10 @@
 //! What a layer makes of an answer, and of a rejection.
 
+use std::time::Duration;
+
 use bulklink::{OwnedSlot, Rejection};
 
-use crate::BoxError;
+use crate::{BoxError, DeadlinePassed};
 
 /// How the answers of a service become those of the layer. Only this crate implements it.
 ///
@@ -14,6 +16,11 @@ pub trait Outcome<Q, A, E>: Clone {
     type Error;
     /// What holds the slot from the admission to the answer.
     type Held;
+    /// What must be known of a request to answer it after it is gone.
+    type Protocol;
+
+    /// Returns in which protocol the request wants its answer.
+    fn protocol(&self, request: &Q) -> Self::Protocol;
 
     /// Takes the slot, and leaves in the request what the service needs of it.
     fn admitted(&self, request: &mut Q, slot: OwnedSlot) -> Self::Held;
@@ -29,8 +36,11 @@ pub trait Outcome<Q, A, E>: Clone {
         &self,
         request: &Q,
         rejection: Rejection,
-        estimated_wait: impl FnOnce() -> Option<std::time::Duration>,
+        estimated_wait: impl FnOnce() -> Option<Duration>,
     ) -> Result<Self::Response, Self::Error>;
+
+    /// Answers a request that was cancelled at its deadline.
+    fn cancelled(&self, protocol: Self::Protocol, error: DeadlinePassed) -> Result<Self::Response, Self::Error>;
 }
 
 /// Rejections are errors, and the slot is held until the service has answered.
@@ -42,6 +52,9 @@ impl<Q, A, E: Into<BoxError>> Outcome<Q, A, E> for Errors {
     type Response = A;
     type Error = BoxError;
     type Held = OwnedSlot;
+    type Protocol = ();
+
+    fn protocol(&self, _: &Q) {}
 
     fn admitted(&self, _: &mut Q, slot: OwnedSlot) -> OwnedSlot {
         slot
@@ -55,12 +68,11 @@ impl<Q, A, E: Into<BoxError>> Outcome<Q, A, E> for Errors {
         error.into()
     }
 
-    fn rejected(
-        &self,
-        _: &Q,
-        rejection: Rejection,
-        _: impl FnOnce() -> Option<std::time::Duration>,
-    ) -> Result<A, BoxError> {
+    fn rejected(&self, _: &Q, rejection: Rejection, _: impl FnOnce() -> Option<Duration>) -> Result<A, BoxError> {
         Err(rejection.into())
+    }
+
+    fn cancelled(&self, (): (), error: DeadlinePassed) -> Result<A, BoxError> {
+        Err(error.into())
     }
 }

@@ -1,12 +1,41 @@
 //! The error of a layer, and how the rejection is found in it.
 
 use std::error::Error;
+use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 use bulklink::{JoinError, Rejection, SubmitError};
 
 /// The error of a service inside the layer, or a [`Rejection`], as in tower's own layers.
 pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// The error of a request that was admitted, and
+/// [cancelled at its deadline](crate::BulkheadLayer::cancel_at_deadline). Its work may have begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadlinePassed {
+    label: Arc<str>,
+}
+
+impl DeadlinePassed {
+    pub(crate) fn new(label: &Arc<str>) -> Self {
+        DeadlinePassed { label: Arc::clone(label) }
+    }
+
+    /// Returns the name of the bulkhead.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+}
+
+impl fmt::Display for DeadlinePassed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "bulkhead {}: the request was cancelled at its deadline", self.label)
+    }
+}
+
+impl Error for DeadlinePassed {}
 
 /// Returns the rejection that is in `error`, or in one of its sources, however they are boxed.
 ///

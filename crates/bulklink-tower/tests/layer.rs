@@ -5,7 +5,7 @@ use std::future::{Future, ready};
 use std::time::Duration;
 
 use bulklink_tokio::{Bulkhead, Partitions, Reason};
-use bulklink_tower::{BackpressureLayer, BulkheadLayer, rejection};
+use bulklink_tower::{BackpressureLayer, BulkheadLayer, DeadlinePassed, rejection};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 use tower::{Layer, Service, ServiceExt, service_fn};
@@ -106,4 +106,33 @@ async fn a_request_waits_no_longer_than_its_limit_and_its_deadline() {
     assert_eq!(rejection(&*limited).unwrap().limit(), Some(Duration::from_millis(50)));
     let late = service.call(2).await.unwrap_err();
     assert!(rejection(&*late).unwrap().waited() <= Duration::from_millis(20));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_is_cancelled_at_its_deadline_and_gives_its_slot_back() {
+    let payments = Bulkhead::builder("payments").parallelism(1).waiting_room(1).build().unwrap();
+    let layer = BulkheadLayer::new(&payments).deadline_after(|_| Some(Duration::from_millis(80)));
+    let start = tokio::time::Instant::now();
+    let (_never, request) = oneshot::channel();
+    let error = layer.clone().cancel_at_deadline().layer(manual()).oneshot(request).await.unwrap_err();
+    assert!(error.is::<DeadlinePassed>());
+    assert_eq!(error.to_string(), "bulkhead payments: the request was cancelled at its deadline");
+    // Timers of tokio have a precision of a millisecond.
+    assert_eq!(start.elapsed().as_millis() / 2, 40);
+    assert_eq!((payments.status().in_flight, payments.status().ended_late), (0, 1));
+
+    let (answer, request) = oneshot::channel();
+    let mut patient = layer.layer(manual()).oneshot(request).boxed();
+    assert!(tokio::time::timeout(Duration::from_millis(200), &mut patient).await.is_err());
+    answer.send(7).unwrap();
+    assert_eq!(patient.await.unwrap(), 7, "not cancelled by default");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_waits_until_its_deadline_is_rejected_and_not_cancelled() {
+    let payments = Bulkhead::builder("payments").parallelism(1).waiting_room(1).build().unwrap();
+    let _running = payments.try_slot().unwrap();
+    let layer = BulkheadLayer::new(&payments).deadline_after(|_| Some(Duration::from_millis(80)));
+    let error = layer.cancel_at_deadline().layer(echo()).oneshot(7).await.unwrap_err();
+    assert_eq!(rejection(&*error).unwrap().reason(), Reason::Expired);
 }

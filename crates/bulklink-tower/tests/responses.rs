@@ -238,3 +238,16 @@ async fn a_future_that_is_dropped_gives_up_its_place_and_its_slot() {
     assert_eq!((payments.status().in_flight, payments.status().waiting), (0, 0));
     assert_eq!(payments.status().totals.finished, 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_cancelled_at_its_deadline_is_not_marked_as_rejected() {
+    let payments = one_slot();
+    let layer = layer(&payments).deadline_after(|_| Some(Duration::from_millis(80))).cancel_at_deadline();
+    let mut service = layer.layer(service_fn(|_| std::future::pending::<Result<Response<Empty<Bytes>>, Infallible>>()));
+    let response = service.call(Request::new(())).await.unwrap();
+    assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert!(!response.headers().contains_key("bulklink-rejected"));
+    let request = Request::builder().header("content-type", "application/grpc").body(()).unwrap();
+    assert_eq!(service.call(request).await.unwrap().headers()["grpc-status"], "4");
+    assert_eq!(payments.status().in_flight, 0);
+}

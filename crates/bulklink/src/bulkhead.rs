@@ -73,7 +73,8 @@ impl<R> Bulkhead<R> {
         Bulkhead { handle: Handle { shared }, runtime }
     }
 
-    pub(crate) fn runtime(&self) -> &R {
+    /// Returns the runtime that the bulkhead was built on.
+    pub fn runtime(&self) -> &R {
         &self.runtime
     }
 

@@ -7,8 +7,8 @@ use bulklink::{OwnedSlot, Rejection};
 use http::{Method, Version, header};
 
 use super::Body;
-use crate::BoxError;
 use crate::outcome::Outcome;
+use crate::{BoxError, DeadlinePassed};
 
 /// Rejections are errors, and the slot is held until the response has been read: for clients.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,6 +74,9 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Outcome<Q, A, E> for HoldBody
     type Response = A::Holding;
     type Error = BoxError;
     type Held = Held;
+    type Protocol = ();
+
+    fn protocol(&self, _: &Q) {}
 
     fn admitted(&self, request: &mut Q, slot: OwnedSlot) -> Held {
         request.share(slot)
@@ -94,5 +97,9 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Outcome<Q, A, E> for HoldBody
         _: impl FnOnce() -> Option<Duration>,
     ) -> Result<A::Holding, BoxError> {
         Err(rejection.into())
+    }
+
+    fn cancelled(&self, (): (), error: DeadlinePassed) -> Result<A::Holding, BoxError> {
+        Err(error.into())
     }
 }

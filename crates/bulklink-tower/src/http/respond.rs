@@ -13,7 +13,7 @@ use serde_json::json;
 use super::hold::{Held, HoldSlot, ShareSlot};
 use super::{Body, HoldBody};
 use crate::outcome::Outcome;
-use crate::{BackpressureLayer, BulkheadLayer};
+use crate::{BackpressureLayer, BulkheadLayer, DeadlinePassed};
 
 /// Marks the response to a request that was not admitted; its value is the reason.
 pub(crate) const REJECTED: HeaderName = HeaderName::from_static("bulklink-rejected");
@@ -23,12 +23,22 @@ const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 
+/// The protocol in which a request is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Problem details in the body.
+    Http,
+    /// The status in the headers.
+    Grpc,
+}
+
 /// What the responses to rejected requests are like.
 ///
 /// | the request | HTTP status | gRPC status |
 /// | --- | --- | --- |
 /// | found no free slot in time | 503, or [another](Responses::status) | `RESOURCE_EXHAUSTED` |
 /// | came too late for its own deadline | 504 | `DEADLINE_EXCEEDED` |
+/// | was admitted, and [cancelled](BulkheadLayer::cancel_at_deadline) at its deadline | 504 | `DEADLINE_EXCEEDED` |
 /// | came after the bulkhead was closed | 503 | `UNAVAILABLE` |
 /// | costs more than the whole capacity | 413 | `INVALID_ARGUMENT` |
 /// | costs zero, or has a key with invalid limits | 500 | `INTERNAL` |
@@ -60,6 +70,8 @@ struct Templates {
     ceiling: u64,
     /// In the order of [`KINDS`].
     answers: Vec<Template>,
+    /// The answer to a request that was cancelled at its deadline.
+    cancelled: Template,
     /// The values of `Retry-After`, by seconds.
     seconds: Vec<HeaderValue>,
 }
@@ -70,7 +82,8 @@ struct Template {
     /// Whether a later request may be admitted.
     is_temporary: bool,
     problem: Bytes,
-    reason: HeaderValue,
+    /// `None` for a request that was admitted.
+    reason: Option<HeaderValue>,
     grpc_status: HeaderValue,
     grpc_message: HeaderValue,
 }
@@ -137,12 +150,13 @@ impl Templates {
         let ceiling = whole_seconds(responses.ceiling).min(3600);
         Templates {
             ceiling,
+            cancelled: Template::cancelled(label),
             answers: KINDS.iter().map(|kind| Template::new(kind, responses, label)).collect(),
             seconds: (0..=2 * ceiling).map(HeaderValue::from).collect(),
         }
     }
 
-    fn template(&self, rejection: &Rejection) -> &Template {
+    fn of(&self, rejection: &Rejection) -> &Template {
         let is_late = rejection.kept().is_some() || rejection.limit() == Some(Duration::ZERO);
         let kind = match rejection.reason() {
             Reason::Expired if is_late => LATE,
@@ -179,9 +193,23 @@ impl Template {
             status,
             is_temporary: kind.status.is_none(),
             problem: problem.to_string().into(),
-            reason: HeaderValue::from_static(reason),
+            reason: Some(HeaderValue::from_static(reason)),
             grpc_status: HeaderValue::from(u16::from(kind.grpc_status)),
             grpc_message: HeaderValue::from_static(kind.detail),
+        }
+    }
+
+    fn cancelled(label: &str) -> Self {
+        const TITLE: &str = "The deadline has passed";
+        let status = StatusCode::GATEWAY_TIMEOUT;
+        let problem = json!({ "title": TITLE, "status": status.as_u16(), "label": label });
+        Template {
+            status,
+            is_temporary: false,
+            problem: problem.to_string().into(),
+            reason: None,
+            grpc_status: HeaderValue::from_static("4"),
+            grpc_message: HeaderValue::from_static(TITLE),
         }
     }
 }
@@ -193,17 +221,17 @@ impl Respond {
 
     fn response<B: http_body::Body>(
         &self,
-        request: &HeaderMap,
-        rejection: &Rejection,
-        estimated_wait: impl FnOnce() -> Option<Duration>,
+        protocol: Protocol,
+        template: &Template,
+        estimate: Option<Duration>,
     ) -> Response<Body<B>> {
-        let template = self.templates.template(rejection);
-        let estimate = if template.is_temporary { estimated_wait() } else { None };
         let retry_after = estimate.map(|estimate| self.templates.spread(estimate));
         let millis = |seconds| HeaderValue::from(seconds * 1000 + fastrand::u64(0..1000));
         let mut headers = HeaderMap::with_capacity(6);
-        headers.insert(REJECTED, template.reason.clone());
-        let (status, body) = if is_grpc(request) {
+        if let Some(reason) = &template.reason {
+            headers.insert(REJECTED, reason.clone());
+        }
+        let (status, body) = if protocol == Protocol::Grpc {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
             headers.insert(GRPC_STATUS, template.grpc_status.clone());
             headers.insert(GRPC_MESSAGE, template.grpc_message.clone());
@@ -227,14 +255,17 @@ impl Respond {
     }
 }
 
-fn is_grpc(headers: &HeaderMap) -> bool {
-    headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"))
-}
-
 impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Respond {
     type Response = Response<Body<B>>;
     type Error = E;
     type Held = Held;
+    type Protocol = Protocol;
+
+    fn protocol(&self, request: &http::Request<T>) -> Protocol {
+        let content_type = request.headers().get(header::CONTENT_TYPE);
+        let is_grpc = content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"));
+        if is_grpc { Protocol::Grpc } else { Protocol::Http }
+    }
 
     fn admitted(&self, request: &mut http::Request<T>, slot: OwnedSlot) -> Held {
         request.share(slot)
@@ -254,8 +285,17 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
         rejection: Rejection,
         estimated_wait: impl FnOnce() -> Option<Duration>,
     ) -> Result<Response<Body<B>>, E> {
-        let mut response = self.response(request.headers(), &rejection, estimated_wait);
+        let template = self.templates.of(&rejection);
+        let estimate = if template.is_temporary { estimated_wait() } else { None };
+        let protocol = Outcome::<_, Response<B>, E>::protocol(self, request);
+        let mut response = self.response(protocol, template, estimate);
         response.extensions_mut().insert(rejection);
+        Ok(response)
+    }
+
+    fn cancelled(&self, protocol: Protocol, error: DeadlinePassed) -> Result<Response<Body<B>>, E> {
+        let mut response = self.response(protocol, &self.templates.cancelled, None);
+        response.extensions_mut().insert(error);
         Ok(response)
     }
 }

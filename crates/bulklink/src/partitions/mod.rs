@@ -126,6 +126,12 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
         &self.inner.identity.label
     }
 
+    /// Returns the runtime that the partitions were built on.
+    #[must_use]
+    pub fn runtime(&self) -> &R {
+        &self.inner.each.runtime
+    }
+
     /// Returns the figures of this moment: a consistent snapshot, numbered higher than every
     /// earlier one.
     ///
