@@ -80,8 +80,9 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
     }
 
     /// Cancels requests at their [deadline](BulkheadLayer::deadline_after): the service's future is
-    /// dropped, the slot is given back, and the answer is [`DeadlinePassed`](crate::DeadlinePassed),
-    /// or the status 504. A response whose head is there in time is not cut off.
+    /// dropped, the slot is given back, and the answer is
+    /// [`DeadlinePassed`](crate::DeadlinePassed), or the status 504. A response whose head is there
+    /// in time is not cut off.
     ///
     /// A request with a deadline then has a timer, which is made if its first poll does not
     /// complete. Outside of a runtime with timers, that poll panics as the runtime's own timers do.

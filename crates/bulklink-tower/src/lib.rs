@@ -10,9 +10,11 @@
 //! use bulklink_tower::BulkheadLayer;
 //! use std::time::Duration;
 //!
-//! let limit = Duration::from_secs(2);
-//! let orders = Bulkhead::builder("orders").parallelism(16).waiting_room(50).wait_limit(limit);
-//! let orders = orders.build()?;
+//! let orders = Bulkhead::builder("orders")
+//!     .parallelism(16)
+//!     .waiting_room(50)
+//!     .wait_limit(Duration::from_secs(2))
+//!     .build()?;
 //!
 //! let app: Router = Router::new()
 //!     .route("/orders", get(async || "42 orders"))

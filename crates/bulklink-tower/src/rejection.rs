@@ -47,7 +47,8 @@ impl Error for DeadlinePassed {}
 /// # use bulklink::{Bulkhead, Reason};
 /// use std::io;
 ///
-/// let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(1).build()?;
+/// # let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+/// let payments = builder.parallelism(1).build()?;
 /// let _running = payments.try_slot()?;
 /// let rejection = payments.try_slot().unwrap_err();
 /// let error = io::Error::other(rejection);

@@ -11,7 +11,8 @@ use crate::ResponseFuture;
 use crate::future::Config;
 use crate::outcome::Outcome;
 
-/// A service whose requests `Q` run in a bulkhead; made by a [`BulkheadLayer`](crate::BulkheadLayer).
+/// A service whose requests `Q` run in a bulkhead; made by a
+/// [`BulkheadLayer`](crate::BulkheadLayer).
 ///
 /// It is always ready: a request asks for its slot in `call`, and for the readiness of a clone of
 /// the service inside when it has the slot. So a clone that is ready and never called takes nothing

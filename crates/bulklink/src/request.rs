@@ -130,7 +130,8 @@ impl<I: Copy> Request<I> {
     ///
     /// let clock = FakeClock::new();
     /// let upstream = Bulkhead::builder_on(clock.clone(), "upstream").parallelism(1).build()?;
-    /// let slot = upstream.try_slot_with(Request::new().deadline_after(Duration::from_millis(80)))?;
+    /// let hurried = Request::new().deadline_after(Duration::from_millis(80));
+    /// let slot = upstream.try_slot_with(hurried)?;
     /// clock.advance(Duration::from_millis(81));
     /// drop(slot);
     /// assert_eq!(upstream.status().ended_late, 1);

@@ -12,12 +12,15 @@ const FRONT: &str = "crates/bulklink/src/lib.rs";
 /// For adapters, or for programs without one.
 const KEPT: [&str; 3] = ["runtime", "StdClock", "Tsc"];
 
+/// The packages that are no adapters: a program uses them beside one.
+const COMPANIONS: [&str; 2] = ["core", "tower"];
+
 /// Each adapter names all that the front exports at its root: as it is, or as an alias.
 pub(super) fn exports(tree: &Tree, findings: &mut Findings) {
     let Some(front) = tree.file(FRONT) else { return findings.add(FRONT, 1, "the file is missing") };
     let is_adapter = |file: &&File| {
         let package = file.path.strip_prefix("crates/bulklink-").and_then(|path| path.strip_suffix("/src/lib.rs"));
-        package.is_some_and(|package| package != "core")
+        package.is_some_and(|package| !COMPANIONS.contains(&package))
     };
     for adapter in tree.files.iter().filter(is_adapter) {
         let code = code(adapter);

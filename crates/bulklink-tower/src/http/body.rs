@@ -11,8 +11,8 @@ use pin_project_lite::pin_project;
 use super::hold::Held;
 
 pin_project! {
-    /// The body `B` of a response, which holds the slot of its request until it has ended or failed,
-    /// or is dropped; or the body of a rejection.
+    /// The body `B` of a response, which holds the slot of its request until it has ended or
+    /// failed, or is dropped; or the body of a rejection.
     ///
     /// Frames, trailers and size hints are those of `B`.
     pub struct Body<B> {

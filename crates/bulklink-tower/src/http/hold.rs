@@ -27,8 +27,9 @@ pub trait HoldSlot {
 /// The slot of a request that asks for an upgrade, to be held for as long as the connection is
 /// used.
 ///
-/// It is among the request's extensions. The response's body, which is empty, gives up its part when
-/// the connection is upgraded; the slot is given back when all clones are dropped, too.
+/// It is among the request's extensions. The body of the response, which is empty, does not hold
+/// the slot, so a service that upgrades the connection keeps this for as long as it uses it. The
+/// slot is given back when all clones are dropped.
 #[derive(Clone, Debug)]
 pub struct HeldSlot {
     _slot: Arc<OwnedSlot>,

@@ -130,8 +130,8 @@ impl Responses {
         self
     }
 
-    /// Sets the longest estimate; the `Retry-After` is at most twice that. It is rounded up to whole
-    /// seconds, and is from one second to an hour.
+    /// Sets the longest estimate; the `Retry-After` is at most twice that. It is rounded up to
+    /// whole seconds, and is from one second to an hour.
     #[must_use]
     pub const fn longest_retry_after(mut self, longest: Duration) -> Self {
         self.ceiling = longest;
@@ -308,8 +308,8 @@ impl<Q, R: Runtime> BulkheadLayer<Q, R> {
         self.respond_with(&Responses::new())
     }
 
-    /// Answers rejected requests with these responses, and holds each slot until the response's body
-    /// has ended: for servers.
+    /// Answers rejected requests with these responses, and holds each slot until the response's
+    /// body has ended: for servers.
     #[must_use]
     pub fn respond_with(self, responses: &Responses) -> BulkheadLayer<Q, R, Respond> {
         self.with_outcome(|label| Respond::new(responses, label))
