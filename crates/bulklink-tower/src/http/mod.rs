@@ -1,9 +1,11 @@
-//! HTTP: bodies that hold slots, and rejections as responses.
+//! HTTP: bodies that hold slots, rejections as responses, and values from headers.
 
 mod body;
+mod headers;
 mod hold;
 mod respond;
 
 pub use body::Body;
+pub use headers::{KeyHeader, TimeoutHeader};
 pub use hold::{HeldSlot, HoldBody, HoldSlot};
 pub use respond::{Respond, Responses};

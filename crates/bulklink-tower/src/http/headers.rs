@@ -1,0 +1,313 @@
+//! Values from a request's headers: how long it may take, and whose it is.
+
+use std::hash::BuildHasher;
+use std::str;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bulklink::runtime::Runtime;
+use bulklink::{InvalidArgument, Partitions};
+use http::{HeaderMap, HeaderName, Request};
+
+use crate::BulkheadLayer;
+
+/// The longest keys that a [`KeyHeader`] reads by default, in bytes.
+const LONGEST_KEY: usize = 128;
+
+/// Reads in a header how long a request may take, for
+/// [`deadline_from`](BulkheadLayer::deadline_from).
+///
+/// | made by | header | value |
+/// | --- | --- | --- |
+/// | [`grpc`](TimeoutHeader::grpc) | `grpc-timeout` | one to eight digits and a unit: `H`, `M`, `S`, `m`, `u` or `n` |
+/// | [`millis`](TimeoutHeader::millis) | any | milliseconds from now |
+/// | [`unix_millis`](TimeoutHeader::unix_millis) | any | a point in time: milliseconds since 1970 in UTC |
+///
+/// Numbers have only digits, without a sign, a fraction or spaces. Any other value is invalid, and
+/// so are two headers of the name. An invalid value is [counted](TimeoutHeader::invalid), and the
+/// request gets the [default](TimeoutHeader::or), which is no deadline; so does a request without
+/// the header, which is not counted. Clones share the count.
+///
+/// Zero, and a point in time that has passed, are valid: the request's time is over, and it is
+/// rejected immediately, as expired.
+///
+/// ```
+/// use bulklink_tokio::Bulkhead;
+/// use bulklink_tower::BulkheadLayer;
+/// use bulklink_tower::http::TimeoutHeader;
+/// use std::time::Duration;
+///
+/// let orders = Bulkhead::builder("orders").parallelism(16).waiting_room(64).build()?;
+/// let timeout = TimeoutHeader::grpc().or(Duration::from_secs(10)).at_most(Duration::from_secs(60));
+/// let layer = BulkheadLayer::new(&orders).deadline_from(&timeout).respond();
+/// # let _: BulkheadLayer<http::Request<()>, _, _> = layer;
+/// assert_eq!(timeout.invalid(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TimeoutHeader {
+    name: HeaderName,
+    format: Format,
+    default: Option<Duration>,
+    longest: Duration,
+    invalid: Arc<AtomicUsize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Format {
+    Grpc,
+    Millis,
+    UnixMillis,
+}
+
+/// Reads in a header whose a request is, for
+/// [`keyed_by_header`](BulkheadLayer::keyed_by_header): the key of its partition.
+///
+/// A request without the header has the default key, and is counted as
+/// [missing](KeyHeader::missing). A value is invalid if it is empty, longer than 128 bytes or
+/// [another length](KeyHeader::at_most), not UTF-8, or has control characters, and so are two
+/// headers of the name: such a request has the default key, too, and is counted as
+/// [invalid](KeyHeader::invalid). Spaces around a key are not part of it. Clones share the counts.
+///
+/// The header must be trusted: a client that may write into it what it likes is another tenant
+/// with each request.
+///
+/// ```
+/// use bulklink_tokio::Partitions;
+/// use bulklink_tower::BulkheadLayer;
+/// use bulklink_tower::http::{KeyHeader, Responses};
+/// use http::StatusCode;
+///
+/// let tenants: Partitions<String> = Partitions::builder("tenants").parallelism(4).max_partitions(1000).build()?;
+/// let tenant = KeyHeader::new("x-tenant", "anonymous")?;
+/// let layer = BulkheadLayer::keyed_by_header(&tenants, &tenant)
+///     .respond_with(&Responses::new().status(StatusCode::TOO_MANY_REQUESTS));
+/// # let _: BulkheadLayer<http::Request<()>, _, _> = layer;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct KeyHeader {
+    name: HeaderName,
+    default: &'static str,
+    longest: usize,
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    missing: AtomicUsize,
+    invalid: AtomicUsize,
+}
+
+/// What a [`KeyHeader`] finds in a request.
+enum Found<'a> {
+    Key(&'a str),
+    Missing,
+    Invalid,
+}
+
+impl TimeoutHeader {
+    /// Reads `grpc-timeout`, as the protocol of gRPC defines it.
+    #[must_use]
+    pub fn grpc() -> Self {
+        TimeoutHeader::of(HeaderName::from_static("grpc-timeout"), Format::Grpc)
+    }
+
+    /// Reads the header `name`, whose value is a number of milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// If `name` cannot be the name of a header.
+    pub fn millis(name: &str) -> Result<Self, InvalidArgument> {
+        Ok(TimeoutHeader::of(header_name(name)?, Format::Millis))
+    }
+
+    /// Reads the header `name`, whose value is a point in time, in milliseconds since 1970 in UTC.
+    ///
+    /// It is compared with the wall clock of this machine when the request arrives, so that of the
+    /// client must agree with it. From then on, changes of the wall clock make no difference.
+    ///
+    /// # Errors
+    ///
+    /// If `name` cannot be the name of a header.
+    pub fn unix_millis(name: &str) -> Result<Self, InvalidArgument> {
+        Ok(TimeoutHeader::of(header_name(name)?, Format::UnixMillis))
+    }
+
+    fn of(name: HeaderName, format: Format) -> Self {
+        TimeoutHeader { name, format, default: None, longest: Duration::MAX, invalid: Arc::default() }
+    }
+
+    /// Sets the time of requests without the header, or with an invalid value.
+    #[must_use]
+    pub fn or(mut self, default: Duration) -> Self {
+        self.default = Some(default);
+        self
+    }
+
+    /// Sets the longest time that a request can ask for; a longer one counts as this one. The
+    /// default of [`or`](TimeoutHeader::or) is not affected.
+    #[must_use]
+    pub fn at_most(mut self, longest: Duration) -> Self {
+        self.longest = longest;
+        self
+    }
+
+    /// Returns how long the request with these headers may take, and counts an invalid value.
+    #[must_use]
+    pub fn read(&self, headers: &HeaderMap) -> Option<Duration> {
+        let Some(value) = only_value(headers, &self.name) else {
+            return self.default;
+        };
+        match self.format.parse(value) {
+            Some(time) => Some(time.min(self.longest)),
+            None => {
+                self.invalid.fetch_add(1, Ordering::Relaxed);
+                self.default
+            }
+        }
+    }
+
+    /// Returns how many invalid values this reader and its clones have found.
+    #[must_use]
+    pub fn invalid(&self) -> usize {
+        self.invalid.load(Ordering::Relaxed)
+    }
+}
+
+impl Format {
+    fn parse(self, value: &[u8]) -> Option<Duration> {
+        match self {
+            Format::Grpc => {
+                let (unit, digits) = value.split_last().filter(|(_, digits)| digits.len() <= 8)?;
+                let amount = number(digits)?;
+                match unit {
+                    b'H' => Some(Duration::from_secs(amount * 3600)),
+                    b'M' => Some(Duration::from_secs(amount * 60)),
+                    b'S' => Some(Duration::from_secs(amount)),
+                    b'm' => Some(Duration::from_millis(amount)),
+                    b'u' => Some(Duration::from_micros(amount)),
+                    b'n' => Some(Duration::from_nanos(amount)),
+                    _ => None,
+                }
+            }
+            Format::Millis => number(value).map(Duration::from_millis),
+            Format::UnixMillis => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                number(value).map(|deadline| Duration::from_millis(deadline).saturating_sub(now))
+            }
+        }
+    }
+}
+
+impl KeyHeader {
+    /// Reads the header `name`; requests whose key cannot be read have the key `default`.
+    ///
+    /// # Errors
+    ///
+    /// If `name` cannot be the name of a header.
+    pub fn new(name: &str, default: &'static str) -> Result<Self, InvalidArgument> {
+        Ok(KeyHeader { name: header_name(name)?, default, longest: LONGEST_KEY, counts: Arc::default() })
+    }
+
+    /// Sets the length of the longest valid keys, in bytes.
+    #[must_use]
+    pub fn at_most(mut self, bytes: usize) -> Self {
+        self.longest = bytes;
+        self
+    }
+
+    /// Returns the key of the request with these headers, and counts one that is missing or invalid.
+    #[must_use]
+    pub fn read<'a>(&self, headers: &'a HeaderMap) -> &'a str {
+        let count = match self.find(headers) {
+            Found::Key(key) => return key,
+            Found::Missing => &self.counts.missing,
+            Found::Invalid => &self.counts.invalid,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        self.default
+    }
+
+    /// Returns how many requests without the header this reader and its clones have read.
+    #[must_use]
+    pub fn missing(&self) -> usize {
+        self.counts.missing.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many invalid keys this reader and its clones have found.
+    #[must_use]
+    pub fn invalid(&self) -> usize {
+        self.counts.invalid.load(Ordering::Relaxed)
+    }
+
+    /// Returns the key without counting.
+    fn peek<'a>(&self, headers: &'a HeaderMap) -> &'a str {
+        match self.find(headers) {
+            Found::Key(key) => key,
+            Found::Missing | Found::Invalid => self.default,
+        }
+    }
+
+    fn find<'a>(&self, headers: &'a HeaderMap) -> Found<'a> {
+        let Some(value) = only_value(headers, &self.name) else {
+            return Found::Missing;
+        };
+        let key = value.trim_ascii();
+        if key.is_empty() || key.len() > self.longest {
+            return Found::Invalid;
+        }
+        match str::from_utf8(key) {
+            Ok(key) if !key.chars().any(char::is_control) => Found::Key(key),
+            _ => Found::Invalid,
+        }
+    }
+}
+
+/// Returns the header's value, if it is there. Several are returned as an empty one, which is not
+/// valid either.
+fn only_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?;
+    Some(if values.next().is_none() { first.as_bytes() } else { &[] })
+}
+
+/// Reads what has only digits, which `u64::from_str` does not demand.
+fn number(digits: &[u8]) -> Option<u64> {
+    let digits = digits.iter().all(u8::is_ascii_digit).then_some(digits)?;
+    str::from_utf8(digits).ok()?.parse().ok()
+}
+
+fn header_name(name: &str) -> Result<HeaderName, InvalidArgument> {
+    HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_| InvalidArgument::new("name", format_args!("{name:?}"), "must be the name of a header"))
+}
+
+impl<B, R: Runtime, O> BulkheadLayer<Request<B>, R, O> {
+    /// Sets in what time the whole request is to be over, with its work, from a header: as
+    /// [`deadline_after`](BulkheadLayer::deadline_after) with [`TimeoutHeader::read`].
+    #[must_use]
+    pub fn deadline_from(self, header: &TimeoutHeader) -> Self {
+        let header = header.clone();
+        self.deadline_after(move |request| header.read(request.headers()))
+    }
+}
+
+impl<B, R: Runtime> BulkheadLayer<Request<B>, R> {
+    /// Makes a layer of partitions whose key is in a header: as [`keyed`](BulkheadLayer::keyed)
+    /// with [`KeyHeader::read`]. Each request is counted once, also if it is exempt.
+    pub fn keyed_by_header<S>(partitions: &Partitions<String, R, S>, header: &KeyHeader) -> Self
+    where
+        S: BuildHasher + Send + Sync + 'static,
+    {
+        let (keys, counts) = (header.clone(), header.clone());
+        // The key of a request that is rejected is read again.
+        BulkheadLayer::keyed(partitions, move |request: &Request<B>| keys.peek(request.headers())).request(
+            move |request, call| {
+                let _ = counts.read(request.headers());
+                call
+            },
+        )
+    }
+}
