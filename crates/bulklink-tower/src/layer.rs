@@ -114,6 +114,11 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
         let outcome = outcome(self.admission.label());
         BulkheadLayer { admission: self.admission, outcome }
     }
+
+    #[cfg(feature = "http")]
+    pub(crate) fn map_outcome(self, change: impl FnOnce(O) -> O) -> Self {
+        BulkheadLayer { admission: self.admission, outcome: change(self.outcome) }
+    }
 }
 
 impl<S, Q, R: Runtime, O: Clone> Layer<S> for BulkheadLayer<Q, R, O> {

@@ -24,15 +24,24 @@ pub trait HoldSlot {
     fn hold(self, held: Option<Held>) -> Self::Holding;
 }
 
-/// The slot of a request that asks for an upgrade, to be held for as long as the connection is
-/// used.
+/// The slot of a request, to be held by the service for as long as its work really takes: while the
+/// connection is used that the request is upgraded to, or by a thread or task that goes on after
+/// the response.
 ///
-/// It is among the request's extensions. The body of the response, which is empty, does not hold
-/// the slot, so a service that upgrades the connection keeps this for as long as it uses it. The
-/// slot is given back when all clones are dropped.
+/// It is among the extensions of each request that asks for an upgrade, and of all requests of a
+/// layer that [shares its slots](crate::BulkheadLayer::share_slot). The response's body gives up
+/// its part when it ends, which for an upgrade is immediately; the slot is given back when all
+/// clones are dropped, too.
 #[derive(Clone, Debug)]
 pub struct HeldSlot {
-    _slot: Arc<OwnedSlot>,
+    _slots: Arc<Slots>,
+}
+
+/// The slot of a layer, and those of the layers outside of it, which are given back later.
+#[derive(Debug)]
+struct Slots {
+    _slot: OwnedSlot,
+    _outer: Option<HeldSlot>,
 }
 
 /// What holds a slot until the response has ended.
@@ -46,18 +55,20 @@ pub enum Held {
 
 /// A request in which a slot can be left for the service.
 pub trait ShareSlot {
-    /// Returns what is to hold the slot until the response has ended.
-    fn share(&mut self, slot: OwnedSlot) -> Held;
+    /// Returns what is to hold the slot until the response has ended. Leaves a part of it to the
+    /// service if `is_shared`, and for an upgrade.
+    fn share(&mut self, slot: OwnedSlot, is_shared: bool) -> Held;
 }
 
 impl<T> ShareSlot for http::Request<T> {
-    fn share(&mut self, slot: OwnedSlot) -> Held {
+    fn share(&mut self, slot: OwnedSlot, is_shared: bool) -> Held {
         let is_upgrade = self.method() == Method::CONNECT
             || self.version() == Version::HTTP_11 && self.headers().contains_key(header::UPGRADE);
-        if !is_upgrade {
+        if !is_upgrade && !is_shared {
             return Held::Body { _slot: slot };
         }
-        let slot = HeldSlot { _slot: Arc::new(slot) };
+        let outer = self.extensions_mut().remove();
+        let slot = HeldSlot { _slots: Arc::new(Slots { _slot: slot, _outer: outer }) };
         self.extensions_mut().insert(slot.clone());
         Held::Shared(slot)
     }
@@ -80,7 +91,7 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Outcome<Q, A, E> for HoldBody
     fn protocol(&self, _: &Q) {}
 
     fn admitted(&self, request: &mut Q, slot: OwnedSlot) -> Held {
-        request.share(slot)
+        request.share(slot, false)
     }
 
     fn answered(&self, response: A, held: Option<Held>) -> A::Holding {

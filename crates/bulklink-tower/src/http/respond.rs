@@ -61,6 +61,8 @@ pub struct Responses {
 #[derive(Clone, Debug)]
 pub struct Respond {
     templates: Arc<Templates>,
+    /// Whether each request gets its slot among its extensions.
+    is_shared: bool,
 }
 
 /// All that is the same in each response, made once.
@@ -216,7 +218,7 @@ impl Template {
 
 impl Respond {
     fn new(responses: &Responses, label: &str) -> Self {
-        Respond { templates: Arc::new(Templates::new(responses, label)) }
+        Respond { templates: Arc::new(Templates::new(responses, label)), is_shared: false }
     }
 
     fn response<B: http_body::Body>(
@@ -268,7 +270,7 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
     }
 
     fn admitted(&self, request: &mut http::Request<T>, slot: OwnedSlot) -> Held {
-        request.share(slot)
+        request.share(slot, self.is_shared)
     }
 
     fn answered(&self, response: Response<B>, held: Option<Held>) -> Response<Body<B>> {
@@ -319,6 +321,16 @@ impl<Q, R: Runtime> BulkheadLayer<Q, R> {
     #[must_use]
     pub fn hold_body(self) -> BulkheadLayer<Q, R, HoldBody> {
         self.with_outcome(|_| HoldBody)
+    }
+}
+
+impl<Q, R: Runtime> BulkheadLayer<Q, R, Respond> {
+    /// Leaves the slot of each request among its extensions, as a [`HeldSlot`](super::HeldSlot),
+    /// which costs an allocation: for services whose work may go on after the response has been
+    /// sent, such as a thread that cannot be stopped.
+    #[must_use]
+    pub fn share_slot(self) -> Self {
+        self.map_outcome(|respond| Respond { is_shared: true, ..respond })
     }
 }
 

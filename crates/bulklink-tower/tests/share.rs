@@ -1,0 +1,59 @@
+//! Slots that the service holds for longer than its answer.
+#![cfg(feature = "http")]
+
+use std::convert::Infallible;
+use std::future::ready;
+
+use bulklink_tokio::{Bulkhead, Tokio};
+use bulklink_tower::BulkheadLayer;
+use bulklink_tower::http::{HeldSlot, Respond};
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Empty;
+use tower::{ServiceBuilder, ServiceExt, service_fn};
+
+type Layer = BulkheadLayer<Request<()>, Tokio, Respond>;
+
+/// Returns how many slots of two layers are held after the answer, by what the service kept; first
+/// outside.
+async fn held_after_the_answer(
+    request: Request<()>,
+    outer: impl Fn(Layer) -> Layer,
+    inner: impl Fn(Layer) -> Layer,
+) -> (usize, usize) {
+    let bulkhead = |label| Bulkhead::builder(label).parallelism(1).build().unwrap();
+    let bulkheads = [bulkhead("outer"), bulkhead("inner")];
+    let in_flight = || (bulkheads[0].status().in_flight, bulkheads[1].status().in_flight);
+    let layers = ServiceBuilder::new()
+        .layer(outer(BulkheadLayer::new(&bulkheads[0]).respond()))
+        .layer(inner(BulkheadLayer::new(&bulkheads[1]).respond()));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let service = layers.service(service_fn(|mut request: Request<()>| {
+        sender.send(request.extensions_mut().remove::<HeldSlot>()).unwrap();
+        ready(Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new())))
+    }));
+    drop(service.oneshot(request).await.unwrap());
+    let held = receiver.recv().unwrap();
+    let after = in_flight();
+    drop(held);
+    assert_eq!(in_flight(), (0, 0));
+    after
+}
+
+#[tokio::test]
+async fn a_service_holds_the_slots_of_all_layers_that_share_them() {
+    let held = async |outer: fn(Layer) -> Layer, inner: fn(Layer) -> Layer| {
+        held_after_the_answer(Request::new(()), outer, inner).await
+    };
+    let (shared, kept): (fn(Layer) -> Layer, fn(Layer) -> Layer) = (Layer::share_slot, |layer| layer);
+    assert_eq!(held(shared, shared).await, (1, 1));
+    assert_eq!(held(shared, kept).await, (1, 0));
+    assert_eq!(held(kept, shared).await, (0, 1));
+    assert_eq!(held(kept, kept).await, (0, 0));
+}
+
+#[tokio::test]
+async fn an_upgrade_holds_the_slots_of_all_layers() {
+    let upgrade = Request::builder().header("upgrade", "websocket").body(()).unwrap();
+    assert_eq!(held_after_the_answer(upgrade, |layer| layer, |layer| layer).await, (1, 1));
+}
