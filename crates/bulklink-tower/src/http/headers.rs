@@ -39,7 +39,8 @@ const LONGEST_KEY: usize = 128;
 /// use std::time::Duration;
 ///
 /// let orders = Bulkhead::builder("orders").parallelism(16).waiting_room(64).build()?;
-/// let timeout = TimeoutHeader::grpc().or(Duration::from_secs(10)).at_most(Duration::from_secs(60));
+/// let (usual, longest) = (Duration::from_secs(10), Duration::from_secs(60));
+/// let timeout = TimeoutHeader::grpc().or(usual).at_most(longest);
 /// let layer = BulkheadLayer::new(&orders).deadline_from(&timeout).respond();
 /// # let _: BulkheadLayer<http::Request<()>, _, _> = layer;
 /// assert_eq!(timeout.invalid(), 0);
@@ -79,7 +80,8 @@ enum Format {
 /// use bulklink_tower::http::{KeyHeader, Responses};
 /// use http::StatusCode;
 ///
-/// let tenants: Partitions<String> = Partitions::builder("tenants").parallelism(4).max_partitions(1000).build()?;
+/// let tenants = Partitions::<String>::builder("tenants");
+/// let tenants = tenants.parallelism(4).max_partitions(1000).build()?;
 /// let tenant = KeyHeader::new("x-tenant", "anonymous")?;
 /// let layer = BulkheadLayer::keyed_by_header(&tenants, &tenant)
 ///     .respond_with(&Responses::new().status(StatusCode::TOO_MANY_REQUESTS));
@@ -218,7 +220,8 @@ impl KeyHeader {
         self
     }
 
-    /// Returns the key of the request with these headers, and counts one that is missing or invalid.
+    /// Returns the key of the request with these headers, and counts one that is missing or
+    /// invalid.
     #[must_use]
     pub fn read<'a>(&self, headers: &'a HeaderMap) -> &'a str {
         let count = match self.find(headers) {
