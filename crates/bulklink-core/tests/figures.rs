@@ -61,6 +61,21 @@ fn a_gate_says_whether_it_measures_waits_and_is_observed() {
 }
 
 #[test]
+fn waiting_units_and_totals_are_those_of_a_snapshot_without_its_number() {
+    let mut gate = gate(3, 2);
+    let running = grant(&mut gate);
+    let large = Request::new().cost(3);
+    assert!(matches!(gate.enter(&large, Some(Instant::EPOCH)), Ok(Answer::Queued(_))));
+    queue(&mut gate);
+    gate.release(running);
+    let _ = gate.advance(Some(Instant::EPOCH));
+    queue(&mut gate);
+    assert_eq!((gate.waiting_units(), gate.totals().finished_units, gate.totals().admitted_units), (2, 1, 4));
+    let snapshot = gate.snapshot(None);
+    assert_eq!((snapshot.number, snapshot.waiting_units, snapshot.totals), (1, 2, gate.totals()));
+}
+
+#[test]
 fn an_interval_has_activity_if_a_counter_changed() {
     let mut gate = gate(1, 0);
     let before = gate.snapshot(None);

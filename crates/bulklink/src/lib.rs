@@ -162,6 +162,7 @@ mod acquire;
 #[cfg(feature = "std")]
 mod blocking;
 mod builder;
+mod estimate;
 mod foreign;
 mod gate;
 mod handle;

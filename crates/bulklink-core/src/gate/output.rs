@@ -124,9 +124,17 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Completes the totals: every admitted operation has finished, unless it was abandoned or
-    /// still runs.
-    fn totals(&self) -> Totals {
+    /// Returns the units that the waiting requests ask for.
+    #[must_use]
+    pub fn waiting_units(&self) -> u64 {
+        self.queue.units()
+    }
+
+    /// Returns all counters, without the number of a [`snapshot`](Gate::snapshot): what was split
+    /// or merged is not [completed](crate::Calls::complete).
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        // Every admitted operation has finished, unless it was abandoned or still runs.
         let mut totals = self.totals;
         totals.finished = totals.admitted.wrapping_sub(totals.abandoned).wrapping_sub(self.in_flight.into());
         totals.finished_units =

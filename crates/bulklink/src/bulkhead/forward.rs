@@ -33,6 +33,14 @@ impl<R> Bulkhead<R> {
         self.handle.free()
     }
 
+    /// Estimates how long a call of this cost, made now, would have to wait, as for `Retry-After`.
+    /// [More](crate::Handle::estimated_wait)
+    #[must_use]
+    #[inline]
+    pub fn estimated_wait(&self, cost: usize) -> Option<Duration> {
+        self.handle.estimated_wait(cost)
+    }
+
     /// Returns whether the bulkhead is paused. [More](crate::Handle::is_paused)
     #[must_use]
     #[inline]

@@ -6,6 +6,7 @@ mod fast;
 pub(crate) mod latch;
 pub(crate) mod lock;
 pub(crate) mod outputs;
+pub(crate) mod rate;
 pub(crate) mod shared;
 pub(crate) mod state;
 pub(crate) mod waker_cell;

@@ -99,7 +99,13 @@ impl Shared {
             takes_back: calls.as_ref().is_some_and(|calls| calls.takes_back()),
             has_drivers: AtomicBool::new(false),
             partition: AtomicU32::new(0),
-            state: Lock::new(GateState { gate, observers: Observers::default(), drivers: Drivers::default(), calls }),
+            state: Lock::new(GateState {
+                gate,
+                observers: Observers::default(),
+                drivers: Drivers::default(),
+                calls,
+                rate: None,
+            }),
             this: this.clone(),
             runtime,
         });

@@ -10,6 +10,7 @@ use bulklink_core::{Answer, Calls, Gate, Grant, Instant, InvalidArgument, Reques
 
 use crate::gate::drivers::Drivers;
 use crate::gate::outputs::Observers;
+use crate::gate::rate::{ReleaseRate, Sample};
 use crate::observe::event::Handlers;
 
 /// What the lock of a bulkhead protects.
@@ -20,6 +21,8 @@ pub(crate) struct GateState {
     /// Made when the first call with a deadline comes, or when a slot is split, merged or written
     /// off, unless the bulkhead is built with it.
     pub(crate) calls: Option<Box<Calls>>,
+    /// Made when a wait is estimated for the first time.
+    pub(crate) rate: Option<Box<ReleaseRate>>,
 }
 
 impl GateState {
@@ -137,6 +140,25 @@ impl GateState {
             calls.complete(&mut snapshot);
         }
         snapshot
+    }
+
+    /// Estimates when a request of this cost would be admitted, and samples the counters for later
+    /// estimates; see [`Handle::estimated_wait`](crate::Handle::estimated_wait).
+    #[cold]
+    pub(crate) fn estimated_wait(&mut self, cost: usize, now: Option<Instant>) -> Option<Duration> {
+        let occupancy = self.gate.occupancy();
+        let is_possible = (1..=occupancy.capacity()).contains(&cost);
+        if !is_possible || self.gate.is_closed() || self.gate.is_paused() {
+            return None;
+        }
+        // While calls wait, this is more than zero: the first one does not fit.
+        let asked = self.gate.waiting_units().saturating_add(cost as u64).saturating_add(occupancy.in_use() as u64);
+        let missing = asked.saturating_sub(occupancy.capacity() as u64);
+        let window = now.and_then(|at| {
+            let sample = Sample::new(at, &self.gate.totals());
+            self.rate.get_or_insert_with(|| Box::new(ReleaseRate::from(sample))).window_to(sample)
+        });
+        if missing == 0 { Some(Duration::ZERO) } else { Some(window?.time_for(missing)) }
     }
 
     /// Replaces the handlers. The caller must drop what this returns outside the lock.

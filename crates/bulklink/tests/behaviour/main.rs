@@ -13,6 +13,7 @@ mod counters;
 mod deadlines;
 mod delivery;
 mod driver;
+mod estimates;
 mod event_channel;
 mod event_fields;
 mod events;

@@ -1,0 +1,93 @@
+//! How long a call that was rejected would have to wait, by the rate at which units become free.
+
+use core::hash::BuildHasher;
+use core::time::Duration;
+
+use crate::foreign::{attempt, discard};
+use crate::partitions::Lookup;
+use crate::{Clock, Handle, Partitions};
+
+impl Handle {
+    /// Estimates how long a call of this cost, made now, would have to wait for its units: for the
+    /// `Retry-After` of a call that was rejected.
+    ///
+    /// The estimate is the units of all calls that wait, plus `cost`, less what is free, divided by
+    /// the rate at which units were given back recently. It is zero if no call waits and as many
+    /// units are free. It ignores that calls in the queue may expire, and that other calls may come
+    /// first; to keep many rejected callers from coming back together, add a random part.
+    ///
+    /// The rate is sampled in this method and nowhere else, so admission costs the same as without
+    /// it. Call it for each rejection. It looks back 1 to 10 seconds while it is called often, and
+    /// up to 35 seconds if it is called rarely; time in which the bulkhead was paused counts.
+    ///
+    /// Returns `None` if there is no estimate:
+    ///
+    /// - The bulkhead is closed or paused, or `cost` is zero or more than the capacity.
+    /// - There is no recent rate. The first call of this method takes a sample, and so does the
+    ///   first one after 30 seconds without any. A rate is known from 100 milliseconds after that,
+    ///   or from 1 millisecond after it if 8 slots have been given back meanwhile. So of a wave of
+    ///   calls that are rejected in the same moment, none has an estimate.
+    /// - No unit was given back in the time that it looks back: the estimate would be infinite.
+    /// - The clock has been set back, or panics. Time that passes after it was set back counts
+    ///   again.
+    ///
+    /// It reads the clock once, takes the lock once, and allocates nothing but a sample at the
+    /// first call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, testing::FakeClock};
+    /// # use std::time::Duration;
+    /// # let clock = FakeClock::new();
+    /// let builder = Bulkhead::builder_on(clock.clone(), "payments");
+    /// let payments = builder.parallelism(1).build()?;
+    /// let running = payments.try_slot()?;
+    /// assert!(payments.try_slot().is_err());
+    /// assert_eq!(payments.estimated_wait(1), None, "no rate is known yet");
+    ///
+    /// clock.advance(Duration::from_millis(400));
+    /// drop(running);
+    /// let _running = payments.try_slot()?;
+    /// assert!(payments.try_slot().is_err());
+    /// assert_eq!(payments.estimated_wait(1), Some(Duration::from_millis(400)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn estimated_wait(&self, cost: usize) -> Option<Duration> {
+        // Read before the lock is taken, because it is foreign.
+        let now = attempt(|| self.shared.now());
+        self.shared.look(|state| state.estimated_wait(cost, now))
+    }
+}
+
+impl<K, R, S> Partitions<K, R, S>
+where
+    R: Clock + Clone + Send + Sync + 'static,
+    S: BuildHasher,
+{
+    /// Estimates how long a call of this cost with this key, made now, would have to wait in its
+    /// partition; see [`Handle::estimated_wait`](crate::Handle::estimated_wait).
+    ///
+    /// Returns `None` also if the key has no partition. A partition that is evicted takes its rate
+    /// with it. This takes the lock of the partitions, and then that of the bulkhead.
+    ///
+    /// ```
+    /// # use bulklink::{Partitions, testing::FakeClock};
+    /// # use std::time::Duration;
+    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
+    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// assert_eq!(tenants.estimated_wait("ann", 1), None, "there is no partition");
+    /// drop(tenants.try_slot("ann")?);
+    /// assert_eq!(tenants.estimated_wait("ann", 1), Some(Duration::ZERO));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn estimated_wait<Q: Lookup<K> + ?Sized>(&self, key: &Q, cost: usize) -> Option<Duration> {
+        let partition = self.handle(key)?;
+        let estimate = partition.estimated_wait(cost);
+        // It may have been evicted meanwhile, and its handlers are foreign.
+        discard(partition);
+        estimate
+    }
+}

@@ -1,0 +1,103 @@
+//! How fast units become free, by samples of the counters, which are taken only where a wait is
+//! estimated.
+
+use core::time::Duration;
+
+use bulklink_core::{Instant, Totals};
+
+/// A sample that is younger than this says nothing, however much was given back since.
+const SHORTEST: Duration = Duration::from_millis(1);
+/// A sample that is younger than this needs [`MANY`] slots since then to say something.
+const SHORT: Duration = Duration::from_millis(100);
+/// From this age on, and with [`MANY`] slots since then, the younger sample is preferred.
+const RECENT: Duration = Duration::from_secs(1);
+/// The age at which the younger sample becomes the older one. So while estimates are frequent, the
+/// older one is at most twice as old.
+const STEP: Duration = Duration::from_secs(5);
+/// An older sample than this is used only until the younger one says something.
+const OLD: Duration = Duration::from_secs(10);
+/// A younger sample that is older than this is forgotten, and the other one with it.
+const FORGOTTEN: Duration = Duration::from_secs(30);
+/// The number of slots whose rate is no coincidence.
+const MANY: u64 = 8;
+
+/// Two samples of a gate's counters. The rate is that since one of them.
+pub(crate) struct ReleaseRate {
+    older: Sample,
+    newer: Sample,
+}
+
+/// What had been given back at a time, by finished and by abandoned calls.
+#[derive(Clone, Copy)]
+pub(crate) struct Sample {
+    at: Instant,
+    units: u64,
+    slots: u64,
+}
+
+/// What was given back since a sample.
+#[derive(Clone, Copy)]
+pub(crate) struct Window {
+    time: Duration,
+    units: u64,
+    slots: u64,
+}
+
+impl Sample {
+    pub(crate) fn new(at: Instant, totals: &Totals) -> Self {
+        Sample {
+            at,
+            units: totals.finished_units.wrapping_add(totals.abandoned_units),
+            slots: totals.finished.wrapping_add(totals.abandoned),
+        }
+    }
+
+    fn since(&self, earlier: &Sample) -> Window {
+        let slots = self.slots.wrapping_sub(earlier.slots);
+        Window {
+            time: self.at.saturating_since(earlier.at),
+            units: self.units.wrapping_sub(earlier.units),
+            // A split makes two slots of one, so the difference can be below zero.
+            slots: if i64::try_from(slots).is_ok() { slots } else { 0 },
+        }
+    }
+}
+
+impl From<Sample> for ReleaseRate {
+    fn from(first: Sample) -> Self {
+        ReleaseRate { older: first, newer: first }
+    }
+}
+
+impl ReleaseRate {
+    /// Returns the window from a sample to the present counters, from which a rate can be
+    /// estimated, and keeps a sample of them if the others are old.
+    pub(crate) fn window_to(&mut self, present: Sample) -> Option<Window> {
+        let age = present.at.saturating_since(self.newer.at);
+        // Two threads can arrive in another order than they have read the clock. So a time that is
+        // slightly before the younger sample is usual, and one before both is of a clock that was
+        // set back, or costs only what two samples of the same moment know.
+        if age > FORGOTTEN || present.at < self.older.at {
+            *self = ReleaseRate::from(present);
+        } else if age >= STEP {
+            *self = ReleaseRate { older: self.newer, newer: present };
+        }
+        let (short, long) = (present.since(&self.newer), present.since(&self.older));
+        let prefers_short = long.time > OLD || short.time >= RECENT && short.slots >= MANY;
+        if prefers_short && short.says_enough() { Some(short) } else { Some(long).filter(Window::says_enough) }
+    }
+}
+
+impl Window {
+    fn says_enough(&self) -> bool {
+        let is_long = self.time >= SHORT || self.time >= SHORTEST && self.slots >= MANY;
+        is_long && self.units > 0
+    }
+
+    /// Returns how long it takes at this rate until so many units have been given back.
+    pub(crate) fn time_for(&self, units: u64) -> Duration {
+        // The difference of two instants fits 64 bits of nanoseconds, so their product fits 128.
+        let nanos = (u128::from(units) * self.time.as_nanos()).div_ceil(u128::from(self.units.max(1)));
+        u64::try_from(nanos).map_or(Duration::MAX, Duration::from_nanos)
+    }
+}

@@ -1,0 +1,296 @@
+//! How long a call that was rejected would have to wait, on the fake clock.
+
+use std::time::Duration;
+
+use bulklink::runtime::{Clock, Instant};
+use bulklink::testing::{Executor, FakeClock};
+use bulklink::{Bulkhead, Partitions, Request};
+
+use crate::panicking_clock::PanickingClock;
+use crate::{TestBulkhead, builder, bulkhead, call, executor, ms, slot};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn nanos(nanos: u64) -> Duration {
+    Duration::from_nanos(nanos)
+}
+
+/// Runs `calls` calls, one after the other, each for `time`.
+fn run(executor: &mut Executor, bulkhead: &TestBulkhead, calls: usize, time: Duration) {
+    for _ in 0..calls {
+        let running = bulkhead.try_slot().expect("free");
+        executor.advance(time);
+        drop(running);
+    }
+}
+
+/// Returns the estimate for one more call while the only slot is taken.
+fn estimate(bulkhead: &TestBulkhead) -> Option<Duration> {
+    let _running = bulkhead.try_slot().expect("free");
+    bulkhead.estimated_wait(1)
+}
+
+#[test]
+fn an_estimate_is_the_units_before_a_call_and_its_own_by_the_recent_rate() {
+    let mut executor = executor();
+    let bulkhead = builder(&executor).capacity(10).waiting_room(5).build().expect("valid");
+    let cost = |units| Request::new().cost(units);
+    assert_eq!(bulkhead.estimated_wait(10), Some(Duration::ZERO), "all is free");
+    let running = bulkhead.try_slot_with(cost(10)).expect("free");
+    executor.advance(SECOND);
+    drop(running);
+    let mut running = bulkhead.try_slot_owned_with(cost(9)).expect("free");
+    assert_eq!(bulkhead.estimated_wait(1), Some(Duration::ZERO), "one unit is free");
+    assert_eq!(bulkhead.estimated_wait(3), Some(ms(200)), "10 units a second, and two are missing");
+    let _more = bulkhead.try_slot().expect("free");
+    assert_eq!(bulkhead.estimated_wait(3), Some(ms(300)));
+    let _waiting = executor.spawn(bulkhead.slot_owned_with(cost(7)));
+    executor.run_until_idle();
+    assert_eq!(bulkhead.estimated_wait(3), Some(ms(1000)), "7 units are waited for");
+    drop(running.split(4));
+    assert_eq!(bulkhead.estimated_wait(3), Some(nanos(428_571_429)), "6 s by 14 units");
+}
+
+#[test]
+fn a_bulkhead_over_its_capacity_must_first_get_below_it() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 4, 0);
+    assert_eq!(bulkhead.estimated_wait(1), Some(Duration::ZERO));
+    let mut running: Vec<_> = (0..4).map(|_| bulkhead.try_slot().expect("free")).collect();
+    executor.advance(SECOND);
+    running.pop();
+    bulkhead.resize(1).expect("open");
+    assert_eq!(bulkhead.estimated_wait(1), Some(3 * SECOND));
+}
+
+#[test]
+fn a_first_estimate_needs_a_hundred_milliseconds_or_eight_slots() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    assert_eq!(estimate(&bulkhead), None, "the first sample");
+    run(&mut executor, &bulkhead, 1, ms(98));
+    assert_eq!(estimate(&bulkhead), None, "99 ms are too few");
+    run(&mut executor, &bulkhead, 1, ms(2));
+    // Each estimate gives a slot back after it.
+    assert_eq!(estimate(&bulkhead), Some(ms(25)));
+
+    let wave = crate::bulkhead(&executor, 1, 0);
+    assert_eq!(estimate(&wave), None);
+    run(&mut executor, &wave, 20, Duration::ZERO);
+    assert_eq!(estimate(&wave), None, "many in no time are no rate");
+    executor.advance(Duration::from_micros(999));
+    assert_eq!(estimate(&wave), None);
+    executor.advance(Duration::from_micros(1));
+    assert_eq!(estimate(&wave), Some(nanos(43_479)), "23 in 1 ms");
+}
+
+#[test]
+fn a_wave_of_rejections_after_a_silence_has_no_rate_at_first() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    run(&mut executor, &bulkhead, 10, ms(100));
+    let running = bulkhead.try_slot().expect("free");
+    let wave: Vec<_> = (0..1000).map(|_| bulkhead.estimated_wait(1)).collect();
+    assert!(wave.iter().all(Option::is_none));
+    executor.advance(ms(100));
+    drop(running);
+    assert_eq!(estimate(&bulkhead), Some(ms(100)));
+}
+
+#[test]
+fn an_old_rate_is_replaced_within_ten_seconds() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let asked = |executor: &mut Executor, seconds, per_second: u32| {
+        let rate = |_| {
+            run(executor, &bulkhead, per_second as usize, SECOND / per_second);
+            let _running = bulkhead.try_slot().expect("free");
+            bulkhead.estimated_wait(1).map(|wait| wait.as_millis())
+        };
+        (0..seconds).map(rate).collect::<Vec<_>>()
+    };
+    // A slot a second is given back by asking.
+    assert_eq!(bulkhead.estimated_wait(1), Some(Duration::ZERO));
+    let slow = asked(&mut executor, 30, 1);
+    assert!(slow.iter().skip(10).all(|&wait| (Some(500)..Some(530)).contains(&wait)), "{slow:?}");
+    let fast = asked(&mut executor, 10, 99);
+    assert!(fast.iter().skip(6).all(|&wait| wait == Some(10)), "{fast:?}");
+    let slow = asked(&mut executor, 11, 1);
+    assert!((Some(500)..Some(530)).contains(&slow[10]), "{slow:?}");
+}
+
+#[test]
+fn a_rate_is_forgotten_after_thirty_seconds_without_a_rejection() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    assert_eq!(estimate(&bulkhead), None);
+    run(&mut executor, &bulkhead, 30, SECOND);
+    assert_eq!(estimate(&bulkhead), Some(nanos(967_741_936)), "31 in 30 s");
+    run(&mut executor, &bulkhead, 30, SECOND);
+    executor.advance(ms(1));
+    assert_eq!(estimate(&bulkhead), None);
+    run(&mut executor, &bulkhead, 1, SECOND);
+    assert_eq!(estimate(&bulkhead), Some(ms(500)));
+}
+
+#[test]
+fn a_rate_looks_back_no_further_than_a_second_that_has_eight_slots() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    assert_eq!(estimate(&bulkhead), None);
+    run(&mut executor, &bulkhead, 1, 5 * SECOND);
+    assert_eq!(estimate(&bulkhead), Some(ms(2500)), "the younger sample from now on");
+    run(&mut executor, &bulkhead, 9, ms(100));
+    assert_eq!(estimate(&bulkhead), Some(nanos(491_666_667)), "12 in 5.9 s");
+    run(&mut executor, &bulkhead, 1, ms(100));
+    assert_eq!(estimate(&bulkhead), Some(nanos(83_333_334)), "12 in 1 s");
+    let few = crate::bulkhead(&executor, 1, 0);
+    assert_eq!(estimate(&few), None);
+    run(&mut executor, &few, 1, 5 * SECOND);
+    assert_eq!(estimate(&few), Some(ms(2500)));
+    run(&mut executor, &few, 6, ms(500));
+    assert_eq!(estimate(&few), Some(nanos(888_888_889)), "9 in 8 s, since the last 3 s have only 7");
+}
+
+/// Else it would say of a bulkhead that had little to do that it is slow.
+#[test]
+fn a_rate_of_a_quiet_time_is_replaced_as_soon_as_there_is_another() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    assert_eq!(estimate(&bulkhead), None);
+    run(&mut executor, &bulkhead, 1, 20 * SECOND);
+    assert_eq!(estimate(&bulkhead), Some(10 * SECOND));
+    run(&mut executor, &bulkhead, 7, ms(1));
+    assert_eq!(estimate(&bulkhead), Some(nanos(875_000)));
+}
+
+#[test]
+fn there_is_no_estimate_without_a_rate() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 2, 0);
+    let _both = (bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free"));
+    for _ in 0..100 {
+        assert_eq!(bulkhead.estimated_wait(1), None, "nothing was given back");
+        executor.advance(ms(700));
+    }
+}
+
+#[test]
+fn there_is_no_estimate_for_a_call_that_cannot_be_admitted() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    assert_eq!(estimate(&bulkhead), None);
+    run(&mut executor, &bulkhead, 1, SECOND);
+    assert_eq!(estimate(&bulkhead), Some(ms(500)));
+    assert_eq!((bulkhead.estimated_wait(0), bulkhead.estimated_wait(2)), (None, None));
+    assert_eq!(bulkhead.estimated_wait(usize::MAX), None);
+    bulkhead.pause();
+    assert_eq!(bulkhead.estimated_wait(1), None);
+    bulkhead.resume();
+    assert_eq!(bulkhead.estimated_wait(1), Some(Duration::ZERO));
+    bulkhead.close();
+    assert_eq!(bulkhead.estimated_wait(1), None);
+}
+
+#[test]
+fn abandoned_slots_count_as_given_back() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 2);
+    let running = slot(&call(&mut executor, &bulkhead));
+    assert_eq!(bulkhead.estimated_wait(1), None);
+    let mut waiting = Box::pin(bulkhead.slot());
+    assert!(futures_util::FutureExt::now_or_never(&mut waiting).is_none());
+    executor.advance(SECOND);
+    drop((running, waiting));
+    assert_eq!(bulkhead.status().totals.abandoned, 1);
+    assert_eq!(estimate(&bulkhead), Some(ms(500)));
+}
+
+#[test]
+fn a_slot_that_was_written_off_is_never_free_again() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 2, 0);
+    assert_eq!(bulkhead.estimated_wait(1), Some(Duration::ZERO));
+    bulkhead.try_slot_owned().expect("free").forget();
+    executor.advance(SECOND);
+    assert_eq!(estimate(&bulkhead), None, "nothing was given back");
+    executor.advance(SECOND);
+    assert_eq!(estimate(&bulkhead), Some(2 * SECOND));
+}
+
+#[test]
+fn a_clock_that_stands_still_or_goes_back_gives_no_estimate() {
+    let mut executor = executor();
+    let (clock, bulkhead) = (executor.clock(), bulkhead(&executor, 1, 0));
+    let start = clock.now();
+    for _ in 0..100 {
+        assert_eq!(estimate(&bulkhead), None);
+    }
+    executor.advance(ms(500));
+    assert_eq!(estimate(&bulkhead), Some(ms(5)));
+    clock.set(Instant::EPOCH);
+    assert_eq!(estimate(&bulkhead), None, "the samples are of the future");
+    run(&mut executor, &bulkhead, 1, SECOND);
+    assert_eq!(estimate(&bulkhead), Some(ms(500)), "it was sampled anew");
+    for at in [Instant::FAR_FUTURE, Instant::EPOCH, Instant::FAR_FUTURE, start] {
+        clock.set(at);
+        assert_eq!(estimate(&bulkhead), None);
+    }
+}
+
+#[test]
+fn a_time_slightly_before_the_younger_sample_keeps_the_older_one() {
+    let mut executor = executor();
+    let (clock, bulkhead) = (executor.clock(), bulkhead(&executor, 1, 0));
+    assert_eq!(estimate(&bulkhead), None);
+    run(&mut executor, &bulkhead, 1, 6 * SECOND);
+    assert_eq!(estimate(&bulkhead), Some(3 * SECOND));
+    clock.set(clock.now().saturating_sub(2 * SECOND));
+    assert_eq!(estimate(&bulkhead), Some(nanos(1_333_333_334)), "3 in 4 s");
+}
+
+#[test]
+fn a_clock_that_panics_gives_no_estimate_and_loses_nothing() {
+    let clock = PanickingClock::default();
+    let bulkhead = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).build().expect("valid");
+    clock.panic(true);
+    assert_eq!(bulkhead.estimated_wait(1), Some(Duration::ZERO), "needs no time");
+    let _running = bulkhead.try_slot().expect("free");
+    assert_eq!(bulkhead.estimated_wait(1), None);
+    clock.panic(false);
+    assert_eq!(bulkhead.estimated_wait(1), None, "the first sample");
+}
+
+#[test]
+fn the_largest_figures_neither_overflow_nor_mislead() {
+    let mut executor = Executor::new(FakeClock::at(Instant::EPOCH));
+    let bulkhead = builder(&executor).capacity(bulklink::Limits::MAX).waiting_room(2).build().expect("valid");
+    let all = Request::new().cost(bulklink::Limits::MAX);
+    assert_eq!(bulkhead.estimated_wait(1), Some(Duration::ZERO));
+    executor.clock().set(Instant::from_nanos(29_999_999_999));
+    drop(bulkhead.try_slot());
+    let _running = bulkhead.try_slot_with(all).expect("free");
+    let _waiting: Vec<_> = (0..2).map(|_| executor.spawn(bulkhead.slot_owned_with(all))).collect();
+    executor.run_until_idle();
+    let most = Duration::from_nanos(29_999_999_999).as_nanos() * 3 * bulklink::Limits::MAX as u128;
+    assert!(most > u128::from(u64::MAX));
+    assert_eq!(bulkhead.estimated_wait(bulklink::Limits::MAX), Some(Duration::MAX));
+    assert_eq!(bulkhead.estimated_wait(0), None);
+}
+
+#[test]
+fn each_partition_has_a_rate_of_its_own() {
+    let mut executor = executor();
+    let builder = Partitions::builder_on(executor.clock(), "test").parallelism(1).max_partitions(2);
+    let tenants: Partitions<String, _> = builder.build().expect("valid");
+    assert_eq!(tenants.estimated_wait("ann", 1), None, "there is no partition");
+    assert_eq!(tenants.status().partitions, 0, "and none was created");
+    let (ann, bob) = (tenants.try_slot("ann").expect("free"), tenants.try_slot("bob").expect("free"));
+    assert_eq!((tenants.estimated_wait("ann", 1), tenants.estimated_wait("bob", 1)), (None, None));
+    executor.advance(SECOND);
+    drop(ann);
+    let _ann = tenants.try_slot("ann").expect("free");
+    assert_eq!((tenants.estimated_wait("ann", 1), tenants.estimated_wait("bob", 1)), (Some(SECOND), None));
+    assert_eq!((tenants.estimated_wait("ann", 0), tenants.estimated_wait("ann", 2)), (None, None));
+    drop(bob);
+}
