@@ -6,8 +6,6 @@ use std::time::Duration;
 use bulklink_tokio::Limits;
 use serde::Deserialize;
 
-use crate::admission::TENANTS;
-
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
@@ -40,7 +38,7 @@ pub(crate) struct Settings {
 impl AllLimits {
     pub(crate) fn by_label(&self) -> [(&'static str, Limits); 4] {
         let AllLimits { orders, digest, export, tenants } = self;
-        [("orders", orders), ("digest", digest), ("export", export), (TENANTS, tenants)]
+        [("orders", orders), ("digest", digest), ("export", export), ("tenants", tenants)]
             .map(|(label, settings)| (label, settings.limits()))
     }
 }

@@ -4,10 +4,9 @@
 //! `cargo run -p bulklink-examples-service -- examples/service/app.toml`
 
 mod admission;
-mod caller;
 mod config;
+mod layers;
 mod metrics;
-mod problem;
 mod reload;
 mod routes;
 

@@ -1,24 +1,27 @@
-//! The routes. In each, a call is admitted first, and its slots then go where its work goes.
+//! The routes. Each is in the layer of its own bulkhead, and all of them in that of the tenants.
 
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
-use axum::http::header;
+use axum::handler::Handler;
+use axum::http::{StatusCode, header};
+use axum::middleware::map_response;
 use axum::response::IntoResponse;
 use axum::routing::get;
-use futures_util::stream::{self, Stream, StreamExt};
+use axum::{Extension, Router};
+use bulklink_tower::http::HeldSlot;
+use futures_util::stream::{self, StreamExt};
 use prometheus_client::encoding::text;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
+use tracing::error;
 
 use crate::admission::Admission;
-use crate::caller::Caller;
-use crate::problem::Problem;
+use crate::layers::{limit, limit_each, log};
 
 #[derive(Debug)]
 pub(crate) struct App {
@@ -29,56 +32,59 @@ pub(crate) struct App {
 }
 
 pub(crate) fn router(app: App) -> Router {
+    let admission = &app.admission;
     Router::new()
-        .route("/orders/{id}", get(order))
-        .route("/digest/{rounds}", get(digest))
-        .route("/export/{chunks}", get(export))
+        .route("/orders/{id}", get(order.layer(limit(&admission.orders))))
+        .route("/digest/{rounds}", get(digest.layer(limit(&admission.digest))))
+        .route("/export/{chunks}", get(export.layer(limit(&admission.export))))
+        // Outside of the routes' bulkheads, so that a tenant that has used up its share does not
+        // wait in their slots.
+        .layer(limit_each(&admission.tenants))
+        .layer(map_response(log))
+        // Below, so that nothing limits them.
         .route("/metrics", get(metrics))
+        .route("/health", get(health))
         .with_state(Arc::new(app))
 }
 
-/// An order of the upstream. The slots are held until the upstream has answered.
-async fn order(State(app): State<Arc<App>>, Path(id): Path<String>, caller: Caller) -> Result<Bytes, Problem> {
-    let _admitted = app.admission.admit(&app.admission.orders, &caller).await?;
+/// An order of the upstream.
+async fn order(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Bytes, StatusCode> {
     let answer =
         async { app.client.get(format!("{}/{id}", app.upstream)).send().await?.error_for_status()?.bytes().await };
-    caller.in_time(answer).await?.map_err(Problem::Upstream)
+    answer.await.map_err(|error| {
+        error!(%error, "the upstream failed");
+        StatusCode::BAD_GATEWAY
+    })
 }
 
-/// Work for the processor. A thread cannot be stopped, so the slots are the closure's: a caller
-/// that goes away does not free them earlier.
-async fn digest(State(app): State<Arc<App>>, Path(rounds): Path<u64>, caller: Caller) -> Result<String, Problem> {
-    let admitted = app.admission.admit(&app.admission.digest, &caller).await?;
+/// Work for the processor. A thread cannot be stopped, so it holds the slots, too: a caller that
+/// goes away, or is late, does not free them earlier.
+async fn digest(Path(rounds): Path<u64>, Extension(held): Extension<HeldSlot>) -> Result<String, StatusCode> {
     let work = spawn_blocking(move || {
-        let _admitted = admitted;
+        let _held = held;
         let mix = |digest: u64, round: u64| black_box(digest.rotate_left(5) ^ round.wrapping_mul(0x9E37_79B9));
         (0..rounds).fold(7, mix)
     });
-    let digest = caller.in_time(work).await?.map_err(|error| Problem::Internal(error.to_string()))?;
+    let digest = work.await.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
     Ok(format!("{digest:x}\n"))
 }
 
-/// A long answer. The slots are the body's, because the work goes on after this has returned.
-async fn export(State(app): State<Arc<App>>, Path(chunks): Path<usize>, caller: Caller) -> Result<Body, Problem> {
-    let admitted = app.admission.admit(&app.admission.export, &caller).await?;
+/// A long answer, which holds its slots until it has been sent, or the client has gone.
+async fn export(Path(chunks): Path<usize>) -> Body {
     let chunks = stream::repeat(Bytes::from_static(&[b'x'; 16 * 1024])).take(chunks).then(|chunk| async {
         sleep(Duration::from_millis(5)).await;
-        chunk
-    });
-    Ok(holding(admitted, chunks))
-}
-
-/// Returns a body that keeps `held` until it has been sent, or is dropped because the client has
-/// gone.
-fn holding<T: Send + 'static>(held: T, chunks: impl Stream<Item = Bytes> + Send + 'static) -> Body {
-    Body::from_stream(chunks.map(move |chunk| {
-        let _ = &held;
         Ok::<_, Infallible>(chunk)
-    }))
+    });
+    Body::from_stream(chunks)
 }
 
-async fn metrics(State(app): State<Arc<App>>) -> Result<impl IntoResponse, Problem> {
+async fn metrics(State(app): State<Arc<App>>) -> Result<impl IntoResponse, StatusCode> {
     let mut page = String::new();
-    text::encode(&mut page, &app.metrics).map_err(|error| Problem::Internal(error.to_string()))?;
+    text::encode(&mut page, &app.metrics).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
     Ok(([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], page))
+}
+
+/// The process lives; whether its bulkheads have room does not matter here.
+async fn health() -> &'static str {
+    "ok\n"
 }

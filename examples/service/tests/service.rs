@@ -4,6 +4,8 @@ mod harness;
 
 use harness::{Section, Service, Settings, rejected, roomy, slots};
 
+/// More rounds of a digest than end in a lifetime.
+const ENDLESS: &str = "/digest/18446744073709551615";
 const MINUTE: Option<u64> = Some(60_000);
 
 #[tokio::test]
@@ -12,7 +14,7 @@ async fn a_burst_beyond_slots_and_waiting_room_is_rejected_with_a_problem() {
     let service = Service::start(Settings { orders, ..roomy() }).await;
     let admitted = [(); 3].map(|()| service.spawn("/orders/held", &[]));
     service.shows("bulkhead_waiting{bulkhead=\"orders\"} 1").await;
-    rejected(service.get("/orders/1", &[]).await, "orders", "saturated", 503, Some("1")).await;
+    rejected(service.get("/orders/1", &[]).await, "orders", "saturated", 503).await;
     assert_eq!(service.get("/digest/1000", &[]).await.status(), 200, "another bulkhead");
     service.open();
     for call in admitted {
@@ -37,7 +39,7 @@ async fn a_tenant_at_its_limit_does_not_stop_another() {
     let held = service.spawn("/orders/held", &[("x-tenant", "ann")]);
     service.shows("bulkhead_in_flight{bulkhead=\"orders\"} 1").await;
     for path in ["/orders/1", "/digest/1", "/export/1"] {
-        rejected(service.get(path, &[("x-tenant", "ann")]).await, "tenants", "saturated", 429, Some("1")).await;
+        rejected(service.get(path, &[("x-tenant", "ann")]).await, "tenants", "saturated", 429).await;
         assert_eq!(service.get(path, &[("x-tenant", "bob")]).await.status(), 200, "{path}");
     }
     service.open();
@@ -54,13 +56,43 @@ async fn a_call_with_a_timeout_gets_its_answer_in_time() {
     assert_eq!(running.headers()["content-type"], "application/problem+json");
     let held = service.spawn("/orders/held", &[]);
     service.shows("bulkhead_in_flight{bulkhead=\"orders\"} 1").await;
-    rejected(service.get("/orders/1", &[("x-timeout-ms", "400")]).await, "orders", "expired", 504, None).await;
-    rejected(service.get("/orders/1", &[("x-timeout-ms", "0")]).await, "tenants", "expired", 504, None).await;
-    let invalid = service.get("/orders/1", &[("x-timeout-ms", "soon")]).await;
-    assert_eq!(invalid.status(), 400);
-    assert!(invalid.text().await.unwrap().contains("x-timeout-ms must be a number of milliseconds"));
+    // Its bulkhead rejects it and the tenant's layer cancels it, at the same time.
+    assert_eq!(service.get("/orders/1", &[("x-timeout-ms", "400")]).await.status(), 504);
+    service.shows("bulkhead_waiting{bulkhead=\"orders\"} 0").await;
+    rejected(service.get("/orders/1", &[("x-timeout-ms", "0")]).await, "tenants", "expired", 504).await;
     service.open();
     assert_eq!(held.await.unwrap().status(), 200);
+    let unreadable = service.get("/orders/1", &[("x-timeout-ms", "soon")]).await;
+    assert_eq!(unreadable.status(), 200, "as if there were no deadline");
+}
+
+#[tokio::test]
+async fn a_thread_that_cannot_be_stopped_holds_its_slots_when_its_caller_is_late() {
+    let service = Service::start(roomy()).await;
+    let late = service.get(ENDLESS, &[("x-timeout-ms", "50")]).await;
+    assert_eq!(late.status(), 504);
+    for bulkhead in ["digest", "tenants"] {
+        service.shows(&format!("bulkhead_in_flight{{bulkhead=\"{bulkhead}\"}} 1")).await;
+    }
+}
+
+#[tokio::test]
+async fn health_and_metrics_answer_when_every_slot_is_taken() {
+    let full = slots(1);
+    let all = Settings { orders: full, digest: full, export: full, tenants: full, ..roomy() };
+    let service = Service::start(all).await;
+    let ann = service.spawn("/orders/held", &[("x-tenant", "ann")]);
+    let bob = service.spawn(ENDLESS, &[("x-tenant", "bob")]);
+    let cid = service.get("/export/1000000", &[("x-tenant", "cid")]).await;
+    for bulkhead in ["orders", "digest", "export"] {
+        service.shows(&format!("bulkhead_in_flight{{bulkhead=\"{bulkhead}\"}} 1")).await;
+    }
+    for path in ["/orders/1", "/digest/1", "/export/1"] {
+        assert_eq!(service.get(path, &[]).await.status(), 503);
+    }
+    let health = service.get("/health", &[]).await;
+    assert_eq!((health.status().as_u16(), &*health.text().await.unwrap()), (200, "ok\n"));
+    drop((ann, bob, cid));
 }
 
 #[tokio::test]
@@ -85,7 +117,7 @@ async fn a_reload_changes_limits_while_calls_run_and_a_bad_file_changes_nothing(
     let service = Service::start(before).await;
     let held = service.spawn("/orders/held", &[("x-tenant", "ann")]);
     service.shows("bulkhead_in_flight{bulkhead=\"orders\"} 1").await;
-    rejected(service.get("/orders/1", &[("x-tenant", "bob")]).await, "orders", "saturated", 503, Some("1")).await;
+    rejected(service.get("/orders/1", &[("x-tenant", "bob")]).await, "orders", "saturated", 503).await;
 
     // The number of tenants cannot be changed, so a bad one does no harm before a restart.
     let after = Settings { orders: slots(3), tenants: slots(2), max_tenants: 0, ..before };
@@ -118,7 +150,7 @@ async fn on_a_signal_running_calls_end_and_new_ones_are_rejected() {
     service.shows("bulkhead_in_flight{bulkhead=\"orders\"} 1").await;
     service.terminate();
     service.logged("draining").await;
-    rejected(service.get("/orders/1", &[]).await, "tenants", "closed", 503, Some("5")).await;
+    rejected(service.get("/orders/1", &[]).await, "tenants", "closed", 503).await;
     service.open();
     assert_eq!(running.await.unwrap().status(), 200);
     assert_eq!(service.ended().await.code(), Some(0));
@@ -128,7 +160,7 @@ async fn on_a_signal_running_calls_end_and_new_ones_are_rejected() {
 #[tokio::test]
 async fn what_runs_beyond_the_drain_limit_is_named_and_does_not_keep_the_process() {
     let mut service = Service::start(Settings { drain_limit_ms: 20, ..roomy() }).await;
-    let _endless = service.spawn(&format!("/digest/{}", u64::MAX), &[]);
+    let _endless = service.spawn(ENDLESS, &[]);
     service.shows("bulkhead_in_flight{bulkhead=\"digest\"} 1").await;
     service.terminate();
     assert_eq!(service.ended().await.code(), Some(1));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::Path;
 use axum::routing::get;
-use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::header::CONTENT_TYPE;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 use tokio::sync::watch;
@@ -145,15 +145,14 @@ impl Service {
 }
 
 /// Checks that the service rejected a call, and that the answer says what a client needs: a status,
-/// the seconds after which to retry, and a problem.
-pub async fn rejected(answer: reqwest::Response, bulkhead: &str, reason: &str, status: u16, retry_after: Option<&str>) {
+/// and a problem.
+pub async fn rejected(answer: reqwest::Response, bulkhead: &str, reason: &str, status: u16) {
     let (got, headers, body) = (answer.status(), answer.headers().clone(), answer.text().await.unwrap());
     assert_eq!(got, status, "{body}");
     assert_eq!(headers[CONTENT_TYPE], "application/problem+json");
-    assert_eq!(headers.get(RETRY_AFTER).map(|value| value.to_str().unwrap()), retry_after);
+    assert_eq!(headers["bulklink-rejected"], reason);
     let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
-    let kind = format!("urn:service:rejected:{reason}");
-    assert_eq!((problem["bulkhead"].as_str(), problem["type"].as_str()), (Some(bulkhead), Some(&*kind)));
+    assert_eq!((problem["label"].as_str(), problem["reason"].as_str()), (Some(bulkhead), Some(reason)));
 }
 
 /// A client for each request, so that connections are not shared.
