@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bulklink::partitions::Lookup;
 use bulklink::runtime::{Clock, Instant, Runtime};
-use bulklink::{Bulkhead, OwnedSlotFuture, Partitions, Request};
+use bulklink::{Bulkhead, Handle, OwnedSlotFuture, Partitions, Request};
 
 /// What a layer knows of the requests `Q` that it admits. The bulkheads and closures are shared by
 /// all clones.
@@ -54,8 +54,7 @@ impl<Q, R: Runtime> Entrance<Q, R> for Bulkhead<R> {
     }
 
     fn estimated_wait(&self, _: &Q, cost: usize) -> Option<Duration> {
-        let _ = cost;
-        None
+        Handle::estimated_wait(self, cost)
     }
 }
 
@@ -72,8 +71,7 @@ where
     }
 
     fn estimated_wait(&self, request: &Q, cost: usize) -> Option<Duration> {
-        let _ = (request, cost);
-        None
+        self.partitions.estimated_wait((self.key)(request), cost)
     }
 }
 

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bulklink_tokio::{Bulkhead, Rejection};
+use bulklink_tokio::{Builder, Bulkhead, OwnedSlot, Rejection, Tokio};
 use bulklink_tower::BulkheadLayer;
 use bulklink_tower::http::{HeldSlot, Respond, Responses};
 use bytes::Bytes;
@@ -250,4 +250,65 @@ async fn a_request_that_is_cancelled_at_its_deadline_is_not_marked_as_rejected()
     let request = Request::builder().header("content-type", "application/grpc").body(()).unwrap();
     assert_eq!(service.call(request).await.unwrap().headers()["grpc-status"], "4");
     assert_eq!(payments.status().in_flight, 0);
+}
+
+/// A bulkhead whose one slot was given back once in a second, until now, and is taken.
+async fn one_a_second(builder: Builder<Tokio>) -> (Bulkhead, OwnedSlot) {
+    let payments = builder.build().unwrap();
+    for _ in 0..3 {
+        let _slot = payments.try_slot().unwrap();
+        assert!(payments.try_slot().is_err());
+        let _ = payments.estimated_wait(1);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let slot = payments.try_slot_owned().unwrap();
+    (payments, slot)
+}
+
+#[tokio::test(start_paused = true)]
+async fn rejected_clients_that_obey_retry_after_do_not_return_in_step() {
+    let builder = Bulkhead::builder("payments").parallelism(1).waiting_room(9);
+    let (payments, _running) = one_a_second(builder).await;
+    let waiting: Vec<_> = (0..9).map(|_| payments.submit(async {}).unwrap()).collect();
+    let mut service = layer(&payments).layer(answering(Empty::<Bytes>::new()));
+    let mut returns = [0; 50];
+    for _ in 0..1000 {
+        let response = service.call(Request::new(())).await.unwrap();
+        let number = |name| response.headers()[name].to_str().unwrap().parse::<usize>().unwrap();
+        let (seconds, millis) = (number("retry-after"), number("retry-after-ms"));
+        assert_eq!(millis / 1000, seconds);
+        returns[seconds] += 1;
+    }
+    drop(waiting);
+    // Nine wait and this is the tenth, so it is at least ten seconds.
+    assert_eq!(returns[..10].iter().sum::<usize>() + returns[21..].iter().sum::<usize>(), 0);
+    let (peak, mean) = (*returns.iter().max().unwrap(), 1000 / 11);
+    assert!(peak <= 2 * mean, "{returns:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_after_is_at_least_a_second_and_at_most_twice_the_ceiling() {
+    let (payments, _running) = one_a_second(Bulkhead::builder("payments").parallelism(1).waiting_room(1)).await;
+    let _waiting = payments.submit(std::future::pending::<()>()).unwrap();
+    let retry_after = async |longest| {
+        let responses = Responses::new().longest_retry_after(longest);
+        let (response, _) = rejected(&payments, Request::new(()), &responses).await;
+        response.headers()["retry-after"].to_str().unwrap().parse::<u64>().unwrap()
+    };
+    assert!((2..=4).contains(&retry_after(Duration::from_secs(60)).await));
+    assert!((1..=2).contains(&retry_after(Duration::ZERO).await));
+    assert!((2..=4).contains(&retry_after(Duration::MAX).await));
+    let request = Request::builder().header("content-type", "application/grpc").body(()).unwrap();
+    let (response, _) = rejected(&payments, request, &Responses::new()).await;
+    let pushback: u64 = response.headers()["grpc-retry-pushback-ms"].to_str().unwrap().parse().unwrap();
+    assert!((2000..5000).contains(&pushback));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_rate_there_is_no_retry_after() {
+    let payments = one_slot();
+    let _running = payments.try_slot().unwrap();
+    let (response, _) = rejected(&payments, Request::new(()), &Responses::new()).await;
+    assert!(!response.headers().contains_key("retry-after"));
+    assert!(!response.headers().contains_key("retry-after-ms"));
 }
