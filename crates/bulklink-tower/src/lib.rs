@@ -57,6 +57,28 @@
 #![doc(html_root_url = "https://docs.rs/bulklink-tower/latest")]
 #![forbid(unsafe_code)]
 
+/// The README's example, compiled and run.
+#[cfg(all(doctest, feature = "http"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
+/// The examples of the guide.
+#[cfg(all(doctest, feature = "http"))]
+mod guide {
+    #[doc = include_str!("../../../docs/guide/axum.md")]
+    struct Axum;
+    #[doc = include_str!("../../../docs/guide/choosing-numbers.md")]
+    struct ChoosingNumbers;
+    #[doc = include_str!("../../../docs/guide/deadlines.md")]
+    struct Deadlines;
+    #[doc = include_str!("../../../docs/guide/from-semaphore.md")]
+    struct FromSemaphore;
+    #[doc = include_str!("../../../docs/guide/rejections-to-http.md")]
+    struct RejectionsToHttp;
+    #[doc = include_str!("../../../docs/guide/response-bodies.md")]
+    struct ResponseBodies;
+}
+
 mod admission;
 mod backpressure;
 mod future;
