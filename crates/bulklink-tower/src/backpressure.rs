@@ -145,6 +145,6 @@ impl<S: fmt::Debug, Q, R: Runtime, O> fmt::Debug for BackpressureService<S, Q, R
             .field("label", &self.bulkhead.label())
             .field("reservation", &reservation)
             .field("inner", &self.inner)
-            .finish()
+            .finish_non_exhaustive()
     }
 }

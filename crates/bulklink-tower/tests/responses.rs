@@ -18,7 +18,12 @@ use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use tower::{Layer, Service, service_fn};
 
 /// A body that is made of these frames.
-type Frames = StreamBody<stream::Iter<std::vec::IntoIter<Result<Frame<Bytes>, &'static str>>>>;
+type Frames = StreamBody<stream::Iter<std::vec::IntoIter<FrameOrError>>>;
+type FrameOrError = Result<Frame<Bytes>, &'static str>;
+
+fn data() -> Frame<Bytes> {
+    Frame::data(Bytes::from_static(b"data"))
+}
 
 fn one_slot() -> Bulkhead {
     Bulkhead::builder("payments").parallelism(1).build().unwrap()
@@ -35,12 +40,8 @@ fn answering<B: Clone>(
     service_fn(move |_| ready(Ok(Response::new(body.clone()))))
 }
 
-fn frames(frames: Vec<Result<Frame<Bytes>, &'static str>>) -> Frames {
+fn frames(frames: Vec<FrameOrError>) -> Frames {
     StreamBody::new(stream::iter(frames))
-}
-
-fn data() -> Result<Frame<Bytes>, &'static str> {
-    Ok(Frame::data(Bytes::from_static(b"data")))
 }
 
 fn layer(bulkhead: &Bulkhead) -> BulkheadLayer<Request<()>, bulklink_tokio::Tokio, Respond> {
@@ -58,7 +59,7 @@ fn service_of(
 async fn the_slot_is_held_until_the_body_has_ended() {
     let payments = one_slot();
     let trailers = HeaderMap::from_iter([(http::header::ETAG, "tag".parse().unwrap())]);
-    let body = frames(vec![data(), Ok(Frame::trailers(trailers))]);
+    let body = frames(vec![Ok(data()), Ok(Frame::trailers(trailers))]);
     let response = layer(&payments).layer(service_of(body)).call(Request::new(())).await.unwrap();
     let mut body = response.into_body();
     assert!(body.frame().await.unwrap().unwrap().is_data());
@@ -73,7 +74,7 @@ async fn the_slot_is_held_until_the_body_has_ended() {
 #[tokio::test]
 async fn the_slot_is_held_until_the_body_is_dropped() {
     let payments = one_slot();
-    let response = layer(&payments).layer(service_of(frames(vec![data()]))).call(Request::new(())).await.unwrap();
+    let response = layer(&payments).layer(service_of(frames(vec![Ok(data())]))).call(Request::new(())).await.unwrap();
     assert_eq!(payments.status().in_flight, 1);
     drop(response);
     assert_eq!(payments.status().in_flight, 0);
@@ -82,7 +83,7 @@ async fn the_slot_is_held_until_the_body_is_dropped() {
 #[tokio::test]
 async fn a_body_that_fails_gives_its_slot_back() {
     let payments = one_slot();
-    let body = frames(vec![Err("broken"), data()]);
+    let body = frames(vec![Err("broken"), Ok(data())]);
     let response = layer(&payments).layer(service_of(body)).call(Request::new(())).await.unwrap();
     let mut body = response.into_body();
     assert_eq!(body.frame().await.unwrap().unwrap_err(), "broken");

@@ -45,7 +45,8 @@ async fn a_service_holds_the_slots_of_all_layers_that_share_them() {
     let held = async |outer: fn(Layer) -> Layer, inner: fn(Layer) -> Layer| {
         held_after_the_answer(Request::new(()), outer, inner).await
     };
-    let (shared, kept): (fn(Layer) -> Layer, fn(Layer) -> Layer) = (Layer::share_slot, |layer| layer);
+    let shared: fn(Layer) -> Layer = Layer::share_slot;
+    let kept: fn(Layer) -> Layer = |layer| layer;
     assert_eq!(held(shared, shared).await, (1, 1));
     assert_eq!(held(shared, kept).await, (1, 0));
     assert_eq!(held(kept, shared).await, (0, 1));

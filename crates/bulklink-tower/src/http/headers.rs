@@ -162,13 +162,11 @@ impl TimeoutHeader {
         let Some(value) = only_value(headers, &self.name) else {
             return self.default;
         };
-        match self.format.parse(value) {
-            Some(time) => Some(time.min(self.longest)),
-            None => {
-                self.invalid.fetch_add(1, Ordering::Relaxed);
-                self.default
-            }
-        }
+        let Some(time) = self.format.parse(value) else {
+            self.invalid.fetch_add(1, Ordering::Relaxed);
+            return self.default;
+        };
+        Some(time.min(self.longest))
     }
 
     /// Returns how many invalid values this reader and its clones have found.
