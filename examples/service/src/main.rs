@@ -24,6 +24,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::admission::Admission;
 use crate::config::Config;
+use crate::layers::Headers;
 use crate::routes::App;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -46,9 +47,11 @@ async fn serve(path: PathBuf) -> Result<(), Error> {
     let mut terminate = signal(SignalKind::terminate())?;
 
     let admission = Arc::new(Admission::new(&config)?);
+    let headers = Headers::new()?;
     let app = App {
-        metrics: metrics::registry(&admission),
+        metrics: metrics::registry(&admission, &headers),
         admission: Arc::clone(&admission),
+        headers,
         client: reqwest::Client::new(),
         upstream: config.upstream.clone(),
     };

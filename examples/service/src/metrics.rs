@@ -15,14 +15,15 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::admission::Admission;
+use crate::layers::Headers;
 
 const WAIT_BUCKETS: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5];
 
 type Waits = Family<[(&'static str, Arc<str>); 1], Histogram, fn() -> Histogram>;
 
-pub(crate) fn registry(admission: &Arc<Admission>) -> Registry {
+pub(crate) fn registry(admission: &Arc<Admission>, headers: &Headers) -> Registry {
     let mut metrics = Registry::default();
-    metrics.register_collector(Box::new(Figures(Arc::clone(admission))));
+    metrics.register_collector(Box::new(Figures(Arc::clone(admission), headers.clone())));
 
     let waits = Waits::new_with_constructor(|| Histogram::new(WAIT_BUCKETS));
     metrics.register("bulkhead_wait_seconds", "Waits that ended in admission", waits.clone());
@@ -42,7 +43,7 @@ pub(crate) fn registry(admission: &Arc<Admission>) -> Registry {
 }
 
 #[derive(Debug)]
-struct Figures(Arc<Admission>);
+struct Figures(Arc<Admission>, Headers);
 
 /// The figures of a bulkhead, or the sums of all partitions, with the limits of each.
 struct Row {
@@ -121,6 +122,11 @@ impl Collector for Figures {
         for (row, (reason, get)) in rows.iter().flat_map(|row| REJECTIONS.map(|rejections| (row, rejections))) {
             let labels = [("bulkhead", &*row.label), ("reason", reason.as_str())];
             ConstCounter::new(get(row)).encode(family.encode_family(&labels)?)?;
+        }
+        let help = "Invalid values of headers, counted by each layer that reads them";
+        let mut family = encoder.encode_descriptor("invalid_headers", help, None, MetricType::Counter)?;
+        for (header, invalid) in [("x-timeout-ms", self.1.timeout.invalid()), ("x-tenant", self.1.tenant.invalid())] {
+            ConstCounter::new(invalid as u64).encode(family.encode_family(&[("header", header)])?)?;
         }
         Ok(())
     }

@@ -21,25 +21,26 @@ use tokio::time::sleep;
 use tracing::error;
 
 use crate::admission::Admission;
-use crate::layers::{limit, limit_each, log};
+use crate::layers::{Headers, log};
 
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) admission: Arc<Admission>,
+    pub(crate) headers: Headers,
     pub(crate) metrics: prometheus_client::registry::Registry,
     pub(crate) client: reqwest::Client,
     pub(crate) upstream: String,
 }
 
 pub(crate) fn router(app: App) -> Router {
-    let admission = &app.admission;
+    let (admission, headers) = (&app.admission, &app.headers);
     Router::new()
-        .route("/orders/{id}", get(order.layer(limit(&admission.orders))))
-        .route("/digest/{rounds}", get(digest.layer(limit(&admission.digest))))
-        .route("/export/{chunks}", get(export.layer(limit(&admission.export))))
+        .route("/orders/{id}", get(order.layer(headers.limit(&admission.orders))))
+        .route("/digest/{rounds}", get(digest.layer(headers.limit(&admission.digest))))
+        .route("/export/{chunks}", get(export.layer(headers.limit(&admission.export))))
         // Outside of the routes' bulkheads, so that a tenant that has used up its share does not
         // wait in their slots.
-        .layer(limit_each(&admission.tenants))
+        .layer(headers.limit_each(&admission.tenants))
         .layer(map_response(log))
         // Below, so that nothing limits them.
         .route("/metrics", get(metrics))

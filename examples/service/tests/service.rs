@@ -64,6 +64,7 @@ async fn a_call_with_a_timeout_gets_its_answer_in_time() {
     assert_eq!(held.await.unwrap().status(), 200);
     let unreadable = service.get("/orders/1", &[("x-timeout-ms", "soon")]).await;
     assert_eq!(unreadable.status(), 200, "as if there were no deadline");
+    service.shows("invalid_headers_total{header=\"x-timeout-ms\"} 2").await;
 }
 
 #[tokio::test]
