@@ -13,7 +13,7 @@ use stats_alloc::{Region, StatsAlloc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::{observe, partitions};
+use super::{layer, observe, partitions};
 use crate::goal::{Figure, Goal, Limit, Row};
 use crate::measure::float;
 use crate::peers::{bulkhead, limited, tokio_runtime};
@@ -67,7 +67,12 @@ pub fn read(heap: &'static StatsAlloc<System>) -> BTreeMap<String, f64> {
     let runtime = tokio_runtime();
     let _entered = runtime.enter();
     let waiters = WAITERS.into_iter().flat_map(|(waiters, _)| read_waiters(heap, waiters));
-    waiters.chain(read_slots()).chain(partitions::read(heap, &runtime)).chain(observe::read(heap)).collect()
+    waiters
+        .chain(read_slots())
+        .chain(partitions::read(heap, &runtime))
+        .chain(observe::read(heap))
+        .chain(layer::read(heap))
+        .collect()
 }
 
 fn read_waiters(heap: &StatsAlloc<System>, waiters: usize) -> Vec<(String, f64)> {

@@ -6,6 +6,7 @@ mod embedded;
 mod execute;
 pub(crate) mod flat;
 pub(crate) mod hand_off;
+pub(crate) mod layer;
 mod limits;
 pub mod memory;
 mod observe;
@@ -29,6 +30,7 @@ pub fn all() -> Vec<Goal> {
         uncontended::goal(),
         uncontended_try::goal(),
         execute::goal(),
+        layer::goal(),
         statistics::goal(),
         contended::goal(),
         reject::goal(),
@@ -76,10 +78,11 @@ mod tests {
     use crate::scene::Pace;
 
     /// The promises: how many limits each goal has.
-    const PROMISED: [(&str, usize); 16] = [
+    const PROMISED: [(&str, usize); 17] = [
         ("uncontended", 3),
         ("uncontended-try", 2),
         ("execute", 3),
+        ("layer", 5),
         ("statistics", 1),
         ("contended", 2),
         ("reject", 1),
