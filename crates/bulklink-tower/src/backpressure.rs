@@ -104,7 +104,7 @@ where
                 let held = config.outcome.admitted(&mut request, slot);
                 ResponseFuture::running(config, self.inner.call(request), Some(held))
             }
-            Reservation::Rejected(rejection) => ResponseFuture::rejected(config, request, rejection),
+            Reservation::Rejected(rejection) => ResponseFuture::rejected(config, &request, rejection),
             Reservation::None | Reservation::Acquiring(_) => panic!("called before `poll_ready` returned `Ready`"),
         }
     }

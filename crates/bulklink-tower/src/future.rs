@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use bulklink::runtime::{Instant, Runtime};
 use bulklink::{OwnedSlotFuture, Rejection};
@@ -42,8 +42,8 @@ pin_project! {
         O: Outcome<Q, S::Response, S::Error>,
     {
         #[pin]
-        state: State<S, Q, R, S::Future, O::Held>,
-        cancellation: Option<Cancellation<R, O::Protocol>>,
+        state: State<Calling<S, Q, R, O::Held>, S::Future, O::Held, Result<O::Response, O::Error>>,
+        cancellation: Option<Box<Cancellation<R, O::Protocol>>>,
         config: Arc<Config<Q, R, O>>,
     }
 }
@@ -51,24 +51,33 @@ pin_project! {
 pin_project! {
     /// In each state, what holds the slot comes last, because the rest must be dropped before it.
     #[project = StateProjection]
-    enum State<S, Q, R, F, H>
-    where
-        R: Runtime,
-    {
-        /// The call asks for its slot. The request and the service are taken when it has it.
-        Acquiring { call: Option<(S, Q)>, slot: OwnedSlotFuture<R> },
-        /// The service, in its slot, is not ready yet.
-        Readying { call: Option<(S, Q)>, held: Option<H> },
+    enum State<C, F, H, A> {
+        /// Boxed, because a request is large, and most are called at once and never get here.
+        Calling { calling: Box<C> },
         Running { #[pin] future: F, held: Option<H> },
-        Rejected { rejection: Option<(Q, Rejection)> },
+        Answered { answer: Option<A> },
         Done,
     }
+}
+
+/// A request that the service has not got yet.
+struct Calling<S, Q, R: Runtime, H> {
+    /// `None` once the service is called.
+    call: Option<(S, Q)>,
+    stage: Stage<R, H>,
+}
+
+enum Stage<R: Runtime, H> {
+    /// The call asks for its slot.
+    Acquiring(OwnedSlotFuture<R>),
+    /// The service, in its slot, is not ready yet.
+    Readying(Option<H>),
 }
 
 /// The end of a request that is cancelled at its deadline.
 struct Cancellation<R: Runtime, P> {
     at: Instant,
-    /// Made if the first poll does not complete. Boxed, because most requests have none.
+    /// Made if the first poll does not complete.
     sleep: Option<Pin<Box<R::Sleep>>>,
     protocol: P,
 }
@@ -90,33 +99,126 @@ impl<R: Runtime, P> Cancellation<R, P> {
 
 impl<S, Q, R, O> ResponseFuture<S, Q, R, O>
 where
+    S: Service<Q> + Clone,
+    R: Runtime,
+    O: Outcome<Q, S::Response, S::Error>,
+{
+    /// The future of a request that asks for a slot, or is exempt. If a slot is free, and a clone
+    /// of the service is ready, the request goes to it now: it is never stored.
+    pub(crate) fn new(config: Arc<Config<Q, R, O>>, service: &S, mut request: Q) -> Self {
+        let Config { admission, outcome } = &*config;
+        let mut cancellation = None;
+        let mut stage = match admission.admit(&request) {
+            None => Stage::Readying(None),
+            Some(Ask { mut slot, cancel_at }) => {
+                cancellation = cancel_at
+                    .map(|at| Box::new(Cancellation { at, sleep: None, protocol: outcome.protocol(&request) }));
+                match slot.take_free() {
+                    Some(slot) => Stage::Readying(Some(outcome.admitted(&mut request, slot))),
+                    None => Stage::Acquiring(slot),
+                }
+            }
+        };
+        let mut service = service.clone();
+        let state = match &mut stage {
+            Stage::Acquiring(_) => {
+                State::Calling { calling: Box::new(Calling { call: Some((service, request)), stage }) }
+            }
+            // If it is not ready, it is asked again with the task's waker.
+            Stage::Readying(held) => match service.poll_ready(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(Ok(())) => {
+                    let held = held.take();
+                    State::Running { future: service.call(request), held }
+                }
+                Poll::Ready(Err(error)) => State::Answered { answer: Some(Err(outcome.failed(error))) },
+                Poll::Pending => {
+                    State::Calling { calling: Box::new(Calling { call: Some((service, request)), stage }) }
+                }
+            },
+        };
+        ResponseFuture { state, cancellation, config }
+    }
+}
+
+impl<S, Q, R, O> ResponseFuture<S, Q, R, O>
+where
     S: Service<Q>,
     R: Runtime,
     O: Outcome<Q, S::Response, S::Error>,
 {
-    /// The future of a request that asks for a slot, or is exempt.
-    pub(crate) fn new(config: Arc<Config<Q, R, O>>, service: S, request: Q) -> Self {
-        let asked = config.admission.admit(&request);
-        let cancel_at = asked.as_ref().and_then(|asked| asked.cancel_at);
-        let cancellation =
-            cancel_at.map(|at| Cancellation { at, sleep: None, protocol: config.outcome.protocol(&request) });
-        let call = Some((service, request));
-        let state = match asked {
-            Some(Ask { slot, .. }) => State::Acquiring { call, slot },
-            None => State::Readying { call, held: None },
-        };
-        ResponseFuture { state, cancellation, config }
-    }
-
     /// The future of a request to a service that was ready and is running.
     pub(crate) fn running(config: Arc<Config<Q, R, O>>, future: S::Future, held: Option<O::Held>) -> Self {
         ResponseFuture { state: State::Running { future, held }, cancellation: None, config }
     }
 
-    /// The future of a request whose slot was refused before.
-    pub(crate) fn rejected(config: Arc<Config<Q, R, O>>, request: Q, rejection: Rejection) -> Self {
-        let state = State::Rejected { rejection: Some((request, rejection)) };
+    /// The future of a request whose reservation was rejected.
+    pub(crate) fn rejected(config: Arc<Config<Q, R, O>>, request: &Q, rejection: Rejection) -> Self {
+        let state = State::Answered { answer: Some(config.reject(request, rejection)) };
         ResponseFuture { state, cancellation: None, config }
+    }
+
+    fn poll_answer(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<O::Response, O::Error>> {
+        let mut this = self.project();
+        if let StateProjection::Calling { calling } = this.state.as_mut().project() {
+            let next = ready!(calling.poll(this.config, context));
+            this.state.set(next);
+        }
+        let outcome = &this.config.outcome;
+        let (answer, held) = match this.state.as_mut().project() {
+            StateProjection::Running { future, held } => (ready!(future.poll(context)), held.take()),
+            StateProjection::Answered { answer } => {
+                return Poll::Ready(answer.take().expect("polled again after it had completed"));
+            }
+            StateProjection::Calling { .. } | StateProjection::Done => panic!("polled again after it had completed"),
+        };
+        // The service's future ends before its slot is free.
+        this.state.set(State::Done);
+        Poll::Ready(match answer {
+            Ok(response) => Ok(outcome.answered(response, held)),
+            Err(error) => Err(outcome.failed(error)),
+        })
+    }
+}
+
+impl<S, Q, R: Runtime, H> Calling<S, Q, R, H> {
+    /// Returns the next state: the service is called, or the request is answered without it.
+    #[expect(clippy::type_complexity, reason = "a state with all of its parts")]
+    fn poll<O>(
+        &mut self,
+        config: &Config<Q, R, O>,
+        context: &mut Context<'_>,
+    ) -> Poll<State<Self, S::Future, H, Result<O::Response, O::Error>>>
+    where
+        S: Service<Q>,
+        O: Outcome<Q, S::Response, S::Error, Held = H>,
+    {
+        let Calling { call, stage } = self;
+        let (service, request) = call.as_mut().expect("the service is called once, below");
+        if let Stage::Acquiring(slot) = stage {
+            match ready!(Pin::new(slot).poll(context)) {
+                Ok(slot) => *stage = Stage::Readying(Some(config.outcome.admitted(request, slot))),
+                Err(rejection) => {
+                    return Poll::Ready(State::Answered { answer: Some(config.reject(request, rejection)) });
+                }
+            }
+        }
+        let Stage::Readying(held) = stage else { unreachable!("the call has its slot") };
+        if let Err(error) = ready!(service.poll_ready(context)) {
+            return Poll::Ready(State::Answered { answer: Some(Err(config.outcome.failed(error))) });
+        }
+        let (mut service, request) = call.take().expect("it was there just now");
+        let held = held.take();
+        Poll::Ready(State::Running { future: service.call(request), held })
+    }
+}
+
+impl<Q, R: Runtime, O> Config<Q, R, O> {
+    fn reject<A, E>(&self, request: &Q, rejection: Rejection) -> Result<O::Response, O::Error>
+    where
+        O: Outcome<Q, A, E>,
+    {
+        let cost = rejection.cost();
+        self.outcome.rejected(request, rejection, || self.admission.estimated_wait(request, cost))
     }
 }
 
@@ -133,72 +235,18 @@ where
             return Poll::Ready(answer);
         }
         let mut this = self.project();
-        // A call that waits is rejected in time, by its bulkhead.
-        let waits = matches!(*this.state, State::Acquiring { .. });
-        let Some(cancellation) = this.cancellation.as_mut().filter(|_| !waits) else { return Poll::Pending };
+        let Some(cancellation) = this.cancellation else { return Poll::Pending };
+        if let State::Calling { calling } = &*this.state {
+            if let Stage::Acquiring(_) = calling.stage {
+                // A call that waits is rejected in time, by its bulkhead.
+                return Poll::Pending;
+            }
+        }
         let admission = &this.config.admission;
         ready!(cancellation.poll(admission.runtime(), context));
         this.state.set(State::Done);
         let protocol = this.cancellation.take().expect("it was there just now").protocol;
         Poll::Ready(this.config.outcome.cancelled(protocol, DeadlinePassed::new(admission.label())))
-    }
-}
-
-impl<S, Q, R, O> ResponseFuture<S, Q, R, O>
-where
-    S: Service<Q>,
-    R: Runtime,
-    O: Outcome<Q, S::Response, S::Error>,
-{
-    fn poll_answer(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<O::Response, O::Error>> {
-        let mut this = self.project();
-        let outcome = &this.config.outcome;
-        loop {
-            match this.state.as_mut().project() {
-                StateProjection::Acquiring { call, slot } => {
-                    let admitted = ready!(Pin::new(slot).poll(context));
-                    let (service, mut request) = call.take().expect("taken once, here");
-                    match admitted {
-                        Ok(slot) => {
-                            let held = Some(outcome.admitted(&mut request, slot));
-                            this.state.set(State::Readying { call: Some((service, request)), held });
-                        }
-                        Err(rejection) => {
-                            this.state.set(State::Rejected { rejection: Some((request, rejection)) });
-                        }
-                    }
-                }
-                StateProjection::Readying { call, held } => {
-                    let (service, _) = call.as_mut().expect("taken once, below");
-                    if let Err(error) = ready!(service.poll_ready(context)) {
-                        this.state.set(State::Done);
-                        return Poll::Ready(Err(outcome.failed(error)));
-                    }
-                    let (mut service, request) = call.take().expect("taken once, here");
-                    let held = held.take();
-                    let future = service.call(request);
-                    this.state.set(State::Running { future, held });
-                }
-                StateProjection::Running { future, held } => {
-                    let answer = ready!(future.poll(context));
-                    let held = held.take();
-                    // The service's future ends before its slot is free.
-                    this.state.set(State::Done);
-                    return Poll::Ready(match answer {
-                        Ok(response) => Ok(outcome.answered(response, held)),
-                        Err(error) => Err(outcome.failed(error)),
-                    });
-                }
-                StateProjection::Rejected { rejection } => {
-                    let (request, rejection) = rejection.take().expect("taken once, here");
-                    this.state.set(State::Done);
-                    let cost = rejection.cost();
-                    let estimated_wait = || this.config.admission.estimated_wait(&request, cost);
-                    return Poll::Ready(outcome.rejected(&request, rejection, estimated_wait));
-                }
-                StateProjection::Done => panic!("polled again after it had completed"),
-            }
-        }
     }
 }
 
@@ -210,10 +258,9 @@ where
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {
-            State::Acquiring { .. } => "acquiring",
-            State::Readying { .. } => "waiting for the service",
+            State::Calling { .. } => "calling",
             State::Running { .. } => "running",
-            State::Rejected { .. } => "rejected",
+            State::Answered { .. } => "answered",
             State::Done => "done",
         };
         let label = self.config.admission.label();

@@ -99,6 +99,26 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         Acquire { runtime, call: ManuallyDrop::new(Call::Refused(Box::new(rejection))) }
     }
 
+    /// Takes a unit from the word, if the call has not begun and the word offers one.
+    #[inline]
+    fn take_free(&mut self) -> Option<Claim<S>> {
+        let granted = match &*self.call {
+            Call::Unfinished(Unfinished { shared, state: AcquireState::NotEntered(request) })
+                if request.is_simple() =>
+            {
+                shared.fast.acquire()
+            }
+            _ => None,
+        };
+        if granted.is_none() {
+            return None;
+        }
+        let Unfinished { shared, state } = self.finish();
+        // The state is a request, which needs no drop, but the compiler does not see that.
+        mem::forget(state);
+        Some(Claim::new(shared, granted))
+    }
+
     /// Takes what the call has of its bulkhead. It must be unfinished.
     #[inline]
     fn finish(&mut self) -> Unfinished<S, R::Sleep> {
@@ -166,21 +186,10 @@ impl<S: SharedRef, R: Runtime> Future for Acquire<S, R> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the compiler would count the cold path and not inline it")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let granted = match &*self.call {
-            Call::Unfinished(Unfinished { shared, state: AcquireState::NotEntered(request) })
-                if request.is_simple() =>
-            {
-                shared.fast.acquire()
-            }
-            _ => None,
-        };
-        if granted.is_none() {
-            return self.poll_slow(context);
+        match self.take_free() {
+            Some(claim) => Poll::Ready(Ok(claim)),
+            None => self.poll_slow(context),
         }
-        let Unfinished { shared, state } = self.finish();
-        // The state is a request, which needs no drop, but the compiler does not see that.
-        mem::forget(state);
-        Poll::Ready(Ok(Claim::new(shared, granted)))
     }
 }
 
@@ -390,6 +399,37 @@ impl<R: Runtime> OwnedSlotFuture<R> {
     /// Makes the future of a call that got no partition.
     pub(crate) fn refused(runtime: R, rejection: Rejection) -> Self {
         OwnedSlotFuture(Acquire::refused(runtime, rejection))
+    }
+
+    /// Takes the slot without a poll, if the fast path has one: a layer that gets it at once need
+    /// not keep its request for later.
+    ///
+    /// The future has completed then. Otherwise nothing has changed, and the first poll decides,
+    /// even if a slot is free: the fast path takes slots of one unit, for calls without a limit of
+    /// their own or a deadline, while no call waits and no handler wants to see the admission. It
+    /// is not affected by the cooperative budget.
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::Bulkhead;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
+    /// let payments = builder.parallelism(1).build()?;
+    /// # executor.block_on(async move {
+    /// drop(payments.slot_owned().await?);
+    /// let mut call = payments.slot_owned();
+    /// let slot = match call.take_free() {
+    ///     Some(slot) => slot,
+    ///     None => call.await?,
+    /// };
+    /// # drop(slot);
+    /// # Ok::<(), bulklink::Rejection>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn take_free(&mut self) -> Option<OwnedSlot> {
+        self.0.take_free().map(OwnedSlot::new)
     }
 }
 
