@@ -275,7 +275,7 @@ fn only_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]>
 }
 
 /// Reads what has only digits, which `u64::from_str` does not demand.
-fn number(digits: &[u8]) -> Option<u64> {
+pub(super) fn number(digits: &[u8]) -> Option<u64> {
     let digits = digits.iter().all(u8::is_ascii_digit).then_some(digits)?;
     str::from_utf8(digits).ok()?.parse().ok()
 }

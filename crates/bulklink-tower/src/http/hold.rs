@@ -53,6 +53,12 @@ pub enum Held {
     Shared(HeldSlot),
 }
 
+impl HeldSlot {
+    pub(crate) fn new(slot: OwnedSlot, outer: Option<HeldSlot>) -> Self {
+        HeldSlot { _slots: Arc::new(Slots { _slot: slot, _outer: outer }) }
+    }
+}
+
 /// A request in which a slot can be left for the service.
 pub trait ShareSlot {
     /// Returns what is to hold the slot until the response has ended. Leaves a part of it to the
@@ -68,7 +74,7 @@ impl<T> ShareSlot for http::Request<T> {
             return Held::Body { _slot: slot };
         }
         let outer = self.extensions_mut().remove();
-        let slot = HeldSlot { _slots: Arc::new(Slots { _slot: slot, _outer: outer }) };
+        let slot = HeldSlot::new(slot, outer);
         self.extensions_mut().insert(slot.clone());
         Held::Shared(slot)
     }

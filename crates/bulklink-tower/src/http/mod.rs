@@ -3,9 +3,13 @@
 mod body;
 mod headers;
 mod hold;
+mod remote;
+#[cfg(feature = "reqwest")]
+mod reqwest;
 mod respond;
 
 pub use body::Body;
 pub use headers::{KeyHeader, TimeoutHeader};
 pub use hold::{HeldSlot, HoldBody, HoldSlot};
+pub use remote::RemoteRejection;
 pub use respond::{Respond, Responses};

@@ -19,7 +19,8 @@ use crate::{BackpressureLayer, BulkheadLayer, DeadlinePassed};
 pub(crate) const REJECTED: HeaderName = HeaderName::from_static("bulklink-rejected");
 /// As `Retry-After`, in milliseconds.
 pub(crate) const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
-const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
+/// As `Retry-After`, in milliseconds, for a client of gRPC.
+pub(crate) const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 

@@ -1,0 +1,48 @@
+//! Responses of reqwest that hold slots.
+
+use bulklink::OwnedSlot;
+use http::StatusCode;
+use reqwest::ResponseBuilderExt;
+
+use super::hold::{Held, HoldSlot, ShareSlot};
+use super::{Body, HeldSlot};
+
+/// A request cannot carry a slot to the code that uses the connection, so the response does.
+impl ShareSlot for reqwest::Request {
+    fn share(&mut self, slot: OwnedSlot, _: bool) -> Held {
+        Held::Body { _slot: slot }
+    }
+}
+
+/// The response holds the slot until its body has been read to the end, has failed or was dropped.
+/// URL, extensions, timeouts and the length of the body stay as they are.
+///
+/// Two things differ. An error of the body has more sources, which the methods of
+/// [`reqwest::Error`] look through. And a connection that is upgraded holds no slot by itself: take
+/// the [`HeldSlot`] out of the response's extensions before `upgrade`, and keep it as long as the
+/// connection.
+impl HoldSlot for reqwest::Response {
+    type Holding = reqwest::Response;
+
+    fn hold(self, held: Option<Held>) -> reqwest::Response {
+        let Some(held) = held else {
+            return self;
+        };
+        let url = self.url().clone();
+        let mut response: http::Response<reqwest::Body> = self.into();
+        // The conversion back takes the URL from the extensions, where only this puts it.
+        if let Ok(with_url) = http::Response::builder().url(url).body(()) {
+            response.extensions_mut().extend(with_url.into_parts().0.extensions);
+        }
+        let held = match held {
+            Held::Body { _slot: slot } if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                // A layer inside has put its own slot there.
+                let inner = response.extensions_mut().remove();
+                response.extensions_mut().insert(HeldSlot::new(slot, inner));
+                None
+            }
+            held => Some(held),
+        };
+        response.map(|body| reqwest::Body::wrap(Body::holding(body, held))).into()
+    }
+}
