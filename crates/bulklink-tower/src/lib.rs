@@ -81,6 +81,8 @@ mod guide {
 
 mod admission;
 mod backpressure;
+#[cfg(feature = "tokio")]
+mod connections;
 mod future;
 #[cfg(feature = "http")]
 pub mod http;
@@ -90,6 +92,8 @@ mod rejection;
 mod service;
 
 pub use backpressure::{BackpressureLayer, BackpressureService};
+#[cfg(feature = "tokio")]
+pub use connections::{Connection, LimitedListener};
 pub use future::ResponseFuture;
 pub use layer::BulkheadLayer;
 pub use outcome::Errors;
