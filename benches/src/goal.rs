@@ -64,6 +64,8 @@ pub enum Limit {
     Ours(f64),
     /// Ours − the peer's is at most this.
     More(f64),
+    /// Ours ÷ the peer's is at least this.
+    AtLeast(f64),
 }
 
 impl Goal {
@@ -145,7 +147,7 @@ impl Limit {
     #[must_use]
     pub fn value(self) -> f64 {
         match self {
-            Limit::Ratio(limit) | Limit::Ours(limit) | Limit::More(limit) => limit,
+            Limit::Ratio(limit) | Limit::Ours(limit) | Limit::More(limit) | Limit::AtLeast(limit) => limit,
         }
     }
 }

@@ -3,7 +3,8 @@
 //! Each goal has a file under `goals` with its rows, their limits and the scenes that are measured.
 //! The programs beside this folder measure time, instructions (under callgrind) and memory (with a
 //! counting allocator). Each writes its readings to a folder; the report joins them. `cargo xtask
-//! bench` runs them all. `cargo bench` times the same scenes with criterion.
+//! bench` runs them all. `cargo bench` times the same scenes with criterion. `cargo xtask overload`
+//! measures goodput.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::float_cmp, reason = "the tests use numbers that floats represent exactly"))]
@@ -11,6 +12,7 @@
 pub mod goal;
 pub mod goals;
 pub mod measure;
+pub mod overload;
 pub mod peers;
 pub mod report;
 pub mod scene;

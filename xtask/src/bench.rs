@@ -37,7 +37,7 @@ pub(crate) struct Options {
     gate: bool,
 }
 
-const PACKAGE: &str = "bulklink-benches";
+pub(crate) const PACKAGE: &str = "bulklink-benches";
 
 /// The most runs that a goal is judged over. A goal that needs more says so in its rows.
 const RUNS: usize = 5;
@@ -76,7 +76,7 @@ fn source(name: &'static str, read: impl FnOnce(&Readings) -> Result<()> + 'stat
 }
 
 /// Returns the command for one of the programs that were built.
-fn program(name: &str) -> std::process::Command {
+pub(crate) fn program(name: &str) -> std::process::Command {
     let path = workspace::target_path("release").join(name);
     command(path.with_extension(std::env::consts::EXE_EXTENSION), &[])
 }
@@ -133,9 +133,14 @@ fn about(options: &Options) -> String {
         Options { quick: true, .. } => "Quick run (fewer rounds; instructions and bytes as in a full run)",
         _ => "Full run",
     };
-    let version = |name| ask(&mut command(name, &["--version"])).map(|version| version.trim().to_owned());
+    format!("{how}; {}", machine(&["rustc", "valgrind"]))
+}
+
+/// Describes the machine, and the versions of these tools.
+pub(crate) fn machine(tools: &[&str]) -> String {
+    let version = |name: &&str| ask(&mut command(name, &["--version"])).map(|version| version.trim().to_owned());
     let processors = topology::processors();
-    let tools: Vec<_> = ["rustc", "valgrind"].into_iter().filter_map(version).collect();
+    let tools: Vec<_> = tools.iter().filter_map(version).collect();
     // Two lines, because the page ends its lines at column 100.
-    format!("{how}; {} with {processors},\n{}.", std::env::consts::ARCH, tools.join(", "))
+    format!("{} with {processors},\n{}.", std::env::consts::ARCH, tools.join(", "))
 }

@@ -8,6 +8,7 @@ mod lint;
 mod msrv;
 mod mutants;
 mod no_std;
+mod overload;
 mod run;
 mod size;
 mod step;
@@ -89,6 +90,8 @@ enum Task {
     Msrv,
     /// Measure Bulklink and its peers: a table and JSON; installs valgrind if it may
     Bench(bench::Options),
+    /// Measure how many requests are answered in time while too many come: a table, a plot and JSON
+    Overload(overload::Options),
     /// Run everything: lint, test, no-std, embedded, msrv, the isolation example, the bench gate
     Ci,
 }
@@ -121,6 +124,7 @@ impl Task {
             Task::Embedded { write } => embedded::steps(write),
             Task::Msrv => msrv::steps(),
             Task::Bench(options) => bench::steps(options),
+            Task::Overload(options) => overload::steps(options),
             Task::Ci => all(),
         }
     }

@@ -8,6 +8,9 @@ pub const SUMMARY: &str = "the summary";
 /// The whole table.
 pub const TABLE: &str = "the table";
 
+/// The tables of goodput under overload.
+pub const OVERLOAD: &str = "the overload";
+
 /// Returns the document with `text` between the markers of `part`.
 ///
 /// # Errors

@@ -30,7 +30,7 @@ pub(super) fn holding(verdicts: &[Verdict]) -> String {
 }
 
 /// Returns the rows, the head first, as a Markdown table with aligned columns.
-pub(super) fn align<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+pub(crate) fn align<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let widths: [usize; COLUMNS] =
         std::array::from_fn(|column| rows.iter().map(|row| width(&row[column])).max().unwrap_or(0));
     let mut lines: Vec<_> = rows.iter().map(|row| line(row, &widths)).collect();
@@ -67,6 +67,7 @@ fn limit(limit: Limit) -> String {
         Limit::Ratio(limit) => format!("≤ {} ×", number(limit)),
         Limit::Ours(limit) => format!("ours ≤ {}", number(limit)),
         Limit::More(limit) => format!("≤ {} more", number(limit)),
+        Limit::AtLeast(limit) => format!("≥ {} ×", number(limit)),
     }
 }
 
@@ -80,7 +81,7 @@ fn outcome(verdict: &Verdict) -> String {
 }
 
 /// Formats a figure with its significant digits.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
         v if v >= 1_000.0 => format!("{value:.0}"),

@@ -82,6 +82,7 @@ impl Verdict {
             Limit::Ratio(limit) => figures.ratio.is_some_and(|ratio| ratio <= limit),
             Limit::Ours(limit) => figures.ours <= limit,
             Limit::More(limit) => figures.peer.is_some_and(|peer| figures.ours - peer <= limit),
+            Limit::AtLeast(limit) => figures.peer.is_some_and(|peer| figures.ours >= limit * peer),
         }
     }
 }
@@ -115,7 +116,7 @@ fn figures(figure: &Figure, runs: usize, readings: &Readings) -> Result<Figures,
 }
 
 impl Figures {
-    fn of(ours: f64, peer: f64, unit: &'static str) -> Self {
+    pub(crate) fn of(ours: f64, peer: f64, unit: &'static str) -> Self {
         // Where the peer needs no allocation, there is no ratio.
         let ratio = (peer != 0.0).then(|| ours / peer);
         Figures { ours, peer: Some(peer), ratio, unit }
@@ -279,5 +280,7 @@ pub(super) mod tests {
             assert!(verdict(10.0, 20.0, limit).holds(), "{limit:?}");
             assert!(!verdict(10.1, 20.0, limit).holds(), "{limit:?}");
         }
+        assert!(verdict(10.0, 20.0, Limit::AtLeast(0.5)).holds() && verdict(0.0, 0.0, Limit::AtLeast(1.0)).holds());
+        assert!(!verdict(9.9, 20.0, Limit::AtLeast(0.5)).holds());
     }
 }

@@ -1,0 +1,144 @@
+//! The server's route, and what can be around it. Each protection lets in the same number of calls
+//! at a time, is made as its docs show, and knows the deadline.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::error_handling::HandleErrorLayer;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{BoxError, Router};
+use bulklink_tokio::Bulkhead;
+use bulklink_tower::BulkheadLayer;
+use bulklink_tower::http::TimeoutHeader;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tower::ServiceBuilder;
+use tower::limit::GlobalConcurrencyLimitLayer;
+use tower_resilience_bulkhead::BulkheadServiceError;
+
+use super::DEADLINE;
+use super::upstream::{Upstream, WORKERS};
+
+/// The header with the number of the call.
+pub const CALL: &str = "x-call";
+/// The header with the time that is left, in milliseconds.
+pub const TIMEOUT: &str = "x-timeout-ms";
+
+/// The calls in the upstream at a time. Two more than it has workers, because an answer needs time
+/// to leave, and the next call to come.
+const SLOTS: usize = WORKERS + 2;
+/// More than the upstream can serve in the time of a call.
+const WAITING_ROOM: usize = 64;
+/// Where there is a limit on the wait: half of the deadline, which leaves the other half to the work.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+
+/// What is in front of the upstream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// A [`BulkheadLayer`] with the deadline from a header; a call waits up to half of it.
+    Bulklink,
+    /// The same without the limit on the wait, so that a call waits as long as its deadline allows.
+    BulklinkByDeadline,
+    /// No limit.
+    Nothing,
+    /// A semaphore of tokio; waiting and work together are given up at the deadline.
+    Semaphore,
+    /// Load shedding, a global limit, and a timeout.
+    Tower,
+    /// Its bulkhead; a call waits up to half of the deadline.
+    TowerResilience,
+}
+
+impl Protection {
+    /// All, ours first.
+    pub const ALL: [Protection; 6] = [
+        Protection::Bulklink,
+        Protection::BulklinkByDeadline,
+        Protection::Nothing,
+        Protection::Semaphore,
+        Protection::Tower,
+        Protection::TowerResilience,
+    ];
+
+    /// Returns whether it is not ours.
+    #[must_use]
+    pub fn is_peer(self) -> bool {
+        !matches!(self, Protection::Bulklink | Protection::BulklinkByDeadline)
+    }
+
+    /// Returns its name in tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Protection::Bulklink => "Bulklink",
+            Protection::BulklinkByDeadline => "Bulklink, by deadline alone",
+            Protection::Nothing => "nothing",
+            Protection::Semaphore => "tokio Semaphore + timeout",
+            Protection::Tower => "tower's three layers",
+            Protection::TowerResilience => "tower-resilience",
+        }
+    }
+}
+
+/// Returns the route to the upstream behind the protection.
+///
+/// # Panics
+///
+/// Never: the limits are valid.
+pub fn protected(protection: Protection, upstream: &Arc<Upstream>) -> Router {
+    let route = Router::new().route("/", get(serve)).with_state(Arc::clone(upstream));
+    match protection {
+        Protection::Bulklink | Protection::BulklinkByDeadline => {
+            let builder = Bulkhead::builder("upstream").parallelism(SLOTS).waiting_room(WAITING_ROOM);
+            let is_limited = protection == Protection::Bulklink;
+            let builder = if is_limited { builder.wait_limit(LONGEST_WAIT) } else { builder };
+            let bulkhead = builder.build().expect("these are valid limits");
+            let deadline = TimeoutHeader::millis(TIMEOUT).expect("a valid name");
+            route.layer(BulkheadLayer::new(&bulkhead).deadline_from(&deadline).respond())
+        }
+        Protection::Nothing => route,
+        Protection::Semaphore => {
+            route.layer(middleware::from_fn_with_state(Arc::new(Semaphore::new(SLOTS)), in_permit))
+        }
+        Protection::Tower => route.layer(
+            ServiceBuilder::new()
+                .layer(HandleErrorLayer::new(|_: BoxError| async { StatusCode::SERVICE_UNAVAILABLE }))
+                .load_shed()
+                .layer(GlobalConcurrencyLimitLayer::new(SLOTS))
+                .timeout(DEADLINE),
+        ),
+        Protection::TowerResilience => {
+            let layer = tower_resilience_bulkhead::BulkheadLayer::builder().max_concurrent_calls(SLOTS);
+            // With the handle, the services that the layer makes share its limit.
+            let layer = layer.max_wait_duration(LONGEST_WAIT).name("upstream").build_with_handle();
+            let rejected = |_: BulkheadServiceError<Infallible>| async { StatusCode::SERVICE_UNAVAILABLE };
+            let (layer, _) = layer.expect("these are valid limits");
+            route.layer(ServiceBuilder::new().layer(HandleErrorLayer::new(rejected)).layer(layer))
+        }
+    }
+}
+
+async fn serve(State(upstream): State<Arc<Upstream>>, headers: HeaderMap) -> &'static str {
+    let call = number(&headers, CALL).and_then(|call| usize::try_from(call).ok());
+    upstream.serve(call.unwrap_or(usize::MAX)).await;
+    "done"
+}
+
+/// The usual code without a library.
+async fn in_permit(State(semaphore): State<Arc<Semaphore>>, request: Request, next: Next) -> Response {
+    let time = number(request.headers(), TIMEOUT).map_or(DEADLINE, Duration::from_millis);
+    let work = async {
+        let _permit = semaphore.acquire().await;
+        next.run(request).await
+    };
+    timeout(time, work).await.unwrap_or_else(|_| StatusCode::SERVICE_UNAVAILABLE.into_response())
+}
+
+fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
+    headers.get(name)?.to_str().ok()?.parse().ok()
+}

@@ -1,0 +1,95 @@
+//! The clients: they send at random times, and each closes its connection at its deadline.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::http::{Request, StatusCode};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::DEADLINE;
+use super::front::{CALL, TIMEOUT};
+
+/// What became of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Answered within the deadline, at this time.
+    Answered(Instant),
+    /// Answered with an error.
+    Rejected,
+    /// Not answered within the deadline.
+    GivenUp,
+}
+
+/// A call that was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// When it was to be sent. Its deadline counts from here, even if it was sent late.
+    pub due: Instant,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// Sends so many calls a second on average, and returns them by number when all are over.
+pub async fn send(address: SocketAddr, rate: f64, begin: Instant, end: Instant) -> Vec<Sent> {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    let client = Client::builder(TokioExecutor::new()).build(connector);
+    let mut calls: Vec<JoinHandle<Sent>> = Vec::new();
+    for due in arrivals(rate, begin, end) {
+        sleep_until(due).await;
+        calls.push(tokio::spawn(call(client.clone(), address, calls.len(), due)));
+    }
+    let mut sent = Vec::new();
+    for call in calls {
+        sent.push(call.await.expect("no client panics"));
+    }
+    sent
+}
+
+/// Returns the times of a Poisson process, the same ones for every protection.
+fn arrivals(rate: f64, begin: Instant, end: Instant) -> impl Iterator<Item = Instant> {
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut next = begin;
+    std::iter::from_fn(move || {
+        next += Duration::from_secs_f64(-(1.0 - random.f64()).ln() / rate);
+        Some(next).filter(|next| *next < end)
+    })
+}
+
+async fn call(client: Client<HttpConnector, Empty<Bytes>>, address: SocketAddr, number: usize, due: Instant) -> Sent {
+    let deadline = due + DEADLINE;
+    let left = deadline.saturating_duration_since(Instant::now()).as_millis();
+    let request = Request::get(format!("http://{address}/")).header(CALL, number).header(TIMEOUT, left.to_string());
+    let request = request.body(Empty::new()).expect("a valid request");
+    let exchange = async {
+        let response = client.request(request).await.ok()?;
+        let status = response.status();
+        response.into_body().collect().await.ok()?;
+        Some(status)
+    };
+    let fate = match timeout_at(deadline, exchange).await {
+        Ok(Some(StatusCode::OK)) => Fate::Answered(Instant::now()),
+        Ok(_) => Fate::Rejected,
+        Err(_) => Fate::GivenUp,
+    };
+    Sent { due, fate }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_arrive_at_the_rate_and_in_order() {
+        let begin = Instant::now();
+        let times: Vec<_> = arrivals(1_000.0, begin, begin + Duration::from_secs(10)).collect();
+        assert!((9_700..10_300).contains(&times.len()), "{}", times.len());
+        assert!(times.is_sorted());
+    }
+}

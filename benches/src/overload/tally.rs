@@ -1,0 +1,118 @@
+//! The figures of one run.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::load::{Fate, Sent};
+use super::upstream::Begun;
+use crate::measure::float;
+
+/// The time that is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// After the warm-up.
+    pub begin: Instant,
+    /// When the last calls are sent.
+    pub end: Instant,
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Answers in time, per second.
+    pub in_time: f64,
+    /// Half of the answers took no longer.
+    pub p50: Option<Duration>,
+    /// 99 % of the answers took no longer.
+    pub p99: Option<Duration>,
+    /// The share of the calls that were rejected.
+    pub rejected: f64,
+    /// The share of the calls that were given up at the deadline.
+    pub given_up: f64,
+    /// The share of the upstream's work that was for calls without an answer in time.
+    pub wasted: f64,
+}
+
+impl Window {
+    fn contains(&self, time: Instant) -> bool {
+        self.begin <= time && time < self.end
+    }
+}
+
+/// Counts answers and work when they happen in the window, and calls when they are sent in it.
+#[must_use]
+pub fn figures(sent: &[Sent], begun: &[Begun], window: Window) -> Figures {
+    let mut latencies: Vec<_> = sent.iter().filter_map(|call| latency(call, window)).collect();
+    latencies.sort();
+    let share = |fate: Fate| {
+        let calls = || sent.iter().filter(|call| window.contains(call.due));
+        ratio(calls().filter(|call| call.fate == fate).count(), calls().count())
+    };
+    let work = || begun.iter().filter(|begun| window.contains(begun.at));
+    let in_vain = |begun: &&Begun| sent.get(begun.call).is_none_or(|call| !matches!(call.fate, Fate::Answered(_)));
+    Figures {
+        in_time: float(latencies.len() as u128) / (window.end - window.begin).as_secs_f64(),
+        p50: percentile(&latencies, 50),
+        p99: percentile(&latencies, 99),
+        rejected: share(Fate::Rejected),
+        given_up: share(Fate::GivenUp),
+        wasted: ratio(work().filter(in_vain).count(), work().count()),
+    }
+}
+
+fn latency(call: &Sent, window: Window) -> Option<Duration> {
+    match call.fate {
+        Fate::Answered(at) if window.contains(at) => Some(at - call.due),
+        _ => None,
+    }
+}
+
+/// Returns the smallest of the sorted values that so many percent do not exceed.
+fn percentile(sorted: &[Duration], percent: usize) -> Option<Duration> {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.checked_sub(1)?).copied()
+}
+
+fn ratio(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 0.0 } else { float(part as u128) / float(whole as u128) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_happens_in_the_window_counts() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let sent = |due, fate| Sent { due: at(due), fate };
+        let sent = [
+            sent(900, Fate::Answered(at(990))),
+            sent(950, Fate::Answered(at(1_010))),
+            sent(1_100, Fate::Answered(at(1_140))),
+            sent(1_200, Fate::Rejected),
+            sent(1_300, Fate::GivenUp),
+            sent(2_900, Fate::GivenUp),
+        ];
+        let begun = [(0, 950), (1, 1_000), (2, 1_100), (4, 1_310), (5, 3_100)];
+        let begun = begun.map(|(call, time)| Begun { call, at: at(time) });
+        let expected = Figures {
+            in_time: 1.0,
+            p50: Some(Duration::from_millis(40)),
+            p99: Some(Duration::from_millis(60)),
+            rejected: 0.25,
+            given_up: 0.5,
+            wasted: 1.0 / 3.0,
+        };
+        assert_eq!(figures(&sent, &begun, Window { begin: at(1_000), end: at(3_000) }), expected);
+    }
+
+    #[test]
+    fn percentiles_are_values_that_were_measured() {
+        let millis = |number| Duration::from_millis(number);
+        let hundred: Vec<_> = (1..=100).map(millis).collect();
+        assert_eq!((percentile(&hundred, 50), percentile(&hundred, 99)), (Some(millis(50)), Some(millis(99))));
+        assert_eq!((percentile(&hundred[..1], 99), percentile(&[], 99)), (Some(millis(1)), None));
+    }
+}

@@ -1,0 +1,106 @@
+//! The upstream: it has a fixed number of workers, and calls beyond that wait for them in turn,
+//! without a limit. So above its capacity it serves no less, but everything later.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+/// How many calls it works on at a time.
+pub const WORKERS: usize = 8;
+
+/// The mean time of the work on a call; the shortest is half as long, and the longest half again.
+pub const WORK: Duration = Duration::from_millis(40);
+
+/// How many calls it can serve in a second.
+pub const CAPACITY: f64 = 200.0;
+
+/// The workers, and which calls they have begun.
+#[derive(Debug)]
+pub struct Upstream {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// When each worker is free.
+    workers: BinaryHeap<Reverse<Instant>>,
+    /// Of the next call: from 0.0 for the shortest work to 1.0.
+    length: f64,
+    begun: Vec<Begun>,
+}
+
+/// Work that has begun, or is to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// The number of the call.
+    pub call: usize,
+    /// When the work begins.
+    pub at: Instant,
+}
+
+impl Upstream {
+    /// Makes an upstream without calls.
+    #[must_use]
+    pub fn new() -> Self {
+        let workers = [Reverse(Instant::now()); WORKERS].into();
+        Upstream { state: Mutex::new(State { workers, length: 0.5, begun: Vec::new() }) }
+    }
+
+    /// Serves a call. If the future is dropped, the work is done all the same, as that of a
+    /// database that does not learn of it.
+    pub async fn serve(&self, call: usize) {
+        let end = self.state().begin(call, Instant::now());
+        sleep_until(end).await;
+    }
+
+    /// Returns all work so far.
+    #[must_use]
+    pub fn begun(&self) -> Vec<Begun> {
+        self.state().begun.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Upstream {
+    fn default() -> Self {
+        Upstream::new()
+    }
+}
+
+impl State {
+    /// Gives the call to the worker that is free first. Returns when its work ends.
+    ///
+    /// The ends are computed and not waited for, so late timers do not reduce the capacity.
+    fn begin(&mut self, call: usize, now: Instant) -> Instant {
+        let Reverse(free) = self.workers.pop().expect("there are workers");
+        let at = free.max(now);
+        let end = at + WORK.mul_f64(0.5 + self.length);
+        self.workers.push(Reverse(end));
+        self.begun.push(Begun { call, at });
+        // Steps by the golden ratio fill the range evenly, so the mean of few calls is the mean.
+        self.length = (self.length + 0.618_033_988_75).fract();
+        end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_serves_its_capacity_and_no_more() {
+        let upstream = Upstream::new();
+        let now = Instant::now();
+        let ends: Vec<_> = (0..400).map(|call| upstream.state().begin(call, now)).collect();
+        let last = ends.iter().max().unwrap().duration_since(now).as_secs_f64();
+        assert!((1.95..2.1).contains(&last), "{last}");
+        assert_eq!(upstream.begun()[0], Begun { call: 0, at: now });
+        assert!(upstream.begun()[WORKERS].at > now, "the workers are busy");
+    }
+}
