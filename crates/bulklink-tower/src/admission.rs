@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bulklink::partitions::Lookup;
 use bulklink::runtime::{Clock, Instant, Runtime};
-use bulklink::{Bulkhead, Handle, OwnedSlotFuture, Partitions, Request};
+use bulklink::{Bulkhead, Handle, OwnedSlot, OwnedSlotFuture, Partitions, Request};
 
 /// What a layer knows of the requests `Q` that it admits. The bulkheads and closures are shared by
 /// all clones.
@@ -34,6 +34,9 @@ type TimeOf<Q> = dyn Fn(&Q) -> Option<Duration> + Send + Sync;
 /// A bulkhead, or the partitions with the key of a request. As a trait object, the types of keys
 /// and closures do not show in those of layers and services.
 trait Entrance<Q, R: Runtime>: Send + Sync {
+    /// Takes a slot of one unit by the fast path, if that has one.
+    fn take_free(&self) -> Option<OwnedSlot>;
+
     fn slot(&self, request: &Q, call: Request<R::Instant>) -> OwnedSlotFuture<R>;
 
     fn estimated_wait(&self, request: &Q, cost: usize) -> Option<Duration>;
@@ -49,6 +52,10 @@ struct Keyed<K, R, S, G> {
 }
 
 impl<Q, R: Runtime> Entrance<Q, R> for Bulkhead<R> {
+    fn take_free(&self) -> Option<OwnedSlot> {
+        self.take_free_owned()
+    }
+
     fn slot(&self, _: &Q, call: Request<R::Instant>) -> OwnedSlotFuture<R> {
         self.slot_owned_with(call)
     }
@@ -66,6 +73,11 @@ where
     S: BuildHasher + Send + Sync + 'static,
     G: Fn(&Q) -> &L + Send + Sync,
 {
+    /// The future of [`slot`](Entrance::slot) takes it, so that the key is looked up once.
+    fn take_free(&self) -> Option<OwnedSlot> {
+        None
+    }
+
     fn slot(&self, request: &Q, call: Request<R::Instant>) -> OwnedSlotFuture<R> {
         self.partitions.slot_with((self.key)(request), call)
     }
@@ -123,6 +135,12 @@ impl<Q, R: Runtime> Admission<Q, R> {
 
     pub(crate) fn label(&self) -> &Arc<str> {
         &self.label
+    }
+
+    /// Takes a free slot by the fast path, if all requests ask for the same.
+    #[inline]
+    pub(crate) fn take_free(&self) -> Option<OwnedSlot> {
+        if self.rules.is_empty() && self.deadline_after.is_none() { self.entrance.take_free() } else { None }
     }
 
     /// Returns the future of the request's slot, or `None` if the request is exempt.

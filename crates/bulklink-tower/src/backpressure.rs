@@ -91,20 +91,20 @@ where
         if ready.is_err() {
             self.reservation = Reservation::None;
         }
-        Poll::Ready(ready.map_err(|error| self.config.outcome.failed(error)))
+        Poll::Ready(ready.map_err(O::failed))
     }
 
     /// # Panics
     ///
     /// If `poll_ready` has not returned `Ready` before.
     fn call(&mut self, mut request: Q) -> Self::Future {
-        let config = Arc::clone(&self.config);
+        let config = &self.config;
         match std::mem::replace(&mut self.reservation, Reservation::None) {
             Reservation::Acquired(slot) => {
                 let held = config.outcome.admitted(&mut request, slot);
-                ResponseFuture::running(config, self.inner.call(request), Some(held))
+                ResponseFuture::running(self.inner.call(request), Some(held))
             }
-            Reservation::Rejected(rejection) => ResponseFuture::rejected(config, &request, rejection),
+            Reservation::Rejected(rejection) => ResponseFuture::answered(config.reject(&request, rejection)),
             Reservation::None | Reservation::Acquiring(_) => panic!("called before `poll_ready` returned `Ready`"),
         }
     }

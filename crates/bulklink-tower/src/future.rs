@@ -42,9 +42,8 @@ pin_project! {
         O: Outcome<Q, S::Response, S::Error>,
     {
         #[pin]
-        state: State<Calling<S, Q, R, O::Held>, S::Future, O::Held, Result<O::Response, O::Error>>,
-        cancellation: Option<Box<Cancellation<R, O::Protocol>>>,
-        config: Arc<Config<Q, R, O>>,
+        state: State<Calling<S, Q, R, O, O::Held>, S::Future, O::Held, Result<O::Response, O::Error>>,
+        cancellation: Option<Box<Cancellation<Q, R, O, O::Protocol>>>,
     }
 }
 
@@ -61,10 +60,11 @@ pin_project! {
 }
 
 /// A request that the service has not got yet.
-struct Calling<S, Q, R: Runtime, H> {
+struct Calling<S, Q, R: Runtime, O, H> {
     /// `None` once the service is called.
     call: Option<(S, Q)>,
     stage: Stage<R, H>,
+    config: Arc<Config<Q, R, O>>,
 }
 
 enum Stage<R: Runtime, H> {
@@ -75,16 +75,18 @@ enum Stage<R: Runtime, H> {
 }
 
 /// The end of a request that is cancelled at its deadline.
-struct Cancellation<R: Runtime, P> {
+struct Cancellation<Q, R: Runtime, O, P> {
     at: Instant,
     /// Made if the first poll does not complete.
     sleep: Option<Pin<Box<R::Sleep>>>,
     protocol: P,
+    config: Arc<Config<Q, R, O>>,
 }
 
-impl<R: Runtime, P> Cancellation<R, P> {
+impl<Q, R: Runtime, O, P> Cancellation<Q, R, O, P> {
     /// Completes at the deadline.
-    fn poll(&mut self, runtime: &R, context: &mut Context<'_>) -> Poll<()> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let runtime = self.config.admission.runtime();
         loop {
             let sleep = self.sleep.get_or_insert_with(|| Box::pin(runtime.sleep_until(self.at)));
             ready!(sleep.as_mut().poll(context));
@@ -104,39 +106,51 @@ where
     O: Outcome<Q, S::Response, S::Error>,
 {
     /// The future of a request that asks for a slot, or is exempt. If a slot is free, and a clone
-    /// of the service is ready, the request goes to it now: it is never stored.
-    pub(crate) fn new(config: Arc<Config<Q, R, O>>, service: &S, mut request: Q) -> Self {
-        let Config { admission, outcome } = &*config;
-        let mut cancellation = None;
-        let mut stage = match admission.admit(&request) {
-            None => Stage::Readying(None),
-            Some(Ask { mut slot, cancel_at }) => {
-                cancellation = cancel_at
-                    .map(|at| Box::new(Cancellation { at, sleep: None, protocol: outcome.protocol(&request) }));
-                match slot.take_free() {
-                    Some(slot) => Stage::Readying(Some(outcome.admitted(&mut request, slot))),
-                    None => Stage::Acquiring(slot),
-                }
-            }
+    /// of the service is ready, the request goes to it now, and is never stored.
+    #[inline]
+    pub(crate) fn new(config: &Arc<Config<Q, R, O>>, service: &S, mut request: Q) -> Self {
+        if let Some(slot) = config.admission.take_free() {
+            let held = config.outcome.admitted(&mut request, slot);
+            return ResponseFuture::ready_to_call(config, service.clone(), request, Some(held));
+        }
+        ResponseFuture::ask(config, service, request)
+    }
+
+    /// The future of a request that the fast path of [`new`](ResponseFuture::new) did not admit.
+    fn ask(config: &Arc<Config<Q, R, O>>, service: &S, mut request: Q) -> Self {
+        let Config { admission, outcome } = &**config;
+        let Some(Ask { mut slot, cancel_at }) = admission.admit(&request) else {
+            return ResponseFuture::ready_to_call(config, service.clone(), request, None);
         };
-        let mut service = service.clone();
-        let state = match &mut stage {
-            Stage::Acquiring(_) => {
-                State::Calling { calling: Box::new(Calling { call: Some((service, request)), stage }) }
-            }
-            // If it is not ready, it is asked again with the task's waker.
-            Stage::Readying(held) => match service.poll_ready(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(Ok(())) => {
-                    let held = held.take();
-                    State::Running { future: service.call(request), held }
-                }
-                Poll::Ready(Err(error)) => State::Answered { answer: Some(Err(outcome.failed(error))) },
-                Poll::Pending => {
-                    State::Calling { calling: Box::new(Calling { call: Some((service, request)), stage }) }
-                }
-            },
+        let cancellation = cancel_at.map(|at| {
+            let protocol = outcome.protocol(&request);
+            Box::new(Cancellation { at, sleep: None, protocol, config: Arc::clone(config) })
+        });
+        let future = if let Some(slot) = slot.take_free() {
+            let held = outcome.admitted(&mut request, slot);
+            ResponseFuture::ready_to_call(config, service.clone(), request, Some(held))
+        } else {
+            ResponseFuture::calling(config, service.clone(), request, Stage::Acquiring(slot))
         };
-        ResponseFuture { state, cancellation, config }
+        ResponseFuture { cancellation, ..future }
+    }
+
+    /// The future of a request that has its slot.
+    #[inline]
+    fn ready_to_call(config: &Arc<Config<Q, R, O>>, mut service: S, request: Q, held: Option<O::Held>) -> Self {
+        // If it is not ready, it is asked again with the task's waker.
+        match service.poll_ready(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(())) => ResponseFuture::running(service.call(request), held),
+            Poll::Ready(Err(error)) => ResponseFuture::answered(Err(O::failed(error))),
+            Poll::Pending => ResponseFuture::calling(config, service, request, Stage::Readying(held)),
+        }
+    }
+
+    #[cold]
+    fn calling(config: &Arc<Config<Q, R, O>>, service: S, request: Q, stage: Stage<R, O::Held>) -> Self {
+        let config = Arc::clone(config);
+        let calling = Box::new(Calling { call: Some((service, request)), stage, config });
+        ResponseFuture { state: State::Calling { calling }, cancellation: None }
     }
 }
 
@@ -147,23 +161,22 @@ where
     O: Outcome<Q, S::Response, S::Error>,
 {
     /// The future of a request to a service that was ready and is running.
-    pub(crate) fn running(config: Arc<Config<Q, R, O>>, future: S::Future, held: Option<O::Held>) -> Self {
-        ResponseFuture { state: State::Running { future, held }, cancellation: None, config }
+    #[inline]
+    pub(crate) fn running(future: S::Future, held: Option<O::Held>) -> Self {
+        ResponseFuture { state: State::Running { future, held }, cancellation: None }
     }
 
-    /// The future of a request whose reservation was rejected.
-    pub(crate) fn rejected(config: Arc<Config<Q, R, O>>, request: &Q, rejection: Rejection) -> Self {
-        let state = State::Answered { answer: Some(config.reject(request, rejection)) };
-        ResponseFuture { state, cancellation: None, config }
+    /// The future of a request that the service does not get.
+    pub(crate) fn answered(answer: Result<O::Response, O::Error>) -> Self {
+        ResponseFuture { state: State::Answered { answer: Some(answer) }, cancellation: None }
     }
 
     fn poll_answer(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<O::Response, O::Error>> {
         let mut this = self.project();
         if let StateProjection::Calling { calling } = this.state.as_mut().project() {
-            let next = ready!(calling.poll(this.config, context));
+            let next = ready!(calling.poll(context));
             this.state.set(next);
         }
-        let outcome = &this.config.outcome;
         let (answer, held) = match this.state.as_mut().project() {
             StateProjection::Running { future, held } => (ready!(future.poll(context)), held.take()),
             StateProjection::Answered { answer } => {
@@ -174,25 +187,21 @@ where
         // The service's future ends before its slot is free.
         this.state.set(State::Done);
         Poll::Ready(match answer {
-            Ok(response) => Ok(outcome.answered(response, held)),
-            Err(error) => Err(outcome.failed(error)),
+            Ok(response) => Ok(O::answered(response, held)),
+            Err(error) => Err(O::failed(error)),
         })
     }
 }
 
-impl<S, Q, R: Runtime, H> Calling<S, Q, R, H> {
+impl<S, Q, R: Runtime, O, H> Calling<S, Q, R, O, H> {
     /// Returns the next state: the service is called, or the request is answered without it.
     #[expect(clippy::type_complexity, reason = "a state with all of its parts")]
-    fn poll<O>(
-        &mut self,
-        config: &Config<Q, R, O>,
-        context: &mut Context<'_>,
-    ) -> Poll<State<Self, S::Future, H, Result<O::Response, O::Error>>>
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<State<Self, S::Future, H, Result<O::Response, O::Error>>>
     where
         S: Service<Q>,
         O: Outcome<Q, S::Response, S::Error, Held = H>,
     {
-        let Calling { call, stage } = self;
+        let Calling { call, stage, config } = self;
         let (service, request) = call.as_mut().expect("the service is called once, below");
         if let Stage::Acquiring(slot) = stage {
             match ready!(Pin::new(slot).poll(context)) {
@@ -204,7 +213,7 @@ impl<S, Q, R: Runtime, H> Calling<S, Q, R, H> {
         }
         let Stage::Readying(held) = stage else { unreachable!("the call has its slot") };
         if let Err(error) = ready!(service.poll_ready(context)) {
-            return Poll::Ready(State::Answered { answer: Some(Err(config.outcome.failed(error))) });
+            return Poll::Ready(State::Answered { answer: Some(Err(O::failed(error))) });
         }
         let (mut service, request) = call.take().expect("it was there just now");
         let held = held.take();
@@ -213,7 +222,8 @@ impl<S, Q, R: Runtime, H> Calling<S, Q, R, H> {
 }
 
 impl<Q, R: Runtime, O> Config<Q, R, O> {
-    fn reject<A, E>(&self, request: &Q, rejection: Rejection) -> Result<O::Response, O::Error>
+    /// Answers a request that was rejected.
+    pub(crate) fn reject<A, E>(&self, request: &Q, rejection: Rejection) -> Result<O::Response, O::Error>
     where
         O: Outcome<Q, A, E>,
     {
@@ -242,11 +252,10 @@ where
                 return Poll::Pending;
             }
         }
-        let admission = &this.config.admission;
-        ready!(cancellation.poll(admission.runtime(), context));
+        ready!(cancellation.poll(context));
         this.state.set(State::Done);
-        let protocol = this.cancellation.take().expect("it was there just now").protocol;
-        Poll::Ready(this.config.outcome.cancelled(protocol, DeadlinePassed::new(admission.label())))
+        let Cancellation { protocol, config, .. } = *this.cancellation.take().expect("it was there just now");
+        Poll::Ready(config.outcome.cancelled(protocol, DeadlinePassed::new(config.admission.label())))
     }
 }
 
@@ -263,7 +272,6 @@ where
             State::Answered { .. } => "answered",
             State::Done => "done",
         };
-        let label = self.config.admission.label();
-        f.debug_struct("ResponseFuture").field("label", &label).field("state", &state).finish_non_exhaustive()
+        f.debug_struct("ResponseFuture").field("state", &state).finish_non_exhaustive()
     }
 }

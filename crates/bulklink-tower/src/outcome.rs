@@ -26,10 +26,10 @@ pub trait Outcome<Q, A, E>: Clone {
     fn admitted(&self, request: &mut Q, slot: OwnedSlot) -> Self::Held;
 
     /// Makes the response. A request that was exempt holds nothing.
-    fn answered(&self, response: A, held: Option<Self::Held>) -> Self::Response;
+    fn answered(response: A, held: Option<Self::Held>) -> Self::Response;
 
     /// Makes the error, when the service has failed.
-    fn failed(&self, error: E) -> Self::Error;
+    fn failed(error: E) -> Self::Error;
 
     /// Answers a request that was not admitted.
     fn rejected(
@@ -60,11 +60,11 @@ impl<Q, A, E: Into<BoxError>> Outcome<Q, A, E> for Errors {
         slot
     }
 
-    fn answered(&self, response: A, _: Option<OwnedSlot>) -> A {
+    fn answered(response: A, _: Option<OwnedSlot>) -> A {
         response
     }
 
-    fn failed(&self, error: E) -> BoxError {
+    fn failed(error: E) -> BoxError {
         error.into()
     }
 

@@ -59,7 +59,7 @@ where
     }
 
     fn call(&mut self, request: Q) -> Self::Future {
-        ResponseFuture::new(Arc::clone(&self.config), &self.inner, request)
+        ResponseFuture::new(&self.config, &self.inner, request)
     }
 }
 

@@ -100,11 +100,11 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Outcome<Q, A, E> for HoldBody
         request.share(slot, false)
     }
 
-    fn answered(&self, response: A, held: Option<Held>) -> A::Holding {
+    fn answered(response: A, held: Option<Held>) -> A::Holding {
         response.hold(held)
     }
 
-    fn failed(&self, error: E) -> BoxError {
+    fn failed(error: E) -> BoxError {
         error.into()
     }
 

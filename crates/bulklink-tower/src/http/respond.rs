@@ -274,11 +274,11 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
         request.share(slot, self.is_shared)
     }
 
-    fn answered(&self, response: Response<B>, held: Option<Held>) -> Response<Body<B>> {
+    fn answered(response: Response<B>, held: Option<Held>) -> Response<Body<B>> {
         response.hold(held)
     }
 
-    fn failed(&self, error: E) -> E {
+    fn failed(error: E) -> E {
         error
     }
 

@@ -185,6 +185,40 @@ impl<R: Clock> Bulkhead<R> {
         self.try_own(&request.on(&self.runtime))
     }
 
+    /// Takes a slot of one unit if the fast path has one, and does nothing else: a layer that gets
+    /// it need not keep its request for later.
+    ///
+    /// If it returns `None`, nothing was rejected or counted, and a slot may still be free: another
+    /// method finds out. The fast path has none while a call waits, and while a handler wants to
+    /// see each admission.
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::Bulkhead;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
+    /// let payments = builder.parallelism(1).build()?;
+    /// # executor.block_on(async move {
+    /// let slot = match payments.take_free_owned() {
+    ///     Some(slot) => slot,
+    ///     None => payments.slot_owned().await?,
+    /// };
+    /// # drop(slot);
+    /// # Ok::<(), bulklink::Rejection>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn take_free_owned(&self) -> Option<OwnedSlot> {
+        let shared = &self.handle.shared;
+        let granted = shared.fast.acquire();
+        if granted.is_none() {
+            return None;
+        }
+        Some(OwnedSlot::new(Claim::new(Arc::clone(shared), granted)))
+    }
+
     #[inline]
     fn try_borrow(&self, request: &CoreRequest) -> Result<Slot<'_>, Rejection> {
         let shared = &*self.handle.shared;
