@@ -37,9 +37,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// use tokio::net::TcpListener;
 ///
 /// async fn serve() -> Result<(), Box<dyn std::error::Error>> {
-///     let connections = Bulkhead::builder("connections").parallelism(1000).waiting_room(1).build()?;
-///     let listener = LimitedListener::new(TcpListener::bind("127.0.0.1:8080").await?, &connections);
-///     axum::serve(listener, Router::new().route("/", get(async || "hello"))).await?;
+///     let builder = Bulkhead::builder("connections");
+///     let connections = builder.parallelism(1000).waiting_room(1).build()?;
+///     let listener = TcpListener::bind("127.0.0.1:8080").await?;
+///     let app = Router::new().route("/", get(async || "hello"));
+///     axum::serve(LimitedListener::new(listener, &connections), app).await?;
 ///     Ok(())
 /// }
 /// # }
@@ -67,8 +69,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 ///
 /// When the bulkhead is closed, the listener accepts nothing more and gives back the slot for the
 /// next connection; open connections go on. [`accept`](LimitedListener::accept) then fails, and
-/// `axum::serve`, whose listeners cannot fail, waits for its graceful shutdown. The kernel fills its
-/// backlog until the listener is dropped, so shut the server down as well.
+/// `axum::serve`, whose listeners cannot fail, waits for its graceful shutdown. The kernel fills
+/// its backlog until the listener is dropped, so shut the server down as well.
 ///
 /// # Addresses
 ///
@@ -85,10 +87,14 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// # use tokio::net::TcpListener;
 ///
 /// # async fn serve(connections: Bulkhead) -> Result<(), Box<dyn std::error::Error>> {
-/// let listener = LimitedListener::new(TcpListener::bind("127.0.0.1:8080").await?, &connections)
+/// async fn show(ConnectInfo(peer): ConnectInfo<SocketAddr>) -> String {
+///     peer.to_string()
+/// }
+///
+/// let listener = TcpListener::bind("127.0.0.1:8080").await?;
+/// let listener = LimitedListener::new(listener, &connections)
 ///     .tap_io(|connection| drop(connection.get_ref().set_nodelay(true)));
-/// let app = Router::new()
-///     .route("/", get(async |ConnectInfo(peer): ConnectInfo<SocketAddr>| peer.to_string()));
+/// let app = Router::new().route("/", get(show));
 /// axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
 /// # Ok(())
 /// # }
@@ -101,8 +107,8 @@ pub struct LimitedListener<L, R: Runtime> {
 }
 
 pin_project! {
-    /// A connection that holds a slot until it is dropped: a stream of tokio, with the properties of
-    /// the stream `I` inside.
+    /// A connection that holds a slot until it is dropped: a stream of tokio, with the properties
+    /// of the stream `I` inside.
     #[derive(Debug)]
     pub struct Connection<I> {
         #[pin]

@@ -15,7 +15,7 @@ use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
 /// Longer than it takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(50);
 
 /// One line of the output.
 #[derive(Debug)]

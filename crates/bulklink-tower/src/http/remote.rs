@@ -42,7 +42,8 @@ const REASONS: [Reason; 7] = [
 ///     .header("bulklink-rejected", "saturated")
 ///     .header("retry-after", "2")
 ///     .body(())?;
-/// let rejection = RemoteRejection::from_headers(response.headers()).expect("not a failure");
+/// let found = RemoteRejection::from_headers(response.headers());
+/// let rejection = found.expect("the header is there");
 /// assert_eq!(rejection.reason(), Some(Reason::Saturated));
 /// assert_eq!(rejection.retry_after(), Some(Duration::from_secs(2)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
