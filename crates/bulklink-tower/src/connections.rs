@@ -159,6 +159,28 @@ impl<R: Runtime> LimitedListener<TcpListener, R> {
     ///
     /// Dropping the future gives back the slot, or its place in the waiting room. No connection is
     /// lost.
+    ///
+    /// ```
+    /// use axum::{Router, routing::get};
+    /// # use bulklink_tokio::Tokio;
+    /// # use bulklink_tower::LimitedListener;
+    /// use hyper_util::rt::{TokioExecutor, TokioIo};
+    /// use hyper_util::server::conn::auto;
+    /// use hyper_util::service::TowerToHyperService;
+    /// # use tokio::net::TcpListener;
+    ///
+    /// # async fn serve(mut listener: LimitedListener<TcpListener, Tokio>) -> std::io::Result<()> {
+    /// let app: Router = Router::new().route("/", get(async || "hello"));
+    /// loop {
+    ///     let (connection, _) = listener.accept().await?;
+    ///     let service = TowerToHyperService::new(app.clone());
+    ///     tokio::spawn(async move {
+    ///         let server = auto::Builder::new(TokioExecutor::new());
+    ///         server.serve_connection_with_upgrades(TokioIo::new(connection), service).await
+    ///     });
+    /// }
+    /// # }
+    /// ```
     pub async fn accept(&mut self) -> io::Result<(Connection<TcpStream>, std::net::SocketAddr)> {
         self.slots.accept(self.listener.accept()).await
     }

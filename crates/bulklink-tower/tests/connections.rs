@@ -207,11 +207,11 @@ async fn a_closed_bulkhead_accepts_nothing_and_keeps_what_is_open() {
 async fn accepting_fails_with_the_rejection_of_a_closed_bulkhead() {
     let bulkhead = connections(1);
     let (mut listener, _) = listen(&bulkhead).await;
-    let (error, ()) = tokio::join!(listener.accept(), async {
+    let (error, ()) = tokio::join!(timeout(LONG, listener.accept()), async {
         assert_eq!(bulkhead.status().in_flight, 1);
         bulkhead.close();
     });
-    let error = error.unwrap_err();
+    let error = error.expect("it ends").unwrap_err();
     assert_eq!(rejection(&error).unwrap().reason(), Reason::Closed);
     assert!(listener.accept().await.is_err());
     assert!(idle(&bulkhead));
@@ -382,7 +382,7 @@ async fn a_connection_is_the_stream_inside_with_its_vectored_writes() {
     assert_eq!(connection.write_vectored(&parts).await.unwrap(), 7);
     connection.shutdown().await.unwrap();
     let mut text = String::new();
-    client.read_to_string(&mut text).await.unwrap();
+    timeout(LONG, client.read_to_string(&mut text)).await.expect("it ends").unwrap();
     assert_eq!(text, "one two");
     client.write_all(b"three").await.unwrap();
     drop(client);
