@@ -1,0 +1,25 @@
+//! Starts a model and the gateway to it: `cargo run -p bulklink-examples-gateway`, and then
+//!
+//! ```text
+//! curl -N -d 20 -H 'x-tenant: ann' -H 'x-max-tokens: 20' http://127.0.0.1:8080/v1/messages
+//! ```
+
+use std::time::Duration;
+
+use bulklink_tokio::{Bulkhead, Partitions};
+use tokio::net::TcpListener;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let model = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", model.local_addr()?);
+    tokio::spawn(async { axum::serve(model, gateway::upstream::upstream(Duration::from_millis(200))).await });
+
+    let wait = Duration::from_secs(10);
+    let tokens = Bulkhead::builder("tokens").capacity(10_000).waiting_room(500).waiting_room_units(20_000);
+    let tenants = Partitions::builder("tenants").max_partitions(10_000).capacity(4_000).waiting_room(50);
+    let (tokens, tenants) = (tokens.wait_limit(wait).build()?, tenants.wait_limit(wait).build()?);
+    let listener = TcpListener::bind("127.0.0.1:8080").await?;
+    println!("listening on {}", listener.local_addr()?);
+    Ok(axum::serve(listener, gateway::gateway(&url, &tokens, &tenants)?).await?)
+}
