@@ -34,7 +34,8 @@ pub const TIMEOUT: &str = "x-timeout-ms";
 const SLOTS: usize = WORKERS + 2;
 /// More than the upstream can serve in the time of a call.
 const WAITING_ROOM: usize = 64;
-/// Where there is a limit on the wait: half of the deadline, which leaves the other half to the work.
+/// Where there is a limit on the wait: half of the deadline, which leaves the other half to the
+/// work.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// What is in front of the upstream.

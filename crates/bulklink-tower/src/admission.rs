@@ -25,6 +25,8 @@ pub(crate) struct Admission<Q, R: Runtime> {
 /// What a request gets on its way to its slot.
 pub(crate) struct Ask<R: Runtime> {
     pub(crate) slot: OwnedSlotFuture<R>,
+    /// Whether the layer read a deadline in it.
+    pub(crate) has_deadline: bool,
     /// When the request is cancelled.
     pub(crate) cancel_at: Option<Instant>,
 }
@@ -147,11 +149,12 @@ impl<Q, R: Runtime> Admission<Q, R> {
     pub(crate) fn admit(&self, request: &Q) -> Option<Ask<R>> {
         let mut call = self.rules.iter().try_fold(Request::new(), |call, rule| rule(request, call))?;
         let mut cancel_at = None;
-        if let Some(time) = self.deadline_after.as_ref().and_then(|time| time(request)) {
+        let time = self.deadline_after.as_ref().and_then(|time| time(request));
+        if let Some(time) = time {
             call = call.deadline_after(time);
             cancel_at = self.cancels_at_deadline.then(|| self.runtime.now() + time);
         }
-        Some(Ask { slot: self.entrance.slot(request, call), cancel_at })
+        Some(Ask { slot: self.entrance.slot(request, call), has_deadline: time.is_some(), cancel_at })
     }
 
     pub(crate) fn estimated_wait(&self, request: &Q, cost: usize) -> Option<Duration> {

@@ -75,7 +75,8 @@ where
     /// Is ready when a slot is reserved and the service inside is ready, or when the reservation
     /// was rejected.
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        if let Reservation::None = self.reservation {
+        // What was rejected earlier, and never called, is asked for anew.
+        if let Reservation::None | Reservation::Rejected(_) = self.reservation {
             self.reservation = Reservation::Acquiring(self.bulkhead.slot_owned());
         }
         if let Reservation::Acquiring(slot) = &mut self.reservation {
@@ -104,7 +105,7 @@ where
                 let held = config.outcome.admitted(&mut request, slot);
                 ResponseFuture::running(self.inner.call(request), Some(held))
             }
-            Reservation::Rejected(rejection) => ResponseFuture::answered(config.reject(&request, rejection)),
+            Reservation::Rejected(rejection) => ResponseFuture::answered(config.reject(&request, rejection, false)),
             Reservation::None | Reservation::Acquiring(_) => panic!("called before `poll_ready` returned `Ready`"),
         }
     }

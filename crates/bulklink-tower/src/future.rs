@@ -64,6 +64,7 @@ struct Calling<S, Q, R: Runtime, O, H> {
     /// `None` once the service is called.
     call: Option<(S, Q)>,
     stage: Stage<R, H>,
+    has_deadline: bool,
     config: Arc<Config<Q, R, O>>,
 }
 
@@ -84,18 +85,23 @@ struct Cancellation<Q, R: Runtime, O, P> {
 }
 
 impl<Q, R: Runtime, O, P> Cancellation<Q, R, O, P> {
+    /// Returns whether the deadline has passed. The clock decides, not the timer.
+    fn is_due(&self) -> bool {
+        self.config.admission.runtime().now() >= self.at
+    }
+
     /// Completes at the deadline.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let runtime = self.config.admission.runtime();
-        loop {
-            let sleep = self.sleep.get_or_insert_with(|| Box::pin(runtime.sleep_until(self.at)));
-            ready!(sleep.as_mut().poll(context));
-            self.sleep = None;
-            // The clock decides, not the timer.
-            if runtime.now() >= self.at {
-                return Poll::Ready(());
-            }
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(runtime.sleep_until(self.at)));
+        ready!(sleep.as_mut().poll(context));
+        if self.is_due() {
+            return Poll::Ready(());
         }
+        // The timer completed early. The next poll makes another one; a loop here might not end.
+        self.sleep = None;
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
@@ -119,7 +125,8 @@ where
     /// The future of a request that the fast path of [`new`](ResponseFuture::new) did not admit.
     fn ask(config: &Arc<Config<Q, R, O>>, service: &S, mut request: Q) -> Self {
         let Config { admission, outcome } = &**config;
-        let Some(Ask { mut slot, cancel_at }) = admission.admit(&request) else {
+        let Some(Ask { mut slot, has_deadline, cancel_at }) = admission.admit(&request) else {
+            outcome.exempted(&mut request);
             return ResponseFuture::ready_to_call(config, service.clone(), request, None);
         };
         let cancellation = cancel_at.map(|at| {
@@ -130,7 +137,7 @@ where
             let held = outcome.admitted(&mut request, slot);
             ResponseFuture::ready_to_call(config, service.clone(), request, Some(held))
         } else {
-            ResponseFuture::calling(config, service.clone(), request, Stage::Acquiring(slot))
+            ResponseFuture::calling(config, service.clone(), request, Stage::Acquiring(slot), has_deadline)
         };
         ResponseFuture { cancellation, ..future }
     }
@@ -142,14 +149,20 @@ where
         match service.poll_ready(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Ok(())) => ResponseFuture::running(service.call(request), held),
             Poll::Ready(Err(error)) => ResponseFuture::answered(Err(O::failed(error))),
-            Poll::Pending => ResponseFuture::calling(config, service, request, Stage::Readying(held)),
+            Poll::Pending => ResponseFuture::calling(config, service, request, Stage::Readying(held), false),
         }
     }
 
     #[cold]
-    fn calling(config: &Arc<Config<Q, R, O>>, service: S, request: Q, stage: Stage<R, O::Held>) -> Self {
+    fn calling(
+        config: &Arc<Config<Q, R, O>>,
+        service: S,
+        request: Q,
+        stage: Stage<R, O::Held>,
+        has_deadline: bool,
+    ) -> Self {
         let config = Arc::clone(config);
-        let calling = Box::new(Calling { call: Some((service, request)), stage, config });
+        let calling = Box::new(Calling { call: Some((service, request)), stage, has_deadline, config });
         ResponseFuture { state: State::Calling { calling }, cancellation: None }
     }
 }
@@ -171,10 +184,22 @@ where
         ResponseFuture { state: State::Answered { answer: Some(answer) }, cancellation: None }
     }
 
-    fn poll_answer(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<O::Response, O::Error>> {
-        let mut this = self.project();
+    fn poll_answer(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<O::Response, O::Error>> {
+        let mut this = self.as_mut().project();
         if let StateProjection::Calling { calling } = this.state.as_mut().project() {
-            let next = ready!(calling.poll(context));
+            if let Err(rejection) = ready!(calling.poll_slot(context)) {
+                let answer = calling.reject(rejection);
+                this.state.set(State::Done);
+                return Poll::Ready(answer);
+            }
+            // A task that was slow to take its slot begins nothing that is cancelled anyway.
+            if this.cancellation.as_ref().is_some_and(|cancellation| cancellation.is_due()) {
+                return Poll::Ready(self.cancel());
+            }
+            let next = match ready!(calling.poll_call(context)) {
+                Ok((future, held)) => State::Running { future, held },
+                Err(error) => State::Answered { answer: Some(Err(O::failed(error))) },
+            };
             this.state.set(next);
         }
         let (answer, held) = match this.state.as_mut().project() {
@@ -191,44 +216,66 @@ where
             Err(error) => Err(O::failed(error)),
         })
     }
+
+    /// Drops the request, or what the service has made of it, and answers in its place.
+    #[cold]
+    fn cancel(self: Pin<&mut Self>) -> Result<O::Response, O::Error> {
+        let mut this = self.project();
+        this.state.set(State::Done);
+        let Cancellation { protocol, config, .. } = *this.cancellation.take().expect("it is due");
+        config.outcome.cancelled(protocol, DeadlinePassed::new(config.admission.label()))
+    }
 }
 
 impl<S, Q, R: Runtime, O, H> Calling<S, Q, R, O, H> {
-    /// Returns the next state: the service is called, or the request is answered without it.
-    #[expect(clippy::type_complexity, reason = "a state with all of its parts")]
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<State<Self, S::Future, H, Result<O::Response, O::Error>>>
+    /// Completes when the request has its slot.
+    fn poll_slot<A, E>(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Rejection>>
+    where
+        O: Outcome<Q, A, E, Held = H>,
+    {
+        if let Stage::Acquiring(slot) = &mut self.stage {
+            let slot = ready!(Pin::new(slot).poll(context))?;
+            let (_, request) = self.call.as_mut().expect("it has not been called");
+            self.stage = Stage::Readying(Some(self.config.outcome.admitted(request, slot)));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Calls the service, once it is ready. The request must have its slot.
+    #[expect(clippy::type_complexity, reason = "two parts of a state")]
+    fn poll_call(&mut self, context: &mut Context<'_>) -> Poll<Result<(S::Future, Option<H>), S::Error>>
     where
         S: Service<Q>,
-        O: Outcome<Q, S::Response, S::Error, Held = H>,
     {
-        let Calling { call, stage, config } = self;
-        let (service, request) = call.as_mut().expect("the service is called once, below");
-        if let Stage::Acquiring(slot) = stage {
-            match ready!(Pin::new(slot).poll(context)) {
-                Ok(slot) => *stage = Stage::Readying(Some(config.outcome.admitted(request, slot))),
-                Err(rejection) => {
-                    return Poll::Ready(State::Answered { answer: Some(config.reject(request, rejection)) });
-                }
-            }
-        }
-        let Stage::Readying(held) = stage else { unreachable!("the call has its slot") };
-        if let Err(error) = ready!(service.poll_ready(context)) {
-            return Poll::Ready(State::Answered { answer: Some(Err(O::failed(error))) });
-        }
-        let (mut service, request) = call.take().expect("it was there just now");
-        let held = held.take();
-        Poll::Ready(State::Running { future: service.call(request), held })
+        let (service, _) = self.call.as_mut().expect("it has not been called");
+        ready!(service.poll_ready(context))?;
+        let Stage::Readying(held) = &mut self.stage else { unreachable!("the request has its slot") };
+        let (held, (mut service, request)) = (held.take(), self.call.take().expect("it was there just now"));
+        Poll::Ready(Ok((service.call(request), held)))
+    }
+
+    fn reject<A, E>(&self, rejection: Rejection) -> Result<O::Response, O::Error>
+    where
+        O: Outcome<Q, A, E>,
+    {
+        let (_, request) = self.call.as_ref().expect("it has not been called");
+        self.config.reject(request, rejection, self.has_deadline)
     }
 }
 
 impl<Q, R: Runtime, O> Config<Q, R, O> {
     /// Answers a request that was rejected.
-    pub(crate) fn reject<A, E>(&self, request: &Q, rejection: Rejection) -> Result<O::Response, O::Error>
+    pub(crate) fn reject<A, E>(
+        &self,
+        request: &Q,
+        rejection: Rejection,
+        has_deadline: bool,
+    ) -> Result<O::Response, O::Error>
     where
         O: Outcome<Q, A, E>,
     {
         let cost = rejection.cost();
-        self.outcome.rejected(request, rejection, || self.admission.estimated_wait(request, cost))
+        self.outcome.rejected(request, rejection, has_deadline, || self.admission.estimated_wait(request, cost))
     }
 }
 
@@ -244,7 +291,7 @@ where
         if let Poll::Ready(answer) = self.as_mut().poll_answer(context) {
             return Poll::Ready(answer);
         }
-        let mut this = self.project();
+        let this = self.as_mut().project();
         let Some(cancellation) = this.cancellation else { return Poll::Pending };
         if let State::Calling { calling } = &*this.state {
             if let Stage::Acquiring(_) = calling.stage {
@@ -253,9 +300,7 @@ where
             }
         }
         ready!(cancellation.poll(context));
-        this.state.set(State::Done);
-        let Cancellation { protocol, config, .. } = *this.cancellation.take().expect("it was there just now");
-        Poll::Ready(config.outcome.cancelled(protocol, DeadlinePassed::new(config.admission.label())))
+        Poll::Ready(self.cancel())
     }
 }
 

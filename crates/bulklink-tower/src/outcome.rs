@@ -25,6 +25,11 @@ pub trait Outcome<Q, A, E>: Clone {
     /// Takes the slot, and leaves in the request what the service needs of it.
     fn admitted(&self, request: &mut Q, slot: OwnedSlot) -> Self::Held;
 
+    /// Leaves in a request that is exempt what the service expects of one that has a slot.
+    fn exempted(&self, request: &mut Q) {
+        let _ = request;
+    }
+
     /// Makes the response. A request that was exempt holds nothing.
     fn answered(response: A, held: Option<Self::Held>) -> Self::Response;
 
@@ -36,6 +41,7 @@ pub trait Outcome<Q, A, E>: Clone {
         &self,
         request: &Q,
         rejection: Rejection,
+        has_deadline: bool,
         estimated_wait: impl FnOnce() -> Option<Duration>,
     ) -> Result<Self::Response, Self::Error>;
 
@@ -68,7 +74,13 @@ impl<Q, A, E: Into<BoxError>> Outcome<Q, A, E> for Errors {
         error.into()
     }
 
-    fn rejected(&self, _: &Q, rejection: Rejection, _: impl FnOnce() -> Option<Duration>) -> Result<A, BoxError> {
+    fn rejected(
+        &self,
+        _: &Q,
+        rejection: Rejection,
+        _: bool,
+        _: impl FnOnce() -> Option<Duration>,
+    ) -> Result<A, BoxError> {
         Err(rejection.into())
     }
 

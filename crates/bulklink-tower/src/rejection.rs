@@ -61,13 +61,17 @@ pub fn rejection<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Rejection> 
     let mut next = Some(error);
     while let Some(error) = next {
         let found = error.downcast_ref::<Rejection>();
+        let found = found.or_else(|| error.downcast_ref::<Arc<Rejection>>().map(|shared| &**shared));
+        let found = found.or_else(|| error.downcast_ref::<Box<Rejection>>().map(|boxed| &**boxed));
         let found = found.or_else(|| error.downcast_ref::<JoinError>()?.rejection());
         let found = found.or_else(|| error.downcast_ref::<SubmitError>()?.rejection());
         if found.is_some() {
             return found;
         }
         // The source of an `io::Error` is that of the error inside, which is passed over.
-        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        let io_error = error.downcast_ref::<io::Error>();
+        let io_error = io_error.or_else(|| error.downcast_ref::<Arc<io::Error>>().map(|shared| &**shared));
+        next = match io_error.and_then(io::Error::get_ref) {
             Some(inside) => Some(inside),
             None => error.source(),
         };

@@ -44,7 +44,7 @@ pub fn bulkhead() -> Result<Bulkhead, InvalidArgument> {
 pub async fn serve(listener: TcpListener, calls: Bulkhead) -> Result<(), tonic::transport::Error> {
     let layer = BulkheadLayer::new(&calls)
         .exempt(|request: &Request<Body>| request.uri().path().starts_with("/grpc.health.v1.Health/"))
-        // Tonic itself cancels calls at their deadline; this one lets none begin that would be late.
+        // Tonic itself cancels calls at their deadline; this lets none begin that would be late.
         .deadline_from(&TimeoutHeader::grpc())
         .respond();
     let (reporter, health) = tonic_health::server::health_reporter();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink::{OwnedSlot, Rejection};
-use http::{Method, Version, header};
+use http::{Method, StatusCode, Version, header};
 
 use super::Body;
 use crate::outcome::Outcome;
@@ -22,6 +22,15 @@ pub trait HoldSlot {
 
     /// Returns the response, which holds `held` from now on.
     fn hold(self, held: Option<Held>) -> Self::Holding;
+
+    /// As [`hold`](HoldSlot::hold), for a client: a response that upgrades the connection has the
+    /// [`HeldSlot`] among its extensions.
+    fn hold_upgrade(self, held: Option<Held>) -> Self::Holding
+    where
+        Self: Sized,
+    {
+        self.hold(held)
+    }
 }
 
 /// The slot of a request, to be held by the service for as long as its work really takes: while the
@@ -31,7 +40,10 @@ pub trait HoldSlot {
 /// It is among the extensions of each request that asks for an upgrade, and of all requests of a
 /// layer that [shares its slots](crate::BulkheadLayer::share_slot). The response's body gives up
 /// its part when it ends, which for an upgrade is immediately; the slot is given back when all
-/// clones are dropped, too.
+/// clones are dropped, too. Inside several layers, it holds the slots of all that share them. For
+/// an exempt request, it holds nothing.
+///
+/// A client finds it among the extensions of a response that upgrades the connection.
 #[derive(Clone, Debug)]
 pub struct HeldSlot {
     _slots: Arc<Slots>,
@@ -40,7 +52,8 @@ pub struct HeldSlot {
 /// The slot of a layer, and those of the layers outside of it, which are given back later.
 #[derive(Debug)]
 struct Slots {
-    _slot: OwnedSlot,
+    /// `None` if the request is exempt.
+    _slot: Option<OwnedSlot>,
     _outer: Option<HeldSlot>,
 }
 
@@ -54,7 +67,7 @@ pub enum Held {
 }
 
 impl HeldSlot {
-    pub(crate) fn new(slot: OwnedSlot, outer: Option<HeldSlot>) -> Self {
+    pub(crate) fn new(slot: Option<OwnedSlot>, outer: Option<HeldSlot>) -> Self {
         HeldSlot { _slots: Arc::new(Slots { _slot: slot, _outer: outer }) }
     }
 }
@@ -74,7 +87,7 @@ impl<T> ShareSlot for http::Request<T> {
             return Held::Body { _slot: slot };
         }
         let outer = self.extensions_mut().remove();
-        let slot = HeldSlot::new(slot, outer);
+        let slot = HeldSlot::new(Some(slot), outer);
         self.extensions_mut().insert(slot.clone());
         Held::Shared(slot)
     }
@@ -85,6 +98,13 @@ impl<B: http_body::Body> HoldSlot for http::Response<B> {
 
     fn hold(self, held: Option<Held>) -> http::Response<Body<B>> {
         self.map(|body| Body::holding(body, held))
+    }
+
+    fn hold_upgrade(mut self, held: Option<Held>) -> http::Response<Body<B>> {
+        if let (Some(Held::Shared(slot)), StatusCode::SWITCHING_PROTOCOLS) = (&held, self.status()) {
+            self.extensions_mut().insert(slot.clone());
+        }
+        self.hold(held)
     }
 }
 
@@ -101,7 +121,7 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Outcome<Q, A, E> for HoldBody
     }
 
     fn answered(response: A, held: Option<Held>) -> A::Holding {
-        response.hold(held)
+        response.hold_upgrade(held)
     }
 
     fn failed(error: E) -> BoxError {
@@ -112,6 +132,7 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Outcome<Q, A, E> for HoldBody
         &self,
         _: &Q,
         rejection: Rejection,
+        _: bool,
         _: impl FnOnce() -> Option<Duration>,
     ) -> Result<A::Holding, BoxError> {
         Err(rejection.into())

@@ -38,7 +38,7 @@ impl HoldSlot for reqwest::Response {
             Held::Body { _slot: slot } if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
                 // A layer inside has put its own slot there.
                 let inner = response.extensions_mut().remove();
-                response.extensions_mut().insert(HeldSlot::new(slot, inner));
+                response.extensions_mut().insert(HeldSlot::new(Some(slot), inner));
                 None
             }
             held => Some(held),

@@ -11,7 +11,7 @@ use http::{HeaderMap, Response, StatusCode};
 use serde_json::json;
 
 use super::hold::{Held, HoldSlot, ShareSlot};
-use super::{Body, HoldBody};
+use super::{Body, HeldSlot, HoldBody};
 use crate::outcome::Outcome;
 use crate::{BackpressureLayer, BulkheadLayer, DeadlinePassed};
 
@@ -40,6 +40,7 @@ pub enum Protocol {
 /// | found no free slot in time | 503, or [another](Responses::status) | `RESOURCE_EXHAUSTED` |
 /// | came too late for its own deadline | 504 | `DEADLINE_EXCEEDED` |
 /// | was admitted, and [cancelled](BulkheadLayer::cancel_at_deadline) at its deadline | 504 | `DEADLINE_EXCEEDED` |
+/// | has a key for which there is no partition, nor room for one | 503 | `RESOURCE_EXHAUSTED` |
 /// | came after the bulkhead was closed | 503 | `UNAVAILABLE` |
 /// | costs more than the whole capacity | 413 | `INVALID_ARGUMENT` |
 /// | costs zero, or has a key with invalid limits | 500 | `INTERNAL` |
@@ -105,7 +106,13 @@ const KINDS: [Kind; 9] = [
     kind(Reason::Expired, "No slot was free in time.", None, 8),
     kind(Reason::Closed, "The service is closing.", Some(StatusCode::SERVICE_UNAVAILABLE), 14),
     kind(Reason::Uncollected, "The service is overloaded.", None, 8),
-    kind(Reason::PartitionLimit, "There are too many users at a time.", None, 8),
+    kind(
+        Reason::PartitionLimit,
+        "There are too many users at a time.",
+        // Not the fault of the one whose limits these are.
+        Some(StatusCode::SERVICE_UNAVAILABLE),
+        8,
+    ),
     kind(Reason::InvalidLimits, "The limits are invalid.", Some(StatusCode::INTERNAL_SERVER_ERROR), 13),
     kind(Reason::InvalidCost, "The cost is invalid.", Some(StatusCode::INTERNAL_SERVER_ERROR), 13),
     kind(Reason::InvalidCost, "The request is too large.", Some(StatusCode::PAYLOAD_TOO_LARGE), 3),
@@ -159,8 +166,9 @@ impl Templates {
         }
     }
 
-    fn of(&self, rejection: &Rejection) -> &Template {
-        let is_late = rejection.kept().is_some() || rejection.limit() == Some(Duration::ZERO);
+    fn of(&self, rejection: &Rejection, has_deadline: bool) -> &Template {
+        let ended_by_deadline = rejection.kept().is_some() || rejection.limit() == Some(Duration::ZERO);
+        let is_late = has_deadline && ended_by_deadline;
         let kind = match rejection.reason() {
             Reason::Expired if is_late => LATE,
             Reason::InvalidCost if rejection.cost() > 0 => TOO_LARGE,
@@ -274,6 +282,13 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
         request.share(slot, self.is_shared)
     }
 
+    fn exempted(&self, request: &mut http::Request<T>) {
+        if self.is_shared {
+            let outer = request.extensions_mut().remove();
+            request.extensions_mut().insert(HeldSlot::new(None, outer));
+        }
+    }
+
     fn answered(response: Response<B>, held: Option<Held>) -> Response<Body<B>> {
         response.hold(held)
     }
@@ -286,9 +301,10 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
         &self,
         request: &http::Request<T>,
         rejection: Rejection,
+        has_deadline: bool,
         estimated_wait: impl FnOnce() -> Option<Duration>,
     ) -> Result<Response<Body<B>>, E> {
-        let template = self.templates.of(&rejection);
+        let template = self.templates.of(&rejection, has_deadline);
         let estimate = if template.is_temporary { estimated_wait() } else { None };
         let protocol = Outcome::<_, Response<B>, E>::protocol(self, request);
         let mut response = self.response(protocol, template, estimate);
