@@ -119,6 +119,12 @@ impl EventFilter {
         EventFilter(self.0 | other.0)
     }
 
+    /// Returns the filter for the events of this one that the other does not include.
+    #[must_use]
+    pub const fn except(self, other: EventFilter) -> Self {
+        EventFilter(self.0 & !other.0)
+    }
+
     /// Returns whether it includes the events of this kind that concern a request
     /// [from the queue](Event::from_queue), or one that was never there. The difference matters for
     /// admissions only.
@@ -280,6 +286,11 @@ mod tests {
             assert!(is_exactly(EventFilter::of(kind), &[kind], &[kind]));
             let both = [kind, Released];
             assert!(is_exactly(EventFilter::of(kind).or(EventFilter::of(Released)), &both, &both));
+            let others = EventFilter::ALL.except(EventFilter::of(kind));
+            for other in KINDS {
+                let included = [false, true].map(|from_queue| others.includes(other, from_queue));
+                assert_eq!(included, [other != kind; 2], "{other:?}");
+            }
         }
     }
 
@@ -290,6 +301,8 @@ mod tests {
             assert_eq!(filter.needs_gate(), matches!(kind, Admitted | Released), "{kind:?}");
             assert_eq!(filter.needs_gate_to_reject(), matches!(kind, Saturated | ClosedRejection), "{kind:?}");
         }
+        let no_rejections = EventFilter::WAITS.except(EventFilter::REJECTIONS);
+        assert!(EventFilter::WAITS.needs_gate_to_reject() && !no_rejections.needs_gate_to_reject());
         assert!(!EventFilter::WAITS.needs_gate() && !EventFilter::CHANGES.needs_gate_to_reject());
     }
 }

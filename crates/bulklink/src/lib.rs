@@ -169,6 +169,8 @@ mod handle;
 mod label;
 mod observe;
 pub mod partitions;
+#[cfg(feature = "std")]
+mod readiness;
 mod reconfigure;
 mod registry;
 mod rejection;
@@ -200,6 +202,8 @@ pub use observe::channel::{EventReceiver, TryRecvError};
 pub use observe::event::{Event, HandlerId};
 pub use observe::labelled::{CapacityReport, Labelled, Status};
 pub use partitions::Partitions;
+#[cfg(feature = "std")]
+pub use readiness::Readiness;
 pub use reconfigure::{ReconfigureError, Reconfigured, ResizeError};
 pub use registry::{CollectiveError, FailureCause, MemberFailure, RegisterError, Registry};
 pub use rejection::{Reason, Rejection};

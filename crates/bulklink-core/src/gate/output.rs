@@ -73,6 +73,13 @@ impl<W> Gate<W> {
         self.observed
     }
 
+    /// Returns the [number](Event::number) of the event that was recorded last; zero before the
+    /// first.
+    #[must_use]
+    pub fn events_recorded(&self) -> u64 {
+        self.events.recorded
+    }
+
     pub(super) fn checked_limits(&self) -> Checked {
         let Gate { capacity, waiting_room, waiting_room_units, wait_limit, .. } = *self;
         Checked { capacity, waiting_room, waiting_room_units, wait_limit }

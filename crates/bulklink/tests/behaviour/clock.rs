@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bulklink::runtime::{Clock, Instant, Timer};
 use bulklink::testing::{Executor, FakeClock, FakeSleep};
-use bulklink::{Builder, Bulkhead, EventKind, Reason, Request};
+use bulklink::{Builder, Bulkhead, EventKind, Readiness, Reason, Request};
 
 use crate::{Call, ms, recorder, slot};
 
@@ -89,6 +89,24 @@ fn the_clock_is_not_read_while_no_call_waits() {
     assert_eq!(reads, 0);
     let (reads, _) = clock.reads(|| bulkhead.status());
     assert_eq!(reads, 1, "a status says when it was taken");
+}
+
+#[test]
+fn a_watched_bulkhead_reads_no_clock_while_no_call_waits() {
+    let (clock, mut executor, builder) = setup();
+    let bulkhead = builder.measure_waits(false).build().expect("valid");
+    let readiness = Readiness::new(ms(10)).expect("valid");
+    readiness.watch(&bulkhead);
+    let running = bulkhead.try_slot_owned_with(Request::new().cost(2)).expect("free");
+    let used = || bulkhead.try_slot().is_err() && readiness.is_ready();
+    assert_eq!(clock.reads(used), (0, true));
+    let (reads, waiting) = clock.reads(|| call(&mut executor, &bulkhead, Request::new()));
+    assert_eq!(reads, 1, "the beginning of the wait");
+    assert_eq!(clock.reads(|| readiness.is_ready()), (1, true));
+    drop(running);
+    executor.run_until_idle();
+    drop(slot(&waiting));
+    assert_eq!(clock.reads(|| readiness.is_ready()), (0, true));
 }
 
 #[test]

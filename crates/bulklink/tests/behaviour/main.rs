@@ -24,6 +24,7 @@ mod panicking_clock;
 mod partitions;
 mod parts;
 mod pausing;
+mod readiness;
 mod reconfiguring;
 mod registry;
 mod rejections;

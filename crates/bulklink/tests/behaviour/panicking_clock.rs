@@ -23,6 +23,10 @@ impl PanickingClock {
     pub(crate) fn panic(&self, panics: bool) {
         self.1.store(panics, SeqCst);
     }
+
+    pub(crate) fn advance(&self, by: Duration) {
+        self.0.advance(by);
+    }
 }
 
 impl Clock for PanickingClock {

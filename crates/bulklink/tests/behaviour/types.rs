@@ -31,6 +31,7 @@ assert_impl_all!(EventReceiver: Send, Sync, Unpin, UnwindSafe, RefUnwindSafe, fu
 assert_impl_all!(TryRecvError: std::error::Error, Send, Sync, Copy);
 assert_impl_all!(CapacityReport: Send, Sync, Clone, std::fmt::Display);
 assert_impl_all!(Registry: Clone, Default, Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
+assert_impl_all!(bulklink::Readiness: Clone, Send, Sync, Unpin, UnwindSafe, RefUnwindSafe, std::fmt::Debug);
 assert_impl_all!(RegisterError: std::error::Error, Send, Sync, Clone);
 assert_impl_all!(CollectiveError: std::error::Error, Send, Sync, Clone);
 assert_not_impl_any!(Slot<'static>: Clone);

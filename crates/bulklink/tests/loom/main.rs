@@ -23,6 +23,7 @@ mod partitions;
 mod parts;
 mod pause;
 mod queue;
+mod readiness;
 mod recorder;
 mod registry;
 mod resize;

@@ -13,7 +13,7 @@ use bulklink_core::{EventFilter, EventKind};
 use crate::gate::shared::Shared;
 use crate::runtime::{Clock, Instant, Timer};
 use crate::testing::{FakeClock, FakeSleep};
-use crate::{Builder, Bulkhead, OwnedSlot, Reason, Rejection, Request};
+use crate::{Builder, Bulkhead, OwnedSlot, Readiness, Reason, Rejection, Request};
 
 type Front = Bulkhead<FakeClock>;
 type Outcome = Result<(), Reason>;
@@ -83,6 +83,42 @@ fn a_call_takes_no_lock_beside_a_handler_of_rejections_and_waits() {
     assert_eq!(while_locked(&front, LONG, poll_once), Some(Ok(())));
     front.add_event_handler_for(EventFilter::of(EventKind::Released), |_| ());
     assert_eq!(while_locked(&front, Duration::from_millis(20), try_once), None, "it waits for the lock");
+}
+
+#[test]
+fn a_watched_bulkhead_admits_and_rejects_without_the_lock() {
+    let front = front(1);
+    let readiness = Readiness::new(LONG).expect("valid");
+    readiness.watch(&front);
+    drop(front.try_slot());
+    assert_eq!(while_locked(&front, LONG, try_once), Some(Ok(())));
+    let running = front.try_slot().expect("free");
+    assert_eq!(while_locked(&front, LONG, try_once), Some(Err(Reason::Saturated)));
+    let mut waiting = std::boxed::Box::pin(front.slot());
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let asked = readiness.clone();
+    assert_eq!(while_locked(&front, LONG, move |_| asked.is_ready()), Some(true));
+    drop((waiting, running));
+    front.close();
+    assert_eq!(while_locked(&front, LONG, try_once), Some(Err(Reason::Closed)));
+    let asked = readiness.clone();
+    assert_eq!(while_locked(&front, LONG, move |_| asked.is_ready()), Some(false));
+}
+
+#[test]
+fn a_bulkhead_that_is_no_longer_watched_has_no_handler() {
+    let front = front(1);
+    let has_handler = || !front.handle().shared.look(|state| state.observers.handlers.is_empty());
+    let readiness = Readiness::new(LONG).expect("valid");
+    readiness.watch(&front);
+    let clone = readiness.clone();
+    drop(readiness);
+    assert!(has_handler());
+    drop(clone);
+    assert!(!has_handler());
+    let readiness = Readiness::new(LONG).expect("valid");
+    readiness.watch(&front);
+    assert!(has_handler() && readiness.unwatch(&front) && !has_handler());
 }
 
 #[test]

@@ -1,0 +1,276 @@
+//! Whether a service should be sent requests, by the bulkheads that are its own capacity.
+
+mod number;
+mod track;
+
+use alloc::boxed::Box;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::fmt;
+use core::iter;
+use core::panic::{RefUnwindSafe, UnwindSafe};
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::sync::OnceLock;
+
+use bulklink_core::{EventFilter, EventKind, InvalidArgument};
+
+use crate::foreign::{attempt, discard};
+use crate::gate::shared::Shared;
+use crate::observe::channel::EventSource;
+use crate::observe::event::Handler;
+use crate::time::runtime::DynClock;
+use crate::{Event, Handle, HandlerId};
+
+use self::track::Track;
+
+/// Where a wait begins and ends, and where the bulkhead is closed. Rejections are left out, so
+/// these stay as cheap as they are.
+const FILTER: EventFilter =
+    EventFilter::WAITS.except(EventFilter::of(EventKind::ClosedRejection)).or(EventFilter::of(EventKind::Closed));
+
+/// Says whether a service is ready for more requests, for the probe of a load balancer.
+///
+/// It watches the bulkheads that are the service's own capacity, and is not ready if any of them is
+/// not:
+///
+/// - A bulkhead is not ready once calls have waited for it in 95 % of the last grace period, and
+///   ready again once that is less than 80 %. Calls wait only while units are missing, so a burst
+///   that the waiting room takes up changes nothing. The share is over a sliding window, and exact
+///   to half a percent of the grace period. The verdict changes as time passes, also without any
+///   event.
+/// - A bulkhead that is closed is not ready: a service that is draining should get no more
+///   requests. It counts until its last handle, slot and call have been dropped, or it is
+///   [unwatched](Readiness::unwatch).
+/// - A bulkhead that is [paused](Handle::pause) counts as any other: calls that wait meanwhile make
+///   it not ready.
+/// - Without a waiting room, no call waits, and so only closing makes a bulkhead not ready.
+///
+/// **Watch only what this instance of the service has for itself**, such as its workers or its
+/// memory. A bulkhead around a dependency that all instances share fills up in all of them at the
+/// same time: they would all be taken out, though most of their requests need not have that
+/// dependency.
+///
+/// Clones are cheap and share everything.
+///
+/// # Cost
+///
+/// A watched bulkhead has an event handler for waits. A call that does not wait pays nothing for
+/// it, whether it is admitted or rejected. What was watched takes about a kilobyte until the last
+/// clone is dropped.
+///
+/// # Ownership
+///
+/// It keeps no bulkhead alive, but the clock of each. Dropping the last clone removes its handlers.
+///
+/// # Examples
+///
+/// ```
+/// # use bulklink::testing::{Executor, FakeClock};
+/// # use bulklink::{Bulkhead, Readiness};
+/// # use std::time::Duration;
+/// # let mut executor = Executor::new(FakeClock::new());
+/// let builder = Bulkhead::builder_on(executor.clock(), "workers");
+/// let workers = builder.parallelism(1).waiting_room(50).build()?;
+/// let readiness = Readiness::new(Duration::from_secs(10))?;
+/// readiness.watch(&workers);
+///
+/// let running = workers.try_slot()?;
+/// let waiting = executor.spawn(workers.slot_owned());
+/// executor.run_until_idle();
+/// assert!(readiness.is_ready(), "a call waits, but not for long");
+///
+/// executor.advance(Duration::from_secs(10));
+/// assert!(!readiness.is_ready());
+/// assert_eq!(readiness.not_ready(), ["workers".into()]);
+///
+/// drop(running);
+/// executor.advance(Duration::from_secs(3));
+/// assert!(readiness.is_ready(), "no call has waited for three seconds");
+/// # drop(waiting);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Readiness {
+    inner: Arc<Inner>,
+}
+
+/// The only foreign code in it is a clock, and a panic of that is contained.
+impl UnwindSafe for Readiness {}
+impl RefUnwindSafe for Readiness {}
+
+struct Inner {
+    grace: Duration,
+    first: OnceLock<Box<Watched>>,
+}
+
+/// A bulkhead that is watched, or was. Added at the end of the list, and never removed from it: so
+/// the list is read without a lock.
+struct Watched {
+    label: Arc<str>,
+    bulkhead: Weak<Shared>,
+    clock: Arc<dyn DynClock>,
+    handler: HandlerId,
+    track: Arc<Track>,
+    is_unwatched: AtomicBool,
+    next: OnceLock<Box<Watched>>,
+}
+
+impl Readiness {
+    /// Creates a verdict that watches no bulkhead yet, and so is ready.
+    ///
+    /// # Errors
+    ///
+    /// If the grace period is zero.
+    pub fn new(grace: Duration) -> Result<Self, InvalidArgument> {
+        if grace.is_zero() {
+            return Err(InvalidArgument::new("grace", "0 s", "must be longer than zero").of("readiness"));
+        }
+        Ok(Readiness { inner: Arc::new(Inner { grace, first: OnceLock::new() }) })
+    }
+
+    /// Marks a bulkhead as the service's own capacity. Its time counts from now: if calls wait
+    /// already, they wait from now on.
+    ///
+    /// Watching it again changes nothing. The partitions of a
+    /// [`Partitions`](crate::Partitions) cannot be watched together: that one tenant's calls wait
+    /// does not mean that the service is full.
+    pub fn watch(&self, bulkhead: &Handle) {
+        let shared = &bulkhead.shared;
+        if self.inner.present().any(|watched| watched.is_of(shared)) {
+            return;
+        }
+        let track = Arc::new(Track::new(self.inner.grace, shared.now_if_sound()));
+        let (handler, displaced) = shared.input(|state| {
+            track.start(state.gate.occupancy().waiting() > 0, state.gate.is_closed());
+            // An event that has not been delivered yet is older than this state.
+            let handler = handler(Arc::clone(&track), state.gate.events_recorded());
+            let handlers = state.observers.handlers.with(&handler);
+            (handler.id(), state.set_handlers(handlers))
+        });
+        // The replaced list, dropped outside the lock.
+        discard(displaced);
+        self.inner.add(Watched {
+            label: Arc::clone(shared.label()),
+            bulkhead: Arc::downgrade(shared),
+            clock: Arc::clone(&shared.runtime),
+            handler,
+            track,
+            is_unwatched: AtomicBool::new(false),
+            next: OnceLock::new(),
+        });
+    }
+
+    /// Watches a bulkhead no longer, as before it is closed while the service goes on. Returns
+    /// whether it was watched.
+    pub fn unwatch(&self, bulkhead: &Handle) -> bool {
+        let mut was_watched = false;
+        // All of them: two threads may have begun to watch it at the same time.
+        for watched in self.inner.all().filter(|watched| watched.is_of(&bulkhead.shared)) {
+            was_watched |= watched.end();
+        }
+        was_watched
+    }
+
+    /// Returns whether the service is ready: whether every watched bulkhead is.
+    ///
+    /// It takes no lock, except on targets without 64-bit atomics. It reads the clock of each
+    /// watched bulkhead for which calls wait, or which is not ready. An event counts once it has
+    /// been delivered: a handler that is slow delays the verdict.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        !self.inner.present().any(Watched::is_not_ready)
+    }
+
+    /// Returns the labels of the watched bulkheads that are not ready, in the order in which they
+    /// were first watched.
+    #[must_use]
+    pub fn not_ready(&self) -> Vec<Arc<str>> {
+        let not_ready = self.inner.present().filter(|watched| watched.is_not_ready());
+        not_ready.map(|watched| Arc::clone(&watched.label)).collect()
+    }
+
+    /// Returns the grace period.
+    #[must_use]
+    pub fn grace(&self) -> Duration {
+        self.inner.grace
+    }
+}
+
+/// Returns the handler that keeps the track of later events than the one of this number.
+fn handler(track: Arc<Track>, number: u64) -> Handler {
+    Handler::new(FILTER, move |event: &Event| {
+        if event.number <= number {
+            return;
+        }
+        if event.kind == EventKind::Closed {
+            return track.close();
+        }
+        // A clock that panics must not lose the transition.
+        track.turn(event.occupancy.waiting() > 0, || attempt(|| event.at()));
+    })
+}
+
+impl Inner {
+    fn all(&self) -> impl Iterator<Item = &Watched> {
+        iter::successors(self.first.get(), |watched| watched.next.get()).map(|watched| &**watched)
+    }
+
+    /// Returns those that are still watched, and whose bulkhead has not been dropped.
+    fn present(&self) -> impl Iterator<Item = &Watched> {
+        self.all()
+            .filter(|watched| !watched.is_unwatched.load(Ordering::Acquire) && watched.bulkhead.strong_count() > 0)
+    }
+
+    fn add(&self, watched: Watched) {
+        let (mut place, mut added) = (&self.first, Box::new(watched));
+        while let Err(back) = place.set(added) {
+            added = back;
+            place = &place.get().expect("it was set before").next;
+        }
+    }
+}
+
+impl Watched {
+    fn is_of(&self, shared: &Arc<Shared>) -> bool {
+        !self.is_unwatched.load(Ordering::Acquire) && self.bulkhead.as_ptr() == Arc::as_ptr(shared)
+    }
+
+    fn is_not_ready(&self) -> bool {
+        self.track.is_not_ready(|| attempt(|| self.clock.now()))
+    }
+
+    /// Removes the handler. Returns whether it was watched.
+    fn end(&self) -> bool {
+        let was_watched = !self.is_unwatched.swap(true, Ordering::AcqRel);
+        if let Some(bulkhead) = self.bulkhead.upgrade().filter(|_| was_watched) {
+            bulkhead.remove(self.handler);
+            // If this is the last one, it drops the other handlers, which are foreign.
+            discard(bulkhead);
+        }
+        was_watched
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // One by one: dropping a long list at once would need a deep stack.
+        let mut next = self.first.take();
+        while let Some(mut watched) = next {
+            watched.end();
+            next = watched.next.take();
+            discard(watched);
+        }
+    }
+}
+
+impl fmt::Debug for Readiness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let watched: Vec<_> = self.inner.present().map(|watched| &watched.label).collect();
+        f.debug_struct("Readiness")
+            .field("grace", &self.inner.grace)
+            .field("watched", &watched)
+            .field("not_ready", &self.not_ready())
+            .finish()
+    }
+}
