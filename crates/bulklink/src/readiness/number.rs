@@ -22,6 +22,20 @@ mod imp {
             self.0.load(Ordering::Acquire)
         }
 
+        /// Loads the number in the thread that writes it.
+        #[cfg(not(bulklink_loom))]
+        pub(in crate::readiness) fn load_to_write(&self) -> u64 {
+            self.0.load(Ordering::Relaxed)
+        }
+
+        /// An addition in place of the load, for loom only. Loom remembers the last access to an
+        /// atomic only, and tries no order of two loads: so the load before a store would hide the
+        /// loads of readers from it.
+        #[cfg(bulklink_loom)]
+        pub(in crate::readiness) fn load_to_write(&self) -> u64 {
+            self.0.fetch_add(0, Ordering::Relaxed)
+        }
+
         pub(in crate::readiness) fn store(&self, number: u64) {
             self.0.store(number, Ordering::Release);
         }
@@ -42,6 +56,10 @@ mod imp {
 
         pub(in crate::readiness) fn load(&self) -> u64 {
             self.0.with(|number| *number)
+        }
+
+        pub(in crate::readiness) fn load_to_write(&self) -> u64 {
+            self.load()
         }
 
         pub(in crate::readiness) fn store(&self, number: u64) {

@@ -94,13 +94,13 @@ impl Track {
 
     /// Stores that the bulkhead is closed. Nothing is stored after that.
     pub(super) fn close(&self) {
-        self.state.store(self.state.load() | CLOSED);
+        self.state.store(self.state.load_to_write() | CLOSED);
     }
 
     /// Stores whether calls wait. The time is read only if that has changed; without it, the time
     /// is that of the last transition.
     pub(super) fn turn(&self, is_waiting: bool, now: impl FnOnce() -> Option<Instant>) {
-        let state = State(self.state.load());
+        let state = State(self.state.load_to_write());
         if state.is(CLOSED) || state.is(WAITING) == is_waiting {
             return;
         }
@@ -115,7 +115,7 @@ impl Track {
 
     /// Writes the checkpoints up to this time. Those that have no place any more are left out.
     fn write(&self, state: State, at: u64) {
-        let (written, last) = (self.written.load(), at / self.step);
+        let (written, last) = (self.written.load_to_write(), at / self.step);
         let first = (written + 1).max((last + 1).saturating_sub(KEPT as u64));
         for number in first..=last {
             self.place(number).store(state.waited(number * self.step));

@@ -55,3 +55,24 @@ fn a_call_that_meets_the_first_look_is_seen() {
     });
     assert_eq!(verdicts, BTreeSet::from([false]));
 }
+
+#[test]
+fn a_wait_that_begins_after_a_silence_leaves_no_moment_that_is_not_ready() {
+    model(1, 1).preemptions_if_fast(3).explore_in_time(|bulkhead, clock| {
+        let readiness = watching(bulkhead);
+        let held = bulkhead.try_slot_owned().unwrap();
+        drop(Call::new(bulkhead).queued());
+        clock.set(3 * GRACE);
+        let late = thread::spawn({
+            let bulkhead = bulkhead.clone();
+            move || Call::new(&bulkhead).queued()
+        });
+        assert!(readiness.is_ready(), "no time was waited");
+        let call = late.join().unwrap();
+        assert!(readiness.is_ready());
+        clock.set(4 * GRACE);
+        assert!(!readiness.is_ready());
+        drop(held);
+        drop(call.granted());
+    });
+}
