@@ -19,10 +19,12 @@ use crate::{Errors, ResponseFuture};
 /// callers that must not take on a request before there is room for it.
 ///
 /// A reservation is of one unit. It is kept until the service is called or dropped: a clone that is
-/// ready and never called keeps its slot from all others. Where no caller relies on `poll_ready`,
-/// use [`BulkheadLayer`](crate::BulkheadLayer) instead.
+/// ready and never called keeps its slot from all others, and [closing](Bulkhead::closed) from
+/// ending; so does a `Buffer` between two requests, once it has been ready. Where no caller relies
+/// on `poll_ready`, use [`BulkheadLayer`](crate::BulkheadLayer) instead.
 ///
-/// If the bulkhead rejects the reservation, the service is ready, and the next request is rejected.
+/// If the bulkhead rejects the reservation, the service is ready, and the next request is rejected,
+/// unless `poll_ready` is called again before.
 #[derive(Debug)]
 pub struct BackpressureLayer<Q, R: Runtime, O = Errors> {
     bulkhead: Bulkhead<R>,

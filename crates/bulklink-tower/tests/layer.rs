@@ -1,11 +1,14 @@
 //! Admission by layers around services of any kind.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::future::{Future, ready};
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink_tokio::{Bulkhead, Partitions, Reason};
-use bulklink_tower::{BackpressureLayer, BulkheadLayer, DeadlinePassed, rejection};
+use bulklink_tokio::{Bulkhead, ExecuteError, JoinError, Partitions, Reason, Rejection, SubmitError};
+use bulklink_tower::{BackpressureLayer, BulkheadLayer, rejection};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 use tower::{Layer, Service, ServiceExt, service_fn};
@@ -59,6 +62,39 @@ async fn a_rejected_reservation_rejects_the_next_request() {
 }
 
 #[tokio::test]
+async fn a_reservation_that_was_rejected_earlier_is_asked_for_anew() {
+    let payments = one_slot();
+    let running = payments.try_slot_owned().unwrap();
+    let mut service = BackpressureLayer::new(&payments).layer(echo());
+    service.ready().await.unwrap();
+    drop(running);
+    assert_eq!(service.ready().await.unwrap().call(7).await.unwrap(), 7);
+}
+
+#[test]
+fn a_rejection_is_found_however_it_is_boxed() {
+    let payments = one_slot();
+    let _running = payments.try_slot().unwrap();
+    let rejected = || payments.try_slot().unwrap_err();
+    let errors: [Box<dyn Error>; 9] = [
+        Box::new(rejected()),
+        Box::new(Arc::new(rejected())),
+        Box::new(Box::new(rejected())),
+        Box::new(io::Error::other(rejected())),
+        Box::new(io::Error::other(io::Error::other(rejected()))),
+        Box::new(Arc::new(io::Error::other(rejected()))),
+        Box::new(ExecuteError::<io::Error>::Rejected(rejected())),
+        Box::new(SubmitError::Rejected(rejected())),
+        Box::new(JoinError::Rejected(rejected())),
+    ];
+    for error in errors {
+        assert_eq!(rejection(&*error).map(Rejection::label), Some("payments"), "{error:?}");
+    }
+    assert_eq!(rejection(&io::Error::other("another")), None);
+    assert_eq!(rejection(&ExecuteError::Operation(io::Error::other("another"))), None);
+}
+
+#[tokio::test]
 async fn the_services_of_one_layer_share_the_bulkhead() {
     let payments = one_slot();
     let layer = BulkheadLayer::new(&payments);
@@ -106,33 +142,4 @@ async fn a_request_waits_no_longer_than_its_limit_and_its_deadline() {
     assert_eq!(rejection(&*limited).unwrap().limit(), Some(Duration::from_millis(50)));
     let late = service.call(2).await.unwrap_err();
     assert!(rejection(&*late).unwrap().waited() <= Duration::from_millis(20));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_request_is_cancelled_at_its_deadline_and_gives_its_slot_back() {
-    let payments = Bulkhead::builder("payments").parallelism(1).waiting_room(1).build().unwrap();
-    let layer = BulkheadLayer::new(&payments).deadline_after(|_| Some(Duration::from_millis(80)));
-    let start = tokio::time::Instant::now();
-    let (_never, request) = oneshot::channel();
-    let error = layer.clone().cancel_at_deadline().layer(manual()).oneshot(request).await.unwrap_err();
-    assert!(error.is::<DeadlinePassed>());
-    assert_eq!(error.to_string(), "bulkhead payments: the request was cancelled at its deadline");
-    // Timers of tokio have a precision of a millisecond.
-    assert_eq!(start.elapsed().as_millis() / 2, 40);
-    assert_eq!((payments.status().in_flight, payments.status().ended_late), (0, 1));
-
-    let (answer, request) = oneshot::channel();
-    let mut patient = layer.layer(manual()).oneshot(request).boxed();
-    assert!(tokio::time::timeout(Duration::from_millis(200), &mut patient).await.is_err());
-    answer.send(7).unwrap();
-    assert_eq!(patient.await.unwrap(), 7, "not cancelled by default");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_request_that_waits_until_its_deadline_is_rejected_and_not_cancelled() {
-    let payments = Bulkhead::builder("payments").parallelism(1).waiting_room(1).build().unwrap();
-    let _running = payments.try_slot().unwrap();
-    let layer = BulkheadLayer::new(&payments).deadline_after(|_| Some(Duration::from_millis(80)));
-    let error = layer.cancel_at_deadline().layer(echo()).oneshot(7).await.unwrap_err();
-    assert_eq!(rejection(&*error).unwrap().reason(), Reason::Expired);
 }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bulklink_tokio::{Builder, Bulkhead, OwnedSlot, Rejection, Tokio};
+use bulklink_tokio::{Builder, Bulkhead, OwnedSlot, Partitions, Rejection, Tokio};
 use bulklink_tower::BulkheadLayer;
 use bulklink_tower::http::{HeldSlot, Respond, Responses};
 use bytes::Bytes;
@@ -161,6 +161,34 @@ async fn an_upgrade_holds_its_slot_for_as_long_as_the_service_does() {
     assert!(receiver.recv().unwrap().is_none(), "no upgrade");
 }
 
+#[tokio::test]
+async fn a_client_finds_the_slot_of_an_upgrade_in_the_response() {
+    let payments = one_slot();
+    let mut service = BulkheadLayer::new(&payments).hold_body().layer(service_fn(|request: Request<()>| {
+        drop(request);
+        let response = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
+        ready(Ok::<_, Infallible>(response.body(Empty::<Bytes>::new()).unwrap()))
+    }));
+    let upgrade = Request::builder().header("upgrade", "websocket").body(()).unwrap();
+    let mut response = service.call(upgrade).await.unwrap();
+    let held = response.extensions_mut().remove::<HeldSlot>();
+    drop(response);
+    assert_eq!(payments.status().in_flight, 1);
+    drop(held.unwrap());
+    assert_eq!(payments.status().in_flight, 0);
+}
+
+#[tokio::test]
+async fn requests_without_room_for_their_key_are_not_the_fault_of_the_tenant() {
+    let tenants: Partitions<String> = Partitions::builder("tenants").parallelism(1).max_partitions(1).build().unwrap();
+    let _of_ann = tenants.try_slot("ann").unwrap();
+    let responses = Responses::new().status(StatusCode::TOO_MANY_REQUESTS);
+    let layer = BulkheadLayer::keyed(&tenants, |request: &Request<()>| request.uri().path()).respond_with(&responses);
+    let response = layer.layer(answering(Empty::<Bytes>::new())).call(Request::new(())).await.unwrap();
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(response.headers()["bulklink-rejected"], "partition_limit");
+}
+
 async fn rejected(bulkhead: &Bulkhead, request: Request<()>, responses: &Responses) -> (Response<()>, String) {
     let layer =
         BulkheadLayer::new(bulkhead).cost(|request: &Request<()>| request.uri().path().len()).respond_with(responses);
@@ -216,12 +244,14 @@ async fn a_request_that_came_too_late_is_told_from_one_that_found_no_room() {
     let _running = payments.try_slot().unwrap();
     let layer = BulkheadLayer::new(&payments)
         .deadline_after(|request: &Request<()>| (request.uri().path() == "/late").then_some(Duration::from_millis(20)))
-        .wait_limit(|_| Some(Duration::from_millis(50)));
+        .wait_limit(|request| Some(Duration::from_millis(if request.uri().path() == "/now" { 0 } else { 50 })));
     let mut service = layer.respond().layer(answering(Empty::<Bytes>::new()));
     let late = service.call(Request::builder().uri("/late").body(()).unwrap()).await.unwrap();
     assert_eq!(late.status(), StatusCode::GATEWAY_TIMEOUT);
     let limited = service.call(Request::new(())).await.unwrap();
     assert_eq!(limited.status(), StatusCode::SERVICE_UNAVAILABLE);
+    let impatient = service.call(Request::builder().uri("/now").body(()).unwrap()).await.unwrap();
+    assert_eq!(impatient.status(), StatusCode::SERVICE_UNAVAILABLE);
 }
 
 #[tokio::test]

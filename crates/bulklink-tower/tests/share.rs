@@ -58,3 +58,17 @@ async fn an_upgrade_holds_the_slots_of_all_layers() {
     let upgrade = Request::builder().header("upgrade", "websocket").body(()).unwrap();
     assert_eq!(held_after_the_answer(upgrade, |layer| layer, |layer| layer).await, (1, 1));
 }
+
+#[tokio::test]
+async fn an_exempt_request_finds_a_held_slot_that_holds_nothing() {
+    let orders = Bulkhead::builder("orders").parallelism(1).build().unwrap();
+    let layer = BulkheadLayer::new(&orders).exempt(|_: &Request<()>| true).respond().share_slot();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let service = ServiceBuilder::new().layer(layer).service(service_fn(|mut request: Request<()>| {
+        sender.send(request.extensions_mut().remove::<HeldSlot>()).unwrap();
+        ready(Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new())))
+    }));
+    drop(service.oneshot(Request::new(())).await.unwrap());
+    assert!(receiver.recv().unwrap().is_some());
+    assert_eq!(orders.status().in_flight, 0);
+}

@@ -110,9 +110,7 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
             }
             _ => None,
         };
-        if granted.is_none() {
-            return None;
-        }
+        granted.as_ref()?;
         let Unfinished { shared, state } = self.finish();
         // The state is a request, which needs no drop, but the compiler does not see that.
         mem::forget(state);

@@ -212,11 +212,8 @@ impl<R: Clock> Bulkhead<R> {
     #[must_use]
     pub fn take_free_owned(&self) -> Option<OwnedSlot> {
         let shared = &self.handle.shared;
-        let granted = shared.fast.acquire();
-        if granted.is_none() {
-            return None;
-        }
-        Some(OwnedSlot::new(Claim::new(Arc::clone(shared), granted)))
+        let granted = shared.fast.acquire()?;
+        Some(OwnedSlot::new(Claim::new(Arc::clone(shared), Some(granted))))
     }
 
     #[inline]
