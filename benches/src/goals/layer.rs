@@ -47,15 +47,18 @@ pub(crate) fn goal() -> Goal {
     let [tower, resilience] = ["tower's three layers", "tower-resilience"];
     let shed = "tower's LoadShed, mapped";
     let frame = "a frame of a body, instructions more";
+    let small = "a request of four bytes through the layer, rejections as errors";
     let timed = "a request through the layer, cancelled after a second";
     let allocations = Figure::Memory(OURS.to_owned(), Some(TOWER.to_owned()), "allocations");
     let rows = [
-        Row::instructions(what, tower, ours(), three_layers()).at_most(0.5).missed_at(1.41),
-        Row::instructions(what, resilience, ours(), tower_resilience()).at_most(0.2).missed_at(0.68),
-        Row::instructions(rejected, shed, our_rejection(), shed_and_mapped()).at_most(1.5).missed_at(1.98),
+        Row::instructions(what, tower, ours(), three_layers()).at_most(0.5).missed_at(1.35),
+        Row::instructions(what, resilience, ours(), tower_resilience()).at_most(0.2).missed_at(0.66),
+        Row::instructions(rejected, shed, our_rejection(), shed_and_mapped()).at_most(1.5).missed_at(2.85),
         Row::new(what, tower, allocations).limit(Limit::Ours(0.0)),
         Row::instructions(frame, "the body alone", frames_in_a_slot(), frames()).limit(Limit::More(15.0)),
         Row::instructions(what, "the service alone", ours(), alone()),
+        Row::instructions(small, tower, our_errors(), towers_errors()),
+        Row::instructions(small, "the service alone", our_errors(), small_alone()),
         Row::instructions(timed, tower, ours_by_deadline(), three_layers()),
         Row::time(what, tower, ours(), three_layers()),
         Row::time(what, resilience, ours(), tower_resilience()),
@@ -121,6 +124,30 @@ fn tower_resilience() -> Scene {
     })
 }
 
+fn our_errors() -> Scene {
+    Scene::new("layer/BulkheadLayer, small", |operations, meter| {
+        let layer = BulkheadLayer::new(&bulkhead());
+        call_with(|| 7, &ServiceBuilder::new().layer(layer).service(service_fn(echo)), operations, meter);
+    })
+}
+
+fn towers_errors() -> Scene {
+    Scene::new("layer/tower, small", |operations, meter| {
+        let layers = ServiceBuilder::new().load_shed().concurrency_limit(LIMIT).timeout(TIME);
+        call_with(|| 7, &layers.service(service_fn(echo)), operations, meter);
+    })
+}
+
+fn small_alone() -> Scene {
+    Scene::new("layer/service alone, small", |operations, meter| {
+        call_with(|| 7, &service_fn(echo), operations, meter);
+    })
+}
+
+fn echo(request: u32) -> Ready<Result<u32, Infallible>> {
+    ready(Ok(request))
+}
+
 /// The bulkhead has released slots and rejected requests before, so that it has a rate to estimate
 /// from.
 fn our_rejection() -> Scene {
@@ -179,14 +206,22 @@ where
     response.into_parts().0.headers
 }
 
-/// Sends requests, and drops each response.
+/// Sends requests of HTTP, and drops each response.
 fn call<S>(service: &S, operations: usize, meter: Meter<'_>)
 where
     S: Service<Request, Error: Debug> + Clone,
 {
+    call_with(Request::default, service, operations, meter);
+}
+
+/// Sends requests, and drops each response.
+fn call_with<Q, S>(request: fn() -> Q, service: &S, operations: usize, meter: Meter<'_>)
+where
+    S: Service<Q, Error: Debug> + Clone,
+{
     let runtime = tokio_runtime();
     let _entered = runtime.enter();
-    let mut requests = (0..2 * operations).map(|_| Request::default()).collect::<Vec<_>>().into_iter();
+    let mut requests = (0..2 * operations).map(|_| request()).collect::<Vec<_>>().into_iter();
     meter(&mut || {
         for request in requests.by_ref().take(operations) {
             drop(black_box(now(|| service.clone().oneshot(request)).expect("an answer")));

@@ -36,6 +36,10 @@ pub struct Sent {
 }
 
 /// Sends so many calls a second on average, and returns them by number when all are over.
+///
+/// # Panics
+///
+/// If a client panics.
 pub async fn send(address: SocketAddr, rate: f64, begin: Instant, end: Instant) -> Vec<Sent> {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
