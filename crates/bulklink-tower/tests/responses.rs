@@ -305,9 +305,7 @@ async fn rejected_clients_that_obey_retry_after_do_not_return_in_step() {
     let mut returns = [0; 50];
     for _ in 0..1000 {
         let response = service.call(Request::new(())).await.unwrap();
-        let number = |name| response.headers()[name].to_str().unwrap().parse::<usize>().unwrap();
-        let (seconds, millis) = (number("retry-after"), number("retry-after-ms"));
-        assert_eq!(millis / 1000, seconds);
+        let seconds: usize = response.headers()["retry-after"].to_str().unwrap().parse().unwrap();
         returns[seconds] += 1;
     }
     drop(waiting);
@@ -341,5 +339,4 @@ async fn without_a_rate_there_is_no_retry_after() {
     let _running = payments.try_slot().unwrap();
     let (response, _) = rejected(&payments, Request::new(()), &Responses::new()).await;
     assert!(!response.headers().contains_key("retry-after"));
-    assert!(!response.headers().contains_key("retry-after-ms"));
 }

@@ -8,7 +8,10 @@ use bulklink::Reason;
 use http::{HeaderMap, HeaderName, header};
 
 use super::headers;
-use super::respond::{PUSHBACK, REJECTED, RETRY_AFTER_MS};
+use super::respond::{PUSHBACK, REJECTED};
+
+/// As `Retry-After`, in milliseconds: some services send it.
+const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 
 /// The reasons that this version knows.
 const REASONS: [Reason; 7] = [

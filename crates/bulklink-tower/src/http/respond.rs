@@ -17,8 +17,6 @@ use crate::{BackpressureLayer, BulkheadLayer, DeadlinePassed};
 
 /// Marks the response to a request that was not admitted; its value is the reason.
 pub(crate) const REJECTED: HeaderName = HeaderName::from_static("bulklink-rejected");
-/// As `Retry-After`, in milliseconds.
-pub(crate) const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 /// As `Retry-After`, in milliseconds, for a client of gRPC.
 pub(crate) const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
@@ -51,8 +49,8 @@ pub enum Protocol {
 ///
 /// Where there is a rate to estimate it from, `Retry-After` says when a slot may be free: in whole
 /// seconds, at least one. It is spread evenly from the estimate to twice that, so that clients that
-/// were rejected together do not return together. `retry-after-ms` and `grpc-retry-pushback-ms` are
-/// up to a second later, in milliseconds.
+/// were rejected together do not return together. For gRPC, it is `grpc-retry-pushback-ms`, in
+/// milliseconds, and up to a second later.
 #[derive(Clone, Debug)]
 pub struct Responses {
     status: StatusCode,
@@ -237,7 +235,6 @@ impl Respond {
         estimate: Option<Duration>,
     ) -> Response<Body<B>> {
         let retry_after = estimate.map(|estimate| self.templates.spread(estimate));
-        let millis = |seconds| HeaderValue::from(seconds * 1000 + fastrand::u64(0..1000));
         let mut headers = HeaderMap::with_capacity(6);
         if let Some(reason) = &template.reason {
             headers.insert(REJECTED, reason.clone());
@@ -247,7 +244,7 @@ impl Respond {
             headers.insert(GRPC_STATUS, template.grpc_status.clone());
             headers.insert(GRPC_MESSAGE, template.grpc_message.clone());
             if let Some(seconds) = retry_after {
-                headers.insert(PUSHBACK, millis(seconds));
+                headers.insert(PUSHBACK, HeaderValue::from(seconds * 1000 + fastrand::u64(0..1000)));
             }
             (StatusCode::OK, Bytes::new())
         } else {
@@ -255,7 +252,6 @@ impl Respond {
             if let Some(seconds) = retry_after {
                 let value = usize::try_from(seconds).ok().and_then(|seconds| self.templates.seconds.get(seconds));
                 headers.insert(header::RETRY_AFTER, value.expect("it is at most twice the ceiling").clone());
-                headers.insert(RETRY_AFTER_MS, millis(seconds));
             }
             (template.status, template.problem.clone())
         };
