@@ -1,6 +1,7 @@
 //! How a layer admits a request: into which bulkhead, with what cost, limit and deadline, or not at
 //! all.
 
+use std::any::TypeId;
 use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -25,10 +26,36 @@ pub(crate) struct Admission<Q, R: Runtime> {
 /// What a request gets on its way to its slot.
 pub(crate) struct Ask<R: Runtime> {
     pub(crate) slot: OwnedSlotFuture<R>,
-    /// Whether the layer read a deadline in it.
-    pub(crate) has_deadline: bool,
+    pub(crate) deadline: Option<Deadline>,
     /// When the request is cancelled.
     pub(crate) cancel_at: Option<Instant>,
+}
+
+/// The deadline of a request, which layers inside take over: the time for the whole request began
+/// when it came to the outermost one.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline {
+    at: Instant,
+    /// The type of the runtime, on whose clock this is.
+    runtime: TypeId,
+}
+
+impl Deadline {
+    fn after<R: Runtime>(time: Duration, runtime: &R) -> Self {
+        Deadline { at: runtime.now() + time, runtime: TypeId::of::<R>() }
+    }
+
+    /// Returns the earlier one, if both are of the same clock.
+    fn earlier(self, other: Option<Deadline>) -> Self {
+        match other {
+            Some(other) if other.runtime == self.runtime && other.at < self.at => other,
+            _ => self,
+        }
+    }
+
+    pub(crate) fn has_passed<R: Runtime>(self, runtime: &R) -> bool {
+        runtime.now() >= self.at
+    }
 }
 
 type TimeOf<Q> = dyn Fn(&Q) -> Option<Duration> + Send + Sync;
@@ -145,16 +172,17 @@ impl<Q, R: Runtime> Admission<Q, R> {
         if self.rules.is_empty() && self.deadline_after.is_none() { self.entrance.take_free() } else { None }
     }
 
-    /// Returns the future of the request's slot, or `None` if the request is exempt.
-    pub(crate) fn admit(&self, request: &Q) -> Option<Ask<R>> {
+    /// Returns the future of the request's slot, or `None` if the request is exempt. `outer` is the
+    /// deadline that a layer outside of this has read.
+    pub(crate) fn admit(&self, request: &Q, outer: Option<Deadline>) -> Option<Ask<R>> {
         let mut call = self.rules.iter().try_fold(Request::new(), |call, rule| rule(request, call))?;
-        let mut cancel_at = None;
         let time = self.deadline_after.as_ref().and_then(|time| time(request));
-        if let Some(time) = time {
-            call = call.deadline_after(time);
-            cancel_at = self.cancels_at_deadline.then(|| self.runtime.now() + time);
+        let deadline = time.map(|time| Deadline::after(time, &self.runtime).earlier(outer));
+        if let Some(deadline) = deadline {
+            call = call.deadline_after(deadline.at.saturating_since(self.runtime.now()));
         }
-        Some(Ask { slot: self.entrance.slot(request, call), has_deadline: time.is_some(), cancel_at })
+        let cancel_at = deadline.filter(|_| self.cancels_at_deadline).map(|deadline| deadline.at);
+        Some(Ask { slot: self.entrance.slot(request, call), deadline, cancel_at })
     }
 
     pub(crate) fn estimated_wait(&self, request: &Q, cost: usize) -> Option<Duration> {

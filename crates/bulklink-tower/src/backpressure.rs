@@ -23,8 +23,8 @@ use crate::{Errors, ResponseFuture};
 /// ending; so does a `Buffer` between two requests, once it has been ready. Where no caller relies
 /// on `poll_ready`, use [`BulkheadLayer`](crate::BulkheadLayer) instead.
 ///
-/// If the bulkhead rejects the reservation, the service is ready, and the next request is rejected,
-/// unless `poll_ready` is called again before.
+/// If the bulkhead rejects the reservation, the service is ready, and the next request is rejected;
+/// unless `poll_ready` is called again before, and a slot is free then.
 #[derive(Debug)]
 pub struct BackpressureLayer<Q, R: Runtime, O = Errors> {
     bulkhead: Bulkhead<R>,
@@ -77,8 +77,7 @@ where
     /// Is ready when a slot is reserved and the service inside is ready, or when the reservation
     /// was rejected.
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        // What was rejected earlier, and never called, is asked for anew.
-        if let Reservation::None | Reservation::Rejected(_) = self.reservation {
+        if let Reservation::None = self.reservation {
             self.reservation = Reservation::Acquiring(self.bulkhead.slot_owned());
         }
         if let Reservation::Acquiring(slot) = &mut self.reservation {
@@ -88,6 +87,13 @@ where
             };
         }
         if let Reservation::Rejected(_) = self.reservation {
+            // A service that was ready stays so. But a slot that is free by now is taken, if the
+            // service inside is ready, too.
+            if let Poll::Ready(Ok(())) = self.inner.poll_ready(context) {
+                if let Some(slot) = self.bulkhead.take_free_owned() {
+                    self.reservation = Reservation::Acquired(slot);
+                }
+            }
             return Poll::Ready(Ok(()));
         }
         let ready = ready!(self.inner.poll_ready(context));
@@ -107,7 +113,7 @@ where
                 let held = config.outcome.admitted(&mut request, slot);
                 ResponseFuture::running(self.inner.call(request), Some(held))
             }
-            Reservation::Rejected(rejection) => ResponseFuture::answered(config.reject(&request, rejection, false)),
+            Reservation::Rejected(rejection) => ResponseFuture::answered(config.reject(&request, rejection, None)),
             Reservation::None | Reservation::Acquiring(_) => panic!("called before `poll_ready` returned `Ready`"),
         }
     }

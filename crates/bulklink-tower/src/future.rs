@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use crate::DeadlinePassed;
-use crate::admission::{Admission, Ask};
+use crate::admission::{Admission, Ask, Deadline};
 use crate::outcome::Outcome;
 
 /// What all clones of a service share.
@@ -64,7 +64,7 @@ struct Calling<S, Q, R: Runtime, O, H> {
     /// `None` once the service is called.
     call: Option<(S, Q)>,
     stage: Stage<R, H>,
-    has_deadline: bool,
+    deadline: Option<Deadline>,
     config: Arc<Config<Q, R, O>>,
 }
 
@@ -117,7 +117,7 @@ where
     pub(crate) fn new(config: &Arc<Config<Q, R, O>>, service: &S, mut request: Q) -> Self {
         if let Some(slot) = config.admission.take_free() {
             let held = config.outcome.admitted(&mut request, slot);
-            return ResponseFuture::ready_to_call(config, service.clone(), request, Some(held));
+            return ResponseFuture::ready_to_call(Some(held), config, service.clone(), request);
         }
         ResponseFuture::ask(config, service, request)
     }
@@ -125,31 +125,35 @@ where
     /// The future of a request that the fast path of [`new`](ResponseFuture::new) did not admit.
     fn ask(config: &Arc<Config<Q, R, O>>, service: &S, mut request: Q) -> Self {
         let Config { admission, outcome } = &**config;
-        let Some(Ask { mut slot, has_deadline, cancel_at }) = admission.admit(&request) else {
+        let Some(Ask { mut slot, deadline, cancel_at }) = admission.admit(&request, outcome.deadline(&request)) else {
             outcome.exempted(&mut request);
-            return ResponseFuture::ready_to_call(config, service.clone(), request, None);
+            return ResponseFuture::ready_to_call(None, config, service.clone(), request);
         };
+        if let Some(deadline) = deadline {
+            outcome.leave_deadline(&mut request, deadline);
+        }
         let cancellation = cancel_at.map(|at| {
             let protocol = outcome.protocol(&request);
             Box::new(Cancellation { at, sleep: None, protocol, config: Arc::clone(config) })
         });
         let future = if let Some(slot) = slot.take_free() {
             let held = outcome.admitted(&mut request, slot);
-            ResponseFuture::ready_to_call(config, service.clone(), request, Some(held))
+            ResponseFuture::ready_to_call(Some(held), config, service.clone(), request)
         } else {
-            ResponseFuture::calling(config, service.clone(), request, Stage::Acquiring(slot), has_deadline)
+            ResponseFuture::calling(config, service.clone(), request, Stage::Acquiring(slot), deadline)
         };
         ResponseFuture { cancellation, ..future }
     }
 
-    /// The future of a request that has its slot.
+    /// The future of a request that has its slot. That comes first, because it is dropped last if
+    /// the service fails or panics.
     #[inline]
-    fn ready_to_call(config: &Arc<Config<Q, R, O>>, mut service: S, request: Q, held: Option<O::Held>) -> Self {
+    fn ready_to_call(held: Option<O::Held>, config: &Arc<Config<Q, R, O>>, mut service: S, request: Q) -> Self {
         // If it is not ready, it is asked again with the task's waker.
         match service.poll_ready(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Ok(())) => ResponseFuture::running(service.call(request), held),
             Poll::Ready(Err(error)) => ResponseFuture::answered(Err(O::failed(error))),
-            Poll::Pending => ResponseFuture::calling(config, service, request, Stage::Readying(held), false),
+            Poll::Pending => ResponseFuture::calling(config, service, request, Stage::Readying(held), None),
         }
     }
 
@@ -159,10 +163,10 @@ where
         service: S,
         request: Q,
         stage: Stage<R, O::Held>,
-        has_deadline: bool,
+        deadline: Option<Deadline>,
     ) -> Self {
         let config = Arc::clone(config);
-        let calling = Box::new(Calling { call: Some((service, request)), stage, has_deadline, config });
+        let calling = Box::new(Calling { call: Some((service, request)), stage, deadline, config });
         ResponseFuture { state: State::Calling { calling }, cancellation: None }
     }
 }
@@ -202,8 +206,11 @@ where
             };
             this.state.set(next);
         }
-        let (answer, held) = match this.state.as_mut().project() {
-            StateProjection::Running { future, held } => (ready!(future.poll(context)), held.take()),
+        let (held, answer) = match this.state.as_mut().project() {
+            StateProjection::Running { future, held } => {
+                let answer = ready!(future.poll(context));
+                (held.take(), answer)
+            }
             StateProjection::Answered { answer } => {
                 return Poll::Ready(answer.take().expect("polled again after it had completed"));
             }
@@ -259,7 +266,7 @@ impl<S, Q, R: Runtime, O, H> Calling<S, Q, R, O, H> {
         O: Outcome<Q, A, E>,
     {
         let (_, request) = self.call.as_ref().expect("it has not been called");
-        self.config.reject(request, rejection, self.has_deadline)
+        self.config.reject(request, rejection, self.deadline)
     }
 }
 
@@ -269,13 +276,16 @@ impl<Q, R: Runtime, O> Config<Q, R, O> {
         &self,
         request: &Q,
         rejection: Rejection,
-        has_deadline: bool,
+        deadline: Option<Deadline>,
     ) -> Result<O::Response, O::Error>
     where
         O: Outcome<Q, A, E>,
     {
         let cost = rejection.cost();
-        self.outcome.rejected(request, rejection, has_deadline, || self.admission.estimated_wait(request, cost))
+        // Whether the deadline, or what it leaves to the work, has ended the wait.
+        let has_passed = |deadline: Deadline| deadline.has_passed(self.admission.runtime());
+        let is_late = rejection.kept().is_some() || deadline.is_some_and(has_passed);
+        self.outcome.rejected(request, rejection, is_late, || self.admission.estimated_wait(request, cost))
     }
 }
 

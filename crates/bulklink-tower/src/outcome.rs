@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bulklink::{OwnedSlot, Rejection};
 
+use crate::admission::Deadline;
 use crate::{BoxError, DeadlinePassed};
 
 /// How the answers of a service become those of the layer. Only this crate implements it.
@@ -22,6 +23,17 @@ pub trait Outcome<Q, A, E>: Clone {
     /// Returns in which protocol the request wants its answer.
     fn protocol(&self, request: &Q) -> Self::Protocol;
 
+    /// Returns the deadline that a layer outside of this one has left in the request.
+    fn deadline(&self, request: &Q) -> Option<Deadline> {
+        let _ = request;
+        None
+    }
+
+    /// Leaves the deadline in the request, for the layers inside.
+    fn leave_deadline(&self, request: &mut Q, deadline: Deadline) {
+        let _ = (request, deadline);
+    }
+
     /// Takes the slot, and leaves in the request what the service needs of it.
     fn admitted(&self, request: &mut Q, slot: OwnedSlot) -> Self::Held;
 
@@ -36,12 +48,12 @@ pub trait Outcome<Q, A, E>: Clone {
     /// Makes the error, when the service has failed.
     fn failed(error: E) -> Self::Error;
 
-    /// Answers a request that was not admitted.
+    /// Answers a request that was not admitted, or not in time for its deadline.
     fn rejected(
         &self,
         request: &Q,
         rejection: Rejection,
-        has_deadline: bool,
+        is_late: bool,
         estimated_wait: impl FnOnce() -> Option<Duration>,
     ) -> Result<Self::Response, Self::Error>;
 

@@ -62,13 +62,21 @@ async fn a_rejected_reservation_rejects_the_next_request() {
 }
 
 #[tokio::test]
-async fn a_reservation_that_was_rejected_earlier_is_asked_for_anew() {
+async fn a_service_that_is_ready_stays_so_until_it_is_called() {
     let payments = one_slot();
     let running = payments.try_slot_owned().unwrap();
     let mut service = BackpressureLayer::new(&payments).layer(echo());
+    for _ in 0..3 {
+        assert!(service.ready().now_or_never().is_some());
+    }
+    assert_eq!(payments.status().totals.saturated, 1, "polls of one reservation");
+    assert!(service.call(7).await.is_err());
+
     service.ready().await.unwrap();
     drop(running);
-    assert_eq!(service.ready().await.unwrap().call(7).await.unwrap(), 7);
+    // The first slot that is free again is not one of the fast path.
+    drop(payments.try_slot().unwrap());
+    assert_eq!(service.ready().await.unwrap().call(7).await.unwrap(), 7, "a rejection of the past");
 }
 
 #[test]

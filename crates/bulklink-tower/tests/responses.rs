@@ -162,20 +162,30 @@ async fn an_upgrade_holds_its_slot_for_as_long_as_the_service_does() {
 }
 
 #[tokio::test]
-async fn a_client_finds_the_slot_of_an_upgrade_in_the_response() {
-    let payments = one_slot();
-    let mut service = BulkheadLayer::new(&payments).hold_body().layer(service_fn(|request: Request<()>| {
-        drop(request);
-        let response = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
-        ready(Ok::<_, Infallible>(response.body(Empty::<Bytes>::new()).unwrap()))
-    }));
-    let upgrade = Request::builder().header("upgrade", "websocket").body(()).unwrap();
-    let mut response = service.call(upgrade).await.unwrap();
-    let held = response.extensions_mut().remove::<HeldSlot>();
-    drop(response);
-    assert_eq!(payments.status().in_flight, 1);
-    drop(held.unwrap());
-    assert_eq!(payments.status().in_flight, 0);
+async fn a_client_finds_the_slots_of_all_layers_in_a_response_that_upgrades() {
+    let websocket = Request::builder().header("upgrade", "websocket");
+    let tunnel = Request::builder().method("CONNECT");
+    for (request, status, is_held) in [
+        (websocket, StatusCode::SWITCHING_PROTOCOLS, true),
+        (tunnel, StatusCode::OK, true),
+        (Request::builder().header("upgrade", "websocket"), StatusCode::OK, false),
+        (Request::builder(), StatusCode::OK, false),
+    ] {
+        let bulkheads = [one_slot(), one_slot()];
+        let service = service_fn(move |request: Request<()>| {
+            drop(request);
+            ready(Ok::<_, Infallible>(Response::builder().status(status).body(Empty::<Bytes>::new()).unwrap()))
+        });
+        let inner = BulkheadLayer::new(&bulkheads[1]).hold_body().layer(service);
+        let mut outer = BulkheadLayer::new(&bulkheads[0]).hold_body().layer(inner);
+        let mut response = outer.call(request.body(()).unwrap()).await.unwrap();
+        let held = response.extensions_mut().remove::<HeldSlot>();
+        drop(response);
+        let in_flight = || bulkheads.each_ref().map(|bulkhead| bulkhead.status().in_flight);
+        assert_eq!(in_flight(), [usize::from(is_held); 2]);
+        drop(held);
+        assert_eq!(in_flight(), [0, 0]);
+    }
 }
 
 #[tokio::test]
@@ -235,7 +245,37 @@ async fn a_request_of_grpc_is_answered_in_its_headers() {
     assert_eq!((response.status(), &*body), (StatusCode::OK, ""));
     assert_eq!(response.headers()["content-type"], "application/grpc");
     assert_eq!(response.headers()["grpc-status"], "8");
-    assert_eq!(response.headers()["grpc-message"], "All slots are in use.");
+    assert_eq!(response.headers()["grpc-message"], "payments: All slots are in use.");
+
+    let odd = Bulkhead::builder("100 % é").parallelism(1).build().unwrap();
+    odd.close();
+    for content_type in ["application/grpc", "Application/GRPC;x", "application/grpc-web", "application/grpcish"] {
+        let request = Request::builder().header("content-type", content_type).body(()).unwrap();
+        let (response, _) = rejected(&odd, request, &Responses::new()).await;
+        match response.headers().get("grpc-message") {
+            Some(message) => assert_eq!(message, "100 %25 %C3%A9: The service is closing."),
+            None => assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE),
+        }
+        let is_grpc = !content_type.ends_with("-web") && !content_type.ends_with("ish");
+        assert_eq!(response.headers().contains_key("grpc-status"), is_grpc, "{content_type}");
+    }
+}
+
+#[tokio::test]
+async fn the_rejection_of_an_upstream_is_not_passed_on_as_one_of_this_service() {
+    let payments = one_slot();
+    let upstream = service_fn(|_: Request<()>| {
+        let response = Response::builder().status(503).header("bulklink-rejected", "saturated");
+        ready(Ok::<_, Infallible>(response.body(Empty::<Bytes>::new()).unwrap()))
+    });
+    let response = layer(&payments).layer(upstream).call(Request::new(())).await.unwrap();
+    assert!(!response.headers().contains_key("bulklink-rejected"));
+
+    let inner = one_slot();
+    inner.close();
+    let inside = layer(&inner).layer(upstream);
+    let response = layer(&payments).layer(inside).call(Request::new(())).await.unwrap();
+    assert_eq!(response.headers()["bulklink-rejected"], "closed", "of a layer inside");
 }
 
 #[tokio::test(start_paused = true)]
@@ -243,13 +283,28 @@ async fn a_request_that_came_too_late_is_told_from_one_that_found_no_room() {
     let payments = Bulkhead::builder("payments").parallelism(1).waiting_room(5).build().unwrap();
     let _running = payments.try_slot().unwrap();
     let layer = BulkheadLayer::new(&payments)
-        .deadline_after(|request: &Request<()>| (request.uri().path() == "/late").then_some(Duration::from_millis(20)))
-        .wait_limit(|request| Some(Duration::from_millis(if request.uri().path() == "/now" { 0 } else { 50 })));
+        .deadline_after(|request: &Request<()>| match request.uri().path() {
+            "/late" => Some(Duration::from_millis(20)),
+            "/far" => Some(Duration::from_secs(60)),
+            _ => None,
+        })
+        .wait_limit(|request| match request.uri().path() {
+            "/now" | "/far" => Some(Duration::ZERO),
+            _ => Some(Duration::from_millis(50)),
+        })
+        .request(|request, call| match request.uri().path() {
+            "/own" => call.deadline_after(Duration::from_millis(20)),
+            _ => call,
+        });
     let mut service = layer.respond().layer(answering(Empty::<Bytes>::new()));
     let late = service.call(Request::builder().uri("/late").body(()).unwrap()).await.unwrap();
     assert_eq!(late.status(), StatusCode::GATEWAY_TIMEOUT);
+    let own = service.call(Request::builder().uri("/own").body(()).unwrap()).await.unwrap();
+    assert_eq!(own.status(), StatusCode::GATEWAY_TIMEOUT);
     let limited = service.call(Request::new(())).await.unwrap();
     assert_eq!(limited.status(), StatusCode::SERVICE_UNAVAILABLE);
+    let far = Request::builder().uri("/far").body(()).unwrap();
+    assert_eq!(service.call(far).await.unwrap().status(), StatusCode::SERVICE_UNAVAILABLE);
     let impatient = service.call(Request::builder().uri("/now").body(()).unwrap()).await.unwrap();
     assert_eq!(impatient.status(), StatusCode::SERVICE_UNAVAILABLE);
 }
@@ -339,4 +394,20 @@ async fn without_a_rate_there_is_no_retry_after() {
     let _running = payments.try_slot().unwrap();
     let (response, _) = rejected(&payments, Request::new(()), &Responses::new()).await;
     assert!(!response.headers().contains_key("retry-after"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_request_is_counted_from_the_outermost_layer() {
+    let bulkhead = |label| Bulkhead::builder(label).parallelism(1).waiting_room(1).build().unwrap();
+    let (outside, inside) = (bulkhead("outside"), bulkhead("inside"));
+    let (of_outside, _of_inside) = (outside.try_slot_owned().unwrap(), inside.try_slot_owned().unwrap());
+    let layer = |bulkhead| BulkheadLayer::new(bulkhead).deadline_after(|_: &Request<()>| Some(Duration::from_secs(1)));
+    let inner = layer(&inside).respond().layer(answering(Empty::<Bytes>::new()));
+    let mut service = layer(&outside).respond().layer(inner);
+    let start = tokio::time::Instant::now();
+    let request = tokio::spawn(service.call(Request::new(())));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    drop(of_outside);
+    assert_eq!(request.await.unwrap().unwrap().status(), StatusCode::GATEWAY_TIMEOUT);
+    assert!(start.elapsed() <= Duration::from_secs(1), "{:?}", start.elapsed());
 }

@@ -7,6 +7,7 @@ use bulklink::{OwnedSlot, Rejection};
 use http::{Method, StatusCode, Version, header};
 
 use super::Body;
+use crate::admission::Deadline;
 use crate::outcome::Outcome;
 use crate::{BoxError, DeadlinePassed};
 
@@ -64,6 +65,8 @@ pub enum Held {
     Body { _slot: OwnedSlot },
     /// The service may hold it, too.
     Shared(HeldSlot),
+    /// The same, for a request that asks for a tunnel.
+    Tunnel(HeldSlot),
 }
 
 impl HeldSlot {
@@ -77,19 +80,37 @@ pub trait ShareSlot {
     /// Returns what is to hold the slot until the response has ended. Leaves a part of it to the
     /// service if `is_shared`, and for an upgrade.
     fn share(&mut self, slot: OwnedSlot, is_shared: bool) -> Held;
+
+    /// Returns the deadline that was left in the request.
+    fn deadline(&self) -> Option<Deadline> {
+        None
+    }
+
+    /// Leaves a deadline in the request.
+    fn leave_deadline(&mut self, deadline: Deadline) {
+        let _ = deadline;
+    }
 }
 
 impl<T> ShareSlot for http::Request<T> {
     fn share(&mut self, slot: OwnedSlot, is_shared: bool) -> Held {
-        let is_upgrade = self.method() == Method::CONNECT
-            || self.version() == Version::HTTP_11 && self.headers().contains_key(header::UPGRADE);
-        if !is_upgrade && !is_shared {
+        let is_tunnel = self.method() == Method::CONNECT;
+        let is_upgrade = self.version() == Version::HTTP_11 && self.headers().contains_key(header::UPGRADE);
+        if !is_tunnel && !is_upgrade && !is_shared {
             return Held::Body { _slot: slot };
         }
         let outer = self.extensions_mut().remove();
         let slot = HeldSlot::new(Some(slot), outer);
         self.extensions_mut().insert(slot.clone());
-        Held::Shared(slot)
+        if is_tunnel { Held::Tunnel(slot) } else { Held::Shared(slot) }
+    }
+
+    fn deadline(&self) -> Option<Deadline> {
+        self.extensions().get().copied()
+    }
+
+    fn leave_deadline(&mut self, deadline: Deadline) {
+        self.extensions_mut().insert(deadline);
     }
 }
 
@@ -101,8 +122,14 @@ impl<B: http_body::Body> HoldSlot for http::Response<B> {
     }
 
     fn hold_upgrade(mut self, held: Option<Held>) -> http::Response<Body<B>> {
-        if let (Some(Held::Shared(slot)), StatusCode::SWITCHING_PROTOCOLS) = (&held, self.status()) {
-            self.extensions_mut().insert(slot.clone());
+        let upgraded = match &held {
+            Some(Held::Shared(slot)) if self.status() == StatusCode::SWITCHING_PROTOCOLS => Some(slot),
+            Some(Held::Tunnel(slot)) if self.status().is_success() => Some(slot),
+            _ => None,
+        };
+        if let Some(slot) = upgraded {
+            // That of a layer inside holds this one's, too.
+            self.extensions_mut().get_or_insert_with(|| slot.clone());
         }
         self.hold(held)
     }
@@ -115,6 +142,14 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Outcome<Q, A, E> for HoldBody
     type Protocol = ();
 
     fn protocol(&self, _: &Q) {}
+
+    fn deadline(&self, request: &Q) -> Option<Deadline> {
+        request.deadline()
+    }
+
+    fn leave_deadline(&self, request: &mut Q, deadline: Deadline) {
+        request.leave_deadline(deadline);
+    }
 
     fn admitted(&self, request: &mut Q, slot: OwnedSlot) -> Held {
         request.share(slot, false)

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::hold::{Held, HoldSlot, ShareSlot};
 use super::{Body, HeldSlot, HoldBody};
+use crate::admission::Deadline;
 use crate::outcome::Outcome;
 use crate::{BackpressureLayer, BulkheadLayer, DeadlinePassed};
 
@@ -164,9 +165,7 @@ impl Templates {
         }
     }
 
-    fn of(&self, rejection: &Rejection, has_deadline: bool) -> &Template {
-        let ended_by_deadline = rejection.kept().is_some() || rejection.limit() == Some(Duration::ZERO);
-        let is_late = has_deadline && ended_by_deadline;
+    fn of(&self, rejection: &Rejection, is_late: bool) -> &Template {
         let kind = match rejection.reason() {
             Reason::Expired if is_late => LATE,
             Reason::InvalidCost if rejection.cost() > 0 => TOO_LARGE,
@@ -204,7 +203,7 @@ impl Template {
             problem: problem.to_string().into(),
             reason: Some(HeaderValue::from_static(reason)),
             grpc_status: HeaderValue::from(u16::from(kind.grpc_status)),
-            grpc_message: HeaderValue::from_static(kind.detail),
+            grpc_message: grpc_message(label, kind.detail),
         }
     }
 
@@ -218,9 +217,21 @@ impl Template {
             problem: problem.to_string().into(),
             reason: None,
             grpc_status: HeaderValue::from_static("4"),
-            grpc_message: HeaderValue::from_static(TITLE),
+            grpc_message: grpc_message(label, TITLE),
         }
     }
+}
+
+/// Returns a message of gRPC, which is percent-encoded.
+fn grpc_message(label: &str, text: &str) -> HeaderValue {
+    let mut message = String::new();
+    for byte in format!("{label}: {text}").bytes() {
+        match byte {
+            b' '..=b'~' if byte != b'%' => message.push(char::from(byte)),
+            _ => message.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    HeaderValue::try_from(message).expect("it is visible ASCII")
 }
 
 impl Respond {
@@ -262,6 +273,14 @@ impl Respond {
     }
 }
 
+/// Returns whether this is gRPC, but not gRPC-Web, whose status is in the body.
+fn is_grpc(content_type: &[u8]) -> bool {
+    const NAME: &[u8] = b"application/grpc";
+    content_type.split_at_checked(NAME.len()).is_some_and(|(name, rest)| {
+        name.eq_ignore_ascii_case(NAME) && matches!(rest.first(), None | Some(b'+' | b';' | b' '))
+    })
+}
+
 impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Respond {
     type Response = Response<Body<B>>;
     type Error = E;
@@ -269,9 +288,16 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
     type Protocol = Protocol;
 
     fn protocol(&self, request: &http::Request<T>) -> Protocol {
-        let content_type = request.headers().get(header::CONTENT_TYPE);
-        let is_grpc = content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"));
-        if is_grpc { Protocol::Grpc } else { Protocol::Http }
+        let content_type = request.headers().get(header::CONTENT_TYPE).map(|value| value.as_bytes());
+        if content_type.is_some_and(is_grpc) { Protocol::Grpc } else { Protocol::Http }
+    }
+
+    fn deadline(&self, request: &http::Request<T>) -> Option<Deadline> {
+        ShareSlot::deadline(request)
+    }
+
+    fn leave_deadline(&self, request: &mut http::Request<T>, deadline: Deadline) {
+        ShareSlot::leave_deadline(request, deadline);
     }
 
     fn admitted(&self, request: &mut http::Request<T>, slot: OwnedSlot) -> Held {
@@ -285,7 +311,12 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
         }
     }
 
-    fn answered(response: Response<B>, held: Option<Held>) -> Response<Body<B>> {
+    fn answered(mut response: Response<B>, held: Option<Held>) -> Response<Body<B>> {
+        // A rejection by an upstream is no rejection by this service, which has begun to work. That
+        // of a layer inside is among the extensions.
+        if response.headers().contains_key(REJECTED) && response.extensions().get::<Rejection>().is_none() {
+            response.headers_mut().remove(REJECTED);
+        }
         response.hold(held)
     }
 
@@ -297,10 +328,10 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
         &self,
         request: &http::Request<T>,
         rejection: Rejection,
-        has_deadline: bool,
+        is_late: bool,
         estimated_wait: impl FnOnce() -> Option<Duration>,
     ) -> Result<Response<Body<B>>, E> {
-        let template = self.templates.of(&rejection, has_deadline);
+        let template = self.templates.of(&rejection, is_late);
         let estimate = if template.is_temporary { estimated_wait() } else { None };
         let protocol = Outcome::<_, Response<B>, E>::protocol(self, request);
         let mut response = self.response(protocol, template, estimate);

@@ -50,17 +50,19 @@ async fn ten_thousand_requests_a_third_of_them_cancelled_leave_nothing_behind() 
         if number % 5 == 0 {
             request = request.header("x-timeout-ms", fastrand::u64(..6));
         }
+        // A server of HTTP/2 that is slow to accept closes a connection on which many streams were
+        // cancelled, to which the others of that connection are lost.
         let call = async {
-            let answer = request.send().await.unwrap();
+            let answer = request.send().await.ok()?;
             let status = answer.status().as_u16();
-            answer.bytes().await.unwrap();
-            status
+            answer.bytes().await.ok()?;
+            Some(status)
         };
         if number % 3 == 0 {
             let patience = Duration::from_micros(fastrand::u64(..5000));
-            running.spawn(async move { timeout(patience, call).await.ok() });
+            running.spawn(async move { timeout(patience, call).await.ok()? });
         } else {
-            running.spawn(async move { Some(call.await) });
+            running.spawn(call);
         }
         // More than there are slots and places.
         while running.len() >= 80 {
@@ -80,5 +82,5 @@ async fn ten_thousand_requests_a_third_of_them_cancelled_leave_nothing_behind() 
     let came = totals.admitted - SLOTS as u64 + totals.cancelled + totals.rejected();
     assert!(came <= REQUESTS as u64, "{totals:?}");
     assert!(answered > 500 && rejected > 500 && totals.cancelled > 50, "{answered} {rejected} {totals:?}");
-    assert!(answered + rejected < REQUESTS - 500, "so many were cancelled");
+    assert!((REQUESTS / 3..REQUESTS - 500).contains(&(answered + rejected)), "{answered} {rejected}");
 }
