@@ -105,7 +105,7 @@ where
 
     /// # Panics
     ///
-    /// If `poll_ready` has not returned `Ready` before.
+    /// If `poll_ready` was not called before, or its slot is not there yet.
     fn call(&mut self, mut request: Q) -> Self::Future {
         let config = &self.config;
         match std::mem::replace(&mut self.reservation, Reservation::None) {

@@ -30,6 +30,7 @@ impl<Q, R: Runtime> BulkheadLayer<Q, R> {
     }
 
     /// Makes a layer of partitions, such as one for each tenant; `key` finds the key in a request.
+    /// It is asked again for a request that is rejected.
     ///
     /// A key that must be computed is put into the request by a layer outside of this one.
     pub fn keyed<L, K, S, G>(partitions: &Partitions<K, R, S>, key: G) -> Self
@@ -72,7 +73,8 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
     /// its wait then ends early enough, as [`Request::deadline_after`] says.
     ///
     /// A request that is admitted goes on after its deadline, unless it is
-    /// [cancelled](BulkheadLayer::cancel_at_deadline) then.
+    /// [cancelled](BulkheadLayer::cancel_at_deadline) then. For requests of HTTP, the time begins at
+    /// the outermost layer that reads one. This replaces an earlier `deadline_after`.
     #[must_use]
     pub fn deadline_after(mut self, time: impl Fn(&Q) -> Option<Duration> + Send + Sync + 'static) -> Self {
         self.admission.set_deadline(time);
@@ -82,7 +84,8 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
     /// Cancels requests at their [deadline](BulkheadLayer::deadline_after): the service's future is
     /// dropped, the slot is given back, and the answer is
     /// [`DeadlinePassed`](crate::DeadlinePassed), or the status 504. A response whose head is there
-    /// in time is not cut off.
+    /// in time is not cut off, and requests that are exempt are not cancelled; nor are those whose
+    /// deadline is set by [`request`](BulkheadLayer::request).
     ///
     /// A request with a deadline then has a timer, which is made if its first poll does not
     /// complete. Outside of a runtime with timers, that poll panics as the runtime's own timers do.

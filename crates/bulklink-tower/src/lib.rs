@@ -2,7 +2,7 @@
 //! [`Service`](tower_service::Service).
 //!
 //! The slot of a request is held for as long as the work really takes: until its response's body
-//! has been sent, has failed or was dropped, because the client has gone.
+//! has ended, has failed or was dropped, because the client has gone.
 //!
 //! ```
 //! use axum::{Router, routing::get};
@@ -35,13 +35,28 @@
 //!
 //! A bulkhead is shared by all that use it, on purpose: the layers made of its clones, the services
 //! that a layer makes, and their clones. For a limit of its own, a route needs its own bulkhead.
+//! Do not put layers of the same bulkhead into each other: a request would wait for itself.
 //!
 //! # When a request is admitted
 //!
-//! In the future that `call` returns, on its first poll. `poll_ready` reserves nothing, so a clone
-//! that is ready and never called takes no slot from the others. When the request has its slot, the
-//! service inside is asked whether it is ready, and then called. Requests are admitted first come,
-//! first served, by the order of those first polls.
+//! In `call`, if the fast path has a free slot; otherwise its future takes a place in the queue, or
+//! a slot, when it is first polled. `poll_ready` reserves nothing, so a clone that is ready and
+//! never called takes no slot from the others. When the request has its slot, a clone of the
+//! service inside is asked whether it is ready, and then called. Requests that wait are admitted
+//! first come, first served.
+//!
+//! Poll the future, or drop it: one that is kept without either keeps its slot, or is handed one.
+//! [`collect_within`](bulklink::Builder::collect_within) takes back those that were handed over.
+//!
+//! # Until when the slot is held
+//!
+//! - A body that is one piece has ended when the server has taken it, before it has been sent. For
+//!   large answers, stream the body, or limit the connections with a `LimitedListener`.
+//! - A connection that is upgraded, as for a websocket, outlives its response. Its handler must
+//!   keep the [`HeldSlot`](http::HeldSlot), or the slot is free when the upgrade begins.
+//! - A client that goes away ends its request. On HTTP/1, a server notices that while it reads the
+//!   request's body or writes the response: a request that waits with a body that has not been read
+//!   keeps its place until the limit on its wait.
 //!
 //! # Rejections
 //!
@@ -52,7 +67,7 @@
 //! # Cancel safety
 //!
 //! A future that is dropped drops the request, or what the service has made of it, and then gives
-//! back its slot or its place in the queue. The same holds if the service or a closure panics.
+//! back its slot or its place in the queue. The same holds if the service panics.
 
 #![doc(html_root_url = "https://docs.rs/bulklink-tower/latest")]
 #![forbid(unsafe_code)]

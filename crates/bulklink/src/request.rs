@@ -122,6 +122,7 @@ impl<I: Copy> Request<I> {
     /// of a request does.
     ///
     /// The clock is read when the request is passed to a bulkhead, before the future is polled.
+    /// Replaces a `deadline` or a `before`.
     ///
     /// ```
     /// use bulklink::testing::FakeClock;

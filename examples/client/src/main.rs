@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::{Router, routing::get};
 use bulklink_tokio::{Bulkhead, Partitions};
-use bulklink_tower::http::RemoteRejection;
+use bulklink_tower::http::{RemoteRejection, host};
 use bulklink_tower::{BulkheadLayer, rejection};
 use reqwest::{Client, Method, Request, Url};
 use tokio::net::TcpListener;
@@ -77,7 +77,7 @@ async fn start(name: &str, time: Duration, limit: Option<Bulkhead>) -> Result<Ur
 /// Calls the upstreams in turn, one call each 5 ms, and returns what has come of it.
 async fn run(urls: &[Url], limit: usize) -> Result<Vec<Tally>, Error> {
     let hosts: Partitions<String> = Partitions::builder("hosts").parallelism(limit).max_partitions(1000).build()?;
-    let client = BulkheadLayer::keyed(&hosts, |request: &Request| request.url().authority())
+    let client = BulkheadLayer::keyed(&hosts, host)
         .hold_body()
         .layer(Client::builder().timeout(Duration::from_secs(2)).build()?);
     let workers = Bulkhead::builder("workers").parallelism(WORKERS).waiting_room(CALLS).build()?;

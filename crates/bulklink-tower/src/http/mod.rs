@@ -12,4 +12,6 @@ pub use body::Body;
 pub use headers::{KeyHeader, TimeoutHeader};
 pub use hold::{HeldSlot, HoldBody, HoldSlot};
 pub use remote::RemoteRejection;
+#[cfg(feature = "reqwest")]
+pub use reqwest::host;
 pub use respond::{Respond, Responses};

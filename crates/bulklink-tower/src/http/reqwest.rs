@@ -7,6 +7,22 @@ use reqwest::ResponseBuilderExt;
 use super::hold::{Held, HoldSlot, ShareSlot};
 use super::{Body, HeldSlot};
 
+/// Returns the host of a request, with its port if that is not the usual one: a key for a bulkhead
+/// for each upstream. A name and a password in the URL are not part of it.
+///
+/// ```
+/// # use reqwest::{Method, Request};
+/// let url = "https://user:secret@example.com:8443/path".parse()?;
+/// let request = Request::new(Method::GET, url);
+/// assert_eq!(bulklink_tower::http::host(&request), "example.com:8443");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn host(request: &reqwest::Request) -> &str {
+    let authority = request.url().authority();
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+}
+
 /// A request cannot carry a slot to the code that uses the connection, so the response does.
 impl ShareSlot for reqwest::Request {
     fn share(&mut self, slot: OwnedSlot, _: bool) -> Held {
