@@ -17,8 +17,11 @@ impl Handle {
     /// first; to keep many rejected callers from coming back together, add a random part.
     ///
     /// The rate is sampled in this method and nowhere else, so admission costs the same as without
-    /// it. Call it for each rejection. It looks back 1 to 10 seconds while it is called often, and
-    /// up to 35 seconds if it is called rarely; time in which the bulkhead was paused counts.
+    /// it. Call it for each rejection. It looks back as far as the work needs: 1 to 10 seconds
+    /// while that gives back many slots, and otherwise over 8 to 16 slots, up to about 10 minutes,
+    /// or to the last slots if they are older. With fewer rejections, it looks back up to 30
+    /// seconds further. Time in which the bulkhead was paused counts. If slots are given back more
+    /// slowly than before, the estimate grows with the time since then.
     ///
     /// Returns `None` if there is no estimate:
     ///
@@ -27,7 +30,7 @@ impl Handle {
     ///   first one after 30 seconds without any. A rate is known from 100 milliseconds after that,
     ///   or from 1 millisecond after it if 8 slots have been given back meanwhile. So of a wave of
     ///   calls that are rejected in the same moment, none has an estimate.
-    /// - No unit was given back in the time that it looks back: the estimate would be infinite.
+    /// - No unit has been given back since the first sample: the estimate would be infinite.
     /// - The clock has been set back, or panics. Time that passes after it was set back counts
     ///   again.
     ///

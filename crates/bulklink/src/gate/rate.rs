@@ -11,12 +11,15 @@ const SHORTEST: Duration = Duration::from_millis(1);
 const SHORT: Duration = Duration::from_millis(100);
 /// From this age on, and with [`MANY`] slots since then, the younger sample is preferred.
 const RECENT: Duration = Duration::from_secs(1);
-/// The age at which the younger sample becomes the older one. So while estimates are frequent, the
-/// older one is at most twice as old.
+/// The age at which the younger sample becomes the older one, if [`MANY`] slots were given back
+/// since then.
 const STEP: Duration = Duration::from_secs(5);
-/// An older sample than this is used only until the younger one says something.
+/// The age at which it does with fewer slots, but at least one.
+const LONG_STEP: Duration = Duration::from_secs(5 * 60);
+/// If the older sample is older than this, the younger one needs no more than [`MANY`] slots.
 const OLD: Duration = Duration::from_secs(10);
-/// A younger sample that is older than this is forgotten, and the other one with it.
+/// After so much time without an estimate, both samples are forgotten: the bulkhead may have had
+/// little to do meanwhile.
 const FORGOTTEN: Duration = Duration::from_secs(30);
 /// The number of slots whose rate is no coincidence.
 const MANY: u64 = 8;
@@ -25,6 +28,8 @@ const MANY: u64 = 8;
 pub(crate) struct ReleaseRate {
     older: Sample,
     newer: Sample,
+    /// The time of the last estimate.
+    asked: Instant,
 }
 
 /// What had been given back at a time, by finished and by abandoned calls.
@@ -65,7 +70,7 @@ impl Sample {
 
 impl From<Sample> for ReleaseRate {
     fn from(first: Sample) -> Self {
-        ReleaseRate { older: first, newer: first }
+        ReleaseRate { older: first, newer: first, asked: first.at }
     }
 }
 
@@ -73,18 +78,28 @@ impl ReleaseRate {
     /// Returns the window from a sample to the present counters, from which a rate can be
     /// estimated, and keeps a sample of them if the others are old.
     pub(crate) fn window_to(&mut self, present: Sample) -> Option<Window> {
-        let age = present.at.saturating_since(self.newer.at);
         // Two threads can arrive in another order than they have read the clock. So a time that is
         // slightly before the younger sample is usual, and one before both is of a clock that was
         // set back, or costs only what two samples of the same moment know.
-        if age > FORGOTTEN || present.at < self.older.at {
+        if present.at.saturating_since(self.asked) > FORGOTTEN || present.at < self.older.at {
             *self = ReleaseRate::from(present);
-        } else if age >= STEP {
-            *self = ReleaseRate { older: self.newer, newer: present };
+        }
+        self.asked = present.at;
+        if present.since(&self.newer).is_step() {
+            (self.older, self.newer) = (self.newer, present);
         }
         let (short, long) = (present.since(&self.newer), present.since(&self.older));
-        let prefers_short = long.time > OLD || short.time >= RECENT && short.slots >= MANY;
-        if prefers_short && short.says_enough() { Some(short) } else { Some(long).filter(Window::says_enough) }
+        let least = if long.time > OLD { SHORTEST } else { RECENT };
+        if short.time >= least && short.slots >= MANY {
+            return Some(short);
+        }
+        if !long.says_enough() {
+            return None;
+        }
+        // A few slots say nothing about a faster rate. But if there are fewer than the older one
+        // promises, even with the next, then the rate has fallen.
+        let with_next = short.with_a_slot_of(long);
+        Some(if with_next.is_slower_than(&long) { with_next } else { long })
     }
 }
 
@@ -92,6 +107,23 @@ impl Window {
     fn says_enough(&self) -> bool {
         let is_long = self.time >= SHORT || self.time >= SHORTEST && self.slots >= MANY;
         is_long && self.units > 0
+    }
+
+    /// Returns whether a sample at its end can take the place of the one at its beginning. A window
+    /// in which nothing was given back cannot: it would leave none that has a rate.
+    fn is_step(&self) -> bool {
+        self.time >= STEP && self.slots >= MANY || self.time >= LONG_STEP && self.units > 0
+    }
+
+    /// Returns this window with the units of one slot more, of the mean size in another one.
+    fn with_a_slot_of(self, other: Window) -> Window {
+        let mean = other.units.div_ceil(other.slots.max(1));
+        Window { units: self.units.saturating_add(mean), ..self }
+    }
+
+    fn is_slower_than(&self, other: &Window) -> bool {
+        // Each product is of two numbers of 64 bits.
+        u128::from(self.units) * other.time.as_nanos() < u128::from(other.units) * self.time.as_nanos()
     }
 
     /// Returns how long it takes at this rate until so many units have been given back.

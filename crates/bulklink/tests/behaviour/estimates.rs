@@ -131,6 +131,13 @@ fn a_rate_is_forgotten_after_thirty_seconds_without_a_rejection() {
     assert_eq!(estimate(&bulkhead), None);
     run(&mut executor, &bulkhead, 1, SECOND);
     assert_eq!(estimate(&bulkhead), Some(ms(500)));
+    // Both samples are older than that, because the work is slow.
+    let slow = crate::bulkhead(&executor, 1, 0);
+    rejections(&mut executor, &slow, 20, 60);
+    executor.advance(29 * SECOND);
+    assert!(estimate(&slow).is_some());
+    executor.advance(30 * SECOND + ms(1));
+    assert_eq!(estimate(&slow), None);
 }
 
 #[test]
@@ -138,18 +145,18 @@ fn a_rate_looks_back_no_further_than_a_second_that_has_eight_slots() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     assert_eq!(estimate(&bulkhead), None);
-    run(&mut executor, &bulkhead, 1, 5 * SECOND);
-    assert_eq!(estimate(&bulkhead), Some(ms(2500)), "the younger sample from now on");
+    run(&mut executor, &bulkhead, 8, ms(625));
+    assert_eq!(estimate(&bulkhead), Some(nanos(555_555_556)), "the younger sample from now on");
     run(&mut executor, &bulkhead, 9, ms(100));
-    assert_eq!(estimate(&bulkhead), Some(nanos(491_666_667)), "12 in 5.9 s");
+    assert_eq!(estimate(&bulkhead), Some(nanos(310_526_316)), "19 in 5.9 s");
     run(&mut executor, &bulkhead, 1, ms(100));
     assert_eq!(estimate(&bulkhead), Some(nanos(83_333_334)), "12 in 1 s");
     let few = crate::bulkhead(&executor, 1, 0);
     assert_eq!(estimate(&few), None);
-    run(&mut executor, &few, 1, 5 * SECOND);
-    assert_eq!(estimate(&few), Some(ms(2500)));
+    run(&mut executor, &few, 8, ms(625));
+    assert_eq!(estimate(&few), Some(nanos(555_555_556)));
     run(&mut executor, &few, 6, ms(500));
-    assert_eq!(estimate(&few), Some(nanos(888_888_889)), "9 in 8 s, since the last 3 s have only 7");
+    assert_eq!(estimate(&few), Some(ms(500)), "16 in 8 s, since the last 3 s have only 7");
 }
 
 /// Else it would say of a bulkhead that had little to do that it is slow.
@@ -160,8 +167,102 @@ fn a_rate_of_a_quiet_time_is_replaced_as_soon_as_there_is_another() {
     assert_eq!(estimate(&bulkhead), None);
     run(&mut executor, &bulkhead, 1, 20 * SECOND);
     assert_eq!(estimate(&bulkhead), Some(10 * SECOND));
+    run(&mut executor, &bulkhead, 5, ms(1));
+    assert_eq!(estimate(&bulkhead), Some(nanos(2_500_625_000)), "8 in 20 s: the next sample");
     run(&mut executor, &bulkhead, 7, ms(1));
     assert_eq!(estimate(&bulkhead), Some(nanos(875_000)));
+}
+
+/// Of one slot, each call of which takes `hold`: a call is rejected each second, and the rejections
+/// tell how many calls have ended, and how long is left until the next one ends.
+fn rejections(
+    executor: &mut Executor,
+    bulkhead: &TestBulkhead,
+    calls: u32,
+    hold: u32,
+) -> Vec<(u32, u32, Option<Duration>)> {
+    let mut rejections = Vec::new();
+    for ended in 0..calls {
+        let running = bulkhead.try_slot().expect("free");
+        for second in 0..hold {
+            rejections.push((ended, second, bulkhead.estimated_wait(1)));
+            executor.advance(SECOND);
+        }
+        drop(running);
+    }
+    rejections
+}
+
+#[test]
+fn the_rate_of_slow_work_is_known_from_the_first_release_on() {
+    for hold in [15, 60, 400, 1500] {
+        let mut executor = executor();
+        let bulkhead = bulkhead(&executor, 1, 0);
+        let truth = SECOND * hold;
+        for (ended, second, estimate) in rejections(&mut executor, &bulkhead, 25, hold) {
+            let at = format!("{estimate:?} after {ended} calls of {hold} s and {second} s");
+            let Some(estimate) = estimate else {
+                assert_eq!(ended, 0, "{at}");
+                continue;
+            };
+            assert!((truth / 2..2 * truth).contains(&estimate), "{at}");
+            // A window ends in the middle of a call, and has at least five.
+            let is_steady = ended >= 16 && hold <= 60;
+            assert!(!is_steady || (truth * 5 / 6..=truth * 6 / 5).contains(&estimate), "{at}");
+        }
+    }
+}
+
+#[test]
+fn a_change_from_slow_to_fast_work_and_back_is_followed() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    rejections(&mut executor, &bulkhead, 20, 60);
+    let mut fast = |calls: u32| -> Vec<_> {
+        let call = |_| {
+            let running = bulkhead.try_slot().expect("free");
+            let estimate = bulkhead.estimated_wait(1).expect("known");
+            executor.advance(ms(20));
+            drop(running);
+            estimate
+        };
+        (0..calls).map(call).collect()
+    };
+    let estimates = fast(500);
+    assert!(estimates[17..].iter().all(|&estimate| estimate == ms(20)), "{estimates:?}");
+    for (ended, second, estimate) in rejections(&mut executor, &bulkhead, 20, 60) {
+        let estimate = estimate.expect("known");
+        // As long as nothing has been given back, the time of that is all that is known.
+        let least = if ended == 0 { SECOND * second.saturating_sub(6) } else { ms(26_900) };
+        assert!((least..75 * SECOND).contains(&estimate), "{estimate:?} after {ended} calls and {second} s");
+    }
+}
+
+#[test]
+fn when_nothing_is_given_back_any_more_the_estimates_grow() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 30, 0);
+    let fill = || [(); 3].map(|()| bulkhead.try_slot_with(Request::new().cost(10)).expect("free"));
+    assert_eq!(bulkhead.estimated_wait(10), Some(Duration::ZERO));
+    for _ in 0..100 {
+        let running = fill();
+        executor.advance(ms(100));
+        assert!(bulkhead.estimated_wait(10) <= Some(ms(100)));
+        drop(running);
+    }
+    let _stuck = fill();
+    let mut last = bulkhead.estimated_wait(10).expect("known");
+    for second in 1..3600 {
+        executor.advance(SECOND);
+        let estimate = bulkhead.estimated_wait(10).expect("known");
+        assert!(estimate >= last && estimate <= SECOND * (second + 5), "{estimate:?} after {second} s");
+        // The three that ended last may count, and then the next one.
+        assert!(estimate >= SECOND * second / 4, "{estimate:?} after {second} s");
+        last = estimate;
+    }
+    assert!(last > 3000 * SECOND, "{last:?}");
+    let three = bulkhead.estimated_wait(30).expect("known");
+    assert!(three.abs_diff(3 * last) <= nanos(30), "in proportion to the units");
 }
 
 #[test]
