@@ -104,6 +104,8 @@ mod future;
 pub mod http;
 mod layer;
 mod outcome;
+#[cfg(feature = "axum")]
+mod readiness;
 mod rejection;
 mod service;
 
@@ -113,5 +115,7 @@ pub use connections::{Connection, LimitedListener};
 pub use future::ResponseFuture;
 pub use layer::BulkheadLayer;
 pub use outcome::Errors;
+#[cfg(feature = "axum")]
+pub use readiness::readiness_route;
 pub use rejection::{BoxError, DeadlinePassed, rejection};
 pub use service::BulkheadService;

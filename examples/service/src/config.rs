@@ -12,6 +12,8 @@ pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     pub(crate) upstream: String,
     pub(crate) drain_limit_ms: u64,
+    /// The service is not ready once requests have waited for its processor in most of this time.
+    pub(crate) grace_ms: u64,
     pub(crate) max_tenants: usize,
     pub(crate) limits: AllLimits,
 }

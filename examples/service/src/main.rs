@@ -1,5 +1,5 @@
-//! A gateway whose upstreams and tenants cannot take it down: admission, deadlines, metrics, reload
-//! and draining of a service on axum and reqwest.
+//! A gateway whose upstreams and tenants cannot take it down: admission, deadlines, metrics,
+//! readiness, reload and draining of a service on axum and reqwest.
 //!
 //! `cargo run -p bulklink-examples-service -- examples/service/app.toml`
 
@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bulklink_tokio::Readiness;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -48,10 +49,15 @@ async fn serve(path: PathBuf) -> Result<(), Error> {
 
     let admission = Arc::new(Admission::new(&config)?);
     let headers = Headers::new()?;
+    // The processor is this instance's own. The upstream of the orders is shared: if that is slow,
+    // all instances are full, and taking them out would help nothing.
+    let readiness = Readiness::new(Duration::from_millis(config.grace_ms))?;
+    readiness.watch(&admission.digest);
     let app = App {
         metrics: metrics::registry(&admission, &headers),
         admission: Arc::clone(&admission),
         headers,
+        readiness,
         client: reqwest::Client::new(),
         upstream: config.upstream.clone(),
     };
@@ -68,7 +74,8 @@ async fn serve(path: PathBuf) -> Result<(), Error> {
         _ = terminate.recv() => {}
     }
 
-    // The server still answers while calls run: new ones are rejected, with a problem to read.
+    // The server still answers while calls run: new ones are rejected, with a problem to read, and
+    // it is not ready.
     admission.registry.close_all();
     info!("draining");
     let drained = timeout(drain_limit, async {

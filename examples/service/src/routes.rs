@@ -13,7 +13,9 @@ use axum::middleware::map_response;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Extension, Router};
+use bulklink_tokio::Readiness;
 use bulklink_tower::http::HeldSlot;
+use bulklink_tower::readiness_route;
 use futures_util::stream::{self, StreamExt};
 use prometheus_client::encoding::text;
 use tokio::task::spawn_blocking;
@@ -27,6 +29,7 @@ use crate::layers::{Headers, log};
 pub(crate) struct App {
     pub(crate) admission: Arc<Admission>,
     pub(crate) headers: Headers,
+    pub(crate) readiness: Readiness,
     pub(crate) metrics: prometheus_client::registry::Registry,
     pub(crate) client: reqwest::Client,
     pub(crate) upstream: String,
@@ -45,6 +48,7 @@ pub(crate) fn router(app: App) -> Router {
         // Below, so that nothing limits them.
         .route("/metrics", get(metrics))
         .route("/health", get(health))
+        .route("/ready", readiness_route(&app.readiness))
         .with_state(Arc::new(app))
 }
 

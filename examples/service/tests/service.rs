@@ -2,7 +2,10 @@
 
 mod harness;
 
+use std::time::Duration;
+
 use harness::{Section, Service, Settings, rejected, roomy, slots};
+use tokio::time::sleep;
 
 /// More rounds of a digest than end in a lifetime.
 const ENDLESS: &str = "/digest/18446744073709551615";
@@ -97,6 +100,28 @@ async fn health_and_metrics_answer_when_every_slot_is_taken() {
 }
 
 #[tokio::test]
+async fn the_service_is_not_ready_while_requests_wait_for_its_processor_and_is_healthy() {
+    let busy = Section { capacity: 1, waiting_room: 1, wait_limit_ms: MINUTE };
+    let service = Service::start(Settings { orders: busy, digest: busy, grace_ms: 100, ..roomy() }).await;
+    let orders = [(); 2].map(|()| service.spawn("/orders/held", &[]));
+    service.shows("bulkhead_waiting{bulkhead=\"orders\"} 1").await;
+    sleep(Duration::from_millis(200)).await;
+    assert_eq!(service.get("/ready", &[]).await.status(), 200, "the upstream is not its own");
+
+    let _running = service.spawn(ENDLESS, &[]);
+    service.shows("bulkhead_in_flight{bulkhead=\"digest\"} 1").await;
+    let waiting = service.spawn("/digest/1", &[]);
+    let problem: serde_json::Value = serde_json::from_str(&service.readiness(503).await).unwrap();
+    assert_eq!(problem["labels"], serde_json::json!(["digest"]));
+    assert_eq!(service.get("/health", &[]).await.status(), 200);
+
+    // Its client goes, so no request waits any more.
+    waiting.abort();
+    assert_eq!(service.readiness(200).await, "ready");
+    drop(orders);
+}
+
+#[tokio::test]
 async fn a_streamed_body_holds_its_slots_until_it_is_read_or_dropped() {
     let service = Service::start(roomy()).await;
     let unread = service.get("/export/1000000", &[]).await;
@@ -152,6 +177,7 @@ async fn on_a_signal_running_calls_end_and_new_ones_are_rejected() {
     service.terminate();
     service.logged("draining").await;
     rejected(service.get("/orders/1", &[]).await, "tenants", "closed", 503).await;
+    assert_eq!(service.get("/ready", &[]).await.status(), 503);
     service.open();
     assert_eq!(running.await.unwrap().status(), 200);
     assert_eq!(service.ended().await.code(), Some(0));

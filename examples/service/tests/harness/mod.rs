@@ -37,6 +37,7 @@ pub struct Settings {
     pub export: Section,
     pub tenants: Section,
     pub drain_limit_ms: u64,
+    pub grace_ms: u64,
     pub max_tenants: usize,
 }
 
@@ -48,7 +49,15 @@ pub fn slots(capacity: usize) -> Section {
 /// Settings that limit nothing that a test does.
 pub fn roomy() -> Settings {
     let roomy = slots(100);
-    Settings { orders: roomy, digest: roomy, export: roomy, tenants: roomy, drain_limit_ms: 60_000, max_tenants: 100 }
+    Settings {
+        orders: roomy,
+        digest: roomy,
+        export: roomy,
+        tenants: roomy,
+        drain_limit_ms: 60_000,
+        grace_ms: 60_000,
+        max_tenants: 100,
+    }
 }
 
 pub struct Service {
@@ -118,6 +127,18 @@ impl Service {
         assert!(found.is_ok(), "no {line:?} in {}", self.metrics().await);
     }
 
+    /// Waits until the service is ready, or until it is not, and returns the answer.
+    pub async fn readiness(&self, status: u16) -> String {
+        let find = async || loop {
+            let answer = self.get("/ready", &[]).await;
+            if answer.status() == status {
+                return answer.text().await.unwrap();
+            }
+            sleep(Duration::from_millis(5)).await;
+        };
+        timeout(PATIENCE, find()).await.unwrap_or_else(|_| panic!("/ready never answered {status}"))
+    }
+
     pub async fn metrics(&self) -> String {
         self.get("/metrics", &[]).await.text().await.unwrap()
     }
@@ -178,7 +199,7 @@ async fn start_upstream() -> (String, watch::Sender<bool>) {
 }
 
 fn toml(settings: &Settings, upstream: &str) -> String {
-    let Settings { orders, digest, export, tenants, drain_limit_ms, max_tenants } = settings;
+    let Settings { orders, digest, export, tenants, drain_limit_ms, grace_ms, max_tenants } = settings;
     let section = |(name, section): (&str, &Section)| {
         let Section { capacity, waiting_room, wait_limit_ms } = section;
         let limit = wait_limit_ms.map_or(String::new(), |limit| format!("wait_limit_ms = {limit}\n"));
@@ -186,7 +207,7 @@ fn toml(settings: &Settings, upstream: &str) -> String {
     };
     let sections = [("orders", orders), ("digest", digest), ("export", export), ("tenants", tenants)].map(section);
     format!(
-        "listen = \"127.0.0.1:0\"\nmax_tenants = {max_tenants}\nupstream = \"{upstream}\"\ndrain_limit_ms = {drain_limit_ms}\n{}",
+        "listen = \"127.0.0.1:0\"\nmax_tenants = {max_tenants}\nupstream = \"{upstream}\"\ndrain_limit_ms = {drain_limit_ms}\ngrace_ms = {grace_ms}\n{}",
         sections.concat()
     )
 }
