@@ -73,8 +73,8 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
     /// its wait then ends early enough, as [`Request::deadline_after`] says.
     ///
     /// A request that is admitted goes on after its deadline, unless it is
-    /// [cancelled](BulkheadLayer::cancel_at_deadline) then. For requests of HTTP, the time begins at
-    /// the outermost layer that reads one. This replaces an earlier `deadline_after`.
+    /// [cancelled](BulkheadLayer::cancel_at_deadline) then. For requests of HTTP, the time begins
+    /// at the outermost layer that reads one. This replaces an earlier `deadline_after`.
     #[must_use]
     pub fn deadline_after(mut self, time: impl Fn(&Q) -> Option<Duration> + Send + Sync + 'static) -> Self {
         self.admission.set_deadline(time);
