@@ -224,13 +224,11 @@ impl Template {
 
 /// Returns a message of gRPC, which is percent-encoded.
 fn grpc_message(label: &str, text: &str) -> HeaderValue {
-    let mut message = String::new();
-    for byte in format!("{label}: {text}").bytes() {
-        match byte {
-            b' '..=b'~' if byte != b'%' => message.push(char::from(byte)),
-            _ => message.push_str(&format!("%{byte:02X}")),
-        }
-    }
+    let encode = |byte| match byte {
+        b' '..=b'~' if byte != b'%' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    let message: String = format!("{label}: {text}").bytes().map(encode).collect();
     HeaderValue::try_from(message).expect("it is visible ASCII")
 }
 
@@ -288,7 +286,7 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
     type Protocol = Protocol;
 
     fn protocol(&self, request: &http::Request<T>) -> Protocol {
-        let content_type = request.headers().get(header::CONTENT_TYPE).map(|value| value.as_bytes());
+        let content_type = request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
         if content_type.is_some_and(is_grpc) { Protocol::Grpc } else { Protocol::Http }
     }
 
