@@ -51,9 +51,9 @@ pub(crate) fn goal() -> Goal {
     let timed = "a request through the layer, cancelled after a second";
     let allocations = Figure::Memory(OURS.to_owned(), Some(TOWER.to_owned()), "allocations");
     let rows = [
-        Row::instructions(what, tower, ours(), three_layers()).at_most(0.5).missed_at(1.0),
-        Row::instructions(what, resilience, ours(), tower_resilience()).at_most(0.2).missed_at(0.5),
-        Row::instructions(rejected, shed, our_rejection(), shed_and_mapped()).at_most(1.5).missed_at(3.0),
+        Row::instructions(what, tower, ours(), three_layers()).at_most(0.5).missed_at(1.02),
+        Row::instructions(what, resilience, ours(), tower_resilience()).at_most(0.2).missed_at(0.51),
+        Row::instructions(rejected, shed, our_rejection(), shed_and_mapped()).at_most(1.5).missed_at(2.7),
         Row::new(what, tower, allocations).limit(Limit::Ours(0.0)),
         Row::instructions(frame, "the body alone", frames_in_a_slot(), frames()).limit(Limit::More(15.0)),
         Row::instructions(what, "the service alone", ours(), alone()),
