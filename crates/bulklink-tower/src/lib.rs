@@ -15,10 +15,10 @@
 //!     .waiting_room(50)
 //!     .wait_limit(Duration::from_secs(2))
 //!     .build()?;
+//! let limit = BulkheadLayer::new(&orders).respond();
 //!
 //! let app: Router = Router::new()
-//!     .route("/orders", get(async || "42 orders"))
-//!     .route_layer(BulkheadLayer::new(&orders).respond())
+//!     .route("/orders", get(async || "42 orders").layer(limit))
 //!     .route("/health", get(async || "up"));
 //! # Ok::<(), bulklink_tokio::InvalidArgument>(())
 //! ```
