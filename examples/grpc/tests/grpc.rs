@@ -78,7 +78,7 @@ async fn a_call_that_finds_no_slot_gets_a_status_and_a_time_to_retry() {
     let rejected = async || {
         let held = service.occupy().await;
         let status = service.client().wait(LONG).await.unwrap_err();
-        assert_eq!((status.code(), status.message()), (Code::ResourceExhausted, "All slots are in use."));
+        assert_eq!((status.code(), status.message()), (Code::ResourceExhausted, "calls: All slots are in use."));
         drop(held);
         service.runs(0).await;
         status.metadata().get("grpc-retry-pushback-ms").map(|millis| millis.to_str().unwrap().parse::<u64>().unwrap())
@@ -98,7 +98,7 @@ async fn a_call_that_would_be_late_is_rejected_in_time_for_its_client() {
     let mut late = Request::new(LONG);
     late.set_timeout(Duration::from_millis(900));
     let status = service.client().wait(late).await.unwrap_err();
-    assert_eq!((status.code(), status.message()), (Code::DeadlineExceeded, "The deadline was too close."));
+    assert_eq!((status.code(), status.message()), (Code::DeadlineExceeded, "calls: The deadline was too close."));
     assert!(begun.elapsed() >= Duration::from_millis(590), "it waits for as long as it can");
     assert_eq!(service.calls.status().totals.admitted, 1);
 }
