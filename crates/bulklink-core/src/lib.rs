@@ -134,6 +134,28 @@ pub use totals::Totals;
 /// It may change in any version. So the front depends on exactly its own version of this crate, and
 /// so should other code that uses this module.
 pub mod plumbing {
+    use crate::{Gate, Totals};
+
     pub use crate::gate::Watch;
     pub use crate::word::{Refusal, Word};
+
+    /// Returns the units that the waiting requests ask for.
+    #[must_use]
+    pub fn waiting_units<W>(gate: &Gate<W>) -> u64 {
+        gate.waiting_units()
+    }
+
+    /// Returns all counters, without the number of a [`snapshot`](Gate::snapshot): what was split
+    /// or merged is not [completed](crate::Calls::complete).
+    #[must_use]
+    pub fn totals<W>(gate: &Gate<W>) -> Totals {
+        gate.totals()
+    }
+
+    /// Returns the [number](crate::Event::number) of the event that was recorded last; zero before
+    /// the first.
+    #[must_use]
+    pub fn events_recorded<W>(gate: &Gate<W>) -> u64 {
+        gate.events_recorded()
+    }
 }

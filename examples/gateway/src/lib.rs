@@ -25,7 +25,7 @@ use tokio::time::{Instant, timeout_at};
 const USUAL: usize = 1_000;
 
 /// The time of a request that has no deadline.
-const LONGEST: Duration = Duration::from_secs(300);
+const LONGEST: Duration = Duration::from_mins(5);
 
 /// What the gateway forwards with.
 #[derive(Clone, Debug)]

@@ -75,8 +75,7 @@ impl<W> Gate<W> {
 
     /// Returns the [number](Event::number) of the event that was recorded last; zero before the
     /// first.
-    #[must_use]
-    pub fn events_recorded(&self) -> u64 {
+    pub(crate) fn events_recorded(&self) -> u64 {
         self.events.recorded
     }
 
@@ -132,15 +131,13 @@ impl<W> Gate<W> {
     }
 
     /// Returns the units that the waiting requests ask for.
-    #[must_use]
-    pub fn waiting_units(&self) -> u64 {
+    pub(crate) fn waiting_units(&self) -> u64 {
         self.queue.units()
     }
 
     /// Returns all counters, without the number of a [`snapshot`](Gate::snapshot): what was split
     /// or merged is not [completed](crate::Calls::complete).
-    #[must_use]
-    pub fn totals(&self) -> Totals {
+    pub(crate) fn totals(&self) -> Totals {
         // Every admitted operation has finished, unless it was abandoned or still runs.
         let mut totals = self.totals;
         totals.finished = totals.admitted.wrapping_sub(totals.abandoned).wrapping_sub(self.in_flight.into());

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use core::task::Waker;
 use core::time::Duration;
 
-use bulklink_core::plumbing::Word;
+use bulklink_core::plumbing::{self, Word};
 use bulklink_core::{Answer, Calls, Gate, Grant, Instant, InvalidArgument, Request, Reserve, Snapshot, Ticket};
 
 use crate::gate::drivers::Drivers;
@@ -152,10 +152,11 @@ impl GateState {
             return None;
         }
         // While calls wait, this is more than zero: the first one does not fit.
-        let asked = self.gate.waiting_units().saturating_add(cost as u64).saturating_add(occupancy.in_use() as u64);
+        let asked =
+            plumbing::waiting_units(&self.gate).saturating_add(cost as u64).saturating_add(occupancy.in_use() as u64);
         let missing = asked.saturating_sub(occupancy.capacity() as u64);
         let window = now.and_then(|at| {
-            let sample = Sample::new(at, &self.gate.totals());
+            let sample = Sample::new(at, &plumbing::totals(&self.gate));
             self.rate.get_or_insert_with(|| Box::new(ReleaseRate::from(sample))).window_to(sample)
         });
         if missing == 0 { Some(Duration::ZERO) } else { Some(window?.time_for(missing)) }

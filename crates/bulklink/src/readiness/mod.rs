@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::sync::OnceLock;
 
-use bulklink_core::{EventFilter, EventKind, InvalidArgument};
+use bulklink_core::{EventFilter, EventKind, InvalidArgument, plumbing};
 
 use crate::foreign::{attempt, discard};
 use crate::gate::shared::Shared;
@@ -144,7 +144,7 @@ impl Readiness {
         let (handler, displaced) = shared.input(|state| {
             track.start(state.gate.occupancy().waiting() > 0, state.gate.is_closed());
             // An event that has not been delivered yet is older than this state.
-            let handler = handler(Arc::clone(&track), state.gate.events_recorded());
+            let handler = handler(Arc::clone(&track), plumbing::events_recorded(&state.gate));
             let handlers = state.observers.handlers.with(&handler);
             (handler.id(), state.set_handlers(handlers))
         });
