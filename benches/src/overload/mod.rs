@@ -3,7 +3,7 @@
 //!
 //! Clients send requests over loopback to a server of axum, whatever became of the earlier ones,
 //! and close the connection at the deadline. The server passes each request to the
-//! [upstream](upstream), unless the [protection](front::Protection) in front rejects it. Server and
+//! [upstream], unless the [protection](front::Protection) in front rejects it. Server and
 //! clients have a thread each.
 
 pub mod front;
