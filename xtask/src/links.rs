@@ -36,6 +36,14 @@ pub(crate) fn check(docs: &Path, packages: &[&str]) -> Result<()> {
 
 /// Returns the relative links of a page or a script to other pages.
 fn targets(text: &str) -> impl Iterator<Item = &str> {
+    // These parts have docs of other crates' traits, with the names that they link to.
+    let parts = ["trait", "synthetic", "blanket"].map(|kind| format!(" id=\"{kind}-implementations\""));
+    let end = parts.iter().filter_map(|part| text.find(part)).min().unwrap_or(text.len());
+    let (own, implementations) = text.split_at(end);
+    links(own).chain(links(implementations).filter(|page| Path::new(page).extension().is_some()))
+}
+
+fn links(text: &str) -> impl Iterator<Item = &str> {
     let quoted = text.split("href=").skip(1).filter_map(|rest| {
         let rest = rest.trim_start_matches('\\').strip_prefix('"')?;
         rest.split(['"', '\\']).next()
@@ -63,6 +71,8 @@ mod tests {
             Ok(())
         );
         assert_eq!(page(r#"<a href="../gone.html#x"><a href="crate#y"><a href="g::h">"#), Err(3));
+        let traits = r#"<h2 id="trait-implementations"><a href="g::h"><a href="gone.html">"#;
+        assert_eq!(page(traits), Err(1), "names of other crates");
         assert!(check(&docs, &["other"]).is_err());
         fs::remove_dir_all(docs).unwrap();
     }

@@ -1,5 +1,5 @@
 //! [Bulklink](bulklink) in an HTTP service: a bulkhead around a route, an upstream or any other
-//! [`Service`](tower_service::Service).
+//! [`Service`](https://docs.rs/tower-service/0.3/tower_service/trait.Service.html).
 //!
 //! The slot of a request is held for as long as the work really takes: until its response's body
 //! has ended, has failed or was dropped, because the client has gone.
