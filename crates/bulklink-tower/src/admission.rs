@@ -41,16 +41,11 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    fn after<R: Runtime>(time: Duration, runtime: &R) -> Self {
-        Deadline { at: runtime.now() + time, runtime: TypeId::of::<R>() }
-    }
-
-    /// Returns the earlier one, if both are of the same clock.
-    fn earlier(self, other: Option<Deadline>) -> Self {
-        match other {
-            Some(other) if other.runtime == self.runtime && other.at < self.at => other,
-            _ => self,
-        }
+    /// Returns the deadline `at`, or `outer` if that is earlier, on the same clock.
+    fn new<R: Runtime>(at: Instant, outer: Option<Deadline>) -> Self {
+        let runtime = TypeId::of::<R>();
+        let earlier = outer.filter(|outer| outer.runtime == runtime && outer.at < at);
+        earlier.unwrap_or(Deadline { at, runtime })
     }
 
     pub(crate) fn has_passed<R: Runtime>(self, runtime: &R) -> bool {
@@ -177,10 +172,12 @@ impl<Q, R: Runtime> Admission<Q, R> {
     pub(crate) fn admit(&self, request: &Q, outer: Option<Deadline>) -> Option<Ask<R>> {
         let mut call = self.rules.iter().try_fold(Request::new(), |call, rule| rule(request, call))?;
         let time = self.deadline_after.as_ref().and_then(|time| time(request));
-        let deadline = time.map(|time| Deadline::after(time, &self.runtime).earlier(outer));
-        if let Some(deadline) = deadline {
-            call = call.deadline_after(deadline.at.saturating_since(self.runtime.now()));
-        }
+        let deadline = time.map(|time| {
+            let now = self.runtime.now();
+            let deadline = Deadline::new::<R>(now + time, outer);
+            call = call.deadline_after(deadline.at.saturating_since(now));
+            deadline
+        });
         let cancel_at = deadline.filter(|_| self.cancels_at_deadline).map(|deadline| deadline.at);
         Some(Ask { slot: self.entrance.slot(request, call), deadline, cancel_at })
     }

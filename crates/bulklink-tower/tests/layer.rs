@@ -2,9 +2,10 @@
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::future::{Future, ready};
+use std::future::{Future, Ready, pending, poll_fn, ready};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bulklink_tokio::{Bulkhead, ExecuteError, JoinError, Partitions, Reason, Rejection, SubmitError};
@@ -150,4 +151,53 @@ async fn a_request_waits_no_longer_than_its_limit_and_its_deadline() {
     assert_eq!(rejection(&*limited).unwrap().limit(), Some(Duration::from_millis(50)));
     let late = service.call(2).await.unwrap_err();
     assert!(rejection(&*late).unwrap().waited() <= Duration::from_millis(20));
+}
+
+/// Tells, when it is dropped, how many slots are taken.
+struct Witness(Bulkhead, mpsc::Sender<usize>);
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        self.1.send(self.0.status().in_flight).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_services_future_and_the_request_are_dropped_before_the_slot_is_free() {
+    let payments = one_slot();
+    let (sender, dropped) = mpsc::channel();
+    let request = || Witness(payments.clone(), sender.clone());
+    let layer = BulkheadLayer::new(&payments);
+    let answering =
+        service_fn(|witness: Witness| poll_fn(move |_| Poll::Ready(Ok::<_, Infallible>(witness.1.clone()))));
+    let pending =
+        service_fn(|witness: Witness| async move { pending::<Result<(), Infallible>>().await.map(|()| drop(witness)) });
+    // The first slot of a bulkhead is not one of the fast path, so each has two turns.
+    for _ in 0..2 {
+        drop(layer.layer(answering).oneshot(request()).await.unwrap());
+        assert_eq!(dropped.try_recv(), Ok(1), "it answered");
+        assert!(layer.layer(pending).oneshot(request()).now_or_never().is_none());
+        assert_eq!(dropped.try_recv(), Ok(1), "it was dropped");
+        assert!(layer.layer(Failing).oneshot(request()).await.is_err());
+        assert_eq!(dropped.try_recv(), Ok(1), "it was not ready");
+        assert_eq!(payments.status().in_flight, 0);
+    }
+}
+
+/// A service that fails before it is ready.
+#[derive(Clone)]
+struct Failing;
+
+impl Service<Witness> for Failing {
+    type Response = ();
+    type Error = io::Error;
+    type Future = Ready<io::Result<()>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Err(io::Error::other("not ready")))
+    }
+
+    fn call(&mut self, _: Witness) -> Self::Future {
+        unreachable!("it is not ready")
+    }
 }

@@ -8,21 +8,10 @@ use bulklink::Reason;
 use http::{HeaderMap, HeaderName, header};
 
 use super::headers;
-use super::respond::{PUSHBACK, REJECTED};
+use super::respond::{KINDS, PUSHBACK, REJECTED};
 
 /// As `Retry-After`, in milliseconds: some services send it.
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
-
-/// The reasons that this version knows.
-const REASONS: [Reason; 7] = [
-    Reason::Saturated,
-    Reason::Expired,
-    Reason::Closed,
-    Reason::Uncollected,
-    Reason::InvalidCost,
-    Reason::PartitionLimit,
-    Reason::InvalidLimits,
-];
 
 /// A rejection by a bulkhead of the service that was called, found in the headers of its response:
 /// the service has not begun to work on the request.
@@ -73,7 +62,7 @@ impl RemoteRejection {
     /// Returns the reason, or `None` for one that this version does not know.
     #[must_use]
     pub fn reason(&self) -> Option<Reason> {
-        REASONS.into_iter().find(|reason| reason.as_str() == self.reason)
+        KINDS.iter().map(|kind| kind.reason).find(|reason| reason.as_str() == self.reason)
     }
 
     /// Returns the reason as it is in the header.

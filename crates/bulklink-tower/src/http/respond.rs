@@ -92,15 +92,15 @@ struct Template {
 }
 
 /// A reason as the client sees it: what it says, the status if it is fixed, and that of gRPC.
-struct Kind {
-    reason: Reason,
+pub(super) struct Kind {
+    pub(super) reason: Reason,
     detail: &'static str,
     status: Option<StatusCode>,
     grpc_status: u8,
 }
 
 /// One for each reason, and then those that a reason does not tell.
-const KINDS: [Kind; 9] = [
+pub(super) const KINDS: [Kind; 9] = [
     kind(Reason::Saturated, "All slots are in use.", None, 8),
     kind(Reason::Expired, "No slot was free in time.", None, 8),
     kind(Reason::Closed, "The service is closing.", Some(StatusCode::SERVICE_UNAVAILABLE), 14),

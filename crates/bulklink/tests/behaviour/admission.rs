@@ -33,6 +33,30 @@ fn calls_beyond_slots_and_waiting_room_are_rejected_immediately() {
 }
 
 #[test]
+fn the_fast_path_alone_takes_a_free_slot_or_does_nothing() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    drop(bulkhead.try_slot().expect("free"));
+    let has_fast_path = !cfg!(bulklink_lock_only);
+    let mut future = bulkhead.slot_owned();
+    assert_eq!(bulkhead.take_free_owned().is_some(), has_fast_path);
+    assert_eq!(future.take_free().is_some(), has_fast_path);
+
+    let running = bulkhead.try_slot().expect("given back");
+    let totals = || bulkhead.status().totals;
+    let before = totals();
+    let mut future = bulkhead.slot_owned();
+    assert!(bulkhead.take_free_owned().is_none() && future.take_free().is_none());
+    assert_eq!(totals(), before, "nothing is rejected or counted");
+    let waiting = executor.spawn(future);
+    executor.run_until_idle();
+    drop(running);
+    assert!(bulkhead.take_free_owned().is_none(), "it overtakes no waiter");
+    executor.run_until_idle();
+    assert!(waiting.output().expect("admitted").is_ok(), "the future decides when it is polled");
+}
+
+#[test]
 fn waiters_are_admitted_in_fifo_order() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 10);
