@@ -1,9 +1,12 @@
-//! *layer*: a request passes the layers around an HTTP service that is ready and answers
-//! immediately. Each request has a clone of the service, as in hyper and axum.
+//! *layer*: a request passes the layers around a service that is ready and answers immediately.
+//! Each request has a clone of the service, as in hyper and axum.
 //!
 //! Tower's three layers are a limit, the rejection when it is reached, and a limit on the time, in
-//! the order of axum's examples. They give back the slot at the response's head; ours holds it
-//! until the body is dropped. Requests are made before the measurement.
+//! the order of axum's examples. The request is a number, so that the layers' own work shows, and
+//! all rejections are errors. The same with requests of HTTP, which are large and are moved from
+//! layer to layer: tower's layers give back the slot at the response's head; ours holds it until
+//! the body is dropped, and makes responses of rejections. Those requests are made before the
+//! measurement.
 
 use std::alloc::System;
 use std::convert::Infallible;
@@ -30,7 +33,7 @@ use crate::goal::{Figure, Goal, Limit, Row};
 use crate::measure::float;
 use crate::peers::tokio_runtime;
 use crate::scene::{Meter, Scene};
-use crate::work::now;
+use crate::work::{now, repeat};
 
 type Request = http::Request<Empty<Bytes>>;
 type Answer = Response<Full<Bytes>>;
@@ -43,25 +46,27 @@ const OURS: &str = "a request through a layer";
 const TOWER: &str = "a request through tower's three layers";
 
 pub(crate) fn goal() -> Goal {
-    let (what, rejected) = ("a request through the layer", "a request rejected, as a response with the status 503");
-    let [tower, resilience] = ["tower's three layers", "tower-resilience"];
-    let shed = "tower's LoadShed, mapped";
+    let [tower, resilience, bare] = ["tower's three layers", "tower-resilience", "the service alone"];
+    let request = "a request through the layer";
+    let http = "an HTTP request through the layer, until its body is dropped";
+    let timed = "the same, cancelled after a second";
+    let (rejected, shed) = ("a request rejected, as a response with the status 503", "tower's LoadShed, mapped");
     let frame = "a frame of a body, instructions more";
-    let small = "a request of four bytes through the layer, rejections as errors";
-    let timed = "a request through the layer, cancelled after a second";
     let allocations = Figure::Memory(OURS.to_owned(), Some(TOWER.to_owned()), "allocations");
     let rows = [
-        Row::instructions(what, tower, ours(), three_layers()).at_most(0.5).missed_at(1.02),
-        Row::instructions(what, resilience, ours(), tower_resilience()).at_most(0.2).missed_at(0.51),
-        Row::instructions(rejected, shed, our_rejection(), shed_and_mapped()).at_most(1.5).missed_at(2.7),
-        Row::new(what, tower, allocations).limit(Limit::Ours(0.0)),
+        Row::instructions(request, tower, small_ours(), small_tower()).at_most(0.5),
+        Row::instructions(request, resilience, small_ours(), small_resilience()).at_most(0.2),
+        Row::instructions(rejected, shed, our_rejection(), shed_and_mapped()).at_most(1.5),
+        Row::new(http, tower, allocations).limit(Limit::Ours(0.0)),
         Row::instructions(frame, "the body alone", frames_in_a_slot(), frames()).limit(Limit::More(15.0)),
-        Row::instructions(what, "the service alone", ours(), alone()),
-        Row::instructions(small, tower, our_errors(), towers_errors()),
-        Row::instructions(small, "the service alone", our_errors(), small_alone()),
+        Row::instructions(http, tower, ours(), three_layers()),
+        Row::instructions(http, resilience, ours(), tower_resilience()),
+        Row::instructions(http, bare, ours(), alone()),
         Row::instructions(timed, tower, ours_by_deadline(), three_layers()),
-        Row::time(what, tower, ours(), three_layers()),
-        Row::time(what, resilience, ours(), tower_resilience()),
+        Row::time(request, tower, small_ours(), small_tower()),
+        Row::time(request, resilience, small_ours(), small_resilience()),
+        Row::time(http, tower, ours(), three_layers()),
+        Row::time(http, resilience, ours(), tower_resilience()),
         Row::time(timed, tower, ours_by_deadline(), three_layers()),
         Row::time(rejected, shed, our_rejection(), shed_and_mapped()),
     ];
@@ -118,30 +123,35 @@ fn three_layers() -> Scene {
 
 fn tower_resilience() -> Scene {
     Scene::new("layer/tower-resilience", |operations, meter| {
-        let layer = tower_resilience_bulkhead::BulkheadLayer::builder().max_concurrent_calls(LIMIT);
-        let layer = layer.reject_when_full().name("bench").build().expect("these are valid limits");
-        call(&ServiceBuilder::new().layer(layer).service(service()), operations, meter);
+        call(&ServiceBuilder::new().layer(resilience()).service(service()), operations, meter);
     })
 }
 
-fn our_errors() -> Scene {
-    Scene::new("layer/BulkheadLayer, small", |operations, meter| {
-        let layer = BulkheadLayer::new(&bulkhead());
-        call_with(|| 7, &ServiceBuilder::new().layer(layer).service(service_fn(echo)), operations, meter);
+/// The time is that of a wait.
+fn small_ours() -> Scene {
+    Scene::new("layer/BulkheadLayer, a number", |operations, meter| {
+        let builder = Bulkhead::builder("bench").parallelism(LIMIT).waiting_room(LIMIT).wait_limit(TIME);
+        let layer = BulkheadLayer::new(&builder.build().expect("these are valid limits"));
+        call_small(&ServiceBuilder::new().layer(layer).service(service_fn(echo)), operations, meter);
     })
 }
 
-fn towers_errors() -> Scene {
-    Scene::new("layer/tower, small", |operations, meter| {
+fn small_tower() -> Scene {
+    Scene::new("layer/tower, a number", |operations, meter| {
         let layers = ServiceBuilder::new().load_shed().concurrency_limit(LIMIT).timeout(TIME);
-        call_with(|| 7, &layers.service(service_fn(echo)), operations, meter);
+        call_small(&layers.service(service_fn(echo)), operations, meter);
     })
 }
 
-fn small_alone() -> Scene {
-    Scene::new("layer/service alone, small", |operations, meter| {
-        call_with(|| 7, &service_fn(echo), operations, meter);
+fn small_resilience() -> Scene {
+    Scene::new("layer/tower-resilience, a number", |operations, meter| {
+        call_small(&ServiceBuilder::new().layer(resilience()).service(service_fn(echo)), operations, meter);
     })
+}
+
+fn resilience() -> tower_resilience_bulkhead::BulkheadLayer {
+    let layer = tower_resilience_bulkhead::BulkheadLayer::builder().max_concurrent_calls(LIMIT);
+    layer.reject_when_full().name("bench").build().expect("these are valid limits")
 }
 
 fn echo(request: u32) -> Ready<Result<u32, Infallible>> {
@@ -172,7 +182,7 @@ fn shed_and_mapped() -> Scene {
         let runtime = tokio_runtime();
         let _entered = runtime.enter();
         let inside = towers_layers();
-        let _held: Vec<_> = (0..LIMIT).map(|_| reserved(inside.clone())).collect();
+        let _held: Vec<_> = (0..LIMIT).map(|_| reserved::<Request, _>(inside.clone())).collect();
         let service = inside.map_result(|result| result.or_else(mapped));
         refuse(&service);
         call(&service, operations, meter);
@@ -190,7 +200,7 @@ fn mapped(error: BoxError) -> Result<Answer, BoxError> {
 }
 
 /// Returns a clone that has taken a permit by being ready.
-fn reserved<S: Service<Request, Error: Debug>>(mut service: S) -> S {
+fn reserved<Q, S: Service<Q, Error: Debug>>(mut service: S) -> S {
     let ready = service.poll_ready(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(ready, Poll::Ready(Ok(()))), "there is room");
     service
@@ -211,21 +221,26 @@ fn call<S>(service: &S, operations: usize, meter: Meter<'_>)
 where
     S: Service<Request, Error: Debug> + Clone,
 {
-    call_with(Request::default, service, operations, meter);
-}
-
-/// Sends requests, and drops each response.
-fn call_with<Q, S>(request: fn() -> Q, service: &S, operations: usize, meter: Meter<'_>)
-where
-    S: Service<Q, Error: Debug> + Clone,
-{
     let runtime = tokio_runtime();
     let _entered = runtime.enter();
-    let mut requests = (0..2 * operations).map(|_| request()).collect::<Vec<_>>().into_iter();
+    let mut requests = (0..2 * operations).map(|_| Request::default()).collect::<Vec<_>>().into_iter();
     meter(&mut || {
         for request in requests.by_ref().take(operations) {
             drop(black_box(now(|| service.clone().oneshot(request)).expect("an answer")));
         }
+    });
+}
+
+/// Sends numbers.
+fn call_small<S>(service: &S, operations: usize, meter: Meter<'_>)
+where
+    S: Service<u32, Error: Debug> + Clone,
+{
+    let runtime = tokio_runtime();
+    let _entered = runtime.enter();
+    repeat(operations, meter, || {
+        let mut service = reserved(service.clone());
+        now(|| service.call(black_box(7))).expect("an answer")
     });
 }
 

@@ -4,12 +4,12 @@
 use std::any::TypeId;
 use std::fmt;
 use std::hash::BuildHasher;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bulklink::partitions::Lookup;
 use bulklink::runtime::{Clock, Instant, Runtime};
-use bulklink::{Bulkhead, Handle, OwnedSlot, OwnedSlotFuture, Partitions, Request};
+use bulklink::{Bulkhead, OwnedSlot, OwnedSlotFuture, Partitions, Request};
 
 /// What a layer knows of the requests `Q` that it admits. The bulkheads and closures are shared by
 /// all clones.
@@ -70,22 +70,42 @@ trait Entrance<Q, R: Runtime>: Send + Sync {
 /// is exempt.
 type Rule<Q, R> = dyn Fn(&Q, Request<<R as Clock>::Instant>) -> Option<Request<<R as Clock>::Instant>> + Send + Sync;
 
+struct Whole<R: Runtime> {
+    bulkhead: Bulkhead<R>,
+    recent: Mutex<Estimate>,
+}
+
+/// The last estimate for one unit. It serves all rejections of the same millisecond, because each
+/// estimate takes the lock of the bulkhead.
+struct Estimate {
+    millisecond: u64,
+    wait: Option<Duration>,
+}
+
 struct Keyed<K, R, S, G> {
     partitions: Partitions<K, R, S>,
     key: G,
 }
 
-impl<Q, R: Runtime> Entrance<Q, R> for Bulkhead<R> {
+impl<Q, R: Runtime> Entrance<Q, R> for Whole<R> {
     fn take_free(&self) -> Option<OwnedSlot> {
-        self.take_free_owned()
+        self.bulkhead.take_free_owned()
     }
 
     fn slot(&self, _: &Q, call: Request<R::Instant>) -> OwnedSlotFuture<R> {
-        self.slot_owned_with(call)
+        self.bulkhead.slot_owned_with(call)
     }
 
     fn estimated_wait(&self, _: &Q, cost: usize) -> Option<Duration> {
-        Handle::estimated_wait(self, cost)
+        if cost != 1 {
+            return self.bulkhead.estimated_wait(cost);
+        }
+        let millisecond = self.bulkhead.runtime().now().as_nanos() / 1_000_000;
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if recent.millisecond != millisecond {
+            *recent = Estimate { millisecond, wait: self.bulkhead.estimated_wait(cost) };
+        }
+        recent.wait
     }
 }
 
@@ -113,7 +133,9 @@ where
 
 impl<Q, R: Runtime> Admission<Q, R> {
     pub(crate) fn new(bulkhead: &Bulkhead<R>) -> Self {
-        Admission::to(bulkhead.label(), Arc::new(bulkhead.clone()), bulkhead.runtime())
+        let recent = Mutex::new(Estimate { millisecond: 0, wait: None });
+        let entrance = Arc::new(Whole { bulkhead: bulkhead.clone(), recent });
+        Admission::to(bulkhead.label(), entrance, bulkhead.runtime())
     }
 
     pub(crate) fn keyed<L, K, S, G>(partitions: &Partitions<K, R, S>, key: G) -> Self

@@ -42,7 +42,7 @@ pin_project! {
         O: Outcome<Q, S::Response, S::Error>,
     {
         #[pin]
-        state: State<Calling<S, Q, R, O, O::Held>, S::Future, O::Held, Result<O::Response, O::Error>>,
+        state: State<Calling<S, Q, R, O, O::Held>, S::Future, O::Held, Result<O::Response, O::Error>, Arc<Config<Q, R, O>>>,
         cancellation: Option<Box<Cancellation<Q, R, O, O::Protocol>>>,
     }
 }
@@ -50,11 +50,12 @@ pin_project! {
 pin_project! {
     /// In each state, what holds the slot comes last, because the rest must be dropped before it.
     #[project = StateProjection]
-    enum State<C, F, H, A> {
-        /// Boxed, because a request is large, and most are called at once and never get here.
+    enum State<C, F, H, A, G> {
+        /// Boxed, because a request is large, and most are answered at once and never get here.
         Calling { calling: Box<C> },
         Running { #[pin] future: F, held: Option<H> },
-        Answered { answer: Option<A> },
+        /// A rejection has the configuration, for a task that tries again in a loop: it must yield.
+        Answered { answer: Option<A>, config: Option<G> },
         Done,
     }
 }
@@ -129,6 +130,15 @@ where
             outcome.exempted(&mut request);
             return ResponseFuture::ready_to_call(None, config, service.clone(), request);
         };
+        let decided = match slot.decide() {
+            Some(Err(rejection)) => {
+                let answer = Some(config.reject(&request, rejection, deadline));
+                let state = State::Answered { answer, config: Some(Arc::clone(config)) };
+                return ResponseFuture { state, cancellation: None };
+            }
+            Some(Ok(slot)) => Some(slot),
+            None => None,
+        };
         if let Some(deadline) = deadline {
             outcome.leave_deadline(&mut request, deadline);
         }
@@ -136,7 +146,7 @@ where
             let protocol = outcome.protocol(&request);
             Box::new(Cancellation { at, sleep: None, protocol, config: Arc::clone(config) })
         });
-        let future = if let Some(slot) = slot.take_free() {
+        let future = if let Some(slot) = decided {
             let held = outcome.admitted(&mut request, slot);
             ResponseFuture::ready_to_call(Some(held), config, service.clone(), request)
         } else {
@@ -185,7 +195,7 @@ where
 
     /// The future of a request that the service does not get.
     pub(crate) fn answered(answer: Result<O::Response, O::Error>) -> Self {
-        ResponseFuture { state: State::Answered { answer: Some(answer) }, cancellation: None }
+        ResponseFuture { state: State::Answered { answer: Some(answer), config: None }, cancellation: None }
     }
 
     fn poll_answer(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<O::Response, O::Error>> {
@@ -202,7 +212,7 @@ where
             }
             let next = match ready!(calling.poll_call(context)) {
                 Ok((future, held)) => State::Running { future, held },
-                Err(error) => State::Answered { answer: Some(Err(O::failed(error))) },
+                Err(error) => State::Answered { answer: Some(Err(O::failed(error))), config: None },
             };
             this.state.set(next);
         }
@@ -211,7 +221,10 @@ where
                 let answer = ready!(future.poll(context));
                 (held.take(), answer)
             }
-            StateProjection::Answered { answer } => {
+            StateProjection::Answered { answer, config } => {
+                if let Some(config) = config {
+                    ready!(config.admission.runtime().cooperate(context, 1, |_| Poll::Ready(())));
+                }
                 return Poll::Ready(answer.take().expect("polled again after it had completed"));
             }
             StateProjection::Calling { .. } | StateProjection::Done => panic!("polled again after it had completed"),
@@ -272,6 +285,7 @@ impl<S, Q, R: Runtime, O, H> Calling<S, Q, R, O, H> {
 
 impl<Q, R: Runtime, O> Config<Q, R, O> {
     /// Answers a request that was rejected.
+    #[inline]
     pub(crate) fn reject<A, E>(
         &self,
         request: &Q,

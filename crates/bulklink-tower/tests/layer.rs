@@ -153,6 +153,19 @@ async fn a_request_waits_no_longer_than_its_limit_and_its_deadline() {
     assert!(rejection(&*late).unwrap().waited() <= Duration::from_millis(20));
 }
 
+#[tokio::test]
+async fn a_task_that_tries_again_in_a_loop_lets_other_tasks_run() {
+    let payments = one_slot();
+    let running = payments.try_slot_owned().unwrap();
+    tokio::spawn(async move { drop(running) });
+    let mut service = BulkheadLayer::new(&payments).layer(echo());
+    let mut rejected = 0;
+    while service.call(7).await.is_err() {
+        rejected += 1;
+    }
+    assert!((1..1000).contains(&rejected), "{rejected}");
+}
+
 /// Tells, when it is dropped, how many slots are taken.
 struct Witness(Bulkhead, mpsc::Sender<usize>);
 

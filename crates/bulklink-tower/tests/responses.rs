@@ -216,12 +216,20 @@ async fn a_rejection_is_a_problem_with_reason_and_label() {
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(response.headers()["content-type"], "application/problem+json");
     assert_eq!(response.headers()["bulklink-rejected"], "saturated");
-    assert_eq!(response.extensions().get::<Rejection>().unwrap().occupancy().in_use(), 1);
+    assert!(response.extensions().is_empty());
     let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
     assert_eq!((&problem["status"], &problem["reason"]), (&503.into(), &"saturated".into()));
     assert_eq!(problem["label"], "\"payments\"");
     let tenants = Responses::new().status(StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(rejected(&payments, Request::new(()), &tenants).await.0.status(), StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test]
+async fn a_response_can_have_its_rejection_among_its_extensions() {
+    let payments = one_slot();
+    let _running = payments.try_slot().unwrap();
+    let (response, _) = rejected(&payments, Request::new(()), &Responses::new().attach_rejections()).await;
+    assert_eq!(response.extensions().get::<Rejection>().unwrap().occupancy().in_use(), 1);
 }
 
 #[tokio::test]
@@ -386,6 +394,20 @@ async fn a_retry_after_is_at_least_a_second_and_at_most_twice_the_ceiling() {
     let (response, _) = rejected(&payments, request, &Responses::new()).await;
     let pushback: u64 = response.headers()["grpc-retry-pushback-ms"].to_str().unwrap().parse().unwrap();
     assert!((2000..5000).contains(&pushback));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_after_grows_while_no_slot_is_given_back() {
+    let (payments, _running) = one_a_second(Bulkhead::builder("payments").parallelism(1).waiting_room(1)).await;
+    let _waiting = payments.submit(std::future::pending::<()>()).unwrap();
+    let mut service = layer(&payments).layer(answering(Empty::<Bytes>::new()));
+    let mut retry_after = async || {
+        let response = service.call(Request::new(())).await.unwrap();
+        response.headers()["retry-after"].to_str().unwrap().parse::<u64>().unwrap()
+    };
+    assert!((2..=4).contains(&retry_after().await));
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert!(retry_after().await > 4);
 }
 
 #[tokio::test(start_paused = true)]

@@ -25,15 +25,17 @@ impl Headers {
 
     /// Limits one route: each needs a bulkhead of its own.
     pub(crate) fn limit(&self, bulkhead: &Bulkhead) -> BulkheadLayer<Request, Tokio, Respond> {
-        BulkheadLayer::new(bulkhead).deadline_from(&self.timeout).respond().share_slot()
+        let responses = Responses::new().attach_rejections();
+        BulkheadLayer::new(bulkhead).deadline_from(&self.timeout).respond_with(&responses).share_slot()
     }
 
     /// Limits each tenant, over all routes, and cancels what is late.
     pub(crate) fn limit_each(&self, tenants: &Partitions<String>) -> BulkheadLayer<Request, Tokio, Respond> {
+        let responses = Responses::new().status(StatusCode::TOO_MANY_REQUESTS).attach_rejections();
         BulkheadLayer::keyed_by_header(tenants, &self.tenant)
             .deadline_from(&self.timeout)
             .cancel_at_deadline()
-            .respond_with(&Responses::new().status(StatusCode::TOO_MANY_REQUESTS))
+            .respond_with(&responses)
             .share_slot()
     }
 }

@@ -1,13 +1,16 @@
 //! Rejections as responses.
 
-use std::sync::Arc;
+use std::hash::{BuildHasher, RandomState};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bulklink::runtime::Runtime;
 use bulklink::{OwnedSlot, Reason, Rejection};
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
-use http::{HeaderMap, Response, StatusCode};
+use http::{Response, StatusCode};
 use serde_json::json;
 
 use super::hold::{Held, HoldSlot, ShareSlot};
@@ -56,6 +59,7 @@ pub enum Protocol {
 pub struct Responses {
     status: StatusCode,
     ceiling: Duration,
+    attaches_rejections: bool,
 }
 
 /// Rejections are responses, and the slot is held until the response has been sent: for servers.
@@ -71,24 +75,26 @@ pub struct Respond {
 struct Templates {
     /// The longest estimate, in seconds.
     ceiling: u64,
+    /// Whether the rejection is among the extensions of its response.
+    attaches_rejections: bool,
     /// In the order of [`KINDS`].
     answers: Vec<Template>,
     /// The answer to a request that was cancelled at its deadline.
     cancelled: Template,
     /// The values of `Retry-After`, by seconds.
     seconds: Vec<HeaderValue>,
+    /// The position of the next client in the range over which they are spread. It begins anywhere,
+    /// so that services that were started together do not go in step.
+    turn: AtomicU32,
 }
 
 #[derive(Debug)]
 struct Template {
-    status: StatusCode,
-    /// Whether a later request may be admitted.
+    /// Whether a later request may be admitted. The headers then say when, by a value that each
+    /// response replaces.
     is_temporary: bool,
-    problem: Bytes,
-    /// `None` for a request that was admitted.
-    reason: Option<HeaderValue>,
-    grpc_status: HeaderValue,
-    grpc_message: HeaderValue,
+    http: Response<Bytes>,
+    grpc: Response<Bytes>,
 }
 
 /// A reason as the client sees it: what it says, the status if it is fixed, and that of gRPC.
@@ -120,6 +126,15 @@ pub(super) const KINDS: [Kind; 9] = [
 const TOO_LARGE: usize = 7;
 const LATE: usize = 8;
 
+/// The marks of the responses that this process makes, in the order of [`KINDS`]. Each has a buffer
+/// of its own, which its clones share, and by which it is told from the mark of an upstream.
+static MARKS: LazyLock<[HeaderValue; KINDS.len()]> =
+    LazyLock::new(|| KINDS.map(|kind| HeaderValue::from_static(kind.reason.as_str().to_owned().leak())));
+
+fn is_of_this_process(mark: &HeaderValue) -> bool {
+    MARKS.iter().any(|own| ptr::eq(own.as_bytes(), mark.as_bytes()))
+}
+
 const fn kind(reason: Reason, detail: &'static str, status: Option<StatusCode>, grpc_status: u8) -> Kind {
     Kind { reason, detail, status, grpc_status }
 }
@@ -128,7 +143,11 @@ impl Responses {
     /// Makes the default: the status 503, and at most a minute in `Retry-After`.
     #[must_use]
     pub const fn new() -> Self {
-        Responses { status: StatusCode::SERVICE_UNAVAILABLE, ceiling: Duration::from_secs(60) }
+        Responses {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            ceiling: Duration::from_secs(60),
+            attaches_rejections: false,
+        }
     }
 
     /// Sets the status of requests that found no free slot in time: for tenants, for example,
@@ -146,6 +165,15 @@ impl Responses {
         self.ceiling = longest;
         self
     }
+
+    /// Leaves the [`Rejection`] among the extensions of each response, and the
+    /// [`DeadlinePassed`] of a request that was cancelled: for a layer outside that logs them. This
+    /// costs three allocations.
+    #[must_use]
+    pub const fn attach_rejections(mut self) -> Self {
+        self.attaches_rejections = true;
+        self
+    }
 }
 
 impl Default for Responses {
@@ -157,11 +185,15 @@ impl Default for Responses {
 impl Templates {
     fn new(responses: &Responses, label: &str) -> Self {
         let ceiling = whole_seconds(responses.ceiling).min(3600);
+        let answers = KINDS.iter().zip(&*MARKS).map(|(kind, mark)| Template::new(kind, mark, responses, label));
+        let start = RandomState::new().hash_one(label) >> u32::BITS;
         Templates {
             ceiling,
+            attaches_rejections: responses.attaches_rejections,
             cancelled: Template::cancelled(label),
-            answers: KINDS.iter().map(|kind| Template::new(kind, responses, label)).collect(),
+            answers: answers.collect(),
             seconds: (0..=2 * ceiling).map(HeaderValue::from).collect(),
+            turn: AtomicU32::new(u32::try_from(start).unwrap_or(0)),
         }
     }
 
@@ -174,12 +206,27 @@ impl Templates {
         &self.answers[kind]
     }
 
-    /// Returns a number of seconds that is spread evenly from the estimate to twice that.
-    fn spread(&self, estimate: Duration) -> u64 {
+    /// Returns the time after which a client should come back, spread evenly from the estimate to
+    /// twice that: in seconds, or for gRPC in milliseconds and up to a second more.
+    fn wait(&self, protocol: Protocol, estimate: Duration) -> HeaderValue {
         let least = whole_seconds(estimate).min(self.ceiling);
-        fastrand::u64(least..=2 * least)
+        // The multiples of the golden ratio fill a range more evenly than random numbers do, and so
+        // does each n-th of them.
+        let position = u64::from(self.turn.fetch_add(GOLDEN, Ordering::Relaxed));
+        let spread = |length: u64| (position * length) >> u32::BITS;
+        match protocol {
+            Protocol::Http => {
+                let value =
+                    usize::try_from(least + spread(least + 1)).ok().and_then(|seconds| self.seconds.get(seconds));
+                value.expect("it is at most twice the ceiling").clone()
+            }
+            Protocol::Grpc => HeaderValue::from(least * 1000 + spread((least + 1) * 1000)),
+        }
     }
 }
+
+/// The fraction of the golden ratio, of 2^32.
+const GOLDEN: u32 = 0x9e37_79b9;
 
 /// Rounds up to whole seconds, at least one.
 fn whole_seconds(time: Duration) -> u64 {
@@ -187,39 +234,50 @@ fn whole_seconds(time: Duration) -> u64 {
 }
 
 impl Template {
-    fn new(kind: &Kind, responses: &Responses, label: &str) -> Self {
+    fn new(kind: &Kind, mark: &HeaderValue, responses: &Responses, label: &str) -> Self {
         let status = kind.status.unwrap_or(responses.status);
-        let reason = kind.reason.as_str();
         let problem = json!({
             "title": "Not admitted",
             "status": status.as_u16(),
             "detail": kind.detail,
-            "reason": reason,
+            "reason": kind.reason.as_str(),
             "label": label,
         });
-        Template {
-            status,
-            is_temporary: kind.status.is_none(),
-            problem: problem.to_string().into(),
-            reason: Some(HeaderValue::from_static(reason)),
-            grpc_status: HeaderValue::from(u16::from(kind.grpc_status)),
-            grpc_message: grpc_message(label, kind.detail),
+        let is_temporary = kind.status.is_none();
+        let mut http = http(status, &problem);
+        let mut grpc = grpc(kind.grpc_status, label, kind.detail);
+        for (answer, when) in [(&mut http, header::RETRY_AFTER), (&mut grpc, PUSHBACK)] {
+            answer.headers_mut().insert(REJECTED, mark.clone());
+            if is_temporary {
+                answer.headers_mut().insert(when, HeaderValue::from_static("1"));
+            }
         }
+        Template { is_temporary, http, grpc }
     }
 
+    /// The answer to a request that was admitted, and cancelled at its deadline.
     fn cancelled(label: &str) -> Self {
         const TITLE: &str = "The deadline has passed";
         let status = StatusCode::GATEWAY_TIMEOUT;
         let problem = json!({ "title": TITLE, "status": status.as_u16(), "label": label });
-        Template {
-            status,
-            is_temporary: false,
-            problem: problem.to_string().into(),
-            reason: None,
-            grpc_status: HeaderValue::from_static("4"),
-            grpc_message: grpc_message(label, TITLE),
-        }
+        Template { is_temporary: false, http: http(status, &problem), grpc: grpc(4, label, TITLE) }
     }
+}
+
+fn http(status: StatusCode, problem: &serde_json::Value) -> Response<Bytes> {
+    let mut response = Response::new(problem.to_string().into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    response
+}
+
+fn grpc(status: u8, label: &str, message: &str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    headers.insert(GRPC_STATUS, HeaderValue::from(u16::from(status)));
+    headers.insert(GRPC_MESSAGE, grpc_message(label, message));
+    response
 }
 
 /// Returns a message of gRPC, which is percent-encoded.
@@ -237,37 +295,25 @@ impl Respond {
         Respond { templates: Arc::new(Templates::new(responses, label)), is_shared: false }
     }
 
+    #[inline]
     fn response<B: http_body::Body>(
         &self,
         protocol: Protocol,
         template: &Template,
         estimate: Option<Duration>,
     ) -> Response<Body<B>> {
-        let retry_after = estimate.map(|estimate| self.templates.spread(estimate));
-        let mut headers = HeaderMap::with_capacity(6);
-        if let Some(reason) = &template.reason {
-            headers.insert(REJECTED, reason.clone());
-        }
-        let (status, body) = if protocol == Protocol::Grpc {
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-            headers.insert(GRPC_STATUS, template.grpc_status.clone());
-            headers.insert(GRPC_MESSAGE, template.grpc_message.clone());
-            if let Some(seconds) = retry_after {
-                headers.insert(PUSHBACK, HeaderValue::from(seconds * 1000 + fastrand::u64(0..1000)));
-            }
-            (StatusCode::OK, Bytes::new())
-        } else {
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-            if let Some(seconds) = retry_after {
-                let value = usize::try_from(seconds).ok().and_then(|seconds| self.templates.seconds.get(seconds));
-                headers.insert(header::RETRY_AFTER, value.expect("it is at most twice the ceiling").clone());
-            }
-            (template.status, template.problem.clone())
+        let (answer, when) = match protocol {
+            Protocol::Http => (&template.http, header::RETRY_AFTER),
+            Protocol::Grpc => (&template.grpc, PUSHBACK),
         };
-        let mut response = Response::new(Body::rejection(body));
-        *response.status_mut() = status;
-        *response.headers_mut() = headers;
-        response
+        let mut response = answer.clone();
+        let headers = response.headers_mut();
+        match (headers.get_mut(&when), estimate) {
+            (Some(value), Some(estimate)) => *value = self.templates.wait(protocol, estimate),
+            (Some(_), None) => drop(headers.remove(when)),
+            (None, _) => {}
+        }
+        response.map(Body::rejection)
     }
 }
 
@@ -310,9 +356,8 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
     }
 
     fn answered(mut response: Response<B>, held: Option<Held>) -> Response<Body<B>> {
-        // A rejection by an upstream is no rejection by this service, which has begun to work. That
-        // of a layer inside is among the extensions.
-        if response.headers().contains_key(REJECTED) && response.extensions().get::<Rejection>().is_none() {
+        // A rejection by an upstream is no rejection by this service, which has begun to work.
+        if response.headers().get(REJECTED).is_some_and(|mark| !is_of_this_process(mark)) {
             response.headers_mut().remove(REJECTED);
         }
         response.hold(held)
@@ -322,6 +367,7 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
         error
     }
 
+    #[inline]
     fn rejected(
         &self,
         request: &http::Request<T>,
@@ -333,13 +379,17 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
         let estimate = if template.is_temporary { estimated_wait() } else { None };
         let protocol = Outcome::<_, Response<B>, E>::protocol(self, request);
         let mut response = self.response(protocol, template, estimate);
-        response.extensions_mut().insert(rejection);
+        if self.templates.attaches_rejections {
+            response.extensions_mut().insert(rejection);
+        }
         Ok(response)
     }
 
     fn cancelled(&self, protocol: Protocol, error: DeadlinePassed) -> Result<Response<Body<B>>, E> {
         let mut response = self.response(protocol, &self.templates.cancelled, None);
-        response.extensions_mut().insert(error);
+        if self.templates.attaches_rejections {
+            response.extensions_mut().insert(error);
+        }
         Ok(response)
     }
 }

@@ -117,6 +117,21 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         Some(Claim::new(shared, granted))
     }
 
+    /// Takes a unit from the word, or is rejected by it, if the call has not begun and the word
+    /// decides that.
+    fn decide(&mut self) -> Option<Result<Claim<S>, Rejection>> {
+        if let Some(claim) = self.take_free() {
+            return Some(Ok(claim));
+        }
+        let Call::Unfinished(Unfinished { shared, state: AcquireState::NotEntered(request) }) = &*self.call else {
+            return None;
+        };
+        let rejection = shared.refuse(request)?;
+        // The claim of a call without a grant only ends the lease of its partition.
+        drop(Claim::new(self.finish().shared, None));
+        Some(Err(rejection))
+    }
+
     /// Takes what the call has of its bulkhead. It must be unfinished.
     #[inline]
     fn finish(&mut self) -> Unfinished<S, R::Sleep> {
@@ -399,13 +414,14 @@ impl<R: Runtime> OwnedSlotFuture<R> {
         OwnedSlotFuture(Acquire::refused(runtime, rejection))
     }
 
-    /// Takes the slot without a poll, if the fast path has one: a layer that gets it at once need
-    /// not keep its request for later.
+    /// Asks the fast path alone, without a poll: a layer that is answered at once need not keep its
+    /// request for later. Returns the slot, or the rejection if no slot is free and the waiting room
+    /// is full; the future has completed then.
     ///
-    /// The future has completed then. Otherwise nothing has changed, and the first poll decides,
-    /// even if a slot is free: the fast path takes slots of one unit, for calls without a limit of
-    /// their own or a deadline, while no call waits and no handler wants to see the admission. It
-    /// is not affected by the cooperative budget.
+    /// Otherwise this returns `None`, nothing has changed, and the first poll decides, even if a
+    /// slot is free: the fast path decides calls of one unit without a limit of their own or a
+    /// deadline, while no handler wants to see the answer. It is not affected by the cooperative
+    /// budget: a loop that asks again after a rejection must yield.
     ///
     /// ```
     /// # use bulklink::testing::{Executor, FakeClock};
@@ -414,10 +430,9 @@ impl<R: Runtime> OwnedSlotFuture<R> {
     /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
     /// let payments = builder.parallelism(1).build()?;
     /// # executor.block_on(async move {
-    /// drop(payments.slot_owned().await?);
     /// let mut call = payments.slot_owned();
-    /// let slot = match call.take_free() {
-    ///     Some(slot) => slot,
+    /// let slot = match call.decide() {
+    ///     Some(answer) => answer?,
     ///     None => call.await?,
     /// };
     /// # drop(slot);
@@ -426,8 +441,8 @@ impl<R: Runtime> OwnedSlotFuture<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn take_free(&mut self) -> Option<OwnedSlot> {
-        self.0.take_free().map(OwnedSlot::new)
+    pub fn decide(&mut self) -> Option<Result<OwnedSlot, Rejection>> {
+        self.0.decide().map(|answer| answer.map(OwnedSlot::new))
     }
 }
 

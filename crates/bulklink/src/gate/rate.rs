@@ -5,22 +5,24 @@ use core::time::Duration;
 
 use bulklink_core::{Instant, Totals};
 
+// All times are in nanoseconds: seconds and nanoseconds apart would cost a division at each step.
+const SECOND: u64 = 1_000_000_000;
 /// A sample that is younger than this says nothing, however much was given back since.
-const SHORTEST: Duration = Duration::from_millis(1);
+const SHORTEST: u64 = 1_000_000;
 /// A sample that is younger than this needs [`MANY`] slots since then to say something.
-const SHORT: Duration = Duration::from_millis(100);
+const SHORT: u64 = 100 * SHORTEST;
 /// From this age on, and with [`MANY`] slots since then, the younger sample is preferred.
-const RECENT: Duration = Duration::from_secs(1);
+const RECENT: u64 = SECOND;
 /// The age at which the younger sample becomes the older one, if [`MANY`] slots were given back
 /// since then.
-const STEP: Duration = Duration::from_secs(5);
+const STEP: u64 = 5 * SECOND;
 /// The age at which it does with fewer slots, but at least one.
-const LONG_STEP: Duration = Duration::from_secs(5 * 60);
+const LONG_STEP: u64 = 5 * 60 * SECOND;
 /// If the older sample is older than this, the younger one needs no more than [`MANY`] slots.
-const OLD: Duration = Duration::from_secs(10);
+const OLD: u64 = 10 * SECOND;
 /// After so much time without an estimate, both samples are forgotten: the bulkhead may have had
 /// little to do meanwhile.
-const FORGOTTEN: Duration = Duration::from_secs(30);
+const FORGOTTEN: u64 = 30 * SECOND;
 /// The number of slots whose rate is no coincidence.
 const MANY: u64 = 8;
 
@@ -43,7 +45,7 @@ pub(crate) struct Sample {
 /// What was given back since a sample.
 #[derive(Clone, Copy)]
 pub(crate) struct Window {
-    time: Duration,
+    nanos: u64,
     units: u64,
     slots: u64,
 }
@@ -60,7 +62,7 @@ impl Sample {
     fn since(&self, earlier: &Sample) -> Window {
         let slots = self.slots.wrapping_sub(earlier.slots);
         Window {
-            time: self.at.saturating_since(earlier.at),
+            nanos: nanos_since(self.at, earlier.at),
             units: self.units.wrapping_sub(earlier.units),
             // A split makes two slots of one, so the difference can be below zero.
             slots: if i64::try_from(slots).is_ok() { slots } else { 0 },
@@ -81,7 +83,7 @@ impl ReleaseRate {
         // Two threads can arrive in another order than they have read the clock. So a time that is
         // slightly before the younger sample is usual, and one before both is of a clock that was
         // set back, or costs only what two samples of the same moment know.
-        if present.at.saturating_since(self.asked) > FORGOTTEN || present.at < self.older.at {
+        if nanos_since(present.at, self.asked) > FORGOTTEN || present.at < self.older.at {
             *self = ReleaseRate::from(present);
         }
         self.asked = present.at;
@@ -89,8 +91,8 @@ impl ReleaseRate {
             (self.older, self.newer) = (self.newer, present);
         }
         let (short, long) = (present.since(&self.newer), present.since(&self.older));
-        let least = if long.time > OLD { SHORTEST } else { RECENT };
-        if short.time >= least && short.slots >= MANY {
+        let least = if long.nanos > OLD { SHORTEST } else { RECENT };
+        if short.nanos >= least && short.slots >= MANY {
             return Some(short);
         }
         if !long.says_enough() {
@@ -105,14 +107,14 @@ impl ReleaseRate {
 
 impl Window {
     fn says_enough(&self) -> bool {
-        let is_long = self.time >= SHORT || self.time >= SHORTEST && self.slots >= MANY;
+        let is_long = self.nanos >= SHORT || self.nanos >= SHORTEST && self.slots >= MANY;
         is_long && self.units > 0
     }
 
     /// Returns whether a sample at its end can take the place of the one at its beginning. A window
     /// in which nothing was given back cannot: it would leave none that has a rate.
     fn is_step(&self) -> bool {
-        self.time >= STEP && self.slots >= MANY || self.time >= LONG_STEP && self.units > 0
+        self.nanos >= STEP && self.slots >= MANY || self.nanos >= LONG_STEP && self.units > 0
     }
 
     /// Returns this window with the units of one slot more, of the mean size in another one.
@@ -122,14 +124,20 @@ impl Window {
     }
 
     fn is_slower_than(&self, other: &Window) -> bool {
-        // Each product is of two numbers of 64 bits.
-        u128::from(self.units) * other.time.as_nanos() < u128::from(other.units) * self.time.as_nanos()
+        product(self.units, other.nanos) < product(other.units, self.nanos)
     }
 
     /// Returns how long it takes at this rate until so many units have been given back.
     pub(crate) fn time_for(&self, units: u64) -> Duration {
-        // The difference of two instants fits 64 bits of nanoseconds, so their product fits 128.
-        let nanos = (u128::from(units) * self.time.as_nanos()).div_ceil(u128::from(self.units.max(1)));
+        let nanos = product(units, self.nanos).div_ceil(u128::from(self.units.max(1)));
         u64::try_from(nanos).map_or(Duration::MAX, Duration::from_nanos)
     }
+}
+
+fn nanos_since(at: Instant, earlier: Instant) -> u64 {
+    at.as_nanos().saturating_sub(earlier.as_nanos())
+}
+
+fn product(a: u64, b: u64) -> u128 {
+    u128::from(a) * u128::from(b)
 }

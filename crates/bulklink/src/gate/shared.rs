@@ -201,10 +201,8 @@ impl Shared {
     #[inline(never)]
     fn try_enter_gate(&self, request: &Request) -> Result<Grant, Rejection> {
         let request = request.now();
-        if request.is_simple() {
-            if let Some(refusal) = self.fast.reject(&request, self.identity.waiting_room) {
-                return Err(Rejection::refused(Arc::clone(&self.identity), refusal));
-            }
+        if let Some(rejection) = self.refuse(&request) {
+            return Err(rejection);
         }
         let mut not_granted = NotGranted::UNKNOWN;
         match (self.enter_gate(&request, None, None, &mut None, &mut not_granted), not_granted) {
@@ -212,6 +210,13 @@ impl Shared {
             (None, NotGranted::Rejected(rejection)) => Err(rejection),
             (None, NotGranted::Queued { .. }) => unreachable!("the request may not wait"),
         }
+    }
+
+    /// Rejects the request if the word says that the gate would.
+    #[inline]
+    pub(crate) fn refuse(&self, request: &Request) -> Option<Rejection> {
+        let refused = if request.is_simple() { self.fast.reject(request, self.identity.waiting_room) } else { None };
+        refused.map(|refusal| Rejection::refused(Arc::clone(&self.identity), refusal))
     }
 
     /// Returns how many operations the runtime should count for a call that the word did not admit.
@@ -240,11 +245,9 @@ impl Shared {
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
     ) -> Result<Option<Grant>, TimerError> {
-        if request.is_simple() {
-            if let Some(refusal) = self.fast.reject(request, self.identity.waiting_room) {
-                *not_granted = NotGranted::Rejected(Rejection::refused(Arc::clone(&self.identity), refusal));
-                return Ok(None);
-            }
+        if let Some(rejection) = self.refuse(request) {
+            *not_granted = NotGranted::Rejected(rejection);
+            return Ok(None);
         }
         let may_be_late = request.may_be_late(self.has_wait_limit.load(Ordering::Relaxed));
         let home = if may_be_late || self.takes_back { runtime.home() } else { Ok(None) };

@@ -37,23 +37,64 @@ fn the_fast_path_alone_takes_a_free_slot_or_does_nothing() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
     drop(bulkhead.try_slot().expect("free"));
-    let has_fast_path = !cfg!(bulklink_lock_only);
-    let mut future = bulkhead.slot_owned();
-    assert_eq!(bulkhead.take_free_owned().is_some(), has_fast_path);
-    assert_eq!(future.take_free().is_some(), has_fast_path);
+    assert_eq!(bulkhead.take_free_owned().is_some(), HAS_FAST_PATH);
 
     let running = bulkhead.try_slot().expect("given back");
-    let totals = || bulkhead.status().totals;
-    let before = totals();
-    let mut future = bulkhead.slot_owned();
-    assert!(bulkhead.take_free_owned().is_none() && future.take_free().is_none());
-    assert_eq!(totals(), before, "nothing is rejected or counted");
-    let waiting = executor.spawn(future);
+    let before = bulkhead.status().totals;
+    assert!(bulkhead.take_free_owned().is_none());
+    assert_eq!(bulkhead.status().totals, before, "nothing is rejected or counted");
+    let waiting = executor.spawn(bulkhead.slot_owned());
     executor.run_until_idle();
     drop(running);
     assert!(bulkhead.take_free_owned().is_none(), "it overtakes no waiter");
     executor.run_until_idle();
-    assert!(waiting.output().expect("admitted").is_ok(), "the future decides when it is polled");
+    assert!(waiting.output().expect("admitted").is_ok());
+}
+
+const HAS_FAST_PATH: bool = !cfg!(bulklink_lock_only);
+
+#[test]
+fn the_fast_path_alone_decides_a_call_or_leaves_it_to_the_first_poll() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    drop(bulkhead.try_slot().expect("free"));
+    let mut free = bulkhead.slot_owned();
+    assert_eq!(free.decide().is_some_and(|answer| answer.is_ok()), HAS_FAST_PATH);
+    drop(free);
+
+    let running = bulkhead.try_slot().expect("given back");
+    let before = bulkhead.status().totals;
+    let mut waiting = bulkhead.slot_owned();
+    assert!(waiting.decide().is_none(), "there is room to wait");
+    assert_eq!(bulkhead.status().totals, before, "nothing has changed");
+    let waiting = executor.spawn(waiting);
+    executor.run_until_idle();
+
+    let mut rejected = bulkhead.slot_owned();
+    let answer = rejected.decide();
+    assert_eq!(answer.is_some(), HAS_FAST_PATH);
+    let rejection = match answer {
+        Some(answer) => answer.expect_err("the room is full"),
+        None => executor.block_on(rejected).expect_err("the room is full"),
+    };
+    assert_eq!(rejection.reason(), Reason::Saturated);
+    assert_eq!(bulkhead.status().totals.rejected(), 1);
+    drop(running);
+    executor.run_until_idle();
+    assert!(waiting.output().expect("admitted").is_ok());
+}
+
+#[test]
+fn a_call_that_the_fast_path_rejects_leaves_its_partition() {
+    let executor = executor();
+    let builder = Partitions::builder_on(executor.clock(), "tenants").parallelism(1).waiting_room(0);
+    let tenants: Partitions<u32, _> = builder.max_partitions(1).build().expect("valid");
+    drop(tenants.try_slot(&1).expect("free"));
+    let running = tenants.try_slot(&1).expect("free");
+    let mut future = tenants.slot(&1);
+    assert_eq!(future.decide().is_some_and(|answer| answer.is_err()), HAS_FAST_PATH);
+    drop((running, future));
+    assert!(tenants.try_slot(&2).is_ok(), "the first partition is idle, and makes way");
 }
 
 #[test]
