@@ -19,6 +19,7 @@ mod closing;
 mod deadlines;
 mod events;
 mod harness;
+mod layers;
 mod load;
 mod partitions;
 mod registry;
@@ -73,6 +74,8 @@ macro_rules! each_test {
             blocking: threads_and_tasks_share_one_fifo_queue
             registry: a_registry_closes_and_drains_under_load
             partitions: no_call_is_lost_nor_partition_created_twice_under_load
+            layers: a_layer_admits_queues_and_rejects
+            layers: a_layer_cancels_a_request_at_its_deadline
             runtimes: tasks_run_in_the_background
             runtimes: closures_run_where_they_may_block
             runtimes: timers_fire_when_the_clock_has_reached_their_time

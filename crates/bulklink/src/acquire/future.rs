@@ -415,8 +415,8 @@ impl<R: Runtime> OwnedSlotFuture<R> {
     }
 
     /// Asks the fast path alone, without a poll: a layer that is answered at once need not keep its
-    /// request for later. Returns the slot, or the rejection if no slot is free and the waiting room
-    /// is full; the future has completed then.
+    /// request for later. Returns the slot, or the rejection if neither a slot is free nor a place
+    /// to wait. The future has completed then.
     ///
     /// Otherwise this returns `None`, nothing has changed, and the first poll decides, even if a
     /// slot is free: the fast path decides calls of one unit without a limit of their own or a
