@@ -15,7 +15,7 @@ use bulklink_core::Gate;
 use crate::foreign::{contain, discard, wake};
 use crate::gate::shared::Shared;
 use crate::gate::state::GateState;
-use crate::observe::event::{Event, Handlers};
+use crate::observe::event::{Event, Handler, Handlers};
 
 /// The number of wakers taken at a time. It bounds how long the lock is held. Two under loom, where
 /// each step multiplies the search.
@@ -27,6 +27,8 @@ pub(crate) struct Observers {
     pub(crate) handlers: Handlers,
     /// Whether a thread delivers events.
     is_delivering: bool,
+    /// Whether the handlers have changed since the delivery was made.
+    is_obsolete: bool,
     /// Reused from one event to the next, so that an event allocates nothing.
     delivery: Option<Box<Delivery>>,
 }
@@ -34,7 +36,7 @@ pub(crate) struct Observers {
 /// The handlers and the event that a thread takes out of the lock to deliver one. It is kept and
 /// reused, so an event allocates nothing and counts no references.
 pub(crate) struct Delivery {
-    handlers: Handlers,
+    handlers: Arc<[Handler]>,
     /// The event that handlers see, overwritten for each event.
     event: Event,
 }
@@ -55,9 +57,6 @@ impl Shared {
     /// nothing, or one waker.
     #[inline]
     pub(crate) fn take_outputs(&self, state: &mut GateState) -> (Option<Waker>, Rest) {
-        if !state.gate.has_output() {
-            return (None, Rest::Nothing);
-        }
         let waker = state.gate.poll_wake();
         let rest = if state.gate.has_output() { self.take_rest(state, false) } else { Rest::Nothing };
         (waker, rest)
@@ -75,7 +74,7 @@ impl Shared {
         if !delivers {
             return Rest::Nothing;
         }
-        observers.take_event(gate, self).map_or(Rest::Nothing, Rest::Deliver)
+        observers.take_event(gate, self)
     }
 
     /// Wakes and delivers until the gate has no output left.
@@ -106,15 +105,16 @@ impl Shared {
                 Rest::Nothing => return,
                 Rest::Deliver(mut delivery) => {
                     delivery.deliver(self);
-                    let (rest, displaced) = self.beside_the_word(|state| {
-                        let displaced = state.observers.arrive(delivery);
+                    let mut displaced = Some(delivery);
+                    let rest = self.beside_the_word(|state| {
+                        state.observers.arrive(&mut displaced);
                         // Checked and given up in one step under the lock: an input that adds an
                         // event later finds that no thread delivers, and delivers it itself.
                         if state.gate.has_output() {
-                            return (self.take_rest(state, true), displaced);
+                            return self.take_rest(state, true);
                         }
                         state.observers.is_delivering = false;
-                        (Rest::Nothing, displaced)
+                        Rest::Nothing
                     });
                     // Handlers are foreign: outside the lock, and contained.
                     if displaced.is_some() {
@@ -143,54 +143,56 @@ impl Observers {
     /// returns outside the lock.
     pub(crate) fn change(&mut self, handlers: Handlers) -> Observers {
         let is_delivering = self.is_delivering;
-        mem::replace(self, Observers { handlers, is_delivering, delivery: None })
+        mem::replace(self, Observers { handlers, is_delivering, is_obsolete: true, delivery: None })
     }
 
-    /// Takes the right to deliver events, unless another thread has it or there are no handlers.
-    /// Returns whether it was taken.
+    /// Takes the right to deliver events, unless another thread has it. Returns whether it was
+    /// taken.
+    #[inline]
     fn begin(&mut self) -> bool {
-        let begins = !self.is_delivering && !self.handlers.is_empty();
-        self.is_delivering |= begins;
-        begins
+        !mem::replace(&mut self.is_delivering, true)
     }
 
     /// Takes the next event out of the gate, to be delivered. If there is none, this thread gives
     /// up the right to deliver, in the same step under the lock: the input that adds the next event
     /// delivers it.
     #[inline]
-    fn take_event(&mut self, gate: &mut Gate<Waker>, shared: &Shared) -> Option<Box<Delivery>> {
-        let has_event = match &mut self.delivery {
-            Some(delivery) => gate.poll_event_into(&mut delivery.event.event),
-            None => self.take_first_event(gate, shared),
-        };
-        self.is_delivering = has_event;
-        if has_event { self.delivery.take() } else { None }
+    fn take_event(&mut self, gate: &mut Gate<Waker>, shared: &Shared) -> Rest {
+        let Some(mut delivery) = self.delivery.take() else { return self.take_first_event(gate, shared) };
+        if gate.poll_event_into(&mut delivery.event.event) {
+            return Rest::Deliver(delivery);
+        }
+        self.delivery = Some(delivery);
+        self.is_delivering = false;
+        Rest::Nothing
     }
 
     /// Allocates a delivery for the first event since the handlers changed, if there is one.
     #[cold]
-    fn take_first_event(&mut self, gate: &mut Gate<Waker>, shared: &Shared) -> bool {
-        if self.handlers.is_empty() {
+    fn take_first_event(&mut self, gate: &mut Gate<Waker>, shared: &Shared) -> Rest {
+        let Some(handlers) = self.handlers.list() else {
             // The last handler was removed while a thread delivered: the events that are left have
             // no recipient.
             while gate.poll_event().is_some() {}
-        }
-        let delivery = |event| {
-            let event = Event::new(Arc::clone(shared.label()), event, Arc::clone(&shared.runtime));
-            Box::new(Delivery { handlers: self.handlers.clone(), event })
+            self.is_delivering = false;
+            return Rest::Nothing;
         };
-        self.delivery = gate.poll_event().map(delivery);
-        self.delivery.is_some()
+        let Some(event) = gate.poll_event() else {
+            self.is_delivering = false;
+            return Rest::Nothing;
+        };
+        self.is_obsolete = false;
+        let event = Event::new(Arc::clone(shared.label()), event, Arc::clone(&shared.runtime));
+        Rest::Deliver(Box::new(Delivery { handlers: Arc::clone(handlers), event }))
     }
 
     /// Keeps the delivery for the next event. If the handlers have changed meanwhile, it is
-    /// obsolete: it is returned, to be dropped outside the lock.
+    /// obsolete: the caller must drop it, outside the lock.
     #[inline]
-    fn arrive(&mut self, delivery: Box<Delivery>) -> Option<Box<Delivery>> {
-        if delivery.handlers.is(&self.handlers) {
-            return self.delivery.replace(delivery);
+    fn arrive(&mut self, delivery: &mut Option<Box<Delivery>>) {
+        if !self.is_obsolete {
+            mem::swap(&mut self.delivery, delivery);
         }
-        Some(delivery)
     }
 }
 
@@ -198,7 +200,7 @@ impl Delivery {
     #[inline]
     fn deliver(&mut self, shared: &Shared) {
         let Delivery { handlers, event } = self;
-        for handler in handlers.as_slice() {
+        for handler in handlers.iter() {
             let is_included = handler.filter.includes(event.kind, event.from_queue());
             if is_included && !contain(|| (handler.function)(event)) {
                 shared.count_handler_panic();

@@ -147,6 +147,11 @@ impl Handlers {
         self.0.is_none()
     }
 
+    /// Returns the list, unless it is empty.
+    pub(crate) fn list(&self) -> Option<&Arc<[Handler]>> {
+        self.0.as_ref()
+    }
+
     /// Returns the events for which any of them is called.
     pub(crate) fn filter(&self) -> EventFilter {
         self.as_slice().iter().fold(EventFilter::NONE, |filter, handler| filter.or(handler.filter))

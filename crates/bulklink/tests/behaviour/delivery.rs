@@ -121,6 +121,33 @@ fn events_caused_by_a_waker_are_delivered_after_all_wakers() {
 }
 
 #[test]
+fn a_handler_that_a_waker_adds_is_called_after_all_wakers() {
+    struct Adds(TestBulkhead, Log);
+    impl Wake for Adds {
+        fn wake(self: Arc<Self>) {
+            let log = Arc::clone(&self.1);
+            log.lock().expect("no panic").push(Step::Woken);
+            let handler = move |event: &Event| log.lock().expect("no panic").push(Step::Delivered(event.kind));
+            self.0.add_event_handler(handler);
+            drop(self.0.try_slot());
+        }
+    }
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, CALLS);
+    let _running = bulkhead.try_slot().expect("free");
+    let log = Log::default();
+    let mut calls = queued(&bulkhead, CALLS, &log);
+    let waker = Waker::from(Arc::new(Adds(bulkhead.clone(), Arc::clone(&log))));
+    // The second is the first of a batch: the others of that batch are out of the gate already.
+    assert!(calls[1].as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    bulkhead.close();
+    let steps = std::mem::take(&mut *log.lock().expect("no panic"));
+    let woken = steps.iter().take_while(|&&step| step == Step::Woken).count();
+    assert!(woken >= CALLS, "{woken} woken before the first event");
+    assert_eq!(steps[woken..], [Step::Delivered(EventKind::ClosedRejection)]);
+}
+
+#[test]
 fn an_event_does_not_change_after_it_was_delivered() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
