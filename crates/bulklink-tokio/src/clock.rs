@@ -36,6 +36,7 @@ impl Clock for Tokio {
 
     /// Counts in tokio's budget, which gives a task 128 units each time it is polled: one unit for
     /// each operation, but at most half of the budget and at most what is left.
+    #[inline]
     fn cooperate<T>(
         &self,
         context: &mut Context<'_>,

@@ -213,6 +213,7 @@ impl<S: SharedRef, T: Future<Output = ()>> Unfinished<S, T> {
     /// # Panics
     ///
     /// If the call may have to wait with a limit and its thread has no timer.
+    #[inline]
     fn poll_gate<R: Runtime<Sleep = T>>(
         &mut self,
         runtime: &R,

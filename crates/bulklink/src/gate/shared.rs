@@ -205,7 +205,8 @@ impl Shared {
             return Err(rejection);
         }
         let mut not_granted = NotGranted::UNKNOWN;
-        match (self.enter_gate(&request, None, None, &mut None, &mut not_granted), not_granted) {
+        match (self.enter_gate(self.now_for(&request), &request, None, None, &mut None, &mut not_granted), not_granted)
+        {
             (Some(grant), _) => Ok(grant),
             (None, NotGranted::Rejected(rejection)) => Err(rejection),
             (None, NotGranted::Queued { .. }) => unreachable!("the request may not wait"),
@@ -222,6 +223,7 @@ impl Shared {
     /// Returns how many operations the runtime should count for a call that the word did not admit.
     /// If the word is full, that is all admissions that it has counted: so a loop of calls that the
     /// word always admits also uses up the task's budget, and yields.
+    #[inline]
     pub(crate) fn operations(&self) -> u32 {
         if self.fast.peek().is_full() { Word::MAX_ADMITTED } else { 1 }
     }
@@ -255,7 +257,7 @@ impl Shared {
             Err(error) if may_be_late && !self.would_reject(request) => return Err(error),
             home => home.unwrap_or(None).map(|home| home.id()),
         };
-        Ok(self.enter_gate(request, Some(waker), home, ticket, not_granted))
+        Ok(self.enter_gate(self.now_for(request), request, Some(waker), home, ticket, not_granted))
     }
 
     /// Returns whether the gate rejects the request however many slots are free.
@@ -265,62 +267,64 @@ impl Shared {
         self.beside_the_word(|state| state.gate.would_reject(request, now))
     }
 
-    /// Enters the gate, and reads the clock only if the gate needs the time for this request.
-    /// `waker` is `None` for a request that may not wait.
+    /// Reads the clock, if the gate will need the time for this request. The clock is foreign code,
+    /// and is read before the lock is taken. Usually the word tells whether the time will be
+    /// needed, so the lock is taken once.
+    #[inline]
+    fn now_for(&self, request: &Request) -> Option<Instant> {
+        self.fast.peek().needs_now(Some(request)).then(|| self.now())
+    }
+
+    /// Enters the gate. `waker` is `None` for a request that may not wait.
     fn enter_gate(
         &self,
+        now: Option<Instant>,
         request: &Request,
         waker: Option<&Waker>,
         home: Option<NonZeroU64>,
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
     ) -> Option<Grant> {
-        // The clock is foreign code, and is read before the lock is taken. Usually the word tells
-        // whether the time will be needed, so the lock is taken once.
-        let mut now = self.fast.peek().needs_now(Some(request)).then(|| self.now());
         // Cloning and dropping a waker run foreign code too, so both happen outside the lock.
-        let mut waker = waker.cloned();
-        let granted = loop {
-            let answer = self.input(|state| match state.enter(request, now) {
-                Ok(Answer::Granted(grant)) => Some(Some(grant)),
-                Ok(Answer::Queued(queued)) => {
-                    if let Some(parked) = state.gate.waker_mut(&queued) {
-                        mem::swap(parked, &mut waker);
-                    }
-                    // The ticket relies on the driver only if that already runs in time. If not,
-                    // the caller brings the driver forward or makes a timer, outside the lock.
-                    let (deadline, due) = state.times(&queued);
-                    let home = home.filter(|&home| due.is_some_and(|due| state.drivers.covers(home, due)));
-                    if home.is_some() {
-                        state.gate.rely(&queued, home);
-                    }
-                    *ticket = Some(queued);
-                    *not_granted = NotGranted::Queued { deadline, due, home };
-                    Some(None)
+        let mut parking = waker.cloned();
+        let answer = self.input(|state| match state.enter(request, now) {
+            Ok(Answer::Granted(grant)) => Some(Some(grant)),
+            Ok(Answer::Queued(queued)) => {
+                if let Some(parked) = state.gate.waker_mut(&queued) {
+                    mem::swap(parked, &mut parking);
                 }
-                Ok(Answer::Rejected(rejection)) => {
-                    *not_granted = NotGranted::Rejected(self.rejected(rejection));
-                    Some(None)
+                // The ticket relies on the driver only if that already runs in time. If not, the
+                // caller brings the driver forward or makes a timer, outside the lock.
+                let (deadline, due) = state.times(&queued);
+                let home = home.filter(|&home| due.is_some_and(|due| state.drivers.covers(home, due)));
+                if home.is_some() {
+                    state.gate.rely(&queued, home);
                 }
-                Ok(Answer::NeedsNow) => None,
-                Err(invalid) => {
-                    *not_granted = NotGranted::Rejected(self.invalid(state.gate.occupancy(), invalid, request));
-                    Some(None)
-                }
-            });
-            match answer {
-                Some(granted) => break granted,
-                // The word had changed since the peek. With the time, the gate does not answer
-                // `NeedsNow`.
-                None => now = Some(self.now()),
+                *ticket = Some(queued);
+                *not_granted = NotGranted::Queued { deadline, due, home };
+                Some(None)
             }
-        };
+            Ok(Answer::Rejected(rejection)) => {
+                *not_granted = NotGranted::Rejected(self.rejected(rejection));
+                Some(None)
+            }
+            Ok(Answer::NeedsNow) => None,
+            Err(invalid) => {
+                *not_granted = NotGranted::Rejected(self.invalid(state.gate.occupancy(), invalid, request));
+                Some(None)
+            }
+        });
         // The request was not queued, so its waker is left over. Dropping it can panic, and a grant
         // is held.
-        if waker.is_some() {
-            discard(waker);
+        if parking.is_some() {
+            discard(parking);
         }
-        granted
+        match answer {
+            Some(granted) => granted,
+            // The word had changed since the peek. With the time, the gate does not answer
+            // `NeedsNow`.
+            None => self.enter_gate(Some(self.now()), request, waker, home, ticket, not_granted),
+        }
     }
 
     #[cold]
