@@ -276,12 +276,20 @@ impl<W> Gate<W> {
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn note_settled(&mut self, kind: EventKind, cost: NonZeroU32, waited_nanos: u64) {
         if self.observed.includes(kind, true) {
-            self.record(kind, cost.get() as usize, Some(waited_nanos));
+            self.record_settled(kind, cost, waited_nanos);
         }
     }
 
-    #[cold]
-    #[inline(never)]
+    // A wait costs more than a call, and its end is part of many inputs.
+    #[cfg_attr(target_pointer_width = "64", cold, inline(never))]
+    #[cfg_attr(not(target_pointer_width = "64"), inline)]
+    fn record_settled(&mut self, kind: EventKind, cost: NonZeroU32, waited_nanos: u64) {
+        self.record(kind, cost.get() as usize, Some(waited_nanos));
+    }
+
+    // One function where size counts. Elsewhere it is part of each input, which saves the registers.
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), cold, inline(never))]
     fn record(&mut self, kind: EventKind, units: usize, waited_nanos: Option<u64>) {
         self.events.recorded += 1;
         let (number, is_closed, occupancy) = (self.events.recorded, self.closed, self.occupancy());
