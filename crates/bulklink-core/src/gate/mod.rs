@@ -287,7 +287,7 @@ impl<W> Gate<W> {
         self.record(kind, cost.get() as usize, Some(waited_nanos));
     }
 
-    // One function where size counts. Elsewhere it is part of each input, which saves the registers.
+    // One function where size counts. Elsewhere it is part of each input: so no register is saved.
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), cold, inline(never))]
     fn record(&mut self, kind: EventKind, units: usize, waited_nanos: Option<u64>) {
