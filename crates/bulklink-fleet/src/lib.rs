@@ -1,0 +1,24 @@
+//! One limit for a fleet of processes: the part without any store.
+//!
+//! A fleet shares a bulkhead by *leases* on a server. The server decides by its own clock, queues
+//! calls in FIFO order and pushes grants to the process that waits. This crate has what does not
+//! depend on the kind of server:
+//!
+//! - [`Name`], [`OwnerId`] and [`CallId`]: what bulkheads, processes and calls are called;
+//! - [`Command`], [`Answer`] and [`Notice`]: the protocol, as plain values;
+//! - [`LeaseStore`] and [`Link`]: what a store implements to carry them.
+
+#![forbid(unsafe_code)]
+
+mod command;
+mod id;
+mod name;
+mod store;
+
+pub use command::{
+    Answer, Command, Epoch, Era, Head, Notice, Outcome, RunId, ServerTime, SessionStatus, Settings, Status, Terms,
+    Ticket, Token, Version,
+};
+pub use id::{CallId, InvalidId, OwnerId};
+pub use name::{InvalidName, Name, Namespace};
+pub use store::{LeaseStore, Link, Receiver, Session, StoreError};

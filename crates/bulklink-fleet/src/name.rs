@@ -1,0 +1,155 @@
+//! Names of bulkheads on a server: a namespace and a label, escaped so that both can be in a key.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+const MAX_NAMESPACE: usize = 64;
+
+const MAX_LABEL: usize = 200;
+
+/// A set of names on one server: two environments with different namespaces share nothing.
+///
+/// It has 1 to 64 bytes, each a letter of ASCII, a digit, `.`, `_` or `-`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Namespace(Arc<str>);
+
+impl Namespace {
+    /// Checks the text.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidName`] if the text is empty, too long, or has any other byte.
+    pub fn new(text: &str) -> Result<Self, InvalidName> {
+        check_length(text, MAX_NAMESPACE)?;
+        match text.bytes().find(|byte| !is_plain(*byte)) {
+            Some(byte) => Err(InvalidName::Byte(byte)),
+            None => Ok(Self(text.into())),
+        }
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The name of one bulkhead on a server, with its namespace: `prod:payments`.
+///
+/// The label is escaped: each byte other than a letter of ASCII, a digit, `.`, `_` and `-` is
+/// `%XX`, in upper case. So a name has no byte that means something in a key, a channel or a
+/// pattern, and two labels never share a name.
+///
+/// ```
+/// use bulklink_fleet::{Name, Namespace};
+///
+/// let name = Name::new(&Namespace::new("prod")?, " card payments ")?;
+/// assert_eq!(name.as_str(), "prod:card%20payments");
+/// assert_eq!(name.label(), "card payments");
+/// # Ok::<(), bulklink_fleet::InvalidName>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name(Arc<str>);
+
+impl Name {
+    /// Makes the name of `label`, without the white space around it.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidName`] if nothing is left, or if the escaped label has more than 200 bytes.
+    pub fn new(namespace: &Namespace, label: &str) -> Result<Self, InvalidName> {
+        let label = escape(label.trim());
+        check_length(&label, MAX_LABEL)?;
+        Ok(Self(format!("{namespace}:{label}").into()))
+    }
+
+    /// Returns namespace, colon and escaped label.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the namespace.
+    pub fn namespace(&self) -> &str {
+        self.parts().0
+    }
+
+    /// Returns the label as it was before it was escaped.
+    pub fn label(&self) -> String {
+        unescape(self.parts().1)
+    }
+
+    fn parts(&self) -> (&str, &str) {
+        self.0.split_once(':').unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Why a text is no [`Name`] or [`Namespace`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InvalidName {
+    /// The text is empty, or white space only.
+    Empty,
+    /// The text is too long.
+    TooLong {
+        /// Its length in bytes, escaped.
+        bytes: usize,
+        /// The largest length.
+        max: usize,
+    },
+    /// A namespace must not have this byte.
+    Byte(u8),
+}
+
+impl fmt::Display for InvalidName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => write!(f, "the name is empty"),
+            Self::TooLong { bytes, max } => write!(f, "the name has {bytes} bytes, escaped; at most {max} are allowed"),
+            Self::Byte(byte) => write!(f, "a namespace has only A-Z, a-z, 0-9, '.', '_' and '-', got 0x{byte:02x}"),
+        }
+    }
+}
+
+impl Error for InvalidName {}
+
+fn check_length(text: &str, max: usize) -> Result<(), InvalidName> {
+    match text.len() {
+        0 => Err(InvalidName::Empty),
+        bytes if bytes > max => Err(InvalidName::TooLong { bytes, max }),
+        _ => Ok(()),
+    }
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')
+}
+
+fn escape(label: &str) -> String {
+    let escaped = |byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    label.bytes().map(escaped).collect()
+}
+
+fn unescape(label: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = label;
+    while let Some((plain, after)) = rest.split_once('%') {
+        let (code, after) = after.split_at(2);
+        bytes.extend(plain.bytes());
+        bytes.extend(u8::from_str_radix(code, 16));
+        rest = after;
+    }
+    bytes.extend(rest.bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,97 @@
+//! What a store implements: it carries commands and notices, and decides nothing.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{Answer, Command, Name, Notice, OwnerId, RunId};
+
+/// A server on which a fleet keeps its leases.
+///
+/// A store has no policy: it has no deadlines, does not repeat commands, and does not connect
+/// again by itself. A command must never reach another server, or another run of the server, than
+/// the one that its link was connected to.
+pub trait LeaseStore: Send + Sync + 'static {
+    /// A connection.
+    type Link: Link;
+
+    /// Connects for `session`, whose notices go to `receiver` as long as the link exists.
+    fn connect(
+        &self,
+        session: &Session,
+        receiver: Arc<dyn Receiver>,
+    ) -> impl Future<Output = Result<Self::Link, StoreError>> + Send;
+}
+
+/// One connection to a server.
+///
+/// It ends at the first error other than [`StoreError::Refused`] and [`StoreError::Full`].
+pub trait Link: Send + Sync + 'static {
+    /// Returns the run of the server, or `None` if it cannot be learned.
+    fn run(&self) -> Option<RunId>;
+
+    /// Returns how long the server had run when the link was made, rounded down. `None` if unknown.
+    fn age(&self) -> Option<Duration>;
+
+    /// Subscribes to the notices about `name`. Later grants are not missed.
+    fn listen(&self, name: &Name) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Sends a command and returns the answer.
+    ///
+    /// Commands of one link take effect in the order in which these futures are first polled. A
+    /// future that is dropped may leave its command with or without effect.
+    fn call(&self, name: &Name, command: Command) -> impl Future<Output = Result<Answer, StoreError>> + Send;
+}
+
+/// The process that connects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// Its identity.
+    pub owner: OwnerId,
+    /// A name for people, such as the program's. It is shown in the server's lists of clients.
+    pub process: Arc<str>,
+}
+
+/// Takes what a link receives without being asked. Calls must be short, and must not block.
+pub trait Receiver: Send + Sync + 'static {
+    /// A notice about the bulkhead `name`.
+    fn notice(&self, name: &Name, notice: Notice);
+
+    /// The link has ended, and no notice will follow.
+    fn ended(&self);
+}
+
+/// Why a store could not carry a command. It never contains credentials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// There is no connection, or it ended before the answer.
+    Unreachable,
+    /// The answer did not come in time.
+    TimedOut,
+    /// The server refused the command, which has had no effect.
+    Refused {
+        /// The server's code of the error, such as `NOPERM`.
+        code: Box<str>,
+    },
+    /// The server has no memory for the command, which has had no effect.
+    Full,
+    /// The answer has an unknown form. The command may have had an effect.
+    Malformed,
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable => f.write_str("the store is unreachable"),
+            Self::TimedOut => f.write_str("the store did not answer in time"),
+            Self::Refused { code } => write!(f, "the store refused the command: {code}"),
+            Self::Full => f.write_str("the store is full"),
+            Self::Malformed => f.write_str("the store's answer has an unknown form"),
+        }
+    }
+}
+
+impl Error for StoreError {}
