@@ -6,7 +6,8 @@
 //!
 //! - [`Name`], [`OwnerId`] and [`CallId`]: what bulkheads, processes and calls are called;
 //! - [`Command`], [`Answer`] and [`Notice`]: the protocol, as plain values;
-//! - [`LeaseStore`] and [`Link`]: what a store implements to carry them.
+//! - [`LeaseStore`] and [`Link`]: what a store implements to carry them;
+//! - [`Table`]: what a server does with each command.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ mod command;
 mod id;
 mod name;
 mod store;
+mod table;
 
 pub use command::{
     Answer, Command, Epoch, Era, Head, Notice, Outcome, RunId, ServerTime, SessionStatus, Settings, Status, Terms,
@@ -22,3 +24,4 @@ pub use command::{
 pub use id::{CallId, InvalidId, OwnerId};
 pub use name::{InvalidName, Name, Namespace};
 pub use store::{LeaseStore, Link, Receiver, Session, StoreError};
+pub use table::{Cuts, Table};
