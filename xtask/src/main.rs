@@ -42,7 +42,11 @@ struct Cli {
 enum Task {
     /// Run all tests: those of cargo, with the exhaustive search, the properties and the tests of
     /// each runtime; the feature tsc; the front without its fast path; the trace replay; loom
-    Test,
+    Test {
+        /// Install a missing Redis through apt-get without asking
+        #[arg(long)]
+        yes: bool,
+    },
     /// Run every script of inputs up to a depth against the reference model of the core
     Exhaustive {
         /// The inputs of a script, without prelude and last input [default: set by the search]
@@ -110,7 +114,7 @@ fn main() -> ExitCode {
 impl Task {
     fn steps(self) -> Vec<Step<'static>> {
         match self {
-            Task::Test => test::steps(),
+            Task::Test { yes } => test::steps(yes),
             Task::Exhaustive { depth } => test::exhaustive(depth),
             Task::Properties { cases } => test::properties(cases),
             Task::Fuzz { seconds } => fuzz::steps(seconds),
@@ -133,6 +137,6 @@ impl Task {
 /// The steps of `cargo xtask ci`, ordered so that the cheapest fail first.
 fn all() -> Vec<Step<'static>> {
     let isolation = || run::run(&mut run::cargo(&["run", "--release", "--example", "isolation"]));
-    let checks = [lint::steps(), test::steps(), no_std::steps(), embedded::steps(false), msrv::steps()];
+    let checks = [lint::steps(), test::steps(false), no_std::steps(), embedded::steps(false), msrv::steps()];
     checks.into_iter().flatten().chain([Step::new("isolation", isolation)]).chain(bench::gate()).collect()
 }

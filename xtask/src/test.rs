@@ -1,16 +1,24 @@
 //! The tests: those of `cargo test`, the front without its fast path, the trace replay, loom.
 
+use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
+use anyhow::Result;
+
 use crate::run::{cargo, flags, run};
-use crate::step::Step;
+use crate::step::{Missing, Step};
+use crate::toolchain::programs;
 use crate::workspace;
 
-/// The steps of `cargo xtask test`.
-pub(crate) fn steps() -> Vec<Step<'static>> {
+/// The programs that `tests/servers` looks for, also the name of the first one's Debian package.
+const SERVERS: [&str; 2] = ["redis-server", "valkey-server"];
+
+/// The steps of `cargo xtask test`. With `yes`, a missing server is installed without a question.
+pub(crate) fn steps(yes: bool) -> Vec<Step<'static>> {
     let front = ["test", "-p", "bulklink", "-p", "bulklink-tokio"];
     let mut steps = vec![
+        Step::new("servers", move || servers(yes)),
         Step::new("tests", || run(&mut cargo(&["test", "--workspace"]))),
         Step::new("tsc", move || run(cargo(&front).args(["--features", "bulklink/tsc,bulklink-tokio/tsc"]))),
         // The front as it is on targets without 64-bit atomics.
@@ -19,6 +27,20 @@ pub(crate) fn steps() -> Vec<Step<'static>> {
     ];
     steps.extend(loom());
     steps
+}
+
+/// Finds or installs a server for the tests that need one, which otherwise skip themselves.
+fn servers(yes: bool) -> Result<()> {
+    // The tests judge a program that the variable names.
+    let is_there = env::var_os("BULKLINK_REDIS_BIN").is_some() || SERVERS.iter().any(|server| programs::runs(server));
+    if is_there {
+        return Ok(());
+    }
+    if !programs::runs("apt-get") {
+        let how = "no Redis or Valkey; `brew install redis` or `dnf install valkey` adds one";
+        return Err(Missing(how.to_owned()).into());
+    }
+    programs::from_apt_asking(SERVERS[0], yes).map_err(|error| Missing(format!("{error:#}")).into())
 }
 
 /// Runs every script of inputs up to a depth, for gates and for partitions, against their reference

@@ -1,10 +1,12 @@
 //! Programs: from cargo's registry below `target/tools`, or from Debian through apt-get.
 
+use std::env;
 use std::env::consts::EXE_EXTENSION;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::{NO_INSTALL, may_install};
 use crate::run::{ask, cargo, command, run};
@@ -37,7 +39,42 @@ pub(crate) fn from_apt(program: &str) -> Result<()> {
     Ok(())
 }
 
-fn runs(program: &str) -> bool {
+/// [`from_apt`], but only if the user agrees: by `yes`, with `CI=true`, or on a terminal. Otherwise
+/// the error says how to install it.
+pub(crate) fn from_apt_asking(program: &str, yes: bool) -> Result<()> {
+    let how = format!("`apt-get install {program}`, as root, adds it");
+    let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal();
+    match consent(may_install(), yes || env::var("CI").is_ok_and(|ci| ci == "true"), is_asked) {
+        Consent::Given => {}
+        Consent::Asked if agrees(program)? => {}
+        Consent::Asked | Consent::Refused => bail!("{program} is not installed; {how}"),
+    }
+    from_apt(program).context(how)
+}
+
+#[derive(Debug, PartialEq)]
+enum Consent {
+    Given,
+    Asked,
+    Refused,
+}
+
+fn consent(may_install: bool, is_given: bool, can_ask: bool) -> Consent {
+    match (may_install, is_given, can_ask) {
+        (true, true, _) => Consent::Given,
+        (true, false, true) => Consent::Asked,
+        _ => Consent::Refused,
+    }
+}
+
+fn agrees(program: &str) -> Result<bool> {
+    eprint!("install {program} through apt-get? [y/N] ");
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+}
+
+pub(crate) fn runs(program: &str) -> bool {
     ask(&mut command(program, &["--version"])).is_some()
 }
 
@@ -49,4 +86,21 @@ fn as_root(program: &str) -> Option<Command> {
     }
     ask(&mut command("sudo", &["-n", "true"]))?;
     Some(command("sudo", &["-n", program]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_installed_without_consent_nor_against_the_variable() {
+        for (may_install, is_given, can_ask, expected) in [
+            (true, true, false, Consent::Given),
+            (true, false, true, Consent::Asked),
+            (true, false, false, Consent::Refused),
+            (false, true, true, Consent::Refused),
+        ] {
+            assert_eq!(consent(may_install, is_given, can_ask), expected, "{may_install} {is_given} {can_ask}");
+        }
+    }
 }
