@@ -90,38 +90,37 @@ fn outcome(command: &Command, fields: &Fields<'_>) -> Result<Outcome> {
     if fields.0.len() != length {
         return Err(Malformed);
     }
+    let (a, b) = (fields.number(7)?, fields.number(8)?);
     Ok(match (command, code) {
         (_, 0) => Outcome::Stale,
         (Command::Release { .. } | Command::SetLimit { .. } | Command::Close { .. }, 1) => Outcome::Done,
-        (Command::Open { .. }, 1) => Outcome::Opened { quarantine: fields.time(7)?, owners: fields.number(8)? },
-        (Command::Open { .. }, 7) => Outcome::LimitConflict { limit: fields.number(7)?, config: fields.number(8)? },
-        (Command::Open { .. }, 8) if fields.number(7)? == 0 => Outcome::RecoveryConflict,
-        (Command::Open { .. }, 8) => Outcome::TermsConflict { ttl: fields.micros(7)?, claim: fields.micros(8)? },
-        (Command::Acquire { .. }, 1) => Outcome::Granted { token: fields.number(7)?.into() },
-        (Command::Acquire { .. }, 2) => Outcome::Queued {
-            ticket: fields.number(7)?.into(),
-            first_expiry: fields.time(8)?,
-            position: fields.number(10)?,
-        },
-        (Command::Acquire { .. }, 3) => Outcome::Saturated { first_expiry: fields.time(7)? },
-        (Command::Acquire { .. }, 4) => Outcome::QueueFull { first_expiry: fields.time(7)? },
-        (Command::Acquire { .. }, 5) => Outcome::Recovering { until: fields.time(7)? },
+        (Command::Open { .. }, 1) => Outcome::Opened { quarantine: a.into(), owners: b },
+        (Command::Open { .. }, 7) => Outcome::LimitConflict { limit: a, config: b },
+        (Command::Open { .. }, 8) if a == 0 => Outcome::RecoveryConflict,
+        (Command::Open { .. }, 8) => {
+            Outcome::TermsConflict { ttl: Duration::from_micros(a), claim: Duration::from_micros(b) }
+        }
+        (Command::Acquire { .. }, 1) => Outcome::Granted { token: a.into() },
+        (Command::Acquire { .. }, 2) => {
+            Outcome::Queued { ticket: a.into(), first_expiry: b.into(), position: fields.number(10)? }
+        }
+        (Command::Acquire { .. }, 3) => Outcome::Saturated { first_expiry: a.into() },
+        (Command::Acquire { .. }, 4) => Outcome::QueueFull { first_expiry: a.into() },
+        (Command::Acquire { .. }, 5) => Outcome::Recovering { until: a.into() },
         (Command::Acquire { .. }, 6) => Outcome::TooLarge,
         (Command::SetLimit { .. }, 7) => Outcome::VersionConflict,
-        (Command::Beat { .. }, 1) => beaten(fields)?,
+        (Command::Beat { .. }, 1) => beaten(a, b, fields)?,
         (Command::Beat { .. }, 9) => Outcome::OldGeneration,
-        (Command::Reap { .. }, 1) => {
-            Outcome::Reaped { freed: fields.number(7)?, dropped: fields.number(8)?, next: fields.number(10)? }
-        }
+        (Command::Reap { .. }, 1) => Outcome::Reaped { freed: a, dropped: b, next: fields.number(10)? },
         _ => return Err(Malformed),
     })
 }
 
-fn beaten(fields: &Fields<'_>) -> Result<Outcome> {
+fn beaten(a: u64, b: u64, fields: &Fields<'_>) -> Result<Outcome> {
     let lost = fields.list(10)?;
     Ok(Outcome::Beaten {
-        first_expiry: fields.time(7)?,
-        owners: fields.number(8)?,
+        first_expiry: a.into(),
+        owners: b,
         lost: (0..lost.0.len()).map(|at| parsed(lost.text(at)?)).collect::<Result<_>>()?,
         granted: fields.list(11)?.pairs::<CallId, Token>()?,
         quarantine: fields.time(12)?,
@@ -215,10 +214,6 @@ impl<'a> Fields<'a> {
 
     fn time(&self, at: usize) -> Result<ServerTime> {
         self.number(at).map(ServerTime::from)
-    }
-
-    fn micros(&self, at: usize) -> Result<Duration> {
-        self.number(at).map(Duration::from_micros)
     }
 
     fn flag(&self, at: usize) -> Result<bool> {

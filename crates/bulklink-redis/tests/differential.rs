@@ -54,7 +54,7 @@ impl Run {
     fn new(seed: usize) -> Self {
         let mut random = Rng::with_seed(seed as u64);
         let block = random.choice([1, 1, 4]).unwrap();
-        let terms = Terms { ttl: Duration::from_micros(1000), claim: Duration::from_micros(300), block };
+        let terms = Terms { ttl: Duration::from_millis(1), claim: Duration::from_micros(300), block };
         let owners = [3, 2, 1].map(|owner| OwnerId::from(u128::MAX / owner));
         let now = 5_000_000;
         Run { random, model: Model::default(), now, terms, owners, ids: vec![], epochs: vec![], log: vec![] }
@@ -179,8 +179,14 @@ impl Run {
         Command::Beat { owner, generation, era, terms: self.terms, info: "host/2 a".into(), leases, waiters, gone }
     }
 
-    /// Moves the clock, sometimes back.
+    /// Moves the clock: sometimes back, and sometimes to the very end of a lease or a session.
     fn pass_time(&mut self) {
+        let ends = self.model.leases.values().chain(self.model.sessions.values());
+        let ends: Vec<_> = ends.copied().filter(|end| *end > self.now).collect();
+        if self.chance(10) && !ends.is_empty() {
+            self.now = self.one(&ends);
+            return;
+        }
         let back = if self.chance(4) { self.one(&[1, 40, 700]) } else { 0 };
         self.now += self.one(&[0, 1, 1, 7, 60, 250, 900]);
         self.now = self.now.saturating_sub(back).max(4_000_000);
@@ -227,6 +233,11 @@ impl Run {
     }
 }
 
+/// The members of a sorted set with their scores, which are exact below 2⁵³.
+type Page = Vec<(String, f64)>;
+
+type Hash = BTreeMap<String, String>;
+
 /// All that a command can change.
 #[derive(Debug, PartialEq)]
 struct Seen {
@@ -236,7 +247,7 @@ struct Seen {
     waiters: BTreeMap<CallId, u64>,
     sessions: BTreeMap<OwnerId, u64>,
     infos: BTreeMap<OwnerId, String>,
-    settings: BTreeMap<String, String>,
+    settings: Hash,
 }
 
 impl Seen {
@@ -251,8 +262,6 @@ impl Seen {
             pipeline.arg("WITHSCORES");
         }
         pipeline.cmd("HGETALL").arg(&keys[4]).cmd("HGETALL").arg(&keys[3]);
-        type Page = Vec<(String, f64)>;
-        type Hash = BTreeMap<String, String>;
         let (reply, leases, waiters, sessions, infos, settings): (Value, Page, Page, Page, Hash, Hash) =
             pipeline.query(&mut client.connection).unwrap();
         let answer = plumbing::answer(command, &reply).map_err(|error| format!("{error}: {reply:?}"));
@@ -297,7 +306,7 @@ impl Seen {
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and positive, or the test fails")]
-fn scores<K: FromStr<Err: std::fmt::Debug> + Ord>(page: Vec<(String, f64)>) -> BTreeMap<K, u64> {
+fn scores<K: FromStr<Err: std::fmt::Debug> + Ord>(page: Page) -> BTreeMap<K, u64> {
     let score = |number: f64| {
         assert!(number >= 0.0 && number.fract() == 0.0, "{number} is no whole number");
         number as u64

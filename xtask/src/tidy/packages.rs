@@ -5,10 +5,14 @@ use crate::workspace;
 
 const CORE: &str = "bulklink-core";
 
-/// Packages that only one published package may depend on: the core is used through the front, and
-/// async-std is discontinued.
-const RESERVED: [(&str, &str); 3] =
-    [(CORE, "bulklink"), ("async-std", "bulklink-async-std"), ("bulklink-async-std", "bulklink-async-std")];
+/// Packages that only one published package may depend on: the core is used through the front,
+/// async-std is discontinued, and a fleet's other stores need no Redis.
+const RESERVED: [(&str, &str); 4] = [
+    (CORE, "bulklink"),
+    ("async-std", "bulklink-async-std"),
+    ("bulklink-async-std", "bulklink-async-std"),
+    ("redis", "bulklink-redis"),
+];
 
 /// The core depends on nothing, and the reserved packages have one user. Tests may use anything.
 pub(super) fn dependencies(tree: &Tree, findings: &mut Findings) {
@@ -66,6 +70,8 @@ mod tests {
             ("bulklink-tokio", "bulklink-core", 1),
             ("bulklink-smol", "async-std", 1),
             ("bulklink", "bulklink-async-std", 1),
+            ("bulklink-fleet", "redis", 1),
+            ("bulklink-redis", "redis", 0),
             ("bulklink", "bulklink-core", 0),
             ("bulklink-async-std", "async-std", 0),
             ("bulklink-smol", "async-lock", 0),

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, channel};
 
 use bulklink_redis::plumbing::{self, Keys, Script};
-use bulklink_redis::{Answer, Command, Name, Namespace, Notice, OwnerId};
+use bulklink_redis::{Answer, Command, Name, Namespace, Notice, OwnerId, Terms};
 use redis::{Cmd, Connection, Pipeline, PushInfo, PushKind, RedisError, Value, cmd, from_redis_value};
 
 /// A connection to a server, for one bulkhead.
@@ -81,4 +81,26 @@ impl Client {
 /// The name of the bulkhead in tests.
 pub(crate) fn name(label: &str) -> Name {
     Name::new(&Namespace::new("test").unwrap(), label).unwrap()
+}
+
+/// A process of the tests.
+pub(crate) fn owner() -> OwnerId {
+    OwnerId::from(1)
+}
+
+/// Opens a bulkhead that recovers without a quarantine.
+pub(crate) fn open(owner: OwnerId, limit: u64, terms: Terms) -> Command {
+    let info = "host/1/program".into();
+    Command::Open {
+        owner,
+        generation: 1,
+        limit,
+        config: 1,
+        terms,
+        known: None,
+        highest: None,
+        run: None,
+        young: false,
+        info,
+    }
 }

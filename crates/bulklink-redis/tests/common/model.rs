@@ -72,14 +72,14 @@ impl Model {
                     self.leases.remove(&ids[0]);
                     return (Answer { outcome: Outcome::Done, head: None }, Vec::new());
                 }
-                ids.iter().for_each(|id| self.drop_call(id));
+                self.drop_calls(ids);
                 self.moved(Outcome::Done)
             }
             Command::Beat { .. } => self.beat(command),
             Command::Reap { full, offset } => self.reap(*full, *offset),
             Command::SetLimit { limit, expected } => self.set_limit(*limit, u64::from(*expected)),
             Command::Close { owner, ids } if self.settings.is_some() => {
-                ids.iter().for_each(|id| self.drop_call(id));
+                self.drop_calls(ids);
                 self.sessions.remove(owner);
                 self.infos.remove(owner);
                 self.moved(Outcome::Done)
@@ -131,9 +131,11 @@ impl Model {
         settings.token - settings.terms.block + 1
     }
 
-    fn drop_call(&mut self, id: &CallId) {
-        if self.leases.remove(id).is_none() {
-            self.waiters.remove(id);
+    fn drop_calls(&mut self, ids: &[CallId]) {
+        for id in ids {
+            if self.leases.remove(id).is_none() {
+                self.waiters.remove(id);
+            }
         }
     }
 
@@ -239,7 +241,7 @@ impl Model {
         if !self.matches(era) {
             return Outcome::Stale;
         }
-        give_back.iter().for_each(|id| self.drop_call(id));
+        self.drop_calls(give_back);
         let Settings { limit, quarantine, .. } = *self.settings.as_ref().unwrap();
         let is_free =
             |model: &Self| model.now >= quarantine && model.waiters.is_empty() && model.used() + id.cost <= limit;
@@ -315,7 +317,7 @@ impl Model {
                 self.waiters.entry(*id).or_insert(Ticket::into(*ticket));
             }
         }
-        gone.iter().for_each(|id| self.drop_call(id));
+        self.drop_calls(gone);
         self.expire();
         self.pump();
         let (first_expiry, owners) = (self.first_expiry(), self.sessions.len() as u64);
