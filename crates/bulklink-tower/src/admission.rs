@@ -4,6 +4,7 @@
 use std::any::TypeId;
 use std::fmt;
 use std::hash::BuildHasher;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -72,11 +73,12 @@ type Rule<Q, R> = dyn Fn(&Q, Request<<R as Clock>::Instant>) -> Option<Request<<
 
 struct Whole<R: Runtime> {
     bulkhead: Bulkhead<R>,
-    recent: Mutex<Estimate>,
+    recent: Mutex<Option<Estimate>>,
 }
 
 /// The last estimate for one unit. It serves all rejections of the same millisecond, because each
 /// estimate takes the lock of the bulkhead.
+#[derive(Clone, Copy)]
 struct Estimate {
     millisecond: u64,
     wait: Option<Duration>,
@@ -97,15 +99,19 @@ impl<Q, R: Runtime> Entrance<Q, R> for Whole<R> {
     }
 
     fn estimated_wait(&self, _: &Q, cost: usize) -> Option<Duration> {
-        if cost != 1 {
-            return self.bulkhead.estimated_wait(cost);
+        // The clock is foreign: it may panic, and may come here itself, so no lock is held.
+        let now = catch_unwind(AssertUnwindSafe(|| self.bulkhead.runtime().now())).ok()?;
+        let millisecond = now.as_nanos() / 1_000_000;
+        let recent = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = recent().filter(|recent| cost == 1 && recent.millisecond == millisecond);
+        if let Some(found) = found {
+            return found.wait;
         }
-        let millisecond = self.bulkhead.runtime().now().as_nanos() / 1_000_000;
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if recent.millisecond != millisecond {
-            *recent = Estimate { millisecond, wait: self.bulkhead.estimated_wait(cost) };
+        let wait = self.bulkhead.estimated_wait(cost);
+        if cost == 1 {
+            *recent() = Some(Estimate { millisecond, wait });
         }
-        recent.wait
+        wait
     }
 }
 
@@ -133,7 +139,7 @@ where
 
 impl<Q, R: Runtime> Admission<Q, R> {
     pub(crate) fn new(bulkhead: &Bulkhead<R>) -> Self {
-        let recent = Mutex::new(Estimate { millisecond: 0, wait: None });
+        let recent = Mutex::new(None);
         let entrance = Arc::new(Whole { bulkhead: bulkhead.clone(), recent });
         Admission::to(bulkhead.label(), entrance, bulkhead.runtime())
     }

@@ -39,8 +39,8 @@
 //!
 //! # When a request is admitted
 //!
-//! In `call`, if the fast path has a free slot; otherwise its future takes a place in the queue, or
-//! a slot, when it is first polled. `poll_ready` reserves nothing, so a clone that is ready and
+//! In `call`, if the fast path has a free slot, or rejects it; otherwise its future takes a place in
+//! the queue, or a slot, when it is first polled. `poll_ready` reserves nothing, so a clone that is ready and
 //! never called takes no slot from the others. When the request has its slot, a clone of the
 //! service inside is asked whether it is ready, and then called. Requests that wait are admitted
 //! first come, first served.

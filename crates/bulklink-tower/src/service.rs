@@ -14,9 +14,10 @@ use crate::outcome::Outcome;
 /// A service whose requests `Q` run in a bulkhead; made by a
 /// [`BulkheadLayer`](crate::BulkheadLayer).
 ///
-/// It is always ready. A request takes a free slot in `call`, or a place in the queue when its
-/// future is first polled; and it is for a clone of the service inside to be ready once there is a
-/// slot. So a clone of this that is ready and never called takes nothing from the others.
+/// It is always ready. A request takes a free slot in `call` or is rejected there, or it takes a
+/// place in the queue when its future is first polled; and it is for a clone of the service inside
+/// to be ready once there is a slot. So a clone of this that is ready and never called takes nothing
+/// from the others.
 pub struct BulkheadService<S, Q, R: Runtime, O> {
     inner: S,
     config: Arc<Config<Q, R, O>>,

@@ -210,8 +210,7 @@ impl Templates {
     /// twice that: in seconds, or for gRPC in milliseconds and up to a second more.
     fn wait(&self, protocol: Protocol, estimate: Duration) -> HeaderValue {
         let least = whole_seconds(estimate).min(self.ceiling);
-        // The multiples of the golden ratio fill a range more evenly than random numbers do, and so
-        // does each n-th of them.
+        // The multiples of the golden ratio fill a range more evenly than random numbers do.
         let position = u64::from(self.turn.fetch_add(GOLDEN, Ordering::Relaxed));
         let spread = |length: u64| (position * length) >> u32::BITS;
         match protocol {
@@ -357,7 +356,8 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
 
     fn answered(mut response: Response<B>, held: Option<Held>) -> Response<Body<B>> {
         // A rejection by an upstream is no rejection by this service, which has begun to work.
-        if response.headers().get(REJECTED).is_some_and(|mark| !is_of_this_process(mark)) {
+        let has_foreign_mark = response.headers().get(REJECTED).is_some_and(|mark| !is_of_this_process(mark));
+        if has_foreign_mark && response.extensions().get::<Rejection>().is_none() {
             response.headers_mut().remove(REJECTED);
         }
         response.hold(held)

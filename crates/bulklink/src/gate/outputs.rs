@@ -130,14 +130,23 @@ impl Shared {
         }
     }
 
+    /// Wakes a batch, and then returns what follows. Events are looked for after the last batch, and
+    /// until then this thread keeps the right to deliver them, for the reason in
+    /// [`take_rest`](Shared::take_rest).
     #[cold]
     fn wake_batch(&self, delivers: bool) -> Rest {
-        let (wakers, rest) = self.beside_the_word(|state| {
+        let (wakers, rest, delivers) = self.beside_the_word(|state| {
             let wakers: Vec<_> = core::iter::from_fn(|| state.gate.poll_wake()).take(BATCH).collect();
-            (wakers, self.take_rest(state, delivers))
+            let delivers = delivers || state.observers.begin();
+            let rest = state.gate.has_wakes().then(|| self.take_rest(state, delivers));
+            (wakers, rest, delivers)
         });
         wake(wakers);
-        rest
+        match rest {
+            Some(rest) => rest,
+            None if delivers => self.beside_the_word(|state| self.take_rest(state, true)),
+            None => Rest::Nothing,
+        }
     }
 }
 

@@ -133,18 +133,21 @@ fn a_handler_that_a_waker_adds_is_called_after_all_wakers() {
         }
     }
     let executor = executor();
-    let bulkhead = bulkhead(&executor, 1, CALLS);
-    let _running = bulkhead.try_slot().expect("free");
-    let log = Log::default();
-    let mut calls = queued(&bulkhead, CALLS, &log);
-    let waker = Waker::from(Arc::new(Adds(bulkhead.clone(), Arc::clone(&log))));
-    // The second is the first of a batch: the others of that batch are out of the gate already.
-    assert!(calls[1].as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-    bulkhead.close();
-    let steps = std::mem::take(&mut *log.lock().expect("no panic"));
-    let woken = steps.iter().take_while(|&&step| step == Step::Woken).count();
-    assert!(woken >= CALLS, "{woken} woken before the first event");
-    assert_eq!(steps[woken..], [Step::Delivered(EventKind::ClosedRejection)]);
+    // In a batch in the middle, in the last one and in the only one. The others of its batch are out
+    // of the gate already when it is woken.
+    for (waiting, adding) in [(CALLS, 1), (CALLS, CALLS - 2), (3, 1)] {
+        let bulkhead = bulkhead(&executor, 1, CALLS);
+        let _running = bulkhead.try_slot().expect("free");
+        let log = Log::default();
+        let mut calls = queued(&bulkhead, waiting, &log);
+        let waker = Waker::from(Arc::new(Adds(bulkhead.clone(), Arc::clone(&log))));
+        assert!(calls[adding].as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        bulkhead.close();
+        let steps = std::mem::take(&mut *log.lock().expect("no panic"));
+        let woken = steps.iter().take_while(|&&step| step == Step::Woken).count();
+        assert!(woken >= waiting, "{woken} of {waiting} woken before the first event");
+        assert_eq!(steps[woken..], [Step::Delivered(EventKind::ClosedRejection)]);
+    }
 }
 
 #[test]
