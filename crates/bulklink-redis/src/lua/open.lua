@@ -13,9 +13,9 @@ else
   local m = call('HMGET', M, 'd', 'c', 'p', 'w', 'k')
   local theirs = tonumber(m[2])
   -- All checks come before the first write: a refused process changes nothing.
-  if config == theirs and m[1] ~= want then return answer(7, tonumber(m[1]), theirs) end
   if m[3] ~= ttl or m[4] ~= ARGV[6] or m[5] ~= ARGV[7] then return answer(8, tonumber(m[3]), tonumber(m[4])) end
   if (run == '-') ~= (h[8] == '-') then return answer(8) end
+  if config == theirs and m[1] ~= want then return answer(7, tonumber(m[1]), theirs) end
   if config > theirs then
     version = version + 1
     limit = tonumber(want)
