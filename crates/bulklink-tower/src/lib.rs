@@ -39,11 +39,11 @@
 //!
 //! # When a request is admitted
 //!
-//! In `call`, if the fast path has a free slot, or rejects it; otherwise its future takes a place in
-//! the queue, or a slot, when it is first polled. `poll_ready` reserves nothing, so a clone that is ready and
-//! never called takes no slot from the others. When the request has its slot, a clone of the
-//! service inside is asked whether it is ready, and then called. Requests that wait are admitted
-//! first come, first served.
+//! In `call`, if the fast path has a free slot or rejects it; otherwise its future takes a place in
+//! the queue, or a slot, when it is first polled. `poll_ready` reserves nothing, so a clone that is
+//! ready and never called takes no slot from the others. When the request has its slot, a clone of
+//! the service inside is asked whether it is ready, and then called. Requests that wait are
+//! admitted first come, first served.
 //!
 //! Poll the future, or drop it: one that is kept without either keeps its slot, or is handed one.
 //! [`collect_within`](bulklink::Builder::collect_within) takes back those that were handed over.

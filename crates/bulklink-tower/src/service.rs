@@ -16,8 +16,8 @@ use crate::outcome::Outcome;
 ///
 /// It is always ready. A request takes a free slot in `call` or is rejected there, or it takes a
 /// place in the queue when its future is first polled; and it is for a clone of the service inside
-/// to be ready once there is a slot. So a clone of this that is ready and never called takes nothing
-/// from the others.
+/// to be ready once there is a slot. So a clone of this that is ready and never called takes
+/// nothing from the others.
 pub struct BulkheadService<S, Q, R: Runtime, O> {
     inner: S,
     config: Arc<Config<Q, R, O>>,

@@ -130,8 +130,8 @@ impl Shared {
         }
     }
 
-    /// Wakes a batch, and then returns what follows. Events are looked for after the last batch, and
-    /// until then this thread keeps the right to deliver them, for the reason in
+    /// Wakes a batch, and then returns what follows. Events are taken after the last batch. Until
+    /// then, this thread keeps the right to deliver them, for the reason in
     /// [`take_rest`](Shared::take_rest).
     #[cold]
     fn wake_batch(&self, delivers: bool) -> Rest {

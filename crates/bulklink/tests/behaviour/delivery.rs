@@ -133,8 +133,8 @@ fn a_handler_that_a_waker_adds_is_called_after_all_wakers() {
         }
     }
     let executor = executor();
-    // In a batch in the middle, in the last one and in the only one. The others of its batch are out
-    // of the gate already when it is woken.
+    // In a batch in the middle, in the last one and in the only one. The others of its batch are
+    // out of the gate already when it is woken.
     for (waiting, adding) in [(CALLS, 1), (CALLS, CALLS - 2), (3, 1)] {
         let bulkhead = bulkhead(&executor, 1, CALLS);
         let _running = bulkhead.try_slot().expect("free");
