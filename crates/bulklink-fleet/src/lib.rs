@@ -7,13 +7,15 @@
 //! - [`Name`], [`OwnerId`] and [`CallId`]: what bulkheads, processes and calls are called;
 //! - [`Command`], [`Answer`] and [`Notice`]: the protocol, as plain values;
 //! - [`LeaseStore`] and [`Link`]: what a store implements to carry them;
-//! - [`Table`]: what a server does with each command.
+//! - [`Table`]: what a server does with each command;
+//! - [`Owner`]: what a process knows, and what it sends.
 
 #![forbid(unsafe_code)]
 
 mod command;
 mod id;
 mod name;
+mod owner;
 mod store;
 mod table;
 
@@ -23,5 +25,6 @@ pub use command::{
 };
 pub use id::{CallId, InvalidId, OwnerId};
 pub use name::{InvalidName, Name, Namespace};
+pub use owner::{Declaration, Output, Owner};
 pub use store::{LeaseStore, Link, Receiver, Session, StoreError};
 pub use table::{Cuts, Table};

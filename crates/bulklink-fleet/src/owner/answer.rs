@@ -1,0 +1,145 @@
+//! What the server's answers change.
+
+use std::time::Duration;
+
+use super::call::Call;
+use super::{Link, Output, Owner};
+use crate::{Answer, CallId, Command, Era, Head, Outcome, ServerTime, StoreError, Ticket, Token};
+
+/// After the time at which something expires on the server, so that it has.
+const AFTERWARDS: Duration = Duration::from_millis(1);
+
+impl Owner {
+    /// The command with this number has an answer, or will have none. An answer to a command of an
+    /// earlier link is ignored.
+    pub fn answer(&mut self, now: Duration, request: u64, result: Result<Answer, StoreError>) {
+        let Some((sent, command)) = self.sent.remove(&request) else { return };
+        match result {
+            Ok(answer) => self.answered(now, sent, command, answer),
+            Err(StoreError::Refused { .. } | StoreError::Full) => self.refused(now, command),
+            Err(_) => {
+                // Until the link is down, the command counts as on its way.
+                self.sent.insert(request, (sent, command));
+                self.broken(now, None);
+            }
+        }
+    }
+
+    fn answered(&mut self, now: Duration, sent: Duration, command: Command, answer: Answer) {
+        if let (Command::Acquire { era, .. } | Command::Beat { era, .. }, Outcome::Stale) = (&command, &answer.outcome)
+        {
+            self.stale(*era);
+        }
+        match (command, answer.outcome) {
+            (Command::Open { .. }, Outcome::Opened { .. }) => match answer.head.and_then(|head| head.epoch) {
+                Some(epoch) => self.opened(now, epoch),
+                None => self.broken(now, None),
+            },
+            (Command::Acquire { id, .. }, outcome) => self.asked(now, sent, id, outcome, answer.head),
+            (
+                Command::Beat { leases, waiters, .. },
+                Outcome::Beaten { first_expiry, lost, granted, quarantine, .. },
+            ) => {
+                self.renewed(sent, &leases, &lost);
+                self.still_waiting(sent, &waiters, &granted);
+                self.beat_at = Some(sent + self.declared.beat);
+                self.arm(now, answer.head, first_expiry);
+                self.arm(now, answer.head, quarantine);
+            }
+            (Command::Open { .. } | Command::Beat { .. }, outcome) if outcome != Outcome::Stale => {
+                self.broken(now, Some(outcome));
+            }
+            _ => {}
+        }
+        if answer.head.is_some_and(|head| head.more) {
+            self.reap_at = Some(now);
+        }
+    }
+
+    /// The server has no memory, or does not permit the command.
+    fn refused(&mut self, now: Duration, command: Command) {
+        match command {
+            Command::Acquire { id, .. } => match self.calls.remove(&id) {
+                Some(Call::Asking { .. }) => self.outputs.push_back(Output::Unavailable(id)),
+                Some(Call::Orphan) | None => {}
+                Some(other) => _ = self.calls.insert(id, other),
+            },
+            Command::Release { ids } => {
+                for id in ids {
+                    self.remember(now, id);
+                }
+            }
+            Command::Beat { .. } | Command::Open { .. } => self.broken(now, None),
+            _ => {}
+        }
+    }
+
+    fn stale(&mut self, of: Era) {
+        if matches!(self.link, Link::Up { era, .. } if era == of) {
+            self.open_again();
+        }
+    }
+
+    fn asked(&mut self, now: Duration, sent: Duration, id: CallId, outcome: Outcome, head: Option<Head>) {
+        let is_orphan = self.calls.get(&id) == Some(&Call::Orphan);
+        let is_asking = matches!(self.calls.get(&id), Some(Call::Asking { .. }));
+        if is_orphan {
+            self.calls.remove(&id);
+        }
+        match outcome {
+            Outcome::Granted { .. } | Outcome::Queued { .. } | Outcome::Stale | Outcome::TooLarge if is_orphan => {
+                self.give_back(now, id);
+            }
+            Outcome::Granted { token } => self.hold(id, token, sent + self.declared.terms.ttl),
+            Outcome::Queued { ticket, first_expiry, .. } if is_asking => {
+                self.calls.insert(id, Call::Queued { ticket, seen: sent });
+                self.arm(now, head, first_expiry);
+            }
+            Outcome::Stale if is_asking => {
+                let at = self.asks.partition_point(|other| other.seq < id.seq);
+                self.asks.insert(at, id);
+            }
+            outcome if is_asking => {
+                self.calls.remove(&id);
+                if outcome == Outcome::TooLarge {
+                    // An earlier command may have left a waiter.
+                    self.give_back(now, id);
+                }
+                self.outputs.push_back(Output::Rejected(id, outcome));
+            }
+            _ => {}
+        }
+    }
+
+    fn renewed(&mut self, sent: Duration, leases: &[CallId], lost: &[CallId]) {
+        let renewed = sent + self.declared.terms.ttl;
+        for id in leases {
+            match self.calls.get_mut(id) {
+                Some(call @ Call::Held { .. }) if lost.contains(id) => {
+                    *call = Call::Lost;
+                    self.outputs.push_back(Output::Lost(*id));
+                }
+                Some(Call::Held { deadline, .. }) => *deadline = renewed.max(*deadline),
+                _ => {}
+            }
+        }
+    }
+
+    fn still_waiting(&mut self, sent: Duration, waiters: &[(CallId, Ticket)], granted: &[(CallId, Token)]) {
+        for (id, token) in granted {
+            self.hold(*id, *token, sent + self.declared.terms.ttl);
+        }
+        for (id, _) in waiters {
+            if let Some(Call::Queued { seen, .. }) = self.calls.get_mut(id) {
+                *seen = sent;
+            }
+        }
+    }
+
+    /// Sets the time at which a waiter may be granted because something ends on the server.
+    fn arm(&mut self, now: Duration, head: Option<Head>, until: ServerTime) {
+        let Some(head) = head.filter(|head| until > head.now) else { return };
+        let at = now + until.since(head.now) + AFTERWARDS;
+        self.reap_at = Some(self.reap_at.map_or(at, |before| before.min(at)));
+    }
+}

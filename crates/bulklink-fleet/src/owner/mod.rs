@@ -1,0 +1,329 @@
+//! The process' machine: what one process knows of one bulkhead, and what it sends.
+//!
+//! It is a plain value without clock and connection. Its inputs take the time of the process' own
+//! clock, as a duration since any origin. After each input, the caller drains
+//! [`poll_command`](Owner::poll_command) and [`poll_output`](Owner::poll_output), and calls
+//! [`tick`](Owner::tick) when [`next_deadline`](Owner::next_deadline) comes.
+//!
+//! All that is known of a call is in one map from its id to its state, so a grant that is announced
+//! twice, by a notice and by a beat, changes the state once.
+
+mod answer;
+mod beat;
+mod call;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use call::Call;
+
+use crate::{CallId, Command, Epoch, Era, Notice, Outcome, OwnerId, RunId, Terms, Token};
+
+/// What a process declares about a bulkhead.
+#[derive(Clone, Debug)]
+pub struct Declaration {
+    /// The process.
+    pub owner: OwnerId,
+    /// The limit, in units.
+    pub limit: u64,
+    /// Which declaration it is.
+    pub config: u64,
+    /// What must be equal in all processes.
+    pub terms: Terms,
+    /// The largest number of waiters of the whole fleet.
+    pub queue: u64,
+    /// The time from one beat to the next.
+    pub beat: Duration,
+    /// How long a call keeps asking while there is no link.
+    pub patience: Duration,
+    /// Whether a loss of data begins a quarantine.
+    pub recovers: bool,
+    /// A text for people about the process.
+    pub info: Arc<str>,
+}
+
+/// What a process knows of one bulkhead of its fleet.
+#[derive(Clone, Debug)]
+pub struct Owner {
+    declared: Declaration,
+    seq: u64,
+    calls: BTreeMap<CallId, Call>,
+    /// Calls that ask, and whose command is to be sent on this link.
+    asks: VecDeque<CallId>,
+    /// What is to be given back on this link.
+    releases: Vec<CallId>,
+    /// Calls that have ended and may have left something on the server, and until when.
+    gone: BTreeMap<CallId, Duration>,
+    link: Link,
+    generation: u64,
+    epoch: Option<Epoch>,
+    highest: Option<Token>,
+    /// Commands without an answer, by their number, and when they were sent.
+    sent: BTreeMap<u64, (Duration, Command)>,
+    requests: u64,
+    /// When the next beat is due. `None` while one is on the way.
+    beat_at: Option<Duration>,
+    /// When something expires on the server that a waiter of this process may wait for.
+    reap_at: Option<Duration>,
+    outputs: VecDeque<Output>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    Down,
+    /// The bulkhead is to be opened.
+    New {
+        run: Option<RunId>,
+        young: bool,
+    },
+    /// The command that opens is on the way.
+    Opening {
+        run: Option<RunId>,
+        young: bool,
+    },
+    Up {
+        era: Era,
+        young: bool,
+    },
+}
+
+/// What comes of calls, and of the link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Output {
+    /// The call has its permit. Comes at most once for each call, and not after it was dropped.
+    Granted(CallId),
+    /// The server rejected the call.
+    Rejected(CallId, Outcome),
+    /// There is no link, or the server could not carry out the command.
+    Unavailable(CallId),
+    /// The cost of the waiting call is above the new limit.
+    TooLarge(CallId),
+    /// The permit of the call is no longer valid. It must be dropped all the same.
+    Lost(CallId),
+    /// The bulkhead is open on this link.
+    Opened,
+    /// The server refuses to open the bulkhead, or a command that it should carry out. The link
+    /// must be ended, and another made later.
+    Broken(Option<Outcome>),
+}
+
+impl Owner {
+    /// Makes the machine, without a link.
+    pub fn new(declared: Declaration) -> Self {
+        Self {
+            declared,
+            seq: 0,
+            calls: BTreeMap::new(),
+            asks: VecDeque::new(),
+            releases: vec![],
+            gone: BTreeMap::new(),
+            link: Link::Down,
+            generation: 0,
+            epoch: None,
+            highest: None,
+            sent: BTreeMap::new(),
+            requests: 0,
+            beat_at: None,
+            reap_at: None,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// A call asks for a lease of `cost` units. Without a link it is rejected immediately.
+    pub fn want(&mut self, now: Duration, cost: u64) -> CallId {
+        self.seq += 1;
+        let id = CallId { owner: self.declared.owner, seq: self.seq, cost };
+        if self.link == Link::Down {
+            self.outputs.push_back(Output::Unavailable(id));
+        } else {
+            self.calls.insert(id, Call::Asking { since: now, sent: None });
+            self.asks.push_back(id);
+        }
+        id
+    }
+
+    /// A call has ended: its future or its permit was dropped. Unknown ids are ignored.
+    pub fn end(&mut self, now: Duration, id: CallId) {
+        match self.calls.remove(&id) {
+            Some(Call::Asking { .. }) if self.is_on_its_way(id) => _ = self.calls.insert(id, Call::Orphan),
+            Some(Call::Asking { sent, .. }) => {
+                self.asks.retain(|asking| *asking != id);
+                if sent.is_some() {
+                    self.give_back(now, id);
+                }
+            }
+            Some(Call::Queued { .. } | Call::Held { .. } | Call::Lost) => self.give_back(now, id),
+            Some(Call::Orphan) => _ = self.calls.insert(id, Call::Orphan),
+            None => {}
+        }
+    }
+
+    /// There is a new link, to the given run of the server. Returns its generation.
+    pub fn link_up(&mut self, now: Duration, run: Option<RunId>, young: bool) -> u64 {
+        self.link_down(now);
+        self.generation += 1;
+        self.link = Link::New { run: run.filter(|_| self.declared.recovers), young };
+        self.generation
+    }
+
+    /// The link has ended. What it did not answer may have happened or not, or happen later.
+    pub fn link_down(&mut self, now: Duration) {
+        self.link = Link::Down;
+        self.beat_at = None;
+        self.reap_at = None;
+        for id in std::mem::take(&mut self.releases) {
+            self.remember(now, id);
+        }
+        for (_, (_, command)) in std::mem::take(&mut self.sent) {
+            if let Command::Release { ids } = command {
+                for id in ids {
+                    self.remember(now, id);
+                }
+            }
+        }
+        let orphans: Vec<_> = self.calls.iter().filter(|(_, call)| **call == Call::Orphan).map(|(id, _)| *id).collect();
+        for id in orphans {
+            self.calls.remove(&id);
+            self.remember(now, id);
+        }
+        // Those that asked ask again, in their order, with the same ids.
+        let mut asking: Vec<_> = self.calls.iter().filter(|(_, call)| matches!(call, Call::Asking { .. })).collect();
+        asking.sort_by_key(|(id, _)| id.seq);
+        self.asks = asking.into_iter().map(|(id, _)| *id).collect();
+    }
+
+    /// The link of a generation has received a notice.
+    pub fn notice(&mut self, now: Duration, generation: u64, notice: Notice) {
+        let Link::Up { era, .. } = self.link else { return };
+        if generation != self.generation {
+            return;
+        }
+        match notice {
+            Notice::Granted { id, token, epoch } if epoch == era.epoch => self.granted(now, id, token),
+            Notice::TooLarge { id } if matches!(self.calls.get(&id), Some(Call::Queued { .. })) => {
+                self.calls.remove(&id);
+                self.outputs.push_back(Output::TooLarge(id));
+            }
+            _ => {}
+        }
+    }
+
+    /// A waiter has a lease that is valid for the claim's time.
+    fn granted(&mut self, now: Duration, id: CallId, token: Token) {
+        let claim = self.declared.terms.claim;
+        match self.calls.get(&id) {
+            Some(Call::Queued { seen: since, .. } | Call::Asking { sent: Some(since), .. }) => {
+                // After a pause, the next beat tells of the grant, and for how long it is valid.
+                let deadline = *since + claim;
+                if deadline > now {
+                    self.hold(id, token, deadline);
+                }
+            }
+            // No call waits for it: an old command arrived late.
+            None => self.give_back(now, id),
+            Some(Call::Held { .. } | Call::Lost | Call::Orphan | Call::Asking { .. }) => {}
+        }
+    }
+
+    /// Hands the permit out if that has not happened yet, and moves its deadline if it is known to
+    /// be later.
+    fn hold(&mut self, id: CallId, token: Token, deadline: Duration) {
+        self.highest = self.highest.max(Some(token));
+        match self.calls.get_mut(&id) {
+            Some(Call::Held { token: held, deadline: before }) => {
+                (*held, *before) = (token.max(*held), deadline.max(*before));
+            }
+            Some(call @ (Call::Asking { .. } | Call::Queued { .. })) => {
+                *call = Call::Held { token, deadline };
+                self.outputs.push_back(Output::Granted(id));
+            }
+            Some(Call::Orphan | Call::Lost) | None => {}
+        }
+    }
+
+    /// Time has passed: permits end, calls lose their patience.
+    pub fn tick(&mut self, now: Duration) {
+        self.gone.retain(|_, until| *until > now);
+        let is_up = matches!(self.link, Link::Up { .. });
+        let patience = self.declared.patience;
+        let mut impatient = vec![];
+        for (id, call) in &mut self.calls {
+            match *call {
+                Call::Held { deadline, .. } if deadline <= now => {
+                    *call = Call::Lost;
+                    self.outputs.push_back(Output::Lost(*id));
+                }
+                Call::Asking { since, .. } if !is_up && since + patience <= now => impatient.push(*id),
+                _ => {}
+            }
+        }
+        for id in impatient {
+            self.end(now, id);
+            self.outputs.push_back(Output::Unavailable(id));
+        }
+    }
+
+    /// Returns the next time at which [`tick`](Self::tick) should be called, and commands polled.
+    pub fn next_deadline(&self) -> Option<Duration> {
+        let is_up = matches!(self.link, Link::Up { .. });
+        let calls = self.calls.values().filter_map(|call| match *call {
+            Call::Held { deadline, .. } => Some(deadline),
+            Call::Asking { since, .. } if !is_up => Some(since + self.declared.patience),
+            _ => None,
+        });
+        calls.chain(self.beat_at.filter(|_| is_up)).chain(self.reap_at.filter(|_| self.waits())).min()
+    }
+
+    /// Returns what came of the inputs, in order.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// Returns the token of a permit that is valid at `now`.
+    pub fn token(&self, now: Duration, id: CallId) -> Option<Token> {
+        match self.calls.get(&id) {
+            Some(Call::Held { token, deadline }) if *deadline > now => Some(*token),
+            _ => None,
+        }
+    }
+
+    /// Returns the calls that hold a permit that is not known to be lost.
+    pub fn held(&self) -> impl Iterator<Item = CallId> + '_ {
+        self.calls.iter().filter(|(_, call)| matches!(call, Call::Held { .. })).map(|(id, _)| *id)
+    }
+
+    /// Returns the calls that wait on the server.
+    pub fn queued(&self) -> impl Iterator<Item = CallId> + '_ {
+        self.calls.iter().filter(|(_, call)| matches!(call, Call::Queued { .. })).map(|(id, _)| *id)
+    }
+
+    /// Returns whether the permit of the call was handed out and is no longer valid.
+    pub fn is_lost(&self, id: CallId) -> bool {
+        self.calls.get(&id) == Some(&Call::Lost)
+    }
+
+    fn waits(&self) -> bool {
+        self.queued().next().is_some()
+    }
+
+    /// Gives back whatever the server has of a call that has ended.
+    fn give_back(&mut self, now: Duration, id: CallId) {
+        if matches!(self.link, Link::Up { .. }) {
+            self.releases.push(id);
+        } else {
+            self.remember(now, id);
+        }
+    }
+
+    /// Lists a call as gone in each beat, until a lease that is not renewed is over.
+    fn remember(&mut self, now: Duration, id: CallId) {
+        self.gone.insert(id, now + self.declared.terms.ttl);
+    }
+
+    /// Whether a command that asks for the call has no answer yet.
+    fn is_on_its_way(&self, id: CallId) -> bool {
+        self.sent.values().any(|(_, command)| matches!(command, Command::Acquire { id: asking, .. } if *asking == id))
+    }
+}

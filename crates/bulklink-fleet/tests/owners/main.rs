@@ -1,0 +1,58 @@
+//! Two processes, a server, and a net that delays, loses and doubles, in short and in long scripts.
+//!
+//! Runs as part of `cargo test`: every script of inputs up to a depth, and random ones.
+//! `BULKLINK_DEPTH` makes the first longer by as much as those of the gate's search;
+//! `PROPTEST_CASES` is the number of the others.
+
+mod net;
+mod world;
+
+use bulklink_model::search::{Extent, search};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use world::{ALL, Input, Start, World};
+
+/// The default of `BULKLINK_DEPTH`: the depth of the gate's search.
+const USUAL_DEPTH: usize = 4;
+
+const EXTENT: Extent = Extent { depth: 2, scripts: 178_560, inputs: 184_560 };
+
+/// How many random scripts run unless `PROPTEST_CASES` says otherwise.
+const CASES: u32 = 400;
+
+fn main() {
+    search::<World>("owners", &worlds(), USUAL_DEPTH, &EXTENT);
+    random();
+}
+
+fn random() {
+    let cases = std::env::var("PROPTEST_CASES").map_or(CASES, |text| text.parse().expect("a number of cases"));
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
+    let script = prop::collection::vec(prop::sample::select(&ALL[..]), 1..120);
+    let play = |(limit, script): (u64, Vec<Input>)| {
+        let mut world = World::new(limit);
+        for input in script {
+            world.apply(input);
+        }
+        world.settle();
+        Ok(())
+    };
+    if let Err(error) = TestRunner::new(config).run(&(1..=3_u64, script), play) {
+        panic!("{error}");
+    }
+    println!("owners: {cases} random scripts");
+}
+
+/// Returns what happened before, for limits of one and two units.
+fn worlds() -> Vec<Start> {
+    use Input::{Arrive, Connect, Cut, End, Run, Send, Tick, Want};
+    let preludes = [
+        vec![],
+        vec![Want(0), Run(0), Want(1), Run(1)],
+        vec![Want(0), Run(0), Want(1), Run(1), Want(0), Run(0), End(0), Send(0), Arrive(0)],
+        vec![Want(0), Send(0), Arrive(0), Cut(0), Want(1), Run(1), Connect(0)],
+        vec![Want(0), Run(0), Want(1), Run(1), Tick(20), Send(0), Send(1)],
+    ];
+    let limits = |prelude: Vec<Input>| [1, 2].map(|limit| Start { limit, prelude: prelude.clone() });
+    preludes.into_iter().flat_map(limits).collect()
+}
