@@ -37,11 +37,12 @@ impl Owner {
             },
             (Command::Acquire { id, .. }, outcome) => self.asked(now, sent, id, outcome, answer.head),
             (
-                Command::Beat { leases, waiters, .. },
+                Command::Beat { leases, waiters, gone, .. },
                 Outcome::Beaten { first_expiry, lost, granted, quarantine, .. },
             ) => {
                 self.renewed(sent, &leases, &lost);
                 self.still_waiting(sent, &waiters, &granted);
+                self.forget(sent, &gone);
                 self.beat_at = Some(sent + self.declared.beat);
                 self.arm(now, answer.head, first_expiry);
                 self.arm(now, answer.head, quarantine);
@@ -101,8 +102,8 @@ impl Owner {
             }
             outcome if is_asking => {
                 self.calls.remove(&id);
-                if outcome == Outcome::TooLarge {
-                    // An earlier command may have left a waiter.
+                if outcome == Outcome::TooLarge || self.doubtful.contains_key(&id) {
+                    // An earlier command may have left a waiter, or still do so.
                     self.give_back(now, id);
                 }
                 self.outputs.push_back(Output::Rejected(id, outcome));
@@ -134,6 +135,11 @@ impl Owner {
                 *seen = sent;
             }
         }
+    }
+
+    /// The server has dropped what ended calls had there when the beat was sent, or later.
+    fn forget(&mut self, sent: Duration, listed: &[CallId]) {
+        self.gone.retain(|id, until| *until > sent || !listed.contains(id));
     }
 
     /// Sets the time at which a waiter may be granted because something ends on the server.

@@ -53,8 +53,11 @@ pub struct Owner {
     asks: VecDeque<CallId>,
     /// What is to be given back on this link.
     releases: Vec<CallId>,
-    /// Calls that have ended and may have left something on the server, and until when.
+    /// Calls that have ended and may have left something on the server, and until when an old
+    /// command may arrive and do so again.
     gone: BTreeMap<CallId, Duration>,
+    /// Calls for which an earlier link asked, without an answer, and until when that may arrive.
+    doubtful: BTreeMap<CallId, Duration>,
     link: Link,
     generation: u64,
     epoch: Option<Epoch>,
@@ -119,6 +122,7 @@ impl Owner {
             asks: VecDeque::new(),
             releases: vec![],
             gone: BTreeMap::new(),
+            doubtful: BTreeMap::new(),
             link: Link::Down,
             generation: 0,
             epoch: None,
@@ -177,10 +181,14 @@ impl Owner {
             self.remember(now, id);
         }
         for (_, (_, command)) in std::mem::take(&mut self.sent) {
-            if let Command::Release { ids } = command {
-                for id in ids {
-                    self.remember(now, id);
+            match command {
+                Command::Release { ids } => {
+                    for id in ids {
+                        self.remember(now, id);
+                    }
                 }
+                Command::Acquire { id, .. } => _ = self.doubtful.insert(id, now + self.declared.terms.ttl),
+                _ => {}
             }
         }
         let orphans: Vec<_> = self.calls.iter().filter(|(_, call)| **call == Call::Orphan).map(|(id, _)| *id).collect();
@@ -245,7 +253,7 @@ impl Owner {
 
     /// Time has passed: permits end, calls lose their patience.
     pub fn tick(&mut self, now: Duration) {
-        self.gone.retain(|_, until| *until > now);
+        self.doubtful.retain(|_, until| *until > now);
         let is_up = matches!(self.link, Link::Up { .. });
         let patience = self.declared.patience;
         let mut impatient = vec![];
@@ -312,12 +320,15 @@ impl Owner {
     fn give_back(&mut self, now: Duration, id: CallId) {
         if matches!(self.link, Link::Up { .. }) {
             self.releases.push(id);
-        } else {
+        }
+        // An earlier command may undo the release.
+        if !matches!(self.link, Link::Up { .. }) || self.doubtful.contains_key(&id) {
             self.remember(now, id);
         }
     }
 
-    /// Lists a call as gone in each beat, until a lease that is not renewed is over.
+    /// Lists a call as gone in each beat, up to the first one that no old command can follow: a
+    /// link that has ended delivers nothing after one ttl.
     fn remember(&mut self, now: Duration, id: CallId) {
         self.gone.insert(id, now + self.declared.terms.ttl);
     }

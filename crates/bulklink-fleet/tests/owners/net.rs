@@ -31,8 +31,8 @@ pub(crate) struct Process {
     generation: u64,
     /// Commands on their way to the server.
     pub(crate) up: VecDeque<(u64, Command)>,
-    /// Commands of earlier connections that may still arrive.
-    pub(crate) late: VecDeque<Command>,
+    /// Commands of earlier connections that may still arrive, and when their connection ended.
+    pub(crate) late: VecDeque<(Duration, Command)>,
     /// Answers and notices on their way to the process, in the order of the server.
     pub(crate) down: VecDeque<Received>,
     /// Calls that have not ended, in their order.
@@ -75,7 +75,7 @@ impl Process {
     pub(crate) fn disconnect(&mut self, now: Duration, line: Line) {
         if self.line == Line::Up {
             self.owner.link_down(now);
-            self.late.extend(self.up.drain(..).map(|(_, command)| command));
+            self.late.extend(self.up.drain(..).map(|(_, command)| (now, command)));
             self.down.clear();
         }
         self.line = line;

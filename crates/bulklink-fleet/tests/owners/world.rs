@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use bulklink_fleet::{CallId, Command, Notice, Outcome, OwnerId, ServerTime, Status, Table};
+use bulklink_fleet::{CallId, Command, Notice, Outcome, Owner, OwnerId, ServerTime, Status, Table};
 use bulklink_model::search;
 
 use crate::net::{BEAT, Line, Process, Received, TERMS};
@@ -260,7 +260,9 @@ impl World {
     }
 
     fn late(&mut self, at: usize) {
-        if let Some(command) = self.processes[at].late.pop_front() {
+        let late = self.processes[at].late.pop_front();
+        // A net that delays a command for longer loses it.
+        if let Some((_, command)) = late.filter(|(ended, _)| self.now < *ended + TERMS.ttl) {
             self.serve(&command);
         }
     }
@@ -329,6 +331,15 @@ impl World {
         *status
     }
 
+    /// No lease is left whose call has ended, long before it would expire.
+    fn check_ghosts(&self) {
+        let owners = || self.processes.iter().map(|process| &process.owner);
+        for (id, _) in self.status().lease_page {
+            let is_known = owners().any(|owner| owner.is_lost(id) || owner.held().any(|held| held == id));
+            assert!(is_known, "{id} has a lease without a permit");
+        }
+    }
+
     /// When the net is well again and time passes, server and processes agree, and nothing is left
     /// over.
     pub(crate) fn settle(&mut self) {
@@ -341,6 +352,9 @@ impl World {
         for round in 0..35 {
             if round == 3 {
                 held = self.processes.iter().flat_map(|process| process.owner.held()).collect();
+            }
+            if round == 6 {
+                self.check_ghosts();
             }
             for at in 0..2 {
                 if self.processes[at].line != Line::Up {
@@ -358,8 +372,8 @@ impl World {
         let waiters: BTreeSet<_> = waiter_page.iter().map(|(id, _)| *id).collect();
         let owners = || self.processes.iter().map(|process| &process.owner);
         assert!(held.is_subset(&leases), "a permit is lost on a good link");
-        assert_eq!(leases, owners().flat_map(|owner| owner.held()).collect(), "leases and permits");
-        assert_eq!(waiters, owners().flat_map(|owner| owner.queued()).collect(), "waiters on both sides");
+        assert_eq!(leases, owners().flat_map(Owner::held).collect(), "leases and permits");
+        assert_eq!(waiters, owners().flat_map(Owner::queued).collect(), "waiters on both sides");
         let used: u64 = leases.iter().map(|id| id.cost).sum();
         let extra: u64 = leases.iter().map(|id| id.cost - 1).sum();
         assert!(used <= self.limit && settings.is_some_and(|m| m.extra == extra), "{used} units are in use");
