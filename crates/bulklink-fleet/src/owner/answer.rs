@@ -30,6 +30,9 @@ impl Owner {
         {
             self.stale(*era);
         }
+        if answer.head.is_some_and(|head| head.epoch.is_some() && head.epoch == self.epoch) {
+            self.heard = self.heard.max(sent);
+        }
         match (command, answer.outcome) {
             (Command::Open { .. }, Outcome::Opened { .. }) => match answer.head.and_then(|head| head.epoch) {
                 Some(epoch) => self.opened(now, epoch),

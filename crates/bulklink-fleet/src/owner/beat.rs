@@ -41,8 +41,9 @@ impl Owner {
     fn open(&mut self, now: Duration, run: Option<RunId>, young: bool) -> Command {
         self.tick(now);
         self.link = Link::Opening { run, young };
-        let holds = self.held().next().is_some();
-        let known: Option<Epoch> = self.epoch.filter(|_| holds);
+        // Leases of that epoch may still be valid: of this process, or of others.
+        let is_recent = self.held().next().is_some() || self.heard + self.declared.terms.ttl > now;
+        let known: Option<Epoch> = self.epoch.filter(|_| is_recent);
         let it = &self.declared;
         Command::Open {
             owner: it.owner,

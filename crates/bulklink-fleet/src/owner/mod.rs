@@ -61,6 +61,8 @@ pub struct Owner {
     link: Link,
     generation: u64,
     epoch: Option<Epoch>,
+    /// When the last command was sent that was answered in this epoch.
+    heard: Duration,
     highest: Option<Token>,
     /// Commands without an answer, by their number, and when they were sent.
     sent: BTreeMap<u64, (Duration, Command)>,
@@ -126,6 +128,7 @@ impl Owner {
             link: Link::Down,
             generation: 0,
             epoch: None,
+            heard: Duration::ZERO,
             highest: None,
             sent: BTreeMap::new(),
             requests: 0,

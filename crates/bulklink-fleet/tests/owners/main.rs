@@ -15,7 +15,7 @@ use world::{ALL, Input, Start, World};
 /// The default of `BULKLINK_DEPTH`: the depth of the gate's search.
 const USUAL_DEPTH: usize = 4;
 
-const EXTENT: Extent = Extent { depth: 2, scripts: 214_272, inputs: 221_472 };
+const EXTENT: Extent = Extent { depth: 2, scripts: 285_696, inputs: 295_296 };
 
 /// How many random scripts run unless `PROPTEST_CASES` says otherwise.
 const CASES: u32 = 400;
@@ -45,7 +45,7 @@ fn random() {
 
 /// Returns what happened before, for limits of one and two units.
 fn worlds() -> Vec<Start> {
-    use Input::{Arrive, Connect, Cut, End, Run, Send, Tick, Want};
+    use Input::{Arrive, Connect, Cut, End, Flush, Promote, Replicate, Run, Send, Tick, Want};
     let preludes = [
         vec![],
         vec![Want(0), Run(0), Want(1), Run(1)],
@@ -53,6 +53,8 @@ fn worlds() -> Vec<Start> {
         vec![Want(1), Run(1), Want(0), Send(0), Arrive(0)],
         vec![Want(0), Send(0), Arrive(0), Cut(0), Want(1), Run(1), Connect(0)],
         vec![Want(0), Run(0), Want(1), Run(1), Tick(20), Send(0), Send(1)],
+        vec![Replicate, Want(0), Run(0), Promote, Connect(1)],
+        vec![Want(0), Run(0), Flush],
     ];
     let limits = |prelude: Vec<Input>| [1, 2].map(|limit| Start { limit, prelude: prelude.clone() });
     preludes.into_iter().flat_map(limits).collect()

@@ -38,6 +38,8 @@ pub(crate) enum Input {
     Replicate,
     /// The replica becomes the server.
     Promote,
+    /// The server loses its data while it runs.
+    Flush,
     /// The server starts again, without its data.
     RestartEmpty,
     /// The server starts again, with its data.
@@ -47,8 +49,8 @@ pub(crate) enum Input {
 }
 
 use Input::{
-    Arrive, Connect, Cut, Deliver, Double, End, EndNewest, Hole, Late, Lose, Promote, Replicate, Restart, RestartEmpty,
-    Run, Send, Tick, Want, WantTwo,
+    Arrive, Connect, Cut, Deliver, Double, End, EndNewest, Flush, Hole, Late, Lose, Promote, Replicate, Restart,
+    RestartEmpty, Run, Send, Tick, Want, WantTwo,
 };
 
 /// What random scripts choose from; what is here more than once is more frequent.
@@ -192,8 +194,10 @@ impl World {
 
     pub(crate) fn apply(&mut self, input: Input) {
         let now = self.now;
-        self.is_disturbed |=
-            matches!(input, Cut(_) | Hole(_) | Lose(_) | Late(_) | Promote | Restart | RestartEmpty | Tick(20..));
+        self.is_disturbed |= matches!(
+            input,
+            Cut(_) | Hole(_) | Lose(_) | Late(_) | Promote | Flush | Restart | RestartEmpty | Tick(20..)
+        );
         match input {
             Want(at) => self.processes[at].want(now, 1),
             WantTwo(at) => self.processes[at].want(now, 2),
@@ -218,6 +222,7 @@ impl World {
                 self.table = self.replica.clone();
                 self.replace_server();
             }
+            Flush => self.table.forget(),
             Restart => self.replace_server(),
             RestartEmpty => {
                 self.table.forget();
