@@ -27,7 +27,9 @@ pub trait LeaseStore: Send + Sync + 'static {
 
 /// One connection to a server.
 ///
-/// It ends at the first error other than [`StoreError::Refused`] and [`StoreError::Full`].
+/// It ends at the first error other than [`StoreError::Refused`] and [`StoreError::Full`]. A notice
+/// is received before the answers that follow it on the connection, or never: an old grant that
+/// came after them would be taken for a new one.
 pub trait Link: Send + Sync + 'static {
     /// Returns the run of the server, or `None` if it cannot be learned.
     fn run(&self) -> Option<RunId>;
