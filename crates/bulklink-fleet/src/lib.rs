@@ -26,5 +26,5 @@ pub use command::{
 pub use id::{CallId, InvalidId, OwnerId};
 pub use name::{InvalidName, Name, Namespace};
 pub use owner::{Declaration, Output, Owner};
-pub use store::{LeaseStore, Link, Receiver, Session, StoreError};
+pub use store::{LeaseStore, Link, Receiver, Server, Session, StoreError};
 pub use table::{Cuts, Table};

@@ -31,20 +31,24 @@ pub trait LeaseStore: Send + Sync + 'static {
 /// is received before the answers that follow it on the connection, or never: an old grant that
 /// came after them would be taken for a new one.
 pub trait Link: Send + Sync + 'static {
-    /// Returns the run of the server, or `None` if it cannot be learned.
-    fn run(&self) -> Option<RunId>;
-
-    /// Returns how long the server had run when the link was made, rounded down. `None` if unknown.
-    fn age(&self) -> Option<Duration>;
-
-    /// Subscribes to the notices about `name`. Later grants are not missed.
-    fn listen(&self, name: &Name) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Subscribes to the notices about `name`, so that no later grant is missed. Returns what is
+    /// known of the server that has the name.
+    fn listen(&self, name: &Name) -> impl Future<Output = Result<Server, StoreError>> + Send;
 
     /// Sends a command and returns the answer.
     ///
     /// Commands of one link take effect in the order in which these futures are first polled. A
     /// future that is dropped may leave its command with or without effect.
     fn call(&self, name: &Name, command: Command) -> impl Future<Output = Result<Answer, StoreError>> + Send;
+}
+
+/// What a link knows of the server that has a name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Server {
+    /// The run of the server program. `None` if it cannot be learned.
+    pub run: Option<RunId>,
+    /// How long the server had run when the link was made, rounded down. `None` if unknown.
+    pub age: Option<Duration>,
 }
 
 /// The process that connects.
