@@ -134,7 +134,9 @@ pub use totals::Totals;
 /// It may change in any version. So the front depends on exactly its own version of this crate, and
 /// so should other code that uses this module.
 pub mod plumbing {
-    use crate::{Gate, Totals};
+    use core::time::Duration;
+
+    use crate::{Gate, Instant, Request, Totals};
 
     pub use crate::gate::Watch;
     pub use crate::word::{Refusal, Word};
@@ -143,6 +145,18 @@ pub mod plumbing {
     #[must_use]
     pub fn waiting_units<W>(gate: &Gate<W>) -> u64 {
         gate.waiting_units()
+    }
+
+    /// Returns whether the request waits if it must, and until when; `None` if the time for its
+    /// admission is over already. For queues that are not a gate's.
+    #[must_use]
+    pub fn wait(request: &Request, now: Instant, wait_limit: Option<Duration>) -> Option<(bool, Instant)> {
+        let reserve = request.own_reserve().filter(|_| request.has_call_deadline()).unwrap_or_default();
+        let end = request.wait_end(now, wait_limit).min(match request.end() {
+            Some(end) => end.saturating_sub(Duration::from_nanos(reserve)),
+            None => Instant::FAR_FUTURE,
+        });
+        (!request.is_past(now)).then_some((request.may_queue, end))
     }
 
     /// Returns all counters, without the number of a [`snapshot`](Gate::snapshot): what was split

@@ -79,8 +79,14 @@ impl CallId {
 
 impl Ord for CallId {
     fn cmp(&self, other: &Self) -> Ordering {
-        let same = || (self.seq, self.cost) == (other.seq, other.cost);
-        self.owner.cmp(&other.owner).then_with(|| if same() { Ordering::Equal } else { self.tail().cmp(&other.tail()) })
+        self.owner.cmp(&other.owner).then_with(|| {
+            // Numbers of the same length are ordered as their texts are, without making these.
+            let length = |number: u64| number.checked_ilog10();
+            if length(self.seq) == length(other.seq) && length(self.cost) == length(other.cost) {
+                return (self.seq, self.cost).cmp(&(other.seq, other.cost));
+            }
+            self.tail().cmp(&other.tail())
+        })
     }
 }
 

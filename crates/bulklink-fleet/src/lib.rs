@@ -13,9 +13,13 @@
 #![forbid(unsafe_code)]
 
 mod command;
+mod event;
+mod fleet;
 mod id;
+mod memory;
 mod name;
 mod owner;
+mod rejection;
 mod store;
 mod table;
 
@@ -23,8 +27,15 @@ pub use command::{
     Answer, Command, Epoch, Era, Head, Notice, Outcome, RunId, ServerTime, SessionStatus, Settings, Status, Terms,
     Ticket, Token, Version,
 };
+pub use event::{Event, EventKind, LocalStatus, Totals};
+pub use fleet::{
+    BuildError, BulkheadBuilder, ConnectError, ExecuteError, Fleet, FleetBuilder, FleetBulkhead, Outage, Permit,
+    SetLimitError, Wrapped,
+};
 pub use id::{CallId, InvalidId, OwnerId};
+pub use memory::{MemoryLink, MemoryStore};
 pub use name::{InvalidName, Name, Namespace};
 pub use owner::{Declaration, Output, Owner};
+pub use rejection::{Conflict, Occupancy, Reason, Rejection};
 pub use store::{LeaseStore, Link, Receiver, Server, Session, StoreError};
 pub use table::{Cuts, Table};

@@ -163,9 +163,11 @@ impl<I: Copy> Request<I> {
         self
     }
 
-    /// Converts the request to the gate's time.
+    /// Converts the request to the gate's time. Public for the fleet's crate, and may change in any
+    /// release.
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn on<C: Clock<Instant = I>>(self, clock: &C) -> bulklink_core::Request {
+    pub fn on<C: Clock<Instant = I>>(self, clock: &C) -> bulklink_core::Request {
         match self.until {
             Some(Until::End(deadline)) => self.inner.deadline(clock.instant(deadline)),
             Some(Until::EndAfter(time)) => self.inner.deadline(clock.now() + time),

@@ -83,11 +83,10 @@ impl Owner {
         // A late notice may have granted a call that was to ask again.
         let at = self.asks.iter().position(is_asking)?;
         let id = self.asks.drain(..=at).next_back()?;
-        if let Some(Call::Asking { sent, .. }) = self.calls.get_mut(&id) {
-            *sent = Some(now);
-        }
-        let (queue, terms) = (self.declared.queue, self.declared.terms);
-        Some(Command::Acquire { id, wait: true, queue, era, terms, give_back: vec![] })
+        let Some(Call::Asking { sent, wait, .. }) = self.calls.get_mut(&id) else { return None };
+        *sent = Some(now);
+        let (wait, queue, terms) = (*wait, self.declared.queue, self.declared.terms);
+        Some(Command::Acquire { id, wait, queue, era, terms, give_back: vec![] })
     }
 
     /// The server has other data than the process believed: it must be opened again on this link.

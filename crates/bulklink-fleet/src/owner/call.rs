@@ -10,6 +10,8 @@ pub(super) enum Call {
     /// It has asked for a lease, or will.
     Asking {
         since: Duration,
+        /// Whether it waits if it is not admitted immediately.
+        wait: bool,
         /// When the command was last sent on any link.
         sent: Option<Duration>,
     },

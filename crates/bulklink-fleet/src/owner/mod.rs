@@ -59,6 +59,8 @@ pub struct Owner {
     /// Calls for which an earlier link asked, without an answer, and until when that may arrive.
     doubtful: BTreeMap<CallId, Duration>,
     link: Link,
+    /// Since when the bulkhead is not open on a link.
+    closed_since: Duration,
     generation: u64,
     epoch: Option<Epoch>,
     /// When the last command was sent that was answered in this epoch.
@@ -116,7 +118,7 @@ pub enum Output {
 
 impl Owner {
     /// Makes the machine, without a link.
-    pub fn new(declared: Declaration) -> Self {
+    pub fn new(now: Duration, declared: Declaration) -> Self {
         Self {
             declared,
             seq: 0,
@@ -126,6 +128,7 @@ impl Owner {
             gone: BTreeMap::new(),
             doubtful: BTreeMap::new(),
             link: Link::Down,
+            closed_since: now,
             generation: 0,
             epoch: None,
             heard: Duration::ZERO,
@@ -138,14 +141,15 @@ impl Owner {
         }
     }
 
-    /// A call asks for a lease of `cost` units. Without a link it is rejected immediately.
-    pub fn want(&mut self, now: Duration, cost: u64) -> CallId {
+    /// A call asks for a lease of `cost` units. It is rejected immediately if the bulkhead has not been
+    /// open on a link for longer than a call has patience.
+    pub fn want(&mut self, now: Duration, cost: u64, wait: bool) -> CallId {
         self.seq += 1;
         let id = CallId { owner: self.declared.owner, seq: self.seq, cost };
-        if self.link == Link::Down {
+        if !self.is_up() && self.closed_since + self.declared.patience <= now {
             self.outputs.push_back(Output::Unavailable(id));
         } else {
-            self.calls.insert(id, Call::Asking { since: now, sent: None });
+            self.calls.insert(id, Call::Asking { since: now, wait, sent: None });
             self.asks.push_back(id);
         }
         id
@@ -177,6 +181,9 @@ impl Owner {
 
     /// The link has ended. What it did not answer may have happened or not, or happen later.
     pub fn link_down(&mut self, now: Duration) {
+        if self.is_up() {
+            self.closed_since = now;
+        }
         self.link = Link::Down;
         self.beat_at = None;
         self.reap_at = None;
@@ -257,7 +264,7 @@ impl Owner {
     /// Time has passed: permits end, calls lose their patience.
     pub fn tick(&mut self, now: Duration) {
         self.doubtful.retain(|_, until| *until > now);
-        let is_up = matches!(self.link, Link::Up { .. });
+        let is_up = self.is_up();
         let patience = self.declared.patience;
         let mut impatient = vec![];
         for (id, call) in &mut self.calls {
@@ -278,7 +285,7 @@ impl Owner {
 
     /// Returns the next time at which [`tick`](Self::tick) should be called, and commands polled.
     pub fn next_deadline(&self) -> Option<Duration> {
-        let is_up = matches!(self.link, Link::Up { .. });
+        let is_up = self.is_up();
         let calls = self.calls.values().filter_map(|call| match *call {
             Call::Held { deadline, .. } => Some(deadline),
             Call::Asking { since, .. } if !is_up => Some(since + self.declared.patience),
@@ -298,6 +305,40 @@ impl Owner {
             Some(Call::Held { token, deadline }) if *deadline > now => Some(*token),
             _ => None,
         }
+    }
+
+    /// Returns the token of the call's permit, also if it is no longer valid.
+    pub fn granted_token(&self, id: CallId) -> Option<Token> {
+        match self.calls.get(&id) {
+            Some(Call::Held { token, .. }) => Some(*token),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the bulkhead is open on a link.
+    pub fn is_up(&self) -> bool {
+        matches!(self.link, Link::Up { .. })
+    }
+
+    /// Returns whether nothing is left to give back on this link.
+    pub fn is_flushed(&self) -> bool {
+        self.calls.is_empty() && self.releases.is_empty() && self.sent.is_empty()
+    }
+
+    /// Returns whether the call's lease is to be given back on this link, and no answer has come.
+    pub fn is_giving_back(&self, id: CallId) -> bool {
+        let releases = |command: &Command| matches!(command, Command::Release { ids } if ids.contains(&id));
+        self.releases.contains(&id) || self.sent.values().any(|(_, command)| releases(command))
+    }
+
+    /// Returns whether the server may still have something of calls that have ended.
+    pub fn is_any_gone(&self) -> bool {
+        !self.gone.is_empty()
+    }
+
+    /// Returns whether the call has ended and the server may still have something of it.
+    pub fn is_gone(&self, id: CallId) -> bool {
+        self.gone.contains_key(&id)
     }
 
     /// Returns the calls that hold a permit that is not known to be lost.

@@ -43,17 +43,20 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn new(id: OwnerId, limit: u64) -> Self {
-        let owner = Owner::new(Declaration {
-            owner: id,
-            limit,
-            config: 1,
-            terms: TERMS,
-            queue: 3,
-            beat: BEAT,
-            patience: Duration::from_millis(25),
-            recovers: true,
-            info: "-".into(),
-        });
+        let owner = Owner::new(
+            Duration::from_secs(1),
+            Declaration {
+                owner: id,
+                limit,
+                config: 1,
+                terms: TERMS,
+                queue: 3,
+                beat: BEAT,
+                patience: Duration::from_millis(25),
+                recovers: true,
+                info: "-".into(),
+            },
+        );
         Self {
             owner,
             line: Line::Down,
@@ -82,7 +85,7 @@ impl Process {
     }
 
     pub(crate) fn want(&mut self, now: Duration, cost: u64) {
-        let id = self.owner.want(now, cost);
+        let id = self.owner.want(now, cost, true);
         self.calls.push(id);
         self.take_outputs(now);
     }

@@ -1,0 +1,190 @@
+//! What the driver, the handles and the permits of one bulkhead share.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::task::AtomicWaker;
+
+use super::state::State;
+use crate::{Event, EventKind, Name};
+
+pub(crate) type Handler = Arc<dyn Fn(&Event) + Send + Sync>;
+
+/// What all bulkheads of one fleet share in this process.
+pub(crate) struct Shared {
+    clock: Box<dyn Fn() -> Duration + Send + Sync>,
+    lists: Mutex<Lists>,
+    driver: AtomicWaker,
+    is_closing: AtomicBool,
+    numbers: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Lists {
+    all: BTreeMap<Name, Arc<Member>>,
+    /// Those for which the driver has something to do.
+    ready: Vec<Arc<Member>>,
+    has_driver: bool,
+}
+
+/// One bulkhead of a fleet in this process.
+pub(crate) struct Member {
+    pub(crate) number: usize,
+    pub(crate) name: Name,
+    pub(crate) label: Arc<str>,
+    shared: Arc<Shared>,
+    handlers: Vec<Handler>,
+    state: Mutex<State>,
+    is_ready: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(clock: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+        Self {
+            clock: Box::new(clock),
+            lists: Mutex::new(Lists { has_driver: true, ..Lists::default() }),
+            driver: AtomicWaker::new(),
+            is_closing: AtomicBool::new(false),
+            numbers: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Duration {
+        (self.clock)()
+    }
+
+    fn lists(&self) -> MutexGuard<'_, Lists> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a bulkhead, unless there is one with this name.
+    pub(crate) fn add(self: &Arc<Self>, name: Name, handlers: Vec<Handler>, state: State) -> Option<Arc<Member>> {
+        let member = Arc::new(Member {
+            number: self.numbers.fetch_add(1, Ordering::Relaxed),
+            label: name.label().into(),
+            name: name.clone(),
+            shared: Arc::clone(self),
+            handlers,
+            state: Mutex::new(state),
+            is_ready: AtomicBool::new(false),
+        });
+        let has_driver = {
+            let mut lists = self.lists();
+            if lists.all.contains_key(&name) {
+                return None;
+            }
+            if lists.has_driver {
+                lists.all.insert(name, Arc::clone(&member));
+            }
+            lists.has_driver
+        };
+        if has_driver {
+            member.call_driver();
+        } else {
+            member.with(State::abandon);
+        }
+        Some(member)
+    }
+
+    pub(crate) fn remove(&self, name: &Name) {
+        self.lists().all.remove(name);
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Member>> {
+        self.lists().all.values().cloned().collect()
+    }
+
+    pub(crate) fn find(&self, name: &Name) -> Option<Arc<Member>> {
+        self.lists().all.get(name).cloned()
+    }
+
+    pub(crate) fn take_ready(&self) -> Vec<Arc<Member>> {
+        std::mem::take(&mut self.lists().ready)
+    }
+
+    pub(crate) fn driver(&self) -> &AtomicWaker {
+        &self.driver
+    }
+
+    /// The driver closes all bulkheads, and ends with the last one.
+    pub(crate) fn close(&self) {
+        self.is_closing.store(true, Ordering::Release);
+        for member in self.all() {
+            member.with(State::close);
+        }
+        self.driver.wake();
+    }
+
+    /// Whether the driver has nothing to do any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_closing.load(Ordering::Acquire) && self.lists().all.is_empty()
+    }
+
+    /// The driver is gone.
+    pub(crate) fn abandon(&self) {
+        let members = {
+            let mut lists = self.lists();
+            lists.has_driver = false;
+            lists.ready.clear();
+            std::mem::take(&mut lists.all)
+        };
+        for member in members.into_values() {
+            member.with(State::abandon);
+        }
+    }
+}
+
+impl Member {
+    /// Changes the state, and then wakes, tells and calls, without the lock.
+    pub(crate) fn with<T>(self: &Arc<Self>, change: impl FnOnce(&mut State, Duration) -> T) -> T {
+        let (value, effects) = {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = self.shared.now();
+            let value = change(&mut state, now);
+            (value, state.settle(now))
+        };
+        for waker in effects.wakers {
+            waker.wake();
+        }
+        if effects.has_work {
+            self.call_driver();
+        }
+        for kind in effects.events {
+            self.tell(kind);
+        }
+        value
+    }
+
+    pub(crate) fn call_driver(self: &Arc<Self>) {
+        if !self.is_ready.swap(true, Ordering::AcqRel) {
+            self.shared.lists().ready.push(Arc::clone(self));
+            self.shared.driver.wake();
+        }
+    }
+
+    /// The driver looks at this bulkhead now; what happens later calls it again.
+    pub(crate) fn begin_visit(&self) {
+        self.is_ready.store(false, Ordering::Release);
+    }
+
+    fn tell(&self, kind: EventKind) {
+        if self.handlers.is_empty() {
+            return;
+        }
+        let event = Event { label: Arc::clone(&self.label), kind };
+        for handler in &self.handlers {
+            // A handler that panics must not take a permit with it.
+            let _ = catch_unwind(AssertUnwindSafe(|| handler(&event)));
+        }
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member").field("name", &self.name).finish_non_exhaustive()
+    }
+}

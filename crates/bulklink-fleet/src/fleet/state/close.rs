@@ -1,0 +1,72 @@
+//! How a bulkhead ends in this process.
+
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use super::{Closing, State};
+use crate::Reason;
+
+impl State {
+    /// Whether a closed bulkhead has nothing left in this process.
+    pub(super) fn is_done(&self) -> bool {
+        self.closing.is_some() && self.leases.is_empty() && self.unfenced == 0 && self.owner.is_flushed()
+    }
+
+    /// No call is admitted any more. Permits stay valid; the store is told once all are given back.
+    pub(crate) fn close(&mut self, now: Duration) {
+        if self.closing.is_some() {
+            return;
+        }
+        let until = now + self.declared.terms.ttl;
+        self.closing = Some(Closing { until, is_told: false, is_over: false, wakers: vec![] });
+        let waiting: Vec<_> =
+            self.calls.iter().filter(|(_, call)| call.outcome.is_none()).map(|(number, _)| *number).collect();
+        for number in waiting {
+            let ask = self.unbind(number);
+            self.reject(now, number, Reason::Closed);
+            if let Some(id) = ask {
+                self.owner.end(now, id);
+            }
+        }
+        for (_, id) in std::mem::take(&mut self.idle) {
+            self.give_back(now, id);
+        }
+        self.effects.has_work = true;
+    }
+
+    /// The store knows that the process has left, or will notice by itself.
+    pub(super) fn end_closing(&mut self) {
+        if let Some(closing) = &mut self.closing {
+            closing.is_over = true;
+            self.effects.wakers.append(&mut closing.wakers);
+            self.effects.has_work = true;
+        }
+    }
+
+    /// The task that drives the bulkhead is gone: no call will ever be admitted.
+    pub(crate) fn abandon(&mut self, now: Duration) {
+        self.link_down(now);
+        self.close(now);
+        self.end_closing();
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.closing.as_ref().is_some_and(|closing| closing.is_over)
+    }
+
+    pub(crate) fn poll_over(&mut self, waker: &Waker) -> Poll<()> {
+        match &mut self.closing {
+            Some(closing) if !closing.is_over => {
+                closing.wakers.push(waker.clone());
+                Poll::Pending
+            }
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// Until when a closed bulkhead waits for a link, on which it could say that the process leaves.
+    pub(super) fn patience_of_closing(&self) -> Option<Duration> {
+        let closing = self.closing.as_ref().filter(|closing| !closing.is_over)?;
+        (!self.owner.is_up() && self.leases.is_empty()).then_some(closing.until)
+    }
+}

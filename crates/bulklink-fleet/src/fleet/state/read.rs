@@ -1,0 +1,76 @@
+//! What handles and permits read and await.
+
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use super::State;
+use crate::{CallId, Conflict, Occupancy, Totals};
+
+impl State {
+    /// Returns what came of the first attempt to open the bulkhead on the store.
+    pub(crate) fn poll_opened(&mut self, waker: &Waker) -> Poll<Result<(), Option<Conflict>>> {
+        if let Some(result) = self.opened.result {
+            return Poll::Ready(result);
+        }
+        self.opened.wakers.push(waker.clone());
+        Poll::Pending
+    }
+
+    pub(crate) fn is_valid(&self, now: Duration, lease: CallId) -> bool {
+        self.owner.token(now, lease).is_some()
+    }
+
+    /// Completes when the lease is no longer valid.
+    pub(crate) fn poll_lost(&mut self, lease: CallId, waker: &Waker) -> Poll<()> {
+        match self.leases.get_mut(&lease) {
+            Some(lease) if !lease.is_lost => {
+                if !lease.wakers.iter().any(|known| known.will_wake(waker)) {
+                    lease.wakers.push(waker.clone());
+                }
+                Poll::Pending
+            }
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// Completes when the store has taken the lease back, with `true`, or when it is unknown whether
+    /// it has.
+    pub(crate) fn poll_released(&mut self, lease: CallId, waker: &Waker) -> Poll<bool> {
+        if !self.owner.is_up() || self.owner.is_gone(lease) {
+            return Poll::Ready(false);
+        }
+        if !self.owner.is_giving_back(lease) {
+            return Poll::Ready(true);
+        }
+        self.releases.push(waker.clone());
+        Poll::Pending
+    }
+
+    pub(super) fn wake_releases(&mut self) {
+        self.effects.wakers.append(&mut self.releases);
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.owner.is_up()
+    }
+
+    pub(crate) fn held(&self) -> usize {
+        self.leases.len() - self.idle.len()
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.asks.len()
+    }
+
+    pub(crate) fn occupancy(&self) -> Occupancy {
+        self.occupancy
+    }
+
+    pub(crate) fn processes(&self) -> u64 {
+        self.processes
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        self.totals
+    }
+}

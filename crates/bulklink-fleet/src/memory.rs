@@ -1,0 +1,247 @@
+//! A store in the memory of one process, for tests.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use bulklink::runtime::{Clock, Instant};
+
+use crate::{
+    Answer, Command, LeaseStore, Link, Name, Notice, OwnerId, Receiver, RunId, Server, ServerTime, Session, StoreError,
+    Table,
+};
+
+/// A store in the memory of one process, on any clock: for tests of services that use a fleet.
+///
+/// Its clones are the same store, and each [`Fleet`](crate::Fleet) on it acts as a process of its
+/// own. It can fail in all the ways in which a real one does.
+///
+/// ```
+/// use bulklink::testing::{Executor, FakeClock};
+/// use bulklink_fleet::{Fleet, MemoryStore, Reason};
+///
+/// let mut executor = Executor::new(FakeClock::new());
+/// let store = MemoryStore::new(executor.clock());
+/// let runtime = executor.runtime();
+/// executor.block_on(async move {
+///     let fleet = Fleet::builder(store.clone(), runtime.clone()).namespace("test").build()?;
+///     let rival = Fleet::builder(store, runtime).namespace("test").build()?;
+///     let payments = fleet.bulkhead("payments").limit(1).connect().await?;
+///     let theirs = rival.bulkhead("payments").limit(1).connect().await?;
+///
+///     let permit = payments.acquire().await?;
+///     assert_eq!(theirs.acquire().await.unwrap_err().reason(), Reason::Saturated);
+///     permit.release().await;
+///     assert!(theirs.acquire().await.is_ok());
+///     Ok::<(), Box<dyn std::error::Error>>(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct MemoryStore {
+    clock: Arc<dyn Fn() -> Duration + Send + Sync>,
+    data: Arc<Mutex<Data>>,
+    /// Held while a command takes effect and its notices are delivered, so that these come first.
+    order: Arc<Mutex<()>>,
+}
+
+#[derive(Default)]
+struct Data {
+    tables: BTreeMap<Name, Table>,
+    lines: BTreeMap<u64, Line>,
+    numbers: u64,
+    run: u64,
+    began: Duration,
+    commands: u64,
+    is_down: bool,
+    faults: Faults,
+    stalled: Vec<Waker>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Faults {
+    is_stalled: bool,
+    drops_answers: bool,
+    drops_notices: bool,
+}
+
+struct Line {
+    owner: OwnerId,
+    names: HashSet<Name>,
+    receiver: Weak<dyn Receiver>,
+}
+
+/// Notices that are delivered after the lock is released.
+type Notices = Vec<(Weak<dyn Receiver>, Notice)>;
+
+impl MemoryStore {
+    /// Makes an empty store, whose time is the clock's. It behaves as a server that has run for
+    /// long.
+    pub fn new(clock: impl Clock + Send + Sync + 'static) -> Self {
+        let clock = move || clock.now().saturating_since(Instant::EPOCH);
+        let data = Data { run: 1, ..Data::default() };
+        Self { clock: Arc::new(clock), data: Arc::new(Mutex::new(data)), order: Arc::default() }
+    }
+
+    /// Ends all connections, and refuses new ones until [`start`](Self::start).
+    pub fn stop(&self) {
+        self.data().is_down = true;
+        self.cut();
+    }
+
+    /// Accepts connections again, with the data that there was, as another run of the server.
+    pub fn start(&self) {
+        let now = (self.clock)();
+        let mut data = self.data();
+        (data.is_down, data.run, data.began) = (false, data.run + 1, now);
+    }
+
+    /// Ends all connections. New ones are accepted immediately.
+    pub fn cut(&self) {
+        let lines = std::mem::take(&mut self.data().lines);
+        for receiver in lines.into_values().filter_map(|line| line.receiver.upgrade()) {
+            receiver.ended();
+        }
+        self.wake();
+    }
+
+    /// Loses all data.
+    pub fn forget(&self) {
+        self.data().tables.clear();
+    }
+
+    /// Does not answer, until this is called with `false`: commands take effect then.
+    pub fn stall(&self, is_stalled: bool) {
+        self.data().faults.is_stalled = is_stalled;
+        self.wake();
+    }
+
+    /// Whether answers are lost: commands take effect, and their connection seems dead.
+    pub fn drop_answers(&self, drops: bool) {
+        self.data().faults.drops_answers = drops;
+    }
+
+    /// Whether notices are lost.
+    pub fn drop_notices(&self, drops: bool) {
+        self.data().faults.drops_notices = drops;
+    }
+
+    /// Returns the number of commands that have taken effect.
+    #[must_use]
+    pub fn commands(&self) -> u64 {
+        self.data().commands
+    }
+
+    fn data(&self) -> MutexGuard<'_, Data> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self) {
+        let stalled = std::mem::take(&mut self.data().stalled);
+        for waker in stalled {
+            waker.wake();
+        }
+    }
+}
+
+impl Data {
+    fn serve(&mut self, now: Duration, name: &Name, command: &Command) -> (Answer, Notices) {
+        self.commands += 1;
+        let mut notices = vec![];
+        let (lines, drops) = (&self.lines, self.faults.drops_notices);
+        let mut publish = |owner: OwnerId, notice: Notice| {
+            let line = lines.values().find(|line| line.owner == owner && line.names.contains(name));
+            if let Some(line) = line.filter(|_| !drops) {
+                notices.push((Weak::clone(&line.receiver), notice));
+            }
+            line.is_some()
+        };
+        let micros = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
+        let table = self.tables.entry(name.clone()).or_default();
+        let answer = table.apply(ServerTime::from(micros), command, &mut publish);
+        (answer, notices)
+    }
+}
+
+impl LeaseStore for MemoryStore {
+    type Link = MemoryLink;
+
+    async fn connect(&self, session: &Session, receiver: Arc<dyn Receiver>) -> Result<MemoryLink, StoreError> {
+        let mut data = self.data();
+        if data.is_down {
+            return Err(StoreError::Unreachable);
+        }
+        data.numbers += 1;
+        let number = data.numbers;
+        let line = Line { owner: session.owner, names: HashSet::new(), receiver: Arc::downgrade(&receiver) };
+        data.lines.insert(number, line);
+        Ok(MemoryLink { store: self.clone(), number, _receiver: receiver })
+    }
+}
+
+/// A connection to a [`MemoryStore`].
+pub struct MemoryLink {
+    store: MemoryStore,
+    number: u64,
+    /// Kept as long as the link.
+    _receiver: Arc<dyn Receiver>,
+}
+
+impl Drop for MemoryLink {
+    fn drop(&mut self) {
+        self.store.data().lines.remove(&self.number);
+    }
+}
+
+impl Link for MemoryLink {
+    async fn listen(&self, name: &Name) -> Result<Server, StoreError> {
+        let now = (self.store.clock)();
+        let mut data = self.store.data();
+        let (run, began) = (data.run, data.began);
+        let line = data.lines.get_mut(&self.number).ok_or(StoreError::Unreachable)?;
+        line.names.insert(name.clone());
+        // The first run is as old as the clock.
+        let age = now.saturating_sub(began);
+        Ok(Server { run: Some(RunId::from(run)), age: Some(age) })
+    }
+
+    async fn call(&self, name: &Name, command: Command) -> Result<Answer, StoreError> {
+        poll_fn(|context| {
+            let now = (self.store.clock)();
+            let _order = self.store.order.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut data = self.store.data();
+            if !data.lines.contains_key(&self.number) {
+                return Poll::Ready(Err(StoreError::Unreachable));
+            }
+            if data.faults.is_stalled {
+                data.stalled.push(context.waker().clone());
+                return Poll::Pending;
+            }
+            let (answer, notices) = data.serve(now, name, &command);
+            let is_dropped = data.faults.drops_answers;
+            drop(data);
+            for (receiver, notice) in notices {
+                if let Some(receiver) = receiver.upgrade() {
+                    receiver.notice(name, notice);
+                }
+            }
+            Poll::Ready(if is_dropped { Err(StoreError::Unreachable) } else { Ok(answer) })
+        })
+        .await
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").field("commands", &self.commands()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for MemoryLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryLink").field("number", &self.number).finish_non_exhaustive()
+    }
+}

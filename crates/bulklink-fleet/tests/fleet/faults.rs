@@ -1,0 +1,177 @@
+//! What fails, and what must hold nevertheless.
+
+use bulklink_fleet::Reason;
+
+use crate::scene::{Scene, admitted, millis, rejected};
+
+#[test]
+fn permits_are_renewed_as_long_as_they_are_held() {
+    let mut scene = Scene::new();
+    let (process, other) = (scene.process(1), scene.process(1));
+    let permit = scene.permit(&process);
+    let waiting = scene.acquire(&other);
+    scene.advance(600_000);
+    assert!(permit.is_valid() && !waiting.is_finished());
+}
+
+#[test]
+fn a_permit_ends_by_itself_before_the_store_gives_it_to_another_process() {
+    let mut scene = Scene::new();
+    let process = scene.process(1);
+    let permit = scene.permit(&process);
+    let other = scene.process(1);
+    let waiting = scene.acquire(&other);
+    scene.advance(3_000);
+    // The connection of the first process is gone, and it cannot connect again.
+    scene.store.stop();
+    scene.advance(9_999);
+    assert!(permit.is_valid());
+    scene.advance(1_001);
+    assert!(!permit.is_valid());
+    assert_eq!(process.bulkhead.local_status().totals.lost, 1);
+    scene.store.start();
+    scene.advance(30_000);
+    let theirs = admitted(&waiting);
+    assert!(theirs.token() > permit.token());
+    // A late release changes nothing: a stale holder must not free what another one has.
+    scene.release(permit);
+    assert!(theirs.is_valid());
+    assert!(!scene.acquire(&process).is_finished());
+}
+
+#[test]
+fn calls_that_wait_keep_their_places_when_the_connection_is_cut() {
+    let mut scene = Scene::new();
+    let (one, two) = (scene.process(1), scene.process(1));
+    let permit = scene.permit(&one);
+    let (first, second) = (scene.acquire(&two), scene.acquire(&one));
+    scene.store.cut();
+    scene.advance(100);
+    scene.release(permit);
+    scene.advance(1);
+    let permit = admitted(&first);
+    assert!(!second.is_finished());
+    scene.release(permit);
+    drop(admitted(&second));
+}
+
+#[test]
+fn a_grant_whose_notice_is_lost_arrives_with_the_next_beat() {
+    let mut scene = Scene::new();
+    let (one, two) = (scene.process(1), scene.process(1));
+    let permit = scene.permit(&one);
+    let waiting = scene.acquire(&two);
+    scene.store.drop_notices(true);
+    scene.release(permit);
+    assert!(!waiting.is_finished());
+    scene.advance(1_000);
+    drop(admitted(&waiting));
+}
+
+#[test]
+fn a_lost_answer_neither_leaks_a_permit_nor_admits_twice() {
+    let mut scene = Scene::new();
+    let process = scene.process(1);
+    scene.store.drop_answers(true);
+    let asking = scene.acquire(&process);
+    scene.store.drop_answers(false);
+    scene.advance(200);
+    let permit = admitted(&asking);
+    let next = scene.acquire(&process);
+    assert!(!next.is_finished());
+    scene.store.drop_answers(true);
+    scene.release(permit);
+    scene.store.drop_answers(false);
+    scene.advance(200);
+    drop(admitted(&next));
+}
+
+#[test]
+fn a_store_that_does_not_answer_rejects_new_calls_after_the_timeout() {
+    let mut scene = Scene::new();
+    let process = scene.process(1);
+    scene.store.stall(true);
+    let asking = scene.acquire(&process);
+    scene.advance(499);
+    assert!(!asking.is_finished());
+    scene.advance(1);
+    let rejection = rejected(&asking);
+    assert_eq!((rejection.reason(), rejection.waited()), (Reason::Unavailable, millis(500)));
+    // By now it is known, so the next call hears immediately.
+    scene.advance(1_000);
+    assert_eq!(rejected(&scene.acquire(&process)).waited(), millis(0));
+    scene.store.stall(false);
+    scene.advance(3_000);
+    drop(scene.permit(&process));
+}
+
+#[test]
+fn lost_data_is_noticed_and_what_runs_is_counted_again() {
+    let mut scene = Scene::new();
+    let (one, two) = (scene.process(2), scene.process(2));
+    let permit = scene.permit(&one);
+    scene.store.stop();
+    scene.store.forget();
+    scene.store.start();
+    scene.advance(2_500);
+    let bulkhead = two.bulkhead.clone();
+    let hurried = scene.executor.spawn(async move { bulkhead.try_acquire().await });
+    scene.executor.run_until_idle();
+    assert_eq!(rejected(&hurried).reason(), Reason::Recovering);
+    let waiting = [scene.acquire(&two), scene.acquire(&two)];
+    scene.advance(20_000);
+    let granted = waiting.iter().filter(|task| task.is_finished()).count();
+    assert_eq!((granted, permit.is_valid()), (1, true), "the permit of before counts");
+}
+
+#[test]
+fn without_a_quarantine_calls_are_admitted_at_once_after_a_loss() {
+    let mut scene = Scene::new();
+    let process = scene.process_with(|builder| builder.limit(2).without_quarantine());
+    let _permit = scene.permit(&process);
+    scene.store.stop();
+    scene.store.forget();
+    scene.store.start();
+    scene.advance(200);
+    drop(scene.permit(&process));
+}
+
+#[test]
+fn a_dead_process_frees_its_units_after_one_lease_and_its_waiters_at_once() {
+    let mut scene = Scene::new();
+    let dead = {
+        // A process of its own time, which ends with its executor.
+        let mut own =
+            Scene { executor: bulklink::testing::Executor::new(scene.executor.clock()), store: scene.store.clone() };
+        let process = own.process(1);
+        let permit = own.permit(&process);
+        std::mem::forget(permit);
+        (own, process)
+    };
+    let process = scene.process(1);
+    let waiting = scene.acquire(&process);
+    let next = scene.acquire(&process);
+    std::mem::forget(dead.1);
+    drop(dead.0);
+    scene.advance(9_999);
+    assert!(!waiting.is_finished());
+    scene.advance(2);
+    let permit = admitted(&waiting);
+    scene.release(permit);
+    drop(admitted(&next));
+}
+
+#[test]
+fn a_release_is_confirmed_by_the_store() {
+    let mut scene = Scene::new();
+    let process = scene.process(1);
+    let permit = scene.permit(&process);
+    let releasing = scene.executor.spawn(permit.release());
+    scene.executor.run_until_idle();
+    assert_eq!(releasing.output(), Some(true));
+    let permit = scene.permit(&process);
+    scene.store.stop();
+    let releasing = scene.executor.spawn(permit.release());
+    scene.executor.run_until_idle();
+    assert_eq!(releasing.output(), Some(false));
+}

@@ -1,0 +1,67 @@
+//! Permits that pass from call to call inside a process.
+
+use crate::scene::{Scene, admitted};
+
+#[test]
+fn a_permit_passes_inside_the_process_as_often_as_allowed_and_with_larger_tokens() {
+    let mut scene = Scene::new();
+    let reuse = |builder: bulklink_fleet::BulkheadBuilder<_>| builder.limit(1).waiting_room(100).reuse(2);
+    let (one, two) = (scene.process_with(reuse), scene.process_with(reuse));
+    let mut permit = scene.permit(&one);
+    let theirs = scene.acquire(&two);
+    let ours: Vec<_> = (0..4).map(|_| scene.acquire(&one)).collect();
+    let commands = scene.store.commands();
+    for next in &ours[..2] {
+        let token = permit.token();
+        scene.release(permit);
+        permit = admitted(next);
+        assert!(permit.token() > token);
+    }
+    assert_eq!(scene.store.commands(), commands, "the store was not asked");
+    let token = permit.token();
+    scene.release(permit);
+    let permit = admitted(&theirs);
+    assert!(permit.token() > token, "the tokens of all uses are counted");
+    assert!(!ours[2].is_finished());
+    scene.release(permit);
+    let permit = admitted(&ours[2]);
+    scene.release(permit);
+    drop(admitted(&ours[3]));
+    scene.advance(2_000);
+    let bulkhead = one.bulkhead.clone();
+    let status = scene.executor.block_on(async move { bulkhead.status().await }).unwrap();
+    assert_eq!((status.leases, status.waiting), (0, 0), "no ask is left behind");
+}
+
+#[test]
+fn an_ask_that_is_spare_serves_a_later_call() {
+    let mut scene = Scene::new();
+    let process = scene.process_with(|builder| builder.limit(1).waiting_room(100).reuse(4));
+    let permit = scene.permit(&process);
+    let (first, _second) = (scene.acquire(&process), scene.acquire(&process));
+    scene.release(permit);
+    let permit = admitted(&first);
+    let commands = scene.store.commands();
+    let _third = scene.acquire(&process);
+    assert_eq!(scene.store.commands(), commands, "the ask of the first call is used");
+    drop(permit);
+}
+
+#[test]
+fn an_idle_permit_serves_the_next_call_and_goes_back_after_its_time() {
+    let mut scene = Scene::new();
+    let idle =
+        |builder: bulklink_fleet::BulkheadBuilder<_>| builder.limit(1).waiting_room(100).idle(crate::scene::millis(20));
+    let (one, two) = (scene.process_with(idle), scene.process_with(idle));
+    let permit = scene.permit(&one);
+    let token = permit.token();
+    let commands = scene.store.commands();
+    scene.release(permit);
+    scene.advance(19);
+    let permit = scene.permit(&one);
+    assert!(permit.token() > token);
+    assert_eq!(scene.store.commands(), commands);
+    scene.release(permit);
+    scene.advance(20);
+    drop(scene.permit(&two));
+}
