@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 const MAX_NAMESPACE: usize = 64;
@@ -92,6 +93,28 @@ impl Name {
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// Reads what [`Name::as_str`] returns, and nothing else.
+impl FromStr for Name {
+    type Err = InvalidName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        let (namespace, label) = text.split_once(':').ok_or(InvalidName::Empty)?;
+        let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
+        let mut parts = label.split('%');
+        let is_plain_first = parts.next().is_some_and(|part| part.bytes().all(is_plain));
+        let is_escaped = |part: &str| {
+            let (code, rest) = part.as_bytes().split_at_checked(2).unwrap_or_default();
+            code.len() == 2 && code.iter().all(is_digit) && rest.iter().copied().all(is_plain)
+        };
+        if !is_plain_first || !parts.all(is_escaped) {
+            return Err(InvalidName::Byte(b'%'));
+        }
+        let name = Self::new(&Namespace::new(namespace)?, &unescape(label))?;
+        // Another text for the same label would be a name of another bulkhead.
+        if name.as_str() == text { Ok(name) } else { Err(InvalidName::Byte(b'%')) }
     }
 }
 

@@ -82,3 +82,32 @@ fn ids_are_ordered_as_their_texts() {
     by_text.sort_by_key(ToString::to_string);
     assert_eq!(by_id, by_text);
 }
+
+#[test]
+fn only_the_text_of_a_name_is_read_as_one() {
+    let namespace = Namespace::new("prod").unwrap();
+    for label in ["payments", "card payments", "%", "a}{b*", "ü", "a:b"] {
+        let name = Name::new(&namespace, label).unwrap();
+        assert_eq!(name.as_str().parse(), Ok(name), "{label}");
+    }
+    for text in [
+        "",
+        "prod",
+        ":a",
+        "prod:",
+        "prod:a b",
+        "prod:%",
+        "prod:%2",
+        "prod:%2g",
+        "prod:%2f",
+        "prod:%61",
+        "prod:%20a",
+        "prod:%FF",
+        "prod:%%41",
+        "prod:a:b",
+        "prod:%ü",
+        "p d:a",
+    ] {
+        assert!(text.parse::<Name>().is_err(), "{text}");
+    }
+}
