@@ -1,8 +1,10 @@
 //! One limit for a fleet of processes, on Redis (7.0 or later) or Valkey (7.2 or later).
 //!
-//! So far this crate has the protocol: the scripts that the server runs, how a
-//! [`Command`] becomes a call of one, and how its reply becomes an [`Answer`]. There is no
-//! connection yet.
+//! [`RedisStore`] is the [`LeaseStore`] of a fleet. It connects on the runtime that polls it: on
+//! tokio by the feature `tokio`, which is on unless it is switched off, on smol by the feature
+//! `smol`. With both, it is tokio wherever a runtime of tokio is entered.
+//!
+//! This crate needs Rust 1.88.
 
 #![forbid(unsafe_code)]
 
@@ -10,6 +12,20 @@ mod decode;
 mod encode;
 mod keys;
 mod scripts;
+
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod error;
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod link;
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod list;
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod store;
+
+#[cfg(any(feature = "tokio", feature = "smol"))]
+pub use self::link::RedisLink;
+#[cfg(any(feature = "tokio", feature = "smol"))]
+pub use self::store::{InvalidStore, RedisStore, RedisStoreBuilder};
 
 pub use bulklink_fleet::*;
 

@@ -1,0 +1,193 @@
+//! A link: one connection to each server that has a name of the process, usually to one.
+//!
+//! Nothing here connects again, and no command is sent twice unless a server has refused it: the
+//! first end of a connection is the end of the link.
+
+pub(crate) mod node;
+pub(crate) mod route;
+mod shared;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bulklink_fleet::{Answer, Command, Link, Name, OwnerId, Receiver, Server, Session, StoreError};
+use redis::{Cmd, ConnectionInfo, Pipeline, PushKind, Value, cmd};
+
+use self::node::{Node, Purpose, Scripts, error_of};
+use self::shared::{Route, Shared};
+use crate::error::{of_server, refused};
+use crate::keys::Keys;
+use crate::scripts::Script;
+use crate::{decode, encode};
+
+/// How often a command follows a redirection, and how often a script is loaded for it.
+const TRIES: usize = 4;
+
+/// A connection to Redis or Valkey, made by a [`RedisStore`](crate::RedisStore).
+///
+/// It talks to more than one server if it is a cluster in which names live on several nodes. The
+/// end of one connection is the end of the link.
+pub struct RedisLink {
+    shared: Arc<Shared>,
+    owner: OwnerId,
+    process: Arc<str>,
+    timeout: Duration,
+}
+
+impl fmt::Debug for RedisLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisLink").field("owner", &self.owner).finish_non_exhaustive()
+    }
+}
+
+impl Drop for RedisLink {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+impl RedisLink {
+    pub(crate) async fn connect(
+        info: ConnectionInfo,
+        timeout: Duration,
+        session: &Session,
+        receiver: Arc<dyn Receiver>,
+    ) -> Result<Self, StoreError> {
+        let (owner, process) = (session.owner, Arc::clone(&session.process));
+        let link = RedisLink { shared: Shared::new(receiver), owner, process, timeout };
+        link.open(info).await?;
+        Ok(link)
+    }
+
+    async fn open(&self, info: ConnectionInfo) -> Result<Arc<Node>, StoreError> {
+        let purpose = Purpose::Commands(&self.process);
+        self.shared.adopt(Node::connect(info, self.timeout, purpose, Some(&self.shared)).await?)
+    }
+
+    /// The connection to the server that a redirection names.
+    async fn follow(&self, node: &Node, address: &str) -> Result<Arc<Node>, StoreError> {
+        let info = route::redirected(&node.info, address).ok_or(StoreError::Malformed)?;
+        match self.shared.node_at(&info.addr().to_string()) {
+            Some(node) => Ok(node),
+            // The other names live on: a node that is dead must not take the link with it.
+            None => self.open(info).await.map_err(|error| match error {
+                StoreError::Unreachable | StoreError::TimedOut => refused("CLUSTERDOWN"),
+                error => error,
+            }),
+        }
+    }
+
+    /// Ends the link if an error says that it is of no more use.
+    fn judge<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        // An answer on a link that has ended may be that of another command.
+        let result = self.shared.check().and(result);
+        if !matches!(result, Ok(_) | Err(StoreError::Refused { .. } | StoreError::Full)) {
+            self.shared.end();
+        }
+        result
+    }
+
+    async fn subscribe(&self, name: &Name) -> Result<Server, StoreError> {
+        let Route { mut node, is_listened } = self.shared.route(name)?;
+        // Known before the server knows it, so that no notice comes too early.
+        let channel = self.shared.add_channel(name, self.owner);
+        let mut command = cmd("SSUBSCRIBE");
+        command.arg(&channel);
+        for _ in 0..TRIES {
+            let reply = node.send(&command).await?;
+            self.shared.check()?;
+            match &reply {
+                Value::Push { kind: PushKind::SSubscribe, .. } => {
+                    self.shared.set_route(name, &node, true)?;
+                    return Ok(node.server);
+                }
+                Value::ServerError(error) => match route::of(error) {
+                    // What was heard there may be told after the answers from elsewhere.
+                    Some(_) if is_listened => return Err(StoreError::Unreachable),
+                    Some(address) => node = self.follow(&node, address).await?,
+                    None => return Err(of_server(error)),
+                },
+                _ => return Err(StoreError::Malformed),
+            }
+        }
+        Err(refused("MOVED"))
+    }
+
+    async fn run(&self, name: &Name, command: &Command) -> Result<Answer, StoreError> {
+        let encode::Call { script, arguments } = encode::call(command)?;
+        let Route { mut node, is_listened } = self.shared.route(name)?;
+        let call = Call { script, keys: Keys::new(name).all(), arguments };
+        let mut reply = node.send(&call.command(node.scripts)).await?;
+        for _ in 0..TRIES {
+            self.shared.check()?;
+            let Value::ServerError(error) = &reply else { return decode::answer(command, &reply) };
+            let is_missing = error.code() == "NOSCRIPT" && node.scripts == Scripts::Loaded;
+            let moved = route::of(error);
+            if !is_missing && moved.is_none() {
+                return Err(of_server(error));
+            }
+            // The server has refused the command, so it may be sent again, after others that were
+            // sent later. That is harmless for a release, which only removes, and for an acquire,
+            // whose call has no other command on the way. But a release may pass a beat, and the
+            // beat would bring back what was released: so a beat ends the link instead, and the
+            // next link, which loads the scripts, begins with a new one. So does a name that has
+            // moved: its notices come from its old node.
+            if matches!(command, Command::Beat { .. }) || (moved.is_some() && is_listened) {
+                return Err(StoreError::Unreachable);
+            }
+            if let Some(address) = moved {
+                node = self.follow(&node, address).await?;
+                self.shared.set_route(name, &node, false)?;
+                reply = node.send(&call.command(node.scripts)).await?;
+            } else {
+                reply = self.load_and_send(&node, &call).await?;
+            }
+        }
+        match error_of(&reply) {
+            Some(error) => Err(of_server(error)),
+            None => decode::answer(command, &reply),
+        }
+    }
+
+    /// Loads the script that is missing on the server, and calls it.
+    async fn load_and_send(&self, node: &Node, call: &Call) -> Result<Value, StoreError> {
+        let mut pipeline = Pipeline::new();
+        pipeline.cmd("SCRIPT").arg("LOAD").arg(call.script.text());
+        pipeline.add_command(call.command(node.scripts));
+        let mut replies = node.send_all(&pipeline, None).await?;
+        replies.pop().ok_or(StoreError::Malformed)
+    }
+}
+
+impl Link for RedisLink {
+    async fn listen(&self, name: &Name) -> Result<Server, StoreError> {
+        self.judge(self.subscribe(name).await)
+    }
+
+    async fn call(&self, name: &Name, command: Command) -> Result<Answer, StoreError> {
+        self.judge(self.run(name, &command).await)
+    }
+}
+
+/// The call of a script.
+struct Call {
+    script: Script,
+    keys: [String; 5],
+    arguments: Vec<String>,
+}
+
+impl Call {
+    fn command(&self, scripts: Scripts) -> Cmd {
+        let mut command = match scripts {
+            Scripts::Loaded | Scripts::Foreign => cmd("EVALSHA"),
+            Scripts::Texts => cmd("EVAL"),
+        };
+        match scripts {
+            Scripts::Loaded | Scripts::Foreign => command.arg(self.script.hash()),
+            Scripts::Texts => command.arg(self.script.text()),
+        };
+        command.arg(self.keys.len()).arg(&self.keys[..]).arg(&self.arguments);
+        command
+    }
+}

@@ -1,0 +1,261 @@
+//! One connection to one server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use bulklink_fleet::{RunId, Server, StoreError};
+use redis::aio::{AsyncPushSender, MultiplexedConnection, SendError};
+use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, Pipeline, PushInfo, PushKind, Value};
+
+use super::shared::Shared;
+use crate::error::{of_connection, of_server, refused};
+use crate::scripts::Script;
+
+/// More commands than a process can have on the way. A queue that is full would let commands pass
+/// each other: a place in it is given to tasks in order, but used by them in any.
+const QUEUE: usize = usize::MAX >> 4;
+
+/// A connection, and what is known of its server.
+pub(crate) struct Node {
+    connection: MultiplexedConnection,
+    pub(crate) address: String,
+    pub(crate) info: ConnectionInfo,
+    pub(crate) server: Server,
+    pub(crate) scripts: Scripts,
+    pub(crate) life: Arc<Life>,
+}
+
+/// How scripts are called, by the rights of the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scripts {
+    /// By their hash; they are loaded.
+    Loaded,
+    /// By their text: the user must not load them.
+    Texts,
+    /// By their hash: somebody else has to load them.
+    Foreign,
+}
+
+/// What a new connection is for.
+pub(crate) enum Purpose<'a> {
+    /// Commands of the process with this name.
+    Commands(&'a str),
+    /// Other commands.
+    Look,
+}
+
+impl Node {
+    /// Connects, and learns what there is to know of the server.
+    pub(crate) async fn connect(
+        info: ConnectionInfo,
+        timeout: Duration,
+        purpose: Purpose<'_>,
+        shared: Option<&Arc<Shared>>,
+    ) -> Result<Self, StoreError> {
+        let life = Arc::<Life>::default();
+        let connection = {
+            let pushes = Pushes { life: Arc::clone(&life), shared: shared.cloned() };
+            let config = AsyncConnectionConfig::new()
+                .set_connection_timeout(Some(timeout))
+                .set_response_timeout(None)
+                .set_pipeline_buffer_size(QUEUE)
+                .set_push_sender(pushes);
+            let client = Client::open(info.clone()).map_err(|error| of_connection(&error))?;
+            let connecting = client.get_multiplexed_async_connection_with_config(&config);
+            connecting.await.map_err(|error| of_connection(&error))?
+        };
+        let address = address(info.addr());
+        let mut node = Node { connection, address, info, server: Server::default(), scripts: Scripts::Loaded, life };
+        if let Purpose::Commands(process) = purpose {
+            node.introduce(process, timeout).await?;
+        }
+        Ok(node)
+    }
+
+    /// Gives the connection a name, asks about the server, and loads all scripts.
+    async fn introduce(&mut self, process: &str, timeout: Duration) -> Result<(), StoreError> {
+        let mut pipeline = Pipeline::new();
+        pipeline.cmd("CLIENT").arg("SETNAME").arg(visible(process)).cmd("INFO").arg("server");
+        for script in Script::ALL {
+            pipeline.cmd("SCRIPT").arg("LOAD").arg(script.text());
+        }
+        let replies = self.send_all(&pipeline, Some(timeout)).await?;
+        let [_, about, loads @ ..] = &replies[..] else { return Err(StoreError::Malformed) };
+        // Without the right to ask, the run and the age stay unknown.
+        if let Some(about) = text_of(about) {
+            self.server = server(about)?;
+        }
+        self.scripts = match loads.iter().find_map(error_of) {
+            None => Scripts::Loaded,
+            Some(error) if error.code() != "NOPERM" => return Err(of_server(error)),
+            Some(_) => self.scripts_without_loading(timeout).await?,
+        };
+        Ok(())
+    }
+
+    async fn scripts_without_loading(&self, timeout: Duration) -> Result<Scripts, StoreError> {
+        let mut pipeline = Pipeline::new();
+        pipeline.cmd("EVAL").arg("return 1").arg(0);
+        let replies = self.send_all(&pipeline, Some(timeout)).await?;
+        Ok(if replies.iter().any(|reply| error_of(reply).is_some()) { Scripts::Foreign } else { Scripts::Texts })
+    }
+
+    /// Sends a command. It takes its place among the others when this future is first polled.
+    pub(crate) async fn send(&self, command: &Cmd) -> Result<Value, StoreError> {
+        let mut connection = self.connection.clone();
+        let sending = in_order(connection.send_packed_command(command));
+        sending.await.map_err(|error| of_connection(&error))
+    }
+
+    /// Sends commands, between which no others of this connection come. Their errors are replies.
+    pub(crate) async fn send_all(
+        &self,
+        pipeline: &Pipeline,
+        timeout: Option<Duration>,
+    ) -> Result<Vec<Value>, StoreError> {
+        let mut connection = self.connection.clone();
+        if let Some(timeout) = timeout {
+            connection.set_response_timeout(timeout);
+        }
+        let count = pipeline.len();
+        let replies = in_order(connection.send_packed_commands(pipeline, 0, count)).await;
+        let replies = replies.map_err(|error| of_connection(&error))?;
+        if replies.len() == count { Ok(replies) } else { Err(StoreError::Malformed) }
+    }
+}
+
+/// Lets a future be polled also where tokio wants the task to pause: then its first poll would not
+/// give the command its place.
+#[cfg(feature = "tokio")]
+fn in_order<F: Future>(sending: F) -> impl Future<Output = F::Output> {
+    tokio::task::coop::unconstrained(sending)
+}
+
+#[cfg(not(feature = "tokio"))]
+fn in_order<F: Future>(sending: F) -> impl Future<Output = F::Output> {
+    sending
+}
+
+/// Takes what a server pushes, in the task that reads.
+struct Pushes {
+    life: Arc<Life>,
+    shared: Option<Arc<Shared>>,
+}
+
+impl AsyncPushSender for Pushes {
+    fn send(&self, push: PushInfo) -> Result<(), SendError> {
+        if push.kind == PushKind::Disconnection {
+            self.end();
+        } else if let Some(shared) = &self.shared {
+            shared.push(push);
+        }
+        Ok(())
+    }
+}
+
+impl Pushes {
+    fn end(&self) {
+        if self.life.end()
+            && let Some(shared) = &self.shared
+        {
+            shared.end();
+        }
+    }
+}
+
+/// The task that reads has ended. It does not tell of each way in which it can.
+impl Drop for Pushes {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Whether a connection is part of a link: only then its end is that of the link.
+#[derive(Default)]
+pub(crate) struct Life(AtomicU8);
+
+impl Life {
+    const NEW: u8 = 0;
+    const PART: u8 = 1;
+    const OVER: u8 = 2;
+
+    /// Makes the connection a part of its link, unless it is over.
+    pub(crate) fn begin(&self) -> bool {
+        self.0.compare_exchange(Self::NEW, Self::PART, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Returns whether it was a part of its link.
+    fn end(&self) -> bool {
+        self.0.swap(Self::OVER, Ordering::AcqRel) == Self::PART
+    }
+}
+
+/// Two connections to one address need not reach one server, but they may share a link's.
+fn address(address: &ConnectionAddr) -> String {
+    address.to_string()
+}
+
+/// A text that CLIENT SETNAME takes.
+fn visible(process: &str) -> String {
+    let visible = process.bytes().take(100);
+    visible.map(|byte| if byte.is_ascii_graphic() { char::from(byte) } else { '_' }).collect()
+}
+
+/// Reads what INFO says.
+fn server(info: &str) -> Result<Server, StoreError> {
+    let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let major = field("redis_version").and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    if major.is_some_and(|major| major < 7) {
+        return Err(refused("UNSUPPORTED"));
+    }
+    // 40 digits, of which 16 are random enough.
+    let run = field("run_id").and_then(|run| u64::from_str_radix(run.get(..16)?, 16).ok());
+    let age = field("uptime_in_seconds").and_then(|seconds| seconds.trim().parse().ok());
+    Ok(Server { run: run.map(RunId::from), age: age.map(Duration::from_secs) })
+}
+
+pub(crate) fn text_of(value: &Value) -> Option<&str> {
+    match value {
+        Value::BulkString(bytes) => str::from_utf8(bytes).ok(),
+        Value::VerbatimString { text, .. } | Value::SimpleString(text) => Some(text),
+        _ => None,
+    }
+}
+
+pub(crate) fn error_of(value: &Value) -> Option<&redis::ServerError> {
+    if let Value::ServerError(error) = value { Some(error) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_may_have_any_name() {
+        assert_eq!(visible("pay ments\n\u{e9}"), "pay_ments___");
+        assert_eq!(visible(&"x".repeat(500)).len(), 100);
+    }
+
+    #[test]
+    fn info_is_read_as_far_as_it_goes() {
+        let info = "# Server\r\nredis_version:7.2.4\r\nrun_id:0123456789abcdef0123\r\nuptime_in_seconds:12\r\n";
+        let whole = Server { run: Some(RunId::from(0x0123_4567_89ab_cdef)), age: Some(Duration::from_secs(12)) };
+        assert_eq!(server(info), Ok(whole));
+        assert_eq!(server(""), Ok(Server::default()));
+        assert_eq!(server("run_id:zz\nuptime_in_seconds:-1"), Ok(Server::default()));
+        assert_eq!(server("run_id:0123\u{e9}"), Ok(Server::default()));
+        assert_eq!(server("redis_version:6.2.1\r\n"), Err(refused("UNSUPPORTED")));
+    }
+
+    #[test]
+    fn only_a_connection_that_is_part_of_a_link_ends_it() {
+        let life = Life::default();
+        assert!(!life.end());
+        assert!(!life.begin());
+        let life = Life::default();
+        assert!(life.begin());
+        assert!(life.end());
+        assert!(!life.end());
+    }
+}

@@ -1,0 +1,182 @@
+//! What all connections of a link share: to which of them the commands of a name go, whom notices
+//! are for, and whether the link still exists.
+//!
+//! The receiver is never called under the lock: it may take locks of its own, or drop the link.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bulklink_fleet::{Name, OwnerId, Receiver, StoreError};
+use redis::{PushInfo, PushKind, Value};
+
+use super::node::Node;
+use crate::decode;
+use crate::keys::Keys;
+
+/// The state of a link.
+pub(crate) struct Shared(Mutex<State>);
+
+struct State {
+    /// `None` once the link has ended or was dropped.
+    receiver: Option<Arc<dyn Receiver>>,
+    /// How many notices the receiver is being told now.
+    telling: usize,
+    /// The link ended while it was telling one.
+    is_ending: bool,
+    /// The names of channels.
+    names: HashMap<String, Name>,
+    routes: HashMap<Name, Route>,
+    /// The first is the one that the store's URL names.
+    nodes: Vec<Arc<Node>>,
+}
+
+/// Where the commands of a name go.
+#[derive(Clone)]
+pub(crate) struct Route {
+    pub(crate) node: Arc<Node>,
+    /// Whether notices come from there.
+    pub(crate) is_listened: bool,
+}
+
+impl Shared {
+    pub(crate) fn new(receiver: Arc<dyn Receiver>) -> Arc<Self> {
+        Arc::new(Shared(Mutex::new(State {
+            receiver: Some(receiver),
+            telling: 0,
+            is_ending: false,
+            names: HashMap::new(),
+            routes: HashMap::new(),
+            nodes: Vec::new(),
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the link still exists: otherwise an answer must not be believed.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        self.lock().check()
+    }
+
+    /// Adds a connection.
+    pub(crate) fn adopt(&self, node: Node) -> Result<Arc<Node>, StoreError> {
+        let mut state = self.lock();
+        state.check()?;
+        // Two names may have found their way to a server at the same time.
+        if let Some(known) = state.nodes.iter().find(|known| known.address == node.address) {
+            return Ok(Arc::clone(known));
+        }
+        if !node.life.begin() {
+            return Err(StoreError::Unreachable);
+        }
+        let node = Arc::new(node);
+        state.nodes.push(Arc::clone(&node));
+        Ok(node)
+    }
+
+    /// The connection to an address, if there is one.
+    pub(crate) fn node_at(&self, address: &str) -> Option<Arc<Node>> {
+        self.lock().nodes.iter().find(|node| node.address == address).cloned()
+    }
+
+    /// Where the commands of a name go, as far as is known.
+    pub(crate) fn route(&self, name: &Name) -> Result<Route, StoreError> {
+        let state = self.lock();
+        state.check()?;
+        if let Some(route) = state.routes.get(name) {
+            return Ok(route.clone());
+        }
+        let node = state.nodes.first().ok_or(StoreError::Unreachable)?;
+        Ok(Route { node: Arc::clone(node), is_listened: false })
+    }
+
+    pub(crate) fn set_route(&self, name: &Name, node: &Arc<Node>, is_listened: bool) -> Result<(), StoreError> {
+        let mut state = self.lock();
+        state.check()?;
+        let route = state.routes.entry(name.clone());
+        let route = route.or_insert_with(|| Route { node: Arc::clone(node), is_listened });
+        // A name that is listened to stays with its notices.
+        if !route.is_listened {
+            *route = Route { node: Arc::clone(node), is_listened };
+        }
+        Ok(())
+    }
+
+    /// Knows a channel from now on, and returns it.
+    pub(crate) fn add_channel(&self, name: &Name, owner: OwnerId) -> String {
+        let channel = Keys::new(name).channel(owner);
+        self.lock().names.insert(channel.clone(), name.clone());
+        channel
+    }
+
+    /// A server has pushed something. Called by the task that reads, so before the answers that
+    /// follow on the connection are handed out.
+    pub(crate) fn push(&self, push: PushInfo) {
+        match push.kind {
+            PushKind::SMessage => self.tell(&push.data),
+            // Sent when a slot moves to another node: what it had is no longer heard. Besides,
+            // `redis` takes it for the answer of the next command, and hands all further answers to
+            // the wrong ones.
+            PushKind::SUnsubscribe | PushKind::Disconnection => self.end(),
+            _ => {}
+        }
+    }
+
+    fn tell(&self, data: &[Value]) {
+        let [Value::BulkString(channel), Value::BulkString(message)] = data else { return };
+        // Others may publish on the channel too. A notice that is lost comes with the next beat.
+        let (Ok(channel), Ok(notice)) = (str::from_utf8(channel), decode::notice(message)) else { return };
+        let (receiver, name) = {
+            let mut state = self.lock();
+            let (Some(receiver), Some(name)) = (state.receiver.clone(), state.names.get(channel).cloned()) else {
+                return;
+            };
+            state.telling += 1;
+            (receiver, name)
+        };
+        receiver.notice(&name, notice);
+        let mut state = self.lock();
+        state.telling -= 1;
+        if state.is_ending && state.telling == 0 {
+            state.is_ending = false;
+            drop(state);
+            receiver.ended();
+        }
+    }
+
+    /// The link ends: its receiver is told so once, after all notices.
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        let Some(receiver) = state.receiver.take() else { return };
+        let rest = state.clear();
+        state.is_ending = state.telling > 0;
+        let is_last = !state.is_ending;
+        drop(state);
+        drop(rest);
+        if is_last {
+            receiver.ended();
+        }
+    }
+
+    /// The link was dropped: its receiver is told nothing more.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.is_ending = false;
+        let rest = (state.receiver.take(), state.clear());
+        drop(state);
+        drop(rest);
+    }
+}
+
+impl State {
+    fn check(&self) -> Result<(), StoreError> {
+        if self.receiver.is_some() { Ok(()) } else { Err(StoreError::Unreachable) }
+    }
+
+    /// Lets go of the connections: they end when nothing is on the way any more. Their tasks own
+    /// this state, so they must be dropped outside the lock.
+    fn clear(&mut self) -> (Vec<Arc<Node>>, HashMap<Name, Route>) {
+        (std::mem::take(&mut self.nodes), std::mem::take(&mut self.routes))
+    }
+}

@@ -1,0 +1,197 @@
+//! Where the server is, and how it is reached.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bulklink_fleet::{LeaseStore, Name, Namespace, Receiver, Session, StoreError};
+use redis::io::tcp::TcpSettings;
+use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, TlsCertificates};
+
+use crate::link::RedisLink;
+use crate::list;
+
+/// How long a connection may take, unless the builder is told.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A server of Redis (7.0 or later) or Valkey (7.2 or later), or a cluster of them.
+///
+/// The URL is one of
+///
+/// - `redis://[user:password@]host[:port][/database]`,
+/// - `rediss://…`, with TLS,
+/// - `unix:///path[?db=database&user=user&pass=password]`.
+///
+/// Any node of a cluster may be named: the others are found through it.
+///
+/// ```
+/// use bulklink_redis::RedisStore;
+///
+/// let store = RedisStore::new("redis://localhost:6379")?;
+/// # Ok::<(), bulklink_redis::InvalidStore>(())
+/// ```
+#[derive(Clone)]
+pub struct RedisStore {
+    info: ConnectionInfo,
+    timeout: Duration,
+}
+
+/// Shows neither user nor password.
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStore")
+            .field("address", &self.info.addr().to_string())
+            .field("tls", &matches!(self.info.addr(), ConnectionAddr::TcpTls { .. }))
+            .field("database", &self.info.redis_settings().db())
+            .field("connect_timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RedisStore {
+    /// Makes a store from a URL. It connects to nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidStore`] as in [`RedisStoreBuilder::build`].
+    pub fn new(url: &str) -> Result<Self, InvalidStore> {
+        Self::builder(url).build()
+    }
+
+    /// Begins a store with credentials, certificates or a timeout beside its URL.
+    pub fn builder(url: &str) -> RedisStoreBuilder {
+        let info = url.into_connection_info().map_err(|_| InvalidStore::Url);
+        RedisStoreBuilder { info, certificates: None, timeout: CONNECT_TIMEOUT }
+    }
+
+    /// Returns the names of all bulkheads in a namespace, in order.
+    ///
+    /// It reads all keys of the database once, on a connection of its own, and on each node of a
+    /// cluster. The user needs the rights to SCAN and CLUSTER SLOTS.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if a server cannot be reached or refuses.
+    pub async fn names(&self, namespace: &Namespace) -> Result<Vec<Name>, StoreError> {
+        list::names(&self.info, self.timeout, namespace).await
+    }
+}
+
+impl LeaseStore for RedisStore {
+    type Link = RedisLink;
+
+    async fn connect(&self, session: &Session, receiver: Arc<dyn Receiver>) -> Result<RedisLink, StoreError> {
+        RedisLink::connect(self.info.clone(), self.timeout, session, receiver).await
+    }
+}
+
+/// Makes a [`RedisStore`].
+#[derive(Clone)]
+#[must_use = "a builder makes nothing until `build`"]
+pub struct RedisStoreBuilder {
+    info: Result<ConnectionInfo, InvalidStore>,
+    certificates: Option<Vec<u8>>,
+    timeout: Duration,
+}
+
+/// Shows no credentials, as it shows nothing.
+impl fmt::Debug for RedisStoreBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStoreBuilder").finish_non_exhaustive()
+    }
+}
+
+impl RedisStoreBuilder {
+    /// Logs in as this user, instead of the URL's.
+    pub fn user(self, name: &str) -> Self {
+        self.with(|info| {
+            let settings = info.redis_settings().clone().set_username(name);
+            info.set_redis_settings(settings)
+        })
+    }
+
+    /// Logs in with this password, instead of the URL's.
+    pub fn password(self, password: &str) -> Self {
+        self.with(|info| {
+            let settings = info.redis_settings().clone().set_password(password);
+            info.set_redis_settings(settings)
+        })
+    }
+
+    /// Trusts these certificates, in PEM, and no others. Without it, those of the system are
+    /// trusted.
+    pub fn certificates(self, pem: &[u8]) -> Self {
+        RedisStoreBuilder { certificates: Some(pem.to_vec()), ..self }
+    }
+
+    /// How long connecting may take, and how long the server's first answers; 2 seconds by default.
+    pub fn connect_timeout(self, timeout: Duration) -> Self {
+        RedisStoreBuilder { timeout, ..self }
+    }
+
+    fn with(self, change: impl FnOnce(ConnectionInfo) -> ConnectionInfo) -> Self {
+        RedisStoreBuilder { info: self.info.map(change), ..self }
+    }
+
+    /// Makes the store.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidStore::Url`] if the URL is of no known form, [`InvalidStore::Certificates`] if the
+    /// certificates are no PEM or the URL is not one with TLS, and
+    /// [`InvalidStore::NoCryptoProvider`] if the URL is one with TLS and the program has not
+    /// installed what `rustls` computes with, such as by
+    /// `rustls::crypto::ring::default_provider().install_default()`.
+    pub fn build(self) -> Result<RedisStore, InvalidStore> {
+        let mut info = self.info?;
+        if let ConnectionAddr::TcpTls { insecure, .. } = info.addr() {
+            if *insecure {
+                return Err(InvalidStore::Url);
+            }
+            // Connecting would panic.
+            if rustls::crypto::CryptoProvider::get_default().is_none() {
+                return Err(InvalidStore::NoCryptoProvider);
+            }
+        }
+        if let Some(pem) = self.certificates {
+            // Without one, `redis` would trust nothing, and say so only when it connects.
+            if !pem.windows(BEGIN.len()).any(|window| window == BEGIN) {
+                return Err(InvalidStore::Certificates);
+            }
+            let certificates = TlsCertificates { client_tls: None, root_cert: Some(pem) };
+            let client = Client::build_with_tls(info, certificates).map_err(|_| InvalidStore::Certificates)?;
+            info = client.get_connection_info().clone();
+        }
+        // Its name of the library would need another right, and say nothing of the process.
+        let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3).set_skip_set_lib_name();
+        let info = info.set_redis_settings(settings).set_tcp_settings(TcpSettings::default().set_nodelay(true));
+        Ok(RedisStore { info, timeout: self.timeout })
+    }
+}
+
+/// How a certificate in PEM begins.
+const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
+
+/// Why there is no [`RedisStore`]. It never contains the URL or a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InvalidStore {
+    /// The URL is of no known form.
+    Url,
+    /// The certificates cannot be read, or the URL is not one with TLS.
+    Certificates,
+    /// The program has not installed a provider of cryptography for `rustls`.
+    NoCryptoProvider,
+}
+
+impl fmt::Display for InvalidStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Url => "the URL is not one of a Redis server",
+            Self::Certificates => "the certificates cannot be read, or the URL is without TLS",
+            Self::NoCryptoProvider => "TLS needs a provider of cryptography, which the program installs for rustls",
+        })
+    }
+}
+
+impl std::error::Error for InvalidStore {}

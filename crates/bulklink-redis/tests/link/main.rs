@@ -1,0 +1,6 @@
+//! The link to real servers, on tokio and on smol.
+
+#![cfg(unix)]
+
+mod basic;
+mod world;
