@@ -103,7 +103,7 @@ fn a_process_that_drops_its_handles_leaves_and_its_permits_stay() {
     let theirs = scene.acquire(&other);
     scene.release(permit);
     drop(admitted(&theirs));
-    assert_eq!(scene.executor.clock().next_timer().is_some(), true, "the other process beats");
+    assert!(scene.executor.clock().next_timer().is_some(), "the other process beats");
 }
 
 #[test]
