@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bulklink::runtime::{Clock, Instant};
@@ -198,6 +198,7 @@ impl Drop for MemoryLink {
 
 impl Link for MemoryLink {
     async fn listen(&self, name: &Name) -> Result<Server, StoreError> {
+        yield_once().await;
         let now = (self.store.clock)();
         let mut data = self.store.data();
         let (run, began) = (data.run, data.began);
@@ -209,29 +210,53 @@ impl Link for MemoryLink {
     }
 
     async fn call(&self, name: &Name, command: Command) -> Result<Answer, StoreError> {
-        poll_fn(|context| {
-            let now = (self.store.clock)();
-            let _order = self.store.order.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut data = self.store.data();
-            if !data.lines.contains_key(&self.number) {
-                return Poll::Ready(Err(StoreError::Unreachable));
-            }
-            if data.faults.is_stalled {
-                data.stalled.push(context.waker().clone());
-                return Poll::Pending;
-            }
-            let (answer, notices) = data.serve(now, name, &command);
-            let is_dropped = data.faults.drops_answers;
-            drop(data);
-            for (receiver, notice) in notices {
-                if let Some(receiver) = receiver.upgrade() {
-                    receiver.notice(name, notice);
-                }
-            }
-            Poll::Ready(if is_dropped { Err(StoreError::Unreachable) } else { Ok(answer) })
-        })
-        .await
+        let result = poll_fn(|context| self.take_effect(name, &command, context)).await;
+        yield_once().await;
+        let is_cut = !self.store.data().lines.contains_key(&self.number);
+        if is_cut { Err(StoreError::Unreachable) } else { result }
     }
+}
+
+impl MemoryLink {
+    fn take_effect(
+        &self,
+        name: &Name,
+        command: &Command,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Answer, StoreError>> {
+        let now = (self.store.clock)();
+        let _order = self.store.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut data = self.store.data();
+        if !data.lines.contains_key(&self.number) {
+            return Poll::Ready(Err(StoreError::Unreachable));
+        }
+        if data.faults.is_stalled {
+            data.stalled.push(context.waker().clone());
+            return Poll::Pending;
+        }
+        let (answer, notices) = data.serve(now, name, command);
+        let is_dropped = data.faults.drops_answers;
+        drop(data);
+        for (receiver, notice) in notices {
+            if let Some(receiver) = receiver.upgrade() {
+                receiver.notice(name, notice);
+            }
+        }
+        Poll::Ready(if is_dropped { Err(StoreError::Unreachable) } else { Ok(answer) })
+    }
+}
+
+/// An answer never comes in the step that asks, as with every real store.
+async fn yield_once() {
+    let mut is_first = true;
+    poll_fn(|context| {
+        if std::mem::take(&mut is_first) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    })
+    .await;
 }
 
 impl fmt::Debug for MemoryStore {

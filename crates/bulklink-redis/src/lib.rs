@@ -29,6 +29,38 @@ pub use self::store::{InvalidStore, RedisStore, RedisStoreBuilder};
 
 pub use bulklink_fleet::*;
 
+/// On tokio.
+#[cfg(feature = "tokio")]
+pub mod tokio {
+    use bulklink_tokio::Tokio;
+
+    /// A fleet on tokio.
+    pub type Fleet = crate::Fleet<Tokio>;
+    /// A bulkhead of a fleet on tokio.
+    pub type FleetBulkhead = crate::FleetBulkhead<Tokio>;
+
+    /// Begins a fleet on tokio.
+    pub fn fleet(store: crate::RedisStore) -> crate::FleetBuilder<crate::RedisStore, Tokio> {
+        Fleet::builder(store, Tokio)
+    }
+}
+
+/// On smol.
+#[cfg(feature = "smol")]
+pub mod smol {
+    use bulklink_smol::Smol;
+
+    /// A fleet on smol.
+    pub type Fleet = crate::Fleet<Smol>;
+    /// A bulkhead of a fleet on smol.
+    pub type FleetBulkhead = crate::FleetBulkhead<Smol>;
+
+    /// Begins a fleet on smol.
+    pub fn fleet(store: crate::RedisStore) -> crate::FleetBuilder<crate::RedisStore, Smol> {
+        Fleet::builder(store, Smol)
+    }
+}
+
 /// The protocol, for the tests of this crate. It may change in any release.
 #[doc(hidden)]
 pub mod plumbing {

@@ -16,6 +16,7 @@ impl State {
         let generation = self.owner.link_up(now, server.run, young);
         self.link = Some((connection, generation));
         self.is_listening = false;
+        self.effects.has_work = true;
     }
 
     pub(crate) fn link_down(&mut self, now: Duration) {
