@@ -3,4 +3,9 @@
 #![cfg(unix)]
 
 mod basic;
+mod cluster;
+mod faults;
+mod garbage;
+mod refusals;
+mod tls;
 mod world;

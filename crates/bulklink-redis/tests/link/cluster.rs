@@ -1,0 +1,129 @@
+//! Names on several nodes of a cluster.
+
+use std::time::{Duration, Instant};
+
+use bulklink_redis::{Command, Link, Name, Namespace, Outcome, RedisStore, StoreError};
+use bulklink_servers::{Cluster, require};
+
+use crate::world::{PATIENCE, Process, Told, is_granted, name, on_both};
+
+on_both! {
+    names_live_on_all_nodes
+    a_name_that_moves_ends_the_link
+    a_dead_node_leaves_the_other_names
+}
+
+/// A name on each node.
+fn names(cluster: &Cluster) -> Vec<Name> {
+    let on = |node| {
+        let names = (0..).map(|number| name(&format!("n{number}")));
+        names.into_iter().find(|name| cluster.owner_of(&format!("bl:{{{name}}}:M")) == node).unwrap()
+    };
+    (0..cluster.nodes().len()).map(on).collect()
+}
+
+async fn names_live_on_all_nodes() {
+    let cluster = require!(Cluster::start(3));
+    let names = names(&cluster);
+    // By way of each node.
+    for (number, node) in cluster.nodes().iter().enumerate() {
+        let number = number as u128;
+        let (first, second) =
+            (Process::at(&node.url(), 2 * number + 1).await, Process::at(&node.url(), 2 * number + 2).await);
+        for (name, place) in names.iter().zip(cluster.nodes()) {
+            let known = first.link.listen(name).await.unwrap();
+            let id = place.info("run_id").unwrap();
+            assert_eq!(format!("{:016x}", u64::from(known.run.unwrap())), id[..16]);
+            let epoch = first.open(name, 1).await.unwrap();
+            // Without listening, too.
+            assert_eq!(second.call(name, second.opening(1)).await.unwrap().head.unwrap().epoch, Some(epoch));
+            second.link.listen(name).await.unwrap();
+            assert!(is_granted(&first.acquire(name, 1, epoch).await.unwrap()));
+            assert!(matches!(second.acquire(name, 1, epoch).await, Ok(Outcome::Queued { .. })));
+            assert!(matches!(first.beat(name, &[1], epoch).await, Ok(Outcome::Beaten { .. })));
+            assert_eq!(first.release(name, 1).await, Ok(Outcome::Done));
+            second.ears.wait(1);
+            assert_eq!(second.release(name, 1).await, Ok(Outcome::Done));
+            assert_eq!(second.leases(name).await, 0);
+        }
+        assert_eq!(second.ears.told().len(), 3);
+        let store = RedisStore::new(&node.url()).unwrap();
+        let mut sorted = names.clone();
+        sorted.sort();
+        assert_eq!(store.names(&Namespace::new("test").unwrap()).await, Ok(sorted));
+        // One connection to each node, and no more.
+        for node in cluster.nodes() {
+            let clients = node.call(&["CLIENT", "LIST"]).text();
+            let name = format!("name=process_{} ", 2 * number + 1);
+            assert_eq!(clients.matches(&name).count(), 1, "{clients}");
+        }
+    }
+}
+
+async fn a_name_that_moves_ends_the_link() {
+    let cluster = require!(Cluster::start(3));
+    let names = names(&cluster);
+    let process = Process::at(&cluster.nodes()[0].url(), 1).await;
+    let silent = Process::at(&cluster.nodes()[0].url(), 2).await;
+    let mut epochs = vec![];
+    for name in &names {
+        epochs.push(process.open(name, 5).await.unwrap());
+        assert!(is_granted(&process.acquire(name, 1, epochs[epochs.len() - 1]).await.unwrap()));
+    }
+    let run = process.link.listen(&names[1]).await.unwrap().run;
+    assert_eq!(silent.leases(&names[1]).await, 1);
+    // Many commands are on the way while the server says that the channel is gone.
+    let calls = async {
+        let mut seq = 2;
+        loop {
+            match process.acquire(&names[1], seq, epochs[1]).await {
+                Ok(outcome) => assert!(matches!(outcome, Outcome::Granted { .. } | Outcome::Queued { .. })),
+                // While the slot is being moved.
+                Err(StoreError::Refused { code }) => assert!(matches!(&*code, "ASK" | "TRYAGAIN"), "{code}"),
+                Err(error) => break assert_eq!(error, StoreError::Unreachable),
+            }
+            seq += 1;
+        }
+    };
+    let moving = smol::unblock({
+        let key = format!("bl:{{{}}}:M", names[1]);
+        move || {
+            cluster.move_slot_of(&key, 2);
+            cluster
+        }
+    });
+    let ((), cluster) = futures_util::future::join(calls, moving).await;
+    assert_eq!(process.ears.wait(1), [Told::Ended]);
+    assert_eq!(process.link.listen(&names[0]).await, Err(StoreError::Unreachable));
+    // A link that does not listen follows.
+    assert!(silent.leases(&names[1]).await >= 1);
+    assert_eq!(silent.ears.told(), []);
+    let next = Process::at(&cluster.nodes()[0].url(), 1).await;
+    assert_ne!(next.link.listen(&names[1]).await.unwrap().run, run);
+    assert_eq!(next.open(&names[1], 5).await, Ok(epochs[1]));
+    assert!(is_granted(&next.acquire(&names[1], 1, epochs[1]).await.unwrap()));
+}
+
+async fn a_dead_node_leaves_the_other_names() {
+    let mut cluster = require!(Cluster::start(3));
+    let names = names(&cluster);
+    let process = Process::at(&cluster.nodes()[0].url(), 1).await;
+    for name in &names {
+        process.open(name, 5).await.unwrap();
+    }
+    cluster.nodes_mut()[1].kill();
+    assert_eq!(process.ears.wait(1), [Told::Ended]);
+    let next = Process::at(&cluster.nodes()[0].url(), 2).await;
+    let deadline = Instant::now() + PATIENCE;
+    // The others still redirect to it, or say that the cluster is down.
+    let refused = StoreError::Refused { code: "CLUSTERDOWN".into() };
+    assert_eq!(next.link.listen(&names[1]).await, Err(refused.clone()));
+    assert_eq!(next.call(&names[1], Command::Status { offset: 0, count: 1 }).await, Err(refused));
+    assert_eq!(next.ears.told(), []);
+    cluster.nodes_mut()[1].restart(bulklink_servers::Data::Empty);
+    while next.open(&names[1], 5).await.is_err() {
+        assert!(Instant::now() < deadline);
+        smol::Timer::after(Duration::from_millis(50)).await;
+    }
+    assert_eq!(next.ears.told(), []);
+}
