@@ -21,6 +21,12 @@ impl Keys {
         ["L", "Q", "O", "M", "I"].map(|key| format!("{}{key}", self.prefix))
     }
 
+    /// The key of the settings, which exists while the bulkhead does.
+    #[cfg(any(feature = "tokio", feature = "smol"))]
+    pub(crate) fn settings(&self) -> String {
+        format!("{}M", self.prefix)
+    }
+
     /// The shard channel on which a process receives its notices.
     pub fn channel(&self, owner: OwnerId) -> String {
         format!("{}n:{owner}", self.prefix)

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bulklink_fleet::{Answer, Command, Link, Name, OwnerId, Receiver, Server, Session, StoreError};
 use redis::{Cmd, ConnectionInfo, Pipeline, PushKind, Value, cmd};
 
-use self::node::{Node, Purpose, Scripts, error_of};
+use self::node::{Node, Purpose, Scripts, error_of, text_of};
 use self::shared::{Route, Shared};
 use crate::error::{of_server, refused};
 use crate::keys::Keys;
@@ -92,13 +92,22 @@ impl RedisLink {
         let Route { mut node, is_listened } = self.shared.route(name)?;
         // Known before the server knows it, so that no notice comes too early.
         let channel = self.shared.add_channel(name, self.owner);
-        let mut command = cmd("SSUBSCRIBE");
-        command.arg(&channel);
+        // A replica in a cluster lets its clients listen, but what is published on its primary
+        // counts those there only. The key shows where the primary is.
+        let [mut look, mut listen] = [cmd("EXISTS"), cmd("SSUBSCRIBE")];
+        look.arg(Keys::new(name).settings());
+        listen.arg(&channel);
         for _ in 0..TRIES {
-            let reply = node.send(&command).await?;
+            let mut reply = node.send(&look).await?;
             self.shared.check()?;
+            if error_of(&reply).is_none() {
+                reply = node.send(&listen).await?;
+                self.shared.check()?;
+            }
             match &reply {
-                Value::Push { kind: PushKind::SSubscribe, .. } => {
+                Value::Push { kind: PushKind::SSubscribe, data }
+                    if data.first().and_then(text_of) == Some(&*channel) =>
+                {
                     self.shared.set_route(name, &node, true)?;
                     return Ok(node.server);
                 }

@@ -87,9 +87,11 @@ impl Node {
             self.server = server(about)?;
         }
         self.scripts = match loads.iter().find_map(error_of) {
-            None => Scripts::Loaded,
-            Some(error) if error.code() != "NOPERM" => return Err(of_server(error)),
-            Some(_) => self.scripts_without_loading(timeout).await?,
+            None if loads.iter().map(text_of).eq(Script::ALL.map(|script| Some(script.hash()))) => Scripts::Loaded,
+            None => return Err(StoreError::Malformed),
+            // It is forbidden, or not known by this name.
+            Some(error) if matches!(error.code(), "NOPERM" | "ERR") => self.scripts_without_loading(timeout).await?,
+            Some(error) => return Err(of_server(error)),
         };
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! Names on several nodes of a cluster.
 
+use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 
 use bulklink_redis::{Command, Link, Name, Namespace, Outcome, RedisStore, StoreError};
-use bulklink_servers::{Cluster, require};
+use bulklink_servers::{Cluster, Server, require};
 
 use crate::world::{PATIENCE, Process, Told, is_granted, name, on_both};
 
@@ -11,6 +12,7 @@ on_both! {
     names_live_on_all_nodes
     a_name_that_moves_ends_the_link
     a_dead_node_leaves_the_other_names
+    a_replica_leads_to_its_primary
 }
 
 /// A name on each node.
@@ -126,4 +128,45 @@ async fn a_dead_node_leaves_the_other_names() {
         smol::Timer::after(Duration::from_millis(50)).await;
     }
     assert_eq!(next.ears.told(), []);
+}
+
+/// A node that is a replica of another one.
+fn replica_of(primary: &Server) -> Option<Server> {
+    let bus = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port().to_string();
+    let replica = Server::builder().tcp().config("cluster-enabled", "yes").config("cluster-port", &bus);
+    let replica = replica.config("cluster-node-timeout", "2000").start().ok()?;
+    let id = primary.call(&["CLUSTER", "MYID"]).text();
+    // The line of a node begins with its id, and `127.0.0.1:port@bus,name`.
+    let nodes = primary.call(&["CLUSTER", "NODES"]).text();
+    let line = nodes.lines().find(|line| line.starts_with(&id)).unwrap();
+    let place = line.split(' ').nth(1).unwrap().split(',').next().unwrap();
+    let (port, bus) = place.rsplit_once(':').unwrap().1.split_once('@').unwrap();
+    replica.call(&["CLUSTER", "MEET", "127.0.0.1", port, bus]);
+    let deadline = Instant::now() + PATIENCE;
+    while replica.call(&["CLUSTER", "REPLICATE", &id]).is_error()
+        || replica.info("master_link_status").as_deref() != Some("up")
+        || !replica.call(&["CLUSTER", "INFO"]).text().contains("cluster_state:ok")
+    {
+        assert!(Instant::now() < deadline, "no replica: {}", replica.call(&["CLUSTER", "NODES"]).text());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Some(replica)
+}
+
+async fn a_replica_leads_to_its_primary() {
+    let cluster = require!(Cluster::start(3));
+    let names = names(&cluster);
+    let Some(replica) = replica_of(&cluster.nodes()[1]) else { return };
+    let (first, second) = (Process::at(&replica.url(), 1).await, Process::at(&cluster.nodes()[1].url(), 2).await);
+    for name in &names {
+        let known = first.link.listen(name).await.unwrap();
+        assert_eq!(second.link.listen(name).await.unwrap().run, known.run);
+        let epoch = second.open(name, 1).await.unwrap();
+        assert!(is_granted(&second.acquire(name, 1, epoch).await.unwrap()));
+        assert!(matches!(first.acquire(name, 1, epoch).await, Ok(Outcome::Queued { .. })));
+        assert_eq!(second.release(name, 1).await, Ok(Outcome::Done));
+        first.ears.wait(1);
+        assert_eq!(first.leases(name).await, 1);
+    }
+    assert_eq!(first.ears.granted(), [1; 3]);
 }

@@ -4,8 +4,10 @@
 
 mod basic;
 mod cluster;
+mod fake;
 mod faults;
 mod garbage;
+mod redirections;
 mod refusals;
 mod tls;
 mod world;
