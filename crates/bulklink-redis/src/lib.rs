@@ -5,6 +5,25 @@
 //! `smol`. With both, it is tokio wherever a runtime of tokio is entered.
 //!
 //! This crate needs Rust 1.88.
+//!
+//! # Rights
+//!
+//! The user of a service in the namespace `prod` needs no more than
+//!
+//! ```text
+//! resetkeys resetchannels ~bl:{prod:* &bl:{prod:* -@all
+//! +hello +ping +client|setname +info +script|load +evalsha +ssubscribe +sunsubscribe +spublish
+//! +time +exists +del +hmget +hget +hset +hdel +hincrby +zcard +zadd +zrem +zscore +zmscore +zrange
+//! +zrangebyscore +zrank
+//! ```
+//!
+//! Without `+info`, no process can tell that the server has restarted, or that it is a replica that
+//! was promoted. So nothing holds new calls back after a loss of data: up to twice the limit can
+//! run until the leases of before end. All processes must have this right, or none. Without
+//! `+script|load`, `+eval` will do. To read the state, `+zcount` is needed too; to list names,
+//! `+scan +cluster|slots`; and for another database than 0, `+select`.
+//!
+//! A server should have the policy `noeviction`. On a cluster, each bulkhead lives on one node.
 
 #![forbid(unsafe_code)]
 

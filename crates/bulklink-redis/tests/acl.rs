@@ -80,3 +80,15 @@ fn other_namespaces_and_the_state_need_other_rights() {
     let status = client.run(&Command::Status { offset: 0, count: 9 }).unwrap().outcome;
     assert!(matches!(&status, Outcome::Status(status) if status.session_page.len() == 1), "{status:?}");
 }
+
+#[test]
+fn the_documented_rights_are_those_that_are_tested() {
+    let page = include_str!("../src/lib.rs");
+    let listed = page.split("```").nth(1).unwrap().replace("//!", "");
+    let sorted = |text: &str| {
+        let mut rules: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
+        rules.sort();
+        rules
+    };
+    assert_eq!(sorted(listed.strip_prefix("text").unwrap()), sorted(&User::service("prod").rules));
+}

@@ -139,7 +139,6 @@ impl Shared {
         let mut state = self.lock();
         state.telling -= 1;
         if state.is_ending && state.telling == 0 {
-            state.is_ending = false;
             drop(state);
             receiver.ended();
         }
@@ -178,5 +177,81 @@ impl State {
     /// this state, so they must be dropped outside the lock.
     fn clear(&mut self) -> (Vec<Arc<Node>>, HashMap<Name, Route>) {
         (std::mem::take(&mut self.nodes), std::mem::take(&mut self.routes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use bulklink_fleet::{Namespace, Notice};
+
+    use super::*;
+
+    /// Counts what it is told, and what it should not be told.
+    #[derive(Default)]
+    struct Ears {
+        notices: AtomicUsize,
+        ends: AtomicUsize,
+        late: AtomicUsize,
+    }
+
+    impl Receiver for Ears {
+        fn notice(&self, _: &Name, _: Notice) {
+            // The end may come from another thread while this one is here.
+            thread::yield_now();
+            self.late.fetch_add(self.ends.load(Ordering::SeqCst), Ordering::SeqCst);
+            self.notices.fetch_add(1, Ordering::SeqCst);
+        }
+
+        fn ended(&self) {
+            self.ends.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn link() -> (Arc<Ears>, Arc<Shared>, PushInfo) {
+        let ears = Arc::<Ears>::default();
+        let shared = Shared::new(ears.clone());
+        let owner = OwnerId::from(1);
+        let channel = shared.add_channel(&Name::new(&Namespace::new("test").unwrap(), "a").unwrap(), owner);
+        let message = format!("g {owner}:1:1 7 5");
+        let data = [channel, message].map(|text| Value::BulkString(text.into_bytes())).into();
+        (ears, shared, PushInfo { kind: PushKind::SMessage, data })
+    }
+
+    #[test]
+    fn the_end_comes_once_and_after_all_notices() {
+        let mut told = 0;
+        for _ in 0..500 {
+            let (ears, shared, push) = link();
+            thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| (0..20).for_each(|_| shared.push(push.clone())));
+                }
+                for _ in 0..2 {
+                    scope.spawn(|| {
+                        while ears.notices.load(Ordering::SeqCst) < 10 {
+                            thread::yield_now();
+                        }
+                        shared.end();
+                    });
+                }
+            });
+            assert_eq!((ears.ends.load(Ordering::SeqCst), ears.late.load(Ordering::SeqCst)), (1, 0));
+            assert!(shared.check().is_err());
+            told += ears.notices.load(Ordering::SeqCst);
+        }
+        assert!((5_000..20_000).contains(&told), "{told} notices of 20000, of which the end should cut some");
+    }
+
+    #[test]
+    fn a_link_that_was_dropped_tells_nothing() {
+        let (ears, shared, push) = link();
+        shared.push(push.clone());
+        shared.close();
+        shared.push(push);
+        shared.end();
+        assert_eq!((ears.notices.load(Ordering::SeqCst), ears.ends.load(Ordering::SeqCst)), (1, 0));
     }
 }
