@@ -38,7 +38,12 @@ impl Owner {
                 Some(epoch) => self.opened(now, epoch),
                 None => self.broken(now, None),
             },
-            (Command::Acquire { id, .. }, outcome) => self.asked(now, sent, id, outcome, answer.head),
+            (Command::Acquire { id, give_back, .. }, outcome) => {
+                if outcome == Outcome::Stale {
+                    self.remember_all(now, give_back);
+                }
+                self.asked(now, sent, id, outcome, answer.head);
+            }
             (
                 Command::Beat { leases, waiters, gone, .. },
                 Outcome::Beaten { first_expiry, lost, granted, quarantine, .. },
@@ -46,6 +51,7 @@ impl Owner {
                 self.renewed(sent, &leases, &lost);
                 self.still_waiting(sent, &waiters, &granted);
                 self.forget(sent, &gone);
+                self.merges = true;
                 self.beat_at = Some(sent + self.declared.beat);
                 self.arm(now, answer.head, first_expiry);
                 self.arm(now, answer.head, quarantine);
@@ -63,16 +69,16 @@ impl Owner {
     /// The server has no memory, or does not permit the command.
     fn refused(&mut self, now: Duration, command: Command) {
         match command {
-            Command::Acquire { id, .. } => match self.calls.remove(&id) {
-                Some(Call::Asking { .. }) => self.outputs.push_back(Output::Unavailable(id)),
-                Some(Call::Orphan) | None => {}
-                Some(other) => _ = self.calls.insert(id, other),
-            },
-            Command::Release { ids } => {
-                for id in ids {
-                    self.remember(now, id);
+            Command::Acquire { id, give_back, .. } => {
+                self.merges = give_back.is_empty() && self.merges;
+                self.releases.extend(give_back);
+                match self.calls.remove(&id) {
+                    Some(Call::Asking { .. }) => self.outputs.push_back(Output::Unavailable(id)),
+                    Some(Call::Orphan) | None => {}
+                    Some(other) => _ = self.calls.insert(id, other),
                 }
             }
+            Command::Release { ids } => self.remember_all(now, ids),
             Command::Beat { .. } | Command::Open { .. } => self.broken(now, None),
             _ => {}
         }

@@ -24,11 +24,14 @@ impl Owner {
             Link::Up { era, .. } => era,
         };
         // A beat must not list what was released before it, nor be overtaken by a release.
+        let is_beat_due = self.beat_at.is_some_and(|at| at <= now);
         if !self.releases.is_empty() {
-            return Some(Command::Release { ids: std::mem::take(&mut self.releases) });
+            // One command less, while a call asks anyway.
+            let merged = if self.merges && !is_beat_due { self.ask(now, era) } else { None };
+            return merged.or_else(|| Some(Command::Release { ids: std::mem::take(&mut self.releases) }));
         }
         // The first beat tells the server what is older than the calls that ask after it.
-        if self.beat_at.is_some_and(|at| at <= now) {
+        if is_beat_due {
             return Some(self.beat(now, era));
         }
         if self.reap_at.is_some_and(|at| at <= now) && self.waits() {
@@ -86,7 +89,8 @@ impl Owner {
         let Some(Call::Asking { sent, wait, .. }) = self.calls.get_mut(&id) else { return None };
         *sent = Some(now);
         let (wait, queue, terms) = (*wait, self.declared.queue, self.declared.terms);
-        Some(Command::Acquire { id, wait, queue, era, terms, give_back: vec![] })
+        let give_back = std::mem::take(&mut self.releases);
+        Some(Command::Acquire { id, wait, queue, era, terms, give_back })
     }
 
     /// The server has other data than the process believed: it must be opened again on this link.

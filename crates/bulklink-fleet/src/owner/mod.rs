@@ -53,6 +53,9 @@ pub struct Owner {
     asks: VecDeque<CallId>,
     /// What is to be given back on this link.
     releases: Vec<CallId>,
+    /// Whether what is given back may travel with a call that asks. Not after such a command was
+    /// refused, until the next beat: a server without memory still takes releases alone.
+    merges: bool,
     /// Calls that have ended and may have left something on the server, and until when an old
     /// command may arrive and do so again.
     gone: BTreeMap<CallId, Duration>,
@@ -125,6 +128,7 @@ impl Owner {
             calls: BTreeMap::new(),
             asks: VecDeque::new(),
             releases: vec![],
+            merges: true,
             gone: BTreeMap::new(),
             doubtful: BTreeMap::new(),
             link: Link::Down,
@@ -187,17 +191,15 @@ impl Owner {
         self.link = Link::Down;
         self.beat_at = None;
         self.reap_at = None;
-        for id in std::mem::take(&mut self.releases) {
-            self.remember(now, id);
-        }
+        let releases = std::mem::take(&mut self.releases);
+        self.remember_all(now, releases);
         for (_, (_, command)) in std::mem::take(&mut self.sent) {
             match command {
-                Command::Release { ids } => {
-                    for id in ids {
-                        self.remember(now, id);
-                    }
+                Command::Release { ids } => self.remember_all(now, ids),
+                Command::Acquire { id, give_back, .. } => {
+                    self.doubtful.insert(id, now + self.declared.terms.ttl);
+                    self.remember_all(now, give_back);
                 }
-                Command::Acquire { id, .. } => _ = self.doubtful.insert(id, now + self.declared.terms.ttl),
                 _ => {}
             }
         }
@@ -327,7 +329,10 @@ impl Owner {
 
     /// Returns whether the call's lease is to be given back on this link, and no answer has come.
     pub fn is_giving_back(&self, id: CallId) -> bool {
-        let releases = |command: &Command| matches!(command, Command::Release { ids } if ids.contains(&id));
+        let releases = |command: &Command| match command {
+            Command::Release { ids } | Command::Acquire { give_back: ids, .. } => ids.contains(&id),
+            _ => false,
+        };
         self.releases.contains(&id) || self.sent.values().any(|(_, command)| releases(command))
     }
 
@@ -375,6 +380,12 @@ impl Owner {
     /// link that has ended delivers nothing after one ttl.
     fn remember(&mut self, now: Duration, id: CallId) {
         self.gone.insert(id, now + self.declared.terms.ttl);
+    }
+
+    fn remember_all(&mut self, now: Duration, ids: Vec<CallId>) {
+        for id in ids {
+            self.remember(now, id);
+        }
     }
 
     /// Whether a command that asks for the call has no answer yet.

@@ -24,7 +24,15 @@ impl Step<'_> {
     ) -> Outcome {
         let fresh = self.now.after(terms.ttl);
         // The fast path: leases that have expired may stay.
-        if give_back.is_empty() && self.is_free(id.cost) && self.data.leases.get(&id).is_none() {
+        let is_short = match give_back {
+            [] => true,
+            [old] => old.cost == 1 && self.now >= self.m.quarantine,
+            _ => false,
+        };
+        if let ([old], true) = (give_back, is_short) {
+            self.data.leases.remove(old);
+        }
+        if is_short && self.is_free(id.cost) && self.data.leases.get(&id).is_none() {
             self.hold(id, fresh);
             return Outcome::Granted { token: self.token() };
         }

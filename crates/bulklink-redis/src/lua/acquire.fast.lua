@@ -3,9 +3,10 @@ local c = redis.call
 local t = c('TIME')
 local now = t[1] * 1000000 + t[2]
 -- ARGV: id cost mode qmax epoch run ttl session old...
-if #ARGV == 8 then
+if #ARGV == 8 or (#ARGV == 9 and string.sub(ARGV[9], -2) == ':1') then
   local m = c('HMGET', KEYS[4], 'e', 'l', 'v', 'q', 'x', 'k', 'r')
   if m[1] == ARGV[5] and m[7] == ARGV[6] and now >= tonumber(m[4]) then
+    if ARGV[9] then c('ZREM', KEYS[1], ARGV[9]) end
     local used = c('ZCARD', KEYS[1]) + m[5] + ARGV[2]
     if used <= tonumber(m[2]) and c('EXISTS', KEYS[2]) == 0
       and c('ZADD', KEYS[1], 'NX', string.format('%.0f', now + ARGV[7]), ARGV[1]) == 1 then
