@@ -27,8 +27,8 @@ use crate::{
 /// let store = MemoryStore::new(executor.clock());
 /// let runtime = executor.runtime();
 /// executor.block_on(async move {
-///     let fleet = Fleet::builder(store.clone(), runtime.clone()).namespace("test").build()?;
-///     let rival = Fleet::builder(store, runtime).namespace("test").build()?;
+///     let fleet = Fleet::builder(store.clone(), runtime.clone()).namespace("t").build()?;
+///     let rival = Fleet::builder(store, runtime).namespace("t").build()?;
 ///     let payments = fleet.bulkhead("payments").limit(1).connect().await?;
 ///     let theirs = rival.bulkhead("payments").limit(1).connect().await?;
 ///

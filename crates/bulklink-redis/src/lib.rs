@@ -12,9 +12,10 @@
 //!
 //! ```text
 //! resetkeys resetchannels ~bl:{prod:* &bl:{prod:* -@all
-//! +hello +ping +client|setname +info +script|load +evalsha +ssubscribe +sunsubscribe +spublish
-//! +time +exists +del +hmget +hget +hset +hdel +hincrby +zcard +zadd +zrem +zscore +zmscore +zrange
-//! +zrangebyscore +zrank
+//! +hello +ping +client|setname +info +script|load +evalsha
+//! +ssubscribe +sunsubscribe +spublish
+//! +time +exists +del +hmget +hget +hset +hdel +hincrby
+//! +zcard +zadd +zrem +zscore +zmscore +zrange +zrangebyscore +zrank
 //! ```
 //!
 //! Without `+info`, no process can tell that the server has restarted, or that it is a replica that

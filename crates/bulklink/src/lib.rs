@@ -215,9 +215,3 @@ pub use submit::{JoinError, JoinHandle, Panic, SubmitError};
 pub use time::std_clock::StdClock;
 #[cfg(feature = "tsc")]
 pub use time::tsc::Tsc;
-
-/// For the crates of this workspace. It may change in any release.
-#[doc(hidden)]
-pub mod plumbing {
-    pub use bulklink_core::plumbing::wait;
-}

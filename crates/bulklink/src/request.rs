@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use bulklink_core::Instant;
+
 use crate::Clock;
 
 /// A request for admission: its cost, whether it may wait, and until when.
@@ -163,11 +165,22 @@ impl<I: Copy> Request<I> {
         self
     }
 
-    /// Converts the request to the gate's time. Public for the fleet's crate, and may change in any
-    /// release.
+    /// Returns the cost, whether the call waits if it must, and until when; no time if that of its
+    /// admission is over already. For the fleet's crate; it may change in any release.
     #[doc(hidden)]
+    pub fn resolve<C: Clock<Instant = I>>(
+        self,
+        clock: &C,
+        now: Instant,
+        wait_limit: Option<Duration>,
+    ) -> (u32, Option<(bool, Instant)>) {
+        let request = self.on(clock);
+        (request.units(), bulklink_core::plumbing::wait(&request, now, wait_limit))
+    }
+
+    /// Converts the request to the gate's time.
     #[inline]
-    pub fn on<C: Clock<Instant = I>>(self, clock: &C) -> bulklink_core::Request {
+    pub(crate) fn on<C: Clock<Instant = I>>(self, clock: &C) -> bulklink_core::Request {
         match self.until {
             Some(Until::End(deadline)) => self.inner.deadline(clock.instant(deadline)),
             Some(Until::EndAfter(time)) => self.inner.deadline(clock.now() + time),

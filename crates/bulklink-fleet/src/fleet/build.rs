@@ -197,8 +197,8 @@ impl<R: Runtime + Spawn> BulkheadBuilder<R> {
     ///
     /// # Errors
     ///
-    /// As [`build`](Self::build), if the store is out of reach or refuses, or if the processes of the
-    /// fleet disagree.
+    /// As [`build`](Self::build), if the store is out of reach or refuses, or if the processes of
+    /// the fleet disagree.
     ///
     /// # Cancel safety
     ///

@@ -108,14 +108,14 @@ impl<R: Runtime> FleetBulkhead<R> {
     pub async fn acquire_with(&self, request: Request<R::Instant>) -> Result<Permit, Rejection> {
         let Inner { member, local, runtime, wait_limit, has_room, .. } = &*self.inner;
         let begin = runtime.now();
-        let core = request.on(runtime);
-        let cost = u64::from(core.units());
+        let (cost, wait) = request.resolve(runtime, begin, *wait_limit);
+        let cost = u64::from(cost);
         let reject =
             |reason| self.rejection(cost, Refused { reason, waited: since(begin, runtime.now()), conflict: None });
         if cost == 0 {
             return Err(reject(Reason::InvalidCost));
         }
-        let Some((may_wait, end)) = bulklink::plumbing::wait(&core, begin, *wait_limit) else {
+        let Some((may_wait, end)) = wait else {
             return Err(reject(Reason::Expired));
         };
         let is_instant = end <= begin;

@@ -145,8 +145,8 @@ impl Owner {
         }
     }
 
-    /// A call asks for a lease of `cost` units. It is rejected immediately if the bulkhead has not been
-    /// open on a link for longer than a call has patience.
+    /// A call asks for a lease of `cost` units. It is rejected immediately if the bulkhead has not
+    /// been open on a link for longer than a call has patience.
     pub fn want(&mut self, now: Duration, cost: u64, wait: bool) -> CallId {
         self.seq += 1;
         let id = CallId { owner: self.declared.owner, seq: self.seq, cost };

@@ -64,7 +64,7 @@ impl State {
         }
     }
 
-    /// Until when a closed bulkhead waits for a link, on which it could say that the process leaves.
+    /// Until when a closed bulkhead waits for a link, on which it could say that it ends.
     pub(super) fn patience_of_closing(&self) -> Option<Duration> {
         let closing = self.closing.as_ref().filter(|closing| !closing.is_over)?;
         (!self.owner.is_up() && self.leases.is_empty()).then_some(closing.until)

@@ -33,8 +33,8 @@ impl State {
         }
     }
 
-    /// Completes when the store has taken the lease back, with `true`, or when it is unknown whether
-    /// it has.
+    /// Completes when the store has taken the lease back, with `true`, or when it is unknown
+    /// whether it has.
     pub(crate) fn poll_released(&mut self, lease: CallId, waker: &Waker) -> Poll<bool> {
         if !self.owner.is_up() || self.owner.is_gone(lease) {
             return Poll::Ready(false);

@@ -1,0 +1,45 @@
+//! One process of the fleet: four clients that use the resource, until the process is killed.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use bulklink_redis::tokio::{FleetBulkhead, fleet};
+use bulklink_redis::{Permit, RedisStore};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+const CLIENTS: usize = 4;
+
+pub(crate) async fn run(url: &str, resource: &Path) -> Result<()> {
+    let fleet = fleet(RedisStore::new(url)?).namespace("example").build()?;
+    let payments = super::payments(&fleet).connect().await?;
+    let mut clients = JoinSet::new();
+    for _ in 0..CLIENTS {
+        let resource = BufReader::new(UnixStream::connect(resource).await?);
+        clients.spawn(client(payments.clone(), resource));
+    }
+    while let Some(result) = clients.join_next().await {
+        result??;
+    }
+    Ok(())
+}
+
+async fn client(payments: FleetBulkhead, mut resource: BufReader<UnixStream>) -> Result<()> {
+    loop {
+        let permit = payments.acquire().await?;
+        say(&mut resource, "enter", &permit).await?;
+        sleep(Duration::from_millis(fastrand::u64(1..20))).await;
+        say(&mut resource, "leave", &permit).await?;
+    }
+}
+
+/// Tells the resource, and waits for its answer: so it never sees two users of one permit.
+async fn say(resource: &mut BufReader<UnixStream>, word: &str, permit: &Permit) -> Result<()> {
+    let token = permit.token().map_or(0, u64::from);
+    resource.write_all(format!("{word} {token}\n").as_bytes()).await?;
+    resource.read_line(&mut String::new()).await?;
+    Ok(())
+}
