@@ -1,0 +1,166 @@
+//! Processes that are killed or stopped for longer than a lease, and connections that are cut.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use bulklink_redis::plumbing::Keys;
+use bulklink_redis::{Name, Namespace};
+
+use super::arena::TTL;
+use super::{Arena, Effort, count, ratio};
+use crate::crew::Crew;
+use crate::record::Record;
+use crate::report::{Limit, Row};
+use crate::scheme::NAMESPACE;
+use crate::task::{Kind, Task};
+use crate::witness::{Call, Outcome, Peak, peak, unfenced};
+
+const PROCESSES: usize = 6;
+const LIMIT: u64 = 8;
+
+/// The mean time between two kills.
+const PAUSE: Duration = Duration::from_millis(1_000);
+
+/// A stopped process believes in its leases when it goes on, unless it looks at its clock.
+const FROZEN: Duration = Duration::from_millis(2_500);
+
+/// What came of a storm.
+#[derive(Debug)]
+pub struct Storm {
+    /// All calls.
+    pub calls: Vec<Call>,
+    /// The limit.
+    pub limit: u64,
+    /// How many processes were killed.
+    pub kills: u64,
+    /// How often all connections were cut.
+    pub cuts: u64,
+    /// How many processes were stopped for longer than a lease.
+    pub stops: u64,
+    /// The units that were not free at the end, after all leases had ended.
+    pub stuck: u64,
+    /// The leases and waiters that were left on the server at the end.
+    pub left: u64,
+}
+
+impl Storm {
+    /// Returns the most units that were certainly held at the same time.
+    pub fn peak(&self) -> Peak {
+        peak(&self.calls)
+    }
+}
+
+/// Kills, stops and cuts for a time, then looks at what is left. The pause is the mean time between
+/// two kills.
+///
+/// # Errors
+///
+/// Fails if a process ends that was not killed.
+pub fn storm(arena: &Arena, time: Duration, pause: Duration) -> Result<Storm> {
+    let mut crew = arena.crew()?;
+    let task = Task {
+        limit: LIMIT,
+        clients: 4,
+        costs: 2,
+        think: Duration::from_millis(2),
+        hold: Duration::from_millis(10),
+        is_random: true,
+        wait: Some(Duration::from_secs(5)),
+        look: Some(Duration::from_millis(2)),
+        is_durable: true,
+        ..arena.plan(Kind::Ours).task
+    };
+    let mut slots = (0..PROCESSES).map(|_| crew.hire(&task)).collect::<Result<Vec<_>>>()?;
+    crew.start_all()?;
+    let (mut kills, mut cuts, mut stops) = (0, 0, 0);
+    let mut frozen: Option<(usize, Instant)> = None;
+    let start = Instant::now();
+    for step in 0_u64.. {
+        sleep(pause.mul_f64(0.5 + fastrand::f64()));
+        if start.elapsed() >= time {
+            break;
+        }
+        if let Some((place, _)) = frozen.take_if(|(_, until)| *until <= Instant::now()) {
+            crew.freeze(place, false)?;
+        }
+        if step % 4 == 1 {
+            arena.proxy.cut();
+            cuts += 1;
+        }
+        if step % 5 == 0 && frozen.is_none() {
+            let place = slots[fastrand::usize(..slots.len())];
+            crew.freeze(place, true)?;
+            frozen = Some((place, Instant::now() + FROZEN));
+            stops += 1;
+        }
+        let slot = fastrand::usize(..slots.len());
+        // A stopped process is not killed: it shall go on after its leases have ended.
+        if frozen.is_none_or(|(place, _)| place != slots[slot]) {
+            crew.kill(slots[slot])?;
+            kills += 1;
+            slots[slot] = crew.hire(&task)?;
+            crew.start(slots[slot])?;
+        }
+    }
+    if let Some((place, _)) = frozen {
+        crew.freeze(place, false)?;
+    }
+    crew.stop_all()?;
+    sleep(TTL + Duration::from_millis(100));
+    let stuck = LIMIT - units_that_are_free(&mut crew, &task)?;
+    let left = entries_left(arena, &task)?;
+    Ok(Storm { calls: crew.calls()?, limit: LIMIT, kills, cuts, stops, stuck, left })
+}
+
+/// Asks for all units at once, from a process that knows nothing of the others.
+fn units_that_are_free(crew: &mut Crew, task: &Task) -> Result<u64> {
+    let clients = u32::try_from(LIMIT)?;
+    let hold = Duration::from_millis(500);
+    let probe = crew.hire(&Task {
+        clients,
+        costs: 1,
+        calls: Some(1),
+        wait: None,
+        think: Duration::ZERO,
+        is_random: false,
+        hold,
+        ..task.clone()
+    })?;
+    crew.start(probe)?;
+    crew.finish(probe)?;
+    let admitted = crew.records(probe)?.into_iter().filter_map(Record::admitted).count();
+    crew.stop_all()?;
+    Ok(count(admitted))
+}
+
+fn entries_left(arena: &Arena, task: &Task) -> Result<u64> {
+    let [leases, waiters, ..] = Keys::new(&Name::new(&Namespace::new(NAMESPACE)?, &task.name)?).all();
+    let size = |key: String| arena.server.call(&["ZCARD", &key]).text().parse::<u64>();
+    Ok(size(leases)? + size(waiters)?)
+}
+
+pub(super) fn run(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
+    const GOAL: &str = "chaos";
+    let storm = storm(arena, effort.chaos, PAUSE)?;
+    let admitted = storm.calls.iter().filter(|call| call.admitted().is_some()).count();
+    let refused = storm.calls.iter().filter(|call| call.outcome == Outcome::Refused).count();
+    let peak = storm.peak();
+    let figure = |number: u64| ratio(number, 1);
+    // Ten minutes have 500 kills.
+    let least = (effort.chaos.as_secs_f64() / 1.2).floor().min(500.0);
+    Ok(vec![
+        Row::new(GOAL, "units above the limit", figure(peak.units.saturating_sub(storm.limit)), "")
+            .limit(Limit::AtMost(0.0)),
+        Row::new(GOAL, "tokens out of order", figure(count(unfenced(&storm.calls).len())), "")
+            .limit(Limit::AtMost(0.0)),
+        Row::new(GOAL, "units that are not free at the end", figure(storm.stuck), "").limit(Limit::AtMost(0.0)),
+        Row::new(GOAL, "leases and waiters left at the end", figure(storm.left), "").limit(Limit::AtMost(0.0)),
+        Row::new(GOAL, "processes killed", figure(storm.kills), "").limit(Limit::AtLeast(least)),
+        Row::new(GOAL, "times that all connections were cut", figure(storm.cuts), ""),
+        Row::new(GOAL, "processes stopped for longer than a lease", figure(storm.stops), ""),
+        Row::new(GOAL, format!("most units certainly held, of {LIMIT}"), figure(peak.units), ""),
+        Row::new(GOAL, "admissions", figure(count(admitted)), ""),
+        Row::new(GOAL, "calls that ended otherwise", figure(count(refused)), ""),
+    ])
+}

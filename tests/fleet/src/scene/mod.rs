@@ -1,0 +1,146 @@
+//! What is measured: a scene for each of the promises.
+
+mod arena;
+mod chaos;
+mod contended;
+mod cost;
+mod crash;
+mod fail_fast;
+mod memory;
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::report::Row;
+
+pub use arena::{Arena, Plan, Played};
+pub use chaos::{Storm, storm};
+pub use fail_fast::attempts;
+
+/// A part of the contest that can be run by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scene {
+    /// Calls that do not wait.
+    FailFast,
+    /// Calls that wait, beside other schemes.
+    Contended,
+    /// 256 calls that wait.
+    Crowd,
+    /// A limit of one.
+    HandOff,
+    /// Permits that a process hands over by itself.
+    Reuse,
+    /// Round trips and the server's processor.
+    Cost,
+    /// Processes that are killed and stopped, and connections that are cut.
+    Chaos,
+    /// How soon the units of a dead process are free.
+    Crash,
+    /// Many leases and waiters of one name.
+    Memory,
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Attempts that do not wait, over both networks together.
+    pub attempts: u64,
+    /// How long each contest is counted.
+    pub time: Duration,
+    /// How often each contest is run.
+    pub rounds: usize,
+    /// How long processes are killed.
+    pub chaos: Duration,
+    /// How many crashes are measured.
+    pub crashes: usize,
+}
+
+impl Effort {
+    /// A few minutes.
+    pub const QUICK: Effort = Effort {
+        attempts: 50_000,
+        time: Duration::from_millis(2_500),
+        rounds: 3,
+        chaos: Duration::from_secs(20),
+        crashes: 4,
+    };
+
+    /// As promised.
+    pub const FULL: Effort = Effort {
+        attempts: 1_000_000,
+        time: Duration::from_secs(10),
+        rounds: 3,
+        chaos: Duration::from_secs(11 * 60),
+        crashes: 20,
+    };
+}
+
+impl Scene {
+    /// All of them, in the order in which they run.
+    pub const ALL: [Scene; 9] = [
+        Scene::FailFast,
+        Scene::Contended,
+        Scene::Crowd,
+        Scene::HandOff,
+        Scene::Reuse,
+        Scene::Cost,
+        Scene::Crash,
+        Scene::Memory,
+        Scene::Chaos,
+    ];
+
+    /// Returns what it is called on the command line, and in the column of goals.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scene::FailFast => "fail-fast",
+            Scene::Contended => "contended",
+            Scene::Crowd => "crowd",
+            Scene::HandOff => "hand-off",
+            Scene::Reuse => "reuse",
+            Scene::Cost => "cost",
+            Scene::Chaos => "chaos",
+            Scene::Crash => "crash",
+            Scene::Memory => "memory",
+        }
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a process or the server ends early.
+    pub fn run(self, arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
+        match self {
+            Scene::FailFast => fail_fast::run(arena, effort),
+            Scene::Contended => contended::run(arena, effort),
+            Scene::Crowd => contended::crowd(arena, effort),
+            Scene::HandOff => contended::hand_off(arena, effort),
+            Scene::Reuse => contended::reuse(arena, effort),
+            Scene::Cost => cost::run(arena, effort),
+            Scene::Chaos => chaos::run(arena, effort),
+            Scene::Crash => crash::run(arena, effort),
+            Scene::Memory => memory::run(arena),
+        }
+    }
+}
+
+/// Milliseconds.
+#[expect(clippy::cast_precision_loss, reason = "an f64 has more digits than a time that was measured")]
+fn millis(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an f64 has more digits than what was counted")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+fn count(number: usize) -> u64 {
+    number as u64
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}

@@ -1,0 +1,134 @@
+//! Figures about the calls of a time span.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::{Call, Hold, Nanos};
+
+/// The calls whose clients got a permit in the span.
+fn within<'a>(calls: &'a [Call], span: &Range<Nanos>) -> impl Iterator<Item = (&'a Call, &'a Hold, Nanos)> {
+    let admitted = calls.iter().filter_map(|call| call.admitted().map(|(hold, end)| (call, hold, end)));
+    let (from, until) = (span.start, span.end);
+    admitted.filter(move |(.., end)| (from..until).contains(end))
+}
+
+/// Returns Jain's index over the clients' numbers of admissions: 1 if all are equal, 1/n if one of
+/// n had all. All clients that called at all count.
+pub fn jain(calls: &[Call], span: &Range<Nanos>) -> f64 {
+    let mut counts: BTreeMap<u32, u32> = calls.iter().map(|call| (call.client, 0)).collect();
+    for (call, ..) in within(calls, span) {
+        *counts.entry(call.client).or_default() += 1;
+    }
+    let sum: f64 = counts.values().copied().map(f64::from).sum();
+    let squares: f64 = counts.values().map(|count| f64::from(*count).powi(2)).sum();
+    let clients = f64::from(u32::try_from(counts.len()).unwrap_or(u32::MAX));
+    if squares > 0.0 { sum * sum / (clients * squares) } else { 0.0 }
+}
+
+/// Returns how long the calls waited that were admitted in the span, sorted.
+pub fn waits(calls: &[Call], span: &Range<Nanos>) -> Vec<Nanos> {
+    sorted(within(calls, span).map(|(call, _, end)| end - call.start))
+}
+
+/// Returns the times from the start of a release to the permit of the next call, sorted: for a
+/// limit of one, and only where the next call had certainly been waiting when the release began.
+///
+/// It is certain for a call that began before the holder's permit was there, as this has been
+/// held for longer than a command travels.
+pub fn hand_offs(calls: &[Call], span: &Range<Nanos>) -> Vec<Nanos> {
+    let mut holds: Vec<_> = within(calls, span).map(|(call, hold, end)| (end, call.start, hold.release)).collect();
+    holds.sort_unstable_by_key(|(end, ..)| *end);
+    let times = holds.windows(2).filter_map(|pair| {
+        let [(had, _, release), (end, start, _)] = pair else { return None };
+        let (release, _) = (*release)?;
+        (start < had && release < *end).then(|| end - release)
+    });
+    sorted(times)
+}
+
+/// Returns the part of the limit that was certainly in use in the span.
+pub fn utilisation(calls: &[Call], span: &Range<Nanos>, limit: u64) -> f64 {
+    let used = calls.iter().filter_map(|call| call.admitted().map(|(hold, end)| (call, hold, end)));
+    let used = used.map(|(call, hold, end)| {
+        let time = hold.valid_until.min(span.end).saturating_sub(end.max(span.start));
+        f64::from(call.cost) * seconds(time)
+    });
+    used.sum::<f64>() / (seconds(span.end.saturating_sub(span.start)) * float(limit))
+}
+
+/// Returns the mean of the times for which the calls of the span had their permits.
+pub fn mean(calls: &[Call], span: &Range<Nanos>) -> f64 {
+    let times = within(calls, span).map(|(_, hold, end)| hold.valid_until.saturating_sub(end));
+    let (count, sum) = times.fold((0_u32, 0), |(count, sum), time| (count + 1, sum + time));
+    if count == 0 { 0.0 } else { float(sum) / f64::from(count) }
+}
+
+/// Returns the value below which the part of the sorted values is, and 0 if there are none.
+pub fn percentile(values: &[Nanos], part: f64) -> Nanos {
+    let last = values.len().saturating_sub(1);
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_truncation,
+        reason = "small numbers"
+    )]
+    let place = (last as f64 * part).round() as usize;
+    values.get(place).copied().unwrap_or(0)
+}
+
+fn seconds(time: Nanos) -> f64 {
+    float(time) / 1e9
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an f64 has more digits than what was measured")]
+fn float(number: u64) -> f64 {
+    number as f64
+}
+
+fn sorted(values: impl Iterator<Item = Nanos>) -> Vec<Nanos> {
+    let mut values: Vec<_> = values.collect();
+    values.sort_unstable();
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{admitted, call};
+    use super::super::{Outcome, tests::waiting};
+    use super::*;
+
+    const ALL: Range<Nanos> = 0..1_000;
+
+    #[test]
+    fn jain_is_one_for_equals_and_small_for_a_monopoly() {
+        let of = |clients: &[u32]| clients.iter().map(|client| admitted(*client, [0, 1, 2, 3])).collect::<Vec<_>>();
+        assert!((jain(&of(&[1, 2, 3, 3, 2, 1]), &ALL) - 1.0).abs() < 1e-9);
+        let mut calls = of(&[1, 1, 1]);
+        calls.push(call(2, 0, 1, Outcome::Saturated));
+        assert!((jain(&calls, &ALL) - 0.5).abs() < 1e-9);
+        assert!(jain(&calls, &(5..6)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn waits_are_those_of_the_span() {
+        let calls = [admitted(1, [0, 30, 40, 50]), admitted(2, [5, 15, 20, 21]), admitted(3, [0, 1_000, 1_001, 1_002])];
+        assert_eq!(waits(&calls, &ALL), [10, 30]);
+        assert_eq!([0.0, 0.5, 0.99, 1.0].map(|part| percentile(&[1, 2, 3, 4, 5], part)), [1, 3, 5, 5]);
+        assert_eq!(percentile(&[], 0.5), 0);
+    }
+
+    #[test]
+    fn a_hand_off_is_to_a_call_that_was_there() {
+        let first = admitted(1, [0, 10, 20, 30]);
+        let waited = waiting(admitted(2, [5, 26, 40, 50]));
+        let late = waiting(admitted(3, [27, 45, 60, 70]));
+        assert_eq!(hand_offs(&[waited, late, first], &ALL), [6]);
+    }
+
+    #[test]
+    fn utilisation_is_the_part_of_the_limit_in_the_span() {
+        let calls = [admitted(1, [0, 100, 300, 310]), Call { cost: 2, ..admitted(2, [0, 900, 1_300, 1_310]) }];
+        assert!((utilisation(&calls, &ALL, 4) - 0.1).abs() < 1e-9);
+        assert!((mean(&calls, &ALL) - 300.0).abs() < 1e-9);
+    }
+}
