@@ -109,11 +109,21 @@ pub fn json(rows: &[Row]) -> Value {
     rows.iter().filter_map(entry).collect()
 }
 
-/// Returns the rows as a Markdown table whose columns are aligned on a terminal too, and how many
-/// of them hold.
+/// Returns the rows with a limit, how many of them hold, and the rows for information.
 pub fn table(rows: &[Row]) -> String {
+    let (goals, information): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.limit.is_some());
+    let holding = goals.iter().filter(|row| row.holds()).count();
+    let text = format!("{}\n{holding} of {} rows hold.\n", markdown(&goals), goals.len());
+    if information.is_empty() {
+        return text;
+    }
+    format!("{text}\nFor information:\n\n{}", markdown(&information))
+}
+
+/// A table whose columns are aligned on a terminal too.
+fn markdown(rows: &[&Row]) -> String {
     let head = ["goal", "what", "ours", "peer", "limit", "verdict"].map(str::to_owned);
-    let cells: Vec<_> = [head].into_iter().chain(rows.iter().map(Row::cells)).collect();
+    let cells: Vec<_> = [head].into_iter().chain(rows.iter().map(|row| row.cells())).collect();
     let width = |cell: &String| cell.chars().count();
     let widths: [usize; 6] =
         std::array::from_fn(|column| cells.iter().map(|row| width(&row[column])).max().unwrap_or(0));
@@ -123,9 +133,7 @@ pub fn table(rows: &[Row]) -> String {
     };
     let mut lines: Vec<_> = cells.iter().map(line).collect();
     lines.insert(1, format!("|{}\n", widths.map(|wide| format!("{}|", "-".repeat(wide + 2))).concat()));
-    let goals = rows.iter().filter(|row| row.limit.is_some());
-    let (count, holding) = (goals.clone().count(), goals.filter(|row| row.holds()).count());
-    format!("{}\n{holding} of {count} rows with a limit hold.\n", lines.concat())
+    lines.concat()
 }
 
 /// Formats a figure with its significant digits.
@@ -177,8 +185,9 @@ mod tests {
     #[test]
     fn the_table_shows_verdicts_and_counts_them() {
         let text = table(&[row(3.0, Limit::AtMost(4.0)), row(5.0, Limit::AtMost(4.0)), Row::new("h", "i", 0.25, "")]);
-        let squeezed: Vec<_> = text.lines().map(|line| line.replace(' ', "")).collect();
-        assert_eq!(squeezed[2..5], ["|g|w|3ms|2(p)|≤4|holds|", "|g|w|5ms|2(p)|≤4|MISSED|", "|h|i|0.250||||"]);
-        assert_eq!(squeezed[6], "1of2rowswithalimithold.");
+        let squeezed = text.replace([' ', '-'], "");
+        let expected = "|goal|what|ours|peer|limit|verdict|\n|||||||\n|g|w|3ms|2(p)|≤4|holds|\n|g|w|5ms|2(p)|≤4|MISSED|\n\n\
+                        1of2rowshold.\n\nForinformation:\n\n|goal|what|ours|peer|limit|verdict|\n|||||||\n|h|i|0.250||||\n";
+        assert_eq!(squeezed, expected);
     }
 }

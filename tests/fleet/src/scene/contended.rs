@@ -33,13 +33,17 @@ pub(super) fn run(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
         let plan = arena.plan(*kind);
         for (row, of_ours) in fairness(GOAL, &plan, played).into_iter().zip(fairness(GOAL, &plan, &ours)) {
             let peer = row.ours.unwrap_or_default();
+            // None of the peers has tokens, and none is above the limit while nothing fails.
+            if row.what.starts_with("units") || row.what.starts_with("tokens") {
+                continue;
+            }
             rows.push(Row { limit: None, ..of_ours }.beside(peer, kind.name()));
         }
     }
     Ok(rows)
 }
 
-/// 64, 128 and 256 clients.
+/// 128 and 256 clients.
 pub(super) fn crowd(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for clients in [128, 256] {
@@ -58,18 +62,18 @@ pub(super) fn crowd(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
 pub(super) fn hand_off(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
     const GOAL: &str = "hand-off";
     let trip = arena.round_trip()?;
-    let play = |kind| {
+    let play = |kind, rounds| {
         let mut plan = arena.plan(kind);
         (plan.task.limit, plan.task.clients, plan.task.hold) = (1, 8, Duration::from_millis(3));
-        let played = (0..effort.rounds).map(|_| arena.play(&plan, effort.time));
+        let played = (0..rounds).map(|_| arena.play(&plan, effort.time));
         let played: Vec<_> = played.collect::<Result<_>>()?;
         anyhow::Ok(of(&played, |played| millis(percentile(&hand_offs(&played.calls, &played.span), 0.5))))
     };
-    let ours = play(Kind::Ours)?;
+    let ours = play(Kind::Ours, effort.rounds)?;
     let mut rows =
         vec![Row::new(GOAL, format!("p50, of an RTT of {trip:.2} ms"), ours, "ms").limit(Limit::AtMost(trip + 0.3))];
     for kind in PEERS {
-        rows.push(Row::new(GOAL, "p50", ours, "ms").beside(play(kind)?, kind.name()));
+        rows.push(Row::new(GOAL, "p50", ours, "ms").beside(play(kind, 1)?, kind.name()));
     }
     Ok(rows)
 }

@@ -25,7 +25,7 @@ pub enum Scene {
     FailFast,
     /// Calls that wait, beside other schemes.
     Contended,
-    /// 256 calls that wait.
+    /// Up to 256 calls that wait.
     Crowd,
     /// A limit of one.
     HandOff,
@@ -60,7 +60,7 @@ impl Effort {
     /// A few minutes.
     pub const QUICK: Effort = Effort {
         attempts: 50_000,
-        time: Duration::from_millis(2_500),
+        time: Duration::from_millis(2_000),
         rounds: 3,
         chaos: Duration::from_secs(20),
         crashes: 4,

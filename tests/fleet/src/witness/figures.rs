@@ -30,20 +30,23 @@ pub fn waits(calls: &[Call], span: &Range<Nanos>) -> Vec<Nanos> {
     sorted(within(calls, span).map(|(call, _, end)| end - call.start))
 }
 
-/// Returns the times from the start of a release to the permit of the next call, sorted: for a
-/// limit of one, and only where the next call had certainly been waiting when the release began.
+/// Returns the times from the start of a release to the next permit of any call, sorted: for a limit
+/// of one, and only where a call had certainly been waiting when the release began.
 ///
-/// It is certain for a call that began before the holder's permit was there, as this has been
-/// held for longer than a command travels.
+/// It is certain for a call that began before the holder had its permit, as this has been held for
+/// longer than a command travels.
 pub fn hand_offs(calls: &[Call], span: &Range<Nanos>) -> Vec<Nanos> {
     let mut holds: Vec<_> = within(calls, span).map(|(call, hold, end)| (end, call.start, hold.release)).collect();
     holds.sort_unstable_by_key(|(end, ..)| *end);
-    let times = holds.windows(2).filter_map(|pair| {
-        let [(had, _, release), (end, start, _)] = pair else { return None };
-        let (release, _) = (*release)?;
-        (start < had && release < *end).then(|| end - release)
-    });
-    sorted(times)
+    // From the last one back: the first start of all that were admitted later.
+    let (mut first, mut times) = (Nanos::MAX, Vec::new());
+    for place in (0..holds.len().saturating_sub(1)).rev() {
+        let ((had, _, release), (next, start, _)) = (holds[place], holds[place + 1]);
+        first = first.min(start);
+        let release = release.map(|(start, _)| start).filter(|release| first < had && *release < next);
+        times.extend(release.map(|release| next - release));
+    }
+    sorted(times.into_iter())
 }
 
 /// Returns the part of the limit that was certainly in use in the span.
@@ -118,11 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn a_hand_off_is_to_a_call_that_was_there() {
+    fn a_hand_off_counts_while_a_call_waits_even_if_another_is_next() {
         let first = admitted(1, [0, 10, 20, 30]);
-        let waited = waiting(admitted(2, [5, 26, 40, 50]));
+        let next = waiting(admitted(2, [5, 26, 40, 50]));
         let late = waiting(admitted(3, [27, 45, 60, 70]));
-        assert_eq!(hand_offs(&[waited, late, first], &ALL), [6]);
+        assert_eq!(hand_offs(&[next.clone(), late.clone(), first.clone()], &ALL), [6]);
+        // The last one was there from the beginning, and overtaken.
+        let patient = waiting(admitted(4, [1, 67, 90, 91]));
+        assert_eq!(hand_offs(&[next, late, first, patient], &ALL), [5, 6, 7]);
     }
 
     #[test]
