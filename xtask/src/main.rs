@@ -2,6 +2,7 @@
 
 mod bench;
 mod embedded;
+mod fleet;
 mod fuzz;
 mod links;
 mod lint;
@@ -96,6 +97,8 @@ enum Task {
     Bench(bench::Options),
     /// Measure how many requests are answered in time while too many come: a table, a plot and JSON
     Overload(overload::Options),
+    /// Judge the limit of a fleet from outside, beside other schemes: a table and JSON; needs Redis
+    Fleet(fleet::Options),
     /// Run everything: lint, test, no-std, embedded, msrv, the isolation example, the bench gate
     Ci,
 }
@@ -129,6 +132,7 @@ impl Task {
             Task::Msrv => msrv::steps(),
             Task::Bench(options) => bench::steps(options),
             Task::Overload(options) => overload::steps(options),
+            Task::Fleet(options) => fleet::steps(options),
             Task::Ci => all(),
         }
     }

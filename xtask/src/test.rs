@@ -30,7 +30,7 @@ pub(crate) fn steps(yes: bool) -> Vec<Step<'static>> {
 }
 
 /// Finds or installs a server for the tests that need one, which otherwise skip themselves.
-fn servers(yes: bool) -> Result<()> {
+pub(crate) fn servers(yes: bool) -> Result<()> {
     // The tests judge a program that the variable names.
     let is_there = env::var_os("BULKLINK_REDIS_BIN").is_some() || SERVERS.iter().any(|server| programs::runs(server));
     if is_there {

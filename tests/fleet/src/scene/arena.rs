@@ -119,7 +119,11 @@ impl Arena {
     }
 
     /// Runs a plan until all clients have made all their calls.
-    pub(super) fn play_all(&self, plan: &Plan) -> Result<Played> {
+    ///
+    /// # Errors
+    ///
+    /// Fails if a process or the server ends early.
+    pub fn play_all(&self, plan: &Plan) -> Result<Played> {
         self.play_until(plan, Duration::ZERO, Crew::finish_all)
     }
 

@@ -1,6 +1,7 @@
 //! Ways to share a limit, as a client sees them.
 
 mod broadcast;
+mod ours;
 mod polling;
 
 use std::rc::Rc;
@@ -11,6 +12,7 @@ use crate::record::Reply;
 use crate::witness::Nanos;
 
 pub use broadcast::Broadcast;
+pub use ours::Ours;
 pub use polling::Polling;
 
 /// Where all names of a contest are.
