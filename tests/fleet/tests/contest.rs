@@ -48,7 +48,7 @@ fn no_waiting_call_is_overtaken_where_those_of_another_scheme_are() {
 #[test]
 fn the_limit_holds_while_processes_are_killed_and_nothing_stays_lost() {
     let arena = require!(arena());
-    let storm = storm(&arena, Duration::from_secs(6), Duration::from_millis(400)).unwrap();
+    let storm = storm(&arena, Duration::from_secs(5), Duration::from_millis(400)).unwrap();
     assert!(storm.kills >= 5 && storm.cuts >= 2 && storm.stops >= 1, "{} kills", storm.kills);
     assert!(storm.calls.iter().filter(|call| call.admitted().is_some()).count() > 100);
     let peak = storm.peak();

@@ -69,7 +69,7 @@ impl Arena {
     ///
     /// Fails if this machine has no server.
     pub fn start(program: PathBuf) -> Result<Self, bulklink_servers::Missing> {
-        let server = Server::builder().aged(TTL + Duration::from_secs(1)).start()?;
+        let server = Server::builder().aged(TTL).start()?;
         let proxy = Proxy::start(&server);
         proxy.delay(DELAY);
         Ok(Arena { server, proxy, program, names: Cell::new(0) })
