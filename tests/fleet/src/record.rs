@@ -277,7 +277,9 @@ mod tests {
     fn what_was_written_is_read_and_a_part_of_a_record_is_not() {
         let path = std::env::temp_dir().join(format!("bulklink-record-{}", std::process::id()));
         let mut log = Log::create(&path, true).unwrap();
-        records().into_iter().for_each(|(client, record)| log.write(client, record));
+        for (client, record) in records() {
+            log.write(client, record);
+        }
         // Durable: all is there before the log is dropped.
         let bytes = std::fs::read(&path).unwrap();
         assert_eq!(read(&path).unwrap(), records());
@@ -315,5 +317,8 @@ mod tests {
         assert_eq!(found, [(70_000, 25, None, Some(99)), (2, 15, None, Some(99)), (9, 3, None, Some(99))]);
         // What it held without a release is gone then too, and what was rejected never was there.
         assert_eq!(calls.iter().map(|call| call.gone).collect::<Vec<_>>()[..3], [Some(99), Some(13), Some(99)]);
+        // A release that was not confirmed changes nothing.
+        let calls = replay(5, &clients, &records(), End::Killed(Some(99)));
+        assert_eq!((calls[0].gone, calls[3].gone), (Some(30), Some(99)));
     }
 }

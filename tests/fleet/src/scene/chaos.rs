@@ -20,7 +20,7 @@ const PROCESSES: usize = 6;
 const LIMIT: u64 = 8;
 
 /// The mean time between two kills.
-const PAUSE: Duration = Duration::from_millis(1_000);
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// A stopped process believes in its leases when it goes on, unless it looks at its clock.
 const FROZEN: Duration = Duration::from_millis(2_500);

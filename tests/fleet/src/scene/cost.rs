@@ -11,25 +11,31 @@ use crate::task::Kind;
 const GOAL: &str = "cost";
 
 pub(super) fn run(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
-    let play = |kind, limit| {
+    let play = |kind, limit, clients| {
         let mut plan = arena.plan(kind);
+        plan.task.clients = clients;
         (plan.task.limit, plan.task.hold, plan.task.url) = (limit, Duration::ZERO, arena.server.url());
         let played = (0..effort.rounds).map(|_| arena.play(&plan, effort.time));
         played.collect::<Result<Vec<_>>>()
     };
     let of = |played: &[Played], figure: fn(&Played) -> f64| median(played.iter().map(figure).collect());
-    let [free, contended] = [play(Kind::Ours, 1_000)?, play(Kind::Ours, 10)?];
-    let theirs = play(Kind::Polling, 1_000)?;
+    let [free, contended] = [play(Kind::Ours, 1_000, 16)?, play(Kind::Ours, 10, 16)?];
+    let alone = play(Kind::Ours, 1_000, 1)?;
+    let theirs = play(Kind::Polling, 1_000, 16)?;
     let peer = Kind::Polling.name();
     Ok(vec![
         // Beats are commands too: each process sends one every second or less.
-        Row::new(GOAL, "round trips for a free admission", of(&free, Played::trips), "").limit(Limit::AtMost(2.01)),
+        Row::new(GOAL, "round trips, free, one client in a process", of(&alone, Played::trips), "")
+            .limit(Limit::AtMost(2.01)),
+        Row::new(GOAL, "round trips, free, 16 clients in a process", of(&free, Played::trips), "")
+            .limit(Limit::AtMost(2.01)),
         Row::new(GOAL, "server's processor, free", of(&free, Played::processor), "µs")
             .beside(of(&theirs, Played::processor), peer)
             .limit(Limit::AtMost(15.0)),
         Row::new(GOAL, "server's processor, contended", of(&contended, Played::processor), "µs")
             .limit(Limit::AtMost(80.0)),
         Row::new(GOAL, "admissions, free", of(&free, Played::rate), "/s").beside(of(&theirs, Played::rate), peer),
+        Row::new(GOAL, "server's processor, one client in a process", of(&alone, Played::processor), "µs"),
         Row::new(GOAL, "admissions, contended", of(&contended, Played::rate), "/s"),
     ])
 }

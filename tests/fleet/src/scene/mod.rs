@@ -60,7 +60,7 @@ impl Effort {
     /// A few minutes.
     pub const QUICK: Effort = Effort {
         attempts: 50_000,
-        time: Duration::from_millis(2_000),
+        time: Duration::from_secs(2),
         rounds: 3,
         chaos: Duration::from_secs(20),
         crashes: 4,

@@ -125,10 +125,10 @@ impl Scheme for Broadcast {
                 News::One { latch, waiters } => {
                     waiters.fetch_add(1, Ordering::Relaxed);
                     let result = Lease::attempt(&self.set).await;
-                    if result.is_err() {
-                        if let Ok(Ok(permit)) = timeout_at(again, latch.acquire()).await {
-                            permit.forget();
-                        }
+                    if result.is_err()
+                        && let Ok(Ok(permit)) = timeout_at(again, latch.acquire()).await
+                    {
+                        permit.forget();
                     }
                     waiters.fetch_sub(1, Ordering::Relaxed);
                     result

@@ -30,8 +30,8 @@ pub fn waits(calls: &[Call], span: &Range<Nanos>) -> Vec<Nanos> {
     sorted(within(calls, span).map(|(call, _, end)| end - call.start))
 }
 
-/// Returns the times from the start of a release to the next permit of any call, sorted: for a limit
-/// of one, and only where a call had certainly been waiting when the release began.
+/// Returns the times from the start of a release to the next permit of any call, sorted: for a
+/// limit of one, and only where a call had certainly been waiting when the release began.
 ///
 /// It is certain for a call that began before the holder had its permit, as this has been held for
 /// longer than a command travels.

@@ -104,6 +104,14 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_to_another_process_shows_nothing() {
+        let calls = [waiter(1, 1, 0, 100), waiter(2, 2, 5, 20), waiter(3, 3, 30, 50)];
+        assert_eq!(overtaken(&calls), NONE);
+        let calls = [waiter(1, 1, 0, 100), waiter(1, 4, 2, 90), waiter(2, 2, 5, 20), waiter(3, 3, 30, 50)];
+        assert_eq!(overtaken(&calls), NONE);
+    }
+
+    #[test]
     fn a_release_of_the_process_shows_arrival_too() {
         let mut holder = waiter(1, 2, 0, 3);
         if let super::super::Outcome::Admitted(hold) = &mut holder.outcome {

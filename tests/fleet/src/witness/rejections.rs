@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_rejection_with_room_throughout_is_false() {
         let rejected = call(9, 100, 110, Outcome::Saturated);
-        assert_eq!(found(&[rejected.clone()], 1), [0]);
+        assert_eq!(found(std::slice::from_ref(&rejected), 1), [0]);
         let before = admitted(1, [0, 10, 20, 99]);
         let after = admitted(2, [111, 120, 130, 140]);
         assert_eq!(found(&[before, after, rejected.clone()], 1), [2]);
