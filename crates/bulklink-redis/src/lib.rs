@@ -89,3 +89,8 @@ pub mod plumbing {
     pub use crate::keys::Keys;
     pub use crate::scripts::Script;
 }
+
+/// The page of the guide, whose example is tested here.
+#[cfg(all(doctest, feature = "tokio"))]
+#[doc = include_str!("../../../docs/guide/fleet.md")]
+struct Guide;
