@@ -52,7 +52,7 @@ pub use bulklink_fleet::*;
 /// On tokio.
 #[cfg(feature = "tokio")]
 pub mod tokio {
-    use bulklink_tokio::Tokio;
+    pub use bulklink_tokio::Tokio;
 
     /// A fleet on tokio.
     pub type Fleet = crate::Fleet<Tokio>;
@@ -68,7 +68,7 @@ pub mod tokio {
 /// On smol.
 #[cfg(feature = "smol")]
 pub mod smol {
-    use bulklink_smol::Smol;
+    pub use bulklink_smol::Smol;
 
     /// A fleet on smol.
     pub type Fleet = crate::Fleet<Smol>;

@@ -1,0 +1,7 @@
+//! Fleets on real servers, through the public interface, on tokio and on smol.
+
+#![cfg(unix)]
+
+mod faults;
+mod named;
+mod world;
