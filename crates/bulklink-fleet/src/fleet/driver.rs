@@ -211,20 +211,29 @@ impl<R: Runtime> Desk<R> {
 
     /// Looks at the bulkheads that have called, and at those whose time has come.
     fn visit_all<L: Link>(&mut self, mut line: Option<(&mut Line<L>, &mut Context<'_>)>) {
-        loop {
-            let mut members = self.shared.take_ready();
-            let now = self.shared.now();
-            while let Some(&(at, number)) = self.timers.first().filter(|(at, _)| *at <= now) {
-                self.timers.remove(&(at, number));
-                members.extend(self.due.remove(&number).map(|(_, member)| member));
-            }
-            if members.is_empty() {
-                return;
-            }
+        let mut members = self.take_due();
+        members.extend(self.shared.take_ready());
+        while !members.is_empty() {
             for member in members {
                 self.visit(&member, &mut line);
             }
+            members = self.shared.take_ready();
         }
+    }
+
+    /// Takes the bulkheads whose time has come. A visit on a link that breaks leaves it as it is,
+    /// so each has one visit before the link is looked at again.
+    fn take_due(&mut self) -> Vec<Arc<Member>> {
+        let now = self.shared.now();
+        let mut members = vec![];
+        while let Some((at, number)) = self.timers.pop_first() {
+            if at > now {
+                self.timers.insert((at, number));
+                break;
+            }
+            members.extend(self.due.remove(&number).map(|(_, member)| member));
+        }
+        members
     }
 
     fn visit<L: Link>(&mut self, member: &Arc<Member>, line: &mut Option<(&mut Line<L>, &mut Context<'_>)>) {

@@ -293,7 +293,9 @@ impl Owner {
             Call::Asking { since, .. } if !is_up => Some(since + self.declared.patience),
             _ => None,
         });
-        calls.chain(self.beat_at.filter(|_| is_up)).chain(self.reap_at.filter(|_| self.waits())).min()
+        // Neither is sent while the bulkhead is not open.
+        let commands = self.beat_at.into_iter().chain(self.reap_at.filter(|_| self.waits())).filter(|_| is_up);
+        calls.chain(commands).min()
     }
 
     /// Returns what came of the inputs, in order.

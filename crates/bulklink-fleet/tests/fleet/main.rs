@@ -4,6 +4,8 @@ mod admission;
 mod build;
 mod faults;
 mod limits;
+mod odd;
 mod outage;
 mod reuse;
 mod scene;
+mod stuck;

@@ -132,8 +132,11 @@ impl State {
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Duration> {
+        // Nothing is sent after the store was told that the process leaves.
+        let is_told = self.closing.as_ref().is_some_and(|closing| closing.is_told);
+        let owner = self.owner.next_deadline().filter(|_| !is_told);
         let own = [self.ends.first().map(|(end, _)| *end), self.idle.front().map(|(until, _)| *until), self.retry_at];
-        own.into_iter().flatten().chain(self.patience_of_closing()).chain(self.owner.next_deadline()).min()
+        own.into_iter().flatten().chain(self.patience_of_closing()).chain(owner).min()
     }
 
     /// Takes in what came of the inputs, and returns what is to be done without the lock.
