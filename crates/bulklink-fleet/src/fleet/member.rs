@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::task::AtomicWaker;
 
 use super::state::State;
-use crate::{Event, EventKind, Name};
+use crate::{Event, EventKind, Name, StoreError};
 
 pub(crate) type Handler = Arc<dyn Fn(&Event) + Send + Sync>;
 
@@ -149,6 +149,9 @@ impl Member {
         };
         for waker in effects.wakers {
             waker.wake();
+        }
+        for reply in effects.unanswered {
+            reply.set(Err(StoreError::Unreachable));
         }
         if effects.has_work {
             self.call_driver();

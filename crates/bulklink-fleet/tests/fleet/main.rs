@@ -1,6 +1,7 @@
 //! Fleets of several processes on the store in memory, on virtual time.
 
 mod admission;
+mod awaited;
 mod build;
 mod faults;
 mod limits;

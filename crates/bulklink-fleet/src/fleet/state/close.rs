@@ -39,7 +39,9 @@ impl State {
         if let Some(closing) = &mut self.closing {
             closing.is_over = true;
             self.effects.wakers.append(&mut closing.wakers);
+            self.effects.unanswered.extend(self.asked_directly.drain(..).map(|(_, reply)| reply));
             self.effects.has_work = true;
+            self.first_opening(Err(None));
         }
     }
 

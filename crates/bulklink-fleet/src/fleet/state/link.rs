@@ -24,6 +24,7 @@ impl State {
         self.retry_at = None;
         self.is_listening = false;
         self.disconnected();
+        self.first_opening(Err(None));
         self.owner.link_down(now);
         self.wake_releases();
         if self.closing.as_ref().is_some_and(|closing| closing.is_told) {
@@ -251,7 +252,7 @@ impl State {
         }
     }
 
-    fn first_opening(&mut self, result: Result<(), Option<Conflict>>) {
+    pub(super) fn first_opening(&mut self, result: Result<(), Option<Conflict>>) {
         if self.opened.result.is_none() || result.is_ok() {
             self.opened.result = Some(result);
             self.effects.wakers.append(&mut self.opened.wakers);

@@ -83,6 +83,8 @@ struct Closing {
 pub(crate) struct Effects {
     pub(crate) wakers: Vec<Waker>,
     pub(crate) events: Vec<EventKind>,
+    /// Of callers that will get no answer.
+    pub(crate) unanswered: Vec<Arc<Reply>>,
     /// Whether the driver has something to do for this name.
     pub(crate) has_work: bool,
 }
@@ -345,6 +347,10 @@ impl State {
 
     /// A call without a queue of its own: it reads or changes the data on the store.
     pub(crate) fn ask_directly(&mut self, command: Command, reply: Arc<Reply>) {
+        if self.is_over() {
+            self.effects.unanswered.push(reply);
+            return;
+        }
         self.asked_directly.push_back((command, reply));
         self.effects.has_work = true;
     }
