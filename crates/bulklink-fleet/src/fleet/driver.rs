@@ -251,7 +251,7 @@ impl<R: Runtime> Desk<R> {
             self.timers.remove(&(at, member.number));
         }
         if is_over {
-            self.shared.remove(&member.name);
+            self.shared.remove(member);
         } else if let Some(at) = next {
             self.timers.insert((at, member.number));
             self.due.insert(member.number, (at, Arc::clone(member)));

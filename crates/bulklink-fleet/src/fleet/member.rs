@@ -90,8 +90,12 @@ impl Shared {
         Some(member)
     }
 
-    pub(crate) fn remove(&self, name: &Name) {
-        self.lists().all.remove(name);
+    pub(crate) fn remove(&self, member: &Arc<Member>) {
+        let mut lists = self.lists();
+        // By now, another bulkhead may have the name.
+        if lists.all.get(&member.name).is_some_and(|found| Arc::ptr_eq(found, member)) {
+            lists.all.remove(&member.name);
+        }
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Member>> {

@@ -338,9 +338,9 @@ impl Owner {
         self.releases.contains(&id) || self.sent.values().any(|(_, command)| releases(command))
     }
 
-    /// Returns whether the server may still have something of calls that have ended.
-    pub fn is_any_gone(&self) -> bool {
-        !self.gone.is_empty()
+    /// Returns until when the server may still have something of calls that have ended, if it may.
+    pub fn gone_until(&self) -> Option<Duration> {
+        self.gone.values().copied().max()
     }
 
     /// Returns whether the call has ended and the server may still have something of it.

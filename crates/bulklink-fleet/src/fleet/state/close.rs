@@ -17,8 +17,7 @@ impl State {
         if self.closing.is_some() {
             return;
         }
-        let until = now + self.declared.terms.ttl;
-        self.closing = Some(Closing { until, is_told: false, is_over: false, wakers: vec![] });
+        self.closing = Some(Closing { is_told: false, is_over: false, wakers: vec![] });
         let waiting: Vec<_> =
             self.calls.iter().filter(|(_, call)| call.outcome.is_none()).map(|(number, _)| *number).collect();
         for number in waiting {
@@ -38,6 +37,8 @@ impl State {
     pub(super) fn end_closing(&mut self) {
         if let Some(closing) = &mut self.closing {
             closing.is_over = true;
+            // A successor of the same name may have the link to itself now.
+            self.link = None;
             self.effects.wakers.append(&mut closing.wakers);
             self.effects.unanswered.extend(self.asked_directly.drain(..).map(|(_, reply)| reply));
             self.effects.has_work = true;
@@ -68,7 +69,8 @@ impl State {
 
     /// Until when a closed bulkhead waits for a link, on which it could say that it ends.
     pub(super) fn patience_of_closing(&self) -> Option<Duration> {
-        let closing = self.closing.as_ref().filter(|closing| !closing.is_over)?;
-        (!self.owner.is_up() && self.leases.is_empty()).then_some(closing.until)
+        self.closing.as_ref().filter(|closing| !closing.is_over)?;
+        let is_empty = self.leases.is_empty() && self.unfenced == 0;
+        (!self.owner.is_up() && is_empty).then(|| self.owner.gone_until().unwrap_or_default())
     }
 }

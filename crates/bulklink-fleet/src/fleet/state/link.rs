@@ -12,6 +12,9 @@ const RETRY: Duration = Duration::from_secs(1);
 impl State {
     /// The name listens on the connection with this number.
     pub(crate) fn link_up(&mut self, now: Duration, connection: u64, server: Server) {
+        if self.is_over() {
+            return;
+        }
         let young = server.age.is_some_and(|age| age < self.declared.terms.ttl);
         let generation = self.owner.link_up(now, server.run, young);
         self.link = Some((connection, generation));
@@ -46,7 +49,8 @@ impl State {
 
     /// Returns whether the driver should listen on its connection now.
     pub(crate) fn begin_to_listen(&mut self, now: Duration) -> bool {
-        let is_due = self.link.is_none() && !self.is_listening && self.retry_at.is_none_or(|at| at <= now);
+        let is_due =
+            self.link.is_none() && !self.is_listening && !self.is_over() && self.retry_at.is_none_or(|at| at <= now);
         if is_due {
             (self.is_listening, self.retry_at) = (true, None);
         }
@@ -71,6 +75,9 @@ impl State {
     }
 
     pub(crate) fn answer(&mut self, now: Duration, request: u64, result: Result<Answer, StoreError>) {
+        if self.is_over() {
+            return;
+        }
         if let Ok(answer) = &result {
             self.learn(answer);
         }
@@ -100,7 +107,7 @@ impl State {
 
     /// Returns the next command, with the number under which its answer must come back.
     pub(crate) fn poll_command(&mut self, now: Duration) -> Option<(u64, Command)> {
-        if self.closing.as_ref().is_some_and(|closing| closing.is_told) {
+        if self.closing.as_ref().is_some_and(|closing| closing.is_told || closing.is_over) {
             return None;
         }
         let command = self.owner.poll_command(now);
@@ -125,9 +132,7 @@ impl State {
             }
         }
         self.owner.tick(now);
-        // Without a link, only what may be left on the store is worth a wait.
-        let has_patience = |until: Duration| until > now && self.owner.is_any_gone();
-        if self.patience_of_closing().is_some_and(|until| !has_patience(until)) {
+        if self.patience_of_closing().is_some_and(|until| until <= now) {
             self.end_closing();
         }
     }

@@ -71,8 +71,6 @@ struct Opened {
 
 /// The bulkhead is closed in this process.
 struct Closing {
-    /// When the store has forgotten this process also without being told.
-    until: Duration,
     is_told: bool,
     is_over: bool,
     wakers: Vec<Waker>,
@@ -252,6 +250,7 @@ impl State {
         self.event(EventKind::Released);
         let Some(id) = lease else {
             self.unfenced -= cost;
+            self.effects.has_work = true;
             return;
         };
         let Some(lease) = self.leases.get(&id) else { return };

@@ -51,7 +51,7 @@ impl State {
     }
 
     pub(crate) fn is_connected(&self) -> bool {
-        self.owner.is_up()
+        self.owner.is_up() && !self.is_over()
     }
 
     pub(crate) fn held(&self) -> usize {
