@@ -28,6 +28,8 @@ struct Lists {
     all: BTreeMap<Name, Arc<Member>>,
     /// Those for which the driver has something to do.
     ready: Vec<Arc<Member>>,
+    /// The highest numbers of calls and links of bulkheads that are no longer here.
+    numbers: (u64, u64),
     has_driver: bool,
 }
 
@@ -62,7 +64,12 @@ impl Shared {
     }
 
     /// Adds a bulkhead, unless there is one with this name.
-    pub(crate) fn add(self: &Arc<Self>, name: Name, handlers: Vec<Handler>, state: State) -> Option<Arc<Member>> {
+    pub(crate) fn add(self: &Arc<Self>, name: Name, handlers: Vec<Handler>, mut state: State) -> Option<Arc<Member>> {
+        let mut lists = self.lists();
+        if lists.all.contains_key(&name) {
+            return None;
+        }
+        state.number_after(lists.numbers);
         let member = Arc::new(Member {
             number: self.numbers.fetch_add(1, Ordering::Relaxed),
             label: name.label().into(),
@@ -72,16 +79,11 @@ impl Shared {
             state: Mutex::new(state),
             is_ready: AtomicBool::new(false),
         });
-        let has_driver = {
-            let mut lists = self.lists();
-            if lists.all.contains_key(&name) {
-                return None;
-            }
-            if lists.has_driver {
-                lists.all.insert(name, Arc::clone(&member));
-            }
-            lists.has_driver
-        };
+        let has_driver = lists.has_driver;
+        if has_driver {
+            lists.all.insert(name, Arc::clone(&member));
+        }
+        drop(lists);
         if has_driver {
             member.call_driver();
         } else {
@@ -91,7 +93,9 @@ impl Shared {
     }
 
     pub(crate) fn remove(&self, member: &Arc<Member>) {
+        let (seq, generation) = member.with(|state, _| state.numbers());
         let mut lists = self.lists();
+        lists.numbers = (lists.numbers.0.max(seq), lists.numbers.1.max(generation));
         // By now, another bulkhead may have the name.
         if lists.all.get(&member.name).is_some_and(|found| Arc::ptr_eq(found, member)) {
             lists.all.remove(&member.name);

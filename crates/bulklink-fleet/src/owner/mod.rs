@@ -145,6 +145,17 @@ impl Owner {
         }
     }
 
+    /// Returns the numbers of the last call and of the last link.
+    pub fn numbers(&self) -> (u64, u64) {
+        (self.seq, self.generation)
+    }
+
+    /// Counts calls and links from these on. Another machine of this process and this name had them
+    /// before, and its commands may still be on their way.
+    pub fn number_after(&mut self, (seq, generation): (u64, u64)) {
+        (self.seq, self.generation) = (self.seq.max(seq), self.generation.max(generation));
+    }
+
     /// A call asks for a lease of `cost` units. It is rejected immediately if the bulkhead has not
     /// been open on a link for longer than a call has patience.
     pub fn want(&mut self, now: Duration, cost: u64, wait: bool) -> CallId {

@@ -106,3 +106,25 @@ fn close_gives_idle_permits_back() {
     assert!(closing.is_finished());
     drop(scene.permit(&two));
 }
+
+#[test]
+fn the_calls_of_a_bulkhead_that_was_built_again_have_new_ids() {
+    let mut scene = Scene::new();
+    let first = scene.process(1);
+    let leases = |scene: &mut Scene, process: &Process| {
+        let permit = scene.permit(process);
+        let bulkhead = process.bulkhead.clone();
+        let status = scene.executor.block_on(async move { bulkhead.status().await }).unwrap();
+        scene.release(permit);
+        (status.lease_page[0].0, status.session_page[0].generation)
+    };
+    let (before, generation) = leases(&mut scene, &first);
+    scene.executor.block_on(first.bulkhead.close());
+    scene.executor.run_until_idle();
+    let bulkhead = first.fleet.bulkhead("payments").limit(1).build().unwrap();
+    let second = Process { fleet: first.fleet, bulkhead };
+    scene.executor.run_until_idle();
+    let (after, next) = leases(&mut scene, &second);
+    assert!(after.seq > before.seq, "{after} after {before}: an old command could be taken for a new one");
+    assert!(next > generation, "an old beat could be taken for a new one");
+}

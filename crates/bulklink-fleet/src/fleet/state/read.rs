@@ -54,6 +54,14 @@ impl State {
         self.owner.is_up() && !self.is_over()
     }
 
+    pub(crate) fn numbers(&self) -> (u64, u64) {
+        self.owner.numbers()
+    }
+
+    pub(crate) fn number_after(&mut self, numbers: (u64, u64)) {
+        self.owner.number_after(numbers);
+    }
+
     pub(crate) fn held(&self) -> usize {
         self.leases.len() - self.idle.len()
     }
