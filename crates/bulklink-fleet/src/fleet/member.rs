@@ -19,7 +19,6 @@ pub(crate) struct Shared {
     clock: Box<dyn Fn() -> Duration + Send + Sync>,
     lists: Mutex<Lists>,
     driver: AtomicWaker,
-    is_closing: AtomicBool,
     numbers: AtomicUsize,
 }
 
@@ -31,6 +30,7 @@ struct Lists {
     /// The highest numbers of calls and links of bulkheads that are no longer here.
     numbers: (u64, u64),
     has_driver: bool,
+    is_closing: bool,
 }
 
 /// One bulkhead of a fleet in this process.
@@ -50,7 +50,6 @@ impl Shared {
             clock: Box::new(clock),
             lists: Mutex::new(Lists { has_driver: true, ..Lists::default() }),
             driver: AtomicWaker::new(),
-            is_closing: AtomicBool::new(false),
             numbers: AtomicUsize::new(0),
         }
     }
@@ -79,12 +78,12 @@ impl Shared {
             state: Mutex::new(state),
             is_ready: AtomicBool::new(false),
         });
-        let has_driver = lists.has_driver;
-        if has_driver {
+        let is_open = lists.has_driver && !lists.is_closing;
+        if is_open {
             lists.all.insert(name, Arc::clone(&member));
         }
         drop(lists);
-        if has_driver {
+        if is_open {
             member.call_driver();
         } else {
             member.with(State::abandon);
@@ -120,7 +119,7 @@ impl Shared {
 
     /// The driver closes all bulkheads, and ends with the last one.
     pub(crate) fn close(&self) {
-        self.is_closing.store(true, Ordering::Release);
+        self.lists().is_closing = true;
         for member in self.all() {
             member.with(State::close);
         }
@@ -129,7 +128,8 @@ impl Shared {
 
     /// Whether the driver has nothing to do any more.
     pub(crate) fn is_over(&self) -> bool {
-        self.is_closing.load(Ordering::Acquire) && self.lists().all.is_empty()
+        let lists = self.lists();
+        lists.is_closing && lists.all.is_empty()
     }
 
     /// The driver is gone.

@@ -87,15 +87,16 @@ where
 
     /// Closes all bulkheads, and completes when all permits are given back and the store knows.
     ///
-    /// Calls that wait are rejected as [`Closed`](crate::Reason::Closed). While the store is out of
+    /// Calls that wait are rejected as [`Closed`](crate::Reason::Closed), and so are those of bulkheads
+    /// that are built later. While the store is out of
     /// reach, it completes after one lease time.
     ///
     /// # Cancel safety
     ///
     /// The fleet is closed when this is called, before the future is polled.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<R> {
-        let members = self.open.shared.all();
         self.open.shared.close();
+        let members = self.open.shared.all();
         async move {
             for member in members {
                 poll_fn(|context| member.with(|state, _| state.poll_over(context.waker()))).await;

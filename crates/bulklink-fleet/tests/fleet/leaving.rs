@@ -1,9 +1,9 @@
 //! How bulkheads end, and begin again under the same name.
 
-use bulklink_fleet::Outage;
+use bulklink_fleet::{Outage, Reason};
 
 use crate::odd::{Fate, Step};
-use crate::scene::{Process, Scene, admitted, millis};
+use crate::scene::{Process, Scene, admitted, millis, rejected};
 
 #[test]
 fn an_old_handle_does_not_disturb_a_bulkhead_that_was_built_again() {
@@ -127,4 +127,19 @@ fn the_calls_of_a_bulkhead_that_was_built_again_have_new_ids() {
     let (after, next) = leases(&mut scene, &second);
     assert!(after.seq > before.seq, "{after} after {before}: an old command could be taken for a new one");
     assert!(next > generation, "an old beat could be taken for a new one");
+}
+
+#[test]
+fn a_fleet_that_is_closed_takes_no_new_bulkheads() {
+    let mut scene = Scene::new();
+    let process = scene.process(1);
+    let permit = scene.permit(&process);
+    let closing = scene.executor.spawn(process.fleet.close());
+    scene.executor.run_until_idle();
+    let late = process.fleet.bulkhead("late").limit(1).build().unwrap();
+    let asking = scene.executor.spawn(async move { late.acquire().await });
+    scene.executor.run_until_idle();
+    assert_eq!(rejected(&asking).reason(), Reason::Closed);
+    scene.release(permit);
+    assert!(closing.is_finished());
 }
