@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use bulklink::Request;
 use bulklink_redis::{ConnectError, Reason};
 use bulklink_servers::{Data, Proxy, Server, User, require};
 use futures_util::future::{FutureExt, join};
 
-use crate::world::{LEASE, Pair, Platform, on_both, pass, payments, process};
+use crate::world::{LEASE, Pair, Platform, on_both, pass, payments, process, within};
 
 on_both! {
     cut_connections_cost_no_permit_and_admit_no_call_twice
@@ -20,7 +21,7 @@ on_both! {
     a_wrong_password_and_a_wrong_type_are_errors
 }
 
-const TIME: Duration = Duration::from_secs(3);
+const TIME: Duration = Duration::from_millis(1_500);
 
 async fn cut_connections_cost_no_permit_and_admit_no_call_twice<R: Platform>(runtime: R) {
     let server = require!(Server::builder().tcp().start());
@@ -157,11 +158,20 @@ async fn a_wrong_password_and_a_wrong_type_are_errors<R: Platform>(runtime: R) {
     assert_eq!(error, ConnectError::Unavailable);
     assert!(!format!("{error} {error:?} {fleet:?}").contains("secret"));
 
-    server.call(&["SET", "bl:{test:payments}:Q", "text"]);
     let fleet = process(runtime, &server.url_of(&user));
-    let error = payments(&fleet, 1).connect().await.unwrap_err();
-    assert_eq!(error, ConnectError::Unavailable);
+    let bulkhead = payments(&fleet, 1).connect().await.unwrap();
+    drop(bulkhead.acquire().await.unwrap());
+    server.call(&["SET", "bl:{test:payments}:Q", "text"]);
+    let rejection = bulkhead.acquire_with(Request::new().within(LEASE * 3)).await.unwrap_err();
+    assert_eq!(rejection.reason(), Reason::Unavailable);
     server.call(&["DEL", "bl:{test:payments}:Q"]);
-    pass(Duration::from_millis(100)).await;
-    drop(payments(&fleet, 1).connect().await.unwrap().acquire().await.unwrap());
+    let again = async {
+        loop {
+            if bulkhead.try_acquire().await.is_ok() {
+                break;
+            }
+            pass(Duration::from_millis(20)).await;
+        }
+    };
+    within(LEASE * 5, again).await;
 }
