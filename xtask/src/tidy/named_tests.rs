@@ -88,8 +88,12 @@ fn is_marked(file: &File, name: &str) -> bool {
     })
 }
 
-/// Whether the list of the suite has the function.
+/// Whether the function is in a list: that of the suite, or one of its own file.
 fn is_listed(file: &File, name: &str, tree: &Tree) -> bool {
+    let own = file.text.split("on_both! {\n").skip(1).filter_map(|list| list.split_once('}'));
+    if own.into_iter().any(|(list, _)| list.lines().any(|line| line.trim() == name)) {
+        return true;
+    }
     let module = file.path.strip_prefix(SUITE).and_then(|path| path.strip_suffix(".rs"));
     let list = tree.file(&format!("{SUITE}lib.rs"));
     module.zip(list).is_some_and(|(module, list)| {
@@ -109,6 +113,7 @@ mod tests {
         ("crates/a/src/sum.rs", "mod tests {\n    #[tokio::test(start_paused = true)]\n    async fn sums() {}\n}\n"),
         ("tests/runtimes/src/lib.rs", "each! {\n    closing: lasts\n}\n"),
         ("tests/runtimes/src/closing.rs", "pub(crate) fn lasts() {}\npub(crate) fn unlisted() {}\n"),
+        ("tests/redis/both.rs", "on_both! {\n    runs\n}\nasync fn runs() {}\nasync fn helps() {}\n"),
         ("other/closing.rs", "#[test]\nfn ends() {}\n"),
         ("other/twice/closing.rs", "#[test]\nfn doubled() {}\n"),
         ("more/twice/closing.rs", "#[test]\nfn doubled() {}\n"),
@@ -127,6 +132,7 @@ mod tests {
             "`behaviour/closing::ends`, `tests/behaviour/closing::ends`",
             "`behaviour/parts::parts`, `behaviour/parts/mod::parts`",
             "`src/sum::tests::sums`",
+            "`redis/both::runs`",
             "`runtimes/src/closing::lasts`, on each `tokio::runtime::Runtime`",
         ] {
             assert_eq!(findings(good), [0; 0], "{good}");
@@ -143,6 +149,7 @@ mod tests {
             "`aviour/closing::ends`",
             "`behaviour/parts::f`",
             "`runtimes/src/closing::unlisted`",
+            "`redis/both::helps`",
             "`twice/closing::doubled`",
             "yes, behaviour/closing::ends",
             "",
