@@ -195,3 +195,19 @@ impl fmt::Display for InvalidStore {
 }
 
 impl std::error::Error for InvalidStore {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tls_needs_a_provider_of_cryptography() {
+        // No test of this program installs one.
+        for url in ["rediss://host", "valkeys://host"] {
+            assert_eq!(RedisStore::new(url).unwrap_err(), InvalidStore::NoCryptoProvider, "{url}");
+        }
+        for url in ["redis://host", "valkey://host", "unix:///socket", "redis://host/3"] {
+            assert!(RedisStore::new(url).is_ok(), "{url}");
+        }
+    }
+}
