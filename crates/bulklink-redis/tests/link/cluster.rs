@@ -142,14 +142,17 @@ fn replica_of(primary: &Server) -> Option<Server> {
     let place = line.split(' ').nth(1).unwrap().split(',').next().unwrap();
     let (port, bus) = place.rsplit_once(':').unwrap().1.split_once('@').unwrap();
     replica.call(&["CLUSTER", "MEET", "127.0.0.1", port, bus]);
-    let deadline = Instant::now() + PATIENCE;
-    while replica.call(&["CLUSTER", "REPLICATE", &id]).is_error()
-        || replica.info("master_link_status").as_deref() != Some("up")
-        || !replica.call(&["CLUSTER", "INFO"]).text().contains("cluster_state:ok")
-    {
-        assert!(Instant::now() < deadline, "no replica: {}", replica.call(&["CLUSTER", "NODES"]).text());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let wait_until = |is_done: &dyn Fn() -> bool| {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_done() {
+            assert!(Instant::now() < deadline, "no replica: {}", replica.call(&["CLUSTER", "NODES"]).text());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    // Once, as each such order begins the copy of the data anew.
+    wait_until(&|| !replica.call(&["CLUSTER", "REPLICATE", &id]).is_error());
+    wait_until(&|| replica.info("master_link_status").as_deref() == Some("up"));
+    wait_until(&|| replica.call(&["CLUSTER", "INFO"]).text().contains("cluster_state:ok"));
     Some(replica)
 }
 
