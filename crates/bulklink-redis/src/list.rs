@@ -13,20 +13,23 @@ use crate::link::route;
 /// How many keys a server looks at in one step.
 const STEP: usize = 1000;
 
+/// The names in a namespace, or in all.
 pub(crate) async fn names(
     info: &ConnectionInfo,
     timeout: Duration,
-    namespace: &Namespace,
+    namespace: Option<&Namespace>,
 ) -> Result<Vec<Name>, StoreError> {
+    // A namespace has no byte that means something in a pattern.
+    let pattern = format!("bl:{{{}:*}}:M", namespace.map_or("*", Namespace::as_str));
     let look = |info| Node::connect(info, timeout, Purpose::Look, None);
     let first = look(info.clone()).await?;
     let mut names = BTreeSet::new();
     match primaries(&first, timeout).await? {
-        None => scan(&first, timeout, namespace, &mut names).await?,
+        None => scan(&first, timeout, &pattern, &mut names).await?,
         Some(primaries) => {
             for (host, port) in primaries {
                 let node = look(route::at(info, &host, port)).await?;
-                scan(&node, timeout, namespace, &mut names).await?;
+                scan(&node, timeout, &pattern, &mut names).await?;
             }
         }
     }
@@ -52,16 +55,11 @@ async fn primaries(node: &Node, timeout: Duration) -> Result<Option<BTreeSet<(St
     primaries.map(Some).ok_or(StoreError::Malformed)
 }
 
-async fn scan(
-    node: &Node,
-    timeout: Duration,
-    namespace: &Namespace,
-    names: &mut BTreeSet<Name>,
-) -> Result<(), StoreError> {
-    let (pattern, step) = (format!("bl:{{{namespace}:*}}:M"), STEP.to_string());
+async fn scan(node: &Node, timeout: Duration, pattern: &str, names: &mut BTreeSet<Name>) -> Result<(), StoreError> {
+    let step = STEP.to_string();
     let mut cursor = "0".to_owned();
     loop {
-        let reply = match ask(node, timeout, &["SCAN", &cursor, "MATCH", &pattern, "COUNT", &step]).await? {
+        let reply = match ask(node, timeout, &["SCAN", &cursor, "MATCH", pattern, "COUNT", &step]).await? {
             Value::Array(reply) => reply,
             Value::ServerError(error) => return Err(of_server(&error)),
             _ => return Err(StoreError::Malformed),

@@ -40,7 +40,7 @@ pub struct RedisStore {
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore")
-            .field("address", &self.info.addr().to_string())
+            .field("address", &self.address())
             .field("tls", &matches!(self.info.addr(), ConnectionAddr::TcpTls { .. }))
             .field("database", &self.info.redis_settings().db())
             .field("connect_timeout", &self.timeout)
@@ -73,7 +73,29 @@ impl RedisStore {
     ///
     /// [`StoreError`] if a server cannot be reached or refuses.
     pub async fn names(&self, namespace: &Namespace) -> Result<Vec<Name>, StoreError> {
-        list::names(&self.info, self.timeout, namespace).await
+        list::names(&self.info, self.timeout, Some(namespace)).await
+    }
+
+    /// Returns the names of all bulkheads in all namespaces, in order; otherwise as
+    /// [`names`](Self::names).
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if a server cannot be reached or refuses.
+    pub async fn all_names(&self) -> Result<Vec<Name>, StoreError> {
+        list::names(&self.info, self.timeout, None).await
+    }
+
+    /// Returns where the server is, without credentials: its host and port, or the path of its
+    /// socket.
+    ///
+    /// ```
+    /// let store = bulklink_redis::RedisStore::new("redis://user:password@cache:6380/2")?;
+    /// assert_eq!(store.address(), "cache:6380");
+    /// # Ok::<(), bulklink_redis::InvalidStore>(())
+    /// ```
+    pub fn address(&self) -> String {
+        self.info.addr().to_string()
     }
 }
 

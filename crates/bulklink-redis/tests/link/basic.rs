@@ -201,13 +201,17 @@ async fn all_names_of_a_namespace_are_found() {
     for name in &names {
         process.open(name, 1).await.unwrap();
     }
-    process.open(&Name::new(&Namespace::new("test-2").unwrap(), "other").unwrap(), 1).await.unwrap();
+    let other = Name::new(&Namespace::new("test-2").unwrap(), "other").unwrap();
+    process.open(&other, 1).await.unwrap();
     // Not ours, though they look like it.
     for key in ["bl:{test:%}:M", "bl:{test:a}:L", "bl:{test:x y}:M"] {
         server.call(&["SET", key, "1"]);
     }
     names.sort();
-    assert_eq!(store.names(&namespace).await, Ok(names));
+    assert_eq!(store.names(&namespace).await.as_ref(), Ok(&names));
+    names.push(other);
+    names.sort();
+    assert_eq!(store.all_names().await, Ok(names));
 }
 
 async fn a_foreign_message_is_ignored() {
