@@ -1,0 +1,245 @@
+//! The connection, and the commands on it: it reads, reaps and resizes, and never opens a bulkhead.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bulklink_redis::{
+    Answer, CallId, Command, Head, LeaseStore, Link, Name, Namespace, Notice, Outcome, OwnerId, Receiver, RedisLink,
+    RedisStore, ServerTime, Session, SessionStatus, Settings as Config, Status, StoreError, Ticket, Version,
+};
+
+use crate::args::Settings;
+use crate::failure::{Failure, Kind};
+use crate::report::{List, Row, Show, now_ms};
+
+/// How many leases, waiters and processes one command reads: so that the server is never busy for
+/// long.
+const PAGE: u64 = 1000;
+
+/// How often a bulkhead is read if it changes between its pages.
+const PASSES: usize = 3;
+
+/// A connection to the server.
+pub(crate) struct Client {
+    store: RedisStore,
+    timeout: Duration,
+    link: RedisLink,
+}
+
+/// All pages of a bulkhead.
+pub(crate) struct Reading {
+    pub(crate) now: ServerTime,
+    pub(crate) config: Config,
+    pub(crate) leases: u64,
+    pub(crate) waiting: u64,
+    pub(crate) expired: u64,
+    /// The first to expire first.
+    pub(crate) holders: Vec<(CallId, ServerTime)>,
+    /// In their order.
+    pub(crate) waiters: Vec<(CallId, Ticket)>,
+    /// By what they say about themselves.
+    pub(crate) sessions: Vec<SessionStatus>,
+}
+
+/// What a new limit has done.
+pub(crate) struct Resized {
+    pub(crate) previous: u64,
+    pub(crate) head: Head,
+}
+
+/// What was dropped.
+pub(crate) struct Reaped {
+    pub(crate) units: u64,
+    pub(crate) waiters: u64,
+    pub(crate) head: Head,
+}
+
+/// A link that listens to nothing is told nothing.
+struct Deaf;
+
+impl Receiver for Deaf {
+    fn notice(&self, _: &Name, _: Notice) {}
+
+    fn ended(&self) {}
+}
+
+impl Client {
+    pub(crate) async fn connect(settings: &Settings) -> Result<Self, Failure> {
+        let (store, timeout) = (settings.store.clone(), settings.timeout);
+        let link = link(&store, timeout).await;
+        match link {
+            Ok(link) => Ok(Client { store, timeout, link }),
+            Err(error) => Err(Failure::store(&store.address(), &error)),
+        }
+    }
+
+    fn address(&self) -> String {
+        self.store.address()
+    }
+
+    fn failure(&self, error: &StoreError) -> Failure {
+        Failure::store(&self.address(), error)
+    }
+
+    /// All bulkheads of a namespace, or of all.
+    pub(crate) async fn list(&mut self, namespace: Option<&Namespace>) -> Result<List, Failure> {
+        let mut bulkheads = vec![];
+        for name in self.names(namespace).await? {
+            let read = self.read(&name, 0).await;
+            if let Err(error @ (StoreError::Unreachable | StoreError::TimedOut)) = read {
+                return Err(self.failure(&error));
+            }
+            bulkheads.extend(Row::of(&name, read));
+        }
+        Ok(List { at_ms: now_ms(), bulkheads })
+    }
+
+    /// One bulkhead, with at most so many holders, waiters and processes.
+    pub(crate) async fn show(&mut self, name: &Name, top: usize) -> Result<Show, Failure> {
+        match self.read(name, top).await {
+            Ok(Some(reading)) => Ok(Show::of(name, &reading, top)),
+            Ok(None) => Err(Failure::not_found(name)),
+            Err(error) => Err(self.failure(&error)),
+        }
+    }
+
+    /// The names in a namespace, or in all.
+    async fn names(&self, namespace: Option<&Namespace>) -> Result<Vec<Name>, Failure> {
+        // It takes several steps, each of which has the limit of the store.
+        let names = match namespace {
+            Some(namespace) => self.store.names(namespace).await,
+            None => self.store.all_names().await,
+        };
+        names.map_err(|error| self.failure(&error))
+    }
+
+    /// Reads a bulkhead with all its processes, and with up to `top` leases and waiters.
+    ///
+    /// Leases move while their pages are read: each beat puts those of a process at the end. So one
+    /// may be missed, and then the bulkhead is read again.
+    async fn read(&mut self, name: &Name, top: usize) -> Result<Option<Reading>, StoreError> {
+        for _ in 1..PASSES {
+            match self.read_once(name, top).await? {
+                Some(reading) if !reading.has_all(top) => {}
+                reading => return Ok(reading),
+            }
+        }
+        self.read_once(name, top).await
+    }
+
+    async fn read_once(&mut self, name: &Name, top: usize) -> Result<Option<Reading>, StoreError> {
+        let (mut holders, mut waiters, mut sessions) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let mut offset = 0;
+        loop {
+            let status = self.status(name, offset).await?;
+            let Some(config) = status.settings else { return Ok(None) };
+            let is_full = |page: usize| page as u64 == PAGE;
+            let go_on = is_full(status.session_page.len())
+                || (is_full(status.lease_page.len()) && holders.len() + status.lease_page.len() < top)
+                || (is_full(status.waiter_page.len()) && waiters.len() + status.waiter_page.len() < top);
+            holders.extend(status.lease_page);
+            waiters.extend(status.waiter_page);
+            sessions.extend(status.session_page.into_iter().map(|session| (session.owner, session)));
+            if !go_on {
+                let mut sessions: Vec<_> = sessions.into_values().collect();
+                sessions.sort_by(|a, b| (&a.info, a.owner).cmp(&(&b.info, b.owner)));
+                let Status { now, leases, waiting, expired, .. } = status;
+                let (holders, waiters) = (in_order(holders), in_order(waiters));
+                return Ok(Some(Reading { now, config, leases, waiting, expired, holders, waiters, sessions }));
+            }
+            offset += PAGE;
+        }
+    }
+
+    async fn status(&mut self, name: &Name, offset: u64) -> Result<Status, StoreError> {
+        match self.call(name, Command::Status { offset, count: PAGE }).await {
+            Ok(Answer { outcome: Outcome::Status(status), .. }) => Ok(*status),
+            Ok(_) => Err(StoreError::Malformed),
+            Err(StoreError::Malformed) => {
+                // What is at the keys of one bulkhead must not hide the others. The link is over.
+                self.link = link(&self.store, self.timeout).await?;
+                Err(StoreError::Malformed)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changes the limit if it has the version, or else the one that it has now.
+    pub(crate) async fn resize(&mut self, name: &Name, limit: u64, expect: Option<u64>) -> Result<Resized, Failure> {
+        let status = self.status(name, 0).await.map_err(|error| self.failure(&error))?;
+        let config = status.settings.ok_or_else(|| Failure::not_found(name))?;
+        let expected = expect.map_or(config.version, Version::from);
+        let answer = self.call(name, Command::SetLimit { limit, expected }).await;
+        let answer = answer.map_err(|error| self.uncertain(&error))?;
+        match (answer.outcome, answer.head) {
+            (Outcome::Done, Some(head)) => Ok(Resized { previous: config.limit, head }),
+            (Outcome::VersionConflict, Some(Head { version, limit, .. })) => Err(Failure::new(
+                Kind::Conflict,
+                format!("the limit has version {version}, not {expected}: it is {limit} now"),
+            )),
+            (Outcome::Stale, _) => Err(Failure::not_found(name)),
+            _ => Err(self.failure(&StoreError::Malformed)),
+        }
+    }
+
+    /// A command that got no answer may have had its effect.
+    fn uncertain(&self, error: &StoreError) -> Failure {
+        let failure = self.failure(error);
+        match failure.kind() {
+            Kind::Unreachable => Failure::new(Kind::Unreachable, format!("{failure}; the limit may have changed")),
+            _ => failure,
+        }
+    }
+
+    /// Drops what has expired.
+    pub(crate) async fn reap(&self, name: &Name) -> Result<Reaped, Failure> {
+        let (mut units, mut waiters, mut offset) = (0, 0, 0);
+        loop {
+            let answer = self.call(name, Command::Reap { full: true, offset }).await;
+            match answer.map_err(|error| self.failure(&error))? {
+                Answer { outcome: Outcome::Reaped { freed, dropped, next }, head: Some(head) } => {
+                    (units, waiters, offset) = (units + freed, waiters + dropped, next);
+                    if !head.more {
+                        return Ok(Reaped { units, waiters, head });
+                    }
+                }
+                Answer { outcome: Outcome::Stale, .. } => return Err(Failure::not_found(name)),
+                _ => return Err(self.failure(&StoreError::Malformed)),
+            }
+        }
+    }
+
+    async fn call(&self, name: &Name, command: Command) -> Result<Answer, StoreError> {
+        let call = tokio::time::timeout(self.timeout, self.link.call(name, command));
+        call.await.unwrap_or(Err(StoreError::TimedOut))
+    }
+}
+
+impl Reading {
+    /// Whether nothing was missed of what was asked for.
+    pub(crate) fn has_all(&self, top: usize) -> bool {
+        let has = |count: usize, all: u64| count >= top || count as u64 >= all;
+        has(self.holders.len(), self.leases) && has(self.waiters.len(), self.waiting)
+    }
+
+    /// The units in use.
+    pub(crate) fn used(&self) -> u64 {
+        self.leases + self.config.extra
+    }
+}
+
+/// A link of no process: it listens to no name.
+async fn link(store: &RedisStore, timeout: Duration) -> Result<RedisLink, StoreError> {
+    let session = Session { owner: OwnerId::from(0), process: "bulklink-ctl".into() };
+    // The store's own limit is for each of several steps.
+    let connecting = tokio::time::timeout(timeout * 2, store.connect(&session, Arc::new(Deaf)));
+    connecting.await.unwrap_or(Err(StoreError::TimedOut))
+}
+
+fn in_order<K: Hash + Ord, V: Ord + Copy>(entries: HashMap<K, V>) -> Vec<(K, V)> {
+    let mut entries: Vec<_> = entries.into_iter().collect();
+    entries.sort_by(|(a, x), (b, y)| (x, a).cmp(&(y, b)));
+    entries
+}
