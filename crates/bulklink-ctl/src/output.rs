@@ -14,7 +14,7 @@ use crate::text::{Text, date, is_hidden};
 const BEGIN: &str = "\x1b[H\x1b[?7l";
 
 /// Clears what is left of a line.
-const END_OF_LINE: &str = "\x1b[K\r\n";
+const END_OF_LINE: &str = "\x1b[K\n";
 
 /// Clears what is left of the screen, and breaks long lines again.
 const END: &str = "\x1b[J\x1b[?7h";

@@ -189,7 +189,7 @@ fn said(process: Option<&str>) -> Cell {
 /// The time until a lease or a session is over.
 fn rest(millis: i64) -> Cell {
     let text = time(millis.unsigned_abs());
-    if millis > 0 { Cell::new(text) } else { Cell::new(format!("over {text} ago")).in_colour(Colour::Red) }
+    if millis > 0 { Cell::new(text) } else { Cell::new(format!("{text} ago")).in_colour(Colour::Red) }
 }
 
 impl Text for Resize {
@@ -236,16 +236,20 @@ fn count(number: u64, thing: &str) -> String {
     }
 }
 
-/// A time in two digits or more, rounded down.
-pub(crate) fn time(millis: u64) -> String {
+/// A time in its largest unit and the next one, rounded down.
+fn time(millis: u64) -> String {
+    let parts = |number: u64, unit: &str, rest: u64, small: &str| match rest {
+        0 => format!("{number} {unit}"),
+        rest => format!("{number} {unit} {rest} {small}"),
+    };
     let (seconds, minutes, hours) = (millis / 1000, millis / 60_000, millis / 3_600_000);
     match millis {
         0..1_000 => format!("{millis} ms"),
         1_000..60_000 if millis % 1_000 < 100 => format!("{seconds} s"),
         1_000..60_000 => format!("{seconds}.{} s", millis % 1_000 / 100),
-        60_000..3_600_000 => format!("{minutes} min {} s", seconds % 60),
-        3_600_000..86_400_000 => format!("{hours} h {} min", minutes % 60),
-        _ => format!("{} d {} h", hours / 24, hours % 24),
+        60_000..3_600_000 => parts(minutes, "min", seconds % 60, "s"),
+        3_600_000..86_400_000 => parts(hours, "h", minutes % 60, "min"),
+        _ => parts(hours / 24, "d", hours % 24, "h"),
     }
 }
 
@@ -284,4 +288,47 @@ pub(crate) fn is_hidden(char: char) -> bool {
         || matches!(char, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}')
         || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(char, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_one_unit_or_two() {
+        for (millis, text) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (1_000, "1 s"),
+            (59_999, "59.9 s"),
+            (60_000, "1 min"),
+            (3_599_999, "59 min 59 s"),
+            (3_600_000, "1 h"),
+            (86_399_999, "23 h 59 min"),
+            (86_400_000, "1 d"),
+            (90_000_000, "1 d 1 h"),
+        ] {
+            assert_eq!(time(millis), text);
+        }
+    }
+
+    #[test]
+    fn a_date_is_that_of_the_calendar() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (951_868_800, "2000-03-01T00:00:00Z"),
+            (1_735_689_599, "2024-12-31T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(date(seconds * 1000), text);
+        }
+    }
+
+    #[test]
+    fn numbers_have_a_singular_and_a_plural() {
+        let texts = [(0, "unit"), (1, "process"), (2, "process")].map(|(number, thing)| count(number, thing));
+        assert_eq!(texts, ["0 units", "1 process", "2 processes"]);
+    }
 }

@@ -1,0 +1,12 @@
+//! The program as it is, against private servers.
+
+#![cfg(unix)]
+
+mod cluster;
+mod commands;
+mod failures;
+mod hostile;
+mod pages;
+mod rights;
+mod watch;
+mod world;

@@ -1,0 +1,113 @@
+//! A bulkhead with more than one page.
+
+use std::collections::HashSet;
+
+use bulklink_redis::{Command, Era, Outcome};
+use bulklink_servers::{Server, require};
+use serde_json::Value;
+
+use crate::world::{LONG, Process, ctl, name};
+
+const LEASES: u64 = 3000;
+
+const WAITERS: u64 = 1500;
+
+fn strings<'a>(list: &'a Value, key: &str) -> HashSet<&'a str> {
+    list.as_array().unwrap().iter().map(|object| object[key].as_str().unwrap()).collect()
+}
+
+#[test]
+fn all_pages_are_shown_unless_top_cuts_them() {
+    let server = require!(Server::start());
+    let (url, payments) = (server.url(), name("payments"));
+    let process = Process::new(&url, 1);
+    let epoch = process.open(&payments, LEASES);
+    for number in 2..=1200 {
+        let key = format!("{}", bulklink_redis::OwnerId::from(number));
+        let until = (u64::MAX >> 12) + u64::try_from(number).unwrap();
+        server.call(&["ZADD", "bl:{test:payments}:O", &until.to_string(), &key]);
+    }
+    let beat = |leases: std::ops::RangeInclusive<u64>, waiters: std::ops::RangeInclusive<u64>| {
+        let beat = Command::Beat {
+            owner: process.owner,
+            generation: 7,
+            era: Era { epoch, run: None },
+            terms: LONG,
+            info: "web-1".into(),
+            leases: leases.map(|seq| process.id(seq, 1)).collect(),
+            waiters: waiters.map(|seq| (process.id(seq, 1), seq.into())).collect(),
+            gone: vec![],
+        };
+        assert!(matches!(process.call(&payments, beat).0, Outcome::Beaten { .. }));
+    };
+    for from in (1..=LEASES).step_by(500) {
+        beat(from..=from + 499, 1..=0);
+    }
+    beat(1..=0, LEASES + 1..=LEASES + WAITERS);
+
+    let show = ctl(&url, &["show", "payments", "--json"]).json();
+    assert_eq!((&show["leases"], &show["waiting"], &show["processes"]), (&3000.into(), &1500.into(), &1200.into()));
+    assert_eq!(show["complete"], true);
+    assert_eq!(show["holders"].as_array().unwrap().len(), 3000);
+    assert_eq!(strings(&show["holders"], "id").len(), 3000);
+    assert_eq!(strings(&show["waiters"], "id").len(), 1500);
+    assert_eq!(strings(&show["sessions"], "owner").len(), 1200);
+    let places: Vec<_> = show["waiters"].as_array().unwrap().iter().map(|waiter| waiter["place"].clone()).collect();
+    assert_eq!(places, (1..=WAITERS).map(Value::from).collect::<Vec<_>>());
+    let of_process = |show: &Value| {
+        let sessions = show["sessions"].as_array().unwrap();
+        let session = sessions.iter().find(|session| session["process"] == "web-1").unwrap();
+        [session["in_use"].clone(), session["waiting"].clone()]
+    };
+    assert_eq!(of_process(&show), [Value::from(3000), Value::from(1500)]);
+    let rows = ctl(&url, &["list"]).text();
+    assert_eq!(rows.lines().nth(1), Some("payments   3000    3000     1500       1200"));
+
+    let top = ctl(&url, &["show", "payments", "--json", "--top", "2000"]).json();
+    let lengths = ["holders", "waiters", "sessions"].map(|key| top[key].as_array().unwrap().len());
+    assert_eq!((lengths, &top["complete"]), ([2000, 1500, 1200], &true.into()));
+    assert_eq!(of_process(&top), [Value::Null, Value::from(1500)]);
+    let text = ctl(&url, &["show", "payments", "--top", "2"]).text();
+    let more: Vec<_> = text.lines().filter(|line| line.starts_with("and ")).collect();
+    assert_eq!(more, ["and 2998 more", "and 1498 more", "and 1198 more"]);
+    assert_eq!(text.lines().filter(|line| line.starts_with("-----")).count(), 6, "{text}");
+}
+
+#[test]
+fn leases_that_move_between_pages_are_not_missed() {
+    let server = require!(Server::start());
+    let (url, payments) = (server.url(), name("payments"));
+    let process = Process::new(&url, 1);
+    let epoch = process.open(&payments, LEASES);
+    let beat = |from: u64| {
+        let beat = Command::Beat {
+            owner: process.owner,
+            generation: 7,
+            era: Era { epoch, run: None },
+            terms: LONG,
+            info: "web-1".into(),
+            leases: (from..from + 500).map(|seq| process.id(seq, 1)).collect(),
+            waiters: vec![],
+            gone: vec![],
+        };
+        process.call(&payments, beat);
+    };
+    let from = || (1..=LEASES).step_by(500);
+    from().for_each(beat);
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                from().for_each(beat);
+            }
+        });
+        for _ in 0..10 {
+            let show = ctl(&url, &["show", "payments", "--json"]).json();
+            let count = strings(&show["holders"], "id").len() as u64;
+            // It says so if it has missed some in all passes.
+            assert_eq!(show["complete"], count == LEASES, "{count}");
+            assert_eq!(show["holders"].as_array().unwrap().len() as u64, count);
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
