@@ -32,14 +32,14 @@
 //! +scan +cluster|slots +time +hmget +hget +zcard +zcount +zrange
 //! ```
 //!
-//! and the keys `~bl:{prod:*`. To resize and to reap, a user needs what a process of the fleet needs
-//! besides.
+//! and the keys `~bl:{prod:*`. To resize and to reap, it also needs the rights of a service, which
+//! the page of `bulklink-redis` lists.
 //!
 //! # JSON
 //!
 //! With `--json`, each report is an object on one line. Its keys are stable: later versions may add
-//! more. Numbers are numbers; those of a time have their unit in the key. An error is no JSON, but a
-//! line on the standard error.
+//! more. Numbers are numbers; those of a time have their unit in the key. An error is no JSON, but
+//! a line on the standard error.
 //!
 //! | key | content |
 //! | --- | --- |
@@ -61,7 +61,8 @@
 //!   `in_use` and `waiting` of a process are `null` if `--top` left some out. `complete` is `false`
 //!   if leases or waiters moved while they were read, so that some are missing.
 //! - `resize`: the first three keys and `limit`, `previous_limit`, `version`, `in_use`, `waiting`.
-//! - `reap`: the first three keys and `freed_units`, `dropped_waiters`, `limit`, `in_use`, `waiting`.
+//! - `reap`: the first three keys and `freed_units`, `dropped_waiters`, `limit`, `in_use`,
+//!   `waiting`.
 //! - `watch`: what `list` or `show` prints, each time; `{"at_ms", "error"}` while that fails.
 //!
 //! How long a permit has been held is unknown: the server keeps only when it expires.

@@ -10,7 +10,9 @@ fn bulkheads_of_all_nodes_are_listed_shown_and_resized() {
     let labels: Vec<_> = (0..12).map(|number| format!("b{number:02}")).collect();
     for (number, node) in (1..).zip(cluster.nodes()) {
         let process = Process::new(&node.url(), number);
-        labels.iter().for_each(|label| _ = process.open(&name(label), 5));
+        for label in &labels {
+            process.open(&name(label), 5);
+        }
     }
     for node in cluster.nodes() {
         let list = ctl(&node.url(), &["list", "--json"]).json();

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use bulklink_redis::{Command, Era, Outcome};
 use bulklink_servers::{Server, require};
 use serde_json::Value;
 
-use crate::world::{LONG, Process, ctl, name};
+use crate::world::{Process, ctl, name};
 
 const LEASES: u64 = 3000;
 
@@ -23,27 +22,14 @@ fn all_pages_are_shown_unless_top_cuts_them() {
     let process = Process::new(&url, 1);
     let epoch = process.open(&payments, LEASES);
     for number in 2..=1200 {
-        let key = format!("{}", bulklink_redis::OwnerId::from(number));
+        let key = bulklink_redis::OwnerId::from(number).to_string();
         let until = (u64::MAX >> 12) + u64::try_from(number).unwrap();
         server.call(&["ZADD", "bl:{test:payments}:O", &until.to_string(), &key]);
     }
-    let beat = |leases: std::ops::RangeInclusive<u64>, waiters: std::ops::RangeInclusive<u64>| {
-        let beat = Command::Beat {
-            owner: process.owner,
-            generation: 7,
-            era: Era { epoch, run: None },
-            terms: LONG,
-            info: "web-1".into(),
-            leases: leases.map(|seq| process.id(seq, 1)).collect(),
-            waiters: waiters.map(|seq| (process.id(seq, 1), seq.into())).collect(),
-            gone: vec![],
-        };
-        assert!(matches!(process.call(&payments, beat).0, Outcome::Beaten { .. }));
-    };
     for from in (1..=LEASES).step_by(500) {
-        beat(from..=from + 499, 1..=0);
+        process.beat(&payments, epoch, from..from + 500, 0..0);
     }
-    beat(1..=0, LEASES + 1..=LEASES + WAITERS);
+    process.beat(&payments, epoch, 0..0, LEASES + 1..LEASES + WAITERS + 1);
 
     let show = ctl(&url, &["show", "payments", "--json"]).json();
     assert_eq!((&show["leases"], &show["waiting"], &show["processes"]), (&3000.into(), &1500.into(), &1200.into()));
@@ -79,19 +65,7 @@ fn leases_that_move_between_pages_are_not_missed() {
     let (url, payments) = (server.url(), name("payments"));
     let process = Process::new(&url, 1);
     let epoch = process.open(&payments, LEASES);
-    let beat = |from: u64| {
-        let beat = Command::Beat {
-            owner: process.owner,
-            generation: 7,
-            era: Era { epoch, run: None },
-            terms: LONG,
-            info: "web-1".into(),
-            leases: (from..from + 500).map(|seq| process.id(seq, 1)).collect(),
-            waiters: vec![],
-            gone: vec![],
-        };
-        process.call(&payments, beat);
-    };
+    let beat = |from: u64| process.beat(&payments, epoch, from..from + 500, 0..0);
     let from = || (1..=LEASES).step_by(500);
     from().for_each(beat);
     let is_over = std::sync::atomic::AtomicBool::new(false);

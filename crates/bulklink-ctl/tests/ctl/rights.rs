@@ -7,8 +7,8 @@ use crate::world::{Process, ctl, name};
 /// As on the page, without its line breaks.
 fn reading() -> String {
     let page = include_str!("../../src/main.rs");
-    let lines = page.lines().filter_map(|line| line.strip_prefix("//! +"));
-    lines.map(|line| format!("+{line} ")).collect()
+    let lines: Vec<_> = page.lines().filter_map(|line| line.strip_prefix("//! +")).collect();
+    format!("+{}", lines.join(" +"))
 }
 
 fn user(commands: &str) -> User {

@@ -194,7 +194,7 @@ fn a_terminal_is_drawn_in_place_with_colours_and_fits() {
     let first = std::mem::take(&mut terminal.text);
     assert!(first.starts_with("\x1b[2J\x1b[H\x1b[?7l20"), "{first:?}");
     assert!(first.contains("payments      2       \x1b[33m2\x1b[0m        0          1\x1b[K\r\n"), "{first:?}");
-    // Three lines of title and headings, seven bulkheads, and the rest; the cursor is on the last row.
+    // Title, space and headings, seven bulkheads, and the rest; the cursor is on the last row.
     assert!(first.contains("x05") && !first.contains("x06"), "{first:?}");
     assert!(first.contains("14 more lines\x1b[K\r\n\x1b[J"), "{first:?}");
     terminal.wait("\x1b[J\x1b[?7h");

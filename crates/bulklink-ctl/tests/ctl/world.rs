@@ -1,5 +1,6 @@
 //! Runs of the program, and processes of a fleet that it looks at.
 
+use std::ops::Range;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,21 +88,16 @@ pub(crate) struct Process {
     link: RedisLink,
     pub(crate) owner: OwnerId,
     info: Arc<str>,
-    terms: Terms,
 }
 
 impl Process {
     pub(crate) fn new(url: &str, number: u64) -> Self {
-        Self::with(url, number, LONG)
-    }
-
-    pub(crate) fn with(url: &str, number: u64, terms: Terms) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let owner = OwnerId::from(u128::from(number));
         let session = Session { owner, process: "tests".into() };
         let store = RedisStore::new(url).unwrap();
         let link = runtime.block_on(store.connect(&session, Arc::new(Deaf))).unwrap();
-        Process { runtime, link, owner, info: format!("web-{number}").into(), terms }
+        Process { runtime, link, owner, info: format!("web-{number}").into() }
     }
 
     pub(crate) fn saying(self, info: &str) -> Self {
@@ -116,7 +112,7 @@ impl Process {
     /// Listens and opens the bulkhead, without a quarantine.
     pub(crate) fn open(&self, name: &Name, limit: u64) -> Epoch {
         self.runtime.block_on(self.link.listen(name)).unwrap();
-        let (owner, terms, info) = (self.owner, self.terms, Arc::clone(&self.info));
+        let (owner, terms, info) = (self.owner, LONG, Arc::clone(&self.info));
         let (generation, config, known, highest, run, young) = (7, 4, None, None, None, false);
         let open = Order::Open { owner, generation, limit, config, terms, known, highest, run, young, info };
         let (outcome, head) = self.call(name, open);
@@ -130,12 +126,22 @@ impl Process {
 
     /// Acquires a lease or waits for it. Returns whether it is there.
     pub(crate) fn acquire(&self, name: &Name, epoch: Epoch, seq: u64, cost: u64) -> bool {
-        let (id, era, terms) = (self.id(seq, cost), Era { epoch, run: None }, self.terms);
+        let (id, era, terms) = (self.id(seq, cost), Era { epoch, run: None }, LONG);
         let acquire = Order::Acquire { id, wait: true, queue: 100_000, era, terms, give_back: vec![] };
         match self.call(name, acquire).0 {
             Outcome::Granted { .. } => true,
             Outcome::Queued { .. } => false,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Renews leases of one unit and waiters, or brings them.
+    pub(crate) fn beat(&self, name: &Name, epoch: Epoch, leases: Range<u64>, waiters: Range<u64>) {
+        let (owner, generation, era) = (self.owner, 7, Era { epoch, run: None });
+        let leases = leases.map(|seq| self.id(seq, 1)).collect();
+        let waiters = waiters.map(|seq| (self.id(seq, 1), seq.into())).collect();
+        let (terms, info, gone) = (LONG, Arc::clone(&self.info), vec![]);
+        let beaten = self.call(name, Order::Beat { owner, generation, era, terms, info, leases, waiters, gone }).0;
+        assert!(matches!(&beaten, Outcome::Beaten { lost, .. } if lost.is_empty()), "{beaten:?}");
     }
 }

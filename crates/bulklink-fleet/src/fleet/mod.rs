@@ -87,9 +87,9 @@ where
 
     /// Closes all bulkheads, and completes when all permits are given back and the store knows.
     ///
-    /// Calls that wait are rejected as [`Closed`](crate::Reason::Closed), and so are those of bulkheads
-    /// that are built later. While the store is out of
-    /// reach, it completes after one lease time.
+    /// Calls that wait are rejected as [`Closed`](crate::Reason::Closed), and so are those of
+    /// bulkheads that are built later. While the store is out of reach, it completes after one
+    /// lease time.
     ///
     /// # Cancel safety
     ///
