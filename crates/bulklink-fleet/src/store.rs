@@ -28,8 +28,9 @@ pub trait LeaseStore: Send + Sync + 'static {
 /// One connection to a server.
 ///
 /// It ends at the first error other than [`StoreError::Refused`] and [`StoreError::Full`]. A notice
-/// is received before the answers that follow it on the connection, or never: an old grant that
-/// came after them would be taken for a new one.
+/// is received before the answer to any later command than the one that caused it, or never: an old
+/// grant that came after them would be taken for a new one. A notice that a command causes for its
+/// own process may come before or after that command's answer.
 pub trait Link: Send + Sync + 'static {
     /// Subscribes to the notices about `name`, so that no later grant is missed. Returns what is
     /// known of the server that has the name.

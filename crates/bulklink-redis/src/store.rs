@@ -159,13 +159,18 @@ impl RedisStoreBuilder {
     ///
     /// # Errors
     ///
-    /// [`InvalidStore::Url`] if the URL is of no known form, [`InvalidStore::Certificates`] if the
+    /// [`InvalidStore::Url`] if the URL is of no known form, [`InvalidStore::NoPassword`] if there is
+    /// a user and no password, [`InvalidStore::Certificates`] if the
     /// certificates are no PEM or the URL is not one with TLS, and
     /// [`InvalidStore::NoCryptoProvider`] if the URL is one with TLS and the program has not
     /// installed what `rustls` computes with, such as by
     /// `rustls::crypto::ring::default_provider().install_default()`.
     pub fn build(self) -> Result<RedisStore, InvalidStore> {
         let mut info = self.info?;
+        // Without a password, `redis` would log in as the default user.
+        if info.redis_settings().username().is_some() && info.redis_settings().password().is_none() {
+            return Err(InvalidStore::NoPassword);
+        }
         if let ConnectionAddr::TcpTls { insecure, .. } = info.addr() {
             if *insecure {
                 return Err(InvalidStore::Url);
@@ -200,6 +205,8 @@ const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 pub enum InvalidStore {
     /// The URL is of no known form.
     Url,
+    /// There is a user, and no password.
+    NoPassword,
     /// The certificates cannot be read, or the URL is not one with TLS.
     Certificates,
     /// The program has not installed a provider of cryptography for `rustls`.
@@ -210,6 +217,7 @@ impl fmt::Display for InvalidStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Url => "the URL is not one of a Redis server",
+            Self::NoPassword => "there is a user, and no password",
             Self::Certificates => "the certificates cannot be read, or the URL is without TLS",
             Self::NoCryptoProvider => "TLS needs a provider of cryptography, which the program installs for rustls",
         })
@@ -221,6 +229,15 @@ impl std::error::Error for InvalidStore {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_needs_a_password() {
+        assert_eq!(RedisStore::new("redis://service@host").unwrap_err(), InvalidStore::NoPassword);
+        let builder = RedisStore::builder("redis://service@host").password("word");
+        assert!(builder.build().is_ok());
+        // The default user.
+        assert!(RedisStore::new("redis://:word@host").is_ok());
+    }
 
     #[test]
     fn tls_needs_a_provider_of_cryptography() {

@@ -29,15 +29,16 @@ fn random() {
     let cases = std::env::var("PROPTEST_CASES").map_or(CASES, |text| text.parse().expect("a number of cases"));
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 4_000, ..Config::default() };
     let script = prop::collection::vec(prop::sample::select(&ALL[..]), 1..120);
-    let play = |(limit, script): (u64, Vec<Input>)| {
+    let play = |(limit, is_deferring, script): (u64, bool, Vec<Input>)| {
         let mut world = World::new(limit);
+        world.is_deferring = is_deferring;
         for input in script {
             world.apply(input);
         }
         world.settle();
         Ok(())
     };
-    if let Err(error) = TestRunner::new(config).run(&(1..=3_u64, script), play) {
+    if let Err(error) = TestRunner::new(config).run(&(1..=3_u64, any::<bool>(), script), play) {
         panic!("{error}");
     }
     println!("owners: {cases} random scripts");

@@ -142,6 +142,9 @@ pub(crate) struct World {
     arrived: Vec<CallId>,
     /// Whether a fault may have cost a call its place.
     is_disturbed: bool,
+    /// Whether notices that a command causes for its own process follow its answer, as Valkey 8 and
+    /// later send them.
+    pub(crate) is_deferring: bool,
 }
 
 impl search::World for World {
@@ -191,6 +194,7 @@ impl World {
             processes: [0, 1].map(|at| Process::new(OwnerId::from(at), limit)),
             arrived: vec![],
             is_disturbed: false,
+            is_deferring: false,
         }
     }
 
@@ -262,8 +266,11 @@ impl World {
 
     fn arrive(&mut self, at: usize) -> bool {
         let Some((request, command)) = self.processes[at].up.pop_front() else { return false };
+        let notices = self.processes[at].down.len();
         let answer = self.serve(&command);
-        self.processes[at].down.push_back(Received::Answer(request, answer));
+        let down = &mut self.processes[at].down;
+        let place = if self.is_deferring { notices } else { down.len() };
+        down.insert(place, Received::Answer(request, answer));
         true
     }
 
