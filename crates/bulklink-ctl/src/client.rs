@@ -1,46 +1,23 @@
 //! The connection, and the commands on it: it reads, reaps and resizes, and never opens a bulkhead.
 
-use std::collections::HashMap;
-use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink_redis::{
-    Answer, CallId, Command, Head, LeaseStore, Link, Name, Namespace, Notice, Outcome, OwnerId, Receiver, RedisLink,
-    RedisStore, ServerTime, Session, SessionStatus, Settings as Config, Status, StoreError, Ticket, Version,
+    Answer, Command, Head, LeaseStore, Link, Name, Namespace, Notice, Outcome, OwnerId, Receiver, RedisLink,
+    RedisStore, Session, Status, StoreError, Version,
 };
 
 use crate::args::Settings;
 use crate::failure::{Failure, Kind};
+use crate::reading::{self, PAGE, Reading};
 use crate::report::{List, Row, Show, now_ms};
-
-/// How many leases, waiters and processes one command reads: so that the server is never busy for
-/// long.
-const PAGE: u64 = 1000;
-
-/// How often a bulkhead is read if it changes between its pages.
-const PASSES: usize = 3;
 
 /// A connection to the server.
 pub(crate) struct Client {
     store: RedisStore,
     timeout: Duration,
     link: RedisLink,
-}
-
-/// All pages of a bulkhead.
-pub(crate) struct Reading {
-    pub(crate) now: ServerTime,
-    pub(crate) config: Config,
-    pub(crate) leases: u64,
-    pub(crate) waiting: u64,
-    pub(crate) expired: u64,
-    /// The first to expire first.
-    pub(crate) holders: Vec<(CallId, ServerTime)>,
-    /// In their order.
-    pub(crate) waiters: Vec<(CallId, Ticket)>,
-    /// By what they say about themselves.
-    pub(crate) sessions: Vec<SessionStatus>,
 }
 
 /// What a new limit has done.
@@ -115,42 +92,8 @@ impl Client {
         names.map_err(|error| self.failure(&error))
     }
 
-    /// Reads a bulkhead with all its processes, and with up to `top` leases and waiters.
-    ///
-    /// Leases move while their pages are read: each beat puts those of a process at the end. So one
-    /// may be missed, and then the bulkhead is read again.
     async fn read(&mut self, name: &Name, top: usize) -> Result<Option<Reading>, StoreError> {
-        for _ in 1..PASSES {
-            match self.read_once(name, top).await? {
-                Some(reading) if !reading.has_all(top) => {}
-                reading => return Ok(reading),
-            }
-        }
-        self.read_once(name, top).await
-    }
-
-    async fn read_once(&mut self, name: &Name, top: usize) -> Result<Option<Reading>, StoreError> {
-        let (mut holders, mut waiters, mut sessions) = (HashMap::new(), HashMap::new(), HashMap::new());
-        let mut offset = 0;
-        loop {
-            let status = self.status(name, offset).await?;
-            let Some(config) = status.settings else { return Ok(None) };
-            let is_full = |page: usize| page as u64 == PAGE;
-            let go_on = is_full(status.session_page.len())
-                || (is_full(status.lease_page.len()) && holders.len() + status.lease_page.len() < top)
-                || (is_full(status.waiter_page.len()) && waiters.len() + status.waiter_page.len() < top);
-            holders.extend(status.lease_page);
-            waiters.extend(status.waiter_page);
-            sessions.extend(status.session_page.into_iter().map(|session| (session.owner, session)));
-            if !go_on {
-                let mut sessions: Vec<_> = sessions.into_values().collect();
-                sessions.sort_by(|a, b| (&a.info, a.owner).cmp(&(&b.info, b.owner)));
-                let Status { now, leases, waiting, expired, .. } = status;
-                let (holders, waiters) = (in_order(holders), in_order(waiters));
-                return Ok(Some(Reading { now, config, leases, waiting, expired, holders, waiters, sessions }));
-            }
-            offset += PAGE;
-        }
+        reading::read(async |offset| self.status(name, offset).await, top).await
     }
 
     async fn status(&mut self, name: &Name, offset: u64) -> Result<Status, StoreError> {
@@ -217,29 +160,10 @@ impl Client {
     }
 }
 
-impl Reading {
-    /// Whether nothing was missed of what was asked for.
-    pub(crate) fn has_all(&self, top: usize) -> bool {
-        let has = |count: usize, all: u64| count >= top || count as u64 >= all;
-        has(self.holders.len(), self.leases) && has(self.waiters.len(), self.waiting)
-    }
-
-    /// The units in use.
-    pub(crate) fn used(&self) -> u64 {
-        self.leases + self.config.extra
-    }
-}
-
 /// A link of no process: it listens to no name.
 async fn link(store: &RedisStore, timeout: Duration) -> Result<RedisLink, StoreError> {
     let session = Session { owner: OwnerId::from(0), process: "bulklink-ctl".into() };
     // The store's own limit is for each of several steps.
     let connecting = tokio::time::timeout(timeout * 2, store.connect(&session, Arc::new(Deaf)));
     connecting.await.unwrap_or(Err(StoreError::TimedOut))
-}
-
-fn in_order<K: Hash + Ord, V: Ord + Copy>(entries: HashMap<K, V>) -> Vec<(K, V)> {
-    let mut entries: Vec<_> = entries.into_iter().collect();
-    entries.sort_by(|(a, x), (b, y)| (x, a).cmp(&(y, b)));
-    entries
 }

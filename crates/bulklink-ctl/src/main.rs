@@ -84,6 +84,7 @@ mod args;
 mod client;
 mod failure;
 mod output;
+mod reading;
 mod report;
 mod table;
 mod text;

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bulklink_redis::{CallId, Name, OwnerId, ServerTime, SessionStatus, StoreError, Ticket};
 use serde::Serialize;
 
-use crate::client::{Reading, Reaped, Resized};
+use crate::client::{Reaped, Resized};
+use crate::reading::Reading;
 
 /// What a bulkhead is called.
 #[derive(Clone, Debug, Serialize)]
