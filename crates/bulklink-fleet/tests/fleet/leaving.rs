@@ -143,3 +143,19 @@ fn a_fleet_that_is_closed_takes_no_new_bulkheads() {
     scene.release(permit);
     assert!(closing.is_finished());
 }
+
+#[test]
+fn a_permit_is_lost_when_the_task_that_renews_it_is_dropped() {
+    let mut scene = Scene::new();
+    let process = scene.process(1);
+    let permit = scene.permit(&process);
+    let mut other = bulklink::testing::Executor::new(scene.executor.clock());
+    let lost = other.spawn(async move {
+        permit.lost().await;
+        assert!(!permit.is_valid());
+    });
+    other.run_until_idle();
+    drop(scene);
+    other.advance(millis(10_000));
+    assert!(lost.is_finished());
+}

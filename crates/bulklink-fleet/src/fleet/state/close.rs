@@ -46,10 +46,15 @@ impl State {
         }
     }
 
-    /// The task that drives the bulkhead is gone: no call will ever be admitted.
+    /// The task that drives the bulkhead is gone: no call will ever be admitted, and nothing renews
+    /// the permits, nor notices when they end.
     pub(crate) fn abandon(&mut self, now: Duration) {
         self.link_down(now);
         self.close(now);
+        let held: Vec<_> = self.leases.keys().copied().collect();
+        for id in held {
+            self.lose(id);
+        }
         self.end_closing();
     }
 

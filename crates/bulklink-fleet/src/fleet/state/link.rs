@@ -173,17 +173,14 @@ impl State {
                 Some(number) => self.unavailable(now, number),
                 None => self.spares.retain(|spare| *spare != id),
             },
-            Output::Lost(id) => {
-                self.event(EventKind::Lost);
-                if let Some(lease) = self.leases.get_mut(&id) {
-                    lease.is_lost = true;
-                    self.effects.wakers.append(&mut lease.wakers);
-                }
-                if let Some(at) = self.idle.iter().position(|(_, idle)| *idle == id) {
+            Output::Lost(id) => match self.idle.iter().position(|(_, idle)| *idle == id) {
+                // No call has it: its permit was given back.
+                Some(at) => {
                     self.idle.remove(at);
                     self.give_back(now, id);
                 }
-            }
+                None => self.lose(id),
+            },
             Output::Opened => {
                 self.conflict = None;
                 self.is_connected = true;
@@ -201,6 +198,14 @@ impl State {
                 self.effects.has_work = true;
             }
         }
+    }
+
+    /// The permit is no longer valid.
+    pub(super) fn lose(&mut self, id: CallId) {
+        let Some(lease) = self.leases.get_mut(&id).filter(|lease| !lease.is_lost) else { return };
+        lease.is_lost = true;
+        self.effects.wakers.append(&mut lease.wakers);
+        self.event(EventKind::Lost);
     }
 
     /// While the processes disagree, no call has to wait for its turn to hear that.

@@ -17,7 +17,8 @@ impl State {
     }
 
     pub(crate) fn is_valid(&self, now: Duration, lease: CallId) -> bool {
-        self.owner.token(now, lease).is_some()
+        let is_known = self.leases.get(&lease).is_some_and(|lease| !lease.is_lost);
+        is_known && self.owner.token(now, lease).is_some()
     }
 
     /// Completes when the lease is no longer valid.
