@@ -1,6 +1,6 @@
 //! Permits that pass from call to call inside a process.
 
-use crate::scene::{Scene, admitted};
+use crate::scene::{Scene, admitted, millis};
 
 #[test]
 fn a_permit_passes_inside_the_process_as_often_as_allowed_and_with_larger_tokens() {
@@ -50,8 +50,7 @@ fn an_ask_that_is_spare_serves_a_later_call() {
 #[test]
 fn an_idle_permit_serves_the_next_call_and_goes_back_after_its_time() {
     let mut scene = Scene::new();
-    let idle =
-        |builder: bulklink_fleet::BulkheadBuilder<_>| builder.limit(1).waiting_room(100).idle(crate::scene::millis(20));
+    let idle = |builder: bulklink_fleet::BulkheadBuilder<_>| builder.limit(1).waiting_room(100).idle(millis(20));
     let (one, two) = (scene.process_with(idle), scene.process_with(idle));
     let permit = scene.permit(&one);
     let token = permit.token();
@@ -64,4 +63,26 @@ fn an_idle_permit_serves_the_next_call_and_goes_back_after_its_time() {
     scene.release(permit);
     scene.advance(20);
     drop(scene.permit(&two));
+}
+
+#[test]
+fn an_idle_permit_that_is_over_is_not_handed_out() {
+    let mut scene = Scene::new();
+    let process = scene.process_with(|builder| {
+        let times = builder.lease(millis(40)).claim(millis(40)).beat(millis(20));
+        times.limit(1).waiting_room(9).idle(millis(20))
+    });
+    let permit = scene.permit(&process);
+    scene.release(permit);
+    // The process stands still for longer than the lease: its task has not run yet when a call asks.
+    let clock = scene.executor.clock();
+    let bulkhead = process.bulkhead.clone();
+    let asking = scene.executor.spawn(async move {
+        clock.advance(millis(50));
+        let permit = bulkhead.acquire().await.unwrap();
+        assert!(permit.is_valid());
+    });
+    scene.advance(50);
+    assert!(asking.is_finished());
+    assert_eq!(process.bulkhead.local_status().totals.lost, 0, "its permit was given back before");
 }

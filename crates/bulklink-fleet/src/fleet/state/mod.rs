@@ -205,7 +205,9 @@ impl State {
 
     fn take_idle(&mut self, now: Duration, number: u64) -> bool {
         let Some(cost) = self.calls.get(&number).map(|call| call.cost) else { return false };
-        let Some(at) = self.idle.iter().position(|(_, id)| id.cost == cost) else { return false };
+        // The driver may be late to give back what is over.
+        let fits = |id: CallId| id.cost == cost && self.owner.token(now, id).is_some();
+        let Some(at) = self.idle.iter().position(|(until, id)| *until > now && fits(*id)) else { return false };
         let Some((_, id)) = self.idle.remove(at) else { return false };
         self.use_again(now, id, number);
         true
