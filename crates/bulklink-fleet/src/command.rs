@@ -108,7 +108,7 @@ pub enum Command {
         terms: Terms,
         /// The epoch that the process knows, if it may still hold a lease of it.
         known: Option<Epoch>,
-        /// The largest token that the process has seen.
+        /// The largest token that the process has, with those that it may use of its blocks.
         highest: Option<Token>,
         /// The run of the server, as in [`Era::run`].
         run: Option<RunId>,

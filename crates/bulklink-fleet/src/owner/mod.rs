@@ -68,6 +68,7 @@ pub struct Owner {
     epoch: Option<Epoch>,
     /// When the last command was sent that was answered in this epoch.
     heard: Duration,
+    /// The last token of the highest block.
     highest: Option<Token>,
     /// Commands without an answer, by their number, and when they were sent.
     sent: BTreeMap<u64, (Duration, Command)>,
@@ -261,7 +262,9 @@ impl Owner {
     /// Hands the permit out if that has not happened yet, and moves its deadline if it is known to
     /// be later.
     fn hold(&mut self, id: CallId, token: Token, deadline: Duration) {
-        self.highest = self.highest.max(Some(token));
+        // The process may use all tokens of the block without telling.
+        let last = u64::from(token).saturating_add(self.declared.terms.block - 1);
+        self.highest = self.highest.max(Some(last.into()));
         match self.calls.get_mut(&id) {
             Some(Call::Held { token: held, deadline: before }) => {
                 (*held, *before) = (token.max(*held), deadline.max(*before));

@@ -86,3 +86,23 @@ fn an_idle_permit_that_is_over_is_not_handed_out() {
     assert!(asking.is_finished());
     assert_eq!(process.bulkhead.local_status().totals.lost, 0, "its permit was given back before");
 }
+
+#[test]
+fn tokens_grow_after_a_loss_of_data_also_if_permits_were_used_again() {
+    let mut scene = Scene::new();
+    let reuse =
+        |builder: bulklink_fleet::BulkheadBuilder<_>| builder.limit(1).waiting_room(9).reuse(4).without_quarantine();
+    let process = scene.process_with(reuse);
+    let mut permit = scene.permit(&process);
+    let waiting: Vec<_> = (0..4).map(|_| scene.acquire(&process)).collect();
+    for next in &waiting {
+        scene.release(permit);
+        permit = admitted(next);
+    }
+    let last = permit.token();
+    scene.release(permit);
+    scene.store.forget();
+    // The server's clock has not moved on, so it knows of the tokens from this process only.
+    let permit = scene.permit(&process);
+    assert!(permit.token() > last, "{:?} after {last:?}", permit.token());
+}
