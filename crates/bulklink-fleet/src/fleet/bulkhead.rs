@@ -60,16 +60,26 @@ impl<R> Drop for Inner<R> {
     }
 }
 
-/// A call that asks the store, or waits there. Dropping it ends the call.
+/// A call that has no result yet. Dropping it ends the call.
 struct Asking<'a> {
     member: &'a Arc<Member>,
-    number: Option<u64>,
+    stage: Stage,
+}
+
+enum Stage {
+    /// It waits in this process to ask the store.
+    Local,
+    /// It asks the store under this number, or waits there.
+    Remote(u64),
+    Over,
 }
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        if let Some(number) = self.number {
-            self.member.with(|state, now| state.cancel(now, number));
+        match self.stage {
+            Stage::Local => self.member.with(|state, _| state.cancel_locally()),
+            Stage::Remote(number) => self.member.with(|state, now| state.cancel(now, number)),
+            Stage::Over => {}
         }
     }
 }
@@ -110,8 +120,7 @@ impl<R: Runtime> FleetBulkhead<R> {
         let begin = runtime.now();
         let (cost, wait) = request.resolve(runtime, begin, *wait_limit);
         let cost = u64::from(cost);
-        let reject =
-            |reason| self.rejection(cost, Refused { reason, waited: since(begin, runtime.now()), conflict: None });
+        let reject = |reason| self.reject_locally(cost, reason, since(begin, runtime.now()));
         if cost == 0 {
             return Err(reject(Reason::InvalidCost));
         }
@@ -120,18 +129,22 @@ impl<R: Runtime> FleetBulkhead<R> {
         };
         let is_instant = end <= begin;
         let waits = may_wait && *has_room && !is_instant;
+        let mut asking = Asking { member, stage: Stage::Local };
         // The slot is given back once the call has its permit: it bounds those that wait.
         let _turn = if waits {
             let turn = local.slot_with(request.cost(1)).await;
-            Some(turn.map_err(|rejection| reject(reason_of(rejection.reason())))?)
+            Some(turn.map_err(|rejection| {
+                asking.stage = Stage::Over;
+                reject(reason_of(rejection.reason()))
+            })?)
         } else {
             None
         };
         let end = (waits && end < Instant::FAR_FUTURE).then(|| end.saturating_since(Instant::EPOCH));
         let number = member.with(|state, now| state.ask(now, cost, waits, end));
-        let mut asking = Asking { member, number: Some(number) };
+        asking.stage = Stage::Remote(number);
         let result = poll_fn(|context| member.with(|state, _| state.poll_call(number, context.waker()))).await;
-        asking.number = None;
+        asking.stage = Stage::Over;
         match result {
             Ok(mut grant) => {
                 grant.waited = since(begin, runtime.now());
@@ -308,6 +321,12 @@ impl<R: Runtime> FleetBulkhead<R> {
         let reply = Arc::new(Reply::default());
         self.inner.member.with(|state, _| state.ask_directly(command, Arc::clone(&reply)));
         reply.get().await
+    }
+
+    /// The call is rejected without having asked the store.
+    fn reject_locally(&self, cost: u64, reason: Reason, waited: Duration) -> Rejection {
+        self.inner.member.with(|state, _| state.reject_locally(reason, waited));
+        self.rejection(cost, Refused { reason, waited, conflict: None })
     }
 
     fn rejection(&self, cost: u64, refused: Refused) -> Rejection {

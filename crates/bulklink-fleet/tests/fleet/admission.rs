@@ -217,3 +217,27 @@ fn a_handler_hears_of_what_happens() {
     assert_eq!(heard, expected);
     let _ = EventKind::Lost;
 }
+
+#[test]
+fn calls_that_never_ask_the_store_are_counted_too() {
+    let mut scene = Scene::new();
+    let process = scene.process_with(|builder| builder.limit(1).waiting_room(2).remote_waiters(1));
+    let _permit = scene.permit(&process);
+    let _remote = scene.acquire(&process);
+    let _local = scene.acquire(&process);
+    let asking = |scene: &mut Scene, request| {
+        let bulkhead = process.bulkhead.clone();
+        let task = scene.executor.spawn(async move { bulkhead.acquire_with(request).await });
+        scene.executor.run_until_idle();
+        task
+    };
+    let late = asking(&mut scene, Request::new().within(millis(50)));
+    assert_eq!(rejected(&scene.acquire(&process)).reason(), Reason::Saturated);
+    scene.advance(50);
+    assert_eq!(rejected(&late).reason(), Reason::Expired);
+    let dropped = scene.acquire(&process);
+    dropped.cancel();
+    let totals = process.bulkhead.local_status().totals;
+    assert_eq!((totals.admitted, totals.saturated, totals.expired, totals.cancelled), (1, 1, 1, 1));
+    assert_eq!(process.bulkhead.local_status().waiting_locally, 1);
+}

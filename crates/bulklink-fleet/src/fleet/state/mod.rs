@@ -341,6 +341,16 @@ impl State {
         }
     }
 
+    /// A call that has not asked the store is rejected.
+    pub(crate) fn reject_locally(&mut self, reason: Reason, waited: Duration) {
+        self.event(EventKind::Rejected { reason, waited });
+    }
+
+    /// The future of a call that has not asked the store is dropped.
+    pub(crate) fn cancel_locally(&mut self) {
+        self.event(EventKind::Cancelled);
+    }
+
     fn event(&mut self, kind: EventKind) {
         self.totals.count(kind);
         self.effects.events.push(kind);
