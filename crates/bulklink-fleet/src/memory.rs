@@ -92,10 +92,14 @@ impl MemoryStore {
         self.cut();
     }
 
-    /// Accepts connections again, with the data that there was, as another run of the server.
+    /// Accepts connections again, with the data that there was, as another run of the server. Does
+    /// nothing to a store that was not stopped.
     pub fn start(&self) {
         let now = (self.clock)();
         let mut data = self.data();
+        if !data.is_down {
+            return;
+        }
         (data.is_down, data.run, data.began) = (false, data.run + 1, now);
     }
 

@@ -175,3 +175,20 @@ fn a_release_is_confirmed_by_the_store() {
     scene.executor.run_until_idle();
     assert_eq!(releasing.output(), Some(false));
 }
+
+#[test]
+fn a_store_that_is_started_twice_is_one_run() {
+    let mut scene = Scene::new();
+    let (one, two) = (scene.process(1), scene.process(1));
+    let permit = scene.permit(&one);
+    scene.store.start();
+    // A bulkhead that is opened later on the same connection meets the same server.
+    scene.executor.block_on(two.bulkhead.close());
+    scene.executor.run_until_idle();
+    let bulkhead = two.fleet.bulkhead("payments").limit(1).waiting_room(100).build().unwrap();
+    let two = crate::scene::Process { fleet: two.fleet, bulkhead };
+    scene.executor.run_until_idle();
+    let waiting = scene.acquire(&two);
+    scene.release(permit);
+    drop(admitted(&waiting));
+}
