@@ -8,6 +8,7 @@ mod leaving;
 mod limits;
 mod odd;
 mod outage;
+mod random;
 mod reuse;
 mod scene;
 mod stuck;
