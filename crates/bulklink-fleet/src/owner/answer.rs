@@ -13,15 +13,19 @@ impl Owner {
     /// The command with this number has an answer, or will have none. An answer to a command of an
     /// earlier link is ignored.
     pub fn answer(&mut self, now: Duration, request: u64, result: Result<Answer, StoreError>) {
+        let is_unknown = !matches!(result, Ok(_) | Err(StoreError::Refused { .. } | StoreError::Full));
+        if is_unknown && self.sent.contains_key(&request) {
+            // Until the link is down, the command counts as on its way.
+            self.broken(now, None);
+            return;
+        }
         let Some((sent, command)) = self.sent.remove(&request) else { return };
+        if let Command::Acquire { id, .. } = &command {
+            self.asking.remove(id);
+        }
         match result {
             Ok(answer) => self.answered(now, sent, command, answer),
-            Err(StoreError::Refused { .. } | StoreError::Full) => self.refused(now, command),
-            Err(_) => {
-                // Until the link is down, the command counts as on its way.
-                self.sent.insert(request, (sent, command));
-                self.broken(now, None);
-            }
+            Err(_) => self.refused(now, command),
         }
     }
 
@@ -38,7 +42,9 @@ impl Owner {
                 Some(epoch) => self.opened(now, epoch),
                 None => self.broken(now, None),
             },
+            (Command::Release { ids }, _) => self.returned(&ids),
             (Command::Acquire { id, give_back, .. }, outcome) => {
+                self.returned(&give_back);
                 if outcome == Outcome::Stale {
                     self.remember_all(now, give_back);
                 }
@@ -78,9 +84,19 @@ impl Owner {
                     Some(other) => _ = self.calls.insert(id, other),
                 }
             }
-            Command::Release { ids } => self.remember_all(now, ids),
+            Command::Release { ids } => {
+                self.returned(&ids);
+                self.remember_all(now, ids);
+            }
             Command::Beat { .. } | Command::Open { .. } => self.broken(now, None),
             _ => {}
+        }
+    }
+
+    /// No release of these is on its way any more.
+    fn returned(&mut self, ids: &[CallId]) {
+        for id in ids {
+            self.returning.remove(id);
         }
     }
 
@@ -103,6 +119,7 @@ impl Owner {
             Outcome::Granted { token } => self.hold(id, token, sent + self.declared.terms.ttl),
             Outcome::Queued { ticket, first_expiry, .. } if is_asking => {
                 self.calls.insert(id, Call::Queued { ticket, seen: sent });
+                self.queued += 1;
                 self.arm(now, head, first_expiry);
             }
             Outcome::Stale if is_asking => {
@@ -111,7 +128,7 @@ impl Owner {
             }
             outcome if is_asking => {
                 self.calls.remove(&id);
-                if outcome == Outcome::TooLarge || self.doubtful.contains_key(&id) {
+                if outcome == Outcome::TooLarge || self.is_doubtful(now, id) {
                     // An earlier command may have left a waiter, or still do so.
                     self.give_back(now, id);
                 }

@@ -13,6 +13,9 @@ impl Owner {
     pub fn poll_command(&mut self, now: Duration) -> Option<(u64, Command)> {
         let command = self.next_command(now)?;
         self.requests += 1;
+        if let Command::Acquire { id, .. } = &command {
+            self.asking.insert(*id);
+        }
         self.sent.insert(self.requests, (now, command.clone()));
         Some((self.requests, command))
     }
@@ -64,6 +67,7 @@ impl Owner {
 
     fn beat(&mut self, now: Duration, era: Era) -> Command {
         self.tick(now);
+        self.doubtful.retain(|_, until| *until > now);
         self.beat_at = None;
         let waiters = self.calls.iter().filter_map(|(id, call)| match call {
             Call::Queued { ticket, .. } => Some((*id, *ticket)),
@@ -84,7 +88,10 @@ impl Owner {
     fn ask(&mut self, now: Duration, era: Era) -> Option<Command> {
         let is_asking = |id: &CallId| matches!(self.calls.get(id), Some(Call::Asking { .. }));
         // A late notice may have granted a call that was to ask again.
-        let at = self.asks.iter().position(is_asking)?;
+        let Some(at) = self.asks.iter().position(is_asking) else {
+            self.asks.clear();
+            return None;
+        };
         let id = self.asks.drain(..=at).next_back()?;
         let Some(Call::Asking { sent, wait, .. }) = self.calls.get_mut(&id) else { return None };
         *sent = Some(now);
@@ -98,6 +105,8 @@ impl Owner {
         if let Link::Up { era, young } = self.link {
             self.link = Link::New { run: era.run, young };
             self.beat_at = None;
+            // Calls that ask may lose their patience from now on.
+            self.quiet_until = Some(Duration::ZERO);
         }
     }
 

@@ -12,7 +12,7 @@ mod answer;
 mod beat;
 mod call;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,10 +49,19 @@ pub struct Owner {
     declared: Declaration,
     seq: u64,
     calls: BTreeMap<CallId, Call>,
-    /// Calls that ask, and whose command is to be sent on this link.
+    /// How many of them wait on the server.
+    queued: usize,
+    /// Before this time, no permit ends and no call loses its patience; `None` if that will not
+    /// happen by itself. It may be too early: then nothing happens at that time.
+    quiet_until: Option<Duration>,
+    /// Calls that ask, and whose command is to be sent on this link. Some may have ended.
     asks: VecDeque<CallId>,
+    /// Calls whose command that asks has no answer on this link.
+    asking: BTreeSet<CallId>,
     /// What is to be given back on this link.
     releases: Vec<CallId>,
+    /// These, and those whose release has no answer on this link.
+    returning: BTreeSet<CallId>,
     /// Whether what is given back may travel with a call that asks. Not after such a command was
     /// refused, until the next beat: a server without memory still takes releases alone.
     merges: bool,
@@ -127,8 +136,12 @@ impl Owner {
             declared,
             seq: 0,
             calls: BTreeMap::new(),
+            queued: 0,
+            quiet_until: None,
             asks: VecDeque::new(),
+            asking: BTreeSet::new(),
             releases: vec![],
+            returning: BTreeSet::new(),
             merges: true,
             gone: BTreeMap::new(),
             doubtful: BTreeMap::new(),
@@ -167,6 +180,9 @@ impl Owner {
         } else {
             self.calls.insert(id, Call::Asking { since: now, wait, sent: None });
             self.asks.push_back(id);
+            if !self.is_up() {
+                self.look_at(now + self.declared.patience);
+            }
         }
         id
     }
@@ -174,14 +190,14 @@ impl Owner {
     /// A call has ended: its future or its permit was dropped. Unknown ids are ignored.
     pub fn end(&mut self, now: Duration, id: CallId) {
         match self.calls.remove(&id) {
-            Some(Call::Asking { .. }) if self.is_on_its_way(id) => _ = self.calls.insert(id, Call::Orphan),
-            Some(Call::Asking { sent, .. }) => {
-                self.asks.retain(|asking| *asking != id);
-                if sent.is_some() {
-                    self.give_back(now, id);
-                }
+            Some(Call::Asking { .. }) if self.asking.contains(&id) => _ = self.calls.insert(id, Call::Orphan),
+            Some(Call::Asking { sent: Some(_), .. }) => self.give_back(now, id),
+            Some(Call::Asking { sent: None, .. }) => {}
+            Some(Call::Queued { .. }) => {
+                self.queued -= 1;
+                self.give_back(now, id);
             }
-            Some(Call::Queued { .. } | Call::Held { .. } | Call::Lost) => self.give_back(now, id),
+            Some(Call::Held { .. } | Call::Lost) => self.give_back(now, id),
             Some(Call::Orphan) => _ = self.calls.insert(id, Call::Orphan),
             None => {}
         }
@@ -203,6 +219,10 @@ impl Owner {
         self.link = Link::Down;
         self.beat_at = None;
         self.reap_at = None;
+        // Calls that ask may lose their patience from now on.
+        self.quiet_until = Some(now);
+        self.asking.clear();
+        self.returning.clear();
         let releases = std::mem::take(&mut self.releases);
         self.remember_all(now, releases);
         for (_, (_, command)) in std::mem::take(&mut self.sent) {
@@ -236,6 +256,7 @@ impl Owner {
             Notice::Granted { id, token, epoch } if epoch == era.epoch => self.granted(now, id, token),
             Notice::TooLarge { id } if matches!(self.calls.get(&id), Some(Call::Queued { .. })) => {
                 self.calls.remove(&id);
+                self.queued -= 1;
                 self.outputs.push_back(Output::TooLarge(id));
             }
             _ => {}
@@ -270,7 +291,9 @@ impl Owner {
                 (*held, *before) = (token.max(*held), deadline.max(*before));
             }
             Some(call @ (Call::Asking { .. } | Call::Queued { .. })) => {
+                self.queued -= usize::from(matches!(call, Call::Queued { .. }));
                 *call = Call::Held { token, deadline };
+                self.look_at(deadline);
                 self.outputs.push_back(Output::Granted(id));
             }
             Some(Call::Orphan | Call::Lost) | None => {}
@@ -279,18 +302,26 @@ impl Owner {
 
     /// Time has passed: permits end, calls lose their patience.
     pub fn tick(&mut self, now: Duration) {
-        self.doubtful.retain(|_, until| *until > now);
+        if self.quiet_until.is_none_or(|until| until > now) {
+            return;
+        }
         let is_up = self.is_up();
         let patience = self.declared.patience;
         let mut impatient = vec![];
+        self.quiet_until = None;
         for (id, call) in &mut self.calls {
-            match *call {
-                Call::Held { deadline, .. } if deadline <= now => {
-                    *call = Call::Lost;
-                    self.outputs.push_back(Output::Lost(*id));
-                }
-                Call::Asking { since, .. } if !is_up && since + patience <= now => impatient.push(*id),
-                _ => {}
+            let end = match *call {
+                Call::Held { deadline, .. } => deadline,
+                Call::Asking { since, .. } if !is_up => since + patience,
+                _ => continue,
+            };
+            if end > now {
+                self.quiet_until = Some(self.quiet_until.map_or(end, |until| until.min(end)));
+            } else if let Call::Held { .. } = call {
+                *call = Call::Lost;
+                self.outputs.push_back(Output::Lost(*id));
+            } else {
+                impatient.push(*id);
             }
         }
         for id in impatient {
@@ -299,17 +330,16 @@ impl Owner {
         }
     }
 
+    /// A permit ends at this time, or a call loses its patience.
+    fn look_at(&mut self, time: Duration) {
+        self.quiet_until = Some(self.quiet_until.map_or(time, |until| until.min(time)));
+    }
+
     /// Returns the next time at which [`tick`](Self::tick) should be called, and commands polled.
     pub fn next_deadline(&self) -> Option<Duration> {
-        let is_up = self.is_up();
-        let calls = self.calls.values().filter_map(|call| match *call {
-            Call::Held { deadline, .. } => Some(deadline),
-            Call::Asking { since, .. } if !is_up => Some(since + self.declared.patience),
-            _ => None,
-        });
         // Neither is sent while the bulkhead is not open.
-        let commands = self.beat_at.into_iter().chain(self.reap_at.filter(|_| self.waits())).filter(|_| is_up);
-        calls.chain(commands).min()
+        let commands = self.beat_at.into_iter().chain(self.reap_at.filter(|_| self.waits()));
+        commands.filter(|_| self.is_up()).chain(self.quiet_until).min()
     }
 
     /// Returns what came of the inputs, in order.
@@ -345,11 +375,7 @@ impl Owner {
 
     /// Returns whether the call's lease is to be given back on this link, and no answer has come.
     pub fn is_giving_back(&self, id: CallId) -> bool {
-        let releases = |command: &Command| match command {
-            Command::Release { ids } | Command::Acquire { give_back: ids, .. } => ids.contains(&id),
-            _ => false,
-        };
-        self.releases.contains(&id) || self.sent.values().any(|(_, command)| releases(command))
+        self.returning.contains(&id)
     }
 
     /// Returns until when the server may still have something of calls that have ended, if it may.
@@ -378,16 +404,17 @@ impl Owner {
     }
 
     fn waits(&self) -> bool {
-        self.queued().next().is_some()
+        self.queued > 0
     }
 
     /// Gives back whatever the server has of a call that has ended.
     fn give_back(&mut self, now: Duration, id: CallId) {
         if matches!(self.link, Link::Up { .. }) {
             self.releases.push(id);
+            self.returning.insert(id);
         }
         // An earlier command may undo the release.
-        if !matches!(self.link, Link::Up { .. }) || self.doubtful.contains_key(&id) {
+        if !matches!(self.link, Link::Up { .. }) || self.is_doubtful(now, id) {
             self.remember(now, id);
         }
     }
@@ -404,8 +431,8 @@ impl Owner {
         }
     }
 
-    /// Whether a command that asks for the call has no answer yet.
-    fn is_on_its_way(&self, id: CallId) -> bool {
-        self.sent.values().any(|(_, command)| matches!(command, Command::Acquire { id: asking, .. } if *asking == id))
+    /// Whether an earlier link may still deliver a command that asks for the call.
+    fn is_doubtful(&self, now: Duration, id: CallId) -> bool {
+        self.doubtful.get(&id).is_some_and(|until| *until > now)
     }
 }
