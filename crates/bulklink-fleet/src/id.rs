@@ -70,23 +70,24 @@ pub struct CallId {
     pub cost: u64,
 }
 
-impl CallId {
-    /// Returns the part of the text after the owner.
-    fn tail(&self) -> String {
-        format!("{}:{}", self.seq, self.cost)
+impl Ord for CallId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // The character after the number, a colon, is above all digits.
+        let by_seq = || as_texts(self.seq, other.seq, Ordering::Greater);
+        let by_cost = || as_texts(self.cost, other.cost, Ordering::Less);
+        self.owner.cmp(&other.owner).then_with(by_seq).then_with(by_cost)
     }
 }
 
-impl Ord for CallId {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.owner.cmp(&other.owner).then_with(|| {
-            // Numbers of the same length are ordered as their texts are, without making these.
-            let length = |number: u64| number.checked_ilog10();
-            if length(self.seq) == length(other.seq) && length(self.cost) == length(other.cost) {
-                return (self.seq, self.cost).cmp(&(other.seq, other.cost));
-            }
-            self.tail().cmp(&other.tail())
-        })
+/// Compares numbers as their texts are ordered, without making these. `shorter` is the order of a
+/// text to a longer one that begins with it.
+fn as_texts(one: u64, other: u64, shorter: Ordering) -> Ordering {
+    let [length, others] = [one, other].map(|number| number.checked_ilog10().unwrap_or(0));
+    let power = 10_u64.pow(length.abs_diff(others));
+    match length.cmp(&others) {
+        Ordering::Less => one.cmp(&(other / power)).then(shorter),
+        Ordering::Equal => one.cmp(&other),
+        Ordering::Greater => (one / power).cmp(&other).then(shorter.reverse()),
     }
 }
 

@@ -72,7 +72,7 @@ fn other_texts_are_no_ids() {
 #[test]
 fn ids_are_ordered_as_their_texts() {
     let owners = [0, 1, 40, 64, 1 << 70, u128::MAX].map(OwnerId::from);
-    let numbers = [1, 2, 9, 10, 11, 19, 100, 101];
+    let numbers = [0, 1, 2, 9, 10, 11, 19, 100, 101, 1 << 53, u64::MAX];
     let ids = owners
         .into_iter()
         .flat_map(|owner| numbers.into_iter().flat_map(move |seq| [1, 2, 10].map(|cost| CallId { owner, seq, cost })));
