@@ -32,7 +32,7 @@ impl Owner {
     fn answered(&mut self, now: Duration, sent: Duration, command: Command, answer: Answer) {
         if let (Command::Acquire { era, .. } | Command::Beat { era, .. }, Outcome::Stale) = (&command, &answer.outcome)
         {
-            self.stale(*era);
+            self.stale(now, *era);
         }
         if answer.head.is_some_and(|head| head.epoch.is_some() && head.epoch == self.epoch) {
             self.heard = self.heard.max(sent);
@@ -100,9 +100,9 @@ impl Owner {
         }
     }
 
-    fn stale(&mut self, of: Era) {
+    fn stale(&mut self, now: Duration, of: Era) {
         if matches!(self.link, Link::Up { era, .. } if era == of) {
-            self.open_again();
+            self.open_again(now);
         }
     }
 

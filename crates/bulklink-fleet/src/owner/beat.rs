@@ -101,12 +101,13 @@ impl Owner {
     }
 
     /// The server has other data than the process believed: it must be opened again on this link.
-    pub(super) fn open_again(&mut self) {
+    pub(super) fn open_again(&mut self, now: Duration) {
         if let Link::Up { era, young } = self.link {
+            self.closed_since = now;
             self.link = Link::New { run: era.run, young };
             self.beat_at = None;
             // Calls that ask may lose their patience from now on.
-            self.quiet_until = Some(Duration::ZERO);
+            self.quiet_until = Some(now);
         }
     }
 

@@ -1,7 +1,8 @@
 //! What fails, and what must hold nevertheless.
 
-use bulklink_fleet::Reason;
+use bulklink_fleet::{Command, Reason};
 
+use crate::odd::{Fate, Step};
 use crate::scene::{Scene, admitted, millis, rejected};
 
 #[test]
@@ -191,4 +192,22 @@ fn a_store_that_is_started_twice_is_one_run() {
     let waiting = scene.acquire(&two);
     scene.release(permit);
     drop(admitted(&waiting));
+}
+
+#[test]
+fn calls_wait_while_the_bulkhead_is_opened_again() {
+    let mut scene = Scene::new();
+    let process = scene.odd_process(|step| match step {
+        Step::Call(_, Command::Open { .. }) => Fate::Late(millis(100)),
+        _ => Fate::Usual,
+    });
+    scene.advance(60_000);
+    scene.store.forget();
+    // The first call meets other data, and the second one comes before the bulkhead is open there.
+    let tasks = [scene.acquire(&process), scene.acquire(&process)];
+    assert!(tasks.iter().all(|task| !task.is_finished()));
+    scene.advance(15_000);
+    let permit = admitted(&tasks[0]);
+    scene.release(permit);
+    drop(admitted(&tasks[1]));
 }
