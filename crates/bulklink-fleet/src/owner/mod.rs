@@ -191,15 +191,13 @@ impl Owner {
     pub fn end(&mut self, now: Duration, id: CallId) {
         match self.calls.remove(&id) {
             Some(Call::Asking { .. }) if self.asking.contains(&id) => _ = self.calls.insert(id, Call::Orphan),
-            Some(Call::Asking { sent: Some(_), .. }) => self.give_back(now, id),
-            Some(Call::Asking { sent: None, .. }) => {}
             Some(Call::Queued { .. }) => {
                 self.queued -= 1;
                 self.give_back(now, id);
             }
-            Some(Call::Held { .. } | Call::Lost) => self.give_back(now, id),
+            Some(Call::Asking { sent: Some(_), .. } | Call::Held { .. } | Call::Lost) => self.give_back(now, id),
             Some(Call::Orphan) => _ = self.calls.insert(id, Call::Orphan),
-            None => {}
+            Some(Call::Asking { sent: None, .. }) | None => {}
         }
     }
 
