@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bulklink::Request;
 use bulklink::runtime::Clock;
 use bulklink::testing::{Executor, FakeClock};
-use bulklink_fleet::{EventKind, Fleet, FleetBulkhead, MemoryStore, OwnerId, Permit, Reason, Rejection, Token};
+use bulklink_fleet::{EventKind, Fleet, FleetBulkhead, MemoryStore, OwnerId, Permit, Reason, Token};
 
 use super::counted::{Counted, Manual};
-use crate::scene::millis;
+use crate::scene::{Outcome, millis};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
@@ -88,7 +88,7 @@ pub(super) struct World {
     readings: Arc<AtomicU64>,
     store: MemoryStore,
     processes: Vec<Process>,
-    calls: Vec<(Arc<Tally>, Manual<Result<Permit, Rejection>>)>,
+    calls: Vec<(Arc<Tally>, Manual<Outcome>)>,
     permits: Vec<Held>,
     /// Permits that are watched for their loss, and their units.
     watches: Vec<Manual<()>>,
