@@ -93,6 +93,23 @@ fn close_rejects_waiting_calls_and_completes_after_the_last_permit() {
 }
 
 #[test]
+fn no_beat_is_due_while_the_store_is_slow_to_answer_the_last_command() {
+    for moment in (0..2_000).step_by(100) {
+        let mut scene = Scene::new();
+        let process = scene.process(1);
+        scene.advance(moment);
+        scene.store.stall(true);
+        let closing = scene.executor.spawn(process.fleet.close());
+        scene.executor.run_until_idle();
+        scene.advance(400);
+        assert!(!closing.is_finished());
+        scene.store.stall(false);
+        scene.advance(1);
+        assert!(closing.is_finished(), "closed after {moment} ms");
+    }
+}
+
+#[test]
 fn a_process_that_drops_its_handles_leaves_and_its_permits_stay() {
     let mut scene = Scene::new();
     let (process, other) = (scene.process(1), scene.process(1));
