@@ -20,7 +20,7 @@ const PROCESSES: usize = 6;
 const LIMIT: u64 = 8;
 
 /// The mean time between two kills.
-const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(900);
 
 /// A stopped process believes in its leases when it goes on, unless it looks at its clock.
 const FROZEN: Duration = Duration::from_millis(2_500);
@@ -36,6 +36,8 @@ pub struct Storm {
     pub kills: u64,
     /// How often all connections were cut.
     pub cuts: u64,
+    /// How many replies were lost, each with its connection.
+    pub lost_replies: u64,
     /// How many processes were stopped for longer than a lease.
     pub stops: u64,
     /// The units that were not free at the end, after all leases had ended.
@@ -73,7 +75,7 @@ pub fn storm(arena: &Arena, time: Duration, pause: Duration) -> Result<Storm> {
     };
     let mut slots = (0..PROCESSES).map(|_| crew.hire(&task)).collect::<Result<Vec<_>>>()?;
     crew.start_all()?;
-    let (mut kills, mut cuts, mut stops) = (0, 0, 0);
+    let (mut kills, mut cuts, mut lost_replies, mut stops) = (0, 0, 0, 0);
     let mut frozen: Option<(usize, Instant)> = None;
     let start = Instant::now();
     for step in 0_u64.. {
@@ -87,6 +89,10 @@ pub fn storm(arena: &Arena, time: Duration, pause: Duration) -> Result<Storm> {
         if step % 4 == 1 {
             arena.proxy.cut();
             cuts += 1;
+        }
+        if step % 4 == 3 {
+            arena.proxy.drop_replies(2);
+            lost_replies += 2;
         }
         if step % 5 == 0 && frozen.is_none() {
             let place = slots[fastrand::usize(..slots.len())];
@@ -110,7 +116,7 @@ pub fn storm(arena: &Arena, time: Duration, pause: Duration) -> Result<Storm> {
     sleep(TTL + Duration::from_millis(100));
     let stuck = LIMIT - units_that_are_free(&mut crew, &task)?;
     let left = entries_left(arena, &task)?;
-    Ok(Storm { calls: crew.calls()?, limit: LIMIT, kills, cuts, stops, stuck, left })
+    Ok(Storm { calls: crew.calls()?, limit: LIMIT, kills, cuts, lost_replies, stops, stuck, left })
 }
 
 /// Asks for all units at once, from a process that knows nothing of the others.
@@ -158,6 +164,7 @@ pub(super) fn run(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
         Row::new(GOAL, "leases and waiters left at the end", figure(storm.left), "").limit(Limit::AtMost(0.0)),
         Row::new(GOAL, "processes killed", figure(storm.kills), "").limit(Limit::AtLeast(least)),
         Row::new(GOAL, "times that all connections were cut", figure(storm.cuts), ""),
+        Row::new(GOAL, "replies lost, with their connections", figure(storm.lost_replies), ""),
         Row::new(GOAL, "processes stopped for longer than a lease", figure(storm.stops), ""),
         Row::new(GOAL, format!("most units certainly held, of {LIMIT}"), figure(peak.units), ""),
         Row::new(GOAL, "admissions", figure(count(admitted)), ""),

@@ -8,7 +8,7 @@ use super::fail_fast::excess;
 use super::{Arena, Effort, Plan, Played, count, median, millis, ratio};
 use crate::report::{Limit, Row};
 use crate::task::Kind;
-use crate::witness::{hand_offs, jain, mean, overtaken, percentile, unfenced, utilisation, waits};
+use crate::witness::{hand_offs, jain, mean, overtaken, percentile, releases, unfenced, utilisation, waits};
 
 const PEERS: [Kind; 3] = [Kind::Polling, Kind::Broadcast, Kind::Latch];
 
@@ -104,6 +104,7 @@ fn fairness(goal: &'static str, plan: &Plan, played: &[Played]) -> Vec<Row> {
     let ideal = clients * hold / ratio(limit, 1);
     let sum = |of: fn(&Played) -> usize| ratio(played.iter().map(|played| count(of(played))).sum(), 1);
     let all = ratio(played.iter().map(|played| count(played.calls.len())).sum(), 1);
+    let release = of(played, |played| millis(percentile(&releases(&played.calls, &played.span), 0.99)));
     let over = of(played, |played| excess(played, limit));
     vec![
         Row::new(goal, "units above the limit", over, "").limit(Limit::AtMost(0.0)),
@@ -123,6 +124,7 @@ fn fairness(goal: &'static str, plan: &Plan, played: &[Played]) -> Vec<Row> {
         Row::new(goal, "round trips for an admission", of(played, Played::trips), "").limit(Limit::AtMost(2.1)),
         Row::new(goal, "wait p50", wait(0.5), "ms"),
         Row::new(goal, "longest wait", wait(1.0), "ms"),
+        Row::new(goal, "release p99", release, "ms"),
         Row::new(goal, "utilisation", of(played, |played| utilisation(&played.calls, &played.span, limit)), ""),
     ]
 }

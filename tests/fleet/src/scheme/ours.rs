@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bulklink_redis::{Fleet, FleetBulkhead, Reason, RedisStore};
+use bulklink_redis::{ConnectError, Fleet, FleetBulkhead, Reason, RedisStore};
 use bulklink_tokio::{Request, Tokio};
 
 use super::{NAMESPACE, Refusal, Scheme};
@@ -11,6 +11,8 @@ use crate::task::Task;
 
 /// How many calls may wait in the whole fleet.
 const WAITING_ROOM: usize = 10_000;
+
+const TRIES: u32 = 5;
 
 /// The scheme.
 #[derive(Debug)]
@@ -26,13 +28,20 @@ impl Ours {
     ///
     /// Fails if there is no server.
     pub async fn connect(task: &Task) -> anyhow::Result<Self> {
-        let store = RedisStore::new(&task.url)?;
-        let fleet = Fleet::builder(store, Tokio).namespace(NAMESPACE).process("contest").build()?;
         // Renewed four times in a lease, so that one beat may be late.
         let (claim, beat) = (task.ttl / 2, task.ttl / 4);
-        let bulkhead = fleet.bulkhead(&task.name).limit(task.limit).waiting_room(WAITING_ROOM);
-        let bulkhead = bulkhead.lease(task.ttl).claim(claim).beat(beat).reuse(task.reuse.into());
-        Ok(Ours { bulkhead: bulkhead.connect().await?, fleet })
+        // In a storm, the first connection may be cut.
+        for tries in 1.. {
+            let store = RedisStore::new(&task.url)?;
+            let fleet = Fleet::builder(store, Tokio).namespace(NAMESPACE).process("contest").build()?;
+            let bulkhead = fleet.bulkhead(&task.name).limit(task.limit).waiting_room(WAITING_ROOM);
+            let bulkhead = bulkhead.lease(task.ttl).claim(claim).beat(beat).reuse(task.reuse.into());
+            match bulkhead.connect().await {
+                Err(ConnectError::Unavailable) if tries < TRIES => {}
+                result => return Ok(Ours { bulkhead: result?, fleet }),
+            }
+        }
+        unreachable!("the last try returns")
     }
 }
 

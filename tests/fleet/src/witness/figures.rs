@@ -30,6 +30,11 @@ pub fn waits(calls: &[Call], span: &Range<Nanos>) -> Vec<Nanos> {
     sorted(within(calls, span).map(|(call, _, end)| end - call.start))
 }
 
+/// Returns how long the releases took until the server had confirmed them, sorted.
+pub fn releases(calls: &[Call], span: &Range<Nanos>) -> Vec<Nanos> {
+    sorted(within(calls, span).filter_map(|(_, hold, _)| hold.release.and_then(|(start, end)| Some(end? - start))))
+}
+
 /// Returns the times from the start of a release to the next permit of any call, sorted: for a
 /// limit of one, and only where a call had certainly been waiting when the release began.
 ///
@@ -116,6 +121,7 @@ mod tests {
     fn waits_are_those_of_the_span() {
         let calls = [admitted(1, [0, 30, 40, 50]), admitted(2, [5, 15, 20, 21]), admitted(3, [0, 1_000, 1_001, 1_002])];
         assert_eq!(waits(&calls, &ALL), [10, 30]);
+        assert_eq!(releases(&calls, &ALL), [1, 10]);
         assert_eq!([0.0, 0.5, 0.99, 1.0].map(|part| percentile(&[1, 2, 3, 4, 5], part)), [1, 3, 5, 5]);
         assert_eq!(percentile(&[], 0.5), 0);
     }

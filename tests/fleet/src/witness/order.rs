@@ -3,8 +3,8 @@
 //! A call A is overtaken by B if the server had A before B's client asked, and granted B first.
 //!
 //! - *The server had A*: commands of a process travel in order on one connection. So as soon as an
-//!   acquire or a release of the same process that began after A is answered, A has arrived. This
-//!   holds only while no connection is cut, and no command repeated.
+//!   acquire or a release of the same process that began after A is answered, A has arrived, or
+//!   is in the same packet. This holds only while no connection is cut, and no command repeated.
 //! - *B was granted first*: B has the smaller token. Where a scheme has none, B's client had its
 //!   permit before A's client sent the command that brought it A's.
 
