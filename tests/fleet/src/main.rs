@@ -18,7 +18,7 @@ mod contest {
         /// Less of everything: about three minutes
         #[arg(long)]
         quick: bool,
-        /// Run only this scene: fail-fast, contended, crowd, hand-off, reuse, cost, crash, memory or
+        /// Run only this: fail-fast, contended, crowd, hand-off, reuse, cost, crash, memory or
         /// chaos
         #[arg(long, value_name = "SCENE")]
         only: Vec<String>,
