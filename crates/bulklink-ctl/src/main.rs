@@ -46,7 +46,7 @@
 //! | `namespace`, `label`, `name` | the bulkhead; `name` is both, escaped as in its keys |
 //! | `limit`, `version` | the live limit in units, and its version, which `resize` counts up |
 //! | `in_use`, `leases`, `expired_leases` | units in use, permits that use them, and those that count until they are dropped |
-//! | `waiting`, `processes` | calls in the queue, and processes whose session lasts |
+//! | `waiting`, `processes` | calls in the queue, and living processes |
 //! | `quarantine_ms` | how long nothing is granted because data was lost; `null` if that is not so |
 //!
 //! - `list`: `{"at_ms", "bulkheads": […]}` with these keys, or with `error` instead of all but the

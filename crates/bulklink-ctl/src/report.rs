@@ -54,7 +54,7 @@ pub(crate) struct Summary {
     pub(crate) leases: u64,
     pub(crate) expired_leases: u64,
     pub(crate) waiting: u64,
-    /// The processes whose session lasts.
+    /// The living processes.
     pub(crate) processes: u64,
     /// The rest of the quarantine.
     pub(crate) quarantine_ms: Option<u64>,

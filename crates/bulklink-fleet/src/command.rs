@@ -79,7 +79,7 @@ pub struct Terms {
     pub block: u64,
 }
 
-/// What a process believes to talk to. A server whose data is another answers
+/// What a process believes to talk to. A server with other data answers
 /// [`Stale`](Outcome::Stale).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Era {

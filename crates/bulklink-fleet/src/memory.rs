@@ -78,7 +78,7 @@ struct Line {
 type Notices = Vec<(Weak<dyn Receiver>, Notice)>;
 
 impl MemoryStore {
-    /// Makes an empty store, whose time is the clock's. It behaves as a server that has run for
+    /// Makes an empty store on the clock's time. It behaves as a server that has run for
     /// long.
     pub fn new(clock: impl Clock + Send + Sync + 'static) -> Self {
         let clock = move || clock.now().saturating_since(Instant::EPOCH);

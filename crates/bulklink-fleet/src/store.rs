@@ -17,7 +17,7 @@ pub trait LeaseStore: Send + Sync + 'static {
     /// A connection.
     type Link: Link;
 
-    /// Connects for `session`, whose notices go to `receiver` as long as the link exists.
+    /// Connects for `session`. Its notices go to `receiver` as long as the link exists.
     fn connect(
         &self,
         session: &Session,

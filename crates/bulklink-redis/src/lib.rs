@@ -90,7 +90,7 @@ pub mod plumbing {
     pub use crate::scripts::Script;
 }
 
-/// The page of the guide, whose example is tested here.
+/// The page of the guide, with an example that is tested here.
 #[cfg(all(doctest, feature = "tokio"))]
 #[doc = include_str!("../../../docs/guide/fleet.md")]
 struct Guide;

@@ -159,11 +159,10 @@ impl RedisStoreBuilder {
     ///
     /// # Errors
     ///
-    /// [`InvalidStore::Url`] if the URL is of no known form, [`InvalidStore::NoPassword`] if there is
-    /// a user and no password, [`InvalidStore::Certificates`] if the
-    /// certificates are no PEM or the URL is not one with TLS, and
-    /// [`InvalidStore::NoCryptoProvider`] if the URL is one with TLS and the program has not
-    /// installed what `rustls` computes with, such as by
+    /// [`InvalidStore::Url`] if the URL is of no known form, [`InvalidStore::NoPassword`] if there
+    /// is a user and no password, [`InvalidStore::Certificates`] if the certificates are no PEM or
+    /// the URL is not one with TLS, and [`InvalidStore::NoCryptoProvider`] if the URL is one with
+    /// TLS and the program has not installed what `rustls` computes with, such as by
     /// `rustls::crypto::ring::default_provider().install_default()`.
     pub fn build(self) -> Result<RedisStore, InvalidStore> {
         let mut info = self.info?;

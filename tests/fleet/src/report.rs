@@ -120,7 +120,7 @@ pub fn table(rows: &[Row]) -> String {
     format!("{text}\nFor information:\n\n{}", markdown(&information))
 }
 
-/// A table whose columns are aligned on a terminal too.
+/// A table with columns that are aligned on a terminal too.
 fn markdown(rows: &[&Row]) -> String {
     let head = ["goal", "what", "ours", "peer", "limit", "verdict"].map(str::to_owned);
     let cells: Vec<_> = [head].into_iter().chain(rows.iter().map(|row| row.cells())).collect();

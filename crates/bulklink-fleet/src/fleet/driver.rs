@@ -78,7 +78,7 @@ pub(crate) async fn drive<S: LeaseStore, R: Runtime>(
     }
 }
 
-/// Between 0.8 and 1.2, so that a fleet does not connect again all at once.
+/// Between 0.8 and 1.2, so that a fleet does not connect again in one moment.
 fn random_factor() -> f64 {
     let bits = RandomState::new().build_hasher().finish();
     #[expect(clippy::cast_precision_loss, reason = "any number will do")]
@@ -209,7 +209,7 @@ impl<R: Runtime> Desk<R> {
         .await;
     }
 
-    /// Looks at the bulkheads that have called, and at those whose time has come.
+    /// Looks at the bulkheads that have called, and at those that are due.
     fn visit_all<L: Link>(&mut self, mut line: Option<(&mut Line<L>, &mut Context<'_>)>) {
         let mut members = self.take_due();
         members.extend(self.shared.take_ready());
@@ -221,7 +221,7 @@ impl<R: Runtime> Desk<R> {
         }
     }
 
-    /// Takes the bulkheads whose time has come. A visit on a link that breaks leaves it as it is,
+    /// Takes the bulkheads that are due. A visit on a link that breaks leaves it as it is,
     /// so each has one visit before the link is looked at again.
     fn take_due(&mut self) -> Vec<Arc<Member>> {
         let now = self.shared.now();
@@ -280,7 +280,7 @@ impl<R: Runtime> Desk<R> {
 
 impl<L: Link> Line<L> {
     /// Sends all that a bulkhead has to say. The first poll of a future decides on its place on the
-    /// connection, so it comes at once.
+    /// connection, so it comes immediately.
     fn send_all(&mut self, member: &Arc<Member>, context: &mut Context<'_>) {
         if self.is_broken {
             return;

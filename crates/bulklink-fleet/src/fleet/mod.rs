@@ -181,7 +181,7 @@ where
         self
     }
 
-    /// Starts the task that connects to the store, and returns at once.
+    /// Starts the task that connects to the store, and returns immediately.
     ///
     /// # Errors
     ///

@@ -20,7 +20,7 @@ pub(super) enum Call {
     /// It waits on the server.
     Queued {
         ticket: Ticket,
-        /// When the last command was sent whose answer showed the call waiting.
+        /// When the last command was sent that was answered with the call waiting.
         seen: Duration,
     },
     /// Its permit is handed out.

@@ -54,13 +54,13 @@ pub struct Owner {
     /// Before this time, no permit ends and no call loses its patience; `None` if that will not
     /// happen by itself. It may be too early: then nothing happens at that time.
     quiet_until: Option<Duration>,
-    /// Calls that ask, and whose command is to be sent on this link. Some may have ended.
+    /// Calls that ask, with a command to be sent on this link. Some may have ended.
     asks: VecDeque<CallId>,
-    /// Calls whose command that asks has no answer on this link.
+    /// Calls that have asked on this link, and have no answer.
     asking: BTreeSet<CallId>,
-    /// What is to be given back on this link.
+    /// What has to be given back on this link.
     releases: Vec<CallId>,
-    /// These, and those whose release has no answer on this link.
+    /// These, and those with a release that has no answer on this link.
     returning: BTreeSet<CallId>,
     /// Whether what is given back may travel with a call that asks. Not after such a command was
     /// refused, until the next beat: a server without memory still takes releases alone.
@@ -92,7 +92,7 @@ pub struct Owner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
     Down,
-    /// The bulkhead is to be opened.
+    /// The bulkhead has to be opened.
     New {
         run: Option<RunId>,
         young: bool,

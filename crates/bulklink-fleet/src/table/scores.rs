@@ -55,7 +55,7 @@ impl<K: Ord + Copy, S: Ord + Copy> Scores<K, S> {
         self.order.iter().skip(offset).take(count).map(|(score, key)| (*key, *score)).collect()
     }
 
-    /// Returns the first keys whose score is at most `score`.
+    /// Returns the first keys with a score of at most `score`.
     pub(super) fn up_to(&self, score: S) -> impl Iterator<Item = K> + '_ {
         self.order.iter().take_while(move |(found, _)| *found <= score).map(|(_, key)| *key)
     }

@@ -1,4 +1,4 @@
-//! Who is admitted, in which order, and why a call is not.
+//! Which calls are admitted, in which order, and why others are not.
 
 use std::sync::{Arc, Mutex};
 

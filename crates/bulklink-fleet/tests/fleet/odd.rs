@@ -98,7 +98,7 @@ async fn obey<T>(
 }
 
 impl Scene {
-    /// Adds a fleet whose store obeys a rule, above the store of the scene.
+    /// Adds a fleet with a store that obeys a rule, above the store of the scene.
     pub(crate) fn odd_fleet(&mut self, rule: impl Fn(Step<'_>) -> Fate + Send + Sync + 'static) -> Fleet<FakeRuntime> {
         let store = OddStore { store: self.store.clone(), clock: self.executor.clock(), rule: Arc::new(rule) };
         let builder = Fleet::builder(store, self.executor.runtime()).namespace("test");
@@ -107,7 +107,7 @@ impl Scene {
         fleet
     }
 
-    /// Adds a process with a bulkhead of one unit, whose store obeys a rule.
+    /// Adds a process with a bulkhead of one unit, and a store that obeys a rule.
     pub(crate) fn odd_process(&mut self, rule: impl Fn(Step<'_>) -> Fate + Send + Sync + 'static) -> Process {
         let fleet = self.odd_fleet(rule);
         let bulkhead = fleet.bulkhead("payments").limit(1).waiting_room(100).build().expect("the values are valid");

@@ -74,7 +74,8 @@ fn an_idle_permit_that_is_over_is_not_handed_out() {
     });
     let permit = scene.permit(&process);
     scene.release(permit);
-    // The process stands still for longer than the lease: its task has not run yet when a call asks.
+    // The process stands still for longer than the lease: its task has not run yet when a call
+    // asks.
     let clock = scene.executor.clock();
     let bulkhead = process.bulkhead.clone();
     let asking = scene.executor.spawn(async move {

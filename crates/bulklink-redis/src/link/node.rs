@@ -33,7 +33,7 @@ pub(crate) enum Scripts {
     Loaded,
     /// By their text: the user must not load them.
     Texts,
-    /// By their hash: somebody else has to load them.
+    /// By their hash: another process has to load them.
     Foreign,
 }
 

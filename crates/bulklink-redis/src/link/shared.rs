@@ -1,4 +1,4 @@
-//! What all connections of a link share: to which of them the commands of a name go, whom notices
+//! What all connections of a link share: to which of them the commands of a name go, to which receiver notices
 //! are for, and whether the link still exists.
 //!
 //! The receiver is never called under the lock: it may take locks of its own, or drop the link.

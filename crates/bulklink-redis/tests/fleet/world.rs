@@ -126,7 +126,7 @@ impl<R: Platform> Pair<R> {
                 break;
             }
             assert!(begin.elapsed() < LEASE * 8, "{status:?}");
-            // A lease that nobody has ends by itself.
+            // A lease without a holder ends by itself.
             let _ = bulkhead.reap_expired().await;
             pass(Duration::from_millis(20)).await;
         }

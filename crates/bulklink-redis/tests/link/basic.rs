@@ -92,8 +92,8 @@ async fn a_notice_comes_before_the_answers_that_follow_it() {
     for seq in 1..=2000 {
         let queued = process.acquire(&name, seq, epoch);
         assert!(matches!(queued.await, Ok(Outcome::Queued { .. })));
-        // Some servers send the notice before the answer to the release that causes it, others right
-        // after. None sends it after the answer to a later command.
+        // Some servers send the notice before the answer to the release that causes it, others
+        // right after. None sends it after the answer to a later command.
         assert_eq!(process.ears.granted().last().copied().unwrap_or_default(), seq - 1);
         assert_eq!(process.release(&name, seq - 1).await, Ok(Outcome::Done));
     }

@@ -145,7 +145,7 @@ impl State {
         own.into_iter().flatten().chain(self.patience_of_closing()).chain(owner).min()
     }
 
-    /// Takes in what came of the inputs, and returns what is to be done without the lock.
+    /// Takes in what came of the inputs, and returns what has to be done without the lock.
     pub(crate) fn settle(&mut self, now: Duration) -> Effects {
         while let Some(output) = self.owner.poll_output() {
             self.output(now, output);
@@ -239,7 +239,7 @@ impl State {
             self.unbind(number);
             Some(number)
         } else {
-            // A spare ask serves the oldest call, whose own ask is spare then.
+            // A spare ask serves the oldest call; the ask of that one is spare then.
             self.spares.retain(|spare| *spare != id);
             self.take_oldest(id.cost)
         };

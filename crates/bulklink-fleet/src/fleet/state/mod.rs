@@ -1,6 +1,6 @@
 //! What a process knows of one bulkhead: its calls and permits, above the machine of a process.
 //!
-//! A call has an *ask*, under whose id the machine waits for a lease. With reuse, a lease can pass
+//! A call has an *ask*, under the id of which the machine waits. With reuse, a lease can pass
 //! to a call that has asked under another id. That ask is *spare* then, and serves a later call.
 
 mod close;
@@ -76,7 +76,7 @@ struct Closing {
     wakers: Vec<Waker>,
 }
 
-/// What is to be done once the lock is released.
+/// What has to be done once the lock is released.
 #[derive(Default)]
 pub(crate) struct Effects {
     pub(crate) wakers: Vec<Waker>,
@@ -356,7 +356,7 @@ impl State {
         self.effects.events.push(kind);
     }
 
-    /// A call without a queue of its own: it reads or changes the data on the store.
+    /// A call that does not queue: it reads or changes the data on the store.
     pub(crate) fn ask_directly(&mut self, command: Command, reply: Arc<Reply>) {
         if self.is_over() {
             self.effects.unanswered.push(reply);
