@@ -1,5 +1,5 @@
-//! What all connections of a link share: to which of them the commands of a name go, to which receiver notices
-//! are for, and whether the link still exists.
+//! What all connections of a link share: to which of them the commands of a name go, the receiver
+//! of notices, and whether the link still exists.
 //!
 //! The receiver is never called under the lock: it may take locks of its own, or drop the link.
 
