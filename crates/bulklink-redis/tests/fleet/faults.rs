@@ -162,7 +162,7 @@ async fn a_wrong_password_and_a_wrong_type_are_errors<R: Platform>(runtime: R) {
     let bulkhead = payments(&fleet, 1).connect().await.unwrap();
     drop(bulkhead.acquire().await.unwrap());
     server.call(&["SET", "bl:{test:payments}:Q", "text"]);
-    let rejection = bulkhead.acquire_with(Request::new().within(LEASE * 3)).await.unwrap_err();
+    let rejection = bulkhead.acquire_with(Request::new().within(LEASE * 8)).await.unwrap_err();
     assert_eq!(rejection.reason(), Reason::Unavailable);
     server.call(&["DEL", "bl:{test:payments}:Q"]);
     let again = async {
