@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
 
+use super::foreign;
 use super::state::State;
 use crate::{Event, EventKind, Name, StoreError};
 
@@ -156,7 +156,10 @@ impl Member {
             (value, state.settle(now))
         };
         for waker in effects.wakers {
-            waker.wake();
+            foreign::wake(waker);
+        }
+        for waker in effects.displaced {
+            foreign::contain(|| drop(waker));
         }
         for reply in effects.unanswered {
             reply.set(Err(StoreError::Unreachable));
@@ -189,7 +192,7 @@ impl Member {
         let event = Event { label: Arc::clone(&self.label), kind };
         for handler in &self.handlers {
             // A handler that panics must not take a permit with it.
-            let _ = catch_unwind(AssertUnwindSafe(|| handler(&event)));
+            foreign::contain(|| handler(&event));
         }
     }
 }

@@ -3,6 +3,7 @@
 mod build;
 mod bulkhead;
 mod driver;
+mod foreign;
 mod member;
 mod permit;
 mod reply;

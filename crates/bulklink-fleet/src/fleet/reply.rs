@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
+use super::foreign;
 use crate::{Answer, StoreError};
 
 /// A place for one answer.
@@ -25,7 +26,7 @@ impl Reply {
             place.waker.take()
         };
         if let Some(waker) = waker {
-            waker.wake();
+            foreign::wake(waker);
         }
     }
 
@@ -36,7 +37,9 @@ impl Reply {
             if let Some(answer) = place.answer.take() {
                 return Poll::Ready(answer);
             }
-            place.waker = Some(context.waker().clone());
+            let displaced = place.waker.replace(context.waker().clone());
+            drop(place);
+            drop(displaced);
             Poll::Pending
         })
         .await

@@ -4,6 +4,7 @@ mod admission;
 mod awaited;
 mod build;
 mod faults;
+mod foreign;
 mod leaving;
 mod limits;
 mod odd;

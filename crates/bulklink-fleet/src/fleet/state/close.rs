@@ -3,7 +3,7 @@
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use super::{Closing, State};
+use super::{Closing, State, park};
 use crate::Reason;
 
 impl State {
@@ -65,7 +65,7 @@ impl State {
     pub(crate) fn poll_over(&mut self, waker: &Waker) -> Poll<()> {
         match &mut self.closing {
             Some(closing) if !closing.is_over => {
-                closing.wakers.push(waker.clone());
+                park(&mut closing.wakers, waker);
                 Poll::Pending
             }
             _ => Poll::Ready(()),

@@ -58,7 +58,7 @@ pub(crate) struct State {
     processes: u64,
     totals: Totals,
     /// Of those that await that the store has taken a permit back.
-    releases: Vec<Waker>,
+    releases: Vec<(CallId, Waker)>,
     effects: Effects,
 }
 
@@ -76,10 +76,19 @@ struct Closing {
     wakers: Vec<Waker>,
 }
 
+/// Adds a waker, unless it is there.
+fn park(wakers: &mut Vec<Waker>, waker: &Waker) {
+    if !wakers.iter().any(|known| known.will_wake(waker)) {
+        wakers.push(waker.clone());
+    }
+}
+
 /// What has to be done once the lock is released.
 #[derive(Default)]
 pub(crate) struct Effects {
     pub(crate) wakers: Vec<Waker>,
+    /// Wakers that are dropped, which may run any code.
+    pub(crate) displaced: Vec<Waker>,
     pub(crate) events: Vec<EventKind>,
     /// Of callers that will get no answer.
     pub(crate) unanswered: Vec<Arc<Reply>>,
@@ -222,7 +231,9 @@ impl State {
             self.calls.remove(&number);
             return Poll::Ready(outcome);
         }
-        call.waker = Some(waker.clone());
+        if call.waker.as_ref().is_none_or(|known| !known.will_wake(waker)) {
+            self.effects.displaced.extend(call.waker.replace(waker.clone()));
+        }
         Poll::Pending
     }
 
@@ -230,6 +241,7 @@ impl State {
     pub(crate) fn cancel(&mut self, now: Duration, number: u64) {
         let ask = self.unbind(number);
         let Some(call) = self.calls.remove(&number) else { return };
+        self.effects.displaced.extend(call.waker);
         if let Some(end) = call.end {
             self.ends.remove(&(end, number));
         }
@@ -274,7 +286,9 @@ impl State {
     }
 
     fn give_back(&mut self, now: Duration, id: CallId) {
-        self.leases.remove(&id);
+        if let Some(lease) = self.leases.remove(&id) {
+            self.effects.displaced.extend(lease.wakers);
+        }
         self.owner.end(now, id);
         self.effects.has_work = true;
     }

@@ -3,7 +3,7 @@
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use super::State;
+use super::{State, park};
 use crate::{CallId, Conflict, Occupancy, Totals};
 
 impl State {
@@ -12,7 +12,7 @@ impl State {
         if let Some(result) = self.opened.result {
             return Poll::Ready(result);
         }
-        self.opened.wakers.push(waker.clone());
+        park(&mut self.opened.wakers, waker);
         Poll::Pending
     }
 
@@ -25,9 +25,7 @@ impl State {
     pub(crate) fn poll_lost(&mut self, lease: CallId, waker: &Waker) -> Poll<()> {
         match self.leases.get_mut(&lease) {
             Some(lease) if !lease.is_lost => {
-                if !lease.wakers.iter().any(|known| known.will_wake(waker)) {
-                    lease.wakers.push(waker.clone());
-                }
+                park(&mut lease.wakers, waker);
                 Poll::Pending
             }
             _ => Poll::Ready(()),
@@ -43,12 +41,22 @@ impl State {
         if !self.owner.is_giving_back(lease) {
             return Poll::Ready(true);
         }
-        self.releases.push(waker.clone());
+        if !self.releases.iter().any(|(id, known)| *id == lease && known.will_wake(waker)) {
+            self.releases.push((lease, waker.clone()));
+        }
         Poll::Pending
     }
 
+    /// Wakes those whose permit is back, or may be.
     pub(super) fn wake_releases(&mut self) {
-        self.effects.wakers.append(&mut self.releases);
+        if self.releases.is_empty() {
+            return;
+        }
+        let owner = &self.owner;
+        let waits = |id| owner.is_up() && owner.is_giving_back(id) && !owner.is_gone(id);
+        let (waiting, done): (Vec<_>, Vec<_>) = self.releases.drain(..).partition(|(id, _)| waits(*id));
+        self.releases = waiting;
+        self.effects.wakers.extend(done.into_iter().map(|(_, waker)| waker));
     }
 
     pub(crate) fn is_connected(&self) -> bool {

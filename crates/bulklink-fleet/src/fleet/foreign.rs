@@ -1,0 +1,20 @@
+//! Wakers and handlers may panic wherever they run or are dropped. They run without a lock, because
+//! they may call back.
+
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Waker;
+
+/// Runs foreign code and catches its panic, which the panic hook has reported.
+pub(super) fn contain(foreign: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(foreign)) {
+        // To drop a second payload could panic again, without end.
+        if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            mem::forget(second);
+        }
+    }
+}
+
+pub(super) fn wake(waker: Waker) {
+    contain(|| waker.wake());
+}
