@@ -23,6 +23,7 @@ fn inputs() -> impl Strategy<Value = Input> {
         20 => (at.clone(), prop_oneof![3 => Just(1_u64), 1 => Just(2)], kind).prop_map(|(at, cost, kind)| Input::Call(at, cost, kind)),
         12 => at.clone().prop_map(Input::Poll),
         2 => at.clone().prop_map(Input::PollElsewhere),
+        8 => Just(Input::PollAll),
         6 => at.clone().prop_map(Input::DropCall),
         8 => at.clone().prop_map(Input::DropPermit),
         4 => at.clone().prop_map(Input::Release),
@@ -30,7 +31,7 @@ fn inputs() -> impl Strategy<Value = Input> {
         1 => at.clone().prop_map(Input::DropWatch),
         16 => at.clone().prop_map(Input::Run),
         10 => prop_oneof![0..60_u64, Just(100), Just(150), 100..1_200_u64].prop_map(Input::Pass),
-        1 => at.clone().prop_map(Input::Freeze),
+        2 => at.clone().prop_map(Input::Freeze),
         2 => at.clone().prop_map(Input::Thaw),
         1 => (at.clone(), 1..5_u64).prop_map(|(at, limit)| Input::SetLimit(at, limit)),
         1 => at.clone().prop_map(Input::Reap),
@@ -51,12 +52,8 @@ fn options() -> impl Strategy<Value = Options> {
     let reuse = prop_oneof![Just(0_u64), Just(1), Just(4)];
     let idle = prop_oneof![Just(0_u64), Just(20), Just(100)];
     let remote = prop_oneof![Just(1_usize), Just(3), Just(256)];
-    (1..4_u64, room, remote, reuse, idle).prop_map(|(limit, room, remote, reuse, idle)| Options {
-        limit,
-        room,
-        remote,
-        reuse,
-        idle,
+    (1..4_u64, room, remote, reuse, idle, any::<bool>()).prop_map(|(limit, room, remote, reuse, idle, has_faults)| {
+        Options { limit, room, remote, reuse, idle, has_faults }
     })
 }
 

@@ -19,6 +19,8 @@ pub(super) struct Options {
     pub(super) remote: usize,
     pub(super) reuse: u64,
     pub(super) idle: u64,
+    /// Whether anything fails.
+    pub(super) has_faults: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub(super) enum Input {
     Call(usize, u64, Kind),
     Poll(usize),
     PollElsewhere(usize),
+    /// All calls that were woken are polled.
+    PollAll,
     DropCall(usize),
     DropPermit(usize),
     Release(usize),
@@ -59,6 +63,13 @@ pub(super) enum Input {
     Stall(bool),
     DropAnswers(bool),
     DropNotices(bool),
+}
+
+impl Input {
+    fn is_fault(self) -> bool {
+        use Input::{Cut, DropAnswers, DropNotices, Freeze, Restart, Stall, Stop};
+        matches!(self, Cut | DropAnswers(_) | DropNotices(_) | Freeze(_) | Restart { .. } | Stall(_) | Stop)
+    }
 }
 
 struct Process {
@@ -140,15 +151,20 @@ impl World {
 
     pub(super) fn apply(&mut self, input: Input) {
         self.readings.store(0, Ordering::Relaxed);
+        if input.is_fault() && !self.options.has_faults {
+            return;
+        }
         match input {
             Input::Call(at, cost, kind) => self.call(at, cost, kind),
             Input::Poll(at) => self.poll(at, false),
             Input::PollElsewhere(at) => self.poll(at, true),
+            Input::PollAll => self.poll_woken_calls(),
             Input::DropCall(at) => drop(take(&mut self.calls, at)),
             Input::DropPermit(at) => drop(take(&mut self.permits, at)),
             Input::Release(at) => {
                 let held = take(&mut self.permits, at);
-                self.releases.extend(held.map(|held| Manual::new(held.permit.release())));
+                let release = held.map(|held| Manual::new(held.permit.release()));
+                self.releases.extend(release.and_then(|mut release| release.poll().is_none().then_some(release)));
             }
             Input::Watch(at) => {
                 let held = take(&mut self.permits, at);
@@ -250,6 +266,14 @@ impl World {
         self.closings.push((at, Manual::new(self.processes[at].bulkhead.close())));
     }
 
+    fn poll_woken_calls(&mut self) {
+        for at in (0..self.calls.len()).rev() {
+            if self.calls[at].1.is_woken() {
+                self.poll(at, false);
+            }
+        }
+    }
+
     /// Polls what was woken, and nothing else.
     fn poll_woken(&mut self) {
         self.releases.retain_mut(|release| !release.is_woken() || release.poll().is_none());
@@ -318,6 +342,14 @@ impl World {
 
     /// When all is well again and time passes, every call ends, and nothing is left on the store.
     pub(super) fn settle(mut self) {
+        if !self.options.has_faults && self.closings.is_empty() {
+            // What is dropped is gone immediately, and not after a lease.
+            self.calls.clear();
+            self.permits.clear();
+            self.watches.clear();
+            self.pass(self.options.idle + BEAT / 4);
+            self.check_store();
+        }
         self.store.start();
         self.store.stall(false);
         self.store.drop_answers(false);
@@ -330,11 +362,7 @@ impl World {
         for _ in 0..rounds {
             self.permits.clear();
             self.pass(BEAT / 2);
-            for at in (0..self.calls.len()).rev() {
-                if self.calls[at].1.is_woken() {
-                    self.poll(at, false);
-                }
-            }
+            self.poll_woken_calls();
             self.check_limit();
         }
         assert_eq!(self.calls.len(), 0, "calls wait without end");
@@ -346,13 +374,17 @@ impl World {
             let totals = self.processes[at].bulkhead.local_status().totals;
             assert_eq!(totals.admitted, totals.released, "{totals:?}");
         }
+        self.check_store();
+        self.leave();
+    }
+
+    /// Nothing is left on the store.
+    fn check_store(&mut self) {
         let first = &mut self.processes[0];
         let bulkhead = first.bulkhead.clone();
         let status = first.executor.block_on(async move { bulkhead.status().await }).expect("the store is well");
         assert_eq!((status.leases, status.waiting), (0, 0), "something is left on the store");
-        let settings = status.settings.expect("the bulkhead is open");
-        assert_eq!(settings.extra, 0);
-        self.leave();
+        assert_eq!(status.settings.expect("the bulkhead is open").extra, 0);
     }
 
     /// All processes close their fleets, and no task is left.
@@ -367,7 +399,7 @@ impl World {
 }
 
 fn build(fleet: &Fleet<Counted>, options: Options) -> (FleetBulkhead<Counted>, Arc<Tally>) {
-    let Options { limit, room, remote, reuse, idle } = options;
+    let Options { limit, room, remote, reuse, idle, .. } = options;
     let builder = fleet.bulkhead("payments").limit(limit).waiting_room(room).remote_waiters(remote);
     let builder = builder.lease(millis(LEASE)).claim(millis(300)).beat(millis(BEAT));
     let tally = Arc::new(Tally::default());
