@@ -13,3 +13,4 @@ mod random;
 mod reuse;
 mod scene;
 mod stuck;
+mod threads;

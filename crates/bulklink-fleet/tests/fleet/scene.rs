@@ -18,7 +18,7 @@ pub(crate) struct Process {
     pub(crate) bulkhead: FleetBulkhead<FakeRuntime>,
 }
 
-pub(crate) fn millis(millis: u64) -> Duration {
+pub(crate) const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 

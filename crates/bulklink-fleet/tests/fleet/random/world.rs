@@ -67,8 +67,8 @@ pub(super) enum Input {
 
 impl Input {
     fn is_fault(self) -> bool {
-        use Input::{Cut, DropAnswers, DropNotices, Freeze, Restart, Stall, Stop};
-        matches!(self, Cut | DropAnswers(_) | DropNotices(_) | Freeze(_) | Restart { .. } | Stall(_) | Stop)
+        use Input::{Cut, DropAnswers, DropNotices, Freeze, Restart, Stop};
+        matches!(self, Cut | DropAnswers(_) | DropNotices(_) | Freeze(_) | Restart { .. } | Stop)
     }
 }
 
@@ -311,6 +311,10 @@ impl World {
     /// Stops at every timer. Tasks of frozen processes do not run.
     fn pass(&mut self, time: u64) {
         let end = self.clock.now() + millis(time);
+        if !self.options.has_faults {
+            // A short pause, in which commands are on their way.
+            self.store.stall(false);
+        }
         self.run_all();
         while let Some(due) = self.clock.next_timer().filter(|due| *due <= end) {
             self.clock.set(due.max(self.clock.now()));
