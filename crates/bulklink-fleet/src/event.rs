@@ -134,7 +134,8 @@ pub struct LocalStatus {
     pub label: Arc<str>,
     /// Whether the store is in reach, and the bulkhead is open there.
     pub is_connected: bool,
-    /// The permits of this process.
+    /// The permits of this process that the store counts, without those that are kept for later
+    /// calls.
     pub held: usize,
     /// The calls of this process that ask the store, or wait there.
     pub waiting: usize,

@@ -280,7 +280,7 @@ impl<R: Runtime> FleetBulkhead<R> {
     /// Drops all leases that have expired and all waiters of dead processes now. Returns the units
     /// that became free, and the number of waiters.
     ///
-    /// Every command does a part of that on the way, so no program has to call it.
+    /// Every command does a part of that on the way, so this is never needed for correctness.
     ///
     /// # Errors
     ///

@@ -34,7 +34,12 @@ impl Permit {
     /// call.
     ///
     /// A resource that remembers the largest token that it has seen, and refuses smaller ones, is
-    /// safe from holders that are late.
+    /// safe from holders that are late. With a limit above one, it refuses some that are not: a
+    /// token is that of the grant, and with [`reuse`] or [`idle`], permits that are granted inside
+    /// the process continue the numbers of a grant that may be older than those of others.
+    ///
+    /// [`reuse`]: crate::BulkheadBuilder::reuse
+    /// [`idle`]: crate::BulkheadBuilder::idle
     #[must_use]
     pub fn token(&self) -> Option<Token> {
         self.grant.token
@@ -61,7 +66,8 @@ impl Permit {
     }
 
     /// Completes when the permit is no longer valid; never for a permit without a
-    /// [token](Permit::token).
+    /// [token](Permit::token). The task of the fleet notices that, so it may be late if its runtime
+    /// is; [`is_valid`](Permit::is_valid) is not.
     ///
     /// # Cancel safety
     ///
@@ -75,6 +81,10 @@ impl Permit {
 
     /// Gives the permit back, and completes when the store knows: `true`, or when it is uncertain
     /// whether it does: `false`. The permit then ends on the store after one lease time at most.
+    ///
+    /// A permit that stays in the process, by [`reuse`](crate::BulkheadBuilder::reuse) or
+    /// [`idle`](crate::BulkheadBuilder::idle), is given back without the store: the future completes
+    /// immediately with `true`.
     ///
     /// # Cancel safety
     ///
