@@ -107,3 +107,19 @@ fn tokens_grow_after_a_loss_of_data_also_if_permits_were_used_again() {
     let permit = scene.permit(&process);
     assert!(permit.token() > last, "{:?} after {last:?}", permit.token());
 }
+
+#[test]
+fn asks_that_are_spare_are_at_most_as_many_as_calls_that_wait() {
+    let mut scene = Scene::new();
+    let process = scene.process_with(|builder| builder.limit(1).waiting_room(100).reuse(10));
+    let mut permit = scene.permit(&process);
+    let waiting: Vec<_> = (0..8).map(|_| scene.acquire(&process)).collect();
+    let places = [8, 8, 8, 8, 6, 4, 2, 0];
+    for (next, places) in waiting.iter().zip(places) {
+        scene.release(permit);
+        permit = admitted(next);
+        let bulkhead = process.bulkhead.clone();
+        let status = scene.executor.block_on(async move { bulkhead.status().await }).unwrap();
+        assert_eq!(status.waiting, places);
+    }
+}

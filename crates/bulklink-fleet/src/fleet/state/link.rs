@@ -155,11 +155,11 @@ impl State {
             self.idle.pop_front();
             self.give_back(now, id);
         }
-        if self.asks.is_empty() {
-            for id in std::mem::take(&mut self.spares) {
-                self.owner.end(now, id);
-                self.effects.has_work = true;
-            }
+        // More would keep the places of other processes' calls in the waiting room.
+        while self.spares.len() > self.waiting.len() {
+            let Some(id) = self.spares.pop_back() else { break };
+            self.owner.end(now, id);
+            self.effects.has_work = true;
         }
         std::mem::take(&mut self.effects)
     }
