@@ -81,7 +81,14 @@ impl Owner {
                 match self.calls.remove(&id) {
                     Some(Call::Asking { .. }) => self.outputs.push_back(Output::Unavailable(id)),
                     Some(Call::Orphan) | None => {}
-                    Some(other) => _ = self.calls.insert(id, other),
+                    Some(other) => {
+                        self.calls.insert(id, other);
+                        return;
+                    }
+                }
+                if self.is_doubtful(now, id) {
+                    // What an earlier link sent may have had an effect.
+                    self.give_back(now, id);
                 }
             }
             Command::Release { ids } => {

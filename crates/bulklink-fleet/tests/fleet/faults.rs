@@ -211,3 +211,23 @@ fn calls_wait_while_the_bulkhead_is_opened_again() {
     scene.release(permit);
     drop(admitted(&tasks[1]));
 }
+
+#[test]
+fn a_call_that_is_refused_leaves_nothing_of_an_earlier_link() {
+    let mut scene = Scene::new();
+    let asked = std::sync::atomic::AtomicU64::new(0);
+    let process = scene.odd_process(move |step| match step {
+        Step::Call(_, Command::Acquire { id, .. }) if id.seq == 1 => {
+            let is_first = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
+            if is_first { Fate::Usual } else { Fate::Fails(crate::odd::refusal()) }
+        }
+        _ => Fate::Usual,
+    });
+    // The lease was granted, and the answer was lost. The command that asks again is refused.
+    scene.store.drop_answers(true);
+    let asking = scene.acquire(&process);
+    scene.store.drop_answers(false);
+    scene.advance(200);
+    assert_eq!(rejected(&asking).reason(), Reason::Unavailable);
+    drop(scene.permit(&process));
+}
