@@ -101,8 +101,8 @@ impl<R: Runtime + Spawn> BulkheadBuilder<R> {
         self
     }
 
-    /// Sets how many calls of this process may ask the store or wait there at the same time: 256 by
-    /// default. Others wait in this process, first come, first served.
+    /// Sets how many calls of this process may wait on the store at the same time: 256 by default.
+    /// Others wait in this process, first come, first served. Calls that do not wait are not counted.
     pub fn remote_waiters(mut self, calls: usize) -> Self {
         self.remote_waiters = calls;
         self

@@ -242,9 +242,7 @@ impl<R: Runtime> Desk<R> {
         if let Some((line, context)) = line {
             line.send_all(member, context);
         } else {
-            while let Some((_, reply)) = member.with(|state, _| state.poll_direct()) {
-                reply.set(Err(StoreError::Unreachable));
-            }
+            member.with(|state, _| state.fail_direct());
         }
         let (next, is_over) = member.with(|state, _| (state.next_deadline(), state.is_over()));
         if let Some((at, _)) = self.due.remove(&member.number) {

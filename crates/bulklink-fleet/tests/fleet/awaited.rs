@@ -75,3 +75,24 @@ fn a_status_ends_when_the_task_of_the_fleet_is_dropped() {
     other.run_until_idle();
     assert_eq!(late.output(), Some(Err(StoreError::Unreachable)));
 }
+
+#[test]
+fn a_status_waits_for_the_first_connection() {
+    let mut scene = Scene::new();
+    let runtime = scene.executor.runtime();
+    let fleet = bulklink_fleet::Fleet::builder(scene.store.clone(), runtime).namespace("test").build().unwrap();
+    let bulkhead = fleet.bulkhead("payments").limit(1).build().unwrap();
+    let asking = bulkhead.clone();
+    assert!(scene.executor.block_on(async move { asking.status().await }).is_ok());
+    scene.store.stop();
+    scene.executor.run_until_idle();
+    let asking = bulkhead.clone();
+    let task = scene.executor.spawn(async move { asking.status().await });
+    scene.executor.run_until_idle();
+    assert_eq!(task.output(), Some(Err(StoreError::Unreachable)));
+    let fleet = scene.fleet();
+    let bulkhead = fleet.bulkhead("payments").limit(1).build().unwrap();
+    let task = scene.executor.spawn(async move { bulkhead.status().await });
+    scene.advance(3_000);
+    assert_eq!(task.output(), Some(Err(StoreError::Unreachable)));
+}

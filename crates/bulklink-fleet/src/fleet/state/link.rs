@@ -45,6 +45,7 @@ impl State {
     /// There could be no connection.
     pub(crate) fn unreachable(&mut self) {
         self.first_opening(Err(None));
+        self.effects.has_work = true;
     }
 
     /// Returns whether the driver should listen on its connection now.

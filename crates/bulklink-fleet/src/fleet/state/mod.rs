@@ -383,4 +383,11 @@ impl State {
     pub(crate) fn poll_direct(&mut self) -> Option<(Command, Arc<Reply>)> {
         self.asked_directly.pop_front()
     }
+
+    /// There is no link. What was asked before the first attempt to make one waits for it.
+    pub(crate) fn fail_direct(&mut self) {
+        if self.opened.result.is_some() {
+            self.effects.unanswered.extend(self.asked_directly.drain(..).map(|(_, reply)| reply));
+        }
+    }
 }
