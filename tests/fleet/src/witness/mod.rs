@@ -11,8 +11,8 @@
 //!   lease left room for it, and no call can have been in the queue. Here a call counts from the
 //!   start of its acquire to the instant at which the server has certainly forgotten it; if that
 //!   is unknown, for ever.
-//! - *A call is certainly overtaken* if a later one was granted before: [`order`] says what is
-//!   certain about both.
+//! - *A call is certainly overtaken* if a later one was granted before; the file `order.rs` says
+//!   what is certain about both.
 
 mod figures;
 mod order;
