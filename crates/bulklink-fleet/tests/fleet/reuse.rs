@@ -123,3 +123,28 @@ fn asks_that_are_spare_are_at_most_as_many_as_calls_that_wait() {
         assert_eq!(status.waiting, places);
     }
 }
+
+#[test]
+fn an_idle_permit_whose_lease_ended_meanwhile_is_not_handed_out() {
+    let mut scene = Scene::new();
+    let process = scene.process_with(|builder| {
+        let times = builder.lease(millis(40)).claim(millis(40)).beat(millis(20));
+        times.limit(1).waiting_room(9).idle(millis(20))
+    });
+    scene.advance(10);
+    let permit = scene.permit(&process);
+    scene.store.stall(true);
+    scene.advance(35);
+    scene.release(permit);
+    // Its time as an idle permit is not over yet, and the task of the fleet has not run.
+    let clock = scene.executor.clock();
+    let bulkhead = process.bulkhead.clone();
+    let asking = scene.executor.spawn(async move {
+        clock.advance(millis(10));
+        assert!(bulkhead.acquire().await.unwrap().is_valid());
+    });
+    scene.executor.run_until_idle();
+    scene.store.stall(false);
+    scene.advance(50);
+    assert!(asking.is_finished());
+}

@@ -1,13 +1,14 @@
 //! Some processes on one store, each on an executor of its own, and what can happen to them.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bulklink::Request;
 use bulklink::runtime::Clock;
 use bulklink::testing::{Executor, FakeClock};
-use bulklink_fleet::{EventKind, Fleet, FleetBulkhead, MemoryStore, OwnerId, Permit, Reason, Token};
+use bulklink_fleet::{EventKind, Fleet, FleetBulkhead, MemoryStore, OwnerId, Permit, Reason, Status, Token};
 
 use super::counted::{Counted, Manual};
 use crate::scene::{Outcome, millis};
@@ -89,6 +90,7 @@ struct Tally {
 }
 
 struct Held {
+    process: usize,
     tally: Arc<Tally>,
     permit: Permit,
 }
@@ -99,10 +101,10 @@ pub(super) struct World {
     readings: Arc<AtomicU64>,
     store: MemoryStore,
     processes: Vec<Process>,
-    calls: Vec<(Arc<Tally>, Manual<Outcome>)>,
+    calls: Vec<(usize, Arc<Tally>, Manual<Outcome>)>,
     permits: Vec<Held>,
-    /// Permits that are watched for their loss, and their units.
-    watches: Vec<Manual<()>>,
+    /// Permits that are watched for their loss, and their process.
+    watches: Vec<(usize, Rc<Permit>, Manual<()>)>,
     releases: Vec<Manual<bool>>,
     closings: Vec<(usize, Manual<()>)>,
     others: Vec<Manual<()>>,
@@ -168,14 +170,13 @@ impl World {
             }
             Input::Watch(at) => {
                 let held = take(&mut self.permits, at);
-                self.watches.extend(held.map(|Held { permit, .. }| {
-                    let mut watch = Manual::new(async move {
-                        permit.lost().await;
-                        assert!(!permit.is_valid(), "a lost permit is valid");
-                    });
-                    watch.poll();
-                    watch
-                }));
+                let watch = held.map(|Held { process, permit, .. }| {
+                    let permit = Rc::new(permit);
+                    let watched = Rc::clone(&permit);
+                    let mut watch = Manual::new(async move { watched.lost().await });
+                    watch.poll().is_none().then_some((process, permit, watch))
+                });
+                self.watches.extend(watch.flatten());
             }
             Input::DropWatch(at) => drop(take(&mut self.watches, at)),
             Input::Run(at) => self.process(at).executor.run_until_idle(),
@@ -224,7 +225,7 @@ impl World {
             Kind::Within(time) => request.within(millis(time)),
         };
         let tally = Arc::clone(&self.processes[at].tally);
-        self.calls.push((tally, Manual::new(async move { bulkhead.acquire_with(request).await })));
+        self.calls.push((at, tally, Manual::new(async move { bulkhead.acquire_with(request).await })));
         self.poll(self.calls.len() - 1, false);
     }
 
@@ -233,12 +234,12 @@ impl World {
             return;
         }
         let at = at % self.calls.len();
-        let (tally, call) = &mut self.calls[at];
+        let (_, tally, call) = &mut self.calls[at];
         if !call.was_polled() {
             tally.begun.fetch_add(1, Ordering::Relaxed);
         }
         let Some(result) = (if elsewhere { call.poll_elsewhere() } else { call.poll() }) else { return };
-        let (tally, _) = self.calls.remove(at);
+        let (process, tally, _) = self.calls.remove(at);
         let Ok(permit) = result else { return };
         let token = permit.token().expect("the policy admits nothing without the store");
         let is_newest = self.tokens.last().is_none_or(|last| *last < token);
@@ -246,7 +247,7 @@ impl World {
         if self.highest == 1 && permit.is_valid() {
             assert!(is_newest, "{token} is not the largest");
         }
-        self.permits.push(Held { tally, permit });
+        self.permits.push(Held { process, tally, permit });
     }
 
     fn set_limit(&mut self, at: usize, limit: u64) {
@@ -268,7 +269,7 @@ impl World {
 
     fn poll_woken_calls(&mut self) {
         for at in (0..self.calls.len()).rev() {
-            if self.calls[at].1.is_woken() {
+            if self.calls[at].2.is_woken() {
                 self.poll(at, false);
             }
         }
@@ -277,7 +278,11 @@ impl World {
     /// Polls what was woken, and nothing else.
     fn poll_woken(&mut self) {
         self.releases.retain_mut(|release| !release.is_woken() || release.poll().is_none());
-        self.watches.retain_mut(|watch| !watch.is_woken() || watch.poll().is_none());
+        self.watches.retain_mut(|(_, permit, watch)| {
+            let is_lost = watch.is_woken() && watch.poll().is_some();
+            assert!(!is_lost || !permit.is_valid(), "a lost permit is valid");
+            !is_lost
+        });
         self.others.retain_mut(|other| !other.is_woken() || other.poll().is_none());
         for index in (0..self.closings.len()).rev() {
             let (at, closing) = &mut self.closings[index];
@@ -306,6 +311,9 @@ impl World {
             process.executor.run_until_idle();
         }
         self.poll_woken();
+        for (at, permit, _) in self.watches.iter().filter(|(at, ..)| !self.processes[*at].is_frozen) {
+            assert!(permit.is_valid(), "process {at} does not notice that its permit is over");
+        }
     }
 
     /// Stops at every timer. Tasks of frozen processes do not run.
@@ -336,7 +344,7 @@ impl World {
         let Process { bulkhead, tally, .. } = &self.processes[at];
         let totals = bulkhead.local_status().totals;
         let [begun, invalid] = [&tally.begun, &tally.invalid].map(|number| number.load(Ordering::Relaxed));
-        let is_pending = |(of, call): &&(Arc<Tally>, Manual<_>)| Arc::ptr_eq(of, tally) && call.was_polled();
+        let is_pending = |(_, of, call): &&(usize, Arc<Tally>, Manual<_>)| Arc::ptr_eq(of, tally) && call.was_polled();
         let pending = self.calls.iter().filter(is_pending).count() as u64;
         let ended = totals.admitted + totals.rejected() + totals.cancelled + invalid;
         assert!(ended <= begun && ended + pending >= begun, "{totals:?}, {tally:?}, {pending} pending");
@@ -349,6 +357,8 @@ impl World {
         if !self.options.has_faults && self.closings.is_empty() {
             // What is dropped is gone immediately, and not after a lease.
             self.calls.clear();
+            self.pass(self.options.idle + BEAT / 4);
+            assert_eq!(self.status().waiting, 0, "a call that was dropped waits");
             self.permits.clear();
             self.watches.clear();
             self.pass(self.options.idle + BEAT / 4);
@@ -382,11 +392,15 @@ impl World {
         self.leave();
     }
 
-    /// Nothing is left on the store.
-    fn check_store(&mut self) {
+    fn status(&mut self) -> Status {
         let first = &mut self.processes[0];
         let bulkhead = first.bulkhead.clone();
-        let status = first.executor.block_on(async move { bulkhead.status().await }).expect("the store is well");
+        first.executor.block_on(async move { bulkhead.status().await }).expect("the store is well")
+    }
+
+    /// Nothing is left on the store.
+    fn check_store(&mut self) {
+        let status = self.status();
         assert_eq!((status.leases, status.waiting), (0, 0), "something is left on the store");
         assert_eq!(status.settings.expect("the bulkhead is open").extra, 0);
     }
