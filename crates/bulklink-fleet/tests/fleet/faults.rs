@@ -231,3 +231,19 @@ fn a_call_that_is_refused_leaves_nothing_of_an_earlier_link() {
     assert_eq!(rejected(&asking).reason(), Reason::Unavailable);
     drop(scene.permit(&process));
 }
+
+#[test]
+fn a_permit_that_ends_while_the_store_may_still_answer_is_lost_in_time() {
+    let mut scene = Scene::new();
+    let process = scene.process_with(|builder| {
+        let times = builder.lease(millis(40)).claim(millis(40)).beat(millis(20));
+        times.limit(1).waiting_room(9)
+    });
+    let permit = scene.permit(&process);
+    scene.store.stall(true);
+    let lost = scene.executor.spawn(async move { permit.lost().await });
+    scene.advance(39);
+    assert!(!lost.is_finished());
+    scene.advance(1);
+    assert!(lost.is_finished());
+}
