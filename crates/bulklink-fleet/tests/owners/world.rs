@@ -368,8 +368,9 @@ impl World {
             if round == 3 {
                 held = self.processes.iter().flat_map(|process| process.owner.held()).collect();
             }
-            // A release that a replica has not got is lost with its promotion: the lease expires.
-            if round == 6 && self.promoted.is_none_or(|at| self.now >= at + TERMS.ttl) {
+            // A release that a replica has not got is lost with its promotion: the lease expires, and
+            // the next command drops it.
+            if round == 6 && self.promoted.is_none_or(|at| self.now >= at + TERMS.ttl + BEAT) {
                 self.check_ghosts();
             }
             for at in 0..2 {
