@@ -102,7 +102,8 @@ impl<R: Runtime + Spawn> BulkheadBuilder<R> {
     }
 
     /// Sets how many calls of this process may wait on the store at the same time: 256 by default.
-    /// Others wait in this process, first come, first served. Calls that do not wait are not counted.
+    /// Others wait in this process, first come, first served. Calls that do not wait are not
+    /// counted.
     pub fn remote_waiters(mut self, calls: usize) -> Self {
         self.remote_waiters = calls;
         self

@@ -83,8 +83,8 @@ impl Permit {
     /// whether it does: `false`. The permit then ends on the store after one lease time at most.
     ///
     /// A permit that stays in the process, by [`reuse`](crate::BulkheadBuilder::reuse) or
-    /// [`idle`](crate::BulkheadBuilder::idle), is given back without the store: the future completes
-    /// immediately with `true`.
+    /// [`idle`](crate::BulkheadBuilder::idle), is given back without the store: the future
+    /// completes immediately with `true`.
     ///
     /// # Cancel safety
     ///

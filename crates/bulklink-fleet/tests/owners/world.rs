@@ -368,8 +368,8 @@ impl World {
             if round == 3 {
                 held = self.processes.iter().flat_map(|process| process.owner.held()).collect();
             }
-            // A release that a replica has not got is lost with its promotion: the lease expires, and
-            // the next command drops it.
+            // A release that a replica has not got is lost with its promotion: the lease expires,
+            // and the next command drops it.
             if round == 6 && self.promoted.is_none_or(|at| self.now >= at + TERMS.ttl + BEAT) {
                 self.check_ghosts();
             }
