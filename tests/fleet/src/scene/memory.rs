@@ -6,7 +6,7 @@ use bulklink_redis::plumbing::{self, Keys, Script};
 use bulklink_redis::{CallId, Command, Epoch, Era, Name, Namespace, Outcome, OwnerId, Terms};
 use redis::{Cmd, Connection, PushKind, Value, cmd};
 
-use super::{Arena, ratio};
+use super::{Arena, median, ratio};
 use crate::report::{Limit, Row};
 use crate::scheme::NAMESPACE;
 
@@ -27,9 +27,10 @@ const TERMS: Terms = {
 };
 
 pub(super) fn run(arena: &Arena) -> Result<Vec<Row>> {
-    let few = Hall::fill(arena, FEW)?.cost()?;
-    let mut hall = Hall::fill(arena, MANY)?;
-    let many = hall.cost()?;
+    let (mut small, mut hall) = (Hall::fill(arena, FEW)?, Hall::fill(arena, MANY)?);
+    // In turns, as the machine may be faster later.
+    let costs = (0..3).map(|_| Ok([small.cost()?, hall.cost()?])).collect::<Result<Vec<_>>>()?;
+    let [few, many] = [0, 1].map(|place| median(costs.iter().map(|pair| pair[place]).collect()));
     let [lease, waiter] = hall.bytes()?;
     let thousand = Hall::fill(arena, 1_000)?.bytes()?;
     Ok(vec![
@@ -53,6 +54,8 @@ struct Hall {
     era: Era,
     owner: OwnerId,
     size: u64,
+    /// The number of the oldest lease.
+    oldest: u64,
 }
 
 impl Hall {
@@ -69,7 +72,7 @@ impl Hall {
         connection.set_push_sender(sender);
         cmd("SSUBSCRIBE").arg(keys.channel(owner)).set_no_response(true).exec(&mut connection)?;
         let era = Era { epoch: Epoch::default(), run: None };
-        let mut hall = Hall { connection, keys, era, owner, size };
+        let mut hall = Hall { connection, keys, era, owner, size, oldest: 0 };
         let open = Command::Open {
             owner,
             generation: 1,
@@ -137,11 +140,12 @@ impl Hall {
     /// The server's microseconds for a release, which admits a waiter, and for the next waiter.
     fn cost(&mut self) -> Result<f64> {
         let before = self.spent()?;
-        for number in 0..ADMISSIONS {
+        for number in self.oldest..self.oldest + ADMISSIONS {
             let release = Command::Release { ids: vec![self.id(number)] };
             let request = self.request(2 * self.size + number);
             self.run_all(&[release, request])?;
         }
+        self.oldest += ADMISSIONS;
         let [leases, waiters] = self.sizes()?;
         ensure!([leases, waiters] == [self.size; 2], "{leases} leases and {waiters} waiters");
         Ok(ratio(self.spent()? - before, ADMISSIONS))
