@@ -54,7 +54,7 @@ impl Owner {
                 Command::Beat { leases, waiters, gone, .. },
                 Outcome::Beaten { first_expiry, lost, granted, quarantine, .. },
             ) => {
-                self.renewed(sent, &leases, &lost);
+                self.renewed(now, sent, &leases, &lost);
                 self.still_waiting(sent, &waiters, &granted);
                 self.forget(sent, &gone);
                 self.merges = true;
@@ -145,13 +145,13 @@ impl Owner {
         }
     }
 
-    fn renewed(&mut self, sent: Duration, leases: &[CallId], lost: &[CallId]) {
+    fn renewed(&mut self, now: Duration, sent: Duration, leases: &[CallId], lost: &[CallId]) {
         let renewed = sent + self.declared.terms.ttl;
         for id in leases {
             match self.calls.get_mut(id) {
                 Some(call @ Call::Held { .. }) if lost.contains(id) => {
                     *call = Call::Lost;
-                    self.outputs.push_back(Output::Lost(*id));
+                    self.lost(now, *id);
                 }
                 Some(Call::Held { deadline, .. }) => *deadline = renewed.max(*deadline),
                 _ => {}

@@ -272,9 +272,9 @@ impl Owner {
                     self.hold(id, token, deadline);
                 }
             }
-            // No call waits for it: an old command arrived late.
-            None => self.give_back(now, id),
-            Some(Call::Held { .. } | Call::Lost | Call::Orphan | Call::Asking { .. }) => {}
+            // No call waits for it: an old command arrived late, or a replica brought it back.
+            Some(Call::Lost) | None => self.give_back(now, id),
+            Some(Call::Held { .. } | Call::Orphan | Call::Asking { .. }) => {}
         }
     }
 
@@ -305,7 +305,7 @@ impl Owner {
         }
         let is_up = self.is_up();
         let patience = self.declared.patience;
-        let mut impatient = vec![];
+        let (mut impatient, mut lost) = (vec![], vec![]);
         self.quiet_until = None;
         for (id, call) in &mut self.calls {
             let end = match *call {
@@ -317,15 +317,25 @@ impl Owner {
                 self.quiet_until = Some(self.quiet_until.map_or(end, |until| until.min(end)));
             } else if let Call::Held { .. } = call {
                 *call = Call::Lost;
-                self.outputs.push_back(Output::Lost(*id));
+                lost.push(*id);
             } else {
                 impatient.push(*id);
             }
+        }
+        for id in lost {
+            self.lost(now, id);
         }
         for id in impatient {
             self.end(now, id);
             self.outputs.push_back(Output::Unavailable(id));
         }
+    }
+
+    /// Says that a permit is over. A replica may bring the call back as a lease or a waiter, which
+    /// no call wants, so the beats list it as gone.
+    fn lost(&mut self, now: Duration, id: CallId) {
+        self.remember(now, id);
+        self.outputs.push_back(Output::Lost(id));
     }
 
     /// A permit ends at this time, or a call loses its patience.

@@ -22,7 +22,21 @@ const CASES: u32 = 400;
 
 fn main() {
     search::<World>("owners", &worlds(), USUAL_DEPTH, &EXTENT);
+    found_before();
     random();
+}
+
+/// A script that was found at random, one in many: a replica brings a call back into the queue
+/// after its permit was lost.
+fn found_before() {
+    use Input::{Connect, Cut, End, EndNewest, Promote, Replicate, Run, Tick, Want, WantTwo};
+    let begin = [Connect(1), Want(1), Want(1), Run(1), WantTwo(0), Connect(0), End(1), WantTwo(0), EndNewest(0)];
+    let then = [Want(0), Want(0), Want(0), Want(1), Run(0), Run(1), Replicate, Cut(0), Want(0), End(1), Run(1)];
+    let mut world = World::new(1);
+    for input in begin.into_iter().chain(then).chain([Promote, Tick(45)]) {
+        world.apply(input);
+    }
+    world.settle();
 }
 
 fn random() {
