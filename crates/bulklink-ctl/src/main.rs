@@ -53,8 +53,9 @@
 //!   first three if a bulkhead cannot be read. `at_ms` is the clock of this machine, since 1970.
 //! - `show`: these keys and `at_ms`, `server_time_ms`, `declared_limit`, `config`, `lease_ms`,
 //!   `claim_ms`, `tokens_per_grant`, `epoch`, `last_token`, `last_ticket`, `complete`, and
-//!   - `holders`: `id`, `owner`, `process`, `cost`, `expires_in_ms`; the first to expire first,
-//!   - `waiters`: `place`, `id`, `owner`, `process`, `cost`, `ticket`; in their order,
+//!   - `holders`: `id`, `owner`, `process`, `cost`, `age_ms`, `expires_in_ms`; the first to expire
+//!     first,
+//!   - `waiters`: `place`, `id`, `owner`, `process`, `cost`, `age_ms`, `ticket`; in their order,
 //!   - `sessions`: `owner`, `process`, `generation`, `ends_in_ms`, `in_use`, `waiting`; by process.
 //!
 //!   `process` is what the process says about itself, or `null`; times that are over are negative;
@@ -65,7 +66,8 @@
 //!   `waiting`.
 //! - `watch`: what `list` or `show` prints, each time; `{"at_ms", "error"}` while that fails.
 //!
-//! How long a permit has been held is unknown: the server keeps only when it expires.
+//! The age of a holder and of a waiter is the time since its call asked, with what it waited. It is
+//! `null` for the first calls of a process, and with `reuse` it is that of the permit's first call.
 //!
 //! # Exit codes
 //!

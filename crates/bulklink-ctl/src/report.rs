@@ -94,6 +94,8 @@ pub(crate) struct Holder {
     pub(crate) owner: String,
     pub(crate) process: Option<String>,
     pub(crate) cost: u64,
+    /// How long ago its call asked, so with the time that it waited. `None` if unknown.
+    pub(crate) age_ms: Option<i64>,
     /// Negative if it has expired.
     pub(crate) expires_in_ms: i64,
 }
@@ -107,6 +109,8 @@ pub(crate) struct Waiter {
     pub(crate) owner: String,
     pub(crate) process: Option<String>,
     pub(crate) cost: u64,
+    /// How long ago it asked. `None` if unknown.
+    pub(crate) age_ms: Option<i64>,
     pub(crate) ticket: u64,
 }
 
@@ -194,11 +198,13 @@ impl Show {
         let Reading { now, config, holders, waiters, sessions, .. } = reading;
         let texts: HashMap<_, _> = sessions.iter().map(|session| (session.owner, session)).collect();
         let text = |owner| texts.get(&owner).and_then(|session| text_of(session));
+        let age = |id: &CallId| id.asked_at().map(|asked| millis(asked, *now).max(0));
         let holder = |(id, until): &(CallId, ServerTime)| Holder {
             id: id.to_string(),
             owner: id.owner.to_string(),
             process: text(id.owner),
             cost: id.cost,
+            age_ms: age(id),
             expires_in_ms: millis(*now, *until),
         };
         let waiter = |(place, (id, ticket)): (u64, &(CallId, Ticket))| Waiter {
@@ -207,6 +213,7 @@ impl Show {
             owner: id.owner.to_string(),
             process: text(id.owner),
             cost: id.cost,
+            age_ms: age(id),
             ticket: (*ticket).into(),
         };
         let shares = Shares::of(reading);

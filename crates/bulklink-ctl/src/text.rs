@@ -147,18 +147,21 @@ impl Show {
     }
 
     fn holders(&self) -> Table {
-        let heads = vec![left("HOLDER"), right("COST"), right("EXPIRES IN"), left("PROCESS")];
+        let heads = vec![left("HOLDER"), right("COST"), right("AGE"), right("EXPIRES IN"), left("PROCESS")];
         let mut table = Table::new(heads);
-        for Holder { id, process, cost, expires_in_ms, .. } in &self.holders {
-            table.push(vec![Cell::new(id), Cell::new(cost), rest(*expires_in_ms), said(process.as_deref())]);
+        for Holder { id, process, cost, age_ms, expires_in_ms, .. } in &self.holders {
+            let cells = [Cell::new(id), Cell::new(cost), age(*age_ms), rest(*expires_in_ms), said(process.as_deref())];
+            table.push(cells.into());
         }
         table
     }
 
     fn waiters(&self) -> Table {
-        let mut table = Table::new(vec![left("WAITER"), right("COST"), right("PLACE"), left("PROCESS")]);
-        for Waiter { id, process, cost, place, .. } in &self.waiters {
-            table.push(vec![Cell::new(id), Cell::new(cost), Cell::new(place), said(process.as_deref())]);
+        let heads = vec![left("WAITER"), right("COST"), right("AGE"), right("PLACE"), left("PROCESS")];
+        let mut table = Table::new(heads);
+        for Waiter { id, process, cost, age_ms, place, .. } in &self.waiters {
+            let cells = [Cell::new(id), Cell::new(cost), age(*age_ms), Cell::new(place), said(process.as_deref())];
+            table.push(cells.into());
         }
         table
     }
@@ -184,6 +187,10 @@ impl Show {
 
 fn said(process: Option<&str>) -> Cell {
     Cell::new(process.unwrap_or("-"))
+}
+
+fn age(millis: Option<i64>) -> Cell {
+    Cell::new(millis.map_or_else(|| "-".to_owned(), |millis| time(millis.unsigned_abs())))
 }
 
 /// The time until a lease or a session is over.

@@ -5,6 +5,8 @@ use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::ServerTime;
+
 /// The digits of an owner's text, in the order of ASCII: so numbers and texts sort alike.
 const DIGITS: &[u8; 64] = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
 
@@ -64,10 +66,20 @@ impl FromStr for OwnerId {
 pub struct CallId {
     /// The process of the call.
     pub owner: OwnerId,
-    /// Counts the calls of the process.
+    /// Grows with the calls of the process. Usually it is the server's time at which the call
+    /// asked, in microseconds since 1970, as far as the process knew it.
     pub seq: u64,
     /// What the call costs, in units; at least 1.
     pub cost: u64,
+}
+
+impl CallId {
+    /// Returns when the call asked, by the server's clock, if its number says so.
+    #[must_use]
+    pub fn asked_at(&self) -> Option<ServerTime> {
+        // A process that knows no time yet counts from 1; a million seconds are twelve days.
+        (self.seq > 1_000_000_000_000).then(|| ServerTime::from(self.seq))
+    }
 }
 
 impl Ord for CallId {

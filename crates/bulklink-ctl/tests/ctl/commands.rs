@@ -80,12 +80,12 @@ fn show_has_the_holders_the_waiters_and_the_processes() {
             "leases": 2, "expired_leases": 0, "waiting": 2, "processes": 2, "quarantine_ms": null, "declared_limit": 5,
             "config": 4, "lease_ms": 3_600_000, "claim_ms": 1_800_000, "tokens_per_grant": 1, "complete": true,
             "holders": [
-                { "id": format!("{one}:1:1"), "owner": one, "process": "web-1", "cost": 1 },
-                { "id": format!("{two}:1:3"), "owner": two, "process": "web-2", "cost": 3 },
+                { "id": format!("{one}:1:1"), "owner": one, "process": "web-1", "cost": 1, "age_ms": null },
+                { "id": format!("{two}:1:3"), "owner": two, "process": "web-2", "cost": 3, "age_ms": null },
             ],
             "waiters": [
-                { "place": 1, "id": format!("{two}:2:2"), "owner": two, "process": "web-2", "cost": 2, "ticket": tickets - 1 },
-                { "place": 2, "id": format!("{one}:2:1"), "owner": one, "process": "web-1", "cost": 1, "ticket": tickets },
+                { "place": 1, "id": format!("{two}:2:2"), "owner": two, "process": "web-2", "cost": 2, "age_ms": null, "ticket": tickets - 1 },
+                { "place": 2, "id": format!("{one}:2:1"), "owner": one, "process": "web-1", "cost": 1, "age_ms": null, "ticket": tickets },
             ],
             "sessions": [
                 { "owner": one, "process": "web-1", "generation": 7, "in_use": 1, "waiting": 1 },
@@ -120,13 +120,13 @@ fn show_prints_a_page_for_people() {
             "processes  2",
             "terms      lease 1 h, claim 30 min, 1 token a grant",
             "",
-            "HOLDER                      COST   EXPIRES IN  PROCESS",
-            "---------------------0:1:1     1  59 min s  web-1",
-            "---------------------1:1:3     3  59 min s  web-2",
+            "HOLDER                      COST  AGE   EXPIRES IN  PROCESS",
+            "---------------------0:1:1     1    -  59 min s  web-1",
+            "---------------------1:1:3     3    -  59 min s  web-2",
             "",
-            "WAITER                      COST  PLACE  PROCESS",
-            "---------------------1:2:2     2      1  web-2",
-            "---------------------0:2:1     1      2  web-1",
+            "WAITER                      COST  AGE  PLACE  PROCESS",
+            "---------------------1:2:2     2    -      1  web-2",
+            "---------------------0:2:1     1    -      2  web-1",
             "",
             "SESSION                 IN USE  WAITING      ENDS IN  LINK  PROCESS",
             "---------------------0       1        1  29 min s     7  web-1",
@@ -276,6 +276,8 @@ fn a_fleet_of_the_public_interface_is_shown_and_resized() {
     let show = ctl(&url, &["show", " card payments ", "--json"]).json();
     assert_eq!((&show["in_use"], &show["processes"]), (&json!(1), &json!(1)));
     assert_eq!(show["holders"][0]["process"], "checkout_on_host-7");
+    // The process learned the server's time when it opened the bulkhead.
+    assert!(show["holders"][0]["age_ms"].as_u64().is_some_and(|age| age < 60_000), "{show}");
     assert_eq!(show["sessions"][0]["generation"], 1);
     ctl(&url, &["resize", "card payments", "1"]).text();
     let rejected = runtime.block_on(bulkhead.try_acquire()).unwrap_err();

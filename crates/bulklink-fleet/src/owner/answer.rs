@@ -34,6 +34,9 @@ impl Owner {
         {
             self.stale(now, *era);
         }
+        if let Some(head) = answer.head {
+            self.clock = Some((now, head.now));
+        }
         if answer.head.is_some_and(|head| head.epoch.is_some() && head.epoch == self.epoch) {
             self.heard = self.heard.max(sent);
         }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use call::Call;
 
-use crate::{CallId, Command, Epoch, Era, Notice, Outcome, OwnerId, RunId, Terms, Token};
+use crate::{CallId, Command, Epoch, Era, Notice, Outcome, OwnerId, RunId, ServerTime, Terms, Token};
 
 /// What a process declares about a bulkhead.
 #[derive(Clone, Debug)]
@@ -47,7 +47,11 @@ pub struct Declaration {
 #[derive(Clone, Debug)]
 pub struct Owner {
     declared: Declaration,
+    /// The number of the last call. Where the server's time is known, numbers are microseconds of
+    /// it, so that lists can say how long ago a call asked.
     seq: u64,
+    /// The server's time as an answer told it, and when that came.
+    clock: Option<(Duration, ServerTime)>,
     calls: BTreeMap<CallId, Call>,
     /// How many of them wait on the server.
     queued: usize,
@@ -135,6 +139,7 @@ impl Owner {
         Self {
             declared,
             seq: 0,
+            clock: None,
             calls: BTreeMap::new(),
             queued: 0,
             quiet_until: None,
@@ -173,7 +178,8 @@ impl Owner {
     /// A call asks for a lease of `cost` units. It is rejected immediately if the bulkhead has not
     /// been open on a link for longer than a call has patience.
     pub fn want(&mut self, now: Duration, cost: u64, wait: bool) -> CallId {
-        self.seq += 1;
+        let time = self.clock.map(|(at, time)| u64::from(time.after(now.saturating_sub(at))));
+        self.seq = time.unwrap_or_default().max(self.seq + 1);
         let id = CallId { owner: self.declared.owner, seq: self.seq, cost };
         if !self.is_up() && self.closed_since + self.declared.patience <= now {
             self.outputs.push_back(Output::Unavailable(id));

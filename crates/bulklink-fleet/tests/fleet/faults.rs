@@ -216,8 +216,9 @@ fn calls_wait_while_the_bulkhead_is_opened_again() {
 fn a_call_that_is_refused_leaves_nothing_of_an_earlier_link() {
     let mut scene = Scene::new();
     let asked = std::sync::atomic::AtomicU64::new(0);
+    let first = crate::odd::First::default();
     let process = scene.odd_process(move |step| match step {
-        Step::Call(_, Command::Acquire { id, .. }) if id.seq == 1 => {
+        Step::Call(_, Command::Acquire { id, .. }) if first.is(*id) => {
             let is_first = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
             if is_first { Fate::Usual } else { Fate::Fails(crate::odd::refusal()) }
         }

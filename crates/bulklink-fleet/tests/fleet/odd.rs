@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bulklink::testing::{FakeClock, FakeRuntime};
 use bulklink_fleet::{
-    Answer, Command, Fleet, LeaseStore, Link, MemoryLink, MemoryStore, Name, Receiver, Server, Session, StoreError,
+    Answer, CallId, Command, Fleet, LeaseStore, Link, MemoryLink, MemoryStore, Name, Receiver, Server, Session,
+    StoreError,
 };
 
 use crate::scene::{Process, Scene};
@@ -113,5 +114,15 @@ impl Scene {
         let bulkhead = fleet.bulkhead("payments").limit(1).waiting_room(100).build().expect("the values are valid");
         self.executor.run_until_idle();
         Process { fleet, bulkhead }
+    }
+}
+
+/// Tells the first call that asks from the later ones.
+#[derive(Default)]
+pub(crate) struct First(std::sync::OnceLock<CallId>);
+
+impl First {
+    pub(crate) fn is(&self, id: CallId) -> bool {
+        *self.0.get_or_init(|| id) == id
     }
 }

@@ -2,7 +2,7 @@
 
 use bulklink_fleet::{Command, Reason, StoreError};
 
-use crate::odd::{Fate, Step, refusal};
+use crate::odd::{Fate, First, Step, refusal};
 use crate::scene::{Scene, admitted, millis, rejected};
 
 #[test]
@@ -103,8 +103,9 @@ fn a_name_that_is_refused_leaves_the_others_alone() {
 #[test]
 fn a_link_that_says_it_has_ended_is_made_again() {
     let mut scene = Scene::new();
-    let process = scene.odd_process(|step| match step {
-        Step::Call(_, Command::Acquire { id, .. }) if id.seq == 1 => Fate::Ended,
+    let first = First::default();
+    let process = scene.odd_process(move |step| match step {
+        Step::Call(_, Command::Acquire { id, .. }) if first.is(*id) => Fate::Ended,
         _ => Fate::Usual,
     });
     let asking = scene.acquire(&process);
