@@ -1,0 +1,336 @@
+//! A circuit as a pure state machine: no clock, no lock, no waiting.
+//!
+//! Each input has the time, in any unit of nanoseconds since an epoch that the caller chooses.
+//! [`Breaker`](crate::Breaker) is a circuit for threads and tasks. A store that shares a circuit
+//! does the same steps on the server.
+
+mod settings;
+mod window;
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use bulklink::runtime::Instant;
+
+pub use settings::{InvalidSetting, Settings};
+use window::Window;
+pub use window::{Counts, Mark, Outcomes};
+
+/// Whether a circuit lets calls through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// All calls.
+    Closed,
+    /// None, until the cool-down has passed.
+    Open,
+    /// A few, which are probes: the cool-down has passed.
+    HalfOpen,
+}
+
+impl State {
+    /// Returns the name in snake case, for machines. It never changes.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            State::Closed => "closed",
+            State::Open => "open",
+            State::HalfOpen => "half_open",
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == State::HalfOpen { "half-open" } else { self.as_str() })
+    }
+}
+
+/// The name of a probe, which its caller chooses.
+///
+/// A caller that repeats a request, because the answer was lost, uses the same again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProbeId(pub u64);
+
+/// What a call that was let through must give back with its outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pass {
+    /// The circuit's generation at that time.
+    pub generation: u64,
+    /// Which probe the call is, if it is one.
+    pub probe: Option<ProbeId>,
+}
+
+/// Why a call was not let through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Refusal {
+    /// `Open`, or `HalfOpen` if as many probes run as may.
+    pub state: State,
+    /// The end of the cool-down, or of the first lease of a probe. `None` if the circuit is open
+    /// until it is closed by hand.
+    pub retry_at: Option<Instant>,
+}
+
+/// What is known of a circuit at some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct View {
+    /// Whether it lets calls through. After its cool-down it is half-open, even if no call has
+    /// come since.
+    pub state: State,
+    /// The number of its transitions.
+    pub generation: u64,
+    /// The end of the cool-down. `None` if the circuit is not open, or open until it is closed by
+    /// hand.
+    pub retry_at: Option<Instant>,
+    /// Whether it was opened by hand.
+    pub is_forced: bool,
+    /// The calls of the window. None if the circuit is not closed.
+    pub counts: Counts,
+    /// The probes that have succeeded since the circuit became half-open.
+    pub probe_successes: u32,
+    /// The probes that have failed since then.
+    pub probe_failures: u32,
+    /// The probes that have not ended, and whose lease has not passed.
+    pub probes: u32,
+}
+
+/// A circuit breaker's state machine.
+///
+/// ```
+/// use bulklink_breaker::{Circuit, Mark, ProbeId, Settings, State};
+/// use bulklink_breaker::Instant;
+/// use std::time::Duration;
+///
+/// let settings = Settings::consecutive(2).cool_down(Duration::from_secs(5));
+/// let mut circuit = Circuit::new(settings)?;
+/// let failed = Mark { failed: true, slow: false };
+///
+/// let start = Instant::EPOCH;
+/// let first = circuit.admit(start, ProbeId(1)).unwrap();
+/// let second = circuit.admit(start, ProbeId(2)).unwrap();
+/// let late = circuit.admit(start, ProbeId(3)).unwrap();
+/// circuit.settle(start, first, Some(failed));
+/// circuit.settle(start, second, Some(failed));
+/// assert_eq!(circuit.view(start).state, State::Open);
+///
+/// // A result from before the trip changes nothing after it.
+/// assert!(!circuit.settle(start, late, Some(Mark::default())));
+///
+/// let later = start + Duration::from_secs(5);
+/// let probe = circuit.admit(later, ProbeId(4)).unwrap();
+/// assert!(circuit.admit(later, ProbeId(5)).is_err(), "one probe at once");
+/// circuit.settle(later, probe, Some(Mark::default()));
+/// assert_eq!(circuit.view(later).state, State::Closed);
+/// # Ok::<(), bulklink_breaker::InvalidSetting>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Circuit {
+    settings: Settings,
+    phase: Phase,
+    generation: u64,
+    /// How often in a row the probes have failed.
+    reopened: u32,
+    window: Window,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Phase {
+    Closed,
+    /// `None` if it was opened by hand.
+    Open {
+        until: Option<Instant>,
+    },
+    HalfOpen {
+        successes: u32,
+        failures: u32,
+        probes: Vec<Probe>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Probe {
+    id: ProbeId,
+    /// From then on, another probe may take its place.
+    until: Instant,
+}
+
+impl Circuit {
+    /// A closed circuit of generation 0.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is impossible.
+    pub fn new(settings: Settings) -> Result<Self, InvalidSetting> {
+        settings.check()?;
+        Ok(Circuit { settings, phase: Phase::Closed, generation: 0, reopened: 0, window: Window::new(&settings) })
+    }
+
+    /// Returns the settings.
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns the number of transitions.
+    #[must_use]
+    pub const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Lets a call through or refuses it. While the circuit is half-open, the call is the probe
+    /// `id`.
+    ///
+    /// A probe that runs already is let through again. The circuit becomes half-open here, when the
+    /// first call comes after the cool-down.
+    ///
+    /// # Errors
+    ///
+    /// If the circuit is open, or half-open with as many probes as may run.
+    pub fn admit(&mut self, now: Instant, id: ProbeId) -> Result<Pass, Refusal> {
+        match self.phase {
+            Phase::Closed => return Ok(Pass { generation: self.generation, probe: None }),
+            Phase::Open { until: Some(until) } if until <= now => {
+                self.enter(Phase::HalfOpen { successes: 0, failures: 0, probes: Vec::new() });
+            }
+            Phase::Open { until } => return Err(Refusal { state: State::Open, retry_at: until }),
+            Phase::HalfOpen { .. } => {}
+        }
+        let Phase::HalfOpen { probes, .. } = &mut self.phase else { unreachable!("it was closed or open") };
+        let probe = Probe { id, until: now + self.settings.probe_lease };
+        if !probes.iter().any(|other| other.id == id) {
+            if probes.len() < self.settings.probes as usize {
+                probes.push(probe);
+            } else {
+                let oldest = probes.iter_mut().min_by_key(|probe| probe.until).expect("there is at least one place");
+                if oldest.until > now {
+                    return Err(Refusal { state: State::HalfOpen, retry_at: Some(oldest.until) });
+                }
+                *oldest = probe;
+            }
+        }
+        Ok(Pass { generation: self.generation, probe: Some(id) })
+    }
+
+    /// Counts the outcome of a call that was let through. `None` counts for neither side, and frees
+    /// the place of a probe.
+    ///
+    /// Returns whether the outcome could count. It could not if the circuit has changed its state
+    /// since, or another probe has taken the place of this one.
+    pub fn settle(&mut self, now: Instant, pass: Pass, outcome: Option<Mark>) -> bool {
+        if pass.generation != self.generation {
+            return false;
+        }
+        match (&mut self.phase, pass.probe) {
+            (Phase::Closed, None) => {
+                if let Some(mark) = outcome {
+                    self.window.push(now, mark);
+                    self.trip_if_due(now);
+                }
+                true
+            }
+            (Phase::HalfOpen { successes, failures, probes }, Some(id)) => {
+                let Some(index) = probes.iter().position(|probe| probe.id == id) else { return false };
+                probes.swap_remove(index);
+                match outcome {
+                    Some(mark) if mark.failed || mark.slow => *failures += 1,
+                    Some(_) => *successes += 1,
+                    None => {}
+                }
+                if *failures >= self.settings.reopen_after {
+                    self.reopened = self.reopened.saturating_add(1);
+                    self.open(now);
+                } else if *successes >= self.settings.close_after {
+                    self.close();
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Counts the outcomes of several calls that were let through while the circuit was closed.
+    ///
+    /// Returns whether they could count. They could not if the circuit has changed its state since.
+    pub fn report(&mut self, now: Instant, generation: u64, outcomes: &Outcomes) -> bool {
+        if generation != self.generation || self.phase != Phase::Closed {
+            return false;
+        }
+        self.window.append(now, outcomes);
+        self.trip_if_due(now);
+        true
+    }
+
+    /// Closes the circuit as if it were new, but in a new generation.
+    pub fn force_closed(&mut self) {
+        self.close();
+    }
+
+    /// Opens the circuit until it is closed by hand.
+    pub fn force_open(&mut self) {
+        self.reopened = 0;
+        self.enter(Phase::Open { until: None });
+    }
+
+    /// Returns what is known at `now`.
+    #[must_use]
+    pub fn view(&self, now: Instant) -> View {
+        let mut view = View {
+            state: State::Closed,
+            generation: self.generation,
+            retry_at: None,
+            is_forced: false,
+            counts: Counts::default(),
+            probe_successes: 0,
+            probe_failures: 0,
+            probes: 0,
+        };
+        match &self.phase {
+            Phase::Closed => view.counts = self.window.counts(now),
+            Phase::Open { until: Some(until) } if *until <= now => view.state = State::HalfOpen,
+            Phase::Open { until } => {
+                view.state = State::Open;
+                view.retry_at = *until;
+                view.is_forced = until.is_none();
+            }
+            Phase::HalfOpen { successes, failures, probes } => {
+                view.state = State::HalfOpen;
+                view.probe_successes = *successes;
+                view.probe_failures = *failures;
+                let live = probes.iter().filter(|probe| probe.until > now).count();
+                view.probes = u32::try_from(live).expect("as many as the settings allow");
+            }
+        }
+        view
+    }
+
+    /// Returns whether the circuit is closed, and a success that was not slow would change nothing.
+    ///
+    /// Such a success need not be told.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.phase == Phase::Closed && self.window.is_clean(&self.settings)
+    }
+
+    fn trip_if_due(&mut self, now: Instant) {
+        if self.window.counts(now).trip(&self.settings) {
+            self.open(now);
+        }
+    }
+
+    fn open(&mut self, now: Instant) {
+        let until = now + self.settings.cool_down_after(self.reopened);
+        self.enter(Phase::Open { until: Some(until) });
+    }
+
+    fn close(&mut self) {
+        self.reopened = 0;
+        self.enter(Phase::Closed);
+    }
+
+    /// Each transition is a new generation, so that outcomes from before it do not count.
+    fn enter(&mut self, phase: Phase) {
+        self.window.clear();
+        self.generation += 1;
+        self.phase = phase;
+    }
+}

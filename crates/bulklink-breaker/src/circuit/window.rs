@@ -1,0 +1,223 @@
+//! The outcomes that a closed circuit looks at.
+
+use alloc::collections::VecDeque;
+use core::ops::AddAssign;
+
+use bulklink::runtime::Instant;
+
+use super::settings::{Settings, Span, Threshold};
+
+/// The parts of a window of time.
+const PARTS: usize = 10;
+
+/// The outcome of a call that counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Mark {
+    /// Whether it failed.
+    pub failed: bool,
+    /// Whether it took [`Settings::slow_after`] or longer.
+    pub slow: bool,
+}
+
+/// Numbers of calls by their outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Counts {
+    /// All that count.
+    pub calls: u64,
+    /// Those that failed.
+    pub failures: u64,
+    /// Those that were slow, whether or not they failed.
+    pub slow: u64,
+}
+
+impl From<Mark> for Counts {
+    fn from(mark: Mark) -> Self {
+        Counts { calls: 1, failures: u64::from(mark.failed), slow: u64::from(mark.slow) }
+    }
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.failures += other.failures;
+        self.slow += other.slow;
+    }
+}
+
+impl Counts {
+    fn remove(&mut self, other: Self) {
+        self.calls -= other.calls;
+        self.failures -= other.failures;
+        self.slow -= other.slow;
+    }
+
+    /// Whether the calls are enough and the failed or slow ones too many.
+    pub(super) fn trip(self, settings: &Settings) -> bool {
+        let reached = |threshold: Option<Threshold>, calls: u64| {
+            threshold.is_some_and(|threshold| {
+                let many = match threshold {
+                    Threshold::Calls(most) => calls >= u64::from(most),
+                    Threshold::Percent(most) => calls.saturating_mul(100) >= self.calls.saturating_mul(u64::from(most)),
+                };
+                many && self.calls >= u64::from(settings.enough(threshold))
+            })
+        };
+        reached(settings.failures, self.failures) || reached(settings.slow, self.slow)
+    }
+}
+
+/// Outcomes of several calls, in the order in which they ended.
+///
+/// A process that shares a circuit collects them, and reports them in one step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcomes {
+    counts: Counts,
+    /// The last of them, as many as a window of calls has.
+    marks: VecDeque<Mark>,
+}
+
+impl Outcomes {
+    /// Adds an outcome, for a circuit with these settings.
+    pub fn push(&mut self, settings: &Settings, mark: Mark) {
+        self.counts += mark.into();
+        let Span::Calls(most) = settings.window else { return };
+        if self.marks.len() >= most as usize {
+            self.marks.pop_front();
+        }
+        self.marks.push_back(mark);
+    }
+
+    /// Returns the numbers of all that were added.
+    #[must_use]
+    pub const fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Returns the last outcomes, the oldest first: as many as the window has calls, and none for a
+    /// window of time.
+    pub fn marks(&self) -> impl ExactSizeIterator<Item = Mark> + '_ {
+        self.marks.iter().copied()
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.counts.calls == 0
+    }
+
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.counts = Counts::default();
+        self.marks.clear();
+    }
+}
+
+/// The window of a circuit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Window {
+    Calls {
+        size: usize,
+        marks: VecDeque<Mark>,
+        counts: Counts,
+    },
+    Time {
+        /// Nanoseconds of a part.
+        part: u64,
+        /// The number of the newest part, since the clock's epoch.
+        newest: u64,
+        /// Each part has the place of its number's remainder.
+        parts: [Counts; PARTS],
+    },
+}
+
+impl Window {
+    pub(super) fn new(settings: &Settings) -> Self {
+        match settings.window {
+            Span::Calls(calls) => {
+                Window::Calls { size: calls as usize, marks: VecDeque::new(), counts: Counts::default() }
+            }
+            Span::Time(time) => {
+                let part = u64::try_from(time.as_nanos() / PARTS as u128).expect("checked with the settings");
+                Window::Time { part, newest: 0, parts: [Counts::default(); PARTS] }
+            }
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        match self {
+            Window::Calls { marks, counts, .. } => {
+                marks.clear();
+                *counts = Counts::default();
+            }
+            Window::Time { parts, .. } => *parts = [Counts::default(); PARTS],
+        }
+    }
+
+    pub(super) fn push(&mut self, now: Instant, mark: Mark) {
+        match self {
+            Window::Calls { .. } => self.push_mark(mark),
+            Window::Time { .. } => self.add(now, mark.into()),
+        }
+    }
+
+    pub(super) fn append(&mut self, now: Instant, outcomes: &Outcomes) {
+        match self {
+            Window::Calls { .. } => outcomes.marks().for_each(|mark| self.push_mark(mark)),
+            Window::Time { .. } => self.add(now, outcomes.counts()),
+        }
+    }
+
+    fn push_mark(&mut self, mark: Mark) {
+        let Window::Calls { size, marks, counts } = self else { return };
+        if marks.len() == *size {
+            let oldest = marks.pop_front().expect("a window has at least one call");
+            counts.remove(oldest.into());
+        }
+        marks.push_back(mark);
+        *counts += mark.into();
+    }
+
+    fn add(&mut self, now: Instant, added: Counts) {
+        let Window::Time { part, newest, parts } = self else { return };
+        // A clock that steps back counts for the newest part.
+        let number = (now.as_nanos() / *part).max(*newest);
+        for passed in 0..(number - *newest).min(PARTS as u64) {
+            parts[index(number - passed)] = Counts::default();
+        }
+        *newest = number;
+        parts[index(number)] += added;
+    }
+
+    /// The calls of the window at `now`.
+    pub(super) fn counts(&self, now: Instant) -> Counts {
+        match self {
+            Window::Calls { counts, .. } => *counts,
+            Window::Time { part, newest, parts } => {
+                let passed = (now.as_nanos() / *part).saturating_sub(*newest);
+                let mut sum = Counts::default();
+                for age in passed..PARTS as u64 {
+                    // The part that is `age` old at `now`, counted from the newest.
+                    if let Some(number) = newest.checked_sub(age - passed) {
+                        sum += parts[index(number)];
+                    }
+                }
+                sum
+            }
+        }
+    }
+
+    /// Whether a success that is not slow changes nothing that matters.
+    pub(super) fn is_clean(&self, settings: &Settings) -> bool {
+        match self {
+            Window::Calls { size, marks, counts } => {
+                let unspoilt = counts.failures == 0 && counts.slow == 0;
+                unspoilt && (marks.len() == *size || settings.counts_alone())
+            }
+            Window::Time { .. } => settings.counts_alone(),
+        }
+    }
+}
+
+fn index(number: u64) -> usize {
+    (number % PARTS as u64) as usize
+}
