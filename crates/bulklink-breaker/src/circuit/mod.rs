@@ -91,7 +91,7 @@ pub struct View {
     /// The probes that have failed since then.
     pub probe_failures: u32,
     /// The probes that have not ended, and whose lease has not passed.
-    pub probes: u32,
+    pub probes: usize,
 }
 
 /// A circuit breaker's state machine.
@@ -188,27 +188,32 @@ impl Circuit {
     /// If the circuit is open, or half-open with as many probes as may run.
     pub fn admit(&mut self, now: Instant, id: ProbeId) -> Result<Pass, Refusal> {
         match self.phase {
-            Phase::Closed => return Ok(Pass { generation: self.generation, probe: None }),
+            Phase::Closed | Phase::HalfOpen { .. } => {}
             Phase::Open { until: Some(until) } if until <= now => {
                 self.enter(Phase::HalfOpen { successes: 0, failures: 0, probes: Vec::new() });
             }
             Phase::Open { until } => return Err(Refusal { state: State::Open, retry_at: until }),
-            Phase::HalfOpen { .. } => {}
         }
-        let Phase::HalfOpen { probes, .. } = &mut self.phase else { unreachable!("it was closed or open") };
+        self.probe(now, id)
+    }
+
+    /// Lets a probe through while the circuit is half-open.
+    fn probe(&mut self, now: Instant, id: ProbeId) -> Result<Pass, Refusal> {
+        let pass = Pass { generation: self.generation, probe: Some(id) };
+        let Phase::HalfOpen { probes, .. } = &mut self.phase else { return Ok(Pass { probe: None, ..pass }) };
         let probe = Probe { id, until: now + self.settings.probe_lease };
-        if !probes.iter().any(|other| other.id == id) {
-            if probes.len() < self.settings.probes as usize {
-                probes.push(probe);
-            } else {
-                let oldest = probes.iter_mut().min_by_key(|probe| probe.until).expect("there is at least one place");
-                if oldest.until > now {
-                    return Err(Refusal { state: State::HalfOpen, retry_at: Some(oldest.until) });
-                }
-                *oldest = probe;
-            }
+        if probes.iter().any(|other| other.id == id) {
+            return Ok(pass);
         }
-        Ok(Pass { generation: self.generation, probe: Some(id) })
+        if probes.len() < self.settings.probes as usize {
+            probes.push(probe);
+            return Ok(pass);
+        }
+        match probes.iter_mut().min_by_key(|probe| probe.until) {
+            Some(oldest) if oldest.until <= now => *oldest = probe,
+            oldest => return Err(Refusal { state: State::HalfOpen, retry_at: oldest.map(|probe| probe.until) }),
+        }
+        Ok(pass)
     }
 
     /// Counts the outcome of a call that was let through. `None` counts for neither side, and frees
@@ -296,8 +301,7 @@ impl Circuit {
                 view.state = State::HalfOpen;
                 view.probe_successes = *successes;
                 view.probe_failures = *failures;
-                let live = probes.iter().filter(|probe| probe.until > now).count();
-                view.probes = u32::try_from(live).expect("as many as the settings allow");
+                view.probes = probes.iter().filter(|probe| probe.until > now).count();
             }
         }
         view

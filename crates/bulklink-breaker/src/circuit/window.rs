@@ -137,7 +137,7 @@ impl Window {
                 Window::Calls { size: calls as usize, marks: VecDeque::new(), counts: Counts::default() }
             }
             Span::Time(time) => {
-                let part = u64::try_from(time.as_nanos() / PARTS as u128).expect("checked with the settings");
+                let part = u64::try_from(time.as_nanos() / PARTS as u128).unwrap_or(u64::MAX);
                 Window::Time { part, newest: 0, parts: [Counts::default(); PARTS] }
             }
         }
@@ -170,8 +170,7 @@ impl Window {
     fn push_mark(&mut self, mark: Mark) {
         let Window::Calls { size, marks, counts } = self else { return };
         if marks.len() == *size {
-            let oldest = marks.pop_front().expect("a window has at least one call");
-            counts.remove(oldest.into());
+            counts.remove(marks.pop_front().unwrap_or_default().into());
         }
         marks.push_back(mark);
         *counts += mark.into();
