@@ -7,11 +7,19 @@
 
 #![doc(html_root_url = "https://docs.rs/bulklink-breaker/latest")]
 #![forbid(unsafe_code)]
-#![no_std]
+#![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
 
+#[cfg(feature = "std")]
+mod breaker;
 pub mod circuit;
+#[cfg(feature = "std")]
+mod guard;
 
+#[cfg(feature = "std")]
+pub use breaker::{Breaker, BreakerBuilder, BreakerError, Call, Health, OpenCircuit, Outcome, Stats, Transition};
 pub use bulklink::runtime::Instant;
 pub use circuit::{Circuit, Counts, InvalidSetting, Mark, Outcomes, Pass, ProbeId, Refusal, Settings, State, View};
+#[cfg(feature = "std")]
+pub use guard::{Classify, ErrorsFail, Guard, GuardBuilder, GuardError, TimedOut};

@@ -13,6 +13,8 @@ use core::fmt;
 use bulklink::runtime::Instant;
 
 pub use settings::{InvalidSetting, Settings};
+#[cfg(feature = "std")]
+pub(crate) use settings::{duration, number};
 use window::Window;
 pub use window::{Counts, Mark, Outcomes};
 
@@ -214,6 +216,26 @@ impl Circuit {
             oldest => return Err(Refusal { state: State::HalfOpen, retry_at: oldest.map(|probe| probe.until) }),
         }
         Ok(pass)
+    }
+
+    /// Returns whether [`admit`](Circuit::admit) would let a new call through now.
+    ///
+    /// # Errors
+    ///
+    /// As `admit`.
+    pub fn check(&self, now: Instant) -> Result<(), Refusal> {
+        match &self.phase {
+            Phase::Open { until } if until.is_none_or(|until| until > now) => {
+                Err(Refusal { state: State::Open, retry_at: *until })
+            }
+            Phase::HalfOpen { probes, .. } if probes.len() >= self.settings.probes as usize => {
+                match probes.iter().map(|probe| probe.until).min() {
+                    Some(until) if until > now => Err(Refusal { state: State::HalfOpen, retry_at: Some(until) }),
+                    _ => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Counts the outcome of a call that was let through. `None` counts for neither side, and frees

@@ -288,14 +288,18 @@ fn threshold(calls: &'static str, rate: &'static str, set: Option<Threshold>, mo
     }
 }
 
-fn number(name: &'static str, value: u32, range: core::ops::RangeInclusive<u32>) -> Result<(), InvalidSetting> {
+pub(crate) fn number(
+    name: &'static str,
+    value: u32,
+    range: core::ops::RangeInclusive<u32>,
+) -> Result<(), InvalidSetting> {
     if range.contains(&value) {
         return Ok(());
     }
     Err(InvalidSetting { name, value: Value::Number(value), range: Range::Numbers(*range.start(), *range.end()) })
 }
 
-fn duration(name: &'static str, value: Duration, least: Duration) -> Result<(), InvalidSetting> {
+pub(crate) fn duration(name: &'static str, value: Duration, least: Duration) -> Result<(), InvalidSetting> {
     if (least..=LONGEST).contains(&value) {
         return Ok(());
     }

@@ -218,5 +218,5 @@ impl Window {
 }
 
 fn index(number: u64) -> usize {
-    (number % PARTS as u64) as usize
+    usize::try_from(number % PARTS as u64).unwrap_or(0)
 }

@@ -4,7 +4,7 @@ pub(crate) mod thread;
 
 use alloc::sync::Arc;
 use core::future::{Future, poll_fn};
-use core::pin::pin;
+use core::pin::{Pin, pin};
 use core::task::Poll;
 use core::time::Duration;
 
@@ -74,6 +74,49 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     pub fn blocking_slot_with(&self, request: Request<R::Instant>) -> Result<Slot<'_>, Rejection> {
         let request = request.on(self.runtime());
         block_for_claim(&*self.handle().shared, request, || self.runtime().clone()).map(Slot::new)
+    }
+
+    /// As [`blocking_slot_with`](Bulkhead::blocking_slot_with), but gives up its place in the queue
+    /// when `interruption` completes, and returns its output.
+    ///
+    /// A free slot is taken without polling `interruption`. If both are ready, the call has the
+    /// slot.
+    ///
+    /// # Errors
+    ///
+    /// As [`blocking_slot_with`](Bulkhead::blocking_slot_with).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, Request, StdClock};
+    /// let builder = Bulkhead::builder_on(StdClock, "payments");
+    /// let payments = builder.parallelism(1).waiting_room(1).build()?;
+    /// let _running = payments.blocking_slot()?;
+    /// let slot = payments.blocking_slot_unless(Request::new(), async { "shutdown" })?;
+    /// assert_eq!(slot.unwrap_err(), "shutdown");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn blocking_slot_unless<T>(
+        &self,
+        request: Request<R::Instant>,
+        interruption: impl Future<Output = T>,
+    ) -> Result<Result<Slot<'_>, T>, Rejection> {
+        let shared = &*self.handle().shared;
+        let request = request.on(self.runtime());
+        let granted = if request.is_simple() { shared.fast.acquire() } else { None };
+        if granted.is_some() {
+            return Ok(Ok(Slot::new(Claim::new(shared, granted))));
+        }
+        let thread = Thread::on(self.runtime().clone());
+        let mut acquire = Acquire::new(shared, Arc::clone(&thread), request);
+        let mut interruption = pin!(interruption);
+        thread.block_on(poll_fn(|context| {
+            if let Poll::Ready(claim) = Pin::new(&mut acquire).poll(context) {
+                return Poll::Ready(claim.map(|claim| Ok(Slot::new(claim))));
+            }
+            interruption.as_mut().poll(context).map(|output| Ok(Err(output)))
+        }))
     }
 
     /// As [`blocking_slot`](Bulkhead::blocking_slot), for a slot that borrows nothing.

@@ -1,0 +1,133 @@
+//! A call that a breaker has let through.
+
+use std::future::Future;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::thread;
+
+use super::core::{Core, Ending};
+use crate::circuit::Pass;
+use crate::{Instant, Outcome};
+
+/// A call that a breaker has let through, until its outcome is known.
+///
+/// Dropping it says that the call was cancelled, or that it has panicked if the thread is
+/// panicking: a panic is a failure. A cancelled call counts for neither side, unless it was
+/// [slow](crate::Settings::slow_rate) already, or
+/// [`count_cancelled`](crate::BreakerBuilder::count_cancelled) is set.
+///
+/// An outcome from before the last transition of the circuit changes nothing.
+#[derive(Debug)]
+#[must_use = "dropping it says that the call was cancelled"]
+pub struct Call<'a> {
+    core: Source<'a>,
+    pass: Pass,
+    began: Instant,
+    progress: Progress,
+}
+
+#[derive(Debug)]
+pub(crate) enum Source<'a> {
+    Borrowed(&'a Core),
+    Owned(Arc<Core>),
+}
+
+impl Deref for Source<'_> {
+    type Target = Core;
+
+    #[inline]
+    fn deref(&self) -> &Core {
+        match self {
+            Source::Borrowed(core) => core,
+            Source::Owned(core) => core,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// A user holds the call.
+    Held,
+    /// Its operation is being polled: if the call is dropped now, that has panicked.
+    Polling,
+    /// Its operation is not being polled.
+    Pending,
+    /// Its outcome is counted.
+    Settled,
+}
+
+impl<'a> Call<'a> {
+    #[inline]
+    pub(crate) fn new(core: Source<'a>, pass: Pass, began: Instant) -> Self {
+        Call { core, pass, began, progress: Progress::Held }
+    }
+
+    /// Whether the circuit is half-open, and this call decides on it.
+    #[must_use]
+    pub fn is_probe(&self) -> bool {
+        self.pass.probe.is_some()
+    }
+
+    /// The call has succeeded.
+    #[inline]
+    pub fn succeed(self) {
+        self.settle(Outcome::Success);
+    }
+
+    /// The call has failed.
+    pub fn fail(self) {
+        self.settle(Outcome::Failure);
+    }
+
+    /// The call counts for neither side.
+    pub fn ignore(self) {
+        self.settle(Outcome::Ignore);
+    }
+
+    /// The call has this outcome.
+    #[inline]
+    pub fn settle(self, outcome: Outcome) {
+        self.end(Ending::Outcome(outcome));
+    }
+
+    /// The call has not ended in time, which is a failure.
+    pub(crate) fn time_out(self) {
+        self.end(Ending::TimedOut);
+    }
+
+    /// The operation has panicked, which is a failure.
+    pub(crate) fn panic(self) {
+        self.end(Ending::Panicked);
+    }
+
+    #[inline]
+    fn end(mut self, ending: Ending) {
+        self.progress = Progress::Settled;
+        self.core.settle(self.pass, self.began, ending);
+    }
+
+    /// Polls the operation of this call, so that a panic is told from a drop.
+    #[inline]
+    pub(crate) fn poll<F: Future>(&mut self, operation: Pin<&mut F>, context: &mut Context<'_>) -> Poll<F::Output> {
+        self.progress = Progress::Polling;
+        let polled = operation.poll(context);
+        self.progress = Progress::Pending;
+        polled
+    }
+}
+
+impl Drop for Call<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let panicked = match self.progress {
+            Progress::Settled => return,
+            Progress::Held => thread::panicking(),
+            Progress::Polling => true,
+            Progress::Pending => false,
+        };
+        let ending = if panicked { Ending::Panicked } else { Ending::Cancelled };
+        self.core.settle(self.pass, self.began, ending);
+    }
+}

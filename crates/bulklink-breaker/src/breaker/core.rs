@@ -1,0 +1,273 @@
+//! What all clones of a breaker share: its circuit under a lock, and a word beside it.
+//!
+//! The word says whether the circuit is closed, so that a call of a closed circuit reads it and
+//! nothing else. It also says whether a success would change the circuit: if not, which is so as
+//! long as nothing fails, the success is only counted.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use event_listener::{Event, EventListener};
+
+use super::counters::Striped;
+use super::event::{Handlers, Transition};
+use super::{Config, OpenCircuit, Stats};
+use crate::circuit::{Circuit, Counts, Mark, Pass, ProbeId, Refusal, State, View};
+use crate::{Instant, Outcome};
+
+/// The lowest bits of the word; above them is the generation.
+const STATE: u64 = 0b11;
+const HALF_OPEN: u64 = 0b00;
+const CLOSED: u64 = 0b01;
+const OPEN: u64 = 0b10;
+/// Closed, and a success that is not slow changes nothing.
+const CLEAN: u64 = 0b11;
+
+pub(crate) struct Core {
+    pub(crate) config: Config,
+    word: AtomicU64,
+    /// When the cool-down ends, if the word says open: nanoseconds of the clock.
+    until: AtomicU64,
+    locked: Mutex<Locked>,
+    /// Successes of a clean circuit.
+    clean: Striped,
+    refused: Striped,
+    transitions: Event,
+    handlers: Handlers,
+}
+
+struct Locked {
+    circuit: Circuit,
+    next_probe: u64,
+    /// Without what is counted beside the lock.
+    stats: Stats,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Outcome(Outcome),
+    /// Dropped before it had ended.
+    Cancelled,
+    Panicked,
+    TimedOut,
+}
+
+impl Core {
+    pub(crate) fn new(config: Config, circuit: Circuit) -> Self {
+        let core = Core {
+            config,
+            word: AtomicU64::new(0),
+            until: AtomicU64::new(0),
+            locked: Mutex::new(Locked { circuit, next_probe: 0, stats: Stats::default() }),
+            clean: Striped::default(),
+            refused: Striped::default(),
+            transitions: Event::new(),
+            handlers: Handlers::default(),
+        };
+        core.publish(&core.lock());
+        core
+    }
+
+    /// Lets a call through. Returns its pass, and when it began if its duration matters.
+    #[inline]
+    pub(crate) fn admit(&self) -> Result<(Pass, Instant), OpenCircuit> {
+        let word = self.word.load(Ordering::Acquire);
+        let pass =
+            if word & CLOSED == 0 { self.admit_slowly(word)? } else { Pass { generation: word >> 2, probe: None } };
+        let measured = self.config.settings.slow_after().is_some();
+        Ok((pass, if measured { self.now() } else { Instant::EPOCH }))
+    }
+
+    /// Returns an error if `admit` would, without taking the place of a probe.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<(), OpenCircuit> {
+        let word = self.word.load(Ordering::Acquire);
+        if word & CLOSED == 0 { self.check_slowly(word) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn admit_slowly(&self, word: u64) -> Result<Pass, OpenCircuit> {
+        let now = self.now();
+        self.refuse_open(word, now)?;
+        let admitted = self.change(now, false, |locked| {
+            locked.next_probe += 1;
+            let admitted = locked.circuit.admit(now, ProbeId(locked.next_probe));
+            if matches!(admitted, Ok(Pass { probe: Some(_), .. })) {
+                locked.stats.probes += 1;
+            }
+            admitted
+        });
+        admitted.map_err(|refusal| self.refuse(now, refusal))
+    }
+
+    #[cold]
+    fn check_slowly(&self, word: u64) -> Result<(), OpenCircuit> {
+        let now = self.now();
+        self.refuse_open(word, now)?;
+        let checked = self.lock().circuit.check(now);
+        checked.map_err(|refusal| self.refuse(now, refusal))
+    }
+
+    /// Rejects a call of a circuit that is certainly open, without the lock.
+    #[inline]
+    fn refuse_open(&self, word: u64, now: Instant) -> Result<(), OpenCircuit> {
+        let until = Instant::from_nanos(self.until.load(Ordering::Acquire));
+        // The time belongs to the word if that has not changed meanwhile.
+        if word & STATE != OPEN || until <= now || self.word.load(Ordering::Acquire) != word {
+            return Ok(());
+        }
+        let retry_at = (until != Instant::FAR_FUTURE).then_some(until);
+        Err(self.refuse(now, Refusal { state: State::Open, retry_at }))
+    }
+
+    fn refuse(&self, now: Instant, refusal: Refusal) -> OpenCircuit {
+        self.refused.add();
+        OpenCircuit {
+            label: Arc::clone(&self.config.label),
+            state: refusal.state,
+            retry_after: refusal.retry_at.map(|at| at.saturating_since(now)),
+        }
+    }
+
+    /// Counts how a call ended.
+    #[inline]
+    pub(crate) fn settle(&self, pass: Pass, began: Instant, ending: Ending) {
+        let measured = self.config.settings.slow_after();
+        if ending == Ending::Outcome(Outcome::Success)
+            && measured.is_none()
+            && self.word.load(Ordering::Acquire) == pass.generation << 2 | CLEAN
+            && pass.probe.is_none()
+        {
+            return self.clean.add();
+        }
+        self.settle_slowly(pass, began, ending);
+    }
+
+    #[inline(never)]
+    fn settle_slowly(&self, pass: Pass, began: Instant, ending: Ending) {
+        let now = self.now();
+        let slow = self.config.settings.slow_after().is_some_and(|after| now.saturating_since(began) >= after);
+        let success = ending == Ending::Outcome(Outcome::Success);
+        if success && !slow && pass.probe.is_none() && self.word.load(Ordering::Acquire) == pass.generation << 2 | CLEAN
+        {
+            return self.clean.add();
+        }
+        let mark = match ending {
+            Ending::Outcome(Outcome::Success) => Some(Mark { failed: false, slow }),
+            Ending::Outcome(Outcome::Failure) | Ending::Panicked | Ending::TimedOut => {
+                Some(Mark { failed: true, slow })
+            }
+            Ending::Outcome(Outcome::Ignore) => None,
+            Ending::Cancelled if self.config.count_cancelled => Some(Mark { failed: true, slow }),
+            // That it took too long is known, though not how it would have ended.
+            Ending::Cancelled => slow.then_some(Mark { failed: false, slow }),
+        };
+        self.change(now, false, |locked| {
+            let counted = locked.circuit.settle(now, pass, mark);
+            locked.stats.count(ending, mark, counted);
+        });
+    }
+
+    pub(crate) fn force(&self, force: impl FnOnce(&mut Circuit)) {
+        self.change(self.now(), true, |locked| force(&mut locked.circuit));
+    }
+
+    /// Changes the circuit, publishes what it is now, and tells of a transition.
+    fn change<T>(&self, now: Instant, is_forced: bool, change: impl FnOnce(&mut Locked) -> T) -> T {
+        let mut locked = self.lock();
+        let generation = locked.circuit.generation();
+        let from = self.state();
+        let counts = locked.circuit.view(now).counts;
+        let stats = locked.stats;
+        let value = change(&mut locked);
+        if generation == locked.circuit.generation() {
+            self.publish(&locked);
+            return value;
+        }
+        let ended = locked.stats.since(&stats);
+        let to = self.publish(&locked);
+        if to == State::Open {
+            locked.stats.opened += 1;
+        }
+        let counts = match from {
+            State::Closed => Counts {
+                calls: counts.calls + u64::from(ended.successes + ended.failures > 0),
+                failures: counts.failures + ended.failures,
+                slow: counts.slow + ended.slow,
+            },
+            _ => counts,
+        };
+        let label = Arc::clone(&self.config.label);
+        let generation = locked.circuit.generation();
+        self.handlers.append(Transition { label, from, to, generation, is_forced, counts });
+        drop(locked);
+        self.transitions.notify(usize::MAX);
+        self.handlers.deliver();
+        value
+    }
+
+    /// Writes the word, under the lock.
+    fn publish(&self, locked: &Locked) -> State {
+        let circuit = &locked.circuit;
+        // At the epoch, a cool-down has never passed.
+        let view = circuit.view(Instant::EPOCH);
+        let bits = match view.state {
+            State::Closed if circuit.is_clean() => CLEAN,
+            State::Closed => CLOSED,
+            State::HalfOpen => HALF_OPEN,
+            State::Open => {
+                let until = view.retry_at.unwrap_or(Instant::FAR_FUTURE);
+                self.until.store(until.as_nanos(), Ordering::Release);
+                OPEN
+            }
+        };
+        self.word.store(circuit.generation() << 2 | bits, Ordering::Release);
+        view.state
+    }
+
+    /// The state by the word: open until the first call after the cool-down.
+    fn state(&self) -> State {
+        match self.word.load(Ordering::Acquire) & STATE {
+            HALF_OPEN => State::HalfOpen,
+            OPEN => State::Open,
+            _ => State::Closed,
+        }
+    }
+
+    pub(crate) fn view(&self) -> View {
+        let now = self.now();
+        self.lock().circuit.view(now)
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let mut stats = self.lock().stats;
+        stats.successes += self.clean.sum();
+        stats.rejected += self.refused.sum();
+        stats
+    }
+
+    /// Is notified of the transitions after this call.
+    pub(crate) fn listen(&self) -> EventListener {
+        self.transitions.listen()
+    }
+
+    pub(crate) fn handlers(&self) -> &Handlers {
+        &self.handlers
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        (self.config.now)()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Locked> {
+        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").field("label", &self.config.label).field("state", &self.state()).finish_non_exhaustive()
+    }
+}

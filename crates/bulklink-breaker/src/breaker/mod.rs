@@ -1,0 +1,268 @@
+//! A circuit breaker for tasks and threads.
+
+mod call;
+mod core;
+mod counters;
+mod error;
+mod event;
+mod stats;
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+
+use bulklink::runtime::Clock;
+
+pub use self::call::Call;
+pub(crate) use self::call::Source;
+pub(crate) use self::core::Core;
+pub use self::error::{BreakerError, OpenCircuit};
+pub use self::event::Transition;
+pub use self::stats::{Health, Stats};
+use crate::Instant;
+use crate::circuit::{Circuit, InvalidSetting, Settings, View};
+
+/// What the outcome of a call says of the dependency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// It works.
+    Success,
+    /// It does not.
+    Failure,
+    /// Nothing: the call counts for neither side.
+    Ignore,
+}
+
+/// The settings of a breaker that is being built; returned by [`Breaker::builder_on`].
+#[derive(Debug)]
+#[must_use = "a builder does nothing unless built"]
+pub struct BreakerBuilder {
+    config: Config,
+}
+
+/// What does not change.
+pub(crate) struct Config {
+    pub(crate) label: Arc<str>,
+    pub(crate) settings: Settings,
+    count_cancelled: bool,
+    now: Box<dyn Fn() -> Instant + Send + Sync>,
+}
+
+/// A circuit breaker: while too many calls fail, it rejects all others immediately.
+///
+/// Clones share the circuit.
+///
+/// ```
+/// use bulklink::StdClock;
+/// use bulklink_breaker::{Breaker, BreakerError, Health, Settings};
+/// use std::time::Duration;
+///
+/// let settings = Settings::of_last(10).failures(5).cool_down(Duration::from_secs(30));
+/// let payments = Breaker::builder_on(StdClock, "payments").settings(settings).build()?;
+///
+/// // Runs a closure, or an async operation, by whose results the circuit is opened.
+/// let pay = || payments.blocking_execute(|| Err::<(), _>("refused"));
+/// for _ in 0..5 {
+///     assert_eq!(pay(), Err(BreakerError::Operation("refused")));
+/// }
+/// assert!(matches!(pay(), Err(BreakerError::Open(_))));
+/// assert_eq!(payments.health(), Health::Isolated);
+///
+/// // The same by hand.
+/// payments.force_closed();
+/// let call = payments.admit()?;
+/// call.succeed();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Cost
+///
+/// A call of a closed circuit whose window has no failed or slow call reads an atomic number twice,
+/// and counts its success. Other outcomes take a lock for a short time. A circuit that counts slow
+/// calls also reads the clock, twice a call.
+#[derive(Clone, Debug)]
+pub struct Breaker {
+    core: Arc<Core>,
+}
+
+impl BreakerBuilder {
+    /// When the circuit opens and closes. If it is not set, five failures in a row open it for 30 s.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.config.settings = settings;
+        self
+    }
+
+    /// Whether a call that is dropped before it has ended has failed.
+    ///
+    /// If it is not set, such a call counts for neither side, unless it was slow already. Set it
+    /// where calls are dropped because they took too long, such as by a timeout around them; not
+    /// where they are dropped because a client has gone.
+    pub fn count_cancelled(mut self, counted: bool) -> Self {
+        self.config.count_cancelled = counted;
+        self
+    }
+
+    /// Builds the breaker, with a closed circuit.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is impossible.
+    pub fn build(self) -> Result<Breaker, InvalidSetting> {
+        let circuit = Circuit::new(self.config.settings)?;
+        Ok(Breaker { core: Arc::new(Core::new(self.config, circuit)) })
+    }
+}
+
+impl Breaker {
+    /// Begins to build a breaker on a clock, such as that of a runtime.
+    pub fn builder_on(clock: impl Clock + Send + Sync + 'static, label: &str) -> BreakerBuilder {
+        let now = Box::new(move || clock.now());
+        let config = Config { label: label.into(), settings: Settings::default(), count_cancelled: false, now };
+        BreakerBuilder { config }
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        &self.core.config.label
+    }
+
+    pub(crate) fn shared_label(&self) -> Arc<str> {
+        Arc::clone(&self.core.config.label)
+    }
+
+    /// Returns the settings.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.core.config.settings
+    }
+
+    /// Lets a call through, whose outcome must be given back.
+    ///
+    /// # Errors
+    ///
+    /// If the circuit is open, or half-open with as many probes as may run.
+    #[inline]
+    pub fn admit(&self) -> Result<Call<'_>, OpenCircuit> {
+        let (pass, began) = self.core.admit()?;
+        Ok(Call::new(Source::Borrowed(&self.core), pass, began))
+    }
+
+    /// As [`admit`](Breaker::admit), for a call that borrows nothing.
+    ///
+    /// # Errors
+    ///
+    /// As `admit`.
+    #[inline]
+    pub fn admit_owned(&self) -> Result<Call<'static>, OpenCircuit> {
+        let (pass, began) = self.core.admit()?;
+        Ok(Call::new(Source::Owned(Arc::clone(&self.core)), pass, began))
+    }
+
+    /// Returns whether a call would be let through now. If not, that is counted as a rejection.
+    ///
+    /// # Errors
+    ///
+    /// As [`admit`](Breaker::admit).
+    #[inline]
+    pub fn check(&self) -> Result<(), OpenCircuit> {
+        self.core.check()
+    }
+
+    /// Runs an operation, whose error is a failure.
+    ///
+    /// # Errors
+    ///
+    /// If the circuit is open, or with the operation's own error.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the operation; see [`Call`] for what that counts as.
+    pub async fn execute<T, E, F>(&self, operation: F) -> Result<T, BreakerError<E>>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        let mut call = self.admit()?;
+        let mut operation = pin!(operation);
+        let result = poll_fn(|context| call.poll(operation.as_mut(), context)).await;
+        call.settle(if result.is_ok() { Outcome::Success } else { Outcome::Failure });
+        result.map_err(BreakerError::Operation)
+    }
+
+    /// Runs a closure on this thread. Its error is a failure, and so is its panic.
+    ///
+    /// # Errors
+    ///
+    /// If the circuit is open, or with the closure's own error.
+    ///
+    /// # Panics
+    ///
+    /// With the closure's panic.
+    pub fn blocking_execute<T, E>(&self, operation: impl FnOnce() -> Result<T, E>) -> Result<T, BreakerError<E>> {
+        let call = self.admit()?;
+        // Caught, because a closure may run and succeed on a thread that is panicking already.
+        match catch_unwind(AssertUnwindSafe(operation)) {
+            Ok(result) => {
+                call.settle(if result.is_ok() { Outcome::Success } else { Outcome::Failure });
+                result.map_err(BreakerError::Operation)
+            }
+            Err(payload) => {
+                call.panic();
+                resume_unwind(payload)
+            }
+        }
+    }
+
+    /// Returns a future that completes at the next transition after this call.
+    pub fn transition(&self) -> impl Future<Output = ()> + Unpin + Send + use<> {
+        self.core.listen()
+    }
+
+    /// Returns what is known of the circuit now.
+    #[must_use]
+    pub fn view(&self) -> View {
+        self.core.view()
+    }
+
+    /// Returns the health, which is truthful without any traffic.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.view().state.into()
+    }
+
+    /// Returns the counters.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.core.stats()
+    }
+
+    /// Opens the circuit until it is closed by hand.
+    pub fn force_open(&self) {
+        self.core.force(Circuit::force_open);
+    }
+
+    /// Closes the circuit, and forgets all outcomes. Calls that run already count no more.
+    pub fn force_closed(&self) {
+        self.core.force(Circuit::force_closed);
+    }
+
+    /// Calls `handler` at each transition, in order, on the thread that causes it, under no lock.
+    ///
+    /// The circuit becomes half-open when the first call comes after the cool-down. A handler that
+    /// panics is caught.
+    pub fn on_transition(&self, handler: impl Fn(&Transition) + Send + Sync + 'static) {
+        self.core.handlers().add(Arc::new(handler));
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("label", &self.label)
+            .field("settings", &self.settings)
+            .field("count_cancelled", &self.count_cancelled)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,135 @@
+//! Building a guard, and the capacity of its bulkhead while the circuit is not closed.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bulklink::runtime::Clock;
+use bulklink::{Bulkhead, Handle};
+
+use super::{ErrorsFail, Guard};
+use crate::circuit::{duration, number};
+use crate::{Breaker, InvalidSetting, Settings, State};
+
+/// The settings of a guard that is being built; returned by [`Guard::builder`].
+#[derive(Debug)]
+#[must_use = "a builder does nothing unless built"]
+pub struct GuardBuilder<R, K = ErrorsFail> {
+    bulkhead: Bulkhead<R>,
+    breaker: Option<Breaker>,
+    settings: Settings,
+    count_cancelled: bool,
+    run_limit: Option<Duration>,
+    half_open_capacity: Option<usize>,
+    classify: K,
+}
+
+impl<R: Clock + Clone + Send + Sync + 'static> Guard<R> {
+    /// Begins to build a guard around a bulkhead.
+    pub fn builder(bulkhead: &Bulkhead<R>) -> GuardBuilder<R> {
+        GuardBuilder {
+            bulkhead: bulkhead.clone(),
+            breaker: None,
+            settings: Settings::default(),
+            count_cancelled: false,
+            run_limit: None,
+            half_open_capacity: None,
+            classify: ErrorsFail,
+        }
+    }
+}
+
+impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
+    /// When the circuit opens and closes. If it is not set, five failures in a row open it for 30 s.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Whether a call that is dropped before it has ended has failed; see
+    /// [`BreakerBuilder::count_cancelled`](crate::BreakerBuilder::count_cancelled).
+    pub fn count_cancelled(mut self, counted: bool) -> Self {
+        self.count_cancelled = counted;
+        self
+    }
+
+    /// Uses this breaker, with its own settings, instead of a new one.
+    pub fn breaker(mut self, breaker: &Breaker) -> Self {
+        self.breaker = Some(breaker.clone());
+        self
+    }
+
+    /// How long an operation may run. If it is not set, there is no limit. The wait for a slot is
+    /// not part of it; that has the limit of the bulkhead.
+    pub fn run_limit(mut self, limit: Duration) -> Self {
+        self.run_limit = Some(limit);
+        self
+    }
+
+    /// The capacity of the bulkhead from when the circuit opens until it is closed. If it is not
+    /// set, the capacity stays as it is.
+    ///
+    /// So no probe is let through while more operations of before still run. A bulkhead that has
+    /// been resized by others meanwhile is left as it is.
+    pub fn half_open_capacity(mut self, capacity: usize) -> Self {
+        self.half_open_capacity = Some(capacity);
+        self
+    }
+
+    /// What results say of the dependency. If it is not set, each error is a failure.
+    pub fn classify<C>(self, classify: C) -> GuardBuilder<R, C> {
+        GuardBuilder {
+            bulkhead: self.bulkhead,
+            breaker: self.breaker,
+            settings: self.settings,
+            count_cancelled: self.count_cancelled,
+            run_limit: self.run_limit,
+            half_open_capacity: self.half_open_capacity,
+            classify,
+        }
+    }
+
+    /// Builds the guard.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is impossible.
+    pub fn build(self) -> Result<Guard<R, K>, InvalidSetting> {
+        if let Some(limit) = self.run_limit {
+            duration("run_limit", limit, Duration::from_nanos(1))?;
+        }
+        if let Some(capacity) = self.half_open_capacity {
+            let most = u32::try_from(self.bulkhead.limits().capacity).unwrap_or(u32::MAX);
+            number("half_open_capacity", u32::try_from(capacity).unwrap_or(u32::MAX), 1..=most)?;
+        }
+        let breaker = match self.breaker {
+            Some(breaker) => breaker,
+            None => Breaker::builder_on(self.bulkhead.runtime().clone(), self.bulkhead.label())
+                .settings(self.settings)
+                .count_cancelled(self.count_cancelled)
+                .build()?,
+        };
+        if let Some(capacity) = self.half_open_capacity {
+            shrink(&breaker, self.bulkhead.handle().clone(), capacity);
+        }
+        Ok(Guard { bulkhead: self.bulkhead, breaker, run_limit: self.run_limit, classify: self.classify })
+    }
+}
+
+/// Shrinks the bulkhead while the circuit is not closed.
+fn shrink(breaker: &Breaker, bulkhead: Handle, capacity: usize) {
+    let before = Arc::new(Mutex::new(None));
+    breaker.on_transition(move |transition| {
+        let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);
+        match transition.to {
+            // Refused if a queued call costs more; the bulkhead then stays as it is.
+            State::Open if before.is_none() => *before = bulkhead.resize(capacity).ok().map(|resized| resized.previous),
+            State::Closed => {
+                let before = before.take().filter(|_| bulkhead.limits().capacity == capacity);
+                if let Some(before) = before {
+                    let _ = bulkhead.resize(before);
+                }
+            }
+            _ => {}
+        }
+    });
+}

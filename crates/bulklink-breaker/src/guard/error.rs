@@ -1,0 +1,103 @@
+//! The error of a call behind a guard.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bulklink::Rejection;
+use bulklink::runtime::SpawnError;
+
+use crate::OpenCircuit;
+
+/// The error of an operation behind a [`Guard`](crate::Guard).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum GuardError<E> {
+    /// The circuit was open. The operation has not begun.
+    Open(OpenCircuit),
+    /// The bulkhead rejected the call, for the reason that the rejection has: it was full, the wait
+    /// limit passed, or it was closed. The operation has not begun.
+    Rejected(Rejection),
+    /// The operation ran for longer than its limit.
+    TimedOut(TimedOut),
+    /// The runtime refused to run a closure, which has not begun.
+    Refused(SpawnError),
+    /// The operation failed with this error.
+    Operation(E),
+}
+
+impl<E> GuardError<E> {
+    /// Returns the operation's own error.
+    #[must_use]
+    pub fn operation(self) -> Option<E> {
+        match self {
+            GuardError::Operation(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the operation has not begun, so that it can be repeated elsewhere safely.
+    #[must_use]
+    pub const fn has_not_begun(&self) -> bool {
+        matches!(self, GuardError::Open(_) | GuardError::Rejected(_) | GuardError::Refused(_))
+    }
+}
+
+impl<E> From<OpenCircuit> for GuardError<E> {
+    fn from(open: OpenCircuit) -> Self {
+        GuardError::Open(open)
+    }
+}
+
+impl<E> From<Rejection> for GuardError<E> {
+    fn from(rejection: Rejection) -> Self {
+        GuardError::Rejected(rejection)
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for GuardError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GuardError::Open(open) => open.fmt(f),
+            GuardError::Rejected(rejection) => rejection.fmt(f),
+            GuardError::TimedOut(timed_out) => timed_out.fmt(f),
+            GuardError::Refused(refused) => refused.fmt(f),
+            GuardError::Operation(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: Error + 'static> Error for GuardError<E> {
+    /// Returns the error of the guard's part, so that it is found in a chain of errors whose types
+    /// are unknown.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            GuardError::Open(open) => Some(open),
+            GuardError::Rejected(rejection) => Some(rejection),
+            GuardError::TimedOut(timed_out) => Some(timed_out),
+            GuardError::Refused(refused) => Some(refused),
+            GuardError::Operation(error) => error.source(),
+        }
+    }
+}
+
+/// The error of an operation that ran for longer than its limit.
+///
+/// A wait for a slot that takes too long is a [`Rejection`] instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TimedOut {
+    /// The name of the guard's bulkhead.
+    pub label: Arc<str>,
+    /// The limit.
+    pub limit: Duration,
+}
+
+impl fmt::Display for TimedOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "guard {}: the operation ran for longer than {:?}", self.label, self.limit)
+    }
+}
+
+impl Error for TimedOut {}

@@ -1,0 +1,187 @@
+//! A bulkhead, a breaker and a limit on the run as one policy.
+
+mod blocking;
+mod builder;
+mod classify;
+mod error;
+mod run;
+mod slot;
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use bulklink::runtime::Runtime;
+use bulklink::{Bulkhead, Request};
+
+pub use self::builder::GuardBuilder;
+pub use self::classify::{Classify, ErrorsFail};
+pub use self::error::{GuardError, TimedOut};
+use self::run::limited;
+use crate::{Breaker, Health};
+
+/// A bulkhead, a circuit breaker and a limit on the run as one policy.
+///
+/// A call goes this way:
+///
+/// 1. If the circuit is open, it is rejected immediately.
+/// 2. It waits for a slot of the bulkhead, first come, first served. If the circuit opens
+///    meanwhile, it leaves the queue and is rejected immediately.
+/// 3. With its slot, it asks the circuit once more, now as a probe if that is half-open.
+/// 4. Its operation runs, at most as long as the run limit says. Its result is the outcome that the
+///    circuit counts; a panic and a run that is too long are failures.
+///
+/// What the bulkhead rejects never counts as a failure: the dependency has not been asked.
+///
+/// Clones share the bulkhead and the circuit.
+///
+/// ```
+/// use bulklink_breaker::{Guard, GuardError, Settings};
+/// use bulklink_tokio::Bulkhead;
+/// use std::time::Duration;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let bulkhead = Bulkhead::builder("payments")
+///     .parallelism(10)
+///     .waiting_room(50)
+///     .wait_limit(Duration::from_millis(500))
+///     .build()?;
+/// let payments = Guard::builder(&bulkhead)
+///     .settings(Settings::of_last(20).failures(10))
+///     .run_limit(Duration::from_secs(2))
+///     .build()?;
+///
+/// async fn pay(amount: u32) -> Result<&'static str, std::io::Error> {
+///     # let _ = amount;
+///     Ok("paid")
+/// }
+///
+/// match payments.execute(pay(42)).await {
+///     Ok(receipt) => assert_eq!(receipt, "paid"),
+///     Err(GuardError::Open(open)) => println!("try again in {:?}", open.retry_after),
+///     Err(GuardError::Rejected(rejection)) => println!("{}", rejection.reason()),
+///     Err(GuardError::TimedOut(timed_out)) => println!("{timed_out}"),
+///     Err(other) => println!("{other}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Guard<R, K = ErrorsFail> {
+    bulkhead: Bulkhead<R>,
+    breaker: Breaker,
+    run_limit: Option<Duration>,
+    classify: K,
+}
+
+impl<R, K> Guard<R, K> {
+    /// Returns the bulkhead.
+    #[must_use]
+    pub const fn bulkhead(&self) -> &Bulkhead<R> {
+        &self.bulkhead
+    }
+
+    /// Returns the breaker: its state, counters and transitions, and ways to open and close it.
+    #[must_use]
+    pub const fn breaker(&self) -> &Breaker {
+        &self.breaker
+    }
+
+    /// Returns the health of the dependency, by the state of the circuit.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.breaker.health()
+    }
+
+    /// Returns how long an operation may run, if there is a limit.
+    #[must_use]
+    pub const fn run_limit(&self) -> Option<Duration> {
+        self.run_limit
+    }
+}
+
+impl<R: Runtime, K> Guard<R, K> {
+    /// Runs an operation behind the guard.
+    ///
+    /// # Errors
+    ///
+    /// If the circuit is open, the bulkhead rejects the call, or the operation runs too long; or
+    /// with the operation's own error.
+    ///
+    /// # Fairness
+    ///
+    /// As that of [`Bulkhead::execute`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the operation, and then gives back its slot or its place in the
+    /// queue. [`Call`](crate::Call) says what that counts as.
+    ///
+    /// # Panics
+    ///
+    /// With the operation's panic, which is a failure; and, with a limit, where the runtime has no
+    /// timer.
+    #[inline]
+    pub fn execute<T, E, F>(
+        &self,
+        operation: F,
+    ) -> impl Future<Output = Result<T, GuardError<E>>> + use<'_, T, E, F, R, K>
+    where
+        F: Future<Output = Result<T, E>>,
+        K: Classify<T, E>,
+    {
+        self.execute_with(Request::new(), operation)
+    }
+
+    /// As [`execute`](Guard::execute), with a cost, a limit on the wait or a deadline for this
+    /// call.
+    ///
+    /// # Errors
+    ///
+    /// As `execute`.
+    #[inline]
+    pub async fn execute_with<T, E, F>(&self, request: Request<R::Instant>, operation: F) -> Result<T, GuardError<E>>
+    where
+        F: Future<Output = Result<T, E>>,
+        K: Classify<T, E>,
+    {
+        self.breaker.check()?;
+        let mut acquire = self.bulkhead.slot_with(request);
+        let acquired = poll_fn(|context| Poll::Ready(Pin::new(&mut acquire).poll(context))).await;
+        let _slot = match acquired {
+            Poll::Ready(slot) => slot?,
+            Poll::Pending => slot::wait(&self.breaker, acquire).await?,
+        };
+        let mut call = self.breaker.admit()?;
+        // Below the slot, so that it is dropped before.
+        let operation = pin!(operation);
+        let ended = limited(self.bulkhead.runtime(), self.run_limit, operation, |operation, context| {
+            call.poll(operation, context)
+        });
+        let Some(result) = ended.await else {
+            call.time_out();
+            return Err(GuardError::TimedOut(self.timed_out()));
+        };
+        call.settle(self.classify.classify(&result));
+        result.map_err(GuardError::Operation)
+    }
+}
+
+impl<R, K> Guard<R, K> {
+    fn timed_out(&self) -> TimedOut {
+        TimedOut { label: self.breaker.shared_label(), limit: self.run_limit.unwrap_or_default() }
+    }
+}
+
+impl<R, K> fmt::Debug for Guard<R, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard")
+            .field("bulkhead", &self.bulkhead)
+            .field("breaker", &self.breaker)
+            .field("run_limit", &self.run_limit)
+            .finish_non_exhaustive()
+    }
+}
