@@ -156,8 +156,9 @@ impl State {
             self.idle.pop_front();
             self.give_back(now, id);
         }
-        // More would keep the places of other processes' calls in the waiting room.
-        while self.spares.len() > self.waiting.len() {
+        // For those calls that wait, and that may soon follow the ones that run. More would keep the
+        // places of other processes' calls in the waiting room.
+        while self.spares.len() > self.waiting.len() + self.held() {
             let Some(id) = self.spares.pop_back() else { break };
             self.owner.end(now, id);
             self.effects.has_work = true;
