@@ -109,19 +109,41 @@ fn tokens_grow_after_a_loss_of_data_also_if_permits_were_used_again() {
 }
 
 #[test]
-fn asks_that_are_spare_are_at_most_as_many_as_calls_that_wait_or_run() {
+fn asks_that_are_spare_are_soon_at_most_as_many_as_calls_that_wait() {
     let mut scene = Scene::new();
     let process = scene.process_with(|builder| builder.limit(1).waiting_room(100).reuse(10));
     let mut permit = scene.permit(&process);
     let waiting: Vec<_> = (0..8).map(|_| scene.acquire(&process)).collect();
-    let places = [8, 8, 8, 8, 7, 5, 3, 1];
-    for (next, places) in waiting.iter().zip(places) {
+    let places = |scene: &mut Scene| {
+        let bulkhead = process.bulkhead.clone();
+        scene.executor.block_on(async move { bulkhead.status().await }).unwrap().waiting
+    };
+    // For a moment, another call may follow the one that runs.
+    for (next, count) in waiting.iter().zip([8, 8, 8, 8, 7, 5, 3, 1]) {
         scene.release(permit);
         permit = admitted(next);
-        let bulkhead = process.bulkhead.clone();
-        let status = scene.executor.block_on(async move { bulkhead.status().await }).unwrap();
-        assert_eq!(status.waiting, places);
+        assert_eq!(places(&mut scene), count);
     }
+    scene.advance(19);
+    assert_eq!(places(&mut scene), 1);
+    scene.advance(1);
+    assert_eq!(places(&mut scene), 0);
+}
+
+#[test]
+fn calls_that_end_together_and_come_back_together_ask_no_more_than_once() {
+    let mut scene = Scene::new();
+    let process = scene.process_with(|builder| builder.limit(4).waiting_room(100).reuse(10));
+    let permits: Vec<_> = (0..4).map(|_| scene.permit(&process)).collect();
+    let waiting: Vec<_> = (0..4).map(|_| scene.acquire(&process)).collect();
+    let commands = scene.store.commands();
+    for permit in permits {
+        scene.release(permit);
+    }
+    let _running: Vec<_> = waiting.iter().map(admitted).collect();
+    let back: Vec<_> = (0..4).map(|_| scene.acquire(&process)).collect();
+    assert!(back.iter().all(|call| !call.is_finished()));
+    assert_eq!(scene.store.commands(), commands, "the store was not asked");
 }
 
 #[test]

@@ -9,6 +9,10 @@ use crate::{Answer, CallId, Command, Conflict, Notice, Outcome, Output, Reason, 
 /// How long a name waits before it tries again what the store refused.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// How long there may be more spare asks than calls that wait: calls that end together are often
+/// followed by others together.
+const SURPLUS: Duration = Duration::from_millis(20);
+
 impl State {
     /// The name listens on the connection with this number.
     pub(crate) fn link_up(&mut self, now: Duration, connection: u64, server: Server) {
@@ -142,7 +146,8 @@ impl State {
         // Nothing is sent after the store was told that the process leaves.
         let is_told = self.closing.as_ref().is_some_and(|closing| closing.is_told);
         let owner = self.owner.next_deadline().filter(|_| !is_told);
-        let own = [self.ends.first().map(|(end, _)| *end), self.idle.front().map(|(until, _)| *until), self.retry_at];
+        let idle = self.idle.front().map(|(until, _)| *until);
+        let own = [self.ends.first().map(|(end, _)| *end), idle, self.retry_at, self.surplus_until];
         own.into_iter().flatten().chain(self.patience_of_closing()).chain(owner).min()
     }
 
@@ -156,14 +161,27 @@ impl State {
             self.idle.pop_front();
             self.give_back(now, id);
         }
-        // For those calls that wait, and that may soon follow the ones that run. More would keep the
-        // places of other processes' calls in the waiting room.
-        while self.spares.len() > self.waiting.len() + self.held() {
+        self.trim_spares(now);
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Gives up the spare asks that no call seems to need. They keep the places of other processes'
+    /// calls in the waiting room.
+    fn trim_spares(&mut self, now: Duration) {
+        if self.spares.len() <= self.waiting.len() {
+            self.surplus_until = None;
+            return;
+        }
+        let is_over = *self.surplus_until.get_or_insert(now + SURPLUS) <= now;
+        let most = self.waiting.len() + if is_over { 0 } else { self.held() };
+        while self.spares.len() > most {
             let Some(id) = self.spares.pop_back() else { break };
             self.owner.end(now, id);
             self.effects.has_work = true;
         }
-        std::mem::take(&mut self.effects)
+        if is_over {
+            self.surplus_until = None;
+        }
     }
 
     fn output(&mut self, now: Duration, output: Output) {

@@ -41,6 +41,8 @@ pub(crate) struct State {
     /// The asks of calls that wait, by cost and then by age.
     waiting: BTreeMap<(u64, u64), CallId>,
     spares: VecDeque<CallId>,
+    /// Until when they may be more than the calls that wait.
+    surplus_until: Option<Duration>,
     leases: BTreeMap<CallId, Lease>,
     /// Leases that no call has, and until when they are kept.
     idle: VecDeque<(Duration, CallId)>,
@@ -146,6 +148,7 @@ impl State {
             asks: BTreeMap::new(),
             waiting: BTreeMap::new(),
             spares: VecDeque::new(),
+            surplus_until: None,
             leases: BTreeMap::new(),
             idle: VecDeque::new(),
             unfenced: 0,
