@@ -16,6 +16,8 @@ mod breaker;
 pub mod circuit;
 #[cfg(feature = "std")]
 mod guard;
+#[cfg(feature = "shared")]
+pub mod store;
 
 #[cfg(feature = "std")]
 pub use breaker::{Breaker, BreakerBuilder, BreakerError, Call, Health, OpenCircuit, Outcome, Stats, Transition};

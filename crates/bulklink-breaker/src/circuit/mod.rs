@@ -12,6 +12,8 @@ use core::fmt;
 
 use bulklink::runtime::Instant;
 
+#[cfg(feature = "shared")]
+pub(crate) use settings::plain;
 pub use settings::{InvalidSetting, Settings};
 #[cfg(feature = "std")]
 pub(crate) use settings::{duration, number};
@@ -163,8 +165,32 @@ impl Circuit {
     ///
     /// If a setting is impossible.
     pub fn new(settings: Settings) -> Result<Self, InvalidSetting> {
+        Self::in_generation(settings, 0)
+    }
+
+    /// A closed circuit of a later generation. One that replaces a circuit that was lost must not
+    /// repeat its generations: outcomes from before would count in it.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is impossible.
+    pub fn in_generation(settings: Settings, generation: u64) -> Result<Self, InvalidSetting> {
         settings.check()?;
-        Ok(Circuit { settings, phase: Phase::Closed, generation: 0, reopened: 0, window: Window::new(&settings) })
+        Ok(Circuit { settings, phase: Phase::Closed, generation, reopened: 0, window: Window::new(&settings) })
+    }
+
+    /// Changes the settings, from the next input on. The state stays as it is.
+    ///
+    /// A window of calls keeps its last calls; one of time is kept if its length stays the same.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is impossible: then nothing changes.
+    pub fn set_settings(&mut self, settings: Settings) -> Result<(), InvalidSetting> {
+        settings.check()?;
+        self.window.fit(&settings);
+        self.settings = settings;
+        Ok(())
     }
 
     /// Returns the settings.
@@ -211,7 +237,8 @@ impl Circuit {
             probes.push(probe);
             return Ok(pass);
         }
-        match probes.iter_mut().min_by_key(|probe| probe.until) {
+        // Not by their place in the list, which a store need not know.
+        match probes.iter_mut().min_by_key(|probe| (probe.until, probe.id)) {
             Some(oldest) if oldest.until <= now => *oldest = probe,
             oldest => return Err(Refusal { state: State::HalfOpen, retry_at: oldest.map(|probe| probe.until) }),
         }

@@ -273,6 +273,34 @@ impl Settings {
     }
 }
 
+/// The settings as whole numbers, for a server.
+#[cfg(feature = "shared")]
+pub(crate) fn plain(settings: &Settings) -> crate::store::Numbers {
+    use crate::store::micros;
+    // More calls than a server counts.
+    const NEVER: u64 = 1 << 53;
+    let limits = |set: Option<Threshold>| match set {
+        Some(threshold @ Threshold::Calls(calls)) => [calls.into(), 0, settings.enough(threshold).into()],
+        Some(threshold @ Threshold::Percent(percent)) => [0, percent.into(), settings.enough(threshold).into()],
+        None => [NEVER, 0, 1],
+    };
+    let (calls, part) = match settings.window {
+        Span::Calls(calls) => (calls.into(), 0),
+        Span::Time(time) => (0, u64::try_from(time.as_micros() / 10).unwrap_or(u64::MAX)),
+    };
+    let cool_down = micros(settings.cool_down);
+    crate::store::Numbers {
+        calls,
+        part,
+        failures: limits(settings.failures),
+        slow: limits(settings.slow),
+        slow_after: settings.slow_after.map_or(0, micros),
+        cool_downs: [cool_down, settings.longest_cool_down.map_or(cool_down, micros)],
+        probes: [settings.probes, settings.close_after, settings.reopen_after].map(u64::from),
+        lease: micros(settings.probe_lease),
+    }
+}
+
 impl Default for Settings {
     /// Five failures in a row.
     fn default() -> Self {

@@ -143,6 +143,20 @@ impl Window {
         }
     }
 
+    /// Becomes the window of other settings.
+    pub(super) fn fit(&mut self, settings: &Settings) {
+        match (&mut *self, Window::new(settings)) {
+            (Window::Calls { size, marks, counts }, Window::Calls { size: wanted, .. }) => {
+                *size = wanted;
+                while marks.len() > wanted {
+                    counts.remove(marks.pop_front().unwrap_or_default().into());
+                }
+            }
+            (Window::Time { part, .. }, Window::Time { part: wanted, .. }) if *part == wanted => {}
+            (_, other) => *self = other,
+        }
+    }
+
     pub(super) fn clear(&mut self) {
         match self {
             Window::Calls { marks, counts, .. } => {

@@ -1,0 +1,213 @@
+//! Where processes share circuits: what a store implements, and the values that it carries.
+//!
+//! A store keeps one row for each [`Name`], and does the steps of a [`Circuit`](crate::Circuit) on
+//! the server's clock, each whole or not at all. It decides nothing else.
+//!
+//! - The generation of a new row is the server's time in microseconds, so a row that was lost and
+//!   made again never has a generation from before.
+//! - A row that cannot be read is replaced by a closed one in a new generation.
+//! - Each operation brings the settings of its process. If the row was used with others before, it
+//!   is changed to these first, and [`Row::settings_differ`] says so.
+
+mod memory;
+mod numbers;
+
+use std::future::Future;
+use std::time::Duration;
+
+pub use bulklink_fleet::{InvalidName, Name, Namespace, StoreError};
+
+pub use self::memory::{MemoryChanges, MemoryStore};
+pub use self::numbers::Numbers;
+pub(crate) use self::numbers::micros;
+use crate::{Counts, Instant, Mark, Outcomes, Pass, ProbeId, Settings, State, View};
+
+/// A server on which processes share circuits.
+///
+/// The clones of a store and its futures may be used from any task. A store connects when it is
+/// first used, and again when it is used after a connection has ended. It does not repeat what
+/// failed: that may have had an effect, unless the error is [`StoreError::Refused`] or
+/// [`StoreError::Full`].
+///
+/// A future that is dropped may leave its operation with or without effect.
+pub trait CircuitStore: Send + Sync + 'static {
+    /// A subscription to the transitions of a namespace.
+    type Changes: Changes;
+
+    /// Returns the row, and makes a closed one if there is none.
+    fn load(&self, name: &Name, settings: &Settings) -> impl Future<Output = Result<Row, StoreError>> + Send;
+
+    /// Lets the probe `id` through, if the circuit is closed or has a place for it.
+    ///
+    /// The same `id` may be sent again, if the answer was lost. It must differ from those of other
+    /// processes: choose it at random.
+    fn admit_probe(
+        &self,
+        name: &Name,
+        settings: &Settings,
+        id: ProbeId,
+    ) -> impl Future<Output = Result<Asked, StoreError>> + Send;
+
+    /// Counts outcomes.
+    ///
+    /// That of a probe may be sent again, as it counts once. [`Report::Closed`] must not be.
+    fn report(
+        &self,
+        name: &Name,
+        settings: &Settings,
+        report: &Report,
+    ) -> impl Future<Output = Result<Reported, StoreError>> + Send;
+
+    /// Opens or closes the circuit by hand, if its generation is the expected one. With `None`, it
+    /// may be any.
+    fn force(
+        &self,
+        name: &Name,
+        expected: Option<u64>,
+        force: Force,
+    ) -> impl Future<Output = Result<Forced, StoreError>> + Send;
+
+    /// Subscribes to the transitions of all circuits in a namespace. None is missed after this
+    /// returns, until [`Changes::next`] returns an error.
+    fn changes(&self, namespace: &Namespace) -> impl Future<Output = Result<Self::Changes, StoreError>> + Send;
+
+    /// Returns all circuits of a namespace, in the order of their names, and changes nothing. Those
+    /// that cannot be read are left out.
+    fn list(&self, namespace: &Namespace) -> impl Future<Output = Result<Vec<(Name, Row)>, StoreError>> + Send;
+}
+
+/// A subscription to the transitions of a namespace. It ends when it is dropped.
+pub trait Changes: Send + 'static {
+    /// Waits for the next transition.
+    ///
+    /// An error ends the subscription. Then transitions may have been missed: subscribe again, and
+    /// load the rows afterwards.
+    ///
+    /// # Cancel safety
+    ///
+    /// A future that is dropped has taken no transition.
+    fn next(&mut self) -> impl Future<Output = Result<Change, StoreError>> + Send;
+}
+
+/// A transition of a circuit on a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The circuit.
+    pub name: Name,
+    /// Its row just after it.
+    pub row: Row,
+}
+
+/// What a server knows of a circuit.
+///
+/// Times are from when the server answered, by its clock: no time of another clock is ever compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Whether it lets calls through. After its cool-down it is half-open, even if no call has come
+    /// since.
+    pub state: State,
+    /// Grows with each transition, and never repeats. Rows that come out of order are told apart by
+    /// it.
+    pub generation: u64,
+    /// The rest of the cool-down. `None` if the circuit is not open, or open until it is closed by
+    /// hand.
+    pub retry_after: Option<Duration>,
+    /// Whether it was opened by hand.
+    pub is_forced: bool,
+    /// The calls of the window. None if the circuit is not closed.
+    pub counts: Counts,
+    /// The probes that have succeeded since the circuit became half-open.
+    pub probe_successes: u32,
+    /// The probes that have failed since then.
+    pub probe_failures: u32,
+    /// The probes that have not ended, and whose lease has not passed.
+    pub probes: u32,
+    /// Whether the last operation before this one had other settings.
+    pub settings_differ: bool,
+}
+
+impl Row {
+    /// What a circuit shows at `now`.
+    #[must_use]
+    pub fn of(view: &View, now: Instant) -> Self {
+        Row {
+            state: view.state,
+            generation: view.generation,
+            retry_after: view.retry_at.map(|at| at.saturating_since(now)),
+            is_forced: view.is_forced,
+            counts: view.counts,
+            probe_successes: view.probe_successes,
+            probe_failures: view.probe_failures,
+            probes: u32::try_from(view.probes).unwrap_or(u32::MAX),
+            settings_differ: false,
+        }
+    }
+}
+
+/// The answer to a call that wants to be a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Whether the call was let through.
+    pub admission: Result<Pass, Refused>,
+    /// The circuit. It may be a little older than the refusal.
+    pub row: Row,
+}
+
+/// Why a call was not let through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// `Open`, or `HalfOpen` if as many probes run as may.
+    pub state: State,
+    /// The rest of the cool-down, or of the first lease of a probe. `None` if the circuit is open
+    /// until it is closed by hand.
+    pub retry_after: Option<Duration>,
+}
+
+/// Outcomes of calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// Of calls that were let through while the circuit was closed.
+    Closed {
+        /// Its generation then.
+        generation: u64,
+        /// Their outcomes.
+        outcomes: Outcomes,
+    },
+    /// Of a probe.
+    Probe {
+        /// The circuit's generation when it was let through.
+        generation: u64,
+        /// Which one.
+        id: ProbeId,
+        /// `None` counts for neither side, and frees the place.
+        outcome: Option<Mark>,
+    },
+}
+
+/// The answer to a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reported {
+    /// Whether it could count. It could not if the circuit has changed its state since, or another
+    /// probe has taken the place of this one.
+    pub counted: bool,
+    /// The circuit afterwards.
+    pub row: Row,
+}
+
+/// What a circuit is changed to by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Force {
+    /// Open, until it is closed by hand.
+    Open,
+    /// Closed, as if it were new.
+    Closed,
+}
+
+/// The answer to a change by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forced {
+    /// It is done.
+    Done(Row),
+    /// The circuit has another generation than was expected. Nothing has changed.
+    Stale(Row),
+}
