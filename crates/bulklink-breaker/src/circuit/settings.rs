@@ -14,8 +14,8 @@ use core::time::Duration;
 /// // Opens at the fifth failure among the last ten calls.
 /// let by_count = Settings::of_last(10).failures(5);
 ///
-/// // Opens when half of the calls of ten seconds have failed or a fifth took over a second, once
-/// // there have been 20.
+/// // Opens when half of the calls of ten seconds have failed or a fifth took over a
+/// // second, once there have been 20.
 /// let by_time = Settings::within(Duration::from_secs(10))
 ///     .failure_rate(50)
 ///     .slow_rate(Duration::from_secs(1), 20)

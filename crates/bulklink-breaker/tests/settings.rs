@@ -1,0 +1,132 @@
+//! Each setting that is impossible is refused, with its name and its value; the limits of each are
+//! possible.
+
+use std::time::Duration;
+
+use bulklink_breaker::{Circuit, Settings};
+
+const NONE: Duration = Duration::ZERO;
+const NANOSECOND: Duration = Duration::from_nanos(1);
+const SECOND: Duration = Duration::from_secs(1);
+const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
+const TOO_LONG: Duration = Duration::from_nanos(3_153_600_000_000_000_001);
+
+/// Settings that are possible, with a window of calls.
+const TEN: Settings = Settings::of_last(10).failures(5);
+
+/// Settings that are possible, with a window of time.
+const MINUTE: Settings = Settings::within(Duration::from_secs(60)).failures(5);
+
+fn is_refused(settings: Settings, name: &str, text: &str) {
+    let refused = Circuit::new(settings).expect_err(text);
+    assert_eq!((refused.name(), refused.to_string().as_str()), (name, text));
+    assert_eq!(settings.check(), Err(refused));
+}
+
+#[test]
+fn the_windows_that_are_refused() {
+    for (calls, text) in [
+        (0, "window is 0, and must be from 1 to 10000"),
+        (10_001, "window is 10001, and must be from 1 to 10000"),
+        (u32::MAX, "window is 4294967295, and must be from 1 to 10000"),
+    ] {
+        is_refused(Settings::of_last(calls).failures(1), "window", text);
+        is_refused(Settings::consecutive(calls), "window", text);
+    }
+    for (time, text) in [
+        (NONE, "window is 0ns, and must be from 10ms to 100 years"),
+        (Duration::from_nanos(9_999_999), "window is 9.999999ms, and must be from 10ms to 100 years"),
+        (TOO_LONG, "window is 3153600000.000000001s, and must be from 10ms to 100 years"),
+    ] {
+        is_refused(Settings::within(time).failures(1), "window", text);
+    }
+}
+
+#[test]
+fn a_circuit_that_would_never_open_is_refused() {
+    let text = "failures is not set, and neither is slow_calls: the circuit would never open";
+    is_refused(Settings::of_last(10), "failures", text);
+    is_refused(Settings::within(SECOND), "failures", text);
+}
+
+#[test]
+fn the_thresholds_that_are_refused() {
+    for (settings, name, text) in [
+        (TEN.failures(0), "failures", "failures is 0, and must be from 1 to 10"),
+        (TEN.failures(11), "failures", "failures is 11, and must be from 1 to 10"),
+        (MINUTE.failures(0), "failures", "failures is 0, and must be at least 1"),
+        (TEN.failure_rate(0), "failure_rate", "failure_rate is 0, and must be from 1 to 100"),
+        (MINUTE.failure_rate(101), "failure_rate", "failure_rate is 101, and must be from 1 to 100"),
+        (TEN.slow_calls(SECOND, 0), "slow_calls", "slow_calls is 0, and must be from 1 to 10"),
+        (TEN.slow_calls(SECOND, 11), "slow_calls", "slow_calls is 11, and must be from 1 to 10"),
+        (MINUTE.slow_calls(SECOND, 0), "slow_calls", "slow_calls is 0, and must be at least 1"),
+        (MINUTE.slow_rate(SECOND, 0), "slow_rate", "slow_rate is 0, and must be from 1 to 100"),
+        (TEN.slow_rate(SECOND, 101), "slow_rate", "slow_rate is 101, and must be from 1 to 100"),
+        (TEN.min_calls(0), "min_calls", "min_calls is 0, and must be from 1 to 10"),
+        (TEN.min_calls(11), "min_calls", "min_calls is 11, and must be from 1 to 10"),
+        (MINUTE.min_calls(0), "min_calls", "min_calls is 0, and must be at least 1"),
+    ] {
+        is_refused(settings, name, text);
+    }
+}
+
+#[test]
+fn the_numbers_of_probes_that_are_refused() {
+    for (settings, name, text) in [
+        (TEN.probes(0), "probes", "probes is 0, and must be from 1 to 100"),
+        (TEN.probes(101), "probes", "probes is 101, and must be from 1 to 100"),
+        (TEN.close_after(0), "close_after", "close_after is 0, and must be from 1 to 10000"),
+        (TEN.close_after(10_001), "close_after", "close_after is 10001, and must be from 1 to 10000"),
+        (TEN.reopen_after(0), "reopen_after", "reopen_after is 0, and must be from 1 to 10000"),
+        (TEN.reopen_after(10_001), "reopen_after", "reopen_after is 10001, and must be from 1 to 10000"),
+    ] {
+        is_refused(settings, name, text);
+    }
+}
+
+#[test]
+fn the_times_that_are_refused() {
+    for (time, text) in [(NONE, "0ns"), (TOO_LONG, "3153600000.000000001s")] {
+        for (settings, name) in [
+            (TEN.slow_calls(time, 5), "slow_after"),
+            (MINUTE.slow_rate(time, 50), "slow_after"),
+            (TEN.cool_down(time), "cool_down"),
+            (TEN.probe_lease(time), "probe_lease"),
+        ] {
+            is_refused(settings, name, &format!("{name} is {text}, and must be from 1ns to 100 years"));
+        }
+    }
+    let name = "longest_cool_down";
+    let text = "longest_cool_down is 29s, and must be from 30s to 100 years";
+    is_refused(TEN.longest_cool_down(Duration::from_secs(29)), name, text);
+    let text = "longest_cool_down is 3153600000.000000001s, and must be from 30s to 100 years";
+    is_refused(TEN.longest_cool_down(TOO_LONG), name, text);
+}
+
+#[test]
+fn the_limits_of_each_setting_are_possible() {
+    let shortest = Settings::within(Duration::from_millis(10)).failures(u32::MAX).min_calls(u32::MAX);
+    for settings in [
+        Settings::default(),
+        Settings::of_last(1).failures(1),
+        Settings::consecutive(10_000),
+        shortest,
+        Settings::within(CENTURY).slow_calls(CENTURY, u32::MAX).cool_down(CENTURY).longest_cool_down(CENTURY),
+        TEN.failures(10).slow_calls(NANOSECOND, 10).min_calls(10),
+        TEN.failure_rate(1).slow_rate(NANOSECOND, 100).min_calls(1),
+        TEN.failure_rate(100).slow_rate(SECOND, 1).longest_cool_down(Duration::from_secs(30)),
+        TEN.probes(100).close_after(10_000).reopen_after(10_000).probe_lease(CENTURY),
+        TEN.cool_down(NANOSECOND).longest_cool_down(NANOSECOND).probe_lease(NANOSECOND),
+    ] {
+        assert_eq!(settings.check(), Ok(()), "{settings:?}");
+        assert_eq!(Circuit::new(settings).map(|circuit| *circuit.settings()), Ok(settings));
+    }
+}
+
+#[test]
+fn settings_can_be_read() {
+    assert_eq!(Settings::default(), Settings::consecutive(5));
+    assert_eq!((TEN.window_calls(), TEN.slow_after()), (Some(10), None));
+    assert_eq!((MINUTE.window_calls(), MINUTE.slow_rate(SECOND, 50).slow_after()), (None, Some(SECOND)));
+    assert_eq!(MINUTE.slow_calls(CENTURY, 50).slow_after(), Some(CENTURY));
+}
