@@ -97,6 +97,17 @@ fn a_window_of_time_forgets_after_nine_tenths_of_it_at_the_earliest() {
     assert_eq!(circuit.view(START + Duration::from_millis(9_999)).counts.failures, 1);
 }
 
+/// Until then, what comes counts for the newest part of the window that had an outcome.
+#[test]
+fn a_clock_that_is_set_back_matters_to_a_window_only_until_the_circuit_has_closed() {
+    let mut circuit = circuit(Settings::within(10 * SECOND).failures(2));
+    call(&mut circuit, after(3600), BAD);
+    assert_eq!(circuit.view(START).counts.failures, 1);
+    circuit.force_closed();
+    call(&mut circuit, START, BAD);
+    assert_eq!(call(&mut circuit, after(10), BAD), State::Closed);
+}
+
 #[test]
 fn a_success_that_is_slow_opens_the_circuit_and_fails_a_probe() {
     let mut circuit = open(Settings::of_last(4).slow_calls(SECOND, 2).failures(4));

@@ -163,7 +163,10 @@ impl Window {
                 marks.clear();
                 *counts = Counts::default();
             }
-            Window::Time { parts, .. } => *parts = [Counts::default(); PARTS],
+            Window::Time { newest, parts, .. } => {
+                *newest = 0;
+                *parts = [Counts::default(); PARTS];
+            }
         }
     }
 
