@@ -147,6 +147,7 @@ enum Phase {
     HalfOpen {
         successes: u32,
         failures: u32,
+        /// In the order in which they were let through.
         probes: Vec<Probe>,
     },
 }
@@ -284,7 +285,7 @@ impl Circuit {
             }
             (Phase::HalfOpen { successes, failures, probes }, Some(id)) => {
                 let Some(index) = probes.iter().position(|probe| probe.id == id) else { return false };
-                probes.swap_remove(index);
+                probes.remove(index);
                 match outcome {
                     Some(mark) if mark.failed || mark.slow => *failures += 1,
                     Some(_) => *successes += 1,
