@@ -131,6 +131,22 @@ fn the_cool_down_doubles_each_time_that_the_probes_fail_up_to_the_longest() {
     assert_eq!(circuit.view(now).retry_at, Some(now + 10 * SECOND), "after a success it begins again");
 }
 
+/// A cool-down can double more often than a number of 32 bits has bits.
+#[test]
+fn the_cool_down_doubles_from_a_nanosecond_to_the_longest() {
+    let settings = Settings::consecutive(1).cool_down(Duration::from_nanos(1)).longest_cool_down(20 * SECOND);
+    let mut circuit = circuit(settings);
+    let mut now = START;
+    call(&mut circuit, now, BAD);
+    for doubled in 0..100 {
+        let nanos = 1_u64.checked_shl(doubled).map_or(u64::MAX, |nanos| nanos);
+        let until = now + Duration::from_nanos(nanos).min(20 * SECOND);
+        assert_eq!(circuit.view(now).retry_at, Some(until), "doubled {doubled} times");
+        now = until;
+        call(&mut circuit, now, BAD);
+    }
+}
+
 #[test]
 fn at_the_end_of_time_nothing_overflows() {
     let end = Instant::FAR_FUTURE;

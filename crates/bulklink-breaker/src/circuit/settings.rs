@@ -231,8 +231,8 @@ impl Settings {
     /// The cool-down after the probes have failed `reopened` times.
     pub(super) fn cool_down_after(&self, reopened: u32) -> Duration {
         let Some(longest) = self.longest_cool_down else { return self.cool_down };
-        let doubled = 1_u32.checked_shl(reopened).and_then(|factor| self.cool_down.checked_mul(factor));
-        doubled.unwrap_or(longest).min(longest)
+        // After 64, even a nanosecond is beyond every longest.
+        (0..reopened.min(64)).fold(self.cool_down, |time, _| time.saturating_mul(2).min(longest))
     }
 
     /// Checks all settings.
