@@ -359,7 +359,8 @@ impl Circuit {
 
     /// Returns whether the circuit is closed, and a success that was not slow would change nothing.
     ///
-    /// Such a success need not be told.
+    /// Such a success need not be told: only [`View::counts`] would have more calls. If the clock
+    /// is set back later, a window of time may count longer what came before the success.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.phase == Phase::Closed && self.window.is_clean(&self.settings)
