@@ -66,8 +66,8 @@ enum Task {
         #[arg(long, value_name = "N", default_value_t = 60)]
         seconds: u32,
     },
-    /// Put small faults into the core, one at a time; exits with 1 if the tests miss a fault that
-    /// mutants.toml does not list
+    /// Put small faults into the core and into a breaker's circuit, one at a time; exits with 1 if
+    /// the tests miss a fault that mutants.toml does not list
     Mutants(mutants::Options),
     /// Replay the recorded traces; exits with 1 if the behaviour differs from a trace
     Conformance {
@@ -80,7 +80,8 @@ enum Task {
     Lint,
     /// Check the rules that neither rustc nor clippy knows; prints `path:line: rule: text`
     Tidy,
-    /// Check that the core and the front build without the standard library, on bare-metal targets
+    /// Check that core, front and a breaker's circuit build without the standard library, on
+    /// bare-metal targets
     NoStd,
     /// Measure the code size of the core on a microcontroller; exits with 1 above 8 KiB
     Size,

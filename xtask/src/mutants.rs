@@ -1,7 +1,10 @@
-//! `cargo xtask mutants`: puts small faults into the core, one at a time. The tests must catch each
-//! fault, except those that `mutants.toml` lists because they make no difference.
+//! `cargo xtask mutants`: puts small faults into the core and into a breaker's circuit, one at a
+//! time. The tests must catch each fault, except those that `mutants.toml` lists because they make
+//! no difference.
 
 use std::fs;
+use std::path::PathBuf;
+use std::rc::Rc;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -18,6 +21,9 @@ pub(crate) struct Options {
     /// How many mutants are built and tested in parallel
     #[arg(long, value_name = "N", default_value_t = 2)]
     jobs: u32,
+    /// Only this package [default: all that have a `mutants.toml`]
+    #[arg(long, value_name = "NAME", value_parser = TARGETS.map(|target| target.package))]
+    package: Option<String>,
     /// Only the K-th of N parts, counted from 0; the other parts of the list are not compared
     #[arg(long, value_name = "K/N")]
     shard: Option<String>,
@@ -25,7 +31,34 @@ pub(crate) struct Options {
 
 const VERSION: &str = "27.1.0";
 
-const LIST: &str = "crates/bulklink-core/mutants.toml";
+/// What is mutated.
+#[derive(Clone, Copy)]
+struct Target {
+    package: &'static str,
+    /// Its files that are mutated.
+    files: &'static str,
+    /// The tests that must catch the mutants.
+    tests: &'static [&'static str],
+}
+
+/// A breaker and a guard for tasks and threads have races: only the circuit's tests are exact.
+const TARGETS: [Target; 2] = [
+    Target { package: "bulklink-core", files: "crates/bulklink-core/src/**", tests: &["--tests"] },
+    Target {
+        package: "bulklink-breaker",
+        files: "crates/bulklink-breaker/src/circuit/**",
+        tests: &[
+            "--test",
+            "circuit",
+            "--test",
+            "circuit_properties",
+            "--test",
+            "exhaustive_circuit",
+            "--test",
+            "settings",
+        ],
+    },
+];
 
 /// The least share of viable mutants that must be caught, in tenths of a percent.
 const LEAST: usize = 950;
@@ -53,24 +86,43 @@ struct Entry {
     mutations: Vec<String>,
 }
 
-/// The steps of `cargo xtask mutants`.
-pub(crate) fn steps(options: Options) -> Vec<Step<'static>> {
-    let all = options.shard.is_none();
-    vec![Step::new("test the mutants", move || test(&options)), Step::new("compare", move || compare(all))]
+impl Target {
+    fn list(self) -> String {
+        format!("crates/{}/mutants.toml", self.package)
+    }
+
+    fn output(self) -> PathBuf {
+        workspace::target_path("mutation").join(self.package)
+    }
 }
 
-fn test(options: &Options) -> Result<()> {
-    let output = workspace::target_path("mutation");
-    fs::create_dir_all(&output)?;
+/// The steps of `cargo xtask mutants`.
+pub(crate) fn steps(options: Options) -> Vec<Step<'static>> {
+    let options = Rc::new(options);
+    let is_asked = |target: &Target| options.package.as_ref().is_none_or(|package| package == target.package);
+    let steps = |target: Target| {
+        let (options, all) = (options.clone(), options.shard.is_none());
+        let name = |what| format!("{what} the mutants of {}", target.package);
+        [
+            Step::new(name("test"), move || test(target, &options)),
+            Step::new(name("compare"), move || compare(target, all)),
+        ]
+    };
+    TARGETS.into_iter().filter(is_asked).flat_map(steps).collect()
+}
+
+fn test(target: Target, options: &Options) -> Result<()> {
+    fs::create_dir_all(target.output())?;
     let cargo_mutants = programs::from_registry("cargo-mutants", VERSION)?;
     let mut test = command(cargo_mutants, &["mutants", "--no-config", "--no-shuffle"]);
-    test.args(["--package", "bulklink-core", "--profile", "mutants", "--minimum-test-timeout", "60", "--output"]);
-    test.arg(output).args(["--jobs", &options.jobs.to_string()]);
+    test.args(["--package", target.package, "--file", target.files]);
+    test.args(["--profile", "mutants", "--minimum-test-timeout", "60", "--output"]).arg(target.output());
+    test.args(["--jobs", &options.jobs.to_string()]);
     if let Some(shard) = &options.shard {
         test.args(["--shard", shard, "--sharding", "round-robin"]);
     }
     // Each job builds in a copy of the workspace, which has its own target folder.
-    test.args(["--", "--tests"]).envs(TESTS).env_remove("CARGO_TARGET_DIR");
+    test.arg("--").args(target.tests).envs(TESTS).env_remove("CARGO_TARGET_DIR");
     match run(&mut test) {
         Err(error) if code(&error).is_some_and(|code| COMPLETE.contains(&code)) => Ok(()),
         result => result,
@@ -78,23 +130,23 @@ fn test(options: &Options) -> Result<()> {
 }
 
 /// Compares the mutants that survived with the list, and judges how many were caught.
-fn compare(all: bool) -> Result<()> {
+fn compare(target: Target, all: bool) -> Result<()> {
     let lines = |name: &str| -> Result<Vec<String>> {
-        let path = workspace::target_path("mutation/mutants.out").join(name);
+        let path = target.output().join("mutants.out").join(name);
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok(text.lines().map(str::to_owned).collect())
     };
     let (caught, timed_out) = (lines("caught.txt")?.len(), lines("timeout.txt")?.len());
     let (missed, unviable) = (lines("missed.txt")?, lines("unviable.txt")?.len());
     let survivors = missed.iter().map(|line| without_line(line).with_context(|| format!("not a mutant: {line}")));
-    let list = listed(&fs::read_to_string(workspace::root().join(LIST))?)?;
+    let list = listed(&fs::read_to_string(workspace::root().join(target.list()))?)?;
     let differences = differences(&list, &survivors.collect::<Result<Vec<_>>>()?, all);
     let missed = missed.len();
     // Rounded down. A test that hangs has caught its mutant.
     let score = 1000 * (caught + timed_out) / (caught + timed_out + missed).max(1);
     println!("mutants: {caught} caught, {timed_out} timed out, {missed} survive; {unviable} do not compile");
     println!("caught: {}.{} %, at least {}.{} %", score / 10, score % 10, LEAST / 10, LEAST % 10);
-    ensure!(differences.is_empty(), "{LIST} differs from the result:\n{}", differences.join("\n"));
+    ensure!(differences.is_empty(), "{} differs from the result:\n{}", target.list(), differences.join("\n"));
     ensure!(!all || score >= LEAST, "too few mutants are caught");
     Ok(())
 }
@@ -155,8 +207,11 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_must_have_a_reason_and_the_list_in_the_repository_can_be_read() {
+    fn an_entry_must_have_a_reason_and_the_lists_in_the_repository_can_be_read() {
         assert!(listed("[[equivalent]]\nfile = 'a.rs'\nmutations = []\n").is_err());
-        assert!(!listed(include_str!("../../crates/bulklink-core/mutants.toml")).unwrap().is_empty());
+        for target in TARGETS {
+            let list = fs::read_to_string(workspace::root().join(target.list())).unwrap();
+            assert!(listed(&list).is_ok(), "{}", target.list());
+        }
     }
 }
