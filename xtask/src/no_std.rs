@@ -1,5 +1,6 @@
-//! `cargo xtask no-std`: checks the core and the front without the standard library, on the host
-//! and for targets that do not have one. `cargo xtask embedded` also links and runs them there.
+//! `cargo xtask no-std`: checks the core, the front and a breaker's circuit without the standard
+//! library, on the host and for targets that do not have one. `cargo xtask embedded` also links and
+//! runs core and front there.
 
 use anyhow::Result;
 
@@ -9,14 +10,20 @@ use crate::toolchain::bare::Toolchain;
 
 const CORE: &[&str] = &["check", "-p", "bulklink-core"];
 const FRONT: &[&str] = &["check", "-p", "bulklink", "--no-default-features", "--features", "critical-section"];
+const CIRCUIT: &[&str] =
+    &["check", "-p", "bulklink-breaker", "--no-default-features", "--features", "critical-section"];
 
 /// The checks for targets without an operating system; thumbv6m lacks the atomics that `Arc` needs.
-const BARE_METAL: [(&str, &[&str]); 3] =
-    [("thumbv6m-none-eabi", CORE), ("thumbv7m-none-eabi", CORE), ("thumbv7m-none-eabi", FRONT)];
+const BARE_METAL: [(&str, &[&str]); 4] = [
+    ("thumbv6m-none-eabi", CORE),
+    ("thumbv7m-none-eabi", CORE),
+    ("thumbv7m-none-eabi", FRONT),
+    ("thumbv7m-none-eabi", CIRCUIT),
+];
 
 /// The steps of `cargo xtask no-std`.
 pub(crate) fn steps() -> Vec<Step<'static>> {
-    let host = [CORE, FRONT].map(|check| Step::new(check[2], move || run(&mut cargo(check))));
+    let host = [CORE, FRONT, CIRCUIT].map(|check| Step::new(check[2], move || run(&mut cargo(check))));
     let bare_metal = BARE_METAL.map(|(target, check)| {
         Step::new(format!("{} {target}", check[2]), move || {
             run(&mut Toolchain::find(target)?.cargo(check, target, "bare"))
@@ -38,9 +45,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn core_and_front_are_checked_on_targets_without_std() {
+    fn core_front_and_circuit_are_checked_on_targets_without_std() {
         assert!(BARE_METAL.iter().all(|(target, _)| target.ends_with("-none-eabi")));
-        assert!([CORE, FRONT].iter().all(|wanted| BARE_METAL.iter().any(|(_, check)| check == wanted)));
-        assert!(FRONT.contains(&"--no-default-features"));
+        assert!([CORE, FRONT, CIRCUIT].iter().all(|wanted| BARE_METAL.iter().any(|(_, check)| check == wanted)));
+        assert!([FRONT, CIRCUIT].iter().all(|check| check.contains(&"--no-default-features")));
     }
 }

@@ -43,20 +43,28 @@ pub(crate) fn servers(yes: bool) -> Result<()> {
     programs::from_apt_asking(SERVERS[0], yes).map_err(|error| Missing(format!("{error:#}")).into())
 }
 
-/// Runs every script of inputs up to a depth, for gates and for partitions, against their reference
-/// models.
+/// Runs every script of inputs up to a depth, for gates, partitions and circuits, against their
+/// reference models.
 pub(crate) fn exhaustive(depth: Option<u32>) -> Vec<Step<'static>> {
-    core_tests("exhaustive search", ["exhaustive", "partitions"], "BULKLINK_DEPTH", depth)
+    let tests = ["exhaustive", "partitions", "exhaustive_circuit"];
+    machine_tests("exhaustive search", tests, "BULKLINK_DEPTH", depth)
 }
 
 /// Runs long random scripts against the reference models.
 pub(crate) fn properties(cases: Option<u32>) -> Vec<Step<'static>> {
-    core_tests("properties", ["properties", "partition_properties"], "PROPTEST_CASES", cases)
+    let tests = ["properties", "partition_properties", "circuit_properties"];
+    machine_tests("properties", tests, "PROPTEST_CASES", cases)
 }
 
-fn core_tests(name: &str, tests: [&'static str; 2], variable: &'static str, value: Option<u32>) -> Vec<Step<'static>> {
+fn machine_tests(
+    name: &str,
+    tests: [&'static str; 3],
+    variable: &'static str,
+    value: Option<u32>,
+) -> Vec<Step<'static>> {
     vec![Step::new(name, move || {
-        let mut test = cargo(&["test", "-p", "bulklink-core", "--test", tests[0], "--test", tests[1]]);
+        let mut test = cargo(&["test", "-p", "bulklink-core", "-p", "bulklink-breaker"]);
+        test.args(tests.iter().flat_map(|test| ["--test", test]));
         run(test.envs(value.map(|value| (variable, value.to_string()))))
     })]
 }
