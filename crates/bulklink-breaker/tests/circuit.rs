@@ -233,14 +233,14 @@ fn a_probe_that_never_ends_is_replaced_after_its_lease_and_then_counts_no_more()
 }
 
 #[test]
-fn of_probes_whose_leases_end_together_the_first_is_replaced() {
+fn of_probes_whose_leases_end_together_the_lowest_number_is_replaced() {
     let mut circuit = open(Settings::consecutive(1).probes(3).close_after(3).probe_lease(5 * SECOND));
-    let probes = [1, 2, 3].map(|id| circuit.admit(after(10), ProbeId(id)).unwrap());
+    let probes = [1, 3, 2].map(|id| circuit.admit(after(10), ProbeId(id)).unwrap());
     assert!(circuit.settle(after(10), probes[0], GOOD));
     for id in 4..=5 {
         circuit.admit(after(15), ProbeId(id)).unwrap();
     }
-    assert!(!circuit.settle(after(15), probes[1], GOOD) && circuit.settle(after(15), probes[2], GOOD));
+    assert!(!circuit.settle(after(15), probes[2], GOOD) && circuit.settle(after(15), probes[1], GOOD));
 }
 
 #[test]

@@ -260,7 +260,8 @@ impl Model {
             if first_end > now {
                 return Err((State::HalfOpen, Some(first_end)));
             }
-            let (oldest, _) = *running.iter().find(|probe| probe.1 == first_end).expect("a probe runs");
+            let ended = running.iter().filter(|probe| probe.1 == first_end);
+            let oldest = ended.map(|probe| probe.0).min().expect("a probe runs");
             self.history.push(Past::Replaced { id: oldest });
         }
         self.history.push(Past::Probe { id, until: now.saturating_add(self.setup.lease) });
