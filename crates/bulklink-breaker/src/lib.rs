@@ -15,9 +15,13 @@ extern crate alloc;
 mod breaker;
 pub mod circuit;
 #[cfg(feature = "std")]
+mod foreign;
+#[cfg(feature = "std")]
 mod guard;
 #[cfg(feature = "shared")]
 pub mod store;
+#[cfg(feature = "std")]
+mod sync;
 
 #[cfg(feature = "std")]
 pub use breaker::{Breaker, BreakerBuilder, BreakerError, Call, Health, OpenCircuit, Outcome, Stats, Transition};

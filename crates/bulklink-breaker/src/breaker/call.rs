@@ -48,11 +48,11 @@ impl Deref for Source<'_> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
-    /// A user holds the call.
+    /// A user holds the call. A panic that drops it is its own.
     Held,
     /// Its operation is being polled: if the call is dropped now, that has panicked.
     Polling,
-    /// Its operation is not being polled.
+    /// Its operation is not being polled, or its thread was panicking before it.
     Pending,
     /// Its outcome is counted.
     Settled,
@@ -61,7 +61,16 @@ enum Progress {
 impl<'a> Call<'a> {
     #[inline]
     pub(crate) fn new(core: Source<'a>, pass: Pass, began: Instant) -> Self {
-        Call { core, pass, began, progress: Progress::Held }
+        Call { core, pass, began, progress: Progress::Pending }
+    }
+
+    /// Gives the call to a user.
+    #[inline]
+    pub(crate) fn held(mut self) -> Self {
+        if !thread::panicking() {
+            self.progress = Progress::Held;
+        }
+        self
     }
 
     /// Whether the circuit is half-open, and this call decides on it.

@@ -5,15 +5,15 @@
 //! long as nothing fails, the success is only counted.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use event_listener::{Event, EventListener};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::counters::Striped;
 use super::event::{Handlers, Transition};
+use super::waiters::Waiters;
 use super::{Config, OpenCircuit, Stats};
-use crate::circuit::{Circuit, Counts, Mark, Pass, ProbeId, Refusal, State, View};
+use crate::circuit::{Circuit, Mark, Pass, ProbeId, Refusal, State, View};
+use crate::sync::{self, AtomicU64, Mutex, MutexGuard};
 use crate::{Instant, Outcome};
 
 /// The lowest bits of the word; above them is the generation.
@@ -33,7 +33,7 @@ pub(crate) struct Core {
     /// Successes of a clean circuit.
     clean: Striped,
     refused: Striped,
-    transitions: Event,
+    waiters: Waiters,
     handlers: Handlers,
 }
 
@@ -63,7 +63,7 @@ impl Core {
             locked: Mutex::new(Locked { circuit, next_probe: 0, stats: Stats::default() }),
             clean: Striped::default(),
             refused: Striped::default(),
-            transitions: Event::new(),
+            waiters: Waiters::default(),
             handlers: Handlers::default(),
         };
         core.publish(&core.lock());
@@ -179,31 +179,22 @@ impl Core {
         let mut locked = self.lock();
         let generation = locked.circuit.generation();
         let from = self.state();
-        let counts = locked.circuit.view(now).counts;
-        let stats = locked.stats;
+        let before = locked.circuit.view(now).counts;
         let value = change(&mut locked);
         if generation == locked.circuit.generation() {
             self.publish(&locked);
             return value;
         }
-        let ended = locked.stats.since(&stats);
         let to = self.publish(&locked);
         if to == State::Open {
             locked.stats.opened += 1;
         }
-        let counts = match from {
-            State::Closed => Counts {
-                calls: counts.calls + u64::from(ended.successes + ended.failures > 0),
-                failures: counts.failures + ended.failures,
-                slow: counts.slow + ended.slow,
-            },
-            _ => counts,
-        };
+        let counts = if from == State::Closed && !is_forced { locked.circuit.tripped() } else { before };
         let label = Arc::clone(&self.config.label);
         let generation = locked.circuit.generation();
         self.handlers.append(Transition { label, from, to, generation, is_forced, counts });
         drop(locked);
-        self.transitions.notify(usize::MAX);
+        self.waiters.wake();
         self.handlers.deliver();
         value
     }
@@ -248,9 +239,13 @@ impl Core {
         stats
     }
 
-    /// Is notified of the transitions after this call.
-    pub(crate) fn listen(&self) -> EventListener {
-        self.transitions.listen()
+    /// Returns the generation by the word.
+    pub(crate) fn generation(&self) -> u64 {
+        self.word.load(Ordering::Acquire) >> 2
+    }
+
+    pub(crate) fn waiters(&self) -> &Waiters {
+        &self.waiters
     }
 
     pub(crate) fn handlers(&self) -> &Handlers {
@@ -262,7 +257,7 @@ impl Core {
     }
 
     fn lock(&self) -> MutexGuard<'_, Locked> {
-        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
+        sync::lock(&self.locked)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use crate::foreign::contain;
+use crate::sync::{self, Mutex, MutexGuard};
 use crate::{Counts, State};
 
 /// A transition of a circuit.
@@ -21,7 +22,7 @@ pub struct Transition {
     pub generation: u64,
     /// Whether it was made by hand.
     pub is_forced: bool,
-    /// The calls of the window just before it, if the circuit was closed.
+    /// If the circuit was closed, the calls of its window, among them the one that has opened it.
     pub counts: Counts,
 }
 
@@ -65,18 +66,15 @@ impl Handlers {
             let handlers = told.handlers.clone();
             drop(told);
             for handler in &handlers {
-                // The panic hook has reported it. The payload's own drop could panic again.
-                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| handler(&transition))) {
-                    std::mem::forget(payload);
-                }
+                contain(|| handler(&transition));
             }
             told = self.lock();
             told.is_delivering = false;
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Told> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Told> {
+        sync::lock(&self.state)
     }
 }
 

@@ -6,10 +6,11 @@ mod counters;
 mod error;
 mod event;
 mod stats;
+mod waiters;
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -21,8 +22,10 @@ pub(crate) use self::core::Core;
 pub use self::error::{BreakerError, OpenCircuit};
 pub use self::event::Transition;
 pub use self::stats::{Health, Stats};
+pub(crate) use self::waiters::NextTransition;
 use crate::Instant;
 use crate::circuit::{Circuit, InvalidSetting, Settings, View};
+use crate::foreign::catch;
 
 /// What the outcome of a call says of the dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -146,6 +149,12 @@ impl Breaker {
     /// If the circuit is open, or half-open with as many probes as may run.
     #[inline]
     pub fn admit(&self) -> Result<Call<'_>, OpenCircuit> {
+        self.admit_operation().map(Call::held)
+    }
+
+    /// As `admit`, for a call whose operation is polled by it or caught.
+    #[inline]
+    pub(crate) fn admit_operation(&self) -> Result<Call<'_>, OpenCircuit> {
         let (pass, began) = self.core.admit()?;
         Ok(Call::new(Source::Borrowed(&self.core), pass, began))
     }
@@ -157,6 +166,12 @@ impl Breaker {
     /// As `admit`.
     #[inline]
     pub fn admit_owned(&self) -> Result<Call<'static>, OpenCircuit> {
+        self.admit_owned_operation().map(Call::held)
+    }
+
+    /// As `admit_owned`, for a call whose operation is caught.
+    #[inline]
+    pub(crate) fn admit_owned_operation(&self) -> Result<Call<'static>, OpenCircuit> {
         let (pass, began) = self.core.admit()?;
         Ok(Call::new(Source::Owned(Arc::clone(&self.core)), pass, began))
     }
@@ -184,7 +199,7 @@ impl Breaker {
     where
         F: Future<Output = Result<T, E>>,
     {
-        let mut call = self.admit()?;
+        let mut call = self.admit_operation()?;
         let mut operation = pin!(operation);
         let result = poll_fn(|context| call.poll(operation.as_mut(), context)).await;
         call.settle(if result.is_ok() { Outcome::Success } else { Outcome::Failure });
@@ -201,9 +216,9 @@ impl Breaker {
     ///
     /// With the closure's panic.
     pub fn blocking_execute<T, E>(&self, operation: impl FnOnce() -> Result<T, E>) -> Result<T, BreakerError<E>> {
-        let call = self.admit()?;
+        let call = self.admit_operation()?;
         // Caught, because a closure may run and succeed on a thread that is panicking already.
-        match catch_unwind(AssertUnwindSafe(operation)) {
+        match catch(operation) {
             Ok(result) => {
                 call.settle(if result.is_ok() { Outcome::Success } else { Outcome::Failure });
                 result.map_err(BreakerError::Operation)
@@ -217,7 +232,19 @@ impl Breaker {
 
     /// Returns a future that completes at the next transition after this call.
     pub fn transition(&self) -> impl Future<Output = ()> + Unpin + Send + use<> {
-        self.core.listen()
+        NextTransition::new(Source::Owned(Arc::clone(&self.core)))
+    }
+
+    /// Completes when the circuit would not let a call through, which is counted as a rejection.
+    pub(crate) async fn opened(&self) -> OpenCircuit {
+        loop {
+            // In this order, so that no transition falls between.
+            let transition = NextTransition::new(Source::Borrowed(&self.core));
+            if let Err(open) = self.check() {
+                return open;
+            }
+            transition.await;
+        }
     }
 
     /// Returns what is known of the circuit now.

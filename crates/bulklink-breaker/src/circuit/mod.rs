@@ -135,6 +135,8 @@ pub struct Circuit {
     /// How often in a row the probes have failed.
     reopened: u32,
     window: Window,
+    /// What the window had when it last opened the circuit.
+    tripped: Counts,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,7 +179,8 @@ impl Circuit {
     /// If a setting is impossible.
     pub fn in_generation(settings: Settings, generation: u64) -> Result<Self, InvalidSetting> {
         settings.check()?;
-        Ok(Circuit { settings, phase: Phase::Closed, generation, reopened: 0, window: Window::new(&settings) })
+        let window = Window::new(&settings);
+        Ok(Circuit { settings, phase: Phase::Closed, generation, reopened: 0, window, tripped: Counts::default() })
     }
 
     /// Changes the settings, from the next input on. The state stays as it is.
@@ -366,8 +369,16 @@ impl Circuit {
         self.phase == Phase::Closed && self.window.is_clean(&self.settings)
     }
 
+    /// Returns what the window had when it last opened the circuit.
+    #[cfg(feature = "std")]
+    pub(crate) const fn tripped(&self) -> Counts {
+        self.tripped
+    }
+
     fn trip_if_due(&mut self, now: Instant) {
-        if self.window.counts(now).trip(&self.settings) {
+        let counts = self.window.counts(now);
+        if counts.trip(&self.settings) {
+            self.tripped = counts;
             self.open(now);
         }
     }

@@ -98,16 +98,7 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> Guard<R, K> {
         K: Classify<T, E>,
     {
         self.breaker.check()?;
-        let opened = async {
-            loop {
-                let transition = self.breaker.transition();
-                if let Err(open) = self.breaker.check() {
-                    return open;
-                }
-                transition.await;
-            }
-        };
-        let _slot = self.bulkhead.blocking_slot_unless(Request::new(), opened)??;
+        let _slot = self.bulkhead.blocking_slot_unless(Request::new(), self.breaker.opened())??;
         let call = self.breaker.admit()?;
         // Caught, because a closure may run and succeed on a thread that is panicking already.
         match catch_unwind(AssertUnwindSafe(operation)) {

@@ -1,7 +1,7 @@
 //! The wait for a slot, which ends when the circuit opens.
 
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use bulklink::Rejection;
@@ -14,16 +14,10 @@ pub(super) async fn wait<A, S, E>(breaker: &Breaker, mut acquire: A) -> Result<S
 where
     A: Future<Output = Result<S, Rejection>> + Unpin,
 {
-    loop {
-        // In this order, so that no transition falls between.
-        let mut transition = breaker.transition();
-        breaker.check()?;
-        let acquired = poll_fn(|context| match Pin::new(&mut acquire).poll(context) {
-            Poll::Ready(slot) => Poll::Ready(Some(slot)),
-            Poll::Pending => Pin::new(&mut transition).poll(context).map(|()| None),
-        });
-        if let Some(slot) = acquired.await {
-            return Ok(slot?);
-        }
-    }
+    let mut opened = pin!(breaker.opened());
+    poll_fn(|context| match Pin::new(&mut acquire).poll(context) {
+        Poll::Ready(slot) => Poll::Ready(slot.map_err(GuardError::Rejected)),
+        Poll::Pending => opened.as_mut().poll(context).map(|open| Err(GuardError::Open(open))),
+    })
+    .await
 }

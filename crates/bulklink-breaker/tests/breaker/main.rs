@@ -1,0 +1,52 @@
+//! What a breaker promises to tasks and threads.
+#![cfg(not(bulklink_loom))]
+
+mod calls;
+mod transitions;
+mod waiting;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bulklink::testing::FakeClock;
+use bulklink_breaker::{Breaker, BreakerBuilder, Call, Settings, State, Transition};
+
+fn builder(clock: &FakeClock, settings: Settings) -> BreakerBuilder {
+    Breaker::builder_on(clock.clone(), "test").settings(settings)
+}
+
+fn breaker(clock: &FakeClock, settings: Settings) -> Breaker {
+    builder(clock, settings).build().expect("valid settings")
+}
+
+/// Opens at the second failure in a row, for 10 ms.
+fn two_in_a_row() -> Settings {
+    Settings::consecutive(2).cool_down(ms(10))
+}
+
+fn admitted(breaker: &Breaker) -> Call<'_> {
+    breaker.admit().expect("the circuit lets it through")
+}
+
+fn state(breaker: &Breaker) -> State {
+    breaker.view().state
+}
+
+type Log = Arc<Mutex<Vec<Transition>>>;
+
+/// Returns the log of all transitions from now on.
+fn recorded(breaker: &Breaker) -> Log {
+    let log = Log::default();
+    let inside = Arc::clone(&log);
+    breaker.on_transition(move |transition| inside.lock().expect("no panic").push(transition.clone()));
+    log
+}
+
+/// Empties the log, and returns what was in it.
+fn taken(log: &Log) -> Vec<Transition> {
+    std::mem::take(&mut *log.lock().expect("no panic"))
+}
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
