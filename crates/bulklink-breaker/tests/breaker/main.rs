@@ -2,6 +2,8 @@
 #![cfg(not(bulklink_loom))]
 
 mod calls;
+mod faults;
+mod threads;
 mod transitions;
 mod waiting;
 
