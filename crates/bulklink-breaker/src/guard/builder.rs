@@ -1,6 +1,6 @@
 //! Building a guard, and the capacity of its bulkhead while the circuit is not closed.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink::runtime::Clock;
@@ -8,6 +8,7 @@ use bulklink::{Bulkhead, Handle};
 
 use super::{ErrorsFail, Guard};
 use crate::circuit::{duration, number};
+use crate::sync::{Mutex, lock};
 use crate::{Breaker, InvalidSetting, Settings, State};
 
 /// The settings of a guard that is being built; returned by [`Guard::builder`].
@@ -68,8 +69,9 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
     /// The capacity of the bulkhead from when the circuit opens until it is closed. If it is not
     /// set, the capacity stays as it is.
     ///
-    /// So no probe is let through while more operations of before still run. A bulkhead that has
-    /// been resized by others meanwhile is left as it is.
+    /// So no probe is let through while more operations of before still run. A call that costs more
+    /// than this capacity is rejected meanwhile. A bulkhead that has been resized by others
+    /// meanwhile is left as it is.
     pub fn half_open_capacity(mut self, capacity: usize) -> Self {
         self.half_open_capacity = Some(capacity);
         self
@@ -117,19 +119,26 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
 
 /// Shrinks the bulkhead while the circuit is not closed.
 fn shrink(breaker: &Breaker, bulkhead: Handle, capacity: usize) {
-    let before = Arc::new(Mutex::new(None));
-    breaker.on_transition(move |transition| {
-        let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);
-        match transition.to {
-            // Refused if a queued call costs more; the bulkhead then stays as it is.
-            State::Open if before.is_none() => *before = bulkhead.resize(capacity).ok().map(|resized| resized.previous),
+    let before = Mutex::new(None);
+    let adapt = Arc::new(move |state: &dyn Fn() -> State| {
+        let mut before = lock(&before);
+        match state() {
             State::Closed => {
                 let before = before.take().filter(|_| bulkhead.limits().capacity == capacity);
                 if let Some(before) = before {
                     let _ = bulkhead.resize(before);
                 }
             }
-            _ => {}
+            // Refused while a call that costs more waits. It is rejected before the first probe.
+            State::Open | State::HalfOpen if before.is_none() => {
+                *before = bulkhead.resize(capacity).ok().map(|resized| resized.previous);
+            }
+            State::Open | State::HalfOpen => {}
         }
     });
+    let handler = Arc::clone(&adapt);
+    breaker.on_transition(move |transition| handler(&|| transition.to));
+    // For a circuit that is open already. The state is read under the lock, so that a transition
+    // after it is seen by the handler after this.
+    adapt(&|| breaker.view().state);
 }

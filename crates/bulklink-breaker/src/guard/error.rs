@@ -21,7 +21,8 @@ pub enum GuardError<E> {
     Rejected(Rejection),
     /// The operation ran for longer than its limit.
     TimedOut(TimedOut),
-    /// The runtime refused to run a closure, which has not begun.
+    /// The runtime refused or dropped a closure, or no thread was free for it within the run limit.
+    /// It has not begun, and never will.
     Refused(SpawnError),
     /// The operation failed with this error.
     Operation(E),
@@ -53,6 +54,12 @@ impl<E> From<OpenCircuit> for GuardError<E> {
 impl<E> From<Rejection> for GuardError<E> {
     fn from(rejection: Rejection) -> Self {
         GuardError::Rejected(rejection)
+    }
+}
+
+impl<E> From<SpawnError> for GuardError<E> {
+    fn from(refused: SpawnError) -> Self {
+        GuardError::Refused(refused)
     }
 }
 

@@ -3,6 +3,7 @@
 mod blocking;
 mod builder;
 mod classify;
+mod closure;
 mod error;
 mod run;
 mod slot;
@@ -155,7 +156,7 @@ impl<R: Runtime, K> Guard<R, K> {
             Poll::Ready(slot) => slot?,
             Poll::Pending => slot::wait(&self.breaker, acquire).await?,
         };
-        let mut call = self.breaker.admit()?;
+        let mut call = self.breaker.admit_operation()?;
         // Below the slot, so that it is dropped before.
         let operation = pin!(operation);
         let ended = limited(self.bulkhead.runtime(), self.run_limit, operation, |operation, context| {

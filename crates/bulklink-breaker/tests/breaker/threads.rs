@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
-use std::task::{Context, Poll, Wake};
+use std::task::{Context, Wake};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use bulklink_breaker::{Breaker, Outcome, Settings, State, Stats};
 
 use crate::{breaker, builder, ms, recorded, state, taken, two_in_a_row};
 
-const THREADS: u64 = 8;
+const THREADS: u32 = 8;
 
 /// What the threads have seen, to compare with what the breaker has counted.
 #[derive(Default)]
@@ -82,7 +82,8 @@ fn call(breaker: &Breaker, seen: &Seen, random: &mut fastrand::Rng) {
             drop(call);
         }
         _ => {
-            (add(&seen.failures), add(&seen.panicked));
+            add(&seen.failures);
+            add(&seen.panicked);
             let panicked = breaker_panics(call);
             assert!(panicked);
         }
@@ -115,7 +116,7 @@ fn nothing_is_lost_in_random_interleavings() {
         let log = recorded(&breaker);
         thread::scope(|scope| {
             for thread in 0..THREADS {
-                let mut random = fastrand::Rng::with_seed(seed * 100 + thread);
+                let mut random = fastrand::Rng::with_seed(seed * 100 + u64::from(thread));
                 let (breaker, clock, seen) = (&breaker, &clock, &seen);
                 scope.spawn(move || (0..5_000).for_each(|_| step(breaker, clock, seen, &mut random)));
             }
@@ -193,7 +194,7 @@ fn a_dependency_that_stays_down_gets_one_call_in_each_cool_down() {
 /// after it.
 #[test]
 fn calls_in_flight_before_a_trip_change_nothing_after_it() {
-    const EACH: usize = 30_000 / THREADS as usize;
+    const EACH: u64 = 30_000 / THREADS as u64;
     let clock = FakeClock::new();
     let breaker = breaker(&clock, two_in_a_row());
     let (flying, tripped) = (Barrier::new(THREADS as usize + 1), Barrier::new(THREADS as usize + 1));
@@ -218,7 +219,7 @@ fn calls_in_flight_before_a_trip_change_nothing_after_it() {
         let probe = breaker.admit().expect("the cool-down is over");
         let half_open = breaker.view();
         tripped.wait();
-        while breaker.stats().stale < THREADS * EACH as u64 {
+        while breaker.stats().stale < u64::from(THREADS) * EACH {
             let view = breaker.view();
             assert_eq!(view, half_open);
             thread::yield_now();
@@ -227,7 +228,7 @@ fn calls_in_flight_before_a_trip_change_nothing_after_it() {
     });
     assert_eq!(state(&breaker), State::Closed);
     assert_eq!(taken(&log).len(), 3);
-    assert_eq!(breaker.stats().ended(), THREADS * EACH as u64 + 3);
+    assert_eq!(breaker.stats().ended(), u64::from(THREADS) * EACH + 3);
 }
 
 /// Unparks its thread.
@@ -256,7 +257,7 @@ fn no_transition_falls_between_listening_and_looking() {
                         if done.load(SeqCst) {
                             break;
                         }
-                        while let Poll::Pending = transition.as_mut().poll(&mut context) {
+                        while transition.as_mut().poll(&mut context).is_pending() {
                             let parked = std::time::Instant::now();
                             thread::park_timeout(Duration::from_secs(10));
                             assert!(parked.elapsed() < Duration::from_secs(10), "a wake-up was lost");

@@ -41,7 +41,9 @@ fn the_counts_are_those_of_the_window() {
     let clock = FakeClock::new();
     let trip = |breaker: &Breaker, outcomes: &[Outcome]| {
         let log = recorded(breaker);
-        outcomes.iter().for_each(|&outcome| admitted(breaker).settle(outcome));
+        for &outcome in outcomes {
+            admitted(breaker).settle(outcome);
+        }
         let [transition] = taken(&log).try_into().expect("one transition");
         transition.counts
     };
