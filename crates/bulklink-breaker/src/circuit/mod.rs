@@ -390,6 +390,7 @@ impl Circuit {
 
     fn close(&mut self) {
         self.reopened = 0;
+        self.tripped = Counts::default();
         self.enter(Phase::Closed);
     }
 
