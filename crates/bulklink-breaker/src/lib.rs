@@ -19,6 +19,8 @@ mod foreign;
 #[cfg(feature = "std")]
 mod guard;
 #[cfg(feature = "shared")]
+mod shared;
+#[cfg(feature = "shared")]
 pub mod store;
 #[cfg(feature = "std")]
 mod sync;
@@ -29,3 +31,5 @@ pub use bulklink::runtime::Instant;
 pub use circuit::{Circuit, Counts, InvalidSetting, Mark, Outcomes, Pass, ProbeId, Refusal, Settings, State, View};
 #[cfg(feature = "std")]
 pub use guard::{Classify, ErrorsFail, Guard, GuardBuilder, GuardError, TimedOut};
+#[cfg(feature = "shared")]
+pub use shared::{Circuits, CircuitsBuilder, ShareError, Sharing};

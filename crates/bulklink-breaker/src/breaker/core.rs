@@ -13,6 +13,8 @@ use super::event::{Handlers, Transition};
 use super::waiters::Waiters;
 use super::{Config, OpenCircuit, Stats};
 use crate::circuit::{Circuit, Mark, Pass, ProbeId, Refusal, State, View};
+#[cfg(feature = "shared")]
+use crate::shared::Remote;
 use crate::sync::{self, AtomicU64, Mutex, MutexGuard};
 use crate::{Instant, Outcome};
 
@@ -37,11 +39,14 @@ pub(crate) struct Core {
     handlers: Handlers,
 }
 
-struct Locked {
-    circuit: Circuit,
+pub(crate) struct Locked {
+    pub(crate) circuit: Circuit,
     next_probe: u64,
     /// Without what is counted beside the lock.
-    stats: Stats,
+    pub(crate) stats: Stats,
+    /// How the circuit is shared, if it is.
+    #[cfg(feature = "shared")]
+    pub(crate) remote: Option<Remote>,
 }
 
 /// How a call ended.
@@ -60,7 +65,13 @@ impl Core {
             config,
             word: AtomicU64::new(0),
             until: AtomicU64::new(0),
-            locked: Mutex::new(Locked { circuit, next_probe: 0, stats: Stats::default() }),
+            locked: Mutex::new(Locked {
+                circuit,
+                next_probe: 0,
+                stats: Stats::default(),
+                #[cfg(feature = "shared")]
+                remote: None,
+            }),
             clean: Striped::default(),
             refused: Striped::default(),
             waiters: Waiters::default(),
@@ -92,6 +103,11 @@ impl Core {
         let now = self.now();
         self.refuse_open(word, now)?;
         let admitted = self.change(now, false, |locked| {
+            // Only the store can let a probe of a shared circuit through.
+            #[cfg(feature = "shared")]
+            if locked.remote.as_ref().is_some_and(|remote| remote.must_ask(&locked.circuit, now)) {
+                return Err(Refusal { state: State::HalfOpen, retry_at: None });
+            }
             locked.next_probe += 1;
             let admitted = locked.circuit.admit(now, ProbeId(locked.next_probe));
             if matches!(admitted, Ok(Pass { probe: Some(_), .. })) {
@@ -106,7 +122,16 @@ impl Core {
     fn check_slowly(&self, word: u64) -> Result<(), OpenCircuit> {
         let now = self.now();
         self.refuse_open(word, now)?;
-        let checked = self.lock().circuit.check(now);
+        let locked = self.lock();
+        let checked = locked.circuit.check(now);
+        #[cfg(feature = "shared")]
+        let checked = checked.and_then(|()| match &locked.remote {
+            Some(remote) if remote.must_ask(&locked.circuit, now) && remote.is_full(&locked.circuit) => {
+                Err(Refusal { state: State::HalfOpen, retry_at: None })
+            }
+            _ => Ok(()),
+        });
+        drop(locked);
         checked.map_err(|refusal| self.refuse(now, refusal))
     }
 
@@ -122,7 +147,7 @@ impl Core {
         Err(self.refuse(now, Refusal { state: State::Open, retry_at }))
     }
 
-    fn refuse(&self, now: Instant, refusal: Refusal) -> OpenCircuit {
+    pub(crate) fn refuse(&self, now: Instant, refusal: Refusal) -> OpenCircuit {
         self.refused.add();
         OpenCircuit {
             label: Arc::clone(&self.config.label),
@@ -164,10 +189,49 @@ impl Core {
             // That it took too long is known, though not how it would have ended.
             Ending::Cancelled => slow.then_some(Mark { failed: false, slow }),
         };
-        self.change(now, false, |locked| {
+        let has_work = self.change(now, false, |locked| {
+            #[cfg(feature = "shared")]
+            if let Some(remote) = &mut locked.remote {
+                if remote.settle_probe(pass, mark) {
+                    locked.stats.count(ending, mark, true);
+                    return true;
+                }
+            }
             let counted = locked.circuit.settle(now, pass, mark);
             locked.stats.count(ending, mark, counted);
+            #[cfg(feature = "shared")]
+            if let (Some(remote), Some(mark)) = (&mut locked.remote, mark.filter(|_| counted && pass.probe.is_none())) {
+                return remote.collect(&locked.circuit, now, mark);
+            }
+            false
         });
+        #[cfg(feature = "shared")]
+        if has_work {
+            let signal = self.lock().remote.as_ref().map(|remote| Arc::clone(remote.signal()));
+            if let Some(signal) = signal {
+                signal.notify();
+            }
+        }
+        #[cfg(not(feature = "shared"))]
+        let _: bool = has_work;
+    }
+
+    /// Uses what is known of the store, if the circuit is shared.
+    #[cfg(feature = "shared")]
+    pub(crate) fn with_remote<T>(&self, with: impl FnOnce(&mut Locked, &mut Remote) -> T) -> Option<T> {
+        let mut locked = self.lock();
+        let mut remote = locked.remote.take()?;
+        let value = with(&mut locked, &mut remote);
+        locked.remote = Some(remote);
+        Some(value)
+    }
+
+    /// Shares the circuit, before any call comes.
+    #[cfg(feature = "shared")]
+    pub(crate) fn share(&self, remote: Remote) {
+        let mut locked = self.lock();
+        locked.remote = Some(remote);
+        self.publish(&locked);
     }
 
     pub(crate) fn force(&self, force: impl FnOnce(&mut Circuit)) {
@@ -175,7 +239,7 @@ impl Core {
     }
 
     /// Changes the circuit, publishes what it is now, and tells of a transition.
-    fn change<T>(&self, now: Instant, is_forced: bool, change: impl FnOnce(&mut Locked) -> T) -> T {
+    pub(crate) fn change<T>(&self, now: Instant, is_forced: bool, change: impl FnOnce(&mut Locked) -> T) -> T {
         let mut locked = self.lock();
         let generation = locked.circuit.generation();
         let from = self.state();
@@ -192,7 +256,10 @@ impl Core {
         let counts = if from == State::Closed && !is_forced { locked.circuit.tripped() } else { before };
         let label = Arc::clone(&self.config.label);
         let generation = locked.circuit.generation();
-        self.handlers.append(Transition { label, from, to, generation, is_forced, counts });
+        // A store may tell of a generation in the same state.
+        if from != to || is_forced {
+            self.handlers.append(Transition { label, from, to, generation, is_forced, counts });
+        }
         drop(locked);
         self.waiters.wake();
         self.handlers.deliver();
@@ -205,6 +272,9 @@ impl Core {
         // At the epoch, a cool-down has never passed.
         let view = circuit.view(Instant::EPOCH);
         let bits = match view.state {
+            // A store is told of all successes.
+            #[cfg(feature = "shared")]
+            State::Closed if locked.remote.is_some() => CLOSED,
             State::Closed if circuit.is_clean() => CLEAN,
             State::Closed => CLOSED,
             State::HalfOpen => HALF_OPEN,
@@ -237,6 +307,12 @@ impl Core {
         stats.successes += self.clean.sum();
         stats.rejected += self.refused.sum();
         stats
+    }
+
+    #[cfg(feature = "shared")]
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.word.load(Ordering::Acquire) & CLOSED != 0
     }
 
     /// Returns the generation by the word.

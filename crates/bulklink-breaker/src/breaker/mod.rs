@@ -19,6 +19,8 @@ use bulklink::runtime::Clock;
 pub use self::call::Call;
 pub(crate) use self::call::Source;
 pub(crate) use self::core::Core;
+#[cfg(feature = "shared")]
+pub(crate) use self::core::Locked;
 pub use self::error::{BreakerError, OpenCircuit};
 pub use self::event::Transition;
 pub use self::stats::{Health, Stats};
@@ -107,6 +109,21 @@ impl BreakerBuilder {
         self
     }
 
+    #[cfg(feature = "shared")]
+    pub(crate) fn label(&self) -> &str {
+        &self.config.label
+    }
+
+    #[cfg(feature = "shared")]
+    pub(crate) fn build_shared(
+        self,
+        remote: impl FnOnce(Instant) -> crate::shared::Remote,
+    ) -> Result<Breaker, InvalidSetting> {
+        let breaker = self.build()?;
+        breaker.core.share(remote(breaker.core.now()));
+        Ok(breaker)
+    }
+
     /// Builds the breaker, with a closed circuit.
     ///
     /// # Errors
@@ -176,6 +193,67 @@ impl Breaker {
         Ok(Call::new(Source::Owned(Arc::clone(&self.core)), pass, began))
     }
 
+    /// As [`admit`](Breaker::admit), but where only a store can let the call through, it is asked.
+    ///
+    /// That is so while a [shared](crate::Circuits) circuit is half-open and its store is in reach;
+    /// `admit` then lets no call through. Otherwise the future is ready immediately.
+    ///
+    /// # Errors
+    ///
+    /// As `admit`.
+    ///
+    /// # Cancel safety
+    ///
+    /// A place that the store has given to a future that is dropped is given back.
+    pub async fn ask(&self) -> Result<Call<'_>, OpenCircuit> {
+        self.ask_operation().await.map(Call::held)
+    }
+
+    /// As `ask`, for a call whose operation is polled by it or caught.
+    #[inline]
+    pub(crate) async fn ask_operation(&self) -> Result<Call<'_>, OpenCircuit> {
+        #[cfg(feature = "shared")]
+        if !self.core.is_closed() {
+            if let Some(asked) = self.core.ask().await {
+                return asked;
+            }
+        }
+        self.admit_operation()
+    }
+
+    /// As `ask_operation`, for a call that borrows nothing.
+    pub(crate) async fn ask_owned_operation(&self) -> Result<Call<'static>, OpenCircuit> {
+        #[cfg(feature = "shared")]
+        if !self.core.is_closed() {
+            if let Some(asked) = self.core.ask().await {
+                return asked;
+            }
+        }
+        self.admit_owned_operation()
+    }
+
+    /// As `ask_operation`, but blocks the thread.
+    #[inline]
+    pub(crate) fn blocking_ask_operation(&self) -> Result<Call<'_>, OpenCircuit> {
+        #[cfg(feature = "shared")]
+        if !self.core.is_closed() {
+            return crate::shared::block_on(self.ask_operation());
+        }
+        self.admit_operation()
+    }
+
+    /// Returns how the circuit stands to the store that it is shared through, if it is shared.
+    #[cfg(feature = "shared")]
+    #[must_use]
+    pub fn sharing(&self) -> Option<crate::Sharing> {
+        self.core.sharing()
+    }
+
+    #[cfg(feature = "shared")]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
     /// Returns whether a call would be let through now. If not, that is counted as a rejection.
     ///
     /// # Errors
@@ -199,7 +277,7 @@ impl Breaker {
     where
         F: Future<Output = Result<T, E>>,
     {
-        let mut call = self.admit_operation()?;
+        let mut call = self.ask_operation().await?;
         let mut operation = pin!(operation);
         let result = poll_fn(|context| call.poll(operation.as_mut(), context)).await;
         call.settle(if result.is_ok() { Outcome::Success } else { Outcome::Failure });
@@ -216,7 +294,7 @@ impl Breaker {
     ///
     /// With the closure's panic.
     pub fn blocking_execute<T, E>(&self, operation: impl FnOnce() -> Result<T, E>) -> Result<T, BreakerError<E>> {
-        let call = self.admit_operation()?;
+        let call = self.blocking_ask_operation()?;
         // Caught, because a closure may run and succeed on a thread that is panicking already.
         match catch(operation) {
             Ok(result) => {

@@ -369,6 +369,28 @@ impl Circuit {
         self.phase == Phase::Closed && self.window.is_clean(&self.settings)
     }
 
+    /// Opens the circuit as a store says.
+    #[cfg(feature = "shared")]
+    pub(crate) fn adopt_open(&mut self, until: Option<Instant>) {
+        self.enter(Phase::Open { until });
+    }
+
+    /// Makes the circuit half-open as a store says.
+    #[cfg(feature = "shared")]
+    pub(crate) fn adopt_half_open(&mut self) {
+        self.enter(Phase::HalfOpen { successes: 0, failures: 0, probes: Vec::new() });
+    }
+
+    /// Returns the state without the time: open until the first call after the cool-down.
+    #[cfg(feature = "shared")]
+    pub(crate) const fn phase_state(&self) -> State {
+        match self.phase {
+            Phase::Closed => State::Closed,
+            Phase::Open { .. } => State::Open,
+            Phase::HalfOpen { .. } => State::HalfOpen,
+        }
+    }
+
     /// Returns what the window had when it last opened the circuit.
     #[cfg(feature = "std")]
     pub(crate) const fn tripped(&self) -> Counts {

@@ -203,6 +203,11 @@ impl Settings {
         self.slow_after
     }
 
+    #[cfg(feature = "shared")]
+    pub(crate) const fn most_probes(&self) -> usize {
+        self.probes as usize
+    }
+
     /// Returns how many calls a window of calls has, or `None` for one of time.
     #[must_use]
     pub const fn window_calls(&self) -> Option<u32> {

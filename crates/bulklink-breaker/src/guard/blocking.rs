@@ -44,7 +44,7 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> Guard<R, K> {
     {
         self.breaker.check()?;
         let _slot = self.bulkhead.blocking_slot_unless(request, self.breaker.opened())??;
-        let call = self.breaker.admit_operation()?;
+        let call = self.breaker.blocking_ask_operation()?;
         // Caught, because a closure may run and succeed on a thread that is panicking already.
         match catch(operation) {
             Ok(result) => {

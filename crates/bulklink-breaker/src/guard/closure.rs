@@ -71,7 +71,7 @@ impl<R: Runtime + SpawnBlocking, K> Guard<R, K> {
     {
         self.breaker.check()?;
         let slot = slot::wait(&self.breaker, self.bulkhead.slot_owned_with(request)).await?;
-        let call = self.breaker.admit_owned_operation()?;
+        let call = self.breaker.ask_owned_operation().await?;
         let (sender, mut receiver) = oneshot::channel();
         let caller = Caller(Arc::new(Mutex::new(Stage::Waiting { operation, call, slot })));
         let (shared, classify) = (Arc::clone(&caller.0), self.classify.clone());

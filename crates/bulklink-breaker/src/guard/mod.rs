@@ -20,7 +20,7 @@ use bulklink::{Bulkhead, Request};
 pub use self::builder::GuardBuilder;
 pub use self::classify::{Classify, ErrorsFail};
 pub use self::error::{GuardError, TimedOut};
-use self::run::limited;
+pub(crate) use self::run::limited;
 use crate::{Breaker, Health};
 
 /// A bulkhead, a circuit breaker and a limit on the run as one policy.
@@ -156,7 +156,7 @@ impl<R: Runtime, K> Guard<R, K> {
             Poll::Ready(slot) => slot?,
             Poll::Pending => slot::wait(&self.breaker, acquire).await?,
         };
-        let mut call = self.breaker.admit_operation()?;
+        let mut call = self.breaker.ask_operation().await?;
         // Below the slot, so that it is dropped before.
         let operation = pin!(operation);
         let ended = limited(self.bulkhead.runtime(), self.run_limit, operation, |operation, context| {

@@ -9,7 +9,7 @@ use bulklink::runtime::Runtime;
 
 /// Polls an operation until it ends. Returns `None` when its limit has passed.
 #[inline]
-pub(super) async fn limited<R: Runtime, F: Future>(
+pub(crate) async fn limited<R: Runtime, F: Future>(
     runtime: &R,
     limit: Option<Duration>,
     mut operation: Pin<&mut F>,

@@ -1,0 +1,153 @@
+//! The one task of a process that synchronizes its circuits with a store.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::Poll;
+
+use bulklink::runtime::Runtime;
+
+use super::Options;
+use super::remote::Work;
+use super::signal::{Keep, Signal};
+use crate::Instant;
+use crate::breaker::Core;
+use crate::guard::limited;
+use crate::store::{Changes, CircuitStore, Name, Namespace, Report, StoreError};
+
+/// What the task and the handle share.
+pub(super) struct Hub<S> {
+    pub(super) store: S,
+    pub(super) namespace: Namespace,
+    pub(super) options: Options,
+    pub(super) signal: Arc<Signal>,
+    pub(super) members: Mutex<Vec<(Name, Weak<Core>)>>,
+}
+
+impl<S: CircuitStore> Hub<S> {
+    /// Returns the breakers that still exist.
+    fn members(&self) -> Vec<(Name, Arc<Core>)> {
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        members.retain(|(_, core)| core.strong_count() > 0);
+        members.iter().filter_map(|(name, core)| Some((name.clone(), core.upgrade()?))).collect()
+    }
+
+    /// Connects again and again, until nothing needs the task any more.
+    pub(super) async fn drive<R: Runtime<Sleep: Send>>(self: Arc<Self>, runtime: R, keep: Weak<Keep>) {
+        while keep.strong_count() > 0 {
+            let Err(error) = self.serve(&runtime, &keep).await else { return };
+            for (_, core) in self.members() {
+                core.lose(&error);
+            }
+            let until = runtime.now() + self.options.retry;
+            let mut sleep = pin!(runtime.sleep_until(until));
+            poll_fn(|context| {
+                // Only the end of all handles is worth less than the pause.
+                let is_over = self.signal.poll(context).is_ready() && keep.strong_count() == 0;
+                if is_over { Poll::Ready(()) } else { sleep.as_mut().poll(context) }
+            })
+            .await;
+        }
+    }
+
+    /// Serves one connection. Returns `Ok` when nothing needs the task any more.
+    async fn serve<R: Runtime<Sleep: Send>>(&self, runtime: &R, keep: &Weak<Keep>) -> Result<(), StoreError> {
+        let mut changes = self.within(runtime, self.store.changes(&self.namespace)).await?;
+        for (_, core) in self.members() {
+            core.retry();
+        }
+        let Options { flush, refresh, .. } = self.options;
+        loop {
+            let mut due = None;
+            for (name, core) in self.members() {
+                while let Some(work) = core.next_work(runtime.now(), flush, refresh) {
+                    self.perform(runtime, &name, &core, work).await?;
+                }
+                let next = core.next_due(flush, refresh);
+                due = due.into_iter().chain(next).min();
+            }
+            if keep.strong_count() == 0 {
+                return Ok(());
+            }
+            // No name holds a breaker here, so that the last handle can end the task.
+            let mut next = pin!(changes.next());
+            let mut sleep = pin!(runtime.sleep_until(due.unwrap_or(Instant::FAR_FUTURE)));
+            let change = poll_fn(|context| {
+                if let Poll::Ready(change) = next.as_mut().poll(context) {
+                    return Poll::Ready(Some(change));
+                }
+                if self.signal.poll(context).is_ready() || sleep.as_mut().poll(context).is_ready() {
+                    return Poll::Ready(None);
+                }
+                Poll::Pending
+            });
+            if let Some(change) = change.await {
+                let change = change?;
+                for (name, core) in self.members() {
+                    if name == change.name {
+                        core.adopt(&change.row);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends one command. An error ends the connection; a refusal only puts off the circuit.
+    async fn perform<R: Runtime<Sleep: Send>>(
+        &self,
+        runtime: &R,
+        name: &Name,
+        core: &Arc<Core>,
+        work: Work,
+    ) -> Result<(), StoreError> {
+        let settings = &core.config.settings;
+        let failed = match work {
+            Work::Load => match self.within(runtime, self.store.load(name, settings)).await {
+                Ok(row) => {
+                    core.adopt(&row);
+                    return Ok(());
+                }
+                Err(error) => error,
+            },
+            Work::Ask(id, answer) => match self.within(runtime, self.store.admit_probe(name, settings, id)).await {
+                Ok(asked) => {
+                    core.adopt(&asked.row);
+                    core.answer(answer, asked.admission);
+                    return Ok(());
+                }
+                Err(error) => {
+                    core.asked();
+                    error
+                }
+            },
+            Work::Report(report) => match self.within(runtime, self.store.report(name, settings, &report)).await {
+                Ok(reported) => {
+                    core.adopt(&reported.row);
+                    return Ok(());
+                }
+                Err(error) => {
+                    if matches!(report, Report::Probe { .. }) {
+                        core.tell_again(report);
+                    }
+                    error
+                }
+            },
+        };
+        if matches!(failed, StoreError::Unreachable | StoreError::TimedOut) {
+            return Err(failed);
+        }
+        core.lose(&failed);
+        Ok(())
+    }
+
+    /// Waits for an answer of the store, but not for longer than it may take.
+    async fn within<R: Runtime<Sleep: Send>, T>(
+        &self,
+        runtime: &R,
+        answer: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let answer = pin!(answer);
+        let answered = limited(runtime, Some(self.options.store_timeout), answer, Future::poll).await;
+        answered.unwrap_or(Err(StoreError::TimedOut))
+    }
+}

@@ -1,0 +1,307 @@
+//! What a breaker knows of its row on a store, and what it has to tell the store.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::RandomState;
+use std::fmt;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_channel::oneshot;
+
+use super::signal::{Keep, Signal};
+use crate::breaker::{Core, Locked, Source};
+use crate::circuit::{Circuit, Mark, Outcomes, Pass, ProbeId, Refusal, State};
+use crate::store::{Refused, Report, Row, StoreError};
+use crate::{Call, Instant, OpenCircuit};
+
+/// How long a circuit that the store refuses is left alone.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Under the lock of a breaker.
+pub(crate) struct Remote {
+    /// Keeps the task that synchronizes.
+    keep: Arc<Keep>,
+    /// Why the store is out of reach, and since when.
+    down: Option<(Instant, Option<StoreError>)>,
+    /// The latest generation of the row that is known.
+    generation: Option<u64>,
+    settings_differ: bool,
+    /// When the store was last heard of.
+    heard: Instant,
+    /// When a store that has refused the circuit is asked again.
+    retry_at: Option<Instant>,
+    /// Outcomes since the last report, and since when there are some.
+    pending: Outcomes,
+    pending_since: Option<Instant>,
+    /// The circuit was opened by its own outcomes: the store is told immediately.
+    is_urgent: bool,
+    /// Calls that want to be probes.
+    asks: VecDeque<Answer>,
+    /// How many of them the store is being asked for.
+    asking: usize,
+    /// The probes that the store has let through and that have not ended.
+    probes: Vec<Pass>,
+    /// The outcomes of such probes.
+    reports: VecDeque<(Pass, Option<Mark>)>,
+}
+
+/// Where a call that wants to be a probe waits. A call that is dropped in it gives back its place.
+type Answer = oneshot::Sender<Result<Call<'static>, Refused>>;
+
+/// What has to be sent to the store.
+pub(super) enum Work {
+    Load,
+    Ask(ProbeId, Answer),
+    Report(Report),
+}
+
+/// How a breaker stands to the store that it shares its circuit through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sharing {
+    /// Whether the store is in reach. If not, the circuit goes by the calls of this process alone.
+    pub is_connected: bool,
+    /// For how long the store has been out of reach. Zero if it is in reach.
+    pub down_for: Duration,
+    /// The error by which the store was lost, if there was one.
+    pub error: Option<StoreError>,
+    /// Whether another process uses other settings for the same circuit.
+    pub settings_differ: bool,
+}
+
+impl Remote {
+    pub(super) fn new(keep: Arc<Keep>, now: Instant) -> Self {
+        Remote {
+            keep,
+            down: Some((now, None)),
+            generation: None,
+            settings_differ: false,
+            heard: now,
+            retry_at: None,
+            pending: Outcomes::default(),
+            pending_since: None,
+            is_urgent: false,
+            asks: VecDeque::new(),
+            asking: 0,
+            probes: Vec::new(),
+            reports: VecDeque::new(),
+        }
+    }
+
+    fn is_connected(&self) -> bool {
+        self.down.is_none()
+    }
+
+    pub(crate) fn signal(&self) -> &Arc<Signal> {
+        &self.keep.0
+    }
+
+    /// Whether a call that the circuit would let through as a probe needs the store for it.
+    pub(crate) fn must_ask(&self, circuit: &Circuit, now: Instant) -> bool {
+        self.is_connected() && circuit.view(now).state == State::HalfOpen
+    }
+
+    /// Whether this process has, or asks for, as many probes as may run.
+    pub(crate) fn is_full(&self, circuit: &Circuit) -> bool {
+        self.asks.len() + self.asking + self.probes.len() >= circuit.settings().most_probes()
+    }
+
+    /// Takes the outcome of a probe that the store has let through. Returns whether it is one.
+    pub(crate) fn settle_probe(&mut self, pass: Pass, mark: Option<Mark>) -> bool {
+        let Some(place) = self.probes.iter().position(|probe| *probe == pass) else { return false };
+        self.probes.swap_remove(place);
+        self.reports.push_back((pass, mark));
+        true
+    }
+
+    /// Collects an outcome for the next report. Returns whether the task must be told of it.
+    pub(crate) fn collect(&mut self, circuit: &Circuit, now: Instant, mark: Mark) -> bool {
+        self.pending.push(circuit.settings(), mark);
+        self.is_urgent |= circuit.view(now).state == State::Open;
+        let is_first = self.pending_since.is_none();
+        self.pending_since.get_or_insert(now);
+        is_first || self.is_urgent
+    }
+
+    fn forget_pending(&mut self) {
+        self.pending.clear();
+        self.pending_since = None;
+        self.is_urgent = false;
+    }
+}
+
+impl Core {
+    /// Lets a call through as a probe of the store's, if it must be one. `None` if it need not be.
+    pub(crate) async fn ask(self: &Arc<Self>) -> Option<Result<Call<'static>, OpenCircuit>> {
+        let (now, mut answer) = (self.now(), None);
+        let refusal = self.with_remote(|locked, remote| {
+            if !remote.must_ask(&locked.circuit, now) {
+                return None;
+            }
+            if remote.is_full(&locked.circuit) {
+                return Some(Refusal { state: State::HalfOpen, retry_at: None });
+            }
+            let (sender, receiver) = oneshot::channel();
+            remote.asks.push_back(sender);
+            answer = Some((receiver, Arc::clone(remote.signal())));
+            None
+        });
+        if let Some(refusal) = refusal.flatten() {
+            return Some(Err(self.refuse(now, refusal)));
+        }
+        let (receiver, signal) = answer?;
+        signal.notify();
+        // Without an answer the store is out of reach, and the circuit decides by itself.
+        Some(receiver.await.ok()?.map_err(|refused| {
+            let now = self.now();
+            self.refuse(now, Refusal { state: refused.state, retry_at: refused.retry_after.map(|time| now + time) })
+        }))
+    }
+
+    /// Returns what has to be sent to the store next, if anything is due.
+    pub(super) fn next_work(&self, now: Instant, flush: Duration, refresh: Duration) -> Option<Work> {
+        self.with_remote(|_, remote| {
+            if remote.retry_at.is_some_and(|at| at > now) {
+                return None;
+            }
+            if !remote.is_connected() || now.saturating_since(remote.heard) >= refresh {
+                return Some(Work::Load);
+            }
+            if let Some((pass, outcome)) = remote.reports.pop_front() {
+                let id = pass.probe?;
+                return Some(Work::Report(Report::Probe { generation: pass.generation, id, outcome }));
+            }
+            while let Some(answer) = remote.asks.pop_front() {
+                if !answer.is_canceled() {
+                    remote.asking += 1;
+                    return Some(Work::Ask(ProbeId(RandomState::new().hash_one(now.as_nanos())), answer));
+                }
+            }
+            let is_due =
+                remote.pending_since.is_some_and(|since| remote.is_urgent || now.saturating_since(since) >= flush);
+            let generation = remote.generation.filter(|_| is_due)?;
+            let outcomes = std::mem::take(&mut remote.pending);
+            remote.forget_pending();
+            Some(Work::Report(Report::Closed { generation, outcomes }))
+        })
+        .flatten()
+    }
+
+    /// Returns when something is due that is not now.
+    pub(super) fn next_due(&self, flush: Duration, refresh: Duration) -> Option<Instant> {
+        self.with_remote(|_, remote| {
+            let flush = remote.pending_since.map(|since| since + flush);
+            let refresh = remote.heard + refresh;
+            remote.retry_at.unwrap_or_else(|| flush.map_or(refresh, |flush| flush.min(refresh)))
+        })
+    }
+
+    /// Takes over what the store says of the circuit.
+    pub(super) fn adopt(&self, row: &Row) {
+        let now = self.now();
+        self.change(now, row.is_forced, |locked| {
+            let Locked { circuit, remote: Some(remote), .. } = locked else { return };
+            if remote.generation.is_some_and(|known| row.generation < known) {
+                // An older row that comes late.
+                return;
+            }
+            let was_known = remote.generation.replace(row.generation);
+            let is_new = was_known != Some(row.generation);
+            let was_down = remote.down.take().is_some();
+            (remote.heard, remote.retry_at, remote.settings_differ) = (now, None, row.settings_differ);
+            let here = circuit.phase_state();
+            if is_new || (was_down && here == State::Closed) {
+                remote.forget_pending();
+            }
+            match row.state {
+                // What opened it here has still to be told.
+                State::Closed if here == State::Open && remote.pending_since.is_some() => remote.is_urgent = true,
+                State::Closed if here != State::Closed || (is_new && was_known.is_some()) => circuit.force_closed(),
+                State::Open if here != State::Open || is_new => {
+                    circuit.adopt_open(row.retry_after.map(|time| now + time));
+                }
+                State::HalfOpen if here != State::HalfOpen || is_new => circuit.adopt_half_open(),
+                _ => {}
+            }
+        });
+    }
+
+    /// Answers a call that wanted to be a probe.
+    pub(super) fn answer(self: &Arc<Self>, answer: Answer, admission: Result<Pass, Refused>) {
+        let began = self.now();
+        let pass = match admission {
+            Ok(pass) => pass,
+            Err(refused) => {
+                self.asked();
+                let _ = answer.send(Err(refused));
+                return;
+            }
+        };
+        self.with_remote(|locked, remote| {
+            remote.asking -= 1;
+            if pass.probe.is_some() {
+                remote.probes.push(pass);
+                locked.stats.probes += 1;
+            }
+        });
+        if pass.probe.is_some() {
+            // Given back here if nothing waits for it any more.
+            let _ = answer.send(Ok(Call::new(Source::Owned(Arc::clone(self)), pass, began)));
+        }
+        // Otherwise the circuit is closed now, and the call finds it so.
+    }
+
+    /// The store was not asked after all.
+    pub(super) fn asked(&self) {
+        self.with_remote(|_, remote| remote.asking -= 1);
+    }
+
+    /// The outcome of a probe has to be told again. It counts only once.
+    pub(super) fn tell_again(&self, report: Report) {
+        let Report::Probe { generation, id, outcome } = report else { return };
+        self.with_remote(|_, remote| {
+            remote.reports.push_front((Pass { generation, probe: Some(id) }, outcome));
+        });
+    }
+
+    /// The store is out of reach, or refuses this circuit.
+    pub(super) fn lose(&self, error: &StoreError) {
+        let now = self.now();
+        let asks = self.with_remote(|_, remote| {
+            if remote.is_connected() {
+                remote.down = Some((now, Some(error.clone())));
+            } else if let Some((_, known)) = &mut remote.down {
+                *known = Some(error.clone());
+            }
+            remote.retry_at = Some(now + RETRY);
+            std::mem::take(&mut remote.asks)
+        });
+        // They wake calls, which may do anything.
+        drop(asks);
+    }
+
+    /// A new connection: nothing need be waited for.
+    pub(super) fn retry(&self) {
+        self.with_remote(|_, remote| remote.retry_at = None);
+    }
+
+    pub(crate) fn sharing(&self) -> Option<Sharing> {
+        let now = self.now();
+        self.with_remote(|_, remote| {
+            let down = remote.down.as_ref();
+            Sharing {
+                is_connected: down.is_none(),
+                down_for: down.map_or(Duration::ZERO, |(since, _)| now.saturating_since(*since)),
+                error: down.and_then(|(_, error)| error.clone()),
+                settings_differ: remote.settings_differ,
+            }
+        })
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").field("generation", &self.generation).field("down", &self.down).finish_non_exhaustive()
+    }
+}

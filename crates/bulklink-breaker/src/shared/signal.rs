@@ -1,0 +1,45 @@
+//! Wakes the one task that synchronizes.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::task::{Context, Poll, Waker};
+
+use crate::foreign::{contain, discard};
+
+/// A flag, and the task that waits for it.
+#[derive(Debug, Default)]
+pub(crate) struct Signal(Mutex<(bool, Option<Waker>)>);
+
+/// Held by everything that needs the task. The task ends after the last of them is dropped.
+#[derive(Debug)]
+pub(crate) struct Keep(pub(crate) std::sync::Arc<Signal>);
+
+impl Drop for Keep {
+    fn drop(&mut self) {
+        self.0.notify();
+    }
+}
+
+impl Signal {
+    /// Sets the flag, and wakes the task. Not under a lock: a waker may run any code.
+    pub(crate) fn notify(&self) {
+        let waker = {
+            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            state.0 = true;
+            state.1.take()
+        };
+        if let Some(waker) = waker {
+            contain(|| waker.wake());
+        }
+    }
+
+    /// Completes when the flag is set, and clears it.
+    pub(super) fn poll(&self, context: &Context<'_>) -> Poll<()> {
+        let waker = context.waker().clone();
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (is_set, displaced) = (std::mem::take(&mut state.0), state.1.replace(waker));
+        drop(state);
+        discard(displaced);
+        if is_set { Poll::Ready(()) } else { Poll::Pending }
+    }
+}

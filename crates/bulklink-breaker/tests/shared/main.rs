@@ -1,0 +1,173 @@
+//! Circuits that several processes share, on virtual time.
+
+mod scene;
+
+use bulklink::testing::Task;
+use bulklink_breaker::{Health, State};
+use scene::{Process, Scene};
+
+const BAD: bool = false;
+const GOOD: bool = true;
+
+#[test]
+fn a_trip_in_one_process_is_seen_by_the_others_immediately() {
+    let mut scene = Scene::new();
+    let [one, two] = [scene.process(), scene.process()];
+    assert_eq!(scene.call(&one, &[BAD, BAD, BAD, BAD]), 3);
+    assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Isolated; 2]);
+    assert_eq!(scene.call(&two, &[GOOD]), 0);
+}
+
+#[test]
+fn outcomes_of_all_processes_open_the_circuit_together() {
+    let mut scene = Scene::new();
+    let [one, two] = [scene.process(), scene.process()];
+    scene.call(&one, &[BAD, BAD]);
+    scene.advance(100);
+    assert_eq!(scene.call(&two, &[BAD]), 1);
+    assert_eq!(one.breaker.health(), Health::Healthy);
+    scene.advance(100);
+    assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Isolated; 2]);
+}
+
+#[test]
+fn a_closed_circuit_sends_one_command_an_interval_and_none_without_calls() {
+    let mut scene = Scene::new();
+    let process = scene.process();
+    let before = scene.store.operations();
+    scene.call(&process, &[GOOD; 50]);
+    assert_eq!(scene.store.operations(), before);
+    scene.advance(100);
+    assert_eq!(scene.store.operations(), before + 1);
+    scene.advance(4_000);
+    assert_eq!(scene.store.operations(), before + 1);
+}
+
+#[test]
+fn all_processes_together_have_as_many_probes_as_the_settings_say() {
+    let mut scene = Scene::new();
+    let processes = [scene.process(), scene.process(), scene.process()];
+    scene.call(&processes[0], &[BAD; 3]);
+    scene.advance(10_000);
+    let both = processes.iter().flat_map(|process| [process, process]);
+    let calls: Vec<_> = both.map(|process| scene.begin(process, 50, GOOD)).collect();
+    assert_eq!(calls.iter().filter(|call| !call.is_finished()).count(), 1);
+    scene.advance(50);
+    assert_eq!(calls.iter().filter_map(Task::output).filter(Result::is_ok).count(), 1);
+    assert!(processes.iter().all(|process| process.breaker.view().state == State::Closed));
+}
+
+#[test]
+fn a_probe_that_fails_opens_the_circuit_for_all() {
+    let mut scene = Scene::new();
+    let [one, two] = [scene.process(), scene.process()];
+    scene.call(&one, &[BAD; 3]);
+    scene.advance(10_000);
+    assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Degraded; 2]);
+    assert_eq!(scene.call(&two, &[BAD, GOOD]), 1);
+    assert_eq!(scene.call(&one, &[GOOD]), 0);
+    assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Isolated; 2]);
+}
+
+#[test]
+fn a_probe_that_is_dropped_gives_back_its_place() {
+    let mut scene = Scene::new();
+    let [one, two] = [scene.process(), scene.process()];
+    scene.call(&one, &[BAD; 3]);
+    scene.advance(10_000);
+    let probe = scene.begin(&one, 50, GOOD);
+    assert_eq!(scene.call(&two, &[GOOD]), 0);
+    probe.cancel();
+    scene.executor.run_until_idle();
+    assert_eq!(scene.call(&two, &[GOOD]), 1);
+}
+
+#[test]
+fn the_probe_of_a_process_that_died_is_free_after_its_lease() {
+    let mut scene = Scene::new();
+    let [one, two] = [scene.process(), scene.process()];
+    scene.call(&one, &[BAD; 3]);
+    scene.advance(10_000);
+    let _probe = scene.begin(&one, 1_000_000, GOOD);
+    scene.advance(1_999);
+    assert_eq!(scene.call(&two, &[GOOD]), 0);
+    scene.advance(1);
+    assert_eq!(scene.call(&two, &[GOOD]), 1);
+}
+
+#[test]
+fn without_the_store_each_process_opens_cools_down_and_probes_by_itself() {
+    let mut scene = Scene::new();
+    let [one, two] = [scene.process(), scene.process()];
+    scene.store.stop();
+    scene.executor.run_until_idle();
+    assert!(!one.breaker.sharing().unwrap().is_connected);
+    assert_eq!(scene.call(&one, &[BAD, BAD, BAD, BAD]), 3);
+    assert_eq!((one.breaker.health(), two.breaker.health()), (Health::Isolated, Health::Healthy));
+    scene.advance(10_000);
+    assert_eq!(one.breaker.health(), Health::Degraded);
+    assert_eq!(scene.call(&one, &[GOOD, GOOD]), 2);
+    assert_eq!(one.breaker.health(), Health::Healthy);
+    assert_eq!(scene.call(&one, &[BAD, BAD, BAD]), 3);
+
+    scene.store.start();
+    scene.advance(1_000);
+    assert!(one.breaker.sharing().unwrap().is_connected);
+    assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Isolated; 2], "the store is told");
+}
+
+#[test]
+fn a_store_that_does_not_answer_holds_up_no_call_for_longer_than_its_timeout() {
+    let mut scene = Scene::new();
+    let process = scene.process();
+    scene.call(&process, &[BAD; 3]);
+    scene.advance(10_000);
+    scene.store.stall(true);
+    let probe = scene.begin(&process, 0, GOOD);
+    scene.advance(499);
+    assert!(!probe.is_finished());
+    scene.advance(1);
+    assert_eq!(probe.output(), Some(Ok(())), "it is a probe of this process alone");
+    assert_eq!(process.breaker.health(), Health::Healthy);
+}
+
+#[test]
+fn a_circuit_that_is_forced_somewhere_is_forced_everywhere() {
+    use bulklink_breaker::store::{CircuitStore, Force, Name, Namespace};
+    let mut scene = Scene::new();
+    let process = scene.process();
+    let name = Name::new(&Namespace::new("test").unwrap(), "payments").unwrap();
+    for (force, health) in [(Force::Open, Health::Isolated), (Force::Closed, Health::Healthy)] {
+        let (store, name) = (scene.store.clone(), name.clone());
+        scene.executor.block_on(async move { store.force(&name, None, force).await }).unwrap();
+        scene.executor.run_until_idle();
+        assert_eq!(process.breaker.health(), health);
+        scene.advance(60_000);
+        assert_eq!(process.breaker.health(), health);
+    }
+}
+
+#[test]
+fn lost_notices_are_made_up_for_by_refreshing() {
+    let mut scene = Scene::new();
+    let [one, two] = [scene.process(), scene.process()];
+    scene.store.drop_changes(true);
+    scene.call(&one, &[BAD; 3]);
+    assert_eq!(two.breaker.health(), Health::Healthy);
+    scene.advance(5_000);
+    assert_eq!(two.breaker.health(), Health::Isolated);
+}
+
+#[test]
+fn the_task_ends_with_the_last_handle() {
+    let mut scene = Scene::new();
+    let Process { circuits, breaker } = scene.process();
+    let before = scene.store.operations();
+    drop(circuits);
+    scene.advance(5_000);
+    assert_eq!(scene.store.operations(), before + 1, "the breaker keeps it");
+    drop(breaker);
+    scene.executor.run_until_idle();
+    scene.advance(60_000);
+    assert_eq!(scene.store.operations(), before + 1);
+}
