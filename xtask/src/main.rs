@@ -74,7 +74,7 @@ enum Task {
         /// The folder of traces [default: the one in the repository]
         dir: Option<PathBuf>,
     },
-    /// Run the loom scenes of the front, with the fast path and without it
+    /// Run the loom scenes of the front, with the fast path and without it, and of the breaker
     Loom,
     /// Check format, clippy, docs and tidy; a warning fails
     Lint,

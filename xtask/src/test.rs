@@ -77,9 +77,9 @@ pub(crate) fn conformance(dir: Option<PathBuf>) -> Step<'static> {
     })
 }
 
-/// Runs the loom scenes of the front, with the fast path and without it.
+/// Runs the loom scenes of the front, with the fast path and without it, and of the breaker.
 pub(crate) fn loom() -> Vec<Step<'static>> {
-    let scenes = ["test", "-p", "bulklink", "--test", "loom", "--profile", "proof"];
+    let scenes = ["test", "-p", "bulklink", "-p", "bulklink-breaker", "--test", "loom", "--profile", "proof"];
     [("loom", "--cfg bulklink_loom"), ("loom-lock-only", "--cfg bulklink_loom --cfg bulklink_lock_only")]
         .map(|(name, added)| Step::new(name, move || run(&mut with_flags(&scenes, name, added))))
         .into()

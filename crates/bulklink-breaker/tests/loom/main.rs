@@ -1,0 +1,232 @@
+//! The breaker under loom: small scenes of two threads, each run in the orders that the lock and
+//! the word beside it allow.
+//!
+//! Loom interrupts threads at the locks, the word and the wakers of `block_on`. The clock, the
+//! counters and the recorders are plain `std`. No search has a bound on the preemptions.
+#![cfg(bulklink_loom)]
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bulklink::runtime::{Clock, Instant};
+use bulklink_breaker::{Breaker, Settings, State};
+use loom::future::block_on;
+use loom::thread;
+
+/// A clock that is set by hand.
+#[derive(Clone, Default)]
+struct ByHand(Arc<AtomicU64>);
+
+impl Clock for ByHand {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.0.load(SeqCst))
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+/// Runs a scene of two threads, each time on a new breaker that opens at the first failure, for
+/// 10 ns. Compares the outcomes with those expected.
+///
+/// The scene runs twice, and each thread begins first in one of them: loom forgets that a thread
+/// has read a word once another has read it too, so the first never sees what the second wrote
+/// before it began.
+fn outcomes<A, B, O>(
+    prepare: fn(&Breaker, &ByHand),
+    one: fn(&Breaker) -> A,
+    other: fn(&Breaker) -> B,
+    outcome: fn(&Breaker, A, B) -> O,
+    expected: impl IntoIterator<Item = O>,
+) where
+    A: 'static,
+    B: 'static,
+    O: Ord + Debug + Send + 'static,
+{
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    for is_swapped in [false, true] {
+        let inside = Arc::clone(&seen);
+        loom::model(move || {
+            let clock = ByHand::default();
+            let settings = Settings::consecutive(1).cool_down(Duration::from_nanos(10));
+            let breaker = Breaker::builder_on(clock.clone(), "test").settings(settings).build().expect("valid");
+            prepare(&breaker, &clock);
+            let [first, second] = [breaker.clone(), breaker.clone()];
+            let spawn_first = || thread::spawn(move || one(&first));
+            let spawn_second = || thread::spawn(move || other(&second));
+            let (first, second) = if is_swapped {
+                let second = spawn_second();
+                (spawn_first(), second)
+            } else {
+                (spawn_first(), spawn_second())
+            };
+            let (first, second) = (first.join().expect("no panic"), second.join().expect("no panic"));
+            let outcome = outcome(&breaker, first, second);
+            inside.lock().expect("no panic").insert(outcome);
+        });
+    }
+    let seen = Arc::into_inner(seen).expect("the model has ended").into_inner().expect("no panic");
+    assert_eq!(seen, expected.into_iter().collect());
+}
+
+fn as_it_is(_: &Breaker, _: &ByHand) {}
+
+/// Opens the circuit, and lets its cool-down pass.
+fn cooled_down(breaker: &Breaker, clock: &ByHand) {
+    breaker.admit().expect("closed").fail();
+    clock.0.store(10, SeqCst);
+}
+
+fn fails(breaker: &Breaker) -> bool {
+    breaker.admit().map(bulklink_breaker::Call::fail).is_ok()
+}
+
+fn succeeds(breaker: &Breaker) -> bool {
+    breaker.admit().map(bulklink_breaker::Call::succeed).is_ok()
+}
+
+/// A success counts before the trip or after it, or its call is rejected.
+#[test]
+fn a_success_races_with_a_trip() {
+    outcomes(
+        as_it_is,
+        fails,
+        succeeds,
+        |breaker, _, succeeded| {
+            let stats = breaker.stats();
+            assert_eq!((stats.failures, stats.opened, breaker.view().state), (1, 1, State::Open));
+            assert_eq!((stats.successes, stats.rejected), (u64::from(succeeded), u64::from(!succeeded)));
+            (succeeded, stats.stale)
+        },
+        [(true, 0), (true, 1), (false, 0)],
+    );
+}
+
+/// Of two failures, the second is stale or rejected: the circuit opens once.
+#[test]
+fn two_trips_are_one() {
+    outcomes(
+        as_it_is,
+        fails,
+        fails,
+        |breaker, one, other| {
+            let stats = breaker.stats();
+            assert_eq!((stats.opened, breaker.view().generation), (1, 1));
+            assert_eq!(stats.failures + stats.rejected, 2);
+            (one, other, stats.stale)
+        },
+        [(true, true, 1), (true, false, 0), (false, true, 0)],
+    );
+}
+
+#[test]
+fn two_calls_are_not_both_probes() {
+    let admit = |breaker: &Breaker| breaker.admit_owned().ok();
+    outcomes(
+        cooled_down,
+        admit,
+        admit,
+        |breaker, one, other| {
+            assert_eq!(breaker.view().probes, 1);
+            assert!(one.iter().chain(&other).all(bulklink_breaker::Call::is_probe));
+            (one.is_some(), other.is_some())
+        },
+        [(true, false), (false, true)],
+    );
+}
+
+/// A probe succeeds while another call comes: that is rejected, or finds the circuit closed.
+#[test]
+fn a_call_races_with_a_probe() {
+    outcomes(
+        cooled_down,
+        succeeds,
+        succeeds,
+        |breaker, one, other| {
+            assert_eq!(breaker.view().state, State::Closed);
+            let stats = breaker.stats();
+            assert_eq!((stats.probes, stats.stale, stats.ended() + stats.rejected), (1, 0, 3));
+            (one, other)
+        },
+        [(true, true), (true, false), (false, true)],
+    );
+}
+
+/// A call that the word lets through or rejects while the circuit is closed and opened again by
+/// hand gets the time of one circuit.
+#[test]
+fn a_rejection_races_with_two_transitions() {
+    outcomes(
+        |breaker, _| breaker.admit().expect("closed").fail(),
+        |breaker| {
+            breaker.force_closed();
+            breaker.force_open();
+        },
+        |breaker| breaker.admit().map(drop).map_err(|open| open.retry_after.map(|time| time.as_nanos())),
+        |_, (), admitted| admitted,
+        [Ok(()), Err(Some(10)), Err(None)],
+    );
+}
+
+/// A task that listens before it looks misses no transition: loom would find it asleep for ever.
+#[test]
+fn no_wake_up_is_lost() {
+    outcomes(
+        as_it_is,
+        |breaker| {
+            let transition = breaker.transition();
+            let was_closed = breaker.check().is_ok();
+            if was_closed {
+                block_on(transition);
+            }
+            breaker.check().expect_err("it was opened");
+            was_closed
+        },
+        fails,
+        |_, was_closed, _| was_closed,
+        [true, false],
+    );
+}
+
+#[test]
+fn a_task_stops_waiting_while_the_circuit_opens() {
+    outcomes(
+        as_it_is,
+        |breaker| {
+            let mut transition = breaker.transition();
+            let mut once = std::pin::Pin::new(&mut transition);
+            let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+            once.as_mut().poll(context).is_ready()
+        },
+        Breaker::force_open,
+        |_, is_over, ()| is_over,
+        [true, false],
+    );
+}
+
+/// Handlers are told of both transitions, in order, by whichever thread comes first.
+#[test]
+fn transitions_are_told_in_order() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    loom::model(move || {
+        let breaker = Breaker::builder_on(ByHand::default(), "test").build().expect("valid");
+        let inside = Arc::clone(&told);
+        breaker.on_transition(move |transition| {
+            inside.lock().expect("no panic").push((transition.generation, transition.from, transition.to));
+            // Another thread may come while this one calls handlers.
+            thread::yield_now();
+        });
+        let own = breaker.clone();
+        let other = thread::spawn(move || own.force_open());
+        breaker.force_open();
+        other.join().expect("no panic");
+        let told = std::mem::take(&mut *told.lock().expect("no panic"));
+        assert_eq!(told, [(1, State::Closed, State::Open), (2, State::Open, State::Open)]);
+    });
+}
