@@ -18,6 +18,8 @@ pub mod circuit;
 mod foreign;
 #[cfg(feature = "std")]
 mod guard;
+#[cfg(feature = "std")]
+mod registry;
 #[cfg(feature = "shared")]
 mod shared;
 #[cfg(feature = "shared")]
@@ -30,6 +32,8 @@ pub use breaker::{Breaker, BreakerBuilder, BreakerError, Call, Health, OpenCircu
 pub use bulklink::runtime::Instant;
 pub use circuit::{Circuit, Counts, InvalidSetting, Mark, Outcomes, Pass, ProbeId, Refusal, Settings, State, View};
 #[cfg(feature = "std")]
-pub use guard::{Classify, ErrorsFail, Guard, GuardBuilder, GuardError, TimedOut};
+pub use guard::{Classify, ErrorsFail, Guard, GuardBuilder, GuardError, GuardStats, Guarded, TimedOut};
+#[cfg(feature = "std")]
+pub use registry::{LabelTaken, Registry};
 #[cfg(feature = "shared")]
 pub use shared::{Circuits, CircuitsBuilder, ShareError, Sharing};

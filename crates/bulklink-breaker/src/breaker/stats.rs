@@ -80,8 +80,8 @@ impl Stats {
     }
 }
 
-/// How well a dependency does, by the state of its circuit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// How well a dependency does, by the state of its circuit. The worst is the greatest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Health {
     /// The circuit is closed.
     Healthy,

@@ -7,6 +7,8 @@ mod closure;
 mod error;
 mod run;
 mod slot;
+mod stats;
+mod wrap;
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -21,6 +23,8 @@ pub use self::builder::GuardBuilder;
 pub use self::classify::{Classify, ErrorsFail};
 pub use self::error::{GuardError, TimedOut};
 pub(crate) use self::run::limited;
+pub use self::stats::GuardStats;
+pub use self::wrap::Guarded;
 use crate::{Breaker, Health};
 
 /// A bulkhead, a circuit breaker and a limit on the run as one policy.
@@ -97,6 +101,18 @@ impl<R, K> Guard<R, K> {
         self.breaker.health()
     }
 
+    /// Returns the health, and what the breaker and the bulkhead have counted.
+    #[must_use]
+    pub fn stats(&self) -> GuardStats {
+        GuardStats::of(self.bulkhead.label().into(), &self.breaker, Some(self.bulkhead.handle()))
+    }
+
+    /// Closes the circuit, and forgets all outcomes. The counters stay:
+    /// [`Stats::since`](crate::Stats::since) says what came after.
+    pub fn reset(&self) {
+        self.breaker.force_closed();
+    }
+
     /// Returns how long an operation may run, if there is a limit.
     #[must_use]
     pub const fn run_limit(&self) -> Option<Duration> {
@@ -135,6 +151,50 @@ impl<R: Runtime, K> Guard<R, K> {
         K: Classify<T, E>,
     {
         self.execute_with(Request::new(), operation)
+    }
+
+    /// As [`execute`](Guard::execute), but rejects the call if no slot is free at the first poll.
+    ///
+    /// # Errors
+    ///
+    /// As `execute`.
+    #[inline]
+    pub fn try_execute<T, E, F>(
+        &self,
+        operation: F,
+    ) -> impl Future<Output = Result<T, GuardError<E>>> + use<'_, T, E, F, R, K>
+    where
+        F: Future<Output = Result<T, E>>,
+        K: Classify<T, E>,
+    {
+        self.execute_with(Request::new().now(), operation)
+    }
+
+    /// Wraps an async function, so that each call of it runs behind this guard. A function of
+    /// several arguments takes them as a tuple, as in `|(from, to)| transfer(from, to)`.
+    ///
+    /// ```
+    /// use bulklink_breaker::Guard;
+    /// use bulklink_tokio::Bulkhead;
+    ///
+    /// async fn send(amount: u32) -> Result<String, std::io::Error> {
+    ///     Ok(format!("sent {amount}"))
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bulkhead = Bulkhead::builder("payments").parallelism(10).build()?;
+    /// let send = Guard::builder(&bulkhead).build()?.wrap(send);
+    /// assert_eq!(send.call(5).await?, "sent 5");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "decorator")]
+    pub fn wrap<F>(&self, function: F) -> Guarded<F, R, K>
+    where
+        K: Clone,
+    {
+        Guarded::new(function, self.clone())
     }
 
     /// As [`execute`](Guard::execute), with a cost, a limit on the wait or a deadline for this

@@ -78,6 +78,16 @@ fn a_call_that_ends_after_a_transition_is_stale() {
     assert_eq!((stats.stale, stats.ended()), (4, 4));
 }
 
+/// A success needs no lock while the circuit is as it was. This one is not.
+#[test]
+fn a_success_from_before_a_reset_is_stale() {
+    let breaker = breaker(&FakeClock::new(), two_in_a_row());
+    let late = admitted(&breaker);
+    breaker.force_closed();
+    late.succeed();
+    assert_eq!((breaker.stats().stale, breaker.stats().successes), (1, 1));
+}
+
 /// In each state of the circuit, a dropped call leaves nothing behind.
 #[test]
 fn a_drop_is_complete_in_every_state() {

@@ -7,9 +7,11 @@ mod closures;
 mod faults;
 mod panics;
 mod queue;
+mod registry;
 mod run_limit;
 mod runtimes;
 mod threads;
+mod wrap;
 
 use std::future::{Future, pending};
 use std::sync::{Arc, Mutex};

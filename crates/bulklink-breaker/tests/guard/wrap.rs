@@ -1,0 +1,63 @@
+//! Wrapped functions, calls that do not wait, and the counters of a guard.
+
+use bulklink::Reason;
+use bulklink_breaker::{GuardError, Health};
+
+use crate::{Log, call, ended, executor, guard, ms, open, running, trip, waiting};
+
+#[test]
+fn a_wrapped_function_is_called_in_its_slot() {
+    let mut executor = executor();
+    let guard = guard(&executor, 1, 5);
+    let (log, inside, bulkhead) = (Log::default(), Log::default(), guard.bulkhead().handle().clone());
+    let called = inside.clone();
+    let wrapped = guard.wrap(move |(from, to): (&'static str, &'static str)| {
+        called.note(if bulkhead.status().in_flight == 1 { "in its slot" } else { "too early" });
+        async move { if from == to { Err("the same") } else { Ok(to) } }
+    });
+    assert_eq!(wrapped.guard().bulkhead().label(), "test");
+    let calls = wrapped.clone();
+    let sent = executor.block_on(async move { (calls.call(("a", "b")).await, calls.call(("a", "a")).await) });
+    assert!(matches!(sent, (Ok("b"), Err(GuardError::Operation("the same")))));
+    guard.breaker().force_open();
+    let rejected = executor.block_on(async move { wrapped.call(("a", "b")).await });
+    assert!(matches!(rejected, Err(GuardError::Open(_))));
+    assert_eq!((inside.all(), log.all()), (vec!["in its slot"; 2], Vec::new()), "not called by a rejected call");
+}
+
+#[test]
+fn a_call_that_does_not_wait_is_rejected_immediately() {
+    let mut executor = executor();
+    let guard = guard(&executor, 1, 5);
+    let first = running(&mut executor, &guard);
+    let own = guard.clone();
+    let full = executor.spawn(async move { own.try_execute(async { Ok::<_, &str>(()) }).await });
+    executor.run_until_idle();
+    let Err(GuardError::Rejected(rejection)) = ended(&full) else { panic!("it ran") };
+    assert_eq!(rejection.reason(), Reason::Saturated);
+    first.cancel();
+    let own = guard.clone();
+    assert!(executor.block_on(async move { own.try_execute(async { Ok::<_, &str>(()) }).await }).is_ok());
+}
+
+#[test]
+fn the_counters_are_those_of_both() {
+    let mut executor = executor();
+    let guard = guard(&executor, 1, 1);
+    let first = running(&mut executor, &guard);
+    let second = waiting(&mut executor, &guard);
+    assert!(matches!(ended(&waiting(&mut executor, &guard)), Err(GuardError::Rejected(_))));
+    let stats = guard.stats();
+    assert_eq!((&*stats.label, stats.active(), stats.waiting(), stats.rejected()), ("test", 1, 1, 1));
+    trip(&guard);
+    executor.run_until_idle();
+    open(ended(&second));
+    first.cancel();
+    let stats = guard.stats();
+    assert_eq!((stats.active(), stats.waiting(), stats.rejected(), stats.health), (0, 0, 2, Health::Isolated));
+    assert_eq!((stats.breaker.failures, stats.breaker.cancelled, stats.breaker.opened), (2, 1, 1));
+    guard.reset();
+    assert_eq!((guard.health(), guard.stats().breaker.failures), (Health::Healthy, 2));
+    executor.advance(ms(1));
+    assert!(ended(&call(&mut executor, &guard, async { Ok(()) })).is_ok());
+}
