@@ -1,5 +1,6 @@
 //! The goals. Each has a file of the same name.
 
+mod breaker;
 mod cancel;
 pub(crate) mod contended;
 mod embedded;
@@ -31,6 +32,7 @@ pub fn all() -> Vec<Goal> {
         uncontended_try::goal(),
         execute::goal(),
         layer::goal(),
+        breaker::goal(),
         statistics::goal(),
         contended::goal(),
         reject::goal(),
@@ -78,11 +80,12 @@ mod tests {
     use crate::scene::Pace;
 
     /// The promises: how many limits each goal has.
-    const PROMISED: [(&str, usize); 17] = [
+    const PROMISED: [(&str, usize); 18] = [
         ("uncontended", 3),
         ("uncontended-try", 2),
         ("execute", 3),
         ("layer", 5),
+        ("breaker", 7),
         ("statistics", 1),
         ("contended", 2),
         ("reject", 1),

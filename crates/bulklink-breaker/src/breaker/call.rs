@@ -97,22 +97,23 @@ impl<'a> Call<'a> {
 
     /// The call has this outcome.
     #[inline]
-    pub fn settle(self, outcome: Outcome) {
+    pub fn settle(mut self, outcome: Outcome) {
         self.end(Ending::Outcome(outcome));
     }
 
     /// The call has not ended in time, which is a failure.
-    pub(crate) fn time_out(self) {
+    pub(crate) fn time_out(mut self) {
         self.end(Ending::TimedOut);
     }
 
     /// The operation has panicked, which is a failure.
-    pub(crate) fn panic(self) {
+    pub(crate) fn panic(mut self) {
         self.end(Ending::Panicked);
     }
 
+    /// The call ends, and drops without effect.
     #[inline]
-    fn end(mut self, ending: Ending) {
+    pub(crate) fn end(&mut self, ending: Ending) {
         self.progress = Progress::Settled;
         self.core.settle(self.pass, self.began, ending);
     }

@@ -91,6 +91,17 @@ impl Core {
         Ok((pass, if measured { self.now() } else { Instant::EPOCH }))
     }
 
+    /// Lets a call through if the circuit is closed.
+    #[inline]
+    pub(crate) fn admit_closed(&self) -> Option<(Pass, Instant)> {
+        let word = self.word.load(Ordering::Acquire);
+        if word & CLOSED == 0 {
+            return None;
+        }
+        let measured = self.config.settings.slow_after().is_some();
+        Some((Pass { generation: word >> 2, probe: None }, if measured { self.now() } else { Instant::EPOCH }))
+    }
+
     /// Returns an error if `admit` would, without taking the place of a probe.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), OpenCircuit> {

@@ -18,9 +18,9 @@ use bulklink::runtime::Clock;
 
 pub use self::call::Call;
 pub(crate) use self::call::Source;
-pub(crate) use self::core::Core;
 #[cfg(feature = "shared")]
 pub(crate) use self::core::Locked;
+pub(crate) use self::core::{Core, Ending};
 pub use self::error::{BreakerError, OpenCircuit};
 pub use self::event::Transition;
 pub use self::stats::{Health, Stats};
@@ -249,7 +249,13 @@ impl Breaker {
         self.core.sharing()
     }
 
-    #[cfg(feature = "shared")]
+    /// As `admit_operation`, if the circuit is closed.
+    #[inline]
+    pub(crate) fn admit_closed(&self) -> Option<Call<'_>> {
+        let (pass, began) = self.core.admit_closed()?;
+        Some(Call::new(Source::Borrowed(&self.core), pass, began))
+    }
+
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
     }

@@ -39,7 +39,7 @@ impl Waiters {
 }
 
 impl<'a> NextTransition<'a> {
-    pub(super) fn new(core: Source<'a>) -> Self {
+    pub(crate) fn new(core: Source<'a>) -> Self {
         NextTransition { generation: core.generation(), core, key: None }
     }
 

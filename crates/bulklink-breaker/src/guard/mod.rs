@@ -5,15 +5,14 @@ mod builder;
 mod classify;
 mod closure;
 mod error;
+mod execute;
 mod run;
 mod slot;
 mod stats;
 mod wrap;
 
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::future::Future;
 use std::time::Duration;
 
 use bulklink::runtime::Runtime;
@@ -22,6 +21,7 @@ use bulklink::{Bulkhead, Request};
 pub use self::builder::GuardBuilder;
 pub use self::classify::{Classify, ErrorsFail};
 pub use self::error::{GuardError, TimedOut};
+use self::execute::Execute;
 pub(crate) use self::run::limited;
 pub use self::stats::GuardStats;
 pub use self::wrap::Guarded;
@@ -204,30 +204,16 @@ impl<R: Runtime, K> Guard<R, K> {
     ///
     /// As `execute`.
     #[inline]
-    pub async fn execute_with<T, E, F>(&self, request: Request<R::Instant>, operation: F) -> Result<T, GuardError<E>>
+    pub fn execute_with<T, E, F>(
+        &self,
+        request: Request<R::Instant>,
+        operation: F,
+    ) -> impl Future<Output = Result<T, GuardError<E>>> + use<'_, T, E, F, R, K>
     where
         F: Future<Output = Result<T, E>>,
         K: Classify<T, E>,
     {
-        self.breaker.check()?;
-        let mut acquire = self.bulkhead.slot_with(request);
-        let acquired = poll_fn(|context| Poll::Ready(Pin::new(&mut acquire).poll(context))).await;
-        let _slot = match acquired {
-            Poll::Ready(slot) => slot?,
-            Poll::Pending => slot::wait(&self.breaker, acquire).await?,
-        };
-        let mut call = self.breaker.ask_operation().await?;
-        // Below the slot, so that it is dropped before.
-        let operation = pin!(operation);
-        let ended = limited(self.bulkhead.runtime(), self.run_limit, operation, |operation, context| {
-            call.poll(operation, context)
-        });
-        let Some(result) = ended.await else {
-            call.time_out();
-            return Err(GuardError::TimedOut(self.timed_out()));
-        };
-        call.settle(self.classify.classify(&result));
-        result.map_err(GuardError::Operation)
+        Execute::new(self, request, operation)
     }
 }
 

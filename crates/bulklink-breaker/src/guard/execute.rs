@@ -1,0 +1,233 @@
+//! The future of an operation behind a guard.
+//!
+//! Written by hand, because an `async` block would cost a closed circuit twice the instructions.
+
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bulklink::runtime::{Instant, Runtime, Timer};
+use bulklink::{Request, Slot, SlotFuture};
+use pin_project_lite::pin_project;
+
+use super::{Classify, Guard, GuardError};
+use crate::breaker::{Core, Ending, NextTransition, Source};
+use crate::circuit::Pass;
+use crate::{Call, OpenCircuit};
+
+pin_project! {
+    /// The operation is dropped before the rest, which has the slot.
+    pub(super) struct Execute<'a, F, R: Timer, K> {
+        #[pin]
+        operation: Option<F>,
+        rest: Option<Rest<'a, R>>,
+        // `None` after the first poll.
+        request: Option<Request<R::Instant>>,
+        guard: &'a Guard<R, K>,
+    }
+}
+
+/// A call that has been polled and has not ended.
+enum Rest<'a, R: Timer> {
+    /// In the queue of the bulkhead, and waiting for the circuit to open.
+    Waiting(SlotFuture<'a, R>, Option<NextTransition<'a>>),
+    /// The circuit is not closed: the call may have to ask a store.
+    Asking(Asking<'a>, Option<Slot<'a>>),
+    Running {
+        call: Call<'a>,
+        _slot: Slot<'a>,
+        limit: Option<Limit<R>>,
+    },
+}
+
+type Asking<'a> = Pin<Box<dyn Future<Output = Result<Call<'a>, OpenCircuit>> + Send + 'a>>;
+
+/// The limit on a run.
+struct Limit<R: Timer> {
+    at: Instant,
+    /// Made if the first poll does not complete.
+    sleep: Option<Pin<Box<R::Sleep>>>,
+}
+
+/// An operation that is dropped unless it is kept: also where a panic ends its poll, and before the
+/// slot that is declared above it.
+struct Operation<'p, F>(Pin<&'p mut Option<F>>);
+
+impl<F> Drop for Operation<'_, F> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.set(None);
+    }
+}
+
+/// A call in its first poll. If this is dropped, something has panicked.
+struct Polling<'a> {
+    core: &'a Core,
+    pass: Pass,
+    began: Instant,
+    ending: Ending,
+}
+
+impl Drop for Polling<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        self.core.settle(self.pass, self.began, self.ending);
+    }
+}
+
+impl<'a, F, R: Runtime, K> Execute<'a, F, R, K> {
+    #[inline]
+    pub(super) fn new(guard: &'a Guard<R, K>, request: Request<R::Instant>, operation: F) -> Self {
+        Execute { operation: Some(operation), rest: None, request: Some(request), guard }
+    }
+}
+
+impl<T, E, F, R, K> Future for Execute<'_, F, R, K>
+where
+    F: Future<Output = Result<T, E>>,
+    R: Runtime,
+    K: Classify<T, E>,
+{
+    type Output = Result<T, GuardError<E>>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let guard = *this.guard;
+        let Some(request) = this.request.take() else {
+            return guard.poll_rest(this.operation, this.rest, context);
+        };
+        guard.breaker.check()?;
+        let mut acquire = guard.bulkhead.slot_with(request);
+        let slot = match Pin::new(&mut acquire).poll(context) {
+            Poll::Ready(slot) => slot?,
+            Poll::Pending => {
+                *this.rest = Some(Rest::Waiting(acquire, None));
+                return guard.poll_rest(this.operation, this.rest, context);
+            }
+        };
+        let Some((pass, began)) = guard.breaker.core().admit_closed() else {
+            *this.rest = Some(Rest::Asking(Box::pin(guard.breaker.ask_operation()), Some(slot)));
+            return guard.poll_rest(this.operation, this.rest, context);
+        };
+        let core = &**guard.breaker.core();
+        let mut limit = guard.limit();
+        let mut operation = Operation(this.operation);
+        let Some(pinned) = operation.0.as_mut().as_pin_mut() else { unreachable!("it was not polled before") };
+        let mut polling = Polling { core, pass, began, ending: Ending::Panicked };
+        let polled = pinned.poll(context);
+        // If the classifier panics, nothing is known of the operation.
+        polling.ending = Ending::Cancelled;
+        if let Poll::Ready(result) = polled {
+            let outcome = guard.classify.classify(&result);
+            mem::forget(polling);
+            core.settle(pass, began, Ending::Outcome(outcome));
+            return Poll::Ready(result.map_err(GuardError::Operation));
+        }
+        mem::forget(polling);
+        if let Some(limit) = &mut limit {
+            if limit.poll(guard.bulkhead.runtime(), context).is_ready() {
+                core.settle(pass, began, Ending::TimedOut);
+                return Poll::Ready(Err(GuardError::TimedOut(guard.timed_out())));
+            }
+        }
+        let call = Call::new(Source::Borrowed(core), pass, began);
+        mem::forget(operation);
+        *this.rest = Some(Rest::Running { call, _slot: slot, limit });
+        Poll::Pending
+    }
+}
+
+impl<R: Runtime, K> Guard<R, K> {
+    #[inline]
+    fn limit(&self) -> Option<Limit<R>> {
+        let limit = self.run_limit?;
+        Some(Limit { at: self.bulkhead.runtime().now() + limit, sleep: None })
+    }
+
+    /// Polls a call that has not ended at its first poll.
+    #[inline(never)]
+    fn poll_rest<'a, T, E, F>(
+        &'a self,
+        mut operation: Pin<&mut Option<F>>,
+        rest: &mut Option<Rest<'a, R>>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<T, GuardError<E>>>
+    where
+        F: Future<Output = Result<T, E>>,
+        K: Classify<T, E>,
+    {
+        let answer = ready!(self.poll_steps(operation.as_mut(), rest, context));
+        operation.set(None);
+        *rest = None;
+        Poll::Ready(answer)
+    }
+
+    fn poll_steps<'a, T, E, F>(
+        &'a self,
+        mut operation: Pin<&mut Option<F>>,
+        rest: &mut Option<Rest<'a, R>>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<T, GuardError<E>>>
+    where
+        F: Future<Output = Result<T, E>>,
+        K: Classify<T, E>,
+    {
+        loop {
+            *rest = Some(match rest.as_mut().expect("not polled again after it had completed") {
+                Rest::Waiting(acquire, transition) => {
+                    if let Poll::Ready(slot) = Pin::new(acquire).poll(context) {
+                        let slot = slot?;
+                        match self.breaker.admit_closed() {
+                            Some(call) => Rest::Running { call, _slot: slot, limit: self.limit() },
+                            None => Rest::Asking(Box::pin(self.breaker.ask_operation()), Some(slot)),
+                        }
+                    } else {
+                        if transition.is_none() {
+                            // In this order, so that no transition falls between.
+                            *transition = Some(NextTransition::new(Source::Borrowed(self.breaker.core())));
+                            self.breaker.check()?;
+                        }
+                        if let Some(next) = transition {
+                            ready!(Pin::new(next).poll(context));
+                        }
+                        *transition = None;
+                        continue;
+                    }
+                }
+                Rest::Asking(asking, slot) => {
+                    let call = ready!(asking.as_mut().poll(context))?;
+                    let Some(slot) = slot.take() else { unreachable!("it is taken once") };
+                    Rest::Running { call, _slot: slot, limit: self.limit() }
+                }
+                Rest::Running { call, limit, .. } => {
+                    let Some(pinned) = operation.as_mut().as_pin_mut() else { unreachable!("it has not ended") };
+                    if let Poll::Ready(result) = call.poll(pinned, context) {
+                        call.end(Ending::Outcome(self.classify.classify(&result)));
+                        return Poll::Ready(result.map_err(GuardError::Operation));
+                    }
+                    let Some(limit) = limit else { return Poll::Pending };
+                    ready!(limit.poll(self.bulkhead.runtime(), context));
+                    call.end(Ending::TimedOut);
+                    return Poll::Ready(Err(GuardError::TimedOut(self.timed_out())));
+                }
+            });
+        }
+    }
+}
+
+impl<R: Runtime> Limit<R> {
+    /// Completes when the limit has passed. The clock decides, not the timer.
+    fn poll(&mut self, runtime: &R, context: &mut Context<'_>) -> Poll<()> {
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(runtime.sleep_until(self.at)));
+        ready!(sleep.as_mut().poll(context));
+        if runtime.now() >= self.at {
+            return Poll::Ready(());
+        }
+        // The timer was early. The next poll makes another one: a loop here might not end.
+        self.sleep = None;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
