@@ -1,7 +1,7 @@
 //! What a server is asked to be.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::{Missing, Server, User, program, tls};
@@ -120,19 +120,4 @@ pub(crate) struct Ports {
     pub(crate) plain: u16,
     pub(crate) tls: u16,
     pub(crate) bus: u16,
-}
-
-/// The folder of a new server: its name is taken by no other process.
-pub(crate) fn folder() -> PathBuf {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("bulklink-{}-{number}", std::process::id()));
-        // A folder of this name may be left from an older process of the same id.
-        match std::fs::create_dir(&folder) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            result => return result.map(|()| folder).expect("the temporary folder can be written"),
-        }
-    }
 }

@@ -5,26 +5,49 @@
 //! and removes the folder. The shell is in its own process group, so that a signal to the group of
 //! the test process, such as by Ctrl-C, does not end it first.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Answers each order with a line. A process in the background of a shell has no standard input.
+/// The children of a server are looked up while it is stopped, as it can add none then. The number
+/// of looks is limited: in a container, children that have ended may stay as zombies.
 const SHELL: &str = r#"
 trap '' HUP INT TERM
 folder=$1
 shift
+signal() {
+    kill -s "$1" "$pid"
+    children=$(cat "/proc/$pid/task/$pid/children" 2>/dev/null)
+    [ -z "$children" ] || kill -s "$1" $children 2>/dev/null
+}
+end() {
+    [ -n "$pid" ] || return
+    signal STOP
+    kill -s KILL "$pid" $children 2>/dev/null
+    wait
+    looks=0
+    for child in $children; do
+        while [ "$looks" -lt 500 ] && kill -0 "$child" 2>/dev/null; do
+            looks=$((looks + 1))
+            sleep 0.01
+        done
+    done
+    pid=
+}
 while read -r order; do
     case $order in
         START) "$@" >>"$folder/log" 2>&1 & pid=$! ;;
-        KILL) [ -z "$pid" ] || kill -s KILL "$pid"; wait; pid= ;;
+        KILL) end ;;
+        WAIT) wait; pid= ;;
+        STOP | CONT) signal "$order" ;;
         *) kill -s "$order" "$pid" ;;
     esac
     echo "${pid:-0}"
 done
-[ -z "$pid" ] || kill -s KILL "$pid"
-wait
+end
 rm -rf "$folder"
 "#;
 
@@ -38,10 +61,10 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// A guard of the folder, and of a program that is not started yet.
-    pub(crate) fn new(folder: &Path, program: &Path, argument: &Path) -> Self {
+    /// A guard of the folder, and of a program with its arguments that is not started yet.
+    pub(crate) fn new(folder: &Path, program: &[OsString]) -> Self {
         let mut shell = Command::new("sh");
-        shell.args(["-c", SHELL, "sh"]).args([folder, program, argument]).process_group(0);
+        shell.args(["-c", SHELL, "sh"]).arg(folder).args(program).process_group(0);
         shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut shell = shell.spawn().expect("a shell starts");
         let orders = shell.stdin.take();
@@ -54,12 +77,17 @@ impl Guard {
         self.order("START")
     }
 
-    /// Kills the server and waits for its end.
+    /// Kills the server with its children, and waits for their end.
     pub(crate) fn kill(&mut self) {
         self.order("KILL");
     }
 
-    /// Sends the server a signal, such as `STOP`.
+    /// Waits until the server has ended by itself.
+    pub(crate) fn wait(&mut self) {
+        self.order("WAIT");
+    }
+
+    /// Sends the server a signal, such as `INT`. Its children get `STOP` and `CONT` too.
     pub(crate) fn signal(&mut self, name: &str) {
         self.order(name);
     }

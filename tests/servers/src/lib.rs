@@ -1,8 +1,9 @@
-//! Private Redis and Valkey servers for tests, and what can happen to them.
+//! Private servers of Redis, Valkey and PostgreSQL for tests, and what can happen to them.
 //!
-//! A [`Server`] lives in its own temporary folder and listens on a socket there, and on a free port
-//! of the loopback if it is asked to. It ends with its value, also while a test panics, and with
-//! the test process, also if that is killed. A server that runs already is never touched.
+//! A [`Server`], of Redis or Valkey, and a [`Postgres`] live in their own temporary folder and
+//! listen on a socket there, and on a free port of the loopback if they are asked to. They end with
+//! their value, also while a test panics, and with the test process, also if that is killed. A
+//! server that runs already is never touched.
 //!
 //! ```
 //! use bulklink_servers::{Data, Server, require};
@@ -15,8 +16,19 @@
 //! }
 //! ```
 //!
-//! The program is the one that `BULKLINK_REDIS_BIN` names, else `redis-server`, else
-//! `valkey-server`. Where it is missing, [`require!`] skips the test and says so on the standard
+//! ```
+//! use bulklink_servers::{Postgres, require};
+//!
+//! fn main() {
+//!     let server = require!(Postgres::start());
+//!     assert_eq!(server.value("SELECT 6 * 7"), "42");
+//! }
+//! ```
+//!
+//! The program of Redis is the one that `BULKLINK_REDIS_BIN` names, else `redis-server`, else
+//! `valkey-server`. Those of PostgreSQL are in the folder that `BULKLINK_POSTGRES_BIN` names, else
+//! on the search path, else where Debian has them. As PostgreSQL refuses root, root runs it as the
+//! user `nobody`. Where a program is missing, [`require!`] skips the test and says so on the standard
 //! error; with `CI=true` or `BULKLINK_REQUIRE_SERVERS=1` it fails the test.
 
 #![cfg(unix)]
@@ -27,6 +39,8 @@ mod client;
 mod cluster;
 mod guard;
 mod missing;
+mod place;
+mod postgres;
 mod program;
 mod proxy;
 mod server;
@@ -37,6 +51,7 @@ pub use builder::Builder;
 pub use client::{Connection, Reply};
 pub use cluster::Cluster;
 pub use missing::Missing;
+pub use postgres::{Postgres, PostgresBuilder, SqlError, SqlSession};
 pub use proxy::Proxy;
 pub use server::{Data, Server};
 pub use user::User;

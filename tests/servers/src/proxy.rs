@@ -36,15 +36,24 @@ struct State {
 }
 
 impl Proxy {
-    /// Listens on a free port of the loopback.
+    /// Listens on a free port of the loopback, for a server of Redis.
     ///
     /// # Panics
     ///
     /// Panics if no port is free.
     pub fn start(server: &Server) -> Self {
+        Self::to(server.socket())
+    }
+
+    /// Listens on a free port of the loopback, for any server that listens on a socket.
+    ///
+    /// # Panics
+    ///
+    /// Panics if no port is free.
+    pub fn to(socket: PathBuf) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
-        let net = Net { socket: server.socket(), state: Mutex::default(), changed: Condvar::new() };
+        let net = Net { socket, state: Mutex::default(), changed: Condvar::new() };
         let net = Arc::new(net);
         let shared = Arc::clone(&net);
         thread::spawn(move || {
@@ -64,7 +73,7 @@ impl Proxy {
         self.address.port()
     }
 
-    /// Returns the URL for the default user.
+    /// Returns the URL for the default user of Redis.
     pub fn url(&self) -> String {
         format!("redis://{}", self.address)
     }

@@ -1,13 +1,13 @@
 //! A private server, and what can happen to it.
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::builder::{Ports, folder};
+use crate::builder::Ports;
 use crate::guard::Guard;
+use crate::place::{self, folder};
 use crate::{Builder, Connection, Missing, Reply, User, tls};
 
 /// Servers start in milliseconds, unless the machine is busy.
@@ -52,7 +52,7 @@ impl Server {
         if settings.has_tls {
             tls::create(&folder);
         }
-        let guard = Guard::new(&folder, program, &folder.join("config"));
+        let guard = Guard::new(&folder, &[program.into(), folder.join("config").into()]);
         let mut server = Server { guard, settings, folder, ports: Ports::default(), pid: 0 };
         // Another process may take a port between its choice and its use.
         for _ in 0..5 {
@@ -238,14 +238,7 @@ impl Server {
     }
 }
 
-/// Ports that are free now. All are held until all are chosen, so they differ.
 fn free_ports(settings: &Builder) -> Ports {
-    let mut held = Vec::new();
-    let mut choose = |is_wanted: bool| {
-        let listener = is_wanted.then(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free"));
-        held.extend(listener);
-        let address = held.last().filter(|_| is_wanted).map(|listener| listener.local_addr().expect("it is bound"));
-        address.map_or(0, |address| address.port())
-    };
-    Ports { plain: choose(settings.has_port), tls: choose(settings.has_tls), bus: choose(settings.is_node) }
+    let [plain, tls, bus] = place::free_ports([settings.has_port, settings.has_tls, settings.is_node]);
+    Ports { plain, tls, bus }
 }

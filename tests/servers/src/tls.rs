@@ -18,12 +18,15 @@ openssl x509 -req -in server.csr -CA authority.pem -CAkey authority.key -CAcreat
     -extfile extensions -out server.pem
 ";
 
-/// Whether this machine has what TLS needs: the program, and a server that was built with it.
-pub(crate) fn check(server: &Path) -> Result<(), Missing> {
+/// Whether this machine has the program that makes certificates.
+pub(crate) fn check_openssl() -> Result<(), Missing> {
     let runs = Command::new("openssl").arg("version").output().is_ok_and(|output| output.status.success());
-    if !runs {
-        return Err(Missing("no openssl, which makes certificates".to_owned()));
-    }
+    if runs { Ok(()) } else { Err(Missing("no openssl, which makes certificates".to_owned())) }
+}
+
+/// Whether this machine has what TLS needs: the program, and a Redis that was built with it.
+pub(crate) fn check(server: &Path) -> Result<(), Missing> {
+    check_openssl()?;
     // A server ends at once if it cannot read its configuration, and says which line it is.
     let mut start = Command::new(server);
     start.args(["--port", "0", "--tls-port", "0", "--bulklink-no-such-setting", "1"]).stdin(Stdio::null());

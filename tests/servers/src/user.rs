@@ -7,17 +7,17 @@ pub struct User {
     pub name: String,
     /// The password.
     pub password: String,
-    /// The rules, as ACL SETUSER takes them.
+    /// The rules, as ACL SETUSER of Redis or CREATE ROLE of PostgreSQL takes them.
     pub rules: String,
 }
 
-/// What the scripts and the connection of a service use, and nothing else.
+/// What the scripts and the connection of a service on Redis use, and nothing else.
 const COMMANDS: &str = "+evalsha +script|load +hello +ping +client|setname +info +ssubscribe +sunsubscribe \
     +spublish +time +exists +del +hmget +hget +hset +hdel +hincrby +zcard +zadd +zrem +zscore +zmscore +zrange \
     +zrangebyscore +zrank";
 
 impl User {
-    /// A user with the least rights of a service that shares the limits of a namespace.
+    /// A user of Redis with the least rights of a service that shares the limits of a namespace.
     pub fn service(namespace: &str) -> Self {
         let rules = format!("resetkeys resetchannels ~bl:{{{namespace}:* &bl:{{{namespace}:* -@all {COMMANDS}");
         User { name: "service".to_owned(), password: "a-password-of-tests".to_owned(), rules }
