@@ -1,7 +1,7 @@
 //! The tests: those of `cargo test`, the front without its fast path, the trace replay, loom.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
@@ -11,8 +11,12 @@ use crate::step::{Missing, Step};
 use crate::toolchain::programs;
 use crate::workspace;
 
-/// The programs that `tests/servers` looks for, also the name of the first one's Debian package.
-const SERVERS: [&str; 2] = ["redis-server", "valkey-server"];
+/// The programs of Redis that `tests/servers` looks for, also the name of the first one's Debian
+/// package.
+const REDIS: [&str; 2] = ["redis-server", "valkey-server"];
+
+/// Where Debian has the versions of PostgreSQL, which `tests/servers` finds beside the search path.
+const POSTGRES: &str = "/usr/lib/postgresql";
 
 /// The steps of `cargo xtask test`. With `yes`, a missing server is installed without a question.
 pub(crate) fn steps(yes: bool) -> Vec<Step<'static>> {
@@ -29,18 +33,37 @@ pub(crate) fn steps(yes: bool) -> Vec<Step<'static>> {
     steps
 }
 
-/// Finds or installs a server for the tests that need one, which otherwise skip themselves.
+/// Finds or installs the servers for the tests that need one, which otherwise skip themselves.
 pub(crate) fn servers(yes: bool) -> Result<()> {
-    // The tests judge a program that the variable names.
-    let is_there = env::var_os("BULKLINK_REDIS_BIN").is_some() || SERVERS.iter().any(|server| programs::runs(server));
-    if is_there {
+    let has_redis = || REDIS.iter().any(|server| programs::runs(server));
+    let has_postgres = || programs::runs("postgres") || debian_has_postgres();
+    let redis = find("BULKLINK_REDIS_BIN", has_redis, || programs::from_apt_asking(REDIS[0], yes));
+    let postgres = find("BULKLINK_POSTGRES_BIN", has_postgres, || programs::postgresql_asking(yes));
+    redis.and(postgres)
+}
+
+fn find(variable: &str, is_there: impl Fn() -> bool, install: impl FnOnce() -> Result<()>) -> Result<()> {
+    // The tests judge programs that a variable names.
+    if env::var_os(variable).is_some() || is_there() {
         return Ok(());
     }
+    let missing = |why: String| Err(Missing(why).into());
     if !programs::runs("apt-get") {
-        let how = "no Redis or Valkey; `brew install redis` or `dnf install valkey` adds one";
-        return Err(Missing(how.to_owned()).into());
+        return missing(format!(
+            "no server for the tests, and {variable} names none; Homebrew and dnf have redis, valkey and postgresql"
+        ));
     }
-    programs::from_apt_asking(SERVERS[0], yes).map_err(|error| Missing(format!("{error:#}")).into())
+    match install() {
+        Ok(()) if is_there() => Ok(()),
+        Ok(()) => missing("a server was installed, but it does not run".to_owned()),
+        Err(error) => missing(format!("{error:#}")),
+    }
+}
+
+/// Whether a version of PostgreSQL is installed with its server.
+fn debian_has_postgres() -> bool {
+    let versions = Path::new(POSTGRES).read_dir().into_iter().flatten().flatten();
+    versions.into_iter().any(|version| version.path().join("bin/postgres").is_file())
 }
 
 /// Runs every script of inputs up to a depth, for gates, partitions and circuits, against their

@@ -31,25 +31,55 @@ pub(crate) fn from_apt(program: &str) -> Result<()> {
         return Ok(());
     }
     ensure!(may_install(), "{program} is not installed, and {NO_INSTALL} is set");
-    let apt = || as_root("apt-get").with_context(|| format!("{program} is not installed, and apt-get cannot be used"));
-    // The package lists that are present may be good enough.
-    run(apt()?.args(["update", "-qq"])).unwrap_or_else(|error| eprintln!("continuing without: {error}"));
-    run(apt()?.args(["install", "-qq", "--yes", "--no-install-recommends", program]))?;
+    install(program)?;
     ensure!(runs(program), "apt-get installed {program}, but it does not run");
     Ok(())
 }
 
-/// [`from_apt`], but only if the user agrees: by `yes`, with `CI=true`, or on a terminal. Otherwise
-/// the error says how to install it.
-pub(crate) fn from_apt_asking(program: &str, yes: bool) -> Result<()> {
-    let how = format!("`apt-get install {program}`, as root, adds it");
+/// Installs a Debian package through apt-get.
+fn install(package: &str) -> Result<()> {
+    let apt = || as_root("apt-get").with_context(|| format!("{package} is not installed, and apt-get cannot be used"));
+    // The package lists that are present may be good enough.
+    run(apt()?.args(["update", "-qq"])).unwrap_or_else(|error| eprintln!("continuing without: {error}"));
+    run(apt()?.args(["install", "-qq", "--yes", "--no-install-recommends", package]))
+}
+
+/// Installs a Debian package, but only if the user agrees: by `yes`, with `CI=true`, or on a
+/// terminal. Otherwise the error says how to install it.
+pub(crate) fn from_apt_asking(package: &str, yes: bool) -> Result<()> {
+    ask_first(package, yes, || install(package))
+}
+
+/// [`from_apt_asking`] for `postgresql`, whose installation would also create and start a server
+/// for the whole machine.
+pub(crate) fn postgresql_asking(yes: bool) -> Result<()> {
+    ask_first("postgresql", yes, || {
+        let no_root = || "postgresql is not installed, and apt-get cannot be used";
+        let shell = |script| Ok::<_, anyhow::Error>(run(as_root("sh").with_context(no_root)?.args(["-c", script]))?);
+        shell(WITHOUT_SERVER)?;
+        let result = install("postgresql");
+        shell(WITH_SERVER)?;
+        result
+    })
+}
+
+/// Tells the scripts of Debian's packages to create no server, as their manual says how.
+const WITHOUT_SERVER: &str = "mkdir -p /etc/postgresql-common/createcluster.d && \
+    echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.d/bulklink.conf";
+
+/// Leaves later installations as they would be.
+const WITH_SERVER: &str = "rm -f /etc/postgresql-common/createcluster.d/bulklink.conf; \
+    rmdir --ignore-fail-on-non-empty /etc/postgresql-common/createcluster.d";
+
+fn ask_first(package: &str, yes: bool, install: impl FnOnce() -> Result<()>) -> Result<()> {
+    let how = format!("`apt-get install {package}`, as root, adds it");
     let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal();
     match consent(may_install(), yes || env::var("CI").is_ok_and(|ci| ci == "true"), is_asked) {
         Consent::Given => {}
-        Consent::Asked if agrees(program)? => {}
-        Consent::Asked | Consent::Refused => bail!("{program} is not installed; {how}"),
+        Consent::Asked if agrees(package)? => {}
+        Consent::Asked | Consent::Refused => bail!("{package} is not installed; {how}"),
     }
-    from_apt(program).context(how)
+    install().context(how)
 }
 
 #[derive(Debug, PartialEq)]

@@ -21,7 +21,7 @@ use crate::guard::Guard;
 use crate::{Data, Missing, Proxy, User, place, tls};
 
 /// Servers start within a second, unless the machine is busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The port in the name of the socket of a server that listens on no port.
 const PORT: u16 = 5432;
@@ -253,6 +253,10 @@ impl Postgres {
 
     /// Kills one process of the server, as when its memory is at an end: all sessions end, and the
     /// server recovers by itself. Returns when it has.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it does not.
     pub fn crash(&self) {
         let [mut victim, mut other] = [(), ()].map(|()| self.connect().expect("the server runs"));
         let pid = victim.run("SELECT pg_backend_pid()").expect("the server runs").concat().concat();
@@ -290,6 +294,10 @@ impl Postgres {
 
     /// Kills the server, if it runs, and starts another at the same place. What was committed is
     /// there, with [`Data::Keep`].
+    ///
+    /// # Panics
+    ///
+    /// Panics if the server does not start.
     pub fn restart(&mut self, data: Data) {
         self.guard.kill();
         if data == Data::Empty {
@@ -318,6 +326,10 @@ impl Postgres {
     }
 
     /// Makes a standby a primary, with the data that it has now.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it stays a standby.
     pub fn promote(&mut self) {
         self.settings.primary = None;
         assert_eq!(self.value("SELECT pg_promote()"), "t", "the standby stays one:\n{}", self.log());
