@@ -55,7 +55,7 @@ pub(crate) fn from_apt_asking(package: &str, yes: bool) -> Result<()> {
 pub(crate) fn postgresql_asking(yes: bool) -> Result<()> {
     ask_first("postgresql", yes, || {
         let no_root = || "postgresql is not installed, and apt-get cannot be used";
-        let shell = |script| Ok::<_, anyhow::Error>(run(as_root("sh").with_context(no_root)?.args(["-c", script]))?);
+        let shell = |script| run(as_root("sh").with_context(no_root)?.args(["-c", script]));
         shell(WITHOUT_SERVER)?;
         let result = install("postgresql");
         shell(WITH_SERVER)?;
