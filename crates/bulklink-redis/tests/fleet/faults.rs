@@ -4,59 +4,23 @@ use std::time::Duration;
 
 use bulklink::Request;
 use bulklink_redis::{ConnectError, Reason};
-use bulklink_servers::{Data, Proxy, Server, User, require};
-use futures_util::future::{FutureExt, join};
+use bulklink_servers::{Server, User, require};
+use futures_util::future::join;
 
-use crate::world::{LEASE, Pair, Platform, on_both, pass, payments, process, within};
+use crate::world::{LEASE, Platform, on_both, pair, pass, payments, process, within};
 
 on_both! {
-    cut_connections_cost_no_permit_and_admit_no_call_twice
-    dropped_replies_leak_nothing
     killed_clients_and_flushed_scripts_change_nothing
     a_server_that_sleeps_or_pauses_admits_no_call_too_many
-    a_restart_without_data_counts_what_runs
-    a_restart_with_data_goes_on
-    futures_that_are_dropped_anywhere_leak_nothing
     full_memory_rejects_calls_and_takes_permits_back
     a_wrong_password_and_a_wrong_type_are_errors
 }
 
 const TIME: Duration = Duration::from_millis(1_500);
 
-async fn cut_connections_cost_no_permit_and_admit_no_call_twice<R: Platform>(runtime: R) {
-    let server = require!(Server::builder().tcp().start());
-    let proxy = Proxy::start(&server);
-    let pair = Pair::new(&runtime, [&proxy.url(), &server.url()], 4).await;
-    let cuts = async {
-        for _ in 0..15 {
-            pass(TIME / 20).await;
-            proxy.cut();
-        }
-    };
-    join(pair.load(30, TIME), cuts).await.0.kept_to(4);
-    pair.drains(4).await;
-}
-
-async fn dropped_replies_leak_nothing<R: Platform>(runtime: R) {
-    let server = require!(Server::builder().tcp().start());
-    let proxy = Proxy::start(&server);
-    let pair = Pair::new(&runtime, [&proxy.url(), &server.url()], 4).await;
-    let drops = async {
-        for count in 0..10 {
-            pass(TIME / 15).await;
-            proxy.drop_replies(1 + count % 3);
-            // A reply that is missing shifts the others, so the connection must end.
-            pass(Duration::from_millis(20)).await;
-            proxy.cut();
-        }
-    };
-    join(pair.load(30, TIME), drops).await.0.kept_to(4);
-    pair.drains(4).await;
-}
-
 async fn killed_clients_and_flushed_scripts_change_nothing<R: Platform>(runtime: R) {
     let server = require!(Server::start());
-    let pair = Pair::new(&runtime, [&server.url(), &server.url()], 4).await;
+    let pair = pair(&runtime, &server, 4).await;
     let faults = async {
         for count in 0..30 {
             pass(TIME / 40).await;
@@ -71,7 +35,7 @@ async fn killed_clients_and_flushed_scripts_change_nothing<R: Platform>(runtime:
 
 async fn a_server_that_sleeps_or_pauses_admits_no_call_too_many<R: Platform>(runtime: R) {
     let server = require!(Server::start());
-    let pair = Pair::new(&runtime, [&server.url(), &server.url()], 4).await;
+    let pair = pair(&runtime, &server, 4).await;
     let faults = async {
         for count in 0..4 {
             pass(TIME / 8).await;
@@ -93,51 +57,9 @@ async fn a_server_that_sleeps_or_pauses_admits_no_call_too_many<R: Platform>(run
     pair.drains(4).await;
 }
 
-async fn a_restart_without_data_counts_what_runs<R: Platform>(runtime: R) {
-    let mut server = require!(Server::start());
-    let Pair { bulkheads: [one, two], fleets: _fleets } = Pair::new(&runtime, [&server.url(), &server.url()], 2).await;
-    let held = one.acquire().await.unwrap();
-    server.restart(Data::Empty);
-    // One of two units is free; the calls wait until it is certain which.
-    let permit = two.acquire().await.unwrap();
-    assert!(held.is_valid());
-    let status = two.status().await.unwrap();
-    assert_eq!((status.leases, status.waiting), (2, 0));
-    assert!(permit.token() > held.token());
-    assert_eq!(two.try_acquire().await.unwrap_err().reason(), Reason::Saturated);
-}
-
-async fn a_restart_with_data_goes_on<R: Platform>(runtime: R) {
-    let mut server = require!(Server::start());
-    let pair = Pair::new(&runtime, [&server.url(), &server.url()], 2).await;
-    let held = pair.bulkheads[0].acquire().await.unwrap();
-    server.restart(Data::Keep);
-    let permit = pair.bulkheads[1].acquire().await.unwrap();
-    assert!(held.is_valid() && permit.token() > held.token());
-    drop((held, permit));
-    pair.drains(2).await;
-}
-
-async fn futures_that_are_dropped_anywhere_leak_nothing<R: Platform>(runtime: R) {
-    let server = require!(Server::start());
-    let pair = Pair::new(&runtime, [&server.url(), &server.url()], 3).await;
-    let mut random = fastrand::Rng::with_seed(7);
-    let droppings = async {
-        for count in 0..400 {
-            let mut call = Box::pin(pair.bulkheads[count % 2].acquire());
-            for _ in 0..random.u32(0..4) {
-                let _ = (&mut call).now_or_never();
-                pass(Duration::from_micros(random.u64(0..800))).await;
-            }
-        }
-    };
-    join(pair.load(8, TIME), droppings).await.0.kept_to(3);
-    pair.drains(3).await;
-}
-
 async fn full_memory_rejects_calls_and_takes_permits_back<R: Platform>(runtime: R) {
     let server = require!(Server::start());
-    let pair = Pair::new(&runtime, [&server.url(), &server.url()], 2).await;
+    let pair = pair(&runtime, &server, 2).await;
     let [one, two] = &pair.bulkheads;
     let held = one.acquire().await.unwrap();
     server.call(&["CONFIG", "SET", "maxmemory", "1"]);

@@ -3,5 +3,4 @@
 #![cfg(unix)]
 
 mod faults;
-mod named;
 mod world;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bulklink_redis::{Command, Link, Name, Namespace, Outcome, RedisStore, StoreError};
 use bulklink_servers::{Cluster, Server, require};
 
-use crate::world::{PATIENCE, Process, Told, is_granted, name, on_both};
+use crate::world::{PATIENCE, Told, at, is_granted, name, on_both};
 
 on_both! {
     names_live_on_all_nodes
@@ -30,8 +30,7 @@ async fn names_live_on_all_nodes() {
     // By way of each node.
     for (number, node) in cluster.nodes().iter().enumerate() {
         let number = number as u128;
-        let (first, second) =
-            (Process::at(&node.url(), 2 * number + 1).await, Process::at(&node.url(), 2 * number + 2).await);
+        let (first, second) = (at(&node.url(), 2 * number + 1).await, at(&node.url(), 2 * number + 2).await);
         for (name, place) in names.iter().zip(cluster.nodes()) {
             let known = first.link.listen(name).await.unwrap();
             let id = place.info("run_id").unwrap();
@@ -65,8 +64,8 @@ async fn names_live_on_all_nodes() {
 async fn a_name_that_moves_ends_the_link() {
     let cluster = require!(Cluster::start(3));
     let names = names(&cluster);
-    let process = Process::at(&cluster.nodes()[0].url(), 1).await;
-    let silent = Process::at(&cluster.nodes()[0].url(), 2).await;
+    let process = at(&cluster.nodes()[0].url(), 1).await;
+    let silent = at(&cluster.nodes()[0].url(), 2).await;
     let mut epochs = vec![];
     for name in &names {
         epochs.push(process.open(name, 5).await.unwrap());
@@ -100,7 +99,7 @@ async fn a_name_that_moves_ends_the_link() {
     // A link that does not listen follows.
     assert!(silent.leases(&names[1]).await >= 1);
     assert_eq!(silent.ears.told(), []);
-    let next = Process::at(&cluster.nodes()[0].url(), 1).await;
+    let next = at(&cluster.nodes()[0].url(), 1).await;
     assert_ne!(next.link.listen(&names[1]).await.unwrap().run, run);
     assert_eq!(next.open(&names[1], 5).await, Ok(epochs[1]));
     assert!(is_granted(&next.acquire(&names[1], 1, epochs[1]).await.unwrap()));
@@ -109,13 +108,13 @@ async fn a_name_that_moves_ends_the_link() {
 async fn a_dead_node_leaves_the_other_names() {
     let mut cluster = require!(Cluster::start(3));
     let names = names(&cluster);
-    let process = Process::at(&cluster.nodes()[0].url(), 1).await;
+    let process = at(&cluster.nodes()[0].url(), 1).await;
     for name in &names {
         process.open(name, 5).await.unwrap();
     }
     cluster.nodes_mut()[1].kill();
     assert_eq!(process.ears.wait(1), [Told::Ended]);
-    let next = Process::at(&cluster.nodes()[0].url(), 2).await;
+    let next = at(&cluster.nodes()[0].url(), 2).await;
     let deadline = Instant::now() + PATIENCE;
     // The others still redirect to it, or say that the cluster is down.
     let refused = StoreError::Refused { code: "CLUSTERDOWN".into() };
@@ -160,7 +159,7 @@ async fn a_replica_leads_to_its_primary() {
     let cluster = require!(Cluster::start(3));
     let names = names(&cluster);
     let Some(replica) = replica_of(&cluster.nodes()[1]) else { return };
-    let (first, second) = (Process::at(&replica.url(), 1).await, Process::at(&cluster.nodes()[1].url(), 2).await);
+    let (first, second) = (at(&replica.url(), 1).await, at(&cluster.nodes()[1].url(), 2).await);
     for name in &names {
         let known = first.link.listen(name).await.unwrap();
         assert_eq!(second.link.listen(name).await.unwrap().run, known.run);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bulklink_redis::{Link, RedisStore, StoreError};
 
 use crate::fake::{self, serve};
-use crate::world::{Process, Told, name, on_both};
+use crate::world::{Process, Told, at, name, on_both};
 
 on_both! {
     no_handshake_makes_a_link
@@ -65,7 +65,7 @@ async fn no_answer_is_believed() {
             let shown = format!("{garbled}: {:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(40)]));
             let bytes = bytes.clone();
             let url = serve(move |words| if words[0] == garbled { bytes.clone() } else { fake::answer(words) });
-            let process = Process::at(&url, 1).await;
+            let process = at(&url, 1).await;
             let name = name("garbage");
             let listened = process.link.listen(&name).await.err();
             let error = match listened {

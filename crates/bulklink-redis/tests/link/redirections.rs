@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use bulklink_redis::{Command, Link, StoreError};
 
 use crate::fake::{answer, serve};
-use crate::world::{Process, Told, name, on_both};
+use crate::world::{Told, at, name, on_both};
 
 on_both! {
     a_name_is_listened_to_where_its_key_is
@@ -43,7 +43,7 @@ async fn a_name_is_listened_to_where_its_key_is() {
     let (primary, at_primary) = redirect(&[], "");
     // It lets its clients listen, as a replica does.
     let (replica, at_replica) = redirect(&["EXISTS", "EVALSHA"], &primary);
-    let process = Process::at(&replica, 1).await;
+    let process = at(&replica, 1).await;
     let name = name("replica");
     process.link.listen(&name).await.unwrap();
     assert!(!has(&at_replica, "SSUBSCRIBE") && has(&at_primary, "SSUBSCRIBE"));
@@ -55,13 +55,13 @@ async fn a_name_is_listened_to_where_its_key_is() {
 async fn a_name_that_is_listened_to_is_not_followed() {
     let (other, at_other) = redirect(&[], "");
     let (url, _) = redirect(&["EVALSHA"], &other);
-    let process = Process::at(&url, 1).await;
+    let process = at(&url, 1).await;
     let (listened, silent) = (name("a"), name("b"));
     process.link.listen(&listened).await.unwrap();
     assert_eq!(process.call(&listened, STATUS).await, Err(StoreError::Unreachable));
     assert_eq!(process.ears.wait(1), [Told::Ended]);
     assert!(!has(&at_other, "EVALSHA"));
-    let process = Process::at(&url, 1).await;
+    let process = at(&url, 1).await;
     assert_eq!(process.call(&silent, STATUS).await, Err(StoreError::Malformed));
     assert!(has(&at_other, "EVALSHA"));
 }
@@ -77,7 +77,7 @@ async fn a_redirection_in_a_circle_is_refused() {
         _ => answer(words),
     });
     // The host that answered, and a port on which nothing listens.
-    let process = Process::at(&url, 1).await;
+    let process = at(&url, 1).await;
     let refused = |code: &str| Err(StoreError::Refused { code: code.into() });
     assert_eq!(process.link.listen(&name("a")).await.map(|_| ()), refused("CLUSTERDOWN"));
     assert_eq!(process.call(&name("a"), STATUS).await.map(|_| ()), refused("CLUSTERDOWN"));
@@ -89,7 +89,7 @@ async fn a_redirection_in_a_circle_is_refused() {
         _ => answer(words),
     });
     url.strip_prefix("redis://").unwrap().clone_into(&mut own.lock().unwrap());
-    let process = Process::at(&url, 1).await;
+    let process = at(&url, 1).await;
     assert_eq!(process.link.listen(&name("a")).await.map(|_| ()), refused("MOVED"));
     assert_eq!(process.call(&name("a"), STATUS).await.map(|_| ()), refused("MOVED"));
     assert_eq!(process.ears.told(), []);
@@ -101,7 +101,7 @@ async fn a_redirection_to_nowhere_is_no_answer() {
             "EXISTS" => text.as_bytes().to_vec(),
             _ => answer(words),
         });
-        let process = Process::at(&url, 1).await;
+        let process = at(&url, 1).await;
         assert_eq!(process.link.listen(&name("a")).await, Err(StoreError::Malformed), "{text}");
         assert_eq!(process.ears.wait(1), [Told::Ended]);
     }

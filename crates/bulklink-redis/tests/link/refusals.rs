@@ -3,7 +3,7 @@
 use bulklink_redis::{InvalidStore, Link, Outcome, RedisStore, StoreError};
 use bulklink_servers::{Server, User, require};
 
-use crate::world::{Process, is_granted, name, on_both};
+use crate::world::{Process, at, is_granted, name, on_both};
 
 on_both! {
     a_wrong_password_is_refused_and_not_shown
@@ -83,7 +83,7 @@ fn a_url_that_is_none_is_not_shown() {
 async fn the_least_rights_are_enough() {
     let user = user("");
     let server = require!(Server::builder().acl(user.clone()).start());
-    let process = Process::at(&server.url_of(&user), 1).await;
+    let process = at(&server.url_of(&user), 1).await;
     let name = name("rights");
     let epoch = process.open(&name, 1).await.unwrap();
     assert!(process.link.listen(&name).await.unwrap().run.is_some());
@@ -101,7 +101,7 @@ async fn the_least_rights_are_enough() {
 async fn without_info_the_run_is_unknown() {
     let user = user("-info -client|setname");
     let server = require!(Server::builder().acl(user.clone()).start());
-    let process = Process::at(&server.url_of(&user), 1).await;
+    let process = at(&server.url_of(&user), 1).await;
     let name = name("info");
     let known = process.link.listen(&name).await.unwrap();
     assert_eq!((known.run, known.age), (None, None));
@@ -112,7 +112,7 @@ async fn without_info_the_run_is_unknown() {
 async fn without_the_right_to_load_a_text_is_sent() {
     let user = user("-script|load +eval");
     let server = require!(Server::builder().acl(user.clone()).start());
-    let process = Process::at(&server.url_of(&user), 1).await;
+    let process = at(&server.url_of(&user), 1).await;
     let name = name("texts");
     let epoch = process.open(&name, 1).await.unwrap();
     for seq in 0..10 {
@@ -127,10 +127,10 @@ async fn without_the_right_to_load_a_text_is_sent() {
 async fn without_the_right_to_load_or_to_send_a_text_others_must_load() {
     let user = user("-script|load");
     let server = require!(Server::builder().acl(user.clone()).start());
-    let process = Process::at(&server.url_of(&user), 1).await;
+    let process = at(&server.url_of(&user), 1).await;
     let name = name("foreign");
     assert_eq!(process.open(&name, 1).await, refused("NOSCRIPT"));
-    let other = Process::at(&server.url(), 2).await;
+    let other = at(&server.url(), 2).await;
     assert!(process.open(&name, 1).await.is_ok());
     assert_eq!((process.ears.told(), other.ears.told()), (vec![], vec![]));
 }
@@ -138,11 +138,11 @@ async fn without_the_right_to_load_or_to_send_a_text_others_must_load() {
 async fn a_right_that_is_missing_is_named() {
     let user = user("-ssubscribe");
     let server = require!(Server::builder().acl(user.clone()).start());
-    let process = Process::at(&server.url_of(&user), 1).await;
+    let process = at(&server.url_of(&user), 1).await;
     assert_eq!(process.link.listen(&name("a")).await.map(|_| ()), refused("NOPERM"));
     let other = User::service("prod");
     let server = require!(Server::builder().acl(other.clone()).start());
-    let process = Process::at(&server.url_of(&other), 1).await;
+    let process = at(&server.url_of(&other), 1).await;
     assert_eq!(process.link.listen(&name("a")).await.map(|_| ()), refused("NOPERM"));
     assert_eq!(process.call(&name("a"), process.opening(1)).await, refused("NOPERM"));
     assert_eq!(process.ears.told(), []);
@@ -153,7 +153,7 @@ async fn a_right_that_is_missing_is_named() {
 
 async fn a_wrong_type_is_refused_and_the_link_stays() {
     let server = require!(Server::start());
-    let process = Process::at(&server.url(), 1).await;
+    let process = at(&server.url(), 1).await;
     let name = name("types");
     let epoch = process.open(&name, 1).await.unwrap();
     let key = format!("bl:{{{name}}}:L");
@@ -167,7 +167,7 @@ async fn a_wrong_type_is_refused_and_the_link_stays() {
 
 async fn a_full_server_is_full_and_renews() {
     let server = require!(Server::start());
-    let process = Process::at(&server.url(), 1).await;
+    let process = at(&server.url(), 1).await;
     let name = name("full");
     let epoch = process.open(&name, 9).await.unwrap();
     process.acquire(&name, 1, epoch).await.unwrap();

@@ -1,0 +1,75 @@
+//! The suite that runs on every store of a fleet: what links promise, and fleets through them.
+//!
+//! A crate of a store implements [`Site`] for its server, and declares the tests by
+//! [`link_tests!`] and [`fleet_tests!`] with a macro that runs one of them.
+
+#![cfg(unix)]
+#![forbid(unsafe_code)]
+#![allow(clippy::missing_panics_doc, reason = "tests panic")]
+
+pub mod fleets;
+pub mod links;
+mod process;
+mod site;
+
+pub use process::{Ears, PATIENCE, Process, TERMS, Told, is_granted, name, pass, session, within};
+pub use site::{Platform, Site};
+
+/// Declares a test for each promise of a link: `$run!(path)` runs the async function of that path,
+/// which takes a [`Site`].
+#[macro_export]
+macro_rules! link_tests {
+    ($run:ident) => {
+        $crate::declare! { $run links
+            a_lease_goes_from_process_to_process
+            commands_take_effect_in_the_order_of_their_first_polls
+            a_notice_comes_before_the_answers_that_follow_it
+            a_notice_of_another_process_comes_before_the_answers_that_follow_it
+            nothing_is_told_after_the_link_was_dropped
+            a_grant_passes_a_process_that_has_ended
+            a_receiver_may_drop_the_link
+            a_dropped_future_leaves_the_link_as_it_was
+            ended_sessions_end_their_links
+            a_cut_connection_ends_what_is_on_the_way
+            a_lost_reply_is_an_end_and_the_command_may_have_happened
+            a_black_hole_delays_and_does_not_end
+            a_server_that_restarts_is_another_one
+            a_server_that_is_gone_is_unreachable
+        }
+    };
+}
+
+/// Declares a test for each promise of a fleet: `$run!(path)` runs the async function of that path,
+/// which takes a [`Site`] and a runtime.
+#[macro_export]
+macro_rules! fleet_tests {
+    ($run:ident) => {
+        $crate::declare! { $run fleets
+            cut_connections_cost_no_permit_and_admit_no_call_twice
+            dropped_replies_leak_nothing
+            ended_sessions_change_nothing
+            a_stopped_server_admits_no_call_too_many
+            a_restart_without_data_counts_what_runs
+            a_restart_with_data_goes_on
+            futures_that_are_dropped_anywhere_leak_nothing
+            solid_queue_761_a_stale_holder_does_not_free_what_another_has
+            redisson_3046_a_permit_is_renewed_as_long_as_it_is_held
+            redisson_4462_the_count_is_right_after_crashes
+            redis_semaphore_205_nothing_is_lost_under_contention
+            redis_semaphore_127_tokens_fence_late_holders
+            sentinel_3428_a_limit_of_one_runs_one
+        }
+    };
+}
+
+/// Declares tests.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! declare {
+    ($run:ident $module:ident $($name:ident)+) => {$(
+        #[test]
+        fn $name() {
+            $run!($crate::$module::$name);
+        }
+    )+};
+}
