@@ -1,0 +1,211 @@
+//! The store of a fleet.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bulklink_fleet::{LeaseStore, Name, Namespace, Receiver, Session, StoreError};
+
+use super::error::store_error;
+use super::hello::Behaviour;
+use super::link::PostgresLink;
+use crate::InvalidStore;
+use crate::failure::Failure;
+use crate::schema::{self, Found, Part};
+use crate::server::{Server, Settings};
+
+/// How long a connection may take, unless the builder is told.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long a command waits for a row, unless the builder is told: less than the time after which a
+/// fleet gives a connection up.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(400);
+
+/// A server of PostgreSQL (14 or later), on tokio.
+///
+/// The URL is `postgresql://[user[:password]@]host[:port][/database][?options]`, as for other
+/// programs: `sslmode=require` demands TLS with a certificate that is trusted, and otherwise there
+/// is none. A folder with a socket is written `%2Frun%2Fpostgresql`. With several hosts, the option
+/// `target_session_attrs=read-write` finds the primary.
+///
+/// ```
+/// use bulklink_postgres::PostgresStore;
+///
+/// let store = PostgresStore::new("postgresql://localhost/app")?;
+/// # Ok::<(), bulklink_postgres::InvalidStore>(())
+/// ```
+#[derive(Clone)]
+pub struct PostgresStore {
+    server: Server,
+    behaviour: Behaviour,
+}
+
+/// Shows neither user nor password.
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Behaviour { lock_timeout, is_durable } = self.behaviour;
+        f.debug_struct("PostgresStore")
+            .field("server", &self.server)
+            .field("lock_timeout", &lock_timeout)
+            .field("durable", &is_durable)
+            .finish()
+    }
+}
+
+impl PostgresStore {
+    /// Makes a store from a URL. It connects to nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidStore`] as in [`PostgresStoreBuilder::build`].
+    pub fn new(url: &str) -> Result<Self, InvalidStore> {
+        Self::builder(url).build()
+    }
+
+    /// Begins a store with credentials, certificates or timeouts beside its URL.
+    pub fn builder(url: &str) -> PostgresStoreBuilder {
+        let behaviour = Behaviour { lock_timeout: LOCK_TIMEOUT, is_durable: true };
+        PostgresStoreBuilder { settings: Settings::new(url, CONNECT_TIMEOUT), behaviour }
+    }
+
+    /// Creates the tables that are missing, as a user who may create a schema in the database. It
+    /// can be called again.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the server cannot be reached or refuses.
+    pub async fn set_up(&self) -> Result<(), StoreError> {
+        schema::set_up(&self.server, Part::Fleet).await.map_err(|failure| store_error(&failure))
+    }
+
+    /// Looks whether the tables are there, and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the server cannot be reached or refuses.
+    pub async fn check(&self) -> Result<Found, StoreError> {
+        schema::check(&self.server, Part::Fleet).await.map_err(|failure| store_error(&failure))
+    }
+
+    /// Returns the names of all bulkheads in a namespace, in order.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the server cannot be reached or refuses.
+    pub async fn names(&self, namespace: &Namespace) -> Result<Vec<Name>, StoreError> {
+        let of_it = |name: &Name| name.namespace() == namespace.as_str();
+        Ok(self.all_names().await?.into_iter().filter(of_it).collect())
+    }
+
+    /// Returns the names of all bulkheads in all namespaces, in order.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the server cannot be reached or refuses.
+    pub async fn all_names(&self) -> Result<Vec<Name>, StoreError> {
+        let names = async {
+            let (client, mut wire) = self.server.connect("bulklink names").await?;
+            let query = wire.drive(client.query("SELECT name FROM bulklink.fleet ORDER BY name", &[]));
+            self.server.in_time(query).await?.map_err(|error| Failure::of(&error))
+        };
+        let rows = names.await.map_err(|failure| store_error(&failure))?;
+        // Rows with another name are not ours.
+        Ok(rows.iter().filter_map(|row| row.try_get::<_, &str>(0).ok()?.parse().ok()).collect())
+    }
+
+    /// Returns where the server is, without credentials: its host and port, or the path of its
+    /// socket; several of them are separated by commas.
+    ///
+    /// ```
+    /// use bulklink_postgres::PostgresStore;
+    ///
+    /// let store = PostgresStore::new("postgresql://user:password@db/app")?;
+    /// assert_eq!(store.address(), "db:5432");
+    /// # Ok::<(), bulklink_postgres::InvalidStore>(())
+    /// ```
+    pub fn address(&self) -> String {
+        self.server.address()
+    }
+}
+
+impl LeaseStore for PostgresStore {
+    type Link = PostgresLink;
+
+    async fn connect(&self, session: &Session, receiver: Arc<dyn Receiver>) -> Result<PostgresLink, StoreError> {
+        PostgresLink::connect(&self.server, self.behaviour, session, receiver).await
+    }
+}
+
+/// Makes a [`PostgresStore`].
+#[derive(Clone)]
+#[must_use = "a builder makes nothing until `build`"]
+pub struct PostgresStoreBuilder {
+    settings: Settings,
+    behaviour: Behaviour,
+}
+
+/// Shows no credentials, as it shows nothing.
+impl fmt::Debug for PostgresStoreBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresStoreBuilder").finish_non_exhaustive()
+    }
+}
+
+impl PostgresStoreBuilder {
+    /// Logs in as this user, instead of the URL's.
+    pub fn user(mut self, name: &str) -> Self {
+        self.settings.change(|config| _ = config.user(name));
+        self
+    }
+
+    /// Logs in with this password, instead of the URL's.
+    pub fn password(mut self, password: &str) -> Self {
+        self.settings.change(|config| _ = config.password(password));
+        self
+    }
+
+    /// Trusts these certificates, in PEM, and no others, and demands TLS. Without it, those of the
+    /// system are trusted.
+    pub fn certificates(mut self, pem: &[u8]) -> Self {
+        self.settings.certificates = Some(pem.to_vec());
+        self
+    }
+
+    /// How long connecting may take, and how long the server's first answers; 2 seconds by default.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.timeout = timeout;
+        self
+    }
+
+    /// How long a command waits for the row of its bulkhead, before it is refused with the code
+    /// `55P03`; 400 ms by default. The server ends a session that stops while it has a row after
+    /// three quarters of it. It should be less than the fleet's
+    /// [`store_timeout`](bulklink_fleet::FleetBuilder::store_timeout).
+    pub fn lock_timeout(mut self, timeout: Duration) -> Self {
+        self.behaviour.lock_timeout = timeout;
+        self
+    }
+
+    /// Whether the server has written each command to its disk before it answers, which is the
+    /// default; by the session's `synchronous_commit`.
+    ///
+    /// Without it, a crash of the server loses what the last moments have changed. As after every
+    /// crash, nothing is granted then until all leases of before are known or over; but tokens can
+    /// be handed out again that were handed out in these moments.
+    pub fn durable(mut self, is_durable: bool) -> Self {
+        self.behaviour.is_durable = is_durable;
+        self
+    }
+
+    /// Makes the store.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidStore::Url`] if the URL is of no known form, [`InvalidStore::Certificates`] if the
+    /// certificates are no PEM, and [`InvalidStore::NoCryptoProvider`] if TLS is demanded and the
+    /// program has not installed what `rustls` computes with, such as by
+    /// `rustls::crypto::ring::default_provider().install_default()`.
+    pub fn build(self) -> Result<PostgresStore, InvalidStore> {
+        Ok(PostgresStore { server: self.settings.build()?, behaviour: self.behaviour })
+    }
+}

@@ -1,0 +1,90 @@
+//! One limit for a fleet of processes, on PostgreSQL (14 or later), for those who have no Redis.
+//!
+//! [`PostgresStore`] is the [`LeaseStore`] of a fleet, on tokio. It does what the store on Redis
+//! does, more slowly: a command takes two round trips, and the server writes it to its disk.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use bulklink_postgres::PostgresStore;
+//!
+//! let store = PostgresStore::new("postgresql://service:password@db/app")?;
+//! let fleet = bulklink_postgres::tokio::fleet(store).namespace("prod").build()?;
+//! let payments = fleet.bulkhead("payments").limit(8).connect().await?;
+//! let permit = payments.acquire().await?;
+//! # drop(permit);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Setting up
+//!
+//! Nothing is created at run time: an administrator calls [`PostgresStore::set_up`] once, or runs
+//! [`Part::statements`], and then gives each service its rights by [`Part::grants`].
+//!
+//! # What the server must be
+//!
+//! - Each process has one connection to the primary, for as long as it runs. A pooler such as
+//!   `PgBouncer` may be between only in its mode `session`.
+//! - A bulkhead is a row, and each command locks it. A process that stops with a lock loses its
+//!   connection: see [`PostgresStoreBuilder::lock_timeout`].
+//! - After a crash, after a standby was promoted and in a restored backup, nothing is granted until
+//!   all leases of before are known or over: an unlogged table tells.
+
+#![forbid(unsafe_code)]
+
+mod failure;
+#[cfg(feature = "fleet")]
+mod fleet;
+mod schema;
+mod server;
+
+use std::error::Error;
+use std::fmt;
+
+pub use self::schema::{Found, Part};
+
+#[cfg(feature = "fleet")]
+pub use self::fleet::{PostgresLink, PostgresStore, PostgresStoreBuilder, plumbing};
+
+#[cfg(feature = "fleet")]
+pub use bulklink_fleet::*;
+
+/// A fleet on tokio.
+#[cfg(feature = "fleet")]
+pub mod tokio {
+    pub use bulklink_tokio::Tokio;
+
+    /// A fleet on tokio.
+    pub type Fleet = crate::Fleet<Tokio>;
+    /// A bulkhead of a fleet on tokio.
+    pub type FleetBulkhead = crate::FleetBulkhead<Tokio>;
+
+    /// Begins a fleet on tokio.
+    pub fn fleet(store: crate::PostgresStore) -> crate::FleetBuilder<crate::PostgresStore, Tokio> {
+        Fleet::builder(store, Tokio)
+    }
+}
+
+/// Why there is no store. It never contains the URL or a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InvalidStore {
+    /// The URL is of no known form.
+    Url,
+    /// The certificates cannot be read.
+    Certificates,
+    /// TLS is demanded, and the program has not installed what `rustls` computes with.
+    NoCryptoProvider,
+}
+
+impl fmt::Display for InvalidStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Url => "the URL of PostgreSQL has no known form",
+            Self::Certificates => "the certificates cannot be read",
+            Self::NoCryptoProvider => "TLS needs a provider of cryptography, which the program has to install",
+        })
+    }
+}
+
+impl Error for InvalidStore {}

@@ -1,0 +1,164 @@
+//! What must exist in a database: tables in the schema `bulklink`, and rights.
+//!
+//! Nothing of it is created at run time: an administrator calls [`set_up`](crate::PostgresStore) or
+//! runs the texts.
+
+use std::fmt;
+
+use tokio_postgres::SimpleQueryMessage;
+
+use crate::failure::Failure;
+use crate::server::Server;
+
+/// A part of the schema, for one purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part {
+    /// The limits of fleets.
+    Fleet,
+}
+
+/// Whether a database has what is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Found {
+    /// It has this version.
+    Complete,
+    /// It does not have it, or not the right to see it.
+    Missing,
+    /// It has another version.
+    Other {
+        /// Which one.
+        version: i32,
+    },
+}
+
+/// What is common to all parts.
+const COMMON: &str = "\
+CREATE SCHEMA IF NOT EXISTS bulklink;
+CREATE TABLE IF NOT EXISTS bulklink.part (
+    name text PRIMARY KEY,
+    version integer NOT NULL
+);
+-- Has lost its row wherever committed data may have been lost: after a crash, on a standby that was
+-- promoted, and in a backup.
+CREATE UNLOGGED TABLE IF NOT EXISTS bulklink.run (
+    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+    id uuid NOT NULL,
+    began timestamptz NOT NULL
+);
+";
+
+/// A row is rewritten by each command, so there is room for its next version on its page.
+const FLEET: &str = "\
+CREATE TABLE IF NOT EXISTS bulklink.fleet (
+    name text COLLATE \"C\" PRIMARY KEY,
+    data text NOT NULL
+) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+ALTER TABLE bulklink.fleet ALTER COLUMN data SET STORAGE EXTERNAL;
+";
+
+impl Part {
+    /// Returns the name of the part, as in the table `bulklink.part`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Fleet => "fleet",
+        }
+    }
+
+    /// Returns the version that this crate needs.
+    #[must_use]
+    pub fn version(self) -> i32 {
+        match self {
+            Part::Fleet => 1,
+        }
+    }
+
+    /// Returns the statements that create the part where it is missing. They can be run again.
+    #[must_use]
+    pub fn statements(self) -> String {
+        let tables = match self {
+            Part::Fleet => FLEET,
+        };
+        let (name, version) = (self.name(), self.version());
+        format!(
+            "{COMMON}{tables}\
+             INSERT INTO bulklink.part (name, version) VALUES ('{name}', {version}) ON CONFLICT (name) DO NOTHING;\n"
+        )
+    }
+
+    /// Returns the statements that give a role the least rights of a service.
+    #[must_use]
+    pub fn grants(self, role: &str) -> String {
+        let role = Quoted(role);
+        let tables = match self {
+            Part::Fleet => format!("GRANT SELECT, INSERT, UPDATE ON bulklink.fleet TO {role};\n"),
+        };
+        format!(
+            "GRANT USAGE ON SCHEMA bulklink TO {role};\n\
+             GRANT SELECT ON bulklink.part TO {role};\n\
+             GRANT SELECT, INSERT ON bulklink.run TO {role};\n{tables}"
+        )
+    }
+}
+
+/// A name in statements.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.0.replace('"', "\"\"").replace('\0', ""))
+    }
+}
+
+/// Creates what is missing, whole or not at all.
+pub(crate) async fn set_up(server: &Server, part: Part) -> Result<(), Failure> {
+    // Two at the same time would meet each other's tables half way.
+    let text = format!("BEGIN; SELECT pg_advisory_xact_lock(7158103424927); {} COMMIT;", part.statements());
+    let (client, mut wire) = server.connect("bulklink setup").await?;
+    let run = wire.drive(client.batch_execute(&text));
+    server.in_time(run).await?.map_err(|error| Failure::of(&error))
+}
+
+/// Looks whether the database has a part, and changes nothing.
+pub(crate) async fn check(server: &Server, part: Part) -> Result<Found, Failure> {
+    let (client, mut wire) = server.connect("bulklink check").await?;
+    let tables = match part {
+        Part::Fleet => "SELECT FROM bulklink.fleet LIMIT 0",
+    };
+    // All of it can be read, or it is not there for this user.
+    let text = format!(
+        "SELECT FROM bulklink.run LIMIT 0; {tables}; SELECT version FROM bulklink.part WHERE name = '{}'",
+        part.name()
+    );
+    let run = wire.drive(client.simple_query(&text));
+    match server.in_time(run).await?.map_err(|error| Failure::of(&error)) {
+        Ok(rows) => Ok(match last_row(&rows).and_then(|row| row.first()?.as_deref()?.parse().ok()) {
+            None => Found::Missing,
+            Some(version) if version == part.version() => Found::Complete,
+            Some(version) => Found::Other { version },
+        }),
+        Err(Failure::Refused(code)) if ["42P01", "3F000", "42501"].contains(&&*code) => Ok(Found::Missing),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// The values of the last row of an answer.
+pub(crate) fn last_row(messages: &[SimpleQueryMessage]) -> Option<Vec<Option<String>>> {
+    messages.iter().rev().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some((0..row.len()).map(|at| row.get(at).map(str::to_owned)).collect()),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_cannot_end_its_quotes() {
+        let grants = Part::Fleet.grants("a\"; DROP TABLE x; --");
+        assert!(grants.contains("TO \"a\"\"; DROP TABLE x; --\";"), "{grants}");
+    }
+}

@@ -1,0 +1,151 @@
+//! Setting up, rights, and that no error shows a secret.
+
+use bulklink_postgres::{Found, InvalidStore, Link, Name, Namespace, Part, PostgresStore, StoreError};
+use bulklink_servers::{Postgres, User, require};
+use bulklink_stores::{Process, is_granted, name};
+
+use crate::world::{Postgresql, on_tokio, store};
+
+const SECRET: &str = "s3cret-pass";
+
+fn refused<T>(code: &str) -> Result<T, StoreError> {
+    Err(StoreError::Refused { code: code.into() })
+}
+
+fn assert_silent(shown: &str) {
+    for secret in [SECRET, "s3cret", "ringo", "a-password-of-tests"] {
+        assert!(!shown.contains(secret), "{shown}");
+    }
+}
+
+fn user() -> User {
+    User { name: "service".into(), password: "a-password-of-tests".into(), rules: String::new() }
+}
+
+#[test]
+fn nothing_is_created_unless_it_is_asked_for() {
+    on_tokio(async {
+        let server = require!(Postgres::start());
+        let store = store(&server.url());
+        assert_eq!(store.check().await, Ok(Found::Missing));
+        assert_eq!(Process::connect(&store, 1).await.err(), refused::<()>("42P01").err());
+        assert_eq!(server.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'bulklink'"), "0");
+        // By several at once, and again.
+        let (first, second) = futures_util::future::join(Box::pin(store.set_up()), Box::pin(store.set_up())).await;
+        assert_eq!((first, second, store.set_up().await), (Ok(()), Ok(()), Ok(())));
+        assert_eq!(store.check().await, Ok(Found::Complete));
+        let process = Process::on(&store, 1).await;
+        process.open(&name("a"), 1).await.unwrap();
+        assert_eq!(store.set_up().await, Ok(()));
+        assert_eq!(store.all_names().await, Ok(vec![name("a")]));
+        server.sql("UPDATE bulklink.part SET version = 7");
+        assert_eq!(store.check().await, Ok(Found::Other { version: 7 }));
+        assert_eq!(Process::connect(&store, 2).await.err(), refused::<()>("VERSION").err());
+    });
+}
+
+#[test]
+fn the_least_rights_are_enough() {
+    on_tokio(async {
+        let user = user();
+        let server = require!(Postgres::builder().user(user.clone()).start().map(Postgresql));
+        let server = require!(server.set_up().await).0;
+        let store = store(&server.url_of(&user));
+        assert_eq!(store.check().await, Ok(Found::Missing));
+        assert_eq!(Process::connect(&store, 1).await.err(), refused::<()>("42501").err());
+        server.sql(&Part::Fleet.grants("service"));
+        assert_eq!(store.check().await, Ok(Found::Complete));
+        let (first, second) = (Process::on(&store, 1).await, Process::on(&store, 2).await);
+        let name = name("rights");
+        let epoch = first.open(&name, 1).await.unwrap();
+        assert!(first.link.listen(&name).await.unwrap().run.is_some());
+        second.open(&name, 1).await.unwrap();
+        assert!(is_granted(&first.acquire(&name, 1, epoch).await.unwrap()));
+        second.acquire(&name, 2, epoch).await.unwrap();
+        first.beat(&name, &[1], epoch).await.unwrap();
+        first.release(&name, 1).await.unwrap();
+        second.ears.wait(1);
+        assert_eq!(second.ears.granted(), [2]);
+        // Each of them is needed.
+        server.sql("REVOKE INSERT ON bulklink.fleet FROM service");
+        let other = bulklink_stores::name("other");
+        assert_eq!(first.open(&other, 1).await, refused("42501"));
+        assert_eq!(first.release(&name, 1).await, Ok(bulklink_postgres::Outcome::Done));
+        server.sql("REVOKE UPDATE ON bulklink.fleet FROM service");
+        assert_eq!(second.release(&name, 2).await, refused("42501"));
+        assert_eq!(second.leases(&name).await, 1);
+        assert_eq!(first.ears.told(), []);
+        assert_eq!(store.set_up().await, refused("42501"));
+    });
+}
+
+#[test]
+fn names_are_found_by_namespace() {
+    on_tokio(async {
+        let server = require!(Postgresql::start().await).0;
+        let store = store(&server.url());
+        let namespace = Namespace::new("test").unwrap();
+        assert_eq!(store.names(&namespace).await, Ok(vec![]));
+        let process = Process::on(&store, 1).await;
+        let mut names: Vec<_> = (0..20).map(|number| name(&format!("a b{number}"))).collect();
+        for name in &names {
+            process.open(name, 1).await.unwrap();
+        }
+        let other = Name::new(&Namespace::new("test-2").unwrap(), "other").unwrap();
+        process.open(&other, 1).await.unwrap();
+        server.sql("INSERT INTO bulklink.fleet VALUES ('test:%', ''), ('x', ''), ('test:a b', '')");
+        names.sort();
+        assert_eq!(store.names(&namespace).await.as_ref(), Ok(&names));
+        names.push(other);
+        names.sort();
+        assert_eq!(store.all_names().await, Ok(names));
+    });
+}
+
+#[test]
+fn a_wrong_password_is_refused_and_not_shown() {
+    on_tokio(async {
+        let user = user();
+        let server = require!(Postgres::builder().tcp().user(user.clone()).start());
+        let port = server.port();
+        for (url, code) in [
+            (format!("postgresql://service:{SECRET}@127.0.0.1:{port}/postgres"), "28P01"),
+            (format!("postgresql://ringo:{SECRET}@127.0.0.1:{port}/postgres"), "28P01"),
+            (format!("postgresql://service@127.0.0.1:{port}/postgres"), "28000"),
+            (format!("postgresql://service:{}@127.0.0.1:{port}/s3cret", user.password), "3D000"),
+        ] {
+            let store = PostgresStore::new(&url).unwrap();
+            assert_silent(&format!("{store:?}"));
+            let error = Process::connect(&store, 1).await.err().unwrap();
+            assert_silent(&format!("{error:?} {error}"));
+            assert_eq!(Err::<(), _>(error), refused(code), "{url}");
+            let error = store.set_up().await.unwrap_err();
+            assert_silent(&format!("{error:?} {error}"));
+        }
+        let url = format!("postgresql://127.0.0.1:{port}/postgres");
+        let builder = PostgresStore::builder(&url).user("tests").password(&user.password);
+        assert_silent(&format!("{builder:?}"));
+        let store = builder.build().unwrap();
+        assert_silent(&format!("{store:?}"));
+        assert_eq!(store.set_up().await, Ok(()));
+        assert_silent(&format!("{:?}", Process::on(&store, 1).await));
+    });
+}
+
+#[test]
+fn a_url_that_is_none_is_not_shown() {
+    for url in [
+        "",
+        "postgresql",
+        "http://ringo:s3cret@host",
+        "postgresql://ringo:s3cret@host:x",
+        "postgresql://ringo:s3cret@host/db?no_such_option=1",
+        "postgresql://",
+        "password='s3cret",
+        "user=ringo password=s3cret",
+    ] {
+        let error = PostgresStore::new(url).unwrap_err();
+        assert_eq!(error, InvalidStore::Url, "{url}");
+        assert_silent(&format!("{error:?} {error}"));
+    }
+}

@@ -1,0 +1,47 @@
+//! TLS, with the right certificates and with others.
+
+use std::fs;
+
+use bulklink_postgres::{InvalidStore, PostgresStore, StoreError};
+use bulklink_servers::{Postgres, require};
+use bulklink_stores::{PATIENCE, Process, name};
+
+use crate::world::on_tokio;
+
+/// One test, as a process has one provider of cryptography.
+#[test]
+fn only_the_right_authority_is_trusted() {
+    on_tokio(async {
+        let server = require!(Postgres::builder().tls().start());
+        let other = require!(Postgres::builder().tls().start());
+        let [right, wrong] = [&server, &other].map(|server| fs::read(server.authority()).unwrap());
+        let builder = || PostgresStore::builder(&server.url()).connect_timeout(PATIENCE);
+        assert_eq!(builder().build().unwrap_err(), InvalidStore::NoCryptoProvider);
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        for pem in [&b""[..], b"s3cret", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
+            assert_eq!(builder().certificates(pem).build().unwrap_err(), InvalidStore::Certificates);
+        }
+        let trusting = builder().certificates(&right).build().unwrap();
+        trusting.set_up().await.unwrap();
+        let (first, second) = (Process::on(&trusting, 1).await, Process::on(&trusting, 2).await);
+        assert_eq!(server.value("SELECT count(*) FROM pg_stat_ssl WHERE ssl"), "2");
+        let name = name("tls");
+        let epoch = first.open(&name, 1).await.unwrap();
+        second.open(&name, 1).await.unwrap();
+        first.acquire(&name, 1, epoch).await.unwrap();
+        second.acquire(&name, 1, epoch).await.unwrap();
+        first.release(&name, 1).await.unwrap();
+        second.ears.wait(1);
+        server.terminate_sessions();
+        second.ears.wait(2);
+        assert_eq!((first.ears.wait(1).len(), second.ears.ends()), (1, 1));
+        // Those of the system do not have it either.
+        for store in [builder().certificates(&wrong).build().unwrap(), builder().build().unwrap()] {
+            assert_eq!(Process::connect(&store, 1).await.err(), Some(StoreError::Unreachable), "{store:?}");
+        }
+        // This server refuses what does not ask for TLS.
+        let plain = PostgresStore::new(&server.url().replace("?sslmode=require", "")).unwrap();
+        let code = "28000".into();
+        assert_eq!(Process::connect(&plain, 1).await.err(), Some(StoreError::Refused { code }));
+    });
+}
