@@ -18,8 +18,8 @@ mod contest {
         /// Less of everything: about three minutes
         #[arg(long)]
         quick: bool,
-        /// Run only this: fail-fast, contended, crowd, hand-off, reuse, cost, crash, memory or
-        /// chaos
+        /// Run only this: fail-fast, contended, crowd, hand-off, reuse, cost, crash, memory,
+        /// postgres or chaos
         #[arg(long, value_name = "SCENE")]
         only: Vec<String>,
         /// Write the rows with a limit there as JSON

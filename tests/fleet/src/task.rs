@@ -10,8 +10,10 @@ use crate::record::Client;
 /// How a limit is shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
-    /// Bulklink.
+    /// Bulklink on Redis.
     Ours,
+    /// Bulklink on PostgreSQL.
+    Postgres,
     /// A hash with a field for each lease; HSET and HLEN, HDEL if there are too many, and again
     /// after 10 ms: as `HawkAPI` does it.
     Polling,
@@ -26,6 +28,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::Ours => "Bulklink",
+            Kind::Postgres => "on PostgreSQL",
             Kind::Polling => "HSET+HLEN",
             Kind::Broadcast => "broadcast, all retry",
             Kind::Latch => "broadcast, one a process retries",
@@ -37,6 +40,8 @@ impl Kind {
     pub fn trips(self) -> &'static [&'static str] {
         match self {
             Kind::Polling => &["hlen", "hdel"],
+            // Another server, which does not count them.
+            Kind::Postgres => &[],
             Kind::Ours | Kind::Broadcast | Kind::Latch => &["evalsha"],
         }
     }

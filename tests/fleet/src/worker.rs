@@ -42,7 +42,7 @@ pub fn run(task: Task) -> Result<()> {
     LocalSet::new().block_on(&runtime, async {
         let Task { url, name, limit, ttl, .. } = &task;
         match task.kind {
-            Kind::Ours => obey(Ours::connect(&task).await?, task, orders).await,
+            Kind::Ours | Kind::Postgres => obey(Ours::connect(&task).await?, task, orders).await,
             Kind::Polling => obey(Polling::connect(url, name, *limit).await?, task, orders).await,
             Kind::Broadcast => obey(Broadcast::connect(url, name, *limit, *ttl, true).await?, task, orders).await,
             Kind::Latch => obey(Broadcast::connect(url, name, *limit, *ttl, false).await?, task, orders).await,

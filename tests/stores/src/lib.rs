@@ -20,21 +20,21 @@ pub use site::{Platform, Site};
 #[macro_export]
 macro_rules! link_tests {
     ($run:ident) => {
-        $crate::declare! { $run links
-            a_lease_goes_from_process_to_process
-            commands_take_effect_in_the_order_of_their_first_polls
-            a_notice_comes_before_the_answers_that_follow_it
-            a_notice_of_another_process_comes_before_the_answers_that_follow_it
-            nothing_is_told_after_the_link_was_dropped
-            a_grant_passes_a_process_that_has_ended
-            a_receiver_may_drop_the_link
-            a_dropped_future_leaves_the_link_as_it_was
-            ended_sessions_end_their_links
-            a_cut_connection_ends_what_is_on_the_way
-            a_lost_reply_is_an_end_and_the_command_may_have_happened
-            a_black_hole_delays_and_does_not_end
-            a_server_that_restarts_is_another_one
-            a_server_that_is_gone_is_unreachable
+        $crate::declare! { $run
+            links: a_lease_goes_from_process_to_process
+            links: commands_take_effect_in_the_order_of_their_first_polls
+            links: a_notice_comes_before_the_answers_that_follow_it
+            links: a_notice_of_another_process_comes_before_the_answers_that_follow_it
+            links: nothing_is_told_after_the_link_was_dropped
+            links: a_grant_passes_a_process_that_has_ended
+            links: a_receiver_may_drop_the_link
+            links: a_dropped_future_leaves_the_link_as_it_was
+            links: ended_sessions_end_their_links
+            links: a_cut_connection_ends_what_is_on_the_way
+            links: a_lost_reply_is_an_end_and_the_command_may_have_happened
+            links: a_black_hole_delays_and_does_not_end
+            links: a_server_that_restarts_is_another_one
+            links: a_server_that_is_gone_is_unreachable
         }
     };
 }
@@ -44,20 +44,20 @@ macro_rules! link_tests {
 #[macro_export]
 macro_rules! fleet_tests {
     ($run:ident) => {
-        $crate::declare! { $run fleets
-            cut_connections_cost_no_permit_and_admit_no_call_twice
-            dropped_replies_leak_nothing
-            ended_sessions_change_nothing
-            a_stopped_server_admits_no_call_too_many
-            a_restart_without_data_counts_what_runs
-            a_restart_with_data_goes_on
-            futures_that_are_dropped_anywhere_leak_nothing
-            solid_queue_761_a_stale_holder_does_not_free_what_another_has
-            redisson_3046_a_permit_is_renewed_as_long_as_it_is_held
-            redisson_4462_the_count_is_right_after_crashes
-            redis_semaphore_205_nothing_is_lost_under_contention
-            redis_semaphore_127_tokens_fence_late_holders
-            sentinel_3428_a_limit_of_one_runs_one
+        $crate::declare! { $run
+            fleets: cut_connections_cost_no_permit_and_admit_no_call_twice
+            fleets: dropped_replies_leak_nothing
+            fleets: ended_sessions_change_nothing
+            fleets: a_stopped_server_admits_no_call_too_many
+            fleets: a_restart_without_data_counts_what_runs
+            fleets: a_restart_with_data_goes_on
+            fleets: futures_that_are_dropped_anywhere_leak_nothing
+            fleets: solid_queue_761_a_stale_holder_does_not_free_what_another_has
+            fleets: redisson_3046_a_permit_is_renewed_as_long_as_it_is_held
+            fleets: redisson_4462_the_count_is_right_after_crashes
+            fleets: redis_semaphore_205_nothing_is_lost_under_contention
+            fleets: redis_semaphore_127_tokens_fence_late_holders
+            fleets: sentinel_3428_a_limit_of_one_runs_one
         }
     };
 }
@@ -66,7 +66,7 @@ macro_rules! fleet_tests {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! declare {
-    ($run:ident $module:ident $($name:ident)+) => {$(
+    ($run:ident $($module:ident: $name:ident)+) => {$(
         #[test]
         fn $name() {
             $run!($crate::$module::$name);

@@ -246,7 +246,7 @@ pub async fn a_notice_of_another_process_comes_before_the_answers_that_follow_it
         let queued = process.acquire(&name, seq, epoch).await;
         assert!(matches!(queued, Ok(Outcome::Queued { .. })));
         assert_eq!(other.release(&name, seq - 1).await, Ok(Outcome::Done));
-        // The release was answered, so this command is a later one than that which caused the notice.
+        // The release was answered, so this command comes after the notice.
         assert_eq!(process.leases_by_a_command(&name, epoch).await, 1);
         assert_eq!(process.ears.granted().last(), Some(&seq));
         let queued = other.acquire(&name, seq, epoch).await;

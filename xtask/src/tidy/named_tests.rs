@@ -26,8 +26,9 @@ const PAGES: [Page; 2] = [
     },
 ];
 
-/// The tests that each runtime runs: they are listed as `file: test` in `lib.rs` of this folder.
-const SUITE: &str = "tests/runtimes/src/";
+/// The tests that each runtime runs, and each store: they are listed as `file: test` in `lib.rs` of
+/// these folders.
+const SUITES: [&str; 2] = ["tests/runtimes/src/", "tests/stores/src/"];
 
 pub(super) fn check(tree: &Tree, findings: &mut Findings) {
     for page in &PAGES {
@@ -94,11 +95,13 @@ fn is_listed(file: &File, name: &str, tree: &Tree) -> bool {
     if own.into_iter().any(|(list, _)| list.lines().any(|line| line.trim() == name)) {
         return true;
     }
-    let module = file.path.strip_prefix(SUITE).and_then(|path| path.strip_suffix(".rs"));
-    let list = tree.file(&format!("{SUITE}lib.rs"));
-    module.zip(list).is_some_and(|(module, list)| {
-        let entry = format!("{module}: {name}");
-        list.text.lines().any(|line| line.trim() == entry)
+    SUITES.iter().any(|suite| {
+        let module = file.path.strip_prefix(suite).and_then(|path| path.strip_suffix(".rs"));
+        let list = tree.file(&format!("{suite}lib.rs"));
+        module.zip(list).is_some_and(|(module, list)| {
+            let entry = format!("{module}: {name}");
+            list.text.lines().any(|line| line.trim() == entry)
+        })
     })
 }
 

@@ -6,12 +6,13 @@ use crate::workspace;
 const CORE: &str = "bulklink-core";
 
 /// Packages that only one published package may depend on: the core is used through the front,
-/// async-std is discontinued, and a fleet's other stores need no Redis.
-const RESERVED: [(&str, &str); 4] = [
+/// async-std is discontinued, and a fleet needs the client of its own store only.
+const RESERVED: [(&str, &str); 5] = [
     (CORE, "bulklink"),
     ("async-std", "bulklink-async-std"),
     ("bulklink-async-std", "bulklink-async-std"),
     ("redis", "bulklink-redis"),
+    ("tokio-postgres", "bulklink-postgres"),
 ];
 
 /// The core depends on nothing, and the reserved packages have one user. Tests may use anything.

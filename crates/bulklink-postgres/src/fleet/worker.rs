@@ -1,7 +1,7 @@
 //! Runs commands on the server, one transaction after the other.
 //!
-//! A transaction locks the row of its bulkhead, so all that happens to a bulkhead has one order. The
-//! commands of one name that wait meanwhile share the next transaction.
+//! A transaction locks the row of its bulkhead, so all that happens to a bulkhead has one order.
+//! The commands of one name that wait meanwhile share the next transaction.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

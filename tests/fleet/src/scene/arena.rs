@@ -16,7 +16,7 @@ use crate::task::{Kind, Task};
 use crate::witness::{Call, Nanos};
 
 /// The delay of the network, in each direction.
-const DELAY: Duration = Duration::from_micros(250);
+pub(super) const DELAY: Duration = Duration::from_micros(250);
 
 /// How long a contest runs before it is counted.
 const WARM_UP: Duration = Duration::from_millis(500);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use bulklink_redis::plumbing::Keys;
 use bulklink_redis::{Name, Namespace};
+use bulklink_servers::Proxy;
 
 use super::arena::TTL;
 use super::{Arena, Effort, count, ratio};
@@ -20,7 +21,7 @@ const PROCESSES: usize = 6;
 const LIMIT: u64 = 8;
 
 /// The mean time between two kills.
-const PAUSE: Duration = Duration::from_millis(900);
+pub(super) const PAUSE: Duration = Duration::from_millis(900);
 
 /// A stopped process believes in its leases when it goes on, unless it looks at its clock.
 const FROZEN: Duration = Duration::from_millis(2_500);
@@ -53,13 +54,45 @@ impl Storm {
     }
 }
 
+/// What a storm is about.
+pub trait Ground {
+    /// Returns what processes do, with a name that was not used before.
+    fn task(&self) -> Task;
+
+    /// Returns the network.
+    fn network(&self) -> &Proxy;
+
+    /// Returns the leases and waiters that the server has.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server does not answer.
+    fn entries(&self, task: &Task) -> Result<u64>;
+}
+
+impl Ground for Arena {
+    fn task(&self) -> Task {
+        self.plan(Kind::Ours).task
+    }
+
+    fn network(&self) -> &Proxy {
+        &self.proxy
+    }
+
+    fn entries(&self, task: &Task) -> Result<u64> {
+        let [leases, waiters, ..] = Keys::new(&Name::new(&Namespace::new(NAMESPACE)?, &task.name)?).all();
+        let size = |key: String| self.server.call(&["ZCARD", &key]).text().parse::<u64>();
+        Ok(size(leases)? + size(waiters)?)
+    }
+}
+
 /// Kills, stops and cuts for a time, then looks at what is left. The pause is the mean time between
 /// two kills.
 ///
 /// # Errors
 ///
 /// Fails if a process ends that was not killed.
-pub fn storm(arena: &Arena, time: Duration, pause: Duration) -> Result<Storm> {
+pub fn storm(arena: &Arena, ground: &impl Ground, time: Duration, pause: Duration) -> Result<Storm> {
     let mut crew = arena.crew()?;
     let task = Task {
         limit: LIMIT,
@@ -71,7 +104,7 @@ pub fn storm(arena: &Arena, time: Duration, pause: Duration) -> Result<Storm> {
         wait: Some(Duration::from_secs(5)),
         look: Some(Duration::from_millis(2)),
         is_durable: true,
-        ..arena.plan(Kind::Ours).task
+        ..ground.task()
     };
     let mut slots = (0..PROCESSES).map(|_| crew.hire(&task)).collect::<Result<Vec<_>>>()?;
     crew.start_all()?;
@@ -87,11 +120,11 @@ pub fn storm(arena: &Arena, time: Duration, pause: Duration) -> Result<Storm> {
             crew.freeze(place, false)?;
         }
         if step % 4 == 1 {
-            arena.proxy.cut();
+            ground.network().cut();
             cuts += 1;
         }
         if step % 4 == 3 {
-            arena.proxy.drop_replies(2);
+            ground.network().drop_replies(2);
             lost_replies += 2;
         }
         if step % 5 == 0 && frozen.is_none() {
@@ -115,7 +148,7 @@ pub fn storm(arena: &Arena, time: Duration, pause: Duration) -> Result<Storm> {
     crew.stop_all()?;
     sleep(TTL + Duration::from_millis(100));
     let stuck = LIMIT - units_that_are_free(&mut crew, &task)?;
-    let left = entries_left(arena, &task)?;
+    let left = ground.entries(&task)?;
     Ok(Storm { calls: crew.calls()?, limit: LIMIT, kills, cuts, lost_replies, stops, stuck, left })
 }
 
@@ -140,34 +173,31 @@ fn units_that_are_free(crew: &mut Crew, task: &Task) -> Result<u64> {
     Ok(count(admitted))
 }
 
-fn entries_left(arena: &Arena, task: &Task) -> Result<u64> {
-    let [leases, waiters, ..] = Keys::new(&Name::new(&Namespace::new(NAMESPACE)?, &task.name)?).all();
-    let size = |key: String| arena.server.call(&["ZCARD", &key]).text().parse::<u64>();
-    Ok(size(leases)? + size(waiters)?)
+pub(super) fn run(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
+    Ok(judged("chaos", &storm(arena, arena, effort.chaos, PAUSE)?, effort.chaos))
 }
 
-pub(super) fn run(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
-    const GOAL: &str = "chaos";
-    let storm = storm(arena, effort.chaos, PAUSE)?;
+/// The rows of a storm that took a time.
+pub(super) fn judged(goal: &'static str, storm: &Storm, time: Duration) -> Vec<Row> {
     let admitted = storm.calls.iter().filter(|call| call.admitted().is_some()).count();
     let refused = storm.calls.iter().filter(|call| call.outcome == Outcome::Refused).count();
     let peak = storm.peak();
     let figure = |number: u64| ratio(number, 1);
     // Ten minutes have 500 kills.
-    let least = (effort.chaos.as_secs_f64() / 1.2).floor().min(500.0);
-    Ok(vec![
-        Row::new(GOAL, "units above the limit", figure(peak.units.saturating_sub(storm.limit)), "")
+    let least = (time.as_secs_f64() / 1.2).floor().min(500.0);
+    vec![
+        Row::new(goal, "units above the limit", figure(peak.units.saturating_sub(storm.limit)), "")
             .limit(Limit::AtMost(0.0)),
-        Row::new(GOAL, "tokens out of order", figure(count(unfenced(&storm.calls).len())), "")
+        Row::new(goal, "tokens out of order", figure(count(unfenced(&storm.calls).len())), "")
             .limit(Limit::AtMost(0.0)),
-        Row::new(GOAL, "units that are not free at the end", figure(storm.stuck), "").limit(Limit::AtMost(0.0)),
-        Row::new(GOAL, "leases and waiters left at the end", figure(storm.left), "").limit(Limit::AtMost(0.0)),
-        Row::new(GOAL, "processes killed", figure(storm.kills), "").limit(Limit::AtLeast(least)),
-        Row::new(GOAL, "times that all connections were cut", figure(storm.cuts), ""),
-        Row::new(GOAL, "replies lost, with their connections", figure(storm.lost_replies), ""),
-        Row::new(GOAL, "processes stopped for longer than a lease", figure(storm.stops), ""),
-        Row::new(GOAL, format!("most units certainly held, of {LIMIT}"), figure(peak.units), ""),
-        Row::new(GOAL, "admissions", figure(count(admitted)), ""),
-        Row::new(GOAL, "calls that ended otherwise", figure(count(refused)), ""),
-    ])
+        Row::new(goal, "units that are not free at the end", figure(storm.stuck), "").limit(Limit::AtMost(0.0)),
+        Row::new(goal, "leases and waiters left at the end", figure(storm.left), "").limit(Limit::AtMost(0.0)),
+        Row::new(goal, "processes killed", figure(storm.kills), "").limit(Limit::AtLeast(least)),
+        Row::new(goal, "times that all connections were cut", figure(storm.cuts), ""),
+        Row::new(goal, "replies lost, with their connections", figure(storm.lost_replies), ""),
+        Row::new(goal, "processes stopped for longer than a lease", figure(storm.stops), ""),
+        Row::new(goal, format!("most units certainly held, of {LIMIT}"), figure(peak.units), ""),
+        Row::new(goal, "admissions", figure(count(admitted)), ""),
+        Row::new(goal, "calls that ended otherwise", figure(count(refused)), ""),
+    ]
 }

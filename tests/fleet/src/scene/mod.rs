@@ -7,6 +7,7 @@ mod cost;
 mod crash;
 mod fail_fast;
 mod memory;
+mod postgres;
 
 use std::time::Duration;
 
@@ -15,8 +16,9 @@ use anyhow::Result;
 use crate::report::Row;
 
 pub use arena::{Arena, Plan, Played};
-pub use chaos::{Storm, storm};
+pub use chaos::{Ground, Storm, storm};
 pub use fail_fast::attempts;
+pub use postgres::Postgresql;
 
 /// A part of the contest that can be run by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub enum Scene {
     Crash,
     /// Many leases and waiters of one name.
     Memory,
+    /// The limit on PostgreSQL.
+    Postgres,
 }
 
 /// How much is measured.
@@ -78,7 +82,7 @@ impl Effort {
 
 impl Scene {
     /// All of them, in the order in which they run.
-    pub const ALL: [Scene; 9] = [
+    pub const ALL: [Scene; 10] = [
         Scene::FailFast,
         Scene::Contended,
         Scene::Crowd,
@@ -87,6 +91,7 @@ impl Scene {
         Scene::Cost,
         Scene::Crash,
         Scene::Memory,
+        Scene::Postgres,
         Scene::Chaos,
     ];
 
@@ -102,6 +107,7 @@ impl Scene {
             Scene::Chaos => "chaos",
             Scene::Crash => "crash",
             Scene::Memory => "memory",
+            Scene::Postgres => "postgres",
         }
     }
 
@@ -121,6 +127,7 @@ impl Scene {
             Scene::Chaos => chaos::run(arena, effort),
             Scene::Crash => crash::run(arena, effort),
             Scene::Memory => memory::run(arena),
+            Scene::Postgres => postgres::run(arena, effort),
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use bulklink_redis::{ConnectError, Fleet, FleetBulkhead, Reason, RedisStore};
+use bulklink_postgres::PostgresStore;
+use bulklink_redis::{ConnectError, Fleet, FleetBulkhead, LeaseStore, Reason, RedisStore};
 use bulklink_tokio::{Request, Tokio};
 
 use super::{NAMESPACE, Refusal, Scheme};
 use crate::record::Reply;
-use crate::task::Task;
+use crate::task::{Kind, Task};
 
 /// How many calls may wait in the whole fleet.
 const WAITING_ROOM: usize = 10_000;
@@ -28,12 +29,21 @@ impl Ours {
     ///
     /// Fails if there is no server.
     pub async fn connect(task: &Task) -> anyhow::Result<Self> {
+        match task.kind {
+            Kind::Postgres => {
+                let patient = PostgresStore::builder(&task.url).connect_timeout(Duration::from_secs(10));
+                Self::on(patient.build()?, task).await
+            }
+            _ => Self::on(RedisStore::new(&task.url)?, task).await,
+        }
+    }
+
+    async fn on<S: LeaseStore + Clone>(store: S, task: &Task) -> anyhow::Result<Self> {
         // Renewed four times in a lease, so that one beat may be late.
         let (claim, beat) = (task.ttl / 2, task.ttl / 4);
         // In a storm, the first connection may be cut.
         for tries in 1.. {
-            let store = RedisStore::new(&task.url)?;
-            let fleet = Fleet::builder(store, Tokio).namespace(NAMESPACE).process("contest").build()?;
+            let fleet = Fleet::builder(store.clone(), Tokio).namespace(NAMESPACE).process("contest").build()?;
             let bulkhead = fleet.bulkhead(&task.name).limit(task.limit).waiting_room(WAITING_ROOM);
             let bulkhead = bulkhead.lease(task.ttl).claim(claim).beat(beat).reuse(task.reuse.into());
             match bulkhead.connect().await {
