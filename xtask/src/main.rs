@@ -44,7 +44,7 @@ enum Task {
     /// Run all tests: those of cargo, with the exhaustive search, the properties and the tests of
     /// each runtime; the feature tsc; the front without its fast path; the trace replay; loom
     Test {
-        /// Install a missing Redis through apt-get without asking
+        /// Install a missing Redis or PostgreSQL through apt-get without asking
         #[arg(long)]
         yes: bool,
     },
@@ -98,7 +98,8 @@ enum Task {
     Bench(bench::Options),
     /// Measure how many requests are answered in time while too many come: a table, a plot and JSON
     Overload(overload::Options),
-    /// Judge the limit of a fleet from outside, beside other schemes: a table and JSON; needs Redis
+    /// Judge the limit of a fleet from outside, beside other schemes: a table and
+    /// JSON; needs Redis and PostgreSQL
     Fleet(fleet::Options),
     /// Run everything: lint, test, no-std, embedded, msrv, the isolation example, the bench gate
     Ci,

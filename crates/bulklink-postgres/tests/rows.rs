@@ -2,78 +2,14 @@
 //! time and on a table, and rows that are none.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use bulklink_postgres::plumbing::Rows;
-use bulklink_postgres::{
-    CallId, Command, Cuts, Epoch, Era, Name, Namespace, Notice, Outcome, OwnerId, RunId, Table, Terms,
-};
-use fastrand::Rng;
+use bulklink_postgres::{CallId, Command, Cuts, Epoch, Era, Name, Namespace, Notice, Outcome, OwnerId, RunId, Table};
+use bulklink_stores::{RANDOM, Script};
 use proptest::prelude::*;
-
-const TERMS: Terms = Terms { ttl: Duration::from_millis(1), claim: Duration::from_micros(300), block: 4 };
 
 fn name() -> Name {
     Name::new(&Namespace::new("test").unwrap(), "a b").unwrap()
-}
-
-/// A random script.
-struct Script {
-    random: Rng,
-    now: u64,
-    epoch: Epoch,
-    ids: Vec<CallId>,
-}
-
-impl Script {
-    fn owner(&mut self) -> OwnerId {
-        OwnerId::from(self.random.u128(1..=4) << 90)
-    }
-
-    fn some_ids(&mut self, owner: Option<OwnerId>) -> Vec<CallId> {
-        let mut ids = BTreeSet::new();
-        let mine: Vec<_> = self.ids.iter().filter(|id| owner.is_none_or(|owner| id.owner == owner)).copied().collect();
-        for _ in 0..self.random.usize(0..4) {
-            ids.extend(self.random.choice(&mine).copied());
-        }
-        ids.into_iter().collect()
-    }
-
-    fn command(&mut self) -> Command {
-        let (owner, era) = (self.owner(), Era { epoch: self.epoch, run: Some(RunId::from(u64::MAX)) });
-        match self.random.u32(0..20) {
-            0..=7 => {
-                let id = CallId { owner, seq: self.random.u64(1..2000), cost: self.random.u64(1..4) };
-                self.ids.push(id);
-                let give_back = self.some_ids(None).into_iter().filter(|old| *old != id).collect();
-                Command::Acquire { id, wait: self.random.u32(0..4) > 0, queue: 9, era, terms: TERMS, give_back }
-            }
-            8..=12 => Command::Release { ids: self.some_ids(None) },
-            13 => Command::Open {
-                owner,
-                generation: self.random.u64(1..4),
-                limit: 4,
-                config: 1,
-                terms: TERMS,
-                known: None,
-                highest: None,
-                run: era.run,
-                young: false,
-                info: "host/2 a".into(),
-            },
-            14..=16 => {
-                let leases = self.some_ids(Some(owner));
-                let waiters = self.some_ids(Some(owner)).into_iter().filter(|id| !leases.contains(id));
-                let base = u64::from(self.epoch);
-                let waiters = waiters.map(|id| (id, (base + id.seq).into())).collect();
-                let info = "host/3 b".into();
-                Command::Beat { owner, generation: 9, era, terms: TERMS, info, leases, waiters, gone: vec![] }
-            }
-            17 => Command::Reap { full: self.random.bool(), offset: 0 },
-            18 => Command::SetLimit { limit: self.random.u64(1..6), expected: self.random.u64(1..9).into() },
-            _ => Command::Close { owner, ids: self.some_ids(Some(owner)) },
-        }
-    }
 }
 
 /// All processes listen by links with these keys.
@@ -85,27 +21,27 @@ fn key(owner: OwnerId) -> i64 {
 fn a_row_does_what_the_table_does() {
     let (mut outcomes, mut told_to_others, mut told_to_itself) = (BTreeSet::new(), 0, 0);
     for seed in 0..200 {
-        let mut script = Script { random: Rng::with_seed(seed), now: 5_000_000, epoch: 0.into(), ids: vec![] };
+        let mut script = Script::new(seed, RANDOM);
+        let mut now = 5_000_000;
         let (mut rows, mut table) = (Rows::default(), Table::with_cuts(Cuts::default()));
         // A process listens once it has sent a command that is no farewell.
         let mut listeners = BTreeSet::new();
         for _ in 0..150 {
-            script.now += script.random.u64(0..200);
-            let (command, now) = (script.command(), script.now.into());
-            let sender = script.owner();
+            now += script.random.u64(0..200);
+            let (command, sender) = (script.command(), script.owner());
             let mut next = listeners.clone();
             match &command {
                 Command::Close { owner, .. } => _ = next.remove(owner),
                 _ => _ = next.insert(sender),
             }
             let (mut own, mut others) = (vec![], 0);
-            let expected = table.apply(now, &command, &mut |owner, notice: Notice| {
+            let expected = table.apply(now.into(), &command, &mut |owner, notice: Notice| {
                 let is_heard = next.contains(&owner);
                 others += usize::from(is_heard && owner != sender);
                 own.extend((is_heard && owner == sender).then_some(notice));
                 is_heard
             });
-            let (answer, told, sent) = rows.apply(now, sender, key(sender), &name(), &command).unwrap();
+            let (answer, told, sent) = rows.apply(now.into(), sender, key(sender), &name(), &command).unwrap();
             assert_eq!((&answer, &told, sent), (&expected, &own, others), "seed {seed}: {command:?}");
             if let Some(text) = rows.text() {
                 assert_eq!(rows.table().as_ref(), Some(&table), "seed {seed}: {command:?}\n{text}");
@@ -134,7 +70,7 @@ fn full() -> String {
         generation: 1,
         limit: 2,
         config: 1,
-        terms: TERMS,
+        terms: RANDOM,
         known: None,
         highest: None,
         run,
@@ -149,7 +85,7 @@ fn full() -> String {
     for (owner, seq) in [(first, 1), (second, 2), (second, 3)] {
         let id = CallId { owner, seq, cost: 2 };
         let command =
-            Command::Acquire { id, wait: true, queue: 9, era: Era { epoch, run }, terms: TERMS, give_back: vec![] };
+            Command::Acquire { id, wait: true, queue: 9, era: Era { epoch, run }, terms: RANDOM, give_back: vec![] };
         rows.apply(5_000_001.into(), owner, key(owner), &name, &command).unwrap();
     }
     // It leaves a notice for the second process, which has one more waiter.
@@ -174,12 +110,12 @@ fn survives(text: &str) -> bool {
         assert!(rows.apply(1.into(), 1.into(), 1, &name(), &status()).is_none());
         return false;
     }
-    let mut script = Script { random: Rng::with_seed(1), now: 0, epoch: 5_000_000.into(), ids: vec![] };
-    for _ in 0..60 {
-        script.now += 150;
+    let mut script = Script::new(1, RANDOM);
+    script.epoch = 5_000_000.into();
+    for now in 0..60 {
         let (command, owner) = (script.command(), script.owner());
         rows.set(Some(text.to_owned()));
-        rows.apply(script.now.into(), owner, key(owner), &name(), &command);
+        rows.apply((now * 150).into(), owner, key(owner), &name(), &command);
         rows.apply(9_000_000.into(), owner, key(owner), &name(), &Command::Reap { full: true, offset: 0 }).unwrap();
     }
     true

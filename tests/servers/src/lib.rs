@@ -28,8 +28,8 @@
 //! The program of Redis is the one that `BULKLINK_REDIS_BIN` names, else `redis-server`, else
 //! `valkey-server`. Those of PostgreSQL are in the folder that `BULKLINK_POSTGRES_BIN` names, else
 //! on the search path, else where Debian has them. As PostgreSQL refuses root, root runs it as the
-//! user `nobody`. Where a program is missing, [`require!`] skips the test and says so on the standard
-//! error; with `CI=true` or `BULKLINK_REQUIRE_SERVERS=1` it fails the test.
+//! user `nobody`. Where a program is missing, [`require!`] skips the test and says so on the
+//! standard error; with `CI=true` or `BULKLINK_REQUIRE_SERVERS=1` it fails the test.
 
 #![cfg(unix)]
 #![forbid(unsafe_code)]

@@ -10,9 +10,11 @@
 pub mod fleets;
 pub mod links;
 mod process;
+mod script;
 mod site;
 
 pub use process::{Ears, PATIENCE, Process, TERMS, Told, is_granted, name, pass, session, within};
+pub use script::{RANDOM, Script};
 pub use site::{Platform, Site};
 
 /// Declares a test for each promise of a link: `$run!(path)` runs the async function of that path,
@@ -35,6 +37,7 @@ macro_rules! link_tests {
             links: a_black_hole_delays_and_does_not_end
             links: a_server_that_restarts_is_another_one
             links: a_server_that_is_gone_is_unreachable
+            links: random_commands_are_answered_as_by_the_table
         }
     };
 }

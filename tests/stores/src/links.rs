@@ -1,14 +1,17 @@
 //! What links promise, whatever the store: one async function per test.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
-use bulklink_fleet::{CallId, Command, Era, LeaseStore, Link, Name, Notice, Outcome, Receiver, StoreError};
+use bulklink_fleet::{
+    CallId, Command, Era, LeaseStore, Link, Name, Notice, Outcome, Receiver, ServerTime, StoreError, Table, Terms,
+};
 use bulklink_servers::{Data, Proxy};
 use futures_util::future::{join_all, maybe_done, poll_immediate};
 
-use crate::{Process, Site, TERMS, Told, is_granted, name, pass, session};
+use crate::{Process, Script, Site, TERMS, Told, is_granted, name, pass, session};
 
 /// A lease goes from process to process.
 pub async fn a_lease_goes_from_process_to_process(site: impl Site) {
@@ -296,5 +299,50 @@ pub async fn a_server_that_is_gone_is_unreachable(mut site: impl Site) {
     site.kill();
     for store in [site.store(), site.through(&proxy)] {
         assert_eq!(Process::connect(&store, 1).await.err(), Some(StoreError::Unreachable));
+    }
+}
+
+/// Random commands are answered as by the table, at the times that the server says.
+pub async fn random_commands_are_answered_as_by_the_table(site: impl Site) {
+    let terms = Terms { ttl: Duration::from_millis(20), claim: Duration::from_millis(8), block: 4 };
+    let (mut script, mut table, name) = (Script::new(7, terms), Table::default(), name("random"));
+    let mut processes = vec![];
+    for number in 1..=4 {
+        let process = Process::on(&site.store(), number << 90).await;
+        process.link.listen(&name).await.unwrap();
+        processes.push(process);
+    }
+    let of = |owner| processes.iter().position(|process| process.owner == owner);
+    let (mut outcomes, mut granted) = (BTreeSet::new(), vec![BTreeSet::new(); processes.len()]);
+    for step in 0..1500 {
+        let command = script.command();
+        let sender = match &command {
+            Command::Open { owner, .. } | Command::Beat { owner, .. } | Command::Close { owner, .. } => *owner,
+            Command::Acquire { id, .. } => id.owner,
+            _ => script.owner(),
+        };
+        let answer = processes[of(sender).unwrap()].call(&name, command.clone()).await.unwrap();
+        // Only a release that needs no time tells none.
+        let now = answer.head.map_or_else(ServerTime::default, |head| head.now);
+        let expected = table.apply(now, &command, &mut |owner, notice| {
+            if let Notice::Granted { token, .. } = notice {
+                granted[of(owner).unwrap()].insert(token);
+            }
+            true
+        });
+        assert_eq!(answer, expected, "step {step}: {command:?}");
+        script.epoch = answer.head.and_then(|head| head.epoch).unwrap_or(script.epoch);
+        let text = format!("{:?}", answer.outcome);
+        outcomes.insert(text.split([' ', '(', '{']).next().unwrap_or_default().to_owned());
+    }
+    assert!(outcomes.len() > 9, "{outcomes:?}");
+    assert!(granted.iter().all(|tokens| tokens.len() > 3), "{granted:?}");
+    for (process, expected) in processes.iter().zip(granted) {
+        let tokens = |told: &Told| match told {
+            Told::Notice(_, Notice::Granted { token, .. }) => Some(*token),
+            _ => None,
+        };
+        process.ears.wait(expected.len());
+        assert_eq!(process.ears.told().iter().filter_map(tokens).collect::<BTreeSet<_>>(), expected);
     }
 }
