@@ -37,6 +37,7 @@ macro_rules! link_tests {
             links: a_black_hole_delays_and_does_not_end
             links: a_server_that_restarts_is_another_one
             links: a_server_that_is_gone_is_unreachable
+            links: commands_of_several_processes_do_not_undo_each_other
             links: random_commands_are_answered_as_by_the_table
         }
     };

@@ -302,6 +302,26 @@ pub async fn a_server_that_is_gone_is_unreachable(mut site: impl Site) {
     }
 }
 
+/// Commands of several processes do not undo each other.
+pub async fn commands_of_several_processes_do_not_undo_each_other(site: impl Site) {
+    let name = name("several");
+    let mut processes = vec![];
+    for number in 1..=4 {
+        processes.push(Process::on(&site.store(), number).await);
+    }
+    let mut epochs = vec![];
+    for process in &processes {
+        epochs.push(process.open(&name, 1000).await.unwrap());
+    }
+    let turns = processes.iter().zip(epochs).map(async |(process, epoch)| {
+        for seq in 1..=100 {
+            assert!(is_granted(&process.acquire(&name, seq, epoch).await.unwrap()));
+        }
+    });
+    join_all(turns).await;
+    assert_eq!(processes[0].leases(&name).await, 400);
+}
+
 /// Random commands are answered as by the table, at the times that the server says.
 pub async fn random_commands_are_answered_as_by_the_table(site: impl Site) {
     let terms = Terms { ttl: Duration::from_millis(20), claim: Duration::from_millis(8), block: 4 };

@@ -300,6 +300,28 @@ fn messages_of_others_are_ignored() {
 }
 
 #[test]
+fn a_notice_is_told_by_the_row_if_its_message_is_late() {
+    on_tokio(async {
+        let server = require!(Postgresql::start().await);
+        let process = Process::on(&server.store(), 1).await;
+        let name = name("late");
+        let epoch = process.open(&name, 1).await.unwrap();
+        let data = server.0.value("SELECT data FROM bulklink.fleet");
+        let line: Vec<_> = data.lines().find_map(|line| line.strip_prefix("c ")).unwrap().split(' ').collect();
+        // As another process would have left it.
+        let (number, notice) = (u64::MAX >> 12, format!("g {} 7 7", process.id(1)));
+        server.0.sql(&format!("UPDATE bulklink.fleet SET data = data || E'i {number} {} {notice}\\n'", line[1]));
+        assert!(is_granted(&process.acquire(&name, 2, epoch).await.unwrap()));
+        assert_eq!(process.ears.granted(), [1]);
+        // It is gone from the row, and the message comes at last.
+        assert!(!server.0.value("SELECT data FROM bulklink.fleet").contains("\ni "));
+        server.0.sql(&format!("SELECT pg_notify('{}', '{number} test:late {notice}')", line[2]));
+        process.beat(&name, &[2], epoch).await.unwrap();
+        assert_eq!(process.ears.granted(), [1]);
+    });
+}
+
+#[test]
 fn a_server_with_too_many_sessions_refuses_new_ones() {
     on_tokio(async {
         let server = require!(Postgresql::start().await);
