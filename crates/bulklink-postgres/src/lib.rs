@@ -1,4 +1,4 @@
-//! One limit for a fleet of processes, on PostgreSQL (14 or later), for those who have no Redis.
+//! One limit for a fleet of processes, on PostgreSQL (14 or later), where there is no Redis.
 //!
 //! [`PostgresStore`] is the [`LeaseStore`] of a fleet, on tokio. It does what the store on Redis
 //! does, more slowly: a command takes two round trips, and the server writes it to its disk.

@@ -1,4 +1,4 @@
-//! The first statements of a connection: settings, who it is, and what server there is.
+//! The first statements of a connection: settings, names, and what there is to know of the server.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ pub(crate) async fn hello(client: &Client, owner: OwnerId, behaviour: Behaviour)
 /// The settings of a session.
 ///
 /// A process that stops between two statements has a row locked, so the server ends its session
-/// soon: before those who wait for the lock give up.
+/// soon: before commands that wait for the lock give up.
 fn settings(behaviour: Behaviour) -> String {
     let lock = behaviour.lock_timeout.as_millis().clamp(2, 1_000_000_000);
     let commit = if behaviour.is_durable {

@@ -45,7 +45,7 @@ pub(crate) struct Row {
 pub(crate) struct Line {
     /// The key of a lock that its session holds, and no other link ever has.
     pub(crate) key: i64,
-    /// Where it listens. Known only to those who may read rows.
+    /// Where it listens. Only the row has this random name.
     pub(crate) channel: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a link and its task share: whom to tell what.
+//! What a link and its task share: the receiver, and what it was told.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -68,8 +68,8 @@ impl Shared {
         }
     }
 
-    /// The server has sent a message on the link's channel. Others who know it may send too: what
-    /// has another form is ignored.
+    /// The server has sent a message on the link's channel. Others may send there too: what has
+    /// another form is ignored.
     pub(crate) fn receive(&self, message: &str) {
         let words: Vec<_> = message.split(' ').collect();
         let [count, name, notice @ ..] = &words[..] else { return };

@@ -68,7 +68,7 @@ impl PostgresStore {
         PostgresStoreBuilder { settings: Settings::new(url, CONNECT_TIMEOUT), behaviour }
     }
 
-    /// Creates the tables that are missing, as a user who may create a schema in the database. It
+    /// Creates the tables that are missing, as a user with the right to create a schema in the database. It
     /// can be called again.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ fn nothing_is_created_unless_it_is_asked_for() {
         assert_eq!(store.check().await, Ok(Found::Missing));
         assert_eq!(Process::connect(&store, 1).await.err(), refused::<()>("42P01").err());
         assert_eq!(server.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'bulklink'"), "0");
-        // By several at once, and again.
+        // By two at the same time, and again.
         let (first, second) = futures_util::future::join(Box::pin(store.set_up()), Box::pin(store.set_up())).await;
         assert_eq!((first, second, store.set_up().await), (Ok(()), Ok(()), Ok(())));
         assert_eq!(store.check().await, Ok(Found::Complete));

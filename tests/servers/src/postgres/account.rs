@@ -1,4 +1,4 @@
-//! The user of the operating system who runs a server: PostgreSQL refuses root.
+//! The user of the operating system that runs a server: PostgreSQL refuses root.
 
 use std::ffi::OsString;
 use std::os::unix::fs::chown;

@@ -172,7 +172,7 @@ impl Postgres {
         self.port
     }
 
-    /// Returns the URL for the user `tests`, who owns the database: of the port, or of the socket.
+    /// Returns the URL for the user `tests`, the owner of the database: of the port, or of the socket.
     pub fn url(&self) -> String {
         self.url_of(&tests())
     }
@@ -205,7 +205,7 @@ impl Postgres {
         &self.folder
     }
 
-    /// Connects to the socket as a user who may do anything.
+    /// Connects to the socket as the superuser.
     ///
     /// # Errors
     ///
@@ -214,7 +214,7 @@ impl Postgres {
         SqlSession::connect(&self.socket(), SUPERUSER)
     }
 
-    /// Runs statements in a session of its own, as a user who may do anything. Returns the rows.
+    /// Runs statements in a session of its own, as the superuser. Returns the rows.
     ///
     /// # Panics
     ///
@@ -336,7 +336,7 @@ impl Postgres {
     }
 }
 
-/// The user who owns the database.
+/// The owner of the database.
 fn tests() -> User {
     User { name: "tests".to_owned(), password: "a-password-of-tests".to_owned(), rules: String::new() }
 }

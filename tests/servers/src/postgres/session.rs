@@ -51,7 +51,7 @@ impl From<io::Error> for SqlError {
 pub struct SqlSession(BufReader<UnixStream>);
 
 impl SqlSession {
-    /// Connects to the database of the tests, as a user who needs no password.
+    /// Connects to the database of the tests, as a user without a password.
     pub(super) fn connect(socket: &Path, user: &str) -> Result<Self, SqlError> {
         let mut session = SqlSession(BufReader::new(UnixStream::connect(socket)?));
         let mut body = PROTOCOL.to_be_bytes().to_vec();
