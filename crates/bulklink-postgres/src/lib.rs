@@ -32,15 +32,19 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "fleet")]
 mod failure;
 #[cfg(feature = "fleet")]
 mod fleet;
+#[cfg(feature = "fleet")]
 mod schema;
+#[cfg(feature = "fleet")]
 mod server;
 
 use std::error::Error;
 use std::fmt;
 
+#[cfg(feature = "fleet")]
 pub use self::schema::{Found, Part};
 
 #[cfg(feature = "fleet")]

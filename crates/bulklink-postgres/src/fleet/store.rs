@@ -68,8 +68,8 @@ impl PostgresStore {
         PostgresStoreBuilder { settings: Settings::new(url, CONNECT_TIMEOUT), behaviour }
     }
 
-    /// Creates the tables that are missing, as a user with the right to create a schema in the database. It
-    /// can be called again.
+    /// Creates the tables that are missing, as a user with the right to create a schema in the
+    /// database. It can be called again.
     ///
     /// # Errors
     ///

@@ -172,7 +172,8 @@ impl Postgres {
         self.port
     }
 
-    /// Returns the URL for the user `tests`, the owner of the database: of the port, or of the socket.
+    /// Returns the URL for the user `tests`, the owner of the database: of the port, or of the
+    /// socket.
     pub fn url(&self) -> String {
         self.url_of(&tests())
     }
