@@ -26,6 +26,8 @@ mod shared;
 pub mod store;
 #[cfg(feature = "std")]
 mod sync;
+#[cfg(feature = "tower")]
+pub mod tower;
 
 #[cfg(feature = "std")]
 pub use breaker::{Breaker, BreakerBuilder, BreakerError, Call, Health, OpenCircuit, Outcome, Stats, Transition};

@@ -1,0 +1,171 @@
+//! What a guard promises around services.
+#![cfg(all(feature = "tower", not(bulklink_loom)))]
+
+use std::future::{Future, Pending, pending, ready};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bulklink::testing::{Executor, FakeClock, FakeRuntime};
+use bulklink::{Bulkhead, Reason};
+use bulklink_breaker::tower::{GuardLayer, GuardService};
+use bulklink_breaker::{Guard, GuardError, Outcome, Settings, State};
+use tower::util::BoxCloneSyncService;
+use tower::{Layer, Service, ServiceExt, service_fn};
+
+fn guard(executor: &Executor, waiting_room: usize) -> Guard<FakeRuntime> {
+    let builder = Bulkhead::builder_on(executor.runtime(), "test").parallelism(1).waiting_room(waiting_room);
+    let bulkhead = builder.build().expect("valid limits");
+    let settings = Settings::consecutive(2).cool_down(Duration::from_millis(10));
+    Guard::builder(&bulkhead).settings(settings).build().expect("valid settings")
+}
+
+/// A service that becomes ready only in a slot, and never ends if it is asked to.
+#[derive(Clone)]
+struct Inner {
+    guard: Guard<FakeRuntime>,
+    is_ready: bool,
+    readied: Arc<AtomicUsize>,
+}
+
+impl Inner {
+    fn new(guard: &Guard<FakeRuntime>) -> Self {
+        Inner { guard: guard.clone(), is_ready: false, readied: Arc::default() }
+    }
+}
+
+impl Service<&'static str> for Inner {
+    type Response = &'static str;
+    type Error = &'static str;
+    type Future = Pin<Box<dyn Future<Output = Result<&'static str, &'static str>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        assert_eq!(self.guard.bulkhead().status().in_flight, 1, "it is readied in its slot");
+        self.is_ready = true;
+        self.readied.fetch_add(1, SeqCst);
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: &'static str) -> Self::Future {
+        assert!(std::mem::take(&mut self.is_ready), "this clone was readied");
+        match request {
+            "wait" => Box::pin(pending()),
+            "fail" => Box::pin(ready(Err("failed"))),
+            other => Box::pin(ready(Ok(other))),
+        }
+    }
+}
+
+type Answer = Result<&'static str, GuardError<&'static str>>;
+
+fn send(
+    executor: &mut Executor,
+    service: &GuardService<Inner, FakeRuntime>,
+    request: &'static str,
+) -> bulklink::testing::Task<Answer> {
+    let task = executor.spawn(service.clone().oneshot(request));
+    executor.run_until_idle();
+    task
+}
+
+fn answer(task: &bulklink::testing::Task<Answer>) -> Answer {
+    task.output().expect("the request is answered")
+}
+
+#[test]
+fn a_clone_of_the_service_is_readied_in_the_slot() {
+    let mut executor = Executor::new(FakeClock::new());
+    let guard = guard(&executor, 0);
+    let inner = Inner::new(&guard);
+    let readied = Arc::clone(&inner.readied);
+    let mut service = GuardLayer::new(&guard).layer(inner);
+    assert!(service.poll_ready(&mut Context::from_waker(std::task::Waker::noop())).is_ready());
+    assert_eq!(readied.load(SeqCst), 0, "a service that is ready and never called holds nothing");
+    let first = send(&mut executor, &service, "wait");
+    let full = send(&mut executor, &service, "rejected");
+    let Err(GuardError::Rejected(rejection)) = answer(&full) else { panic!("it ran") };
+    assert_eq!((rejection.reason(), readied.load(SeqCst)), (Reason::Saturated, 1));
+    first.cancel();
+    assert_eq!(answer(&send(&mut executor, &service, "hello")).ok(), Some("hello"));
+    assert_eq!(service.guard().stats().active(), 0);
+}
+
+#[test]
+fn clones_of_the_service_share_the_circuit() {
+    let mut executor = Executor::new(FakeClock::new());
+    let guard = guard(&executor, 0);
+    let layer = GuardLayer::new(&guard);
+    let services = [(); 3].map(|()| layer.clone().layer(Inner::new(&guard)));
+    for service in &services[..2] {
+        assert!(matches!(answer(&send(&mut executor, service, "fail")), Err(GuardError::Operation("failed"))));
+    }
+    assert!(matches!(answer(&send(&mut executor, &services[2], "hello")), Err(GuardError::Open(_))));
+    executor.advance(Duration::from_millis(10));
+    assert_eq!(answer(&send(&mut executor, &services[2], "hello")).ok(), Some("hello"));
+    assert!(guard.health().is_healthy());
+}
+
+#[test]
+fn requests_that_wait_are_rejected_when_the_circuit_opens() {
+    let mut executor = Executor::new(FakeClock::new());
+    let guard = guard(&executor, 5);
+    let service = GuardLayer::new(&guard).layer(Inner::new(&guard));
+    let first = send(&mut executor, &service, "wait");
+    let queued = send(&mut executor, &service, "never");
+    guard.breaker().force_open();
+    executor.run_until_idle();
+    assert!(matches!(answer(&queued), Err(GuardError::Open(_))));
+    first.cancel();
+    assert_eq!((guard.stats().active(), guard.stats().breaker.cancelled), (0, 1));
+}
+
+/// A service that never becomes ready.
+#[derive(Clone)]
+struct NeverReady;
+
+impl Service<()> for NeverReady {
+    type Response = ();
+    type Error = &'static str;
+    type Future = Pending<Result<(), &'static str>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Err("it is down"))
+    }
+
+    fn call(&mut self, (): ()) -> Self::Future {
+        unreachable!("it is not ready")
+    }
+}
+
+#[test]
+fn a_service_that_fails_to_become_ready_is_a_failure() {
+    let mut executor = Executor::new(FakeClock::new());
+    let guard = guard(&executor, 0);
+    let service = GuardLayer::new(&guard).layer(NeverReady);
+    for _ in 0..2 {
+        let answer = executor.block_on(service.clone().oneshot(()));
+        assert!(matches!(answer, Err(GuardError::Operation("it is down"))));
+    }
+    assert_eq!(guard.breaker().view().state, State::Open);
+}
+
+/// On tokio, boxed as a service that is `Send`, `Sync` and `Clone`; a status counts as a failure.
+#[tokio::test]
+async fn a_status_can_be_a_failure() -> Result<(), Box<dyn std::error::Error>> {
+    let bulkhead = bulklink_tokio::Bulkhead::builder("test").parallelism(1).build()?;
+    let by_status = |answer: &Result<u16, std::io::Error>| match answer {
+        Ok(..500) => Outcome::Success,
+        _ => Outcome::Failure,
+    };
+    let guard = Guard::builder(&bulkhead).settings(Settings::consecutive(2)).classify(by_status);
+    let guard = guard.run_limit(Duration::from_secs(5)).build()?;
+    let inner = service_fn(async |status: u16| Ok::<_, std::io::Error>(status));
+    let service = BoxCloneSyncService::new(GuardLayer::new(&guard).layer(inner));
+    for status in [200, 503, 404, 503, 503] {
+        assert_eq!(tokio::spawn(service.clone().oneshot(status)).await??, status);
+    }
+    assert!(matches!(service.oneshot(200).await, Err(GuardError::Open(_))));
+    Ok(())
+}
