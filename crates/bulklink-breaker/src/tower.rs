@@ -5,7 +5,7 @@
 //! use bulklink_breaker::{Guard, GuardError, Settings};
 //! use bulklink_tokio::Bulkhead;
 //! use std::time::Duration;
-//! use tower::{ServiceBuilder, ServiceExt, service_fn};
+//! use tower::{ServiceBuilder, ServiceExt};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -15,8 +15,8 @@
 //!     .run_limit(Duration::from_secs(2))
 //!     .build()?;
 //!
-//! let pay = service_fn(async |amount: u32| Ok::<_, std::io::Error>(format!("paid {amount}")));
-//! let mut payments = ServiceBuilder::new().layer(GuardLayer::new(&guard)).service(pay);
+//! let pay = async |amount: u32| Ok::<_, std::io::Error>(format!("paid {amount}"));
+//! let mut payments = ServiceBuilder::new().layer(GuardLayer::new(&guard)).service_fn(pay);
 //!
 //! match payments.ready().await?.call(42).await {
 //!     Ok(receipt) => assert_eq!(receipt, "paid 42"),

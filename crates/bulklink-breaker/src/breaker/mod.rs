@@ -93,7 +93,8 @@ pub struct Breaker {
 }
 
 impl BreakerBuilder {
-    /// When the circuit opens and closes. If it is not set, five failures in a row open it for 30 s.
+    /// When the circuit opens and closes. If it is not set, five failures in a row open it for
+    /// 30 s.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.config.settings = settings;
         self

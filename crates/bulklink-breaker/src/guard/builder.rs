@@ -40,7 +40,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Guard<R> {
 }
 
 impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
-    /// When the circuit opens and closes. If it is not set, five failures in a row open it for 30 s.
+    /// When the circuit opens and closes. If it is not set, five failures in a row open it for
+    /// 30 s.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self

@@ -9,7 +9,8 @@ use bulklink_breaker::{Guard, GuardError, Settings};
 
 use crate::{bulkhead, is_idle, ms};
 
-/// On 8 threads, every call is counted once, by the bulkhead or by the breaker, and no slot is lost.
+/// On 8 threads, every call is counted once, by the bulkhead or by the breaker, and no slot is
+/// lost.
 #[test]
 fn everything_adds_up() {
     const THREADS: u64 = 8;
