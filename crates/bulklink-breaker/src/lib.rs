@@ -4,6 +4,9 @@
 //! fails: after too many failures its circuit *opens*, and calls are rejected immediately. After a
 //! *cool-down* the circuit is *half-open*: a few calls are let through as *probes*, and their
 //! outcome closes or opens it.
+//!
+//! [`Guard`] is a bulkhead, a breaker and a limit on the run as one policy; [`Breaker`] is a
+//! breaker alone, and [`Circuit`] its state machine.
 
 #![doc(html_root_url = "https://docs.rs/bulklink-breaker/latest")]
 #![forbid(unsafe_code)]
@@ -39,3 +42,8 @@ pub use guard::{Classify, ErrorsFail, Guard, GuardBuilder, GuardError, GuardStat
 pub use registry::{LabelTaken, Registry};
 #[cfg(feature = "shared")]
 pub use shared::{Circuits, CircuitsBuilder, ShareError, Sharing};
+
+/// The page of the guide, with examples that are tested here.
+#[cfg(all(doctest, feature = "tower"))]
+#[doc = include_str!("../../../docs/guide/circuit-breaker.md")]
+struct Guide;
