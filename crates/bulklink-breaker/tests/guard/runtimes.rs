@@ -116,13 +116,16 @@ async fn nothing_is_lost_by_tasks_under_load() {
                     }
                     if (1..9).contains(&kind) { Err("fails") } else { Ok(()) }
                 };
-                if random.u32(..10) == 0 {
-                    let _ =
-                        tokio::time::timeout(Duration::from_micros(random.u64(..800)), guard.execute(operation)).await;
+                let call = guard.execute(operation);
+                let ended = if random.u32(..10) == 0 {
+                    tokio::time::timeout(Duration::from_micros(random.u64(..800)), call).await.ok()
                 } else {
-                    let _ = guard.execute(operation).await;
+                    Some(call.await)
+                };
+                // So that not all calls are rejected within the first milliseconds.
+                if matches!(ended, Some(Err(GuardError::Open(_)))) {
+                    tokio::time::sleep(ms(1)).await;
                 }
-                tokio::task::yield_now().await;
             }
         });
     }
@@ -130,5 +133,5 @@ async fn nothing_is_lost_by_tasks_under_load() {
     is_idle(&guard);
     let stats = guard.breaker().stats();
     assert_eq!(stats.ended(), ran.load(SeqCst) as u64);
-    assert!(stats.opened > 5 && stats.timed_out > 5 && stats.probes > 5 && stats.rejected > 5, "{stats:?}");
+    assert!(stats.opened > 0 && stats.timed_out > 0 && stats.probes > 0 && stats.rejected > 0, "{stats:?}");
 }
