@@ -27,10 +27,23 @@ impl Keys {
         format!("{}M", self.prefix)
     }
 
+    /// The key of the circuit that has the name.
+    #[cfg(feature = "breaker")]
+    pub fn circuit(&self) -> String {
+        format!("{}C", self.prefix)
+    }
+
     /// The shard channel on which a process receives its notices.
     pub fn channel(&self, owner: OwnerId) -> String {
         format!("{}n:{owner}", self.prefix)
     }
+}
+
+/// The channel on which the transitions of a namespace's circuits are published. It is heard on all
+/// nodes of a cluster, and no bulkhead has a channel of this name, as no label is empty.
+#[cfg(feature = "breaker")]
+pub fn circuits_channel(namespace: &str) -> String {
+    format!("bl:{{{namespace}:}}:c")
 }
 
 #[cfg(test)]

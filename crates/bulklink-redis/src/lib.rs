@@ -28,6 +28,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(all(feature = "breaker", any(feature = "tokio", feature = "smol")))]
+pub mod breaker;
 mod decode;
 mod encode;
 mod keys;

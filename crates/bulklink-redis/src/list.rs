@@ -13,23 +13,42 @@ use crate::link::route;
 /// How many keys a server looks at in one step.
 const STEP: usize = 1000;
 
+/// The keys that exist once for each bulkhead or circuit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Bulkheads,
+    #[cfg(feature = "breaker")]
+    Circuits,
+}
+
+impl Kind {
+    const fn suffix(self) -> &'static str {
+        match self {
+            Kind::Bulkheads => "}:M",
+            #[cfg(feature = "breaker")]
+            Kind::Circuits => "}:C",
+        }
+    }
+}
+
 /// The names in a namespace, or in all.
 pub(crate) async fn names(
     info: &ConnectionInfo,
     timeout: Duration,
+    kind: Kind,
     namespace: Option<&Namespace>,
 ) -> Result<Vec<Name>, StoreError> {
     // A namespace has no byte that means something in a pattern.
-    let pattern = format!("bl:{{{}:*}}:M", namespace.map_or("*", Namespace::as_str));
+    let pattern = format!("bl:{{{}:*{}", namespace.map_or("*", Namespace::as_str), kind.suffix());
     let look = |info| Node::connect(info, timeout, Purpose::Look, None);
     let first = look(info.clone()).await?;
     let mut names = BTreeSet::new();
     match primaries(&first, timeout).await? {
-        None => scan(&first, timeout, &pattern, &mut names).await?,
+        None => scan(&first, timeout, kind, &pattern, &mut names).await?,
         Some(primaries) => {
             for (host, port) in primaries {
                 let node = look(route::at(info, &host, port)).await?;
-                scan(&node, timeout, &pattern, &mut names).await?;
+                scan(&node, timeout, kind, &pattern, &mut names).await?;
             }
         }
     }
@@ -55,7 +74,13 @@ async fn primaries(node: &Node, timeout: Duration) -> Result<Option<BTreeSet<(St
     primaries.map(Some).ok_or(StoreError::Malformed)
 }
 
-async fn scan(node: &Node, timeout: Duration, pattern: &str, names: &mut BTreeSet<Name>) -> Result<(), StoreError> {
+async fn scan(
+    node: &Node,
+    timeout: Duration,
+    kind: Kind,
+    pattern: &str,
+    names: &mut BTreeSet<Name>,
+) -> Result<(), StoreError> {
     let step = STEP.to_string();
     let mut cursor = "0".to_owned();
     loop {
@@ -66,7 +91,7 @@ async fn scan(node: &Node, timeout: Duration, pattern: &str, names: &mut BTreeSe
         };
         let [next, Value::Array(keys)] = &reply[..] else { return Err(StoreError::Malformed) };
         // Keys of another form are not ours.
-        names.extend(keys.iter().filter_map(text_of).filter_map(name));
+        names.extend(keys.iter().filter_map(text_of).filter_map(|key| name(key, kind)));
         text_of(next).ok_or(StoreError::Malformed)?.clone_into(&mut cursor);
         if cursor == "0" {
             return Ok(());
@@ -74,8 +99,8 @@ async fn scan(node: &Node, timeout: Duration, pattern: &str, names: &mut BTreeSe
     }
 }
 
-fn name(key: &str) -> Option<Name> {
-    key.strip_prefix("bl:{")?.strip_suffix("}:M")?.parse().ok()
+fn name(key: &str, kind: Kind) -> Option<Name> {
+    key.strip_prefix("bl:{")?.strip_suffix(kind.suffix())?.parse().ok()
 }
 
 async fn ask(node: &Node, timeout: Duration, words: &[&str]) -> Result<Value, StoreError> {
@@ -90,9 +115,9 @@ mod tests {
 
     #[test]
     fn only_our_keys_have_names() {
-        assert_eq!(name("bl:{prod:a%20b}:M").unwrap().label(), "a b");
+        assert_eq!(name("bl:{prod:a%20b}:M", Kind::Bulkheads).unwrap().label(), "a b");
         for key in ["bl:{prod:a b}:M", "bl:{prod:%}:M", "bl:{prod}:M", "bl:{prod:a}:L", "bl:{:a}:M", ""] {
-            assert_eq!(name(key), None, "{key}");
+            assert_eq!(name(key, Kind::Bulkheads), None, "{key}");
         }
     }
 }

@@ -9,7 +9,7 @@ use redis::io::tcp::TcpSettings;
 use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, TlsCertificates};
 
 use crate::link::RedisLink;
-use crate::list;
+use crate::list::{self, Kind};
 
 /// How long a connection may take, unless the builder is told.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -73,7 +73,7 @@ impl RedisStore {
     ///
     /// [`StoreError`] if a server cannot be reached or refuses.
     pub async fn names(&self, namespace: &Namespace) -> Result<Vec<Name>, StoreError> {
-        list::names(&self.info, self.timeout, Some(namespace)).await
+        list::names(&self.info, self.timeout, Kind::Bulkheads, Some(namespace)).await
     }
 
     /// Returns the names of all bulkheads in all namespaces, in order; otherwise as
@@ -83,7 +83,14 @@ impl RedisStore {
     ///
     /// [`StoreError`] if a server cannot be reached or refuses.
     pub async fn all_names(&self) -> Result<Vec<Name>, StoreError> {
-        list::names(&self.info, self.timeout, None).await
+        list::names(&self.info, self.timeout, Kind::Bulkheads, None).await
+    }
+
+    /// Returns the circuits on the server, for processes that share breakers. They have connections
+    /// of their own.
+    #[cfg(feature = "breaker")]
+    pub fn circuits(&self) -> crate::breaker::RedisCircuits {
+        crate::breaker::RedisCircuits::new(self.info.clone(), self.timeout)
     }
 
     /// Returns where the server is, without credentials: its host and port, or the path of its

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bulklink_fleet::{Answer, Command, Link, Name, OwnerId, Receiver, Server, Session, StoreError};
 use redis::{Cmd, ConnectionInfo, Pipeline, PushKind, Value, cmd};
 
-use self::node::{Node, Purpose, Scripts, error_of, text_of};
+use self::node::{Hearer, Node, Purpose, Scripts, error_of, text_of};
 use self::shared::{Route, Shared};
 use crate::error::{of_server, refused};
 use crate::keys::Keys;
@@ -22,7 +22,7 @@ use crate::scripts::Script;
 use crate::{decode, encode};
 
 /// How often a command follows a redirection, and how often a script is loaded for it.
-const TRIES: usize = 4;
+pub(crate) const TRIES: usize = 4;
 
 /// A connection to Redis or Valkey, made by a [`RedisStore`](crate::RedisStore).
 ///
@@ -62,7 +62,7 @@ impl RedisLink {
 
     async fn open(&self, info: ConnectionInfo) -> Result<Arc<Node>, StoreError> {
         let purpose = Purpose::Commands(&self.process);
-        self.shared.adopt(Node::connect(info, self.timeout, purpose, Some(&self.shared)).await?)
+        self.shared.adopt(Node::connect(info, self.timeout, purpose, Some(self.shared.clone())).await?)
     }
 
     /// The connection to the server that a redirection names.

@@ -8,7 +8,6 @@ use bulklink_fleet::{RunId, Server, StoreError};
 use redis::aio::{AsyncPushSender, MultiplexedConnection, SendError};
 use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, Pipeline, PushInfo, PushKind, Value};
 
-use super::shared::Shared;
 use crate::error::{of_connection, of_server, refused};
 use crate::scripts::Script;
 
@@ -51,11 +50,11 @@ impl Node {
         info: ConnectionInfo,
         timeout: Duration,
         purpose: Purpose<'_>,
-        shared: Option<&Arc<Shared>>,
+        hearer: Option<Arc<dyn Hearer>>,
     ) -> Result<Self, StoreError> {
         let life = Arc::<Life>::default();
         let connection = {
-            let pushes = Pushes { life: Arc::clone(&life), shared: shared.cloned() };
+            let pushes = Pushes { life: Arc::clone(&life), hearer };
             let config = AsyncConnectionConfig::new()
                 .set_connection_timeout(Some(timeout))
                 .set_response_timeout(None)
@@ -139,18 +138,26 @@ fn in_order<F: Future>(sending: F) -> impl Future<Output = F::Output> {
     sending
 }
 
+/// Hears what a server pushes, in the task that reads.
+pub(crate) trait Hearer: Send + Sync + 'static {
+    fn push(&self, push: PushInfo);
+
+    /// The connection has ended. It is called once, and only for one that is part of a link.
+    fn end(&self);
+}
+
 /// Takes what a server pushes, in the task that reads.
 struct Pushes {
     life: Arc<Life>,
-    shared: Option<Arc<Shared>>,
+    hearer: Option<Arc<dyn Hearer>>,
 }
 
 impl AsyncPushSender for Pushes {
     fn send(&self, push: PushInfo) -> Result<(), SendError> {
         if push.kind == PushKind::Disconnection {
             self.end();
-        } else if let Some(shared) = &self.shared {
-            shared.push(push);
+        } else if let Some(hearer) = &self.hearer {
+            hearer.push(push);
         }
         Ok(())
     }
@@ -159,9 +166,9 @@ impl AsyncPushSender for Pushes {
 impl Pushes {
     fn end(&self) {
         if self.life.end()
-            && let Some(shared) = &self.shared
+            && let Some(hearer) = &self.hearer
         {
-            shared.end();
+            hearer.end();
         }
     }
 }
@@ -185,6 +192,12 @@ impl Life {
     /// Makes the connection a part of its link, unless it is over.
     pub(crate) fn begin(&self) -> bool {
         self.0.compare_exchange(Self::NEW, Self::PART, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Returns whether the connection is over.
+    #[cfg(feature = "breaker")]
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.load(Ordering::Acquire) == Self::OVER
     }
 
     /// Returns whether it was a part of its link.

@@ -3,7 +3,7 @@
 use redis::{ConnectionAddr, ConnectionInfo, ServerError, ServerErrorKind};
 
 /// The address to which the server redirects the commands of a slot.
-pub(super) fn of(error: &ServerError) -> Option<&str> {
+pub(crate) fn of(error: &ServerError) -> Option<&str> {
     // ASK is for one command while keys are moved, which is over in a moment: it is refused.
     if error.kind() != Some(ServerErrorKind::Moved) {
         return None;
@@ -12,7 +12,7 @@ pub(super) fn of(error: &ServerError) -> Option<&str> {
 }
 
 /// How to connect there: with the same credentials, and with TLS if that was used.
-pub(super) fn redirected(info: &ConnectionInfo, address: &str) -> Option<ConnectionInfo> {
+pub(crate) fn redirected(info: &ConnectionInfo, address: &str) -> Option<ConnectionInfo> {
     let (host, port) = address.rsplit_once(':')?;
     let port: u16 = port.parse().ok()?;
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bulklink_fleet::{Name, OwnerId, Receiver, StoreError};
 use redis::{PushInfo, PushKind, Value};
 
-use super::node::Node;
+use super::node::{Hearer, Node};
 use crate::decode;
 use crate::keys::Keys;
 
@@ -110,19 +110,6 @@ impl Shared {
         channel
     }
 
-    /// A server has pushed something. Called by the task that reads, so before the answers that
-    /// follow on the connection are handed out.
-    pub(crate) fn push(&self, push: PushInfo) {
-        match push.kind {
-            PushKind::SMessage => self.tell(&push.data),
-            // Sent when a slot moves to another node: what it had is no longer heard. Besides,
-            // `redis` takes it for the answer of the next command, and hands all further answers to
-            // the wrong ones.
-            PushKind::SUnsubscribe | PushKind::Disconnection => self.end(),
-            _ => {}
-        }
-    }
-
     fn tell(&self, data: &[Value]) {
         let [Value::BulkString(channel), Value::BulkString(message)] = data else { return };
         // Others may publish on the channel too. A notice that is lost comes with the next beat.
@@ -144,8 +131,32 @@ impl Shared {
         }
     }
 
+    /// The link was dropped: its receiver is told nothing more.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.is_ending = false;
+        let rest = (state.receiver.take(), state.clear());
+        drop(state);
+        drop(rest);
+    }
+}
+
+impl Hearer for Shared {
+    /// A server has pushed something. Called by the task that reads, so before the answers that
+    /// follow on the connection are handed out.
+    fn push(&self, push: PushInfo) {
+        match push.kind {
+            PushKind::SMessage => self.tell(&push.data),
+            // Sent when a slot moves to another node: what it had is no longer heard. Besides,
+            // `redis` takes it for the answer of the next command, and hands all further answers to
+            // the wrong ones.
+            PushKind::SUnsubscribe | PushKind::Disconnection => self.end(),
+            _ => {}
+        }
+    }
+
     /// The link ends: its receiver is told so once, after all notices.
-    pub(crate) fn end(&self) {
+    fn end(&self) {
         let mut state = self.lock();
         let Some(receiver) = state.receiver.take() else { return };
         let rest = state.clear();
@@ -156,15 +167,6 @@ impl Shared {
         if is_last {
             receiver.ended();
         }
-    }
-
-    /// The link was dropped: its receiver is told nothing more.
-    pub(crate) fn close(&self) {
-        let mut state = self.lock();
-        state.is_ending = false;
-        let rest = (state.receiver.take(), state.clear());
-        drop(state);
-        drop(rest);
     }
 }
 

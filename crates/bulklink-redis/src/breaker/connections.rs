@@ -1,0 +1,139 @@
+//! Connections to the servers that have circuits: one to each, made when it is needed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bulklink_breaker::store::{Name, StoreError};
+use redis::{ConnectionInfo, Pipeline, Value};
+
+use super::scripts::Text;
+use crate::error::{of_server, refused};
+use crate::link::TRIES;
+use crate::link::node::{Node, Purpose, error_of};
+use crate::link::route;
+
+/// The connections of a store.
+pub(super) struct Connections {
+    pub(super) info: ConnectionInfo,
+    pub(super) connect_timeout: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    nodes: Vec<Arc<Node>>,
+    /// Of names that live on another server of the cluster than the store's URL names.
+    routes: HashMap<Name, String>,
+}
+
+/// How a script is called.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Hash,
+    /// By its hash, just after it was loaded.
+    Loaded,
+    /// By its text: the user must not load scripts.
+    Text,
+}
+
+impl Connections {
+    pub(super) fn new(info: ConnectionInfo, connect_timeout: Duration) -> Self {
+        Connections { info, connect_timeout, state: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls a script for a name, wherever it lives.
+    pub(super) async fn call(
+        &self,
+        name: &Name,
+        script: &Text,
+        timeout: Duration,
+        arguments: &[String],
+    ) -> Result<Value, StoreError> {
+        let address = self.lock().routes.get(name).cloned();
+        let mut node = self.node(address.as_deref()).await?;
+        let mut way = Way::Hash;
+        for _ in 0..TRIES {
+            let reply = self.send(&node, script, way, timeout, arguments).await?;
+            let Some(error) = error_of(&reply) else { return Ok(reply) };
+            if error.code() == "NOSCRIPT" {
+                way = if way == Way::Hash { Way::Loaded } else { Way::Text };
+            } else if let Some(address) = route::of(error) {
+                let info = route::redirected(&node.info, address).ok_or(StoreError::Malformed)?;
+                let address = info.addr().to_string();
+                node = self.connect(info).await?;
+                self.lock().routes.insert(name.clone(), address);
+            } else {
+                // Another server may have what this one has no more.
+                if matches!(error.code(), "READONLY" | "CLUSTERDOWN" | "MASTERDOWN" | "LOADING") {
+                    self.forget(&node);
+                }
+                return Err(of_server(error));
+            }
+        }
+        Err(refused("MOVED"))
+    }
+
+    async fn send(
+        &self,
+        node: &Arc<Node>,
+        script: &Text,
+        way: Way,
+        timeout: Duration,
+        arguments: &[String],
+    ) -> Result<Value, StoreError> {
+        let mut pipeline = Pipeline::new();
+        if way == Way::Loaded {
+            pipeline.cmd("SCRIPT").arg("LOAD").arg(&script.text);
+        }
+        let (command, text) = if way == Way::Text { ("EVAL", &script.text) } else { ("EVALSHA", &script.hash) };
+        pipeline.cmd(command).arg(text).arg(arguments);
+        let replies = node.send_all(&pipeline, Some(timeout)).await;
+        if replies.is_err() {
+            self.forget(node);
+        }
+        replies?.pop().ok_or(StoreError::Malformed)
+    }
+
+    /// The connection to an address, or to the one that the store's URL names.
+    async fn node(&self, address: Option<&str>) -> Result<Arc<Node>, StoreError> {
+        let home = self.info.addr().to_string();
+        let known = {
+            let mut state = self.lock();
+            state.nodes.retain(|node| !node.life.is_over());
+            let wanted = address.unwrap_or(&home);
+            state.nodes.iter().find(|node| node.address == wanted).cloned()
+        };
+        match known {
+            Some(node) => Ok(node),
+            // Where a name lived may be gone: the others know where it is now.
+            None => self.connect(self.info.clone()).await,
+        }
+    }
+
+    async fn connect(&self, info: ConnectionInfo) -> Result<Arc<Node>, StoreError> {
+        let address = info.addr().to_string();
+        let find = |state: &State| state.nodes.iter().find(|node| node.address == address).cloned();
+        if let Some(known) = find(&self.lock()) {
+            return Ok(known);
+        }
+        let node = Node::connect(info, self.connect_timeout, Purpose::Look, None).await?;
+        let mut state = self.lock();
+        // Others may have connected meanwhile.
+        if let Some(known) = find(&state) {
+            return Ok(known);
+        }
+        let node = Arc::new(node);
+        state.nodes.push(Arc::clone(&node));
+        Ok(node)
+    }
+
+    /// Uses a connection no more. Answers that are on the way still come.
+    fn forget(&self, node: &Arc<Node>) {
+        self.lock().nodes.retain(|known| !Arc::ptr_eq(known, node));
+    }
+}

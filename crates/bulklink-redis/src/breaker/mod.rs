@@ -1,0 +1,187 @@
+//! Circuits that processes share, on Redis (7.0 or later) or Valkey (7.2 or later).
+//!
+//! A circuit is one hash, and lives beside the bulkhead of the same name. Each operation is one
+//! script, on the server's clock. Transitions are published with the whole row.
+//!
+//! # Rights
+//!
+//! Beside those of a bulkhead, the user of a service needs `+subscribe` and `+publish`; to list
+//! circuits, also `+scan` and `+cluster|slots`.
+
+mod changes;
+mod connections;
+mod scripts;
+mod wire;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bulklink_breaker::store::{
+    Asked, CircuitStore, Force, Forced, Name, Namespace, Refused, Report, Reported, Row, StoreError,
+};
+use bulklink_breaker::{Pass, ProbeId, Settings, State};
+use redis::{ConnectionInfo, Value};
+
+pub use self::changes::RedisChanges;
+use self::connections::Connections;
+use self::scripts::{Operation, Scripts};
+use self::wire::{Reply, mark_text, outcome_texts, probe_text, settings_text};
+use crate::keys::{Keys, circuits_channel};
+use crate::list::{self, Kind};
+
+/// How long an answer may take, unless the store is told.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The circuits on a server; returned by [`RedisStore::circuits`](crate::RedisStore::circuits).
+///
+/// Clones share their connections. There is one to each server that has circuits in use, and one
+/// for each subscription.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use bulklink_breaker::Settings;
+/// use bulklink_breaker::store::{CircuitStore, Name, Namespace};
+/// use bulklink_redis::RedisStore;
+///
+/// let circuits = RedisStore::new("redis://localhost")?.circuits();
+/// let name = Name::new(&Namespace::new("prod")?, "payments")?;
+/// let row = circuits.load(&name, &Settings::consecutive(5)).await?;
+/// println!("{}", row.state);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct RedisCircuits {
+    connections: Arc<Connections>,
+    scripts: Arc<Scripts>,
+    timeout: Duration,
+    /// Where tests have the time of the scripts.
+    clock: Option<String>,
+}
+
+/// Shows no credentials.
+impl fmt::Debug for RedisCircuits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisCircuits")
+            .field("address", &self.connections.info.addr().to_string())
+            .field("answer_timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RedisCircuits {
+    pub(crate) fn new(info: ConnectionInfo, connect_timeout: Duration) -> Self {
+        RedisCircuits {
+            connections: Arc::new(Connections::new(info, connect_timeout)),
+            scripts: Arc::new(Scripts::new(str::to_owned)),
+            timeout: ANSWER_TIMEOUT,
+            clock: None,
+        }
+    }
+
+    /// How long an answer may take: 500 ms if it is not set. Then the operation fails with
+    /// [`StoreError::TimedOut`], and the next one connects anew.
+    #[must_use]
+    pub fn answer_timeout(self, timeout: Duration) -> Self {
+        RedisCircuits { timeout, ..self }
+    }
+
+    /// Reads the time from a list of seconds and microseconds, for the tests of this crate.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_clock(self, key: &str) -> Self {
+        let changed = |text: &str| text.replace("call('TIME')", "call('LRANGE', KEYS[2], 0, 1)");
+        RedisCircuits { scripts: Arc::new(Scripts::new(changed)), clock: Some(key.to_owned()), ..self }
+    }
+
+    async fn call<const N: usize>(
+        &self,
+        name: &Name,
+        settings: Option<&Settings>,
+        operation: Operation,
+        rest: [String; N],
+    ) -> Result<Value, StoreError> {
+        let label = name.as_str().split_once(':').unwrap_or_default().1;
+        let mut arguments = vec![(1 + self.clock.iter().len()).to_string(), Keys::new(name).circuit()];
+        arguments.extend(self.clock.clone());
+        arguments.push(settings.map(settings_text).unwrap_or_default());
+        arguments.extend([circuits_channel(name.namespace()), label.to_owned()]);
+        arguments.extend(rest);
+        self.connections.call(name, self.scripts.get(operation), self.timeout, &arguments).await
+    }
+
+    async fn run<const N: usize>(
+        &self,
+        name: &Name,
+        settings: Option<&Settings>,
+        operation: Operation,
+        rest: [String; N],
+    ) -> Result<Reply, StoreError> {
+        if let Some(settings) = settings {
+            settings.check().map_err(|_| crate::error::refused("SETTINGS"))?;
+        }
+        wire::reply(&self.call(name, settings, operation, rest).await?)
+    }
+}
+
+impl CircuitStore for RedisCircuits {
+    type Changes = RedisChanges;
+
+    async fn load(&self, name: &Name, settings: &Settings) -> Result<Row, StoreError> {
+        Ok(self.run(name, Some(settings), Operation::Load, []).await?.row)
+    }
+
+    async fn admit_probe(&self, name: &Name, settings: &Settings, id: ProbeId) -> Result<Asked, StoreError> {
+        let Reply { code, rest, row } = self.run(name, Some(settings), Operation::Admit, [probe_text(id)]).await?;
+        let admission = match code {
+            0 => Err(Refused { state: row.state, retry_after: rest }),
+            1 if row.state == State::Closed => Ok(Pass { generation: row.generation, probe: None }),
+            2 => Ok(Pass { generation: row.generation, probe: Some(id) }),
+            _ => return Err(StoreError::Malformed),
+        };
+        Ok(Asked { admission, row })
+    }
+
+    async fn report(&self, name: &Name, settings: &Settings, report: &Report) -> Result<Reported, StoreError> {
+        let settings = Some(settings);
+        let Reply { code, row, .. } = match report {
+            Report::Closed { generation, outcomes } => {
+                let [marks, calls, failures, slow] = outcome_texts(outcomes);
+                let rest = [generation.to_string(), marks, calls, failures, slow];
+                self.run(name, settings, Operation::Closed, rest).await?
+            }
+            Report::Probe { generation, id, outcome } => {
+                let rest = [generation.to_string(), probe_text(*id), mark_text(*outcome).to_owned()];
+                self.run(name, settings, Operation::Probe, rest).await?
+            }
+        };
+        Ok(Reported { counted: code == 1, row })
+    }
+
+    async fn force(&self, name: &Name, expected: Option<u64>, force: Force) -> Result<Forced, StoreError> {
+        let state = if force == Force::Open { "o" } else { "c" };
+        let expected = expected.map(|generation| generation.to_string()).unwrap_or_default();
+        let Reply { code, row, .. } = self.run(name, None, Operation::Force, [state.to_owned(), expected]).await?;
+        Ok(if code == 1 { Forced::Done(row) } else { Forced::Stale(row) })
+    }
+
+    async fn changes(&self, namespace: &Namespace) -> Result<RedisChanges, StoreError> {
+        RedisChanges::subscribe(&self.connections, namespace).await
+    }
+
+    async fn list(&self, namespace: &Namespace) -> Result<Vec<(Name, Row)>, StoreError> {
+        let Connections { info, connect_timeout, .. } = &*self.connections;
+        let mut rows = Vec::new();
+        for name in list::names(info, *connect_timeout, Kind::Circuits, Some(namespace)).await? {
+            match self.call(&name, None, Operation::Read, []).await {
+                Ok(Value::Nil) => {}
+                Ok(reply) => rows.push((name, wire::reply(&reply)?.row)),
+                // The key is none of ours.
+                Err(StoreError::Refused { code }) if &*code == "ERR" => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(rows)
+    }
+}

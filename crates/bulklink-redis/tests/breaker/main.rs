@@ -1,0 +1,9 @@
+//! Circuits on a real server: the suite of all stores, and what is particular to Redis.
+
+#![cfg(unix)]
+
+mod faults;
+mod rows;
+mod world;
+
+bulklink_circuits::suite!(bulklink_servers::require!(world::Redis::start()));

@@ -1,0 +1,51 @@
+//! The suite that runs on every store of shared circuits.
+//!
+//! A crate of a store implements [`Subject`] for its server, and declares the tests by [`suite!`].
+//! `tests/memory.rs` of this crate does so for the store in memory.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::missing_panics_doc, reason = "tests panic")]
+
+mod contract;
+mod memory;
+mod races;
+mod random;
+mod subject;
+
+pub use contract::*;
+pub use memory::Memory;
+pub use races::no_probe_too_many_and_no_outcome_lost;
+pub use random::the_store_does_what_the_circuit_does;
+pub use subject::{PATIENCE, Subject, block_on, listen, name, namespace, outcomes};
+
+/// Declares a test for each promise. `$subject` is an expression of a new [`Subject`], and may
+/// return from the test.
+#[macro_export]
+macro_rules! suite {
+    ($subject:expr) => {
+        $crate::suite! { $subject =>
+            a_new_row_is_closed_in_a_generation_of_its_own
+            failures_of_all_processes_open_the_circuit
+            an_outcome_from_before_a_transition_does_not_count
+            as_many_probes_run_as_may
+            a_probe_counts_once_and_may_be_asked_for_again
+            a_dead_prober_frees_its_place
+            each_failure_of_the_probes_doubles_the_cool_down
+            a_circuit_is_forced_if_its_generation_is_the_expected_one
+            each_transition_is_told_with_its_row
+            a_window_of_time_forgets
+            other_settings_are_seen
+            a_row_that_was_lost_repeats_no_generation
+            a_name_may_be_any_text
+            impossible_settings_are_refused
+            the_store_does_what_the_circuit_does
+            no_probe_too_many_and_no_outcome_lost
+        }
+    };
+    ($subject:expr => $($test:ident)+) => {$(
+        #[test]
+        fn $test() {
+            $crate::$test(&$subject);
+        }
+    )+};
+}
