@@ -32,7 +32,11 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "fleet")]
+#[cfg(feature = "breaker")]
+pub mod breaker;
+#[cfg(any(feature = "fleet", feature = "breaker"))]
+mod error;
+#[cfg(any(feature = "fleet", feature = "breaker"))]
 mod failure;
 #[cfg(feature = "fleet")]
 mod fleet;

@@ -16,6 +16,8 @@ use crate::server::Server;
 pub enum Part {
     /// The limits of fleets.
     Fleet,
+    /// Circuits that processes share.
+    Breaker,
 }
 
 /// Whether a database has what is needed.
@@ -58,12 +60,34 @@ CREATE TABLE IF NOT EXISTS bulklink.fleet (
 ALTER TABLE bulklink.fleet ALTER COLUMN data SET STORAGE EXTERNAL;
 ";
 
+/// A row is rewritten by each operation. What the last one did is in it, so that the statement can
+/// return it.
+const BREAKER: &str = "\
+CREATE TABLE IF NOT EXISTS bulklink.circuit (
+    name text COLLATE \"C\" PRIMARY KEY,
+    settings bigint[] NOT NULL,
+    state text NOT NULL,
+    generation bigint NOT NULL,
+    until bigint,
+    reopened integer NOT NULL,
+    marks text NOT NULL,
+    newest bigint NOT NULL,
+    parts bigint[] NOT NULL,
+    successes integer NOT NULL,
+    failures integer NOT NULL,
+    probes text[] NOT NULL,
+    said smallint NOT NULL,
+    rest bigint
+) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+";
+
 impl Part {
     /// Returns the name of the part, as in the table `bulklink.part`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Part::Fleet => "fleet",
+            Part::Breaker => "breaker",
         }
     }
 
@@ -71,7 +95,7 @@ impl Part {
     #[must_use]
     pub fn version(self) -> i32 {
         match self {
-            Part::Fleet => 1,
+            Part::Fleet | Part::Breaker => 1,
         }
     }
 
@@ -80,6 +104,7 @@ impl Part {
     pub fn statements(self) -> String {
         let tables = match self {
             Part::Fleet => FLEET,
+            Part::Breaker => BREAKER,
         };
         let (name, version) = (self.name(), self.version());
         format!(
@@ -93,12 +118,15 @@ impl Part {
     pub fn grants(self, role: &str) -> String {
         let role = Quoted(role);
         let tables = match self {
-            Part::Fleet => format!("GRANT SELECT, INSERT, UPDATE ON bulklink.fleet TO {role};\n"),
+            Part::Fleet => format!(
+                "GRANT SELECT, INSERT ON bulklink.run TO {role};\n\
+                 GRANT SELECT, INSERT, UPDATE ON bulklink.fleet TO {role};\n"
+            ),
+            Part::Breaker => format!("GRANT SELECT, INSERT, UPDATE ON bulklink.circuit TO {role};\n"),
         };
         format!(
             "GRANT USAGE ON SCHEMA bulklink TO {role};\n\
-             GRANT SELECT ON bulklink.part TO {role};\n\
-             GRANT SELECT, INSERT ON bulklink.run TO {role};\n{tables}"
+             GRANT SELECT ON bulklink.part TO {role};\n{tables}"
         )
     }
 }
@@ -125,13 +153,11 @@ pub(crate) async fn set_up(server: &Server, part: Part) -> Result<(), Failure> {
 pub(crate) async fn check(server: &Server, part: Part) -> Result<Found, Failure> {
     let (client, mut wire) = server.connect("bulklink check").await?;
     let tables = match part {
-        Part::Fleet => "SELECT FROM bulklink.fleet LIMIT 0",
+        Part::Fleet => "SELECT FROM bulklink.run LIMIT 0; SELECT FROM bulklink.fleet LIMIT 0",
+        Part::Breaker => "SELECT FROM bulklink.circuit LIMIT 0",
     };
     // All of it can be read, or it is not there for this user.
-    let text = format!(
-        "SELECT FROM bulklink.run LIMIT 0; {tables}; SELECT version FROM bulklink.part WHERE name = '{}'",
-        part.name()
-    );
+    let text = format!("{tables}; SELECT version FROM bulklink.part WHERE name = '{}'", part.name());
     let run = wire.drive(client.simple_query(&text));
     match server.in_time(run).await?.map_err(|error| Failure::of(&error)) {
         Ok(rows) => Ok(match last_row(&rows).and_then(|row| row.first()?.as_deref()?.parse().ok()) {

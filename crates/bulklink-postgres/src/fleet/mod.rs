@@ -1,6 +1,5 @@
 //! The limit of a fleet, on PostgreSQL.
 
-mod error;
 mod hello;
 mod link;
 mod row;
@@ -8,6 +7,8 @@ mod shared;
 mod step;
 mod store;
 mod worker;
+
+use crate::error;
 
 pub use self::link::PostgresLink;
 pub use self::store::{PostgresStore, PostgresStoreBuilder};

@@ -1,4 +1,4 @@
-//! What a fleet is told of failures.
+//! What the users of a store are told of failures.
 
 use bulklink_fleet::StoreError;
 

@@ -1,0 +1,10 @@
+//! Circuits on a real server: the suite of all stores, and what is particular to PostgreSQL.
+
+#![cfg(unix)]
+
+mod faults;
+mod rows;
+mod setup;
+mod world;
+
+bulklink_circuits::suite!(bulklink_servers::require!(world::Postgresql::start()));
