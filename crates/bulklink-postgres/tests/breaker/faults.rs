@@ -1,1 +1,149 @@
-//! To be written.
+//! What can happen to a server, and to the connection to it.
+
+use std::time::{Duration, Instant};
+
+use bulklink_breaker::Settings;
+use bulklink_breaker::store::{Changes, CircuitStore, Force, Report, StoreError};
+use bulklink_circuits::{namespace, outcomes};
+use bulklink_postgres::breaker::PostgresCircuits;
+use bulklink_servers::{Data, Postgres, Proxy, require};
+
+use crate::world::{load, name, patient, runtime, start};
+
+fn refused<T>(code: &str) -> Result<T, StoreError> {
+    Err(StoreError::Refused { code: code.into() })
+}
+
+/// A store that does not wait long.
+fn hasty(url: &str) -> PostgresCircuits {
+    let builder = PostgresCircuits::builder(url).connect_timeout(Duration::from_secs(20));
+    builder.answer_timeout(Duration::from_millis(300)).build().unwrap()
+}
+
+#[test]
+fn a_connection_that_ends_costs_one_operation() {
+    let (server, runtime) = (require!(start()), runtime());
+    runtime.block_on(async {
+        let store = patient(&server.url()).build().unwrap();
+        let generation = load(&store).await.unwrap().generation;
+        let mut changes = store.changes(&namespace()).await.unwrap();
+        assert_eq!(server.terminate_sessions(), 2);
+        assert_eq!(changes.next().await, Err(StoreError::Unreachable));
+        assert_eq!(changes.next().await, Err(StoreError::Unreachable));
+        // The end may not have been read yet.
+        let first = load(&store).await;
+        assert!(first.is_ok() || first == Err(StoreError::Unreachable), "{first:?}");
+        assert_eq!(load(&store).await.unwrap().generation, generation);
+        let mut changes = store.changes(&namespace()).await.unwrap();
+        store.force(&name("payments"), None, Force::Open).await.unwrap();
+        assert_eq!(changes.next().await.unwrap().row.generation, generation + 1);
+    });
+}
+
+#[test]
+fn a_reply_that_is_lost_may_have_counted() {
+    let (server, runtime) = (require!(start()), runtime());
+    runtime.block_on(async {
+        let proxy = Proxy::to(server.socket());
+        let store = patient(&server.url_through(&proxy)).build().unwrap();
+        let generation = load(&store).await.unwrap().generation;
+        let settings = Settings::consecutive(3);
+        let report = Report::Closed { generation, outcomes: outcomes(&settings, "f") };
+        proxy.drop_replies(1);
+        assert_eq!(store.report(&name("payments"), &settings, &report).await, Err(StoreError::Unreachable));
+        assert_eq!(load(&store).await.unwrap().counts.failures, 1);
+        proxy.cut();
+        let _ = load(&store).await;
+        assert_eq!(load(&store).await.unwrap().counts.failures, 1);
+    });
+}
+
+#[test]
+fn a_black_hole_is_left_when_the_time_is_over() {
+    let (server, runtime) = (require!(start()), runtime());
+    runtime.block_on(async {
+        let proxy = Proxy::to(server.socket());
+        let store = hasty(&server.url_through(&proxy));
+        while load(&store).await.is_err() {}
+        proxy.black_hole();
+        let start = Instant::now();
+        assert_eq!(load(&store).await, Err(StoreError::TimedOut));
+        assert!((Duration::from_millis(300)..Duration::from_secs(5)).contains(&start.elapsed()));
+        proxy.heal();
+        let patient = Instant::now();
+        while load(&store).await.is_err() {
+            assert!(patient.elapsed() < Duration::from_secs(20));
+        }
+    });
+}
+
+#[test]
+fn a_row_that_is_locked_is_not_waited_for_long() {
+    let (server, runtime) = (require!(start()), runtime());
+    runtime.block_on(async {
+        let store = hasty(&server.url());
+        while load(&store).await.is_err() {}
+        let held = server.hold("SELECT FROM bulklink.circuit FOR UPDATE");
+        let forced = store.force(&name("payments"), None, Force::Open).await;
+        assert!([refused("55P03"), Err(StoreError::TimedOut)].contains(&forced), "{forced:?}");
+        // Another row, and what only reads.
+        while store.force(&name("other"), None, Force::Open).await.is_err() {}
+        drop(held);
+        while store.force(&name("payments"), None, Force::Open).await.is_err() {}
+    });
+}
+
+#[test]
+fn a_statement_timeout_is_a_refusal() {
+    let (server, runtime) = (require!(start()), runtime());
+    server.sql("ALTER ROLE tests SET statement_timeout = 100");
+    runtime.block_on(async {
+        let store = patient(&server.url()).build().unwrap();
+        load(&store).await.unwrap();
+        let held = server.hold("SELECT FROM bulklink.circuit FOR UPDATE");
+        assert_eq!(store.force(&name("payments"), None, Force::Open).await, refused("57014"));
+        drop(held);
+        while store.force(&name("payments"), None, Force::Open).await.is_err() {}
+    });
+}
+
+#[test]
+fn a_server_that_was_killed_goes_on_with_its_rows() {
+    let (mut server, runtime) = (require!(start()), runtime());
+    runtime.block_on(async {
+        let store = patient(&server.url()).build().unwrap();
+        let generation = load(&store).await.unwrap().generation;
+        let mut changes = store.changes(&namespace()).await.unwrap();
+        // What was answered a moment ago may be lost, as operations wait for no disk.
+        server.sql("SET synchronous_commit = on; CREATE TABLE public.waits (); CHECKPOINT");
+        server.kill();
+        assert_eq!(changes.next().await, Err(StoreError::Unreachable));
+        for _ in 0..3 {
+            assert_eq!(load(&store).await, Err(StoreError::Unreachable));
+        }
+        server.restart(Data::Keep);
+        assert_eq!(load(&store).await.unwrap().generation, generation);
+        server.crash();
+        let _ = load(&store).await;
+        assert_eq!(load(&store).await.unwrap().generation, generation);
+    });
+}
+
+#[test]
+fn a_standby_refuses_until_it_is_promoted() {
+    let (server, runtime) = (require!(start()), runtime());
+    let mut standby = require!(Postgres::builder().standby_of(&server).start());
+    runtime.block_on(async {
+        let store = patient(&server.url()).build().unwrap();
+        let generation = load(&store).await.unwrap().generation;
+        store.force(&name("payments"), None, Force::Open).await.unwrap();
+        standby.catch_up(&server);
+        let other = patient(&standby.url()).build().unwrap();
+        assert_eq!(load(&other).await, refused("25006"));
+        assert_eq!(other.changes(&namespace()).await.err(), refused::<()>("25006").err());
+        assert_eq!(other.list(&namespace()).await.unwrap()[0].1.generation, generation + 1);
+        standby.promote();
+        while load(&other).await == refused("25006") {}
+        assert_eq!(load(&other).await.unwrap().generation, generation + 1);
+    });
+}

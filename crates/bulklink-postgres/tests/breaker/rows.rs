@@ -1,1 +1,92 @@
-//! To be written.
+//! Rows that are none: each is replaced by a closed one in a new, larger generation.
+
+use std::time::Duration;
+
+use bulklink_breaker::store::{Changes, CircuitStore, Force, Forced, Report};
+use bulklink_breaker::{Counts, ProbeId, Settings, State};
+use bulklink_circuits::{namespace, outcomes};
+use bulklink_servers::require;
+
+use crate::world::{name, patient, runtime, start};
+
+/// What somebody may have done to a row, or another program.
+const DAMAGES: [&str; 24] = [
+    "state = 'x'",
+    "state = 'c', until = 7",
+    "until = -1",
+    "generation = -1",
+    "generation = 9223372036854775807",
+    "reopened = -1",
+    "reopened = 2147483647",
+    "marks = 'x'",
+    "marks = repeat('.', 100)",
+    "newest = -1",
+    "newest = 9223372036854775807",
+    "settings = '{1}'",
+    "settings = NULLIF(settings, settings) || ARRAY[NULL, 1]::bigint[]",
+    "settings = array_fill(9223372036854775807, ARRAY[15])",
+    "settings = array_fill(1, ARRAY[15], ARRAY[4])",
+    "settings = array_fill(1, ARRAY[3, 5])",
+    "parts = '{1, 2}'",
+    "parts = array_fill(-1, ARRAY[30])",
+    "successes = -1",
+    "failures = 2147483647",
+    "probes = '{x}'",
+    "state = 'h', until = NULL, probes = '{NULL}'",
+    "state = 'h', until = NULL, probes = '{9999999999999999999:1}'",
+    "state = 'c', until = NULL, probes = '{0000000000000001:00000000000000ff}'",
+];
+
+#[test]
+fn a_damaged_row_is_replaced() {
+    let (server, runtime) = (require!(start()), runtime());
+    runtime.block_on(async {
+        let (store, name) = (patient(&server.url()).build().unwrap(), name("payments"));
+        let settings = Settings::of_last(5).failures(2).cool_down(Duration::from_secs(3600));
+        let mut changes = store.changes(&namespace()).await.unwrap();
+        let mut newest = 0;
+        for (number, damage) in DAMAGES.iter().enumerate() {
+            let Forced::Done(open) = store.force(&name, None, Force::Open).await.unwrap() else { panic!("{damage}") };
+            assert!(open.generation > newest, "{damage}");
+            assert_eq!(changes.next().await.unwrap().row, open);
+            server.sql(&format!("UPDATE bulklink.circuit SET {damage}"));
+            assert_eq!(store.list(&namespace()).await, Ok(vec![]), "{damage}");
+            // By any operation.
+            let row = match number % 4 {
+                0 => store.load(&name, &settings).await.unwrap(),
+                1 => store.admit_probe(&name, &settings, ProbeId(1)).await.unwrap().row,
+                2 => {
+                    let report = Report::Closed { generation: open.generation, outcomes: outcomes(&settings, "ff") };
+                    let reported = store.report(&name, &settings, &report).await.unwrap();
+                    assert!(!reported.counted, "{damage}");
+                    reported.row
+                }
+                _ => match store.force(&name, Some(open.generation), Force::Open).await.unwrap() {
+                    Forced::Stale(row) => row,
+                    done @ Forced::Done(_) => panic!("{damage}: {done:?}"),
+                },
+            };
+            assert_eq!((row.state, row.counts, row.probes), (State::Closed, Counts::default(), 0), "{damage}");
+            assert!(row.generation > open.generation, "{damage}: {row:?}");
+            assert_eq!(changes.next().await.unwrap().row.generation, row.generation, "{damage}");
+            let report = Report::Closed { generation: row.generation, outcomes: outcomes(&settings, ".ff") };
+            let reported = store.report(&name, &settings, &report).await.unwrap();
+            assert_eq!((reported.counted, reported.row.state), (true, State::Open), "{damage}");
+            newest = changes.next().await.unwrap().row.generation;
+        }
+    });
+}
+
+#[test]
+fn other_notifications_are_ignored() {
+    let (server, runtime) = (require!(start()), runtime());
+    runtime.block_on(async {
+        let store = patient(&server.url()).build().unwrap();
+        let mut changes = store.changes(&namespace()).await.unwrap();
+        for text in ["", "x", "test:a 1", "test:a 9 9 9 9 9 9 9 9 9 9", "other:a 1 7 2 0 0 0 0 0 0 0"] {
+            server.sql(&format!("SELECT pg_notify('bulklink_circuit', '{text}')"));
+        }
+        store.force(&name("payments"), None, Force::Open).await.unwrap();
+        assert_eq!(changes.next().await.unwrap().name, name("payments"));
+    });
+}
