@@ -1,1 +1,174 @@
-//! What breaks connections.
+//! What can happen to a server, and to the connection to it.
+
+use std::time::{Duration, Instant};
+
+use bulklink_breaker::store::{Changes, CircuitStore, Force, Report, Row};
+use bulklink_breaker::{Settings, State};
+use bulklink_circuits::outcomes;
+use bulklink_redis::breaker::RedisCircuits;
+use bulklink_redis::{Namespace, RedisStore, StoreError};
+use bulklink_servers::{Cluster, Data, Proxy, Server, User, require};
+
+use crate::world::{name, runtime};
+
+/// Far more than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn patient(url: &str) -> RedisCircuits {
+    let store = RedisStore::builder(url).connect_timeout(PATIENCE).build().unwrap();
+    store.circuits().answer_timeout(PATIENCE)
+}
+
+fn namespace() -> Namespace {
+    Namespace::new("prod").unwrap()
+}
+
+async fn load(store: &RedisCircuits) -> Result<Row, StoreError> {
+    store.load(&name("payments"), &Settings::consecutive(3)).await
+}
+
+#[test]
+fn a_connection_that_ends_costs_one_operation() {
+    let (server, runtime) = (require!(Server::start()), runtime());
+    runtime.block_on(async {
+        let store = patient(&server.url());
+        let generation = load(&store).await.unwrap().generation;
+        let mut changes = store.changes(&namespace()).await.unwrap();
+        assert_eq!(server.call(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).text(), "1");
+        assert_eq!(server.call(&["CLIENT", "KILL", "TYPE", "pubsub"]).text(), "1");
+        assert_eq!(changes.next().await, Err(StoreError::Unreachable));
+        assert_eq!(changes.next().await, Err(StoreError::Unreachable));
+        // The end may not have been read yet.
+        let first = load(&store).await;
+        assert!(first.is_ok() || first == Err(StoreError::Unreachable), "{first:?}");
+        assert_eq!(load(&store).await.unwrap().generation, generation);
+        let mut changes = store.changes(&namespace()).await.unwrap();
+        store.force(&name("payments"), None, Force::Open).await.unwrap();
+        assert_eq!(changes.next().await.unwrap().row.generation, generation + 1);
+    });
+}
+
+#[test]
+fn a_reply_that_is_lost_may_have_counted() {
+    let (server, runtime) = (require!(Server::start()), runtime());
+    runtime.block_on(async {
+        let proxy = Proxy::start(&server);
+        let store = patient(&proxy.url());
+        let generation = load(&store).await.unwrap().generation;
+        let settings = Settings::consecutive(3);
+        let report = Report::Closed { generation, outcomes: outcomes(&settings, "f") };
+        // It is loaded already.
+        store.report(&name("other"), &settings, &report).await.unwrap();
+        proxy.drop_replies(1);
+        assert_eq!(store.report(&name("payments"), &settings, &report).await, Err(StoreError::Unreachable));
+        assert_eq!(load(&store).await.unwrap().counts.failures, 1);
+    });
+}
+
+#[test]
+fn a_black_hole_is_left_when_the_time_is_over() {
+    let (server, runtime) = (require!(Server::start()), runtime());
+    runtime.block_on(async {
+        let proxy = Proxy::start(&server);
+        let store = RedisStore::builder(&proxy.url()).connect_timeout(PATIENCE).build().unwrap();
+        let store = store.circuits().answer_timeout(Duration::from_millis(300));
+        while load(&store).await.is_err() {}
+        proxy.black_hole();
+        let start = Instant::now();
+        assert_eq!(load(&store).await, Err(StoreError::TimedOut));
+        assert!((Duration::from_millis(300)..Duration::from_secs(5)).contains(&start.elapsed()));
+        proxy.heal();
+        while load(&store).await.is_err() {
+            assert!(start.elapsed() < PATIENCE);
+        }
+    });
+}
+
+#[test]
+fn operations_go_on_after_script_flush_and_with_the_least_rights() {
+    let mut user = User::service("prod");
+    user.rules += " +subscribe +publish";
+    let (server, runtime) = (require!(Server::builder().acl(user.clone()).start()), runtime());
+    runtime.block_on(async {
+        let store = patient(&server.url_of(&user));
+        let mut changes = store.changes(&namespace()).await.unwrap();
+        let generation = load(&store).await.unwrap().generation;
+        server.call(&["SCRIPT", "FLUSH"]);
+        assert_eq!(load(&store).await.unwrap().generation, generation);
+        store.force(&name("payments"), None, Force::Open).await.unwrap();
+        assert_eq!(changes.next().await.unwrap().row.generation, generation + 1);
+    });
+    // By the text, for a user who must not load scripts.
+    user.rules += " -script|load +eval";
+    let server = require!(Server::builder().acl(user.clone()).start());
+    runtime.block_on(async {
+        let store = patient(&server.url_of(&user));
+        assert_eq!(load(&store).await.unwrap().state, State::Closed);
+    });
+    user.rules += " -eval";
+    let server = require!(Server::builder().acl(user.clone()).start());
+    let refused = runtime.block_on(async { load(&patient(&server.url_of(&user))).await });
+    assert_eq!(refused, Err(StoreError::Refused { code: "NOPERM".into() }));
+}
+
+#[test]
+fn a_restart_is_survived_with_data_and_without() {
+    let (mut server, runtime) = (require!(Server::builder().tcp().start()), runtime());
+    runtime.block_on(async {
+        let store = patient(&server.url());
+        let mut known = load(&store).await.unwrap().generation;
+        for data in [Data::Keep, Data::Empty] {
+            let mut changes = store.changes(&namespace()).await.unwrap();
+            server.restart(data);
+            assert_eq!(changes.next().await, Err(StoreError::Unreachable));
+            let _ = load(&store).await;
+            let generation = load(&store).await.unwrap().generation;
+            assert_eq!(generation == known, data == Data::Keep, "{data:?}: {generation} after {known}");
+            assert!(generation >= known);
+            known = generation;
+        }
+        server.kill();
+        let _ = load(&store).await;
+        assert_eq!(load(&store).await, Err(StoreError::Unreachable));
+    });
+}
+
+#[test]
+fn while_memory_is_full_circuits_still_open() {
+    let (server, runtime) = (require!(Server::start()), runtime());
+    runtime.block_on(async {
+        let store = patient(&server.url());
+        load(&store).await.unwrap();
+        server.call(&["CONFIG", "SET", "maxmemory", "1"]);
+        assert!(server.call(&["SET", "a", "b"]).is_error());
+        store.force(&name("payments"), None, Force::Open).await.unwrap();
+    });
+}
+
+#[test]
+fn a_replica_refuses_until_it_is_promoted() {
+    let (server, runtime) = (require!(Server::builder().tcp().start()), runtime());
+    let mut replica = require!(Server::builder().tcp().replica_of(&server).start());
+    runtime.block_on(async {
+        let store = patient(&replica.url());
+        assert_eq!(load(&store).await, Err(StoreError::Refused { code: "READONLY".into() }));
+        replica.promote();
+        load(&store).await.unwrap();
+    });
+}
+
+#[test]
+fn circuits_of_a_cluster_are_found_and_told() {
+    let (cluster, runtime) = (require!(Cluster::start(3)), runtime());
+    runtime.block_on(async {
+        let store = patient(&cluster.nodes()[0].url());
+        let mut changes = patient(&cluster.nodes()[1].url()).changes(&namespace()).await.unwrap();
+        let names: Vec<_> = (0..9).map(|number| name(&format!("n{number}"))).collect();
+        for name in &names {
+            store.force(name, None, Force::Open).await.unwrap();
+            assert_eq!(changes.next().await.unwrap().name, *name);
+        }
+        let list = store.list(&namespace()).await.unwrap();
+        assert_eq!(list.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), names);
+    });
+}
