@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+#[cfg(feature = "fleet")]
 use tokio_postgres::SimpleQueryMessage;
 
 use crate::failure::Failure;
@@ -150,6 +151,7 @@ pub(crate) async fn set_up(server: &Server, part: Part) -> Result<(), Failure> {
 }
 
 /// Looks whether the database has a part, and changes nothing.
+#[cfg(feature = "fleet")]
 pub(crate) async fn check(server: &Server, part: Part) -> Result<Found, Failure> {
     let (client, mut wire) = server.connect("bulklink check").await?;
     let tables = match part {
@@ -171,6 +173,7 @@ pub(crate) async fn check(server: &Server, part: Part) -> Result<Found, Failure>
 }
 
 /// The values of the last row of an answer.
+#[cfg(feature = "fleet")]
 pub(crate) fn last_row(messages: &[SimpleQueryMessage]) -> Option<Vec<Option<String>>> {
     messages.iter().rev().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => Some((0..row.len()).map(|at| row.get(at).map(str::to_owned)).collect()),

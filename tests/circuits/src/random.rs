@@ -1,5 +1,5 @@
-//! Random operations to a store and to the one in memory, which is a `Circuit`, in virtual time. After
-//! each, the answer, what is told and all rows must be equal.
+//! Random operations to a store and to the one in memory, which is a `Circuit`, in virtual time.
+//! After each, the answer, what is told and all rows must be equal.
 //!
 //! `BULKLINK_OPERATIONS` sets the number of operations, `BULKLINK_SEED` the first script.
 

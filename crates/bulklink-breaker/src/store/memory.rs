@@ -49,7 +49,7 @@ pub struct MemoryStore {
 #[derive(Default)]
 struct Data {
     rows: BTreeMap<Name, Shared>,
-    /// Who is told of transitions, and in which namespace.
+    /// Where the transitions of which namespace go.
     listeners: Vec<(Namespace, UnboundedSender<Change>)>,
     /// Each end of all connections.
     cuts: u64,

@@ -100,7 +100,7 @@ pub struct Change {
 
 /// What a server knows of a circuit.
 ///
-/// Times are from when the server answered, by its clock: no time of another clock is ever compared.
+/// Times are from when the server answered, by its clock: no time of another clock is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Whether it lets calls through. After its cool-down it is half-open, even if no call has come

@@ -30,7 +30,7 @@ pub enum Check {
     },
 }
 
-/// Everybody may read the catalog.
+/// Every role can read the catalog.
 const LOOK: &str = "SELECT t.oid IS NOT NULL, p.oid IS NOT NULL,
     coalesce(has_schema_privilege(n.oid, 'USAGE'), false),
     coalesce(has_table_privilege(t.oid, 'SELECT') AND has_table_privilege(t.oid, 'INSERT')

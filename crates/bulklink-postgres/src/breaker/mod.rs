@@ -5,9 +5,9 @@
 //!
 //! # Setting up
 //!
-//! Nothing is created at run time: an administrator calls [`PostgresCircuits::set_up`] once, or runs
-//! [`Part::statements`](crate::Part::statements) of [`Part::Breaker`](crate::Part), and gives each
-//! service its rights by [`Part::grants`](crate::Part::grants).
+//! Nothing is created at run time: an administrator calls [`PostgresCircuits::set_up`] once, or
+//! runs [`Part::statements`](crate::Part::statements) of [`Part::Breaker`](crate::Part), and gives
+//! each service its rights by [`Part::grants`](crate::Part::grants).
 
 mod changes;
 mod check;

@@ -93,8 +93,8 @@ impl PostgresCircuits {
         &self.sessions.server
     }
 
-    /// Creates the table if it is missing, as a user who may create a schema in the database. It can
-    /// be called again.
+    /// Creates the table if it is missing, as a user who may create a schema in the database. It
+    /// can be called again.
     ///
     /// # Errors
     ///
@@ -251,8 +251,8 @@ impl PostgresCircuitsBuilder {
     }
 
     /// How long an answer may take; 500 ms by default. Then the operation fails with
-    /// [`StoreError::TimedOut`], and the next one connects anew. After four fifths of it, the server
-    /// gives up to wait for a row that another session has locked, and refuses with `55P03`.
+    /// [`StoreError::TimedOut`], and the next one connects anew. After four fifths of it, the
+    /// server no longer waits for a row that another session has locked, and refuses with `55P03`.
     pub fn answer_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self

@@ -9,7 +9,7 @@ use bulklink_servers::require;
 
 use crate::world::{name, patient, runtime, start};
 
-/// What somebody may have done to a row, or another program.
+/// What another program may have written.
 const DAMAGES: [&str; 24] = [
     "state = 'x'",
     "state = 'c', until = 7",
