@@ -32,8 +32,8 @@ pub(crate) struct Options {
 /// The circuits of a process that it shares with others, in one namespace of a store.
 ///
 /// One task of the process carries outcomes to the store and takes over what others have caused.
-/// A call of a closed circuit never waits for it. While the store is out of reach, each circuit goes
-/// by the calls of this process alone: it opens, cools down and sends probes by itself.
+/// A call of a closed circuit never waits for it. While the store is out of reach, each circuit
+/// goes by the calls of this process alone: it opens, cools down and sends probes by itself.
 ///
 /// ```
 /// use bulklink_breaker::store::MemoryStore;
@@ -48,7 +48,8 @@ pub(crate) struct Options {
 /// let circuits = Circuits::builder(store, Tokio).namespace("prod").build()?;
 ///
 /// let settings = Settings::of_last(50).failures(25).cool_down(Duration::from_secs(30));
-/// let payments = circuits.share(Breaker::builder_on(Tokio, "payments").settings(settings))?;
+/// let payments = Breaker::builder_on(Tokio, "payments").settings(settings);
+/// let payments = circuits.share(payments)?;
 /// payments.execute(async { Ok::<_, std::io::Error>("paid") }).await?;
 /// # Ok(())
 /// # }

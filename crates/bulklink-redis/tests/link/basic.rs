@@ -1,6 +1,6 @@
 //! What a link does on a server that is well.
 
-use bulklink_redis::{LeaseStore, Link, Name, Namespace, RedisStore, StoreError};
+use bulklink_redis::{Link, Name, Namespace, RedisStore, StoreError};
 use bulklink_servers::{Server, require};
 
 use crate::world::{Process, at, is_granted, name, on_both};
