@@ -63,7 +63,7 @@ fn breaker() -> Breaker {
 
 fn failsafe_breaker() -> Failsafe {
     let backoff = backoff::constant(COOL_DOWN);
-    let policy = failure_policy::success_rate_over_time_window(0.5, WINDOW, Duration::from_secs(60), backoff);
+    let policy = failure_policy::success_rate_over_time_window(0.5, WINDOW, Duration::from_mins(1), backoff);
     let breaker = failsafe::Config::new().failure_policy(policy).build();
     for _ in 0..WINDOW {
         let _ = CircuitBreaker::call(&breaker, succeed);
@@ -79,6 +79,7 @@ fn recloser_breaker() -> Recloser {
     breaker
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "an operation that could fail")]
 fn succeed() -> Result<u32, ()> {
     Ok(black_box(7))
 }
