@@ -11,6 +11,9 @@
 
 mod memory;
 mod numbers;
+/// For the crates of stores. It may change in any release.
+#[doc(hidden)]
+pub mod plumbing;
 
 use std::future::Future;
 use std::time::Duration;

@@ -4,17 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink_breaker::store::{
-    Asked, CircuitStore, Force, Forced, Name, Namespace, Refused, Report, Reported, Row, StoreError,
-};
-use bulklink_breaker::{Pass, ProbeId, Settings, State};
+use bulklink_breaker::store::plumbing::{self, ROW, Reply, mark_text, probe_text};
+use bulklink_breaker::store::{Asked, CircuitStore, Force, Forced, Name, Namespace, Report, Reported, Row, StoreError};
+use bulklink_breaker::{ProbeId, Settings};
 use tokio_postgres::types::ToSql;
 
 use super::changes::{CHANNEL, PostgresChanges};
 use super::check::{self, Check};
 use super::session::Sessions;
 use super::statement;
-use super::wire::{self, ROW, Reply, Values, mark_text, number, outcomes, probe_text};
+use super::wire::{self, Values, number, outcomes};
 use crate::InvalidStore;
 use crate::error::{refused, store_error};
 use crate::schema::{self, Part};
@@ -123,7 +122,7 @@ impl PostgresCircuits {
             // There is no row if another process has created it after this statement began, and
             // nothing was to change.
             if let Some(row) = rows.map_err(|failure| store_error(&failure))?.first() {
-                return wire::reply(&numbers(row, 0, 3 + ROW)?);
+                return plumbing::reply(&numbers(row, 0, 3 + ROW)?);
             }
         }
         Err(refused("40001"))
@@ -150,14 +149,7 @@ impl CircuitStore for PostgresCircuits {
 
     async fn admit_probe(&self, name: &Name, settings: &Settings, id: ProbeId) -> Result<Asked, StoreError> {
         let values = Values { operation: "admit", probe: probe_text(id), ..Values::default() };
-        let Reply { code, rest, row } = self.operate(name, settings, values).await?;
-        let admission = match code {
-            0 => Err(Refused { state: row.state, retry_after: rest }),
-            1 if row.state == State::Closed => Ok(Pass { generation: row.generation, probe: None }),
-            2 => Ok(Pass { generation: row.generation, probe: Some(id) }),
-            _ => return Err(StoreError::Malformed),
-        };
-        Ok(Asked { admission, row })
+        self.operate(name, settings, values).await?.asked(id)
     }
 
     async fn report(&self, name: &Name, settings: &Settings, report: &Report) -> Result<Reported, StoreError> {
@@ -199,7 +191,7 @@ impl CircuitStore for PostgresCircuits {
             let name: &str = row.try_get(0).map_err(|_| StoreError::Malformed)?;
             // Rows with another name are not ours.
             if let Ok(name) = name.parse() {
-                list.push((name, wire::row(&numbers(&row, 1, ROW)?).ok_or(StoreError::Malformed)?));
+                list.push((name, plumbing::row(&numbers(&row, 1, ROW)?).ok_or(StoreError::Malformed)?));
             }
         }
         Ok(list)

@@ -17,16 +17,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink_breaker::store::{
-    Asked, CircuitStore, Force, Forced, Name, Namespace, Refused, Report, Reported, Row, StoreError,
-};
-use bulklink_breaker::{Pass, ProbeId, Settings, State};
+use bulklink_breaker::store::plumbing::{Reply, mark_text, probe_text};
+use bulklink_breaker::store::{Asked, CircuitStore, Force, Forced, Name, Namespace, Report, Reported, Row, StoreError};
+use bulklink_breaker::{ProbeId, Settings};
 use redis::{ConnectionInfo, Value};
 
 pub use self::changes::RedisChanges;
 use self::connections::Connections;
 use self::scripts::{Operation, Scripts};
-use self::wire::{Reply, mark_text, outcome_texts, probe_text, settings_text};
+use self::wire::{outcome_texts, settings_text};
 use crate::keys::{Keys, circuits_channel};
 use crate::list::{self, Kind};
 
@@ -133,14 +132,7 @@ impl CircuitStore for RedisCircuits {
     }
 
     async fn admit_probe(&self, name: &Name, settings: &Settings, id: ProbeId) -> Result<Asked, StoreError> {
-        let Reply { code, rest, row } = self.run(name, Some(settings), Operation::Admit, [probe_text(id)]).await?;
-        let admission = match code {
-            0 => Err(Refused { state: row.state, retry_after: rest }),
-            1 if row.state == State::Closed => Ok(Pass { generation: row.generation, probe: None }),
-            2 => Ok(Pass { generation: row.generation, probe: Some(id) }),
-            _ => return Err(StoreError::Malformed),
-        };
-        Ok(Asked { admission, row })
+        self.run(name, Some(settings), Operation::Admit, [probe_text(id)]).await?.asked(id)
     }
 
     async fn report(&self, name: &Name, settings: &Settings, report: &Report) -> Result<Reported, StoreError> {
