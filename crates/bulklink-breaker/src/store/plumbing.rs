@@ -1,5 +1,5 @@
-//! What servers and stores have in common: texts of probes and marks, and rows as numbers. Any other
-//! form is an error: nothing that a server sends makes these functions panic.
+//! What servers and stores have in common: texts of probes and marks, and rows as numbers. Any
+//! other form is an error: nothing that a server sends makes these functions panic.
 
 use std::time::Duration;
 
