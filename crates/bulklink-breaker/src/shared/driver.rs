@@ -85,7 +85,7 @@ impl<S: CircuitStore> Hub<S> {
                 let change = change?;
                 for (name, core) in self.members() {
                     if name == change.name {
-                        core.adopt(&change.row);
+                        core.notice(&change.row);
                     }
                 }
             }

@@ -197,15 +197,22 @@ impl Core {
         })
     }
 
-    /// Takes over what the store says of the circuit.
+    /// Takes over what the store says in a notice, unless it comes late.
+    pub(super) fn notice(&self, row: &Row) {
+        let known = self.with_remote(|_, remote| remote.generation).flatten();
+        if known.is_none_or(|known| row.generation >= known) {
+            self.adopt(row);
+        }
+    }
+
+    /// Takes over what the store has answered.
+    ///
+    /// A command is sent after all earlier rows were taken over. So an answer of an older generation
+    /// means that the store itself has gone back, as after a failover that lost writes.
     pub(super) fn adopt(&self, row: &Row) {
         let now = self.now();
         self.change(now, row.is_forced, |locked| {
             let Locked { circuit, remote: Some(remote), .. } = locked else { return };
-            if remote.generation.is_some_and(|known| row.generation < known) {
-                // An older row that comes late.
-                return;
-            }
             let was_known = remote.generation.replace(row.generation);
             let is_new = was_known != Some(row.generation);
             let was_down = remote.down.take().is_some();

@@ -1,5 +1,6 @@
 //! Circuits that several processes share, on virtual time.
 
+mod faults;
 mod scene;
 
 use bulklink::testing::Task;
