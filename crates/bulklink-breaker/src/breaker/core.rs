@@ -137,7 +137,7 @@ impl Core {
         let checked = locked.circuit.check(now);
         #[cfg(feature = "shared")]
         let checked = checked.and_then(|()| match &locked.remote {
-            Some(remote) if remote.must_ask(&locked.circuit, now) && remote.is_full(&locked.circuit) => {
+            Some(remote) if remote.must_ask(&locked.circuit, now) && remote.is_full(&locked.circuit, now) => {
                 Err(Refusal { state: State::HalfOpen, retry_at: None })
             }
             _ => Ok(()),

@@ -208,6 +208,11 @@ impl Settings {
         self.probes as usize
     }
 
+    #[cfg(feature = "shared")]
+    pub(crate) const fn lease(&self) -> Duration {
+        self.probe_lease
+    }
+
     /// Returns how many calls a window of calls has, or `None` for one of time.
     #[must_use]
     pub const fn window_calls(&self) -> Option<u32> {

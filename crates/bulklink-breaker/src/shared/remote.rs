@@ -40,8 +40,9 @@ pub(crate) struct Remote {
     asks: VecDeque<Answer>,
     /// How many of them the store is being asked for.
     asking: usize,
-    /// The probes that the store has let through and that have not ended.
-    probes: Vec<Pass>,
+    /// The probes that the store has let through and that have not ended, with the ends of their
+    /// leases.
+    probes: Vec<(Pass, Instant)>,
     /// The outcomes of such probes.
     reports: VecDeque<(Pass, Option<Mark>)>,
 }
@@ -103,13 +104,19 @@ impl Remote {
     }
 
     /// Whether this process has, or asks for, as many probes as may run.
-    pub(crate) fn is_full(&self, circuit: &Circuit) -> bool {
-        self.asks.len() + self.asking + self.probes.len() >= circuit.settings().most_probes()
+    pub(crate) fn is_full(&self, circuit: &Circuit, now: Instant) -> bool {
+        self.asks.len() + self.asking + self.running(now) >= circuit.settings().most_probes()
+    }
+
+    /// Returns how many probes of the store have a place here, as far as is known.
+    fn running(&self, now: Instant) -> usize {
+        let has_place = |(pass, until): &&(Pass, Instant)| Some(pass.generation) == self.generation && *until > now;
+        self.probes.iter().filter(has_place).count()
     }
 
     /// Takes the outcome of a probe that the store has let through. Returns whether it is one.
     pub(crate) fn settle_probe(&mut self, pass: Pass, mark: Option<Mark>) -> bool {
-        let Some(place) = self.probes.iter().position(|probe| *probe == pass) else { return false };
+        let Some(place) = self.probes.iter().position(|probe| probe.0 == pass) else { return false };
         self.probes.swap_remove(place);
         self.reports.push_back((pass, mark));
         true
@@ -139,7 +146,7 @@ impl Core {
             if !remote.must_ask(&locked.circuit, now) {
                 return None;
             }
-            if remote.is_full(&locked.circuit) {
+            if remote.is_full(&locked.circuit, now) {
                 return Some(Refusal { state: State::HalfOpen, retry_at: None });
             }
             let (sender, receiver) = oneshot::channel();
@@ -248,7 +255,7 @@ impl Core {
         self.with_remote(|locked, remote| {
             remote.asking -= 1;
             if pass.probe.is_some() {
-                remote.probes.push(pass);
+                remote.probes.push((pass, began + locked.circuit.settings().lease()));
                 locked.stats.probes += 1;
             }
         });

@@ -55,3 +55,35 @@ fn a_store_that_has_gone_back_to_older_rows_is_followed() {
     scene.advance(1_000);
     assert_eq!(scene.store.operations(), before + 2, "a subscription and a load");
 }
+
+#[test]
+fn a_probe_that_hangs_keeps_its_own_process_from_probing_until_its_lease_ends() {
+    let mut scene = Scene::new();
+    let process = scene.process();
+    scene.call(&process, &[BAD; 3]);
+    scene.advance(10_000);
+    let hung = scene.begin(&process, 1_000_000, GOOD);
+    assert_eq!(scene.call(&process, &[GOOD]), 0);
+    scene.advance(2_000);
+    assert!(process.breaker.check().is_ok());
+    assert_eq!(scene.call(&process, &[GOOD]), 1);
+    assert_eq!(process.breaker.health(), Health::Healthy);
+    // Its outcome is of an earlier generation now.
+    scene.advance(1_000_000);
+    assert!(hung.is_finished());
+    assert_eq!(row(&mut scene).state, State::Closed);
+}
+
+#[test]
+fn a_probe_of_an_earlier_half_open_circuit_takes_no_place_of_a_later_one() {
+    let mut scene = Scene::new();
+    scene.settings = scene.settings.probes(2).probe_lease(millis(3_600_000));
+    let process = scene.process();
+    scene.call(&process, &[BAD; 3]);
+    scene.advance(10_000);
+    let _hung = scene.begin(&process, 1_000_000, GOOD);
+    assert_eq!(scene.call(&process, &[BAD]), 1, "it opens again");
+    scene.advance(10_000);
+    let probes = [(); 3].map(|()| scene.begin(&process, 50, GOOD));
+    assert_eq!(probes.iter().filter(|probe| !probe.is_finished()).count(), 2);
+}
