@@ -114,9 +114,9 @@ impl Core {
         let now = self.now();
         self.refuse_open(word, now)?;
         let admitted = self.change(now, false, |locked| {
-            // Only the store can let a probe of a shared circuit through.
+            // The store lets the probes of a shared circuit through.
             #[cfg(feature = "shared")]
-            if locked.remote.as_ref().is_some_and(|remote| remote.must_ask(&locked.circuit, now)) {
+            if locked.remote.as_ref().is_some_and(|remote| remote.keeps_probes(&locked.circuit, now)) {
                 return Err(Refusal { state: State::HalfOpen, retry_at: None });
             }
             locked.next_probe += 1;
@@ -137,7 +137,7 @@ impl Core {
         let checked = locked.circuit.check(now);
         #[cfg(feature = "shared")]
         let checked = checked.and_then(|()| match &locked.remote {
-            Some(remote) if remote.must_ask(&locked.circuit, now) && remote.is_full(&locked.circuit, now) => {
+            Some(remote) if remote.refuses(&locked.circuit, now) => {
                 Err(Refusal { state: State::HalfOpen, retry_at: None })
             }
             _ => Ok(()),

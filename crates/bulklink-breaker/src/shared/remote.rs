@@ -99,13 +99,26 @@ impl Remote {
     }
 
     /// Whether a call that the circuit would let through as a probe needs the store for it.
-    pub(crate) fn must_ask(&self, circuit: &Circuit, now: Instant) -> bool {
+    fn must_ask(&self, circuit: &Circuit, now: Instant) -> bool {
         self.is_connected() && circuit.view(now).state == State::HalfOpen
     }
 
     /// Whether this process has, or asks for, as many probes as may run.
-    pub(crate) fn is_full(&self, circuit: &Circuit, now: Instant) -> bool {
+    fn is_full(&self, circuit: &Circuit, now: Instant) -> bool {
         self.asks.len() + self.asking + self.running(now) >= circuit.settings().most_probes()
+    }
+
+    /// Whether no probe can be let through here without the store: it must be asked, or as many run
+    /// as may, those that it let through before it was lost among them.
+    pub(crate) fn keeps_probes(&self, circuit: &Circuit, now: Instant) -> bool {
+        let view = circuit.view(now);
+        let most = circuit.settings().most_probes();
+        view.state == State::HalfOpen && (self.is_connected() || self.running(now) + view.probes >= most)
+    }
+
+    /// Whether a call would be refused, because as many probes run as may.
+    pub(crate) fn refuses(&self, circuit: &Circuit, now: Instant) -> bool {
+        self.keeps_probes(circuit, now) && (!self.is_connected() || self.is_full(circuit, now))
     }
 
     /// Returns how many probes of the store have a place here, as far as is known.
@@ -235,7 +248,8 @@ impl Core {
                 State::Open if here != State::Open || is_new => {
                     circuit.adopt_open(row.retry_after.map(|time| now + time));
                 }
-                State::HalfOpen if here != State::HalfOpen || is_new => circuit.adopt_half_open(),
+                // Probes of the time without the store decide no more.
+                State::HalfOpen if here != State::HalfOpen || is_new || was_down => circuit.adopt_half_open(),
                 _ => {}
             }
         });

@@ -87,3 +87,44 @@ fn a_probe_of_an_earlier_half_open_circuit_takes_no_place_of_a_later_one() {
     let probes = [(); 3].map(|()| scene.begin(&process, 50, GOOD));
     assert_eq!(probes.iter().filter(|probe| !probe.is_finished()).count(), 2);
 }
+
+#[test]
+fn a_probe_of_the_store_and_those_of_the_process_alone_are_not_more_than_may_run() {
+    let mut scene = Scene::new();
+    let process = scene.process();
+    scene.call(&process, &[BAD; 3]);
+    scene.advance(10_000);
+    let probe = scene.begin(&process, 1_000, GOOD);
+    scene.store.stop();
+    scene.executor.run_until_idle();
+    assert!(!process.breaker.sharing().unwrap().is_connected);
+    assert_eq!(scene.call(&process, &[GOOD]), 0, "the store's probe runs");
+    scene.advance(2_000);
+    assert!(probe.is_finished());
+    let alone = scene.begin(&process, 100_000, GOOD);
+    assert!(!alone.is_finished());
+    scene.store.start();
+    scene.advance(1_000);
+    assert!(shares(&mut scene, &process));
+    alone.cancel();
+}
+
+#[test]
+fn the_probe_of_a_process_alone_closes_no_circuit_of_the_store() {
+    let mut scene = Scene::new();
+    let [one, two] = [scene.process(), scene.process()];
+    scene.call(&one, &[BAD; 3]);
+    scene.advance(10_000);
+    let _probe = scene.begin(&two, 1_000_000, GOOD);
+    // Only the first process loses the store: it never connects for as long.
+    scene.store.stop();
+    scene.executor.run_until_idle();
+    let alone = scene.begin(&one, 1_500, GOOD);
+    scene.store.start();
+    scene.advance(1_400);
+    assert!(shares(&mut scene, &one));
+    scene.advance(200);
+    assert!(alone.is_finished());
+    assert_eq!(row(&mut scene).state, State::HalfOpen);
+    assert_eq!(one.breaker.health(), Health::Degraded);
+}
