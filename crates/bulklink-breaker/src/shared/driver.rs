@@ -24,7 +24,27 @@ pub(super) struct Hub<S> {
     pub(super) members: Mutex<Vec<(Name, Weak<Core>)>>,
 }
 
+/// Held by the task. When it is dropped, nothing synchronizes any more: no call must wait for that.
+struct Driving<S: CircuitStore>(Arc<Hub<S>>);
+
+impl<S: CircuitStore> Drop for Driving<S> {
+    fn drop(&mut self) {
+        for (_, core) in self.0.members() {
+            core.lose(&StoreError::Unreachable);
+        }
+    }
+}
+
 impl<S: CircuitStore> Hub<S> {
+    /// Runs until nothing needs the task any more.
+    pub(super) async fn run<R: Runtime<Sleep: Send>>(self: Arc<Self>, runtime: R, keep: Weak<Keep>) {
+        let driving = Driving(Arc::clone(&self));
+        let task = pin!(self.drive(runtime, keep));
+        // Dropped before the task, whose answers find the circuits without a store then.
+        let _driving = driving;
+        task.await;
+    }
+
     /// Returns the breakers that still exist.
     fn members(&self) -> Vec<(Name, Arc<Core>)> {
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,7 +53,7 @@ impl<S: CircuitStore> Hub<S> {
     }
 
     /// Connects again and again, until nothing needs the task any more.
-    pub(super) async fn drive<R: Runtime<Sleep: Send>>(self: Arc<Self>, runtime: R, keep: Weak<Keep>) {
+    async fn drive<R: Runtime<Sleep: Send>>(self: Arc<Self>, runtime: R, keep: Weak<Keep>) {
         while keep.strong_count() > 0 {
             let Err(error) = self.serve(&runtime, &keep).await else { return };
             for (_, core) in self.members() {
@@ -117,6 +137,9 @@ impl<S: CircuitStore> Hub<S> {
                 }
                 Err(error) => {
                     core.asked();
+                    // Before the answer is dropped: that wakes a call, which looks at the circuit.
+                    core.lose(&error);
+                    drop(answer);
                     error
                 }
             },

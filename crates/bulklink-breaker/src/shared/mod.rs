@@ -157,7 +157,7 @@ impl<S: CircuitStore, R: Runtime<Sleep: Send> + Spawn> CircuitsBuilder<S, R> {
         let keep = Arc::new(Keep(Arc::clone(&signal)));
         let (store, members) = (self.store, Mutex::default());
         let hub = Arc::new(Hub { store, namespace, options: self.options, signal, members });
-        let task = Arc::clone(&hub).drive(self.runtime.clone(), Arc::downgrade(&keep));
+        let task = Arc::clone(&hub).run(self.runtime.clone(), Arc::downgrade(&keep));
         self.runtime.spawn(task).map_err(ShareError::Refused)?;
         Ok(Circuits { hub, keep })
     }

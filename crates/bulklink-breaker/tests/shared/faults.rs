@@ -88,6 +88,79 @@ fn a_probe_of_an_earlier_half_open_circuit_takes_no_place_of_a_later_one() {
     assert_eq!(probes.iter().filter(|probe| !probe.is_finished()).count(), 2);
 }
 
+/// A runtime whose tasks its owner can end.
+#[derive(Clone)]
+struct Mortal {
+    executor: bulklink::testing::FakeRuntime,
+    tasks: Tasks,
+}
+
+type Tasks = Arc<Mutex<Vec<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>>>;
+
+impl Clock for Mortal {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        self.executor.now()
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl Timer for Mortal {
+    type Sleep = FakeSleep;
+
+    fn sleep_until(&self, at: Instant) -> FakeSleep {
+        self.executor.sleep_until(at)
+    }
+}
+
+impl Spawn for Mortal {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), SpawnError> {
+        self.tasks.lock().unwrap().push(Box::pin(task));
+        Ok(())
+    }
+}
+
+/// A process whose task can be ended.
+fn mortal(scene: &mut Scene) -> (Process, Task<()>) {
+    let runtime = Mortal { executor: scene.executor.runtime(), tasks: Arc::default() };
+    let circuits = Circuits::builder(scene.store.clone(), runtime.clone()).namespace("test").build().unwrap();
+    let breaker = Breaker::builder_on(scene.executor.clock(), "payments").settings(scene.settings);
+    let breaker = circuits.share(breaker).unwrap();
+    let task = runtime.tasks.lock().unwrap().pop().unwrap();
+    let task = scene.executor.spawn(task);
+    scene.executor.run_until_idle();
+    (Process { circuits, breaker }, task)
+}
+
+#[test]
+fn without_its_task_a_circuit_goes_by_its_own_calls() {
+    let mut scene = Scene::new();
+    for is_asking in [false, true] {
+        scene.store.forget();
+        let (process, task) = mortal(&mut scene);
+        scene.call(&process, &[BAD; 3]);
+        scene.advance(10_000);
+        scene.store.stall(true);
+        let early = is_asking.then(|| scene.begin(&process, 0, GOOD));
+        task.cancel();
+        scene.executor.run_until_idle();
+        if let Some(early) = early {
+            assert_eq!(early.output(), Some(Ok(())), "it is a probe of this process alone");
+        } else {
+            assert_eq!(scene.call(&process, &[GOOD]), 1);
+        }
+        assert!(!process.breaker.sharing().unwrap().is_connected);
+        let breaker = Breaker::builder_on(scene.executor.clock(), "later").settings(scene.settings);
+        let later = Process { breaker: process.circuits.share(breaker).unwrap(), ..process };
+        assert_eq!(scene.call(&later, &[BAD; 4]), 3);
+        scene.store.stall(false);
+    }
+}
+
 #[test]
 fn a_probe_of_the_store_and_those_of_the_process_alone_are_not_more_than_may_run() {
     let mut scene = Scene::new();
@@ -127,4 +200,43 @@ fn the_probe_of_a_process_alone_closes_no_circuit_of_the_store() {
     assert!(alone.is_finished());
     assert_eq!(row(&mut scene).state, State::HalfOpen);
     assert_eq!(one.breaker.health(), Health::Degraded);
+}
+
+/// A call that is polled on the thread that wakes it, while it is being woken.
+struct Eager(Mutex<Option<std::pin::Pin<Box<dyn Future<Output = bool> + Send>>>>, Mutex<Option<bool>>);
+
+impl std::task::Wake for Eager {
+    fn wake(self: Arc<Self>) {
+        let waker = Arc::clone(&self).into();
+        let mut future = self.0.lock().unwrap();
+        let polled = future.as_mut().map(|future| future.as_mut().poll(&mut std::task::Context::from_waker(&waker)));
+        if let Some(std::task::Poll::Ready(is_let_through)) = polled {
+            *self.1.lock().unwrap() = Some(is_let_through);
+            *future = None;
+        }
+    }
+}
+
+#[test]
+fn a_call_that_runs_while_its_answer_is_lost_is_a_probe_of_its_process() {
+    for is_stalled in [false, true] {
+        let mut scene = Scene::new();
+        let (process, task) = mortal(&mut scene);
+        scene.call(&process, &[BAD; 3]);
+        scene.advance(10_000);
+        scene.store.stall(true);
+        let breaker = process.breaker.clone();
+        let call = async move { breaker.ask().await.is_ok_and(|call| call.is_probe()) };
+        let eager = Arc::new(Eager(Mutex::new(Some(Box::pin(call))), Mutex::default()));
+        std::task::Wake::wake(Arc::clone(&eager));
+        scene.executor.run_until_idle();
+        assert_eq!(*eager.1.lock().unwrap(), None);
+        if is_stalled {
+            scene.advance(500);
+        } else {
+            task.cancel();
+            scene.executor.run_until_idle();
+        }
+        assert_eq!(*eager.1.lock().unwrap(), Some(true), "{is_stalled}");
+    }
 }
