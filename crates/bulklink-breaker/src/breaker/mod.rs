@@ -118,10 +118,10 @@ impl BreakerBuilder {
     #[cfg(feature = "shared")]
     pub(crate) fn build_shared(
         self,
-        remote: impl FnOnce(Instant) -> crate::shared::Remote,
+        remote: impl FnOnce(Settings, Instant) -> crate::shared::Remote,
     ) -> Result<Breaker, InvalidSetting> {
         let breaker = self.build()?;
-        breaker.core.share(remote(breaker.core.now()));
+        breaker.core.share(remote(*breaker.settings(), breaker.core.now()));
         Ok(breaker)
     }
 

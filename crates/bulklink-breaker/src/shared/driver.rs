@@ -9,7 +9,7 @@ use bulklink::runtime::Runtime;
 
 use super::Options;
 use super::remote::Work;
-use super::signal::{Keep, Signal};
+use super::signal::{Keep, Left, Signal};
 use crate::Instant;
 use crate::breaker::Core;
 use crate::guard::limited;
@@ -78,6 +78,14 @@ impl<S: CircuitStore> Hub<S> {
         }
         let Options { flush, refresh, .. } = self.options;
         loop {
+            // Looked at first: what a breaker has left is there before it lets go of the task.
+            let is_over = keep.strong_count() == 0;
+            for left in self.signal.take_left() {
+                self.deliver(runtime, left).await?;
+            }
+            if is_over {
+                return Ok(());
+            }
             let mut due = None;
             for (name, core) in self.members() {
                 while let Some(work) = core.next_work(runtime.now(), flush, refresh) {
@@ -85,9 +93,6 @@ impl<S: CircuitStore> Hub<S> {
                 }
                 let next = core.next_due(flush, refresh);
                 due = due.into_iter().chain(next).min();
-            }
-            if keep.strong_count() == 0 {
-                return Ok(());
             }
             // No name holds a breaker here, so that the last handle can end the task.
             let mut next = pin!(changes.next());
@@ -110,6 +115,17 @@ impl<S: CircuitStore> Hub<S> {
                 }
             }
         }
+    }
+
+    /// Sends what a breaker that was dropped had yet to tell.
+    async fn deliver<R: Runtime<Sleep: Send>>(&self, runtime: &R, left: Left) -> Result<(), StoreError> {
+        for report in left.reports {
+            match self.within(runtime, self.store.report(&left.name, &left.settings, &report)).await {
+                Err(error @ (StoreError::Unreachable | StoreError::TimedOut)) => return Err(error),
+                _refused_or_done => {}
+            }
+        }
+        Ok(())
     }
 
     /// Sends one command. An error ends the connection; a refusal only puts off the circuit.

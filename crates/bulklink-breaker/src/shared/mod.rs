@@ -96,8 +96,8 @@ impl<S: CircuitStore> Circuits<S> {
     /// If a setting is impossible, or the label cannot be a name on the store.
     pub fn share(&self, breaker: BreakerBuilder) -> Result<Breaker, ShareError> {
         let name = Name::new(&self.hub.namespace, breaker.label()).map_err(ShareError::Name)?;
-        let breaker =
-            breaker.build_shared(|now| Remote::new(Arc::clone(&self.keep), now)).map_err(ShareError::Setting)?;
+        let remote = |settings, now| Remote::new(name.clone(), settings, Arc::clone(&self.keep), now);
+        let breaker = breaker.build_shared(remote).map_err(ShareError::Setting)?;
         let mut members = self.hub.members.lock().unwrap_or_else(PoisonError::into_inner);
         members.push((name, Arc::downgrade(breaker.core())));
         drop(members);

@@ -9,17 +9,19 @@ use std::time::Duration;
 
 use futures_channel::oneshot;
 
-use super::signal::{Keep, Signal};
+use super::signal::{Keep, Left, Signal};
 use crate::breaker::{Core, Locked, Source};
 use crate::circuit::{Circuit, Mark, Outcomes, Pass, ProbeId, Refusal, State};
-use crate::store::{Refused, Report, Row, StoreError};
-use crate::{Call, Instant, OpenCircuit};
+use crate::store::{Name, Refused, Report, Row, StoreError};
+use crate::{Call, Instant, OpenCircuit, Settings};
 
 /// How long a circuit that the store refuses is left alone.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Under the lock of a breaker.
 pub(crate) struct Remote {
+    name: Name,
+    settings: Settings,
     /// Keeps the task that synchronizes.
     keep: Arc<Keep>,
     /// Why the store is out of reach, and since when.
@@ -72,8 +74,10 @@ pub struct Sharing {
 }
 
 impl Remote {
-    pub(super) fn new(keep: Arc<Keep>, now: Instant) -> Self {
+    pub(super) fn new(name: Name, settings: Settings, keep: Arc<Keep>, now: Instant) -> Self {
         Remote {
+            name,
+            settings,
             keep,
             down: Some((now, None)),
             generation: None,
@@ -144,6 +148,20 @@ impl Remote {
         is_first || self.is_urgent
     }
 
+    /// Takes the oldest outcome of a probe.
+    fn next_report(&mut self) -> Option<Report> {
+        let (pass, outcome) = self.reports.pop_front()?;
+        Some(Report::Probe { generation: pass.generation, id: pass.probe?, outcome })
+    }
+
+    /// Takes all outcomes that no report had yet.
+    fn take_pending(&mut self) -> Option<Report> {
+        let generation = self.generation?;
+        let outcomes = std::mem::take(&mut self.pending);
+        self.forget_pending();
+        (!outcomes.is_empty()).then_some(Report::Closed { generation, outcomes })
+    }
+
     fn forget_pending(&mut self) {
         self.pending.clear();
         self.pending_since = None;
@@ -188,9 +206,8 @@ impl Core {
             if !remote.is_connected() || now.saturating_since(remote.heard) >= refresh {
                 return Some(Work::Load);
             }
-            if let Some((pass, outcome)) = remote.reports.pop_front() {
-                let id = pass.probe?;
-                return Some(Work::Report(Report::Probe { generation: pass.generation, id, outcome }));
+            if let Some(report) = remote.next_report() {
+                return Some(Work::Report(report));
             }
             while let Some(answer) = remote.asks.pop_front() {
                 if !answer.is_canceled() {
@@ -200,10 +217,7 @@ impl Core {
             }
             let is_due =
                 remote.pending_since.is_some_and(|since| remote.is_urgent || now.saturating_since(since) >= flush);
-            let generation = remote.generation.filter(|_| is_due)?;
-            let outcomes = std::mem::take(&mut remote.pending);
-            remote.forget_pending();
-            Some(Work::Report(Report::Closed { generation, outcomes }))
+            if is_due { remote.take_pending().map(Work::Report) } else { None }
         })
         .flatten()
     }
@@ -325,6 +339,17 @@ impl Core {
                 settings_differ: remote.settings_differ,
             }
         })
+    }
+}
+
+impl Drop for Remote {
+    /// The task holds no breaker while it waits, so the last outcomes outlive this one.
+    fn drop(&mut self) {
+        if self.is_connected() {
+            let mut reports: Vec<_> = std::iter::from_fn(|| self.next_report()).collect();
+            reports.extend(self.take_pending());
+            self.signal().leave(Left { name: self.name.clone(), settings: self.settings, reports });
+        }
     }
 }
 

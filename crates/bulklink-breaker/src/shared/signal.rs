@@ -4,11 +4,24 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
+use crate::Settings;
 use crate::foreign::{contain, discard};
+use crate::store::{Name, Report};
 
 /// A flag, and the task that waits for it.
 #[derive(Debug, Default)]
-pub(crate) struct Signal(Mutex<(bool, Option<Waker>)>);
+pub(crate) struct Signal {
+    state: Mutex<(bool, Option<Waker>)>,
+    left: Mutex<Vec<Left>>,
+}
+
+/// What a breaker that was dropped had yet to tell the store.
+#[derive(Debug)]
+pub(super) struct Left {
+    pub(super) name: Name,
+    pub(super) settings: Settings,
+    pub(super) reports: Vec<Report>,
+}
 
 /// Held by everything that needs the task. The task ends after the last of them is dropped.
 #[derive(Debug)]
@@ -24,7 +37,7 @@ impl Signal {
     /// Sets the flag, and wakes the task. Not under a lock: a waker may run any code.
     pub(crate) fn notify(&self) {
         let waker = {
-            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             state.0 = true;
             state.1.take()
         };
@@ -33,10 +46,18 @@ impl Signal {
         }
     }
 
+    pub(super) fn leave(&self, left: Left) {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).push(left);
+    }
+
+    pub(super) fn take_left(&self) -> Vec<Left> {
+        std::mem::take(&mut self.left.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Completes when the flag is set, and clears it.
     pub(super) fn poll(&self, context: &Context<'_>) -> Poll<()> {
         let waker = context.waker().clone();
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (is_set, displaced) = (std::mem::take(&mut state.0), state.1.replace(waker));
         drop(state);
         discard(displaced);

@@ -162,6 +162,30 @@ fn without_its_task_a_circuit_goes_by_its_own_calls() {
 }
 
 #[test]
+fn a_breaker_that_is_dropped_with_its_probe_gives_back_the_place() {
+    let mut scene = Scene::new();
+    let [one, two] = [scene.process(), scene.process()];
+    scene.call(&one, &[BAD; 3]);
+    scene.advance(10_000);
+    let probe = scene.begin(&one, 50, GOOD);
+    drop(one);
+    probe.cancel();
+    scene.executor.run_until_idle();
+    assert_eq!(scene.call(&two, &[GOOD]), 1);
+}
+
+#[test]
+fn outcomes_of_a_breaker_that_is_dropped_are_reported() {
+    let mut scene = Scene::new();
+    let [one, two] = [scene.process(), scene.process()];
+    scene.call(&one, &[BAD, BAD]);
+    drop(one);
+    scene.executor.run_until_idle();
+    assert_eq!(row(&mut scene).counts.failures, 2);
+    drop(two);
+}
+
+#[test]
 fn a_probe_of_the_store_and_those_of_the_process_alone_are_not_more_than_may_run() {
     let mut scene = Scene::new();
     let process = scene.process();
