@@ -17,7 +17,7 @@ pub(crate) use settings::plain;
 pub use settings::{InvalidSetting, Settings};
 #[cfg(feature = "std")]
 pub(crate) use settings::{duration, number};
-use window::Window;
+pub(crate) use window::Window;
 pub use window::{Counts, Mark, Outcomes};
 
 /// Whether a circuit lets calls through.

@@ -105,6 +105,12 @@ impl Outcomes {
         self.counts.calls == 0
     }
 
+    /// Becomes the outcomes of a window of time, which has no order.
+    #[cfg(feature = "shared")]
+    pub(crate) fn set_counts(&mut self, counts: Counts) {
+        self.counts = counts;
+    }
+
     /// Removes all.
     pub fn clear(&mut self) {
         self.counts = Counts::default();
@@ -114,7 +120,7 @@ impl Outcomes {
 
 /// The window of a circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Window {
+pub(crate) enum Window {
     Calls {
         size: usize,
         marks: VecDeque<Mark>,
@@ -131,7 +137,7 @@ pub(super) enum Window {
 }
 
 impl Window {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         match settings.window {
             Span::Calls(calls) => {
                 Window::Calls { size: calls as usize, marks: VecDeque::new(), counts: Counts::default() }
@@ -144,7 +150,7 @@ impl Window {
     }
 
     /// Becomes the window of other settings.
-    pub(super) fn fit(&mut self, settings: &Settings) {
+    pub(crate) fn fit(&mut self, settings: &Settings) {
         match (&mut *self, Window::new(settings)) {
             (Window::Calls { size, marks, counts }, Window::Calls { size: wanted, .. }) => {
                 *size = wanted;
@@ -157,7 +163,7 @@ impl Window {
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         match self {
             Window::Calls { marks, counts, .. } => {
                 marks.clear();
@@ -170,14 +176,14 @@ impl Window {
         }
     }
 
-    pub(super) fn push(&mut self, now: Instant, mark: Mark) {
+    pub(crate) fn push(&mut self, now: Instant, mark: Mark) {
         match self {
             Window::Calls { .. } => self.push_mark(mark),
             Window::Time { .. } => self.add(now, mark.into()),
         }
     }
 
-    pub(super) fn append(&mut self, now: Instant, outcomes: &Outcomes) {
+    pub(crate) fn append(&mut self, now: Instant, outcomes: &Outcomes) {
         match self {
             Window::Calls { .. } => outcomes.marks().for_each(|mark| self.push_mark(mark)),
             Window::Time { .. } => self.add(now, outcomes.counts()),
@@ -205,7 +211,7 @@ impl Window {
     }
 
     /// The calls of the window at `now`.
-    pub(super) fn counts(&self, now: Instant) -> Counts {
+    pub(crate) fn counts(&self, now: Instant) -> Counts {
         match self {
             Window::Calls { counts, .. } => *counts,
             Window::Time { part, newest, parts } => {
@@ -223,7 +229,7 @@ impl Window {
     }
 
     /// Whether a success that is not slow changes nothing that matters.
-    pub(super) fn is_clean(&self, settings: &Settings) -> bool {
+    pub(crate) fn is_clean(&self, settings: &Settings) -> bool {
         match self {
             Window::Calls { size, marks, counts } => {
                 let unspoilt = counts.failures == 0 && counts.slow == 0;

@@ -11,12 +11,15 @@ use futures_channel::oneshot;
 
 use super::signal::{Keep, Left, Signal};
 use crate::breaker::{Core, Locked, Source};
-use crate::circuit::{Circuit, Mark, Outcomes, Pass, ProbeId, Refusal, State};
+use crate::circuit::{Circuit, Mark, Outcomes, Pass, ProbeId, Refusal, State, Window};
 use crate::store::{Name, Refused, Report, Row, StoreError};
 use crate::{Call, Instant, OpenCircuit, Settings};
 
 /// How long a circuit that the store refuses is left alone.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// Outcomes that the store could not be told for longer than this are history.
+const YOUNG: Duration = Duration::from_secs(1);
 
 /// Under the lock of a breaker.
 pub(crate) struct Remote {
@@ -36,6 +39,10 @@ pub(crate) struct Remote {
     /// Outcomes since the last report, and since when there are some.
     pending: Outcomes,
     pending_since: Option<Instant>,
+    /// The local generation in which they count.
+    pending_in: u64,
+    /// Of a window of time, those that are in it still: only while the store is out of reach.
+    recent: Window,
     /// The circuit was opened by its own outcomes: the store is told immediately.
     is_urgent: bool,
     /// Calls that want to be probes.
@@ -86,6 +93,8 @@ impl Remote {
             retry_at: None,
             pending: Outcomes::default(),
             pending_since: None,
+            pending_in: 0,
+            recent: Window::new(&settings),
             is_urgent: false,
             asks: VecDeque::new(),
             asking: 0,
@@ -141,11 +150,31 @@ impl Remote {
 
     /// Collects an outcome for the next report. Returns whether the task must be told of it.
     pub(crate) fn collect(&mut self, circuit: &Circuit, now: Instant, mark: Mark) -> bool {
+        let is_open = circuit.view(now).state == State::Open;
+        // The outcome that opens a circuit is of the generation before.
+        let counts_in = circuit.generation() - u64::from(is_open);
+        if self.pending_in != counts_in {
+            self.forget_pending();
+            self.pending_in = counts_in;
+        }
         self.pending.push(circuit.settings(), mark);
-        self.is_urgent |= circuit.view(now).state == State::Open;
+        if !self.is_connected() && self.settings.window_calls().is_none() {
+            self.recent.push(now, mark);
+            self.pending.set_counts(self.recent.counts(now));
+        }
+        self.is_urgent |= is_open;
         let is_first = self.pending_since.is_none();
         self.pending_since.get_or_insert(now);
         is_first || self.is_urgent
+    }
+
+    /// Forgets outcomes that are too old to be reported. Those that have opened the circuit are not,
+    /// until its cool-down is over.
+    fn forget_old(&mut self, circuit: &Circuit, now: Instant) {
+        let is_old = self.pending_since.is_some_and(|since| now.saturating_since(since) > YOUNG);
+        if is_old && circuit.view(now).state != State::Open {
+            self.forget_pending();
+        }
     }
 
     /// Takes the oldest outcome of a probe.
@@ -164,6 +193,7 @@ impl Remote {
 
     fn forget_pending(&mut self) {
         self.pending.clear();
+        self.recent.clear();
         self.pending_since = None;
         self.is_urgent = false;
     }
@@ -252,8 +282,10 @@ impl Core {
             let was_down = remote.down.take().is_some();
             (remote.heard, remote.retry_at, remote.settings_differ) = (now, None, row.settings_differ);
             let here = circuit.phase_state();
-            if is_new || (was_down && here == State::Closed) {
+            if is_new && was_known.is_some() {
                 remote.forget_pending();
+            } else if was_down {
+                remote.forget_old(circuit, now);
             }
             match row.state {
                 // What opened it here has still to be told.
@@ -312,6 +344,8 @@ impl Core {
         let now = self.now();
         let asks = self.with_remote(|_, remote| {
             if remote.is_connected() {
+                remote.recent.clear();
+                remote.recent.append(now, &remote.pending);
                 remote.down = Some((now, Some(error.clone())));
             } else if let Some((_, known)) = &mut remote.down {
                 *known = Some(error.clone());

@@ -3,7 +3,7 @@
 use bulklink::runtime::{Clock, Instant, Spawn, SpawnError, Timer};
 use bulklink::testing::{FakeClock, FakeSleep, Task};
 use bulklink_breaker::store::{CircuitStore, MemoryStore, Name, Namespace, Row};
-use bulklink_breaker::{Breaker, Circuits, Health, State};
+use bulklink_breaker::{Breaker, Circuits, Health, Settings, State};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -186,6 +186,37 @@ fn outcomes_of_a_breaker_that_is_dropped_are_reported() {
 }
 
 #[test]
+fn outcomes_from_before_the_first_answer_are_reported() {
+    let mut scene = Scene::new();
+    let circuits = Circuits::builder(scene.store.clone(), scene.executor.runtime()).namespace("test").build().unwrap();
+    let breaker = Breaker::builder_on(scene.executor.clock(), "payments").settings(scene.settings);
+    let breaker = circuits.share(breaker).unwrap();
+    for _ in 0..2 {
+        breaker.admit().unwrap().fail();
+    }
+    scene.advance(100);
+    assert_eq!(row(&mut scene).counts.failures, 2);
+}
+
+#[test]
+fn outcomes_of_the_time_without_the_store_do_not_count_after_it() {
+    let mut scene = Scene::new();
+    let process = scene.process();
+    scene.store.stop();
+    scene.advance(1_000);
+    // Opens, cools down and probes, each by itself.
+    scene.call(&process, &[BAD; 3]);
+    scene.advance(60_000);
+    assert_eq!(process.breaker.health(), Health::Degraded);
+    scene.store.start();
+    scene.advance(1_000);
+    assert_eq!(process.breaker.health(), Health::Healthy, "as the store says");
+    scene.advance(5_000);
+    let row = row(&mut scene);
+    assert_eq!((row.state, row.counts.calls), (State::Closed, 0));
+}
+
+#[test]
 fn a_probe_of_the_store_and_those_of_the_process_alone_are_not_more_than_may_run() {
     let mut scene = Scene::new();
     let process = scene.process();
@@ -262,5 +293,35 @@ fn a_call_that_runs_while_its_answer_is_lost_is_a_probe_of_its_process() {
             scene.executor.run_until_idle();
         }
         assert_eq!(*eager.1.lock().unwrap(), Some(true), "{is_stalled}");
+    }
+}
+
+#[test]
+fn a_trip_without_the_store_is_told_by_the_outcomes_of_its_window_alone() {
+    for settings in [
+        Settings::within(millis(1_000)).failure_rate(50).min_calls(4),
+        Settings::of_last(10).failure_rate(50).min_calls(4),
+    ] {
+        let mut scene = Scene::new();
+        scene.settings = settings.cool_down(millis(10_000));
+        let process = scene.process();
+        scene.store.stop();
+        scene.advance(1_000);
+        // History: it would hide the failures.
+        if settings.window_calls().is_none() {
+            scene.call(&process, &[GOOD; 100]);
+            scene.advance(60_000);
+        } else {
+            scene.call(&process, &[GOOD, BAD, BAD, BAD]);
+            scene.advance(10_000);
+            scene.call(&process, &[GOOD, GOOD, GOOD, GOOD]);
+        }
+        scene.call(&process, &[BAD; 4]);
+        assert_eq!(process.breaker.health(), Health::Isolated);
+        scene.store.start();
+        scene.advance(1_500);
+        assert!(shares(&mut scene, &process));
+        let row = row(&mut scene);
+        assert_eq!((row.state, process.breaker.health()), (State::Open, Health::Isolated));
     }
 }
