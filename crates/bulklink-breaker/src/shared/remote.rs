@@ -56,8 +56,20 @@ pub(crate) struct Remote {
     reports: VecDeque<(Pass, Option<Mark>)>,
 }
 
-/// Where a call that wants to be a probe waits. A call that is dropped in it gives back its place.
-type Answer = oneshot::Sender<Result<Call<'static>, Refused>>;
+/// Where a call that wants to be a probe waits.
+type Answer = oneshot::Sender<Result<Granted, Refused>>;
+
+/// A probe that the call which has asked for it has not taken yet. If it never does, no operation
+/// has run: the probe counts for neither side, even where cancelled calls count.
+pub(super) struct Granted(Option<Call<'static>>);
+
+impl Drop for Granted {
+    fn drop(&mut self) {
+        if let Some(call) = self.0.take() {
+            call.ignore();
+        }
+    }
+}
 
 /// What has to be sent to the store.
 pub(super) enum Work {
@@ -207,6 +219,7 @@ impl Core {
             if !remote.must_ask(&locked.circuit, now) {
                 return None;
             }
+            remote.asks.retain(|answer| !answer.is_canceled());
             if remote.is_full(&locked.circuit, now) {
                 return Some(Refusal { state: State::HalfOpen, retry_at: None });
             }
@@ -221,10 +234,14 @@ impl Core {
         let (receiver, signal) = answer?;
         signal.notify();
         // Without an answer the store is out of reach, and the circuit decides by itself.
-        Some(receiver.await.ok()?.map_err(|refused| {
-            let now = self.now();
-            self.refuse(now, Refusal { state: refused.state, retry_at: refused.retry_after.map(|time| now + time) })
-        }))
+        match receiver.await.ok()? {
+            Ok(mut granted) => granted.0.take().map(Ok),
+            Err(refused) => {
+                let now = self.now();
+                let retry_at = refused.retry_after.map(|time| now + time);
+                Some(Err(self.refuse(now, Refusal { state: refused.state, retry_at })))
+            }
+        }
     }
 
     /// Returns what has to be sent to the store next, if anything is due.
@@ -321,7 +338,7 @@ impl Core {
         });
         if pass.probe.is_some() {
             // Given back here if nothing waits for it any more.
-            let _ = answer.send(Ok(Call::new(Source::Owned(Arc::clone(self)), pass, began)));
+            let _ = answer.send(Ok(Granted(Some(Call::new(Source::Owned(Arc::clone(self)), pass, began)))));
         }
         // Otherwise the circuit is closed now, and the call finds it so.
     }

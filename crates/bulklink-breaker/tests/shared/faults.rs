@@ -257,6 +257,25 @@ fn the_probe_of_a_process_alone_closes_no_circuit_of_the_store() {
     assert_eq!(one.breaker.health(), Health::Degraded);
 }
 
+#[test]
+fn a_call_that_was_dropped_before_its_answer_has_not_failed() {
+    let mut scene = Scene::new();
+    let process = scene.process();
+    let circuits = process.circuits.clone();
+    let breaker = Breaker::builder_on(scene.executor.clock(), "payments").settings(scene.settings);
+    let process = Process { breaker: circuits.share(breaker.count_cancelled(true)).unwrap(), circuits };
+    scene.executor.run_until_idle();
+    scene.call(&process, &[BAD; 3]);
+    scene.advance(10_000);
+    scene.store.stall(true);
+    let probe = scene.begin(&process, 0, GOOD);
+    probe.cancel();
+    scene.store.stall(false);
+    scene.executor.run_until_idle();
+    assert_eq!(row(&mut scene).state, State::HalfOpen);
+    assert_eq!(scene.call(&process, &[GOOD]), 1);
+}
+
 /// A call that is polled on the thread that wakes it, while it is being woken.
 struct Eager(Mutex<Option<std::pin::Pin<Box<dyn Future<Output = bool> + Send>>>>, Mutex<Option<bool>>);
 
@@ -324,4 +343,25 @@ fn a_trip_without_the_store_is_told_by_the_outcomes_of_its_window_alone() {
         let row = row(&mut scene);
         assert_eq!((row.state, process.breaker.health()), (State::Open, Health::Isolated));
     }
+}
+
+#[test]
+fn a_call_that_waited_to_ask_and_was_dropped_takes_no_place() {
+    let mut scene = Scene::new();
+    let Process { circuits, breaker } = scene.process();
+    let other = Breaker::builder_on(scene.executor.clock(), "other").settings(scene.settings);
+    let other = Process { breaker: circuits.share(other).unwrap(), circuits: circuits.clone() };
+    let process = Process { circuits, breaker };
+    scene.call(&process, &[BAD; 3]);
+    scene.advance(10_000);
+    scene.store.stall(true);
+    scene.call(&other, &[GOOD]);
+    // Its report is under way.
+    scene.advance(100);
+    scene.begin(&process, 0, GOOD).cancel();
+    let probe = scene.begin(&process, 0, GOOD);
+    assert!(!probe.is_finished());
+    scene.store.stall(false);
+    scene.executor.run_until_idle();
+    assert_eq!(probe.output(), Some(Ok(())));
 }
