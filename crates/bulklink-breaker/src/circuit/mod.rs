@@ -375,6 +375,15 @@ impl Circuit {
         self.enter(Phase::Open { until });
     }
 
+    /// Ends the cool-down earlier, if a store says so. That it tells of it late only seems to make it
+    /// longer.
+    #[cfg(feature = "shared")]
+    pub(crate) fn shorten(&mut self, until: Option<Instant>) {
+        if let (Phase::Open { until: Some(known) }, Some(until)) = (&mut self.phase, until) {
+            *known = (*known).min(until);
+        }
+    }
+
     /// Makes the circuit half-open as a store says.
     #[cfg(feature = "shared")]
     pub(crate) fn adopt_half_open(&mut self) {

@@ -278,10 +278,10 @@ impl Core {
         })
     }
 
-    /// Takes over what the store says in a notice, unless it comes late.
+    /// Takes over what the store says in a notice, unless an answer has said it before.
     pub(super) fn notice(&self, row: &Row) {
         let known = self.with_remote(|_, remote| remote.generation).flatten();
-        if known.is_none_or(|known| row.generation >= known) {
+        if known.is_none_or(|known| row.generation > known) {
             self.adopt(row);
         }
     }
@@ -308,8 +308,10 @@ impl Core {
                 // What opened it here has still to be told.
                 State::Closed if here == State::Open && remote.pending_since.is_some() => remote.is_urgent = true,
                 State::Closed if here != State::Closed || (is_new && was_known.is_some()) => circuit.force_closed(),
-                State::Open if here != State::Open || is_new => {
-                    circuit.adopt_open(row.retry_after.map(|time| now + time));
+                State::Open => {
+                    let until = row.retry_after.map(|time| now + time);
+                    let is_known = here == State::Open && !is_new && !was_down;
+                    if is_known { circuit.shorten(until) } else { circuit.adopt_open(until) }
                 }
                 // Probes of the time without the store decide no more.
                 State::HalfOpen if here != State::HalfOpen || is_new || was_down => circuit.adopt_half_open(),

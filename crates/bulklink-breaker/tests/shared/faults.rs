@@ -365,3 +365,18 @@ fn a_call_that_waited_to_ask_and_was_dropped_takes_no_place() {
     scene.executor.run_until_idle();
     assert_eq!(probe.output(), Some(Ok(())));
 }
+
+#[test]
+fn a_cool_down_that_the_store_says_is_shorter_is_shorter() {
+    let mut scene = Scene::new();
+    let behind = Arc::new(AtomicU64::new(100_000));
+    scene.store = MemoryStore::new(Skewed(scene.executor.clock(), Arc::clone(&behind)));
+    let process = scene.process();
+    scene.call(&process, &[BAD; 3]);
+    behind.store(98_000, Ordering::Relaxed);
+    scene.advance(7_999);
+    assert_eq!(process.breaker.health(), Health::Isolated);
+    scene.advance(1);
+    assert_eq!(process.breaker.health(), Health::Degraded);
+    assert_eq!(scene.call(&process, &[GOOD]), 1);
+}
