@@ -218,10 +218,7 @@ impl Core {
         });
         #[cfg(feature = "shared")]
         if has_work {
-            let signal = self.lock().remote.as_ref().map(|remote| Arc::clone(remote.signal()));
-            if let Some(signal) = signal {
-                signal.notify();
-            }
+            self.notify();
         }
         #[cfg(not(feature = "shared"))]
         let _: bool = has_work;
@@ -245,8 +242,30 @@ impl Core {
         self.publish(&locked);
     }
 
-    pub(crate) fn force(&self, force: impl FnOnce(&mut Circuit)) {
-        self.change(self.now(), true, |locked| force(&mut locked.circuit));
+    /// Opens or closes the circuit by hand.
+    pub(crate) fn force(&self, is_open: bool) {
+        self.change(self.now(), true, |locked| {
+            if is_open {
+                locked.circuit.force_open();
+            } else {
+                locked.circuit.force_closed();
+            }
+            #[cfg(feature = "shared")]
+            if let Some(remote) = &mut locked.remote {
+                remote.force(is_open);
+            }
+        });
+        #[cfg(feature = "shared")]
+        self.notify();
+    }
+
+    /// Wakes the task that synchronizes, if the circuit is shared.
+    #[cfg(feature = "shared")]
+    fn notify(&self) {
+        let signal = self.lock().remote.as_ref().map(|remote| Arc::clone(remote.signal()));
+        if let Some(signal) = signal {
+            signal.notify();
+        }
     }
 
     /// Changes the circuit, publishes what it is now, and tells of a transition.

@@ -351,13 +351,20 @@ impl Breaker {
     }
 
     /// Opens the circuit until it is closed by hand.
+    ///
+    /// A [shared](crate::Circuits) circuit is opened here immediately, and in all processes as soon
+    /// as the store has been told. If the store is out of reach, it is told later.
     pub fn force_open(&self) {
-        self.core.force(Circuit::force_open);
+        self.core.force(true);
     }
 
     /// Closes the circuit, and forgets all outcomes. Calls that run already count no more.
+    ///
+    /// A [shared](crate::Circuits) circuit is closed here immediately, and in all processes as soon
+    /// as the store has been told. If the store is out of reach, it is told later, unless the
+    /// circuit has opened again meanwhile.
     pub fn force_closed(&self) {
-        self.core.force(Circuit::force_closed);
+        self.core.force(false);
     }
 
     /// Calls `handler` at each transition, in order, on the thread that causes it, under no lock.

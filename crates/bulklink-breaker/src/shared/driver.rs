@@ -13,7 +13,7 @@ use super::signal::{Keep, Left, Signal};
 use crate::Instant;
 use crate::breaker::Core;
 use crate::guard::limited;
-use crate::store::{Changes, CircuitStore, Name, Namespace, Report, StoreError};
+use crate::store::{Changes, CircuitStore, Forced, Name, Namespace, Report, StoreError};
 
 /// What the task and the handle share.
 pub(super) struct Hub<S> {
@@ -119,6 +119,12 @@ impl<S: CircuitStore> Hub<S> {
 
     /// Sends what a breaker that was dropped had yet to tell.
     async fn deliver<R: Runtime<Sleep: Send>>(&self, runtime: &R, left: Left) -> Result<(), StoreError> {
+        if let Some(force) = left.forced {
+            match self.within(runtime, self.store.force(&left.name, None, force)).await {
+                Err(error @ (StoreError::Unreachable | StoreError::TimedOut)) => return Err(error),
+                _refused_or_done => {}
+            }
+        }
         for report in left.reports {
             match self.within(runtime, self.store.report(&left.name, &left.settings, &report)).await {
                 Err(error @ (StoreError::Unreachable | StoreError::TimedOut)) => return Err(error),
@@ -144,6 +150,16 @@ impl<S: CircuitStore> Hub<S> {
                     return Ok(());
                 }
                 Err(error) => error,
+            },
+            Work::Force(force) => match self.within(runtime, self.store.force(name, None, force)).await {
+                Ok(Forced::Done(row) | Forced::Stale(row)) => {
+                    core.adopt(&row);
+                    return Ok(());
+                }
+                Err(error) => {
+                    core.force_again(force);
+                    error
+                }
             },
             Work::Ask(id, answer) => match self.within(runtime, self.store.admit_probe(name, settings, id)).await {
                 Ok(asked) => {

@@ -12,7 +12,7 @@ use futures_channel::oneshot;
 use super::signal::{Keep, Left, Signal};
 use crate::breaker::{Core, Locked, Source};
 use crate::circuit::{Circuit, Mark, Outcomes, Pass, ProbeId, Refusal, State, Window};
-use crate::store::{Name, Refused, Report, Row, StoreError};
+use crate::store::{Force, Name, Refused, Report, Row, StoreError};
 use crate::{Call, Instant, OpenCircuit, Settings};
 
 /// How long a circuit that the store refuses is left alone.
@@ -45,6 +45,8 @@ pub(crate) struct Remote {
     recent: Window,
     /// The circuit was opened by its own outcomes: the store is told immediately.
     is_urgent: bool,
+    /// What the circuit was changed to by hand. Until the store knows, its rows do not matter.
+    forced: Option<Force>,
     /// Calls that want to be probes.
     asks: VecDeque<Answer>,
     /// How many of them the store is being asked for.
@@ -74,6 +76,7 @@ impl Drop for Granted {
 /// What has to be sent to the store.
 pub(super) enum Work {
     Load,
+    Force(Force),
     Ask(ProbeId, Answer),
     Report(Report),
 }
@@ -108,6 +111,7 @@ impl Remote {
             pending_in: 0,
             recent: Window::new(&settings),
             is_urgent: false,
+            forced: None,
             asks: VecDeque::new(),
             asking: 0,
             probes: Vec::new(),
@@ -189,6 +193,18 @@ impl Remote {
         }
     }
 
+    /// The circuit was opened or closed by hand.
+    pub(crate) fn force(&mut self, is_open: bool) {
+        self.forced = Some(if is_open { Force::Open } else { Force::Closed });
+        self.forget_pending();
+    }
+
+    /// Takes what the store must be told that the circuit was changed to by hand. That it was closed
+    /// means nothing once it has opened again.
+    fn next_force(&mut self, circuit: &Circuit) -> Option<Force> {
+        self.forced.take().filter(|force| *force == Force::Open || circuit.phase_state() == State::Closed)
+    }
+
     /// Takes the oldest outcome of a probe.
     fn next_report(&mut self) -> Option<Report> {
         let (pass, outcome) = self.reports.pop_front()?;
@@ -246,12 +262,15 @@ impl Core {
 
     /// Returns what has to be sent to the store next, if anything is due.
     pub(super) fn next_work(&self, now: Instant, flush: Duration, refresh: Duration) -> Option<Work> {
-        self.with_remote(|_, remote| {
+        self.with_remote(|locked, remote| {
             if remote.retry_at.is_some_and(|at| at > now) {
                 return None;
             }
             if !remote.is_connected() || now.saturating_since(remote.heard) >= refresh {
                 return Some(Work::Load);
+            }
+            if let Some(force) = remote.next_force(&locked.circuit) {
+                return Some(Work::Force(force));
             }
             if let Some(report) = remote.next_report() {
                 return Some(Work::Report(report));
@@ -292,8 +311,14 @@ impl Core {
     /// means that the store itself has gone back, as after a failover that lost writes.
     pub(super) fn adopt(&self, row: &Row) {
         let now = self.now();
-        self.change(now, row.is_forced, |locked| {
+        // A transition by hand in this process was told of then.
+        let is_forced = row.is_forced && !self.view().is_forced;
+        self.change(now, is_forced, |locked| {
             let Locked { circuit, remote: Some(remote), .. } = locked else { return };
+            if remote.forced.is_some() {
+                (remote.heard, remote.retry_at, remote.down) = (now, None, None);
+                return;
+            }
             let was_known = remote.generation.replace(row.generation);
             let is_new = was_known != Some(row.generation);
             let was_down = remote.down.take().is_some();
@@ -358,6 +383,11 @@ impl Core {
         });
     }
 
+    /// The store has to be told again what the circuit was changed to by hand.
+    pub(super) fn force_again(&self, force: Force) {
+        self.with_remote(|_, remote| *remote.forced.get_or_insert(force));
+    }
+
     /// The store is out of reach, or refuses this circuit.
     pub(super) fn lose(&self, error: &StoreError) {
         let now = self.now();
@@ -399,9 +429,10 @@ impl Drop for Remote {
     /// The task holds no breaker while it waits, so the last outcomes outlive this one.
     fn drop(&mut self) {
         if self.is_connected() {
+            let forced = self.forced.take();
             let mut reports: Vec<_> = std::iter::from_fn(|| self.next_report()).collect();
             reports.extend(self.take_pending());
-            self.signal().leave(Left { name: self.name.clone(), settings: self.settings, reports });
+            self.signal().leave(Left { name: self.name.clone(), settings: self.settings, forced, reports });
         }
     }
 }

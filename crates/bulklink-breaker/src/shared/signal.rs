@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::Settings;
 use crate::foreign::{contain, discard};
-use crate::store::{Name, Report};
+use crate::store::{Force, Name, Report};
 
 /// A flag, and the task that waits for it.
 #[derive(Debug, Default)]
@@ -20,6 +20,7 @@ pub(crate) struct Signal {
 pub(super) struct Left {
     pub(super) name: Name,
     pub(super) settings: Settings,
+    pub(super) forced: Option<Force>,
     pub(super) reports: Vec<Report>,
 }
 

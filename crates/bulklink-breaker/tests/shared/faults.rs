@@ -380,3 +380,54 @@ fn a_cool_down_that_the_store_says_is_shorter_is_shorter() {
     assert_eq!(process.breaker.health(), Health::Degraded);
     assert_eq!(scene.call(&process, &[GOOD]), 1);
 }
+
+#[test]
+fn a_circuit_that_is_forced_in_a_process_is_forced_everywhere() {
+    let mut scene = Scene::new();
+    let [one, two] = [scene.process(), scene.process()];
+    let told = Arc::new(AtomicU64::new(0));
+    for process in [&one, &two] {
+        let told = Arc::clone(&told);
+        process.breaker.on_transition(move |_| {
+            told.fetch_add(1, Ordering::Relaxed);
+        });
+    }
+    one.breaker.force_open();
+    assert_eq!(one.breaker.health(), Health::Isolated, "immediately");
+    scene.advance(60_000);
+    assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Isolated; 2]);
+    assert!(row(&mut scene).is_forced && two.breaker.view().is_forced);
+    assert_eq!(told.load(Ordering::Relaxed), 2);
+    two.breaker.force_closed();
+    scene.advance(60_000);
+    assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Healthy; 2]);
+    assert_eq!(told.load(Ordering::Relaxed), 4);
+    // Nor does the last handle keep it from the others.
+    one.breaker.force_open();
+    drop(one);
+    scene.executor.run_until_idle();
+    assert_eq!(two.breaker.health(), Health::Isolated);
+}
+
+#[test]
+fn a_circuit_that_is_forced_without_the_store_is_forced_everywhere_with_it() {
+    let mut scene = Scene::new();
+    let [one, two] = [scene.process(), scene.process()];
+    scene.store.stop();
+    scene.advance(1_000);
+    one.breaker.force_open();
+    scene.advance(60_000);
+    assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Isolated, Health::Healthy]);
+    scene.store.start();
+    scene.advance(1_000);
+    assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Isolated; 2]);
+
+    scene.store.stop();
+    scene.advance(1_000);
+    one.breaker.force_closed();
+    scene.call(&one, &[BAD; 3]);
+    scene.advance(10_000);
+    scene.store.start();
+    scene.advance(1_000);
+    assert!(row(&mut scene).is_forced, "it has opened again since");
+}
