@@ -315,7 +315,9 @@ impl Core {
         let is_forced = row.is_forced && !self.view().is_forced;
         self.change(now, is_forced, |locked| {
             let Locked { circuit, remote: Some(remote), .. } = locked else { return };
+            remote.forced = remote.next_force(circuit);
             if remote.forced.is_some() {
+                remote.generation.get_or_insert(row.generation);
                 (remote.heard, remote.retry_at, remote.down) = (now, None, None);
                 return;
             }

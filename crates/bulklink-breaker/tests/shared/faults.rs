@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use crate::scene::{Process, Scene, millis};
 use crate::{BAD, GOOD};
 
-fn row(scene: &mut Scene) -> Row {
+pub(crate) fn row(scene: &mut Scene) -> Row {
     let name = Name::new(&Namespace::new("test").unwrap(), "payments").unwrap();
     let (store, settings) = (scene.store.clone(), scene.settings);
     scene.executor.block_on(async move { store.load(&name, &settings).await }).unwrap()
