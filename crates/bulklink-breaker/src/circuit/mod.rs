@@ -375,8 +375,8 @@ impl Circuit {
         self.enter(Phase::Open { until });
     }
 
-    /// Ends the cool-down earlier, if a store says so. That it tells of it late only seems to make it
-    /// longer.
+    /// Ends the cool-down earlier, if a store says so. A longer one is only one of which the store
+    /// told late.
     #[cfg(feature = "shared")]
     pub(crate) fn shorten(&mut self, until: Option<Instant>) {
         if let (Phase::Open { until: Some(known) }, Some(until)) = (&mut self.phase, until) {

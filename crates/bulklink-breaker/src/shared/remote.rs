@@ -184,8 +184,8 @@ impl Remote {
         is_first || self.is_urgent
     }
 
-    /// Forgets outcomes that are too old to be reported. Those that have opened the circuit are not,
-    /// until its cool-down is over.
+    /// Forgets outcomes that are too old to be reported. Those that have opened the circuit are
+    /// kept until its cool-down is over.
     fn forget_old(&mut self, circuit: &Circuit, now: Instant) {
         let is_old = self.pending_since.is_some_and(|since| now.saturating_since(since) > YOUNG);
         if is_old && circuit.view(now).state != State::Open {
@@ -199,8 +199,8 @@ impl Remote {
         self.forget_pending();
     }
 
-    /// Takes what the store must be told that the circuit was changed to by hand. That it was closed
-    /// means nothing once it has opened again.
+    /// Takes what the store must be told that the circuit was changed to by hand. That it was
+    /// closed means nothing once it has opened again.
     fn next_force(&mut self, circuit: &Circuit) -> Option<Force> {
         self.forced.take().filter(|force| *force == Force::Open || circuit.phase_state() == State::Closed)
     }
@@ -307,8 +307,8 @@ impl Core {
 
     /// Takes over what the store has answered.
     ///
-    /// A command is sent after all earlier rows were taken over. So an answer of an older generation
-    /// means that the store itself has gone back, as after a failover that lost writes.
+    /// A command is sent after all earlier rows were taken over. So an answer of an older
+    /// generation means that the store itself has gone back, as after a failover that lost writes.
     pub(super) fn adopt(&self, row: &Row) {
         let now = self.now();
         // A transition by hand in this process was told of then.
