@@ -22,10 +22,18 @@ pin_project! {
         #[pin]
         operation: Option<F>,
         rest: Option<Rest<'a, R>>,
-        // `None` after the first poll.
-        request: Option<Request<R::Instant>>,
+        start: Start<R::Instant>,
         guard: &'a Guard<R, K>,
     }
+}
+
+/// Copied, so that nothing has to be dropped.
+#[derive(Clone, Copy)]
+enum Start<I> {
+    /// Not polled yet, and without a cost, a limit or a deadline of its own.
+    Plain,
+    With(Request<I>),
+    Polled,
 }
 
 /// A call that has been polled and has not ended.
@@ -78,8 +86,13 @@ impl Drop for Polling<'_> {
 
 impl<'a, F, R: Runtime, K> Execute<'a, F, R, K> {
     #[inline]
-    pub(super) fn new(guard: &'a Guard<R, K>, request: Request<R::Instant>, operation: F) -> Self {
-        Execute { operation: Some(operation), rest: None, request: Some(request), guard }
+    pub(super) fn plain(guard: &'a Guard<R, K>, operation: F) -> Self {
+        Execute { operation: Some(operation), rest: None, start: Start::Plain, guard }
+    }
+
+    #[inline]
+    pub(super) fn with(guard: &'a Guard<R, K>, request: Request<R::Instant>, operation: F) -> Self {
+        Execute { operation: Some(operation), rest: None, start: Start::With(request), guard }
     }
 }
 
@@ -95,23 +108,14 @@ where
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let guard = *this.guard;
-        let Some(request) = this.request.take() else {
-            return guard.poll_rest(this.operation, this.rest, context);
-        };
-        guard.breaker.check()?;
-        let mut acquire = guard.bulkhead.slot_with(request);
-        let slot = match Pin::new(&mut acquire).poll(context) {
-            Poll::Ready(slot) => slot?,
-            Poll::Pending => {
-                *this.rest = Some(Rest::Waiting(acquire, None));
-                return guard.poll_rest(this.operation, this.rest, context);
-            }
-        };
-        let Some((pass, began)) = guard.breaker.core().admit_closed() else {
-            *this.rest = Some(Rest::Asking(Box::pin(guard.breaker.ask_operation()), Some(slot)));
-            return guard.poll_rest(this.operation, this.rest, context);
-        };
         let core = &**guard.breaker.core();
+        let start = mem::replace(this.start, Start::Polled);
+        // Usually the circuit is closed and a slot is free, which takes no more than this.
+        let admitted = if matches!(start, Start::Plain) { core.admit_closed() } else { None };
+        let slot = if admitted.is_some() { guard.bulkhead.take_free() } else { None };
+        let (Some((pass, began)), Some(slot)) = (admitted, slot) else {
+            return guard.poll_rest(start, this.operation, this.rest, context);
+        };
         let mut limit = guard.limit();
         let mut operation = Operation(this.operation);
         let Some(pinned) = operation.0.as_mut().as_pin_mut() else { unreachable!("it was not polled before") };
@@ -125,13 +129,14 @@ where
             core.settle(pass, began, Ending::Outcome(outcome));
             return Poll::Ready(result.map_err(GuardError::Operation));
         }
-        mem::forget(polling);
         if let Some(limit) = &mut limit {
             if limit.poll(guard.bulkhead.runtime(), context).is_ready() {
+                mem::forget(polling);
                 core.settle(pass, began, Ending::TimedOut);
                 return Poll::Ready(Err(GuardError::TimedOut(guard.timed_out())));
             }
         }
+        mem::forget(polling);
         let call = Call::new(Source::Borrowed(core), pass, began);
         mem::forget(operation);
         *this.rest = Some(Rest::Running { call, _slot: slot, limit });
@@ -146,10 +151,11 @@ impl<R: Runtime, K> Guard<R, K> {
         Some(Limit { at: self.bulkhead.runtime().now() + limit, sleep: None })
     }
 
-    /// Polls a call that has not ended at its first poll.
+    /// Polls a call that does not end in its first poll.
     #[inline(never)]
     fn poll_rest<'a, T, E, F>(
         &'a self,
+        start: Start<R::Instant>,
         mut operation: Pin<&mut Option<F>>,
         rest: &mut Option<Rest<'a, R>>,
         context: &mut Context<'_>,
@@ -158,6 +164,18 @@ impl<R: Runtime, K> Guard<R, K> {
         F: Future<Output = Result<T, E>>,
         K: Classify<T, E>,
     {
+        let request = match start {
+            Start::Plain => Some(Request::new()),
+            Start::With(request) => Some(request),
+            Start::Polled => None,
+        };
+        if let Some(request) = request {
+            if let Err(open) = self.breaker.check() {
+                operation.set(None);
+                return Poll::Ready(Err(GuardError::Open(open)));
+            }
+            *rest = Some(Rest::Waiting(self.bulkhead.slot_with(request), None));
+        }
         let answer = ready!(self.poll_steps(operation.as_mut(), rest, context));
         operation.set(None);
         *rest = None;

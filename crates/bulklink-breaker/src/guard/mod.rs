@@ -150,7 +150,7 @@ impl<R: Runtime, K> Guard<R, K> {
         F: Future<Output = Result<T, E>>,
         K: Classify<T, E>,
     {
-        self.execute_with(Request::new(), operation)
+        Execute::plain(self, operation)
     }
 
     /// As [`execute`](Guard::execute), but rejects the call if no slot is free at the first poll.
@@ -213,7 +213,7 @@ impl<R: Runtime, K> Guard<R, K> {
         F: Future<Output = Result<T, E>>,
         K: Classify<T, E>,
     {
-        Execute::new(self, request, operation)
+        Execute::with(self, request, operation)
     }
 }
 

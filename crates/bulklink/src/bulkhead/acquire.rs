@@ -216,6 +216,15 @@ impl<R: Clock> Bulkhead<R> {
         Some(OwnedSlot::new(Claim::new(Arc::clone(shared), Some(granted))))
     }
 
+    /// As [`take_free_owned`](Bulkhead::take_free_owned), for a slot that borrows the bulkhead.
+    #[inline]
+    #[must_use]
+    pub fn take_free(&self) -> Option<Slot<'_>> {
+        let shared = &*self.handle.shared;
+        let granted = shared.fast.acquire()?;
+        Some(Slot::new(Claim::new(shared, Some(granted))))
+    }
+
     #[inline]
     fn try_borrow(&self, request: &CoreRequest) -> Result<Slot<'_>, Rejection> {
         let shared = &*self.handle.shared;
