@@ -262,9 +262,9 @@ impl Core {
     /// Wakes the task that synchronizes, if the circuit is shared.
     #[cfg(feature = "shared")]
     fn notify(&self) {
-        let signal = self.lock().remote.as_ref().map(|remote| Arc::clone(remote.signal()));
-        if let Some(signal) = signal {
-            signal.notify();
+        let signal = self.lock().remote.as_ref().map(Remote::signal);
+        if let Some((signal, id)) = signal {
+            signal.notify_of(id);
         }
     }
 

@@ -1,8 +1,10 @@
 //! The one task of a process that synchronizes its circuits with a store.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Poll;
 
 use bulklink::runtime::Runtime;
@@ -15,13 +17,46 @@ use crate::breaker::Core;
 use crate::guard::limited;
 use crate::store::{Changes, CircuitStore, Forced, Name, Namespace, Report, StoreError};
 
+/// The breakers by their numbers.
+type Members = BTreeMap<u64, (Name, Weak<Core>)>;
+
 /// What the task and the handle share.
 pub(super) struct Hub<S> {
     pub(super) store: S,
     pub(super) namespace: Namespace,
     pub(super) options: Options,
     pub(super) signal: Arc<Signal>,
-    pub(super) members: Mutex<Vec<(Name, Weak<Core>)>>,
+    pub(super) next_id: AtomicU64,
+    pub(super) members: Mutex<Members>,
+}
+
+/// When breakers have work again: each has one time.
+#[derive(Default)]
+struct Timers {
+    queue: BTreeSet<(Instant, u64)>,
+    times: BTreeMap<u64, Instant>,
+}
+
+impl Timers {
+    fn set(&mut self, id: u64, at: Option<Instant>) {
+        let old = if let Some(at) = at { self.times.insert(id, at) } else { self.times.remove(&id) };
+        if let Some(old) = old {
+            self.queue.remove(&(old, id));
+        }
+        self.queue.extend(at.map(|at| (at, id)));
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.queue.first().map(|(at, _)| *at)
+    }
+
+    /// Moves the breakers that are due.
+    fn take_due(&mut self, now: Instant, due: &mut BTreeSet<u64>) {
+        while let Some((_, id)) = self.queue.first().copied().filter(|(at, _)| *at <= now) {
+            self.set(id, None);
+            due.insert(id);
+        }
+    }
 }
 
 /// Held by the task. When it is dropped, nothing synchronizes any more: no call must wait for that.
@@ -46,10 +81,31 @@ impl<S: CircuitStore> Hub<S> {
     }
 
     /// Returns the breakers that still exist.
-    fn members(&self) -> Vec<(Name, Arc<Core>)> {
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        members.retain(|(_, core)| core.strong_count() > 0);
-        members.iter().filter_map(|(name, core)| Some((name.clone(), core.upgrade()?))).collect()
+    fn members(&self) -> Vec<(u64, Arc<Core>)> {
+        let mut members = self.lock();
+        members.retain(|_, (_, core)| core.strong_count() > 0);
+        members.iter().filter_map(|(id, (_, core))| Some((*id, core.upgrade()?))).collect()
+    }
+
+    /// Returns a breaker, if it still exists.
+    fn member(&self, id: u64) -> Option<(Name, Arc<Core>)> {
+        let mut members = self.lock();
+        let member = members.get(&id).and_then(|(name, core)| Some((name.clone(), core.upgrade()?)));
+        if member.is_none() {
+            members.remove(&id);
+        }
+        member
+    }
+
+    /// Returns the breakers of a name. There may be several.
+    fn named(&self, name: &Name) -> Vec<(u64, Arc<Core>)> {
+        let members = self.lock();
+        let named = members.iter().filter(|(_, (other, _))| other == name);
+        named.filter_map(|(id, (_, core))| Some((*id, core.upgrade()?))).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Members> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Connects again and again, until nothing needs the task any more.
@@ -73,10 +129,13 @@ impl<S: CircuitStore> Hub<S> {
     /// Serves one connection. Returns `Ok` when nothing needs the task any more.
     async fn serve<R: Runtime<Sleep: Send>>(&self, runtime: &R, keep: &Weak<Keep>) -> Result<(), StoreError> {
         let mut changes = self.within(runtime, self.store.changes(&self.namespace)).await?;
-        for (_, core) in self.members() {
+        let mut ready = BTreeSet::new();
+        for (id, core) in self.members() {
             core.retry();
+            ready.insert(id);
         }
         let Options { flush, refresh, .. } = self.options;
+        let mut timers = Timers::default();
         loop {
             // Looked at first: what a breaker has left is there before it lets go of the task.
             let is_over = keep.strong_count() == 0;
@@ -86,17 +145,18 @@ impl<S: CircuitStore> Hub<S> {
             if is_over {
                 return Ok(());
             }
-            let mut due = None;
-            for (name, core) in self.members() {
+            ready.append(&mut self.signal.take_ready());
+            timers.take_due(runtime.now(), &mut ready);
+            while let Some(id) = ready.pop_first() {
+                let Some((name, core)) = self.member(id) else { continue };
                 while let Some(work) = core.next_work(runtime.now(), flush, refresh) {
                     self.perform(runtime, &name, &core, work).await?;
                 }
-                let next = core.next_due(flush, refresh);
-                due = due.into_iter().chain(next).min();
+                timers.set(id, core.next_due(flush, refresh));
             }
             // No name holds a breaker here, so that the last handle can end the task.
             let mut next = pin!(changes.next());
-            let mut sleep = pin!(runtime.sleep_until(due.unwrap_or(Instant::FAR_FUTURE)));
+            let mut sleep = pin!(runtime.sleep_until(timers.next().unwrap_or(Instant::FAR_FUTURE)));
             let change = poll_fn(|context| {
                 if let Poll::Ready(change) = next.as_mut().poll(context) {
                     return Poll::Ready(Some(change));
@@ -108,10 +168,10 @@ impl<S: CircuitStore> Hub<S> {
             });
             if let Some(change) = change.await {
                 let change = change?;
-                for (name, core) in self.members() {
-                    if name == change.name {
-                        core.notice(&change.row);
-                    }
+                for (id, core) in self.named(&change.name) {
+                    core.notice(&change.row);
+                    // It may have something to tell for that.
+                    ready.insert(id);
                 }
             }
         }

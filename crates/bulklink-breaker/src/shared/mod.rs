@@ -7,6 +7,7 @@ mod signal;
 
 use std::error::Error;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -96,12 +97,13 @@ impl<S: CircuitStore> Circuits<S> {
     /// If a setting is impossible, or the label cannot be a name on the store.
     pub fn share(&self, breaker: BreakerBuilder) -> Result<Breaker, ShareError> {
         let name = Name::new(&self.hub.namespace, breaker.label()).map_err(ShareError::Name)?;
-        let remote = |settings, now| Remote::new(name.clone(), settings, Arc::clone(&self.keep), now);
+        let id = self.hub.next_id.fetch_add(1, Ordering::Relaxed);
+        let remote = |settings, now| Remote::new(id, name.clone(), settings, Arc::clone(&self.keep), now);
         let breaker = breaker.build_shared(remote).map_err(ShareError::Setting)?;
         let mut members = self.hub.members.lock().unwrap_or_else(PoisonError::into_inner);
-        members.push((name, Arc::downgrade(breaker.core())));
+        members.insert(id, (name, Arc::downgrade(breaker.core())));
         drop(members);
-        self.hub.signal.notify();
+        self.hub.signal.notify_of(id);
         Ok(breaker)
     }
 }
@@ -155,8 +157,8 @@ impl<S: CircuitStore, R: Runtime<Sleep: Send> + Spawn> CircuitsBuilder<S, R> {
         }
         let signal = Arc::new(Signal::default());
         let keep = Arc::new(Keep(Arc::clone(&signal)));
-        let (store, members) = (self.store, Mutex::default());
-        let hub = Arc::new(Hub { store, namespace, options: self.options, signal, members });
+        let (store, next_id, members) = (self.store, AtomicU64::default(), Mutex::default());
+        let hub = Arc::new(Hub { store, namespace, options: self.options, signal, next_id, members });
         let task = Arc::clone(&hub).run(self.runtime.clone(), Arc::downgrade(&keep));
         self.runtime.spawn(task).map_err(ShareError::Refused)?;
         Ok(Circuits { hub, keep })

@@ -23,6 +23,8 @@ const YOUNG: Duration = Duration::from_secs(1);
 
 /// Under the lock of a breaker.
 pub(crate) struct Remote {
+    /// The number of the breaker in the task.
+    id: u64,
     name: Name,
     settings: Settings,
     /// Keeps the task that synchronizes.
@@ -96,8 +98,9 @@ pub struct Sharing {
 }
 
 impl Remote {
-    pub(super) fn new(name: Name, settings: Settings, keep: Arc<Keep>, now: Instant) -> Self {
+    pub(super) fn new(id: u64, name: Name, settings: Settings, keep: Arc<Keep>, now: Instant) -> Self {
         Remote {
+            id,
             name,
             settings,
             keep,
@@ -123,8 +126,10 @@ impl Remote {
         self.down.is_none()
     }
 
-    pub(crate) fn signal(&self) -> &Arc<Signal> {
-        &self.keep.0
+    /// Returns what wakes the task, and the number by which it knows the breaker. Not under the lock
+    /// of the breaker: see [`Signal::notify_of`].
+    pub(crate) fn signal(&self) -> (Arc<Signal>, u64) {
+        (Arc::clone(&self.keep.0), self.id)
     }
 
     /// Whether a call that the circuit would let through as a probe needs the store for it.
@@ -241,14 +246,14 @@ impl Core {
             }
             let (sender, receiver) = oneshot::channel();
             remote.asks.push_back(sender);
-            answer = Some((receiver, Arc::clone(remote.signal())));
+            answer = Some((receiver, remote.signal()));
             None
         });
         if let Some(refusal) = refusal.flatten() {
             return Some(Err(self.refuse(now, refusal)));
         }
-        let (receiver, signal) = answer?;
-        signal.notify();
+        let (receiver, (signal, id)) = answer?;
+        signal.notify_of(id);
         // Without an answer the store is out of reach, and the circuit decides by itself.
         match receiver.await.ok()? {
             Ok(mut granted) => granted.0.take().map(Ok),
@@ -434,7 +439,7 @@ impl Drop for Remote {
             let forced = self.forced.take();
             let mut reports: Vec<_> = std::iter::from_fn(|| self.next_report()).collect();
             reports.extend(self.take_pending());
-            self.signal().leave(Left { name: self.name.clone(), settings: self.settings, forced, reports });
+            self.keep.0.leave(Left { name: self.name.clone(), settings: self.settings, forced, reports });
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Wakes the one task that synchronizes.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
@@ -8,10 +9,11 @@ use crate::Settings;
 use crate::foreign::{contain, discard};
 use crate::store::{Force, Name, Report};
 
-/// A flag, and the task that waits for it.
+/// A flag, the task that waits for it, and the breakers that have work for the task.
 #[derive(Debug, Default)]
 pub(crate) struct Signal {
     state: Mutex<(bool, Option<Waker>)>,
+    ready: Mutex<BTreeSet<u64>>,
     left: Mutex<Vec<Left>>,
 }
 
@@ -45,6 +47,16 @@ impl Signal {
         if let Some(waker) = waker {
             contain(|| waker.wake());
         }
+    }
+
+    /// Wakes the task for one breaker, so that it need not look at all of them.
+    pub(crate) fn notify_of(&self, id: u64) {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+        self.notify();
+    }
+
+    pub(super) fn take_ready(&self) -> BTreeSet<u64> {
+        std::mem::take(&mut self.ready.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(super) fn leave(&self, left: Left) {

@@ -93,6 +93,8 @@ fn a_probe_of_an_earlier_half_open_circuit_takes_no_place_of_a_later_one() {
 struct Mortal {
     executor: bulklink::testing::FakeRuntime,
     tasks: Tasks,
+    /// How often the clock was read.
+    reads: Arc<AtomicU64>,
 }
 
 type Tasks = Arc<Mutex<Vec<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>>>;
@@ -101,6 +103,7 @@ impl Clock for Mortal {
     type Instant = Instant;
 
     fn now(&self) -> Instant {
+        self.reads.fetch_add(1, Ordering::Relaxed);
         self.executor.now()
     }
 
@@ -126,7 +129,7 @@ impl Spawn for Mortal {
 
 /// A process whose task can be ended.
 fn mortal(scene: &mut Scene) -> (Process, Task<()>) {
-    let runtime = Mortal { executor: scene.executor.runtime(), tasks: Arc::default() };
+    let runtime = Mortal { executor: scene.executor.runtime(), tasks: Arc::default(), reads: Arc::default() };
     let circuits = Circuits::builder(scene.store.clone(), runtime.clone()).namespace("test").build().unwrap();
     let breaker = Breaker::builder_on(scene.executor.clock(), "payments").settings(scene.settings);
     let breaker = circuits.share(breaker).unwrap();
@@ -430,4 +433,25 @@ fn a_circuit_that_is_forced_without_the_store_is_forced_everywhere_with_it() {
     scene.store.start();
     scene.advance(1_000);
     assert!(row(&mut scene).is_forced, "it has opened again since");
+}
+
+#[test]
+fn one_call_of_a_thousand_circuits_costs_the_task_as_much_as_of_one() {
+    let mut scene = Scene::new();
+    let runtime = Mortal { executor: scene.executor.runtime(), tasks: Arc::default(), reads: Arc::default() };
+    let circuits = Circuits::builder(scene.store.clone(), runtime.clone()).namespace("test").build().unwrap();
+    let task = runtime.tasks.lock().unwrap().pop().unwrap();
+    scene.executor.spawn(task);
+    let breakers: Vec<_> = (0..1_000)
+        .map(|number| {
+            let breaker = Breaker::builder_on(scene.executor.clock(), &format!("circuit-{number}"));
+            circuits.share(breaker.settings(scene.settings)).unwrap()
+        })
+        .collect();
+    scene.advance(1_000);
+    let before = runtime.reads.load(Ordering::Relaxed);
+    breakers[500].admit().unwrap().succeed();
+    scene.advance(100);
+    let reads = runtime.reads.load(Ordering::Relaxed) - before;
+    assert!(reads < 20, "{reads}");
 }
