@@ -136,6 +136,8 @@ impl<S: CircuitStore> Hub<S> {
         }
         let Options { flush, refresh, .. } = self.options;
         let mut timers = Timers::default();
+        // The circuit whose command had no answer, if none had one since.
+        let mut silent = None;
         loop {
             // Looked at first: what a breaker has left is there before it lets go of the task.
             let is_over = keep.strong_count() == 0;
@@ -150,7 +152,17 @@ impl<S: CircuitStore> Hub<S> {
             while let Some(id) = ready.pop_first() {
                 let Some((name, core)) = self.member(id) else { continue };
                 while let Some(work) = core.next_work(runtime.now(), flush, refresh) {
-                    self.perform(runtime, &name, &core, work).await?;
+                    match self.perform(runtime, &name, &core, work).await {
+                        // Perhaps the row is locked, and the others are not.
+                        Err(error @ StoreError::TimedOut) if !self.is_silent(silent, id) => {
+                            silent = Some(id);
+                            core.lose(&error);
+                        }
+                        other => {
+                            other?;
+                            silent = None;
+                        }
+                    }
                 }
                 timers.set(id, core.next_due(flush, refresh));
             }
@@ -177,6 +189,11 @@ impl<S: CircuitStore> Hub<S> {
         }
     }
 
+    /// Whether the store answers nothing at all: two circuits had no answer, or there is only one.
+    fn is_silent(&self, silent: Option<u64>, id: u64) -> bool {
+        silent.is_some_and(|other| other != id) || self.lock().len() == 1
+    }
+
     /// Sends what a breaker that was dropped had yet to tell.
     async fn deliver<R: Runtime<Sleep: Send>>(&self, runtime: &R, left: Left) -> Result<(), StoreError> {
         if let Some(force) = left.forced {
@@ -194,7 +211,7 @@ impl<S: CircuitStore> Hub<S> {
         Ok(())
     }
 
-    /// Sends one command. An error ends the connection; a refusal only puts off the circuit.
+    /// Sends one command. A refusal only puts off the circuit; another error may end the connection.
     async fn perform<R: Runtime<Sleep: Send>>(
         &self,
         runtime: &R,

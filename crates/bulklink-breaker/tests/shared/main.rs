@@ -1,6 +1,7 @@
 //! Circuits that several processes share, on virtual time.
 
 mod faults;
+mod locked;
 mod random;
 mod scene;
 
