@@ -199,13 +199,19 @@ impl Breaker {
     /// That is so while a [shared](crate::Circuits) circuit is half-open and its store is in reach;
     /// `admit` then lets no call through. Otherwise the future is ready immediately.
     ///
+    /// The answer takes at most [`store_timeout`](crate::CircuitsBuilder::store_timeout), and
+    /// longer only while the store answers slowly for other circuits of the process. If it does not
+    /// come, or the task that asks has ended with its runtime, the circuit decides as `admit` does.
+    ///
     /// # Errors
     ///
-    /// As `admit`.
+    /// If the circuit is open, or half-open with as many probes as may run: in this process, or in
+    /// all of them by the store.
     ///
     /// # Cancel safety
     ///
-    /// A place that the store has given to a future that is dropped is given back.
+    /// A future that is dropped lets no call through. A place that the store has given it is given
+    /// back, and counts for neither side even where cancelled calls count.
     pub async fn ask(&self) -> Result<Call<'_>, OpenCircuit> {
         self.ask_operation().await.map(Call::held)
     }

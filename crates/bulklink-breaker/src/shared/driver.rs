@@ -211,7 +211,8 @@ impl<S: CircuitStore> Hub<S> {
         Ok(())
     }
 
-    /// Sends one command. A refusal only puts off the circuit; another error may end the connection.
+    /// Sends one command. A refusal only puts off the circuit; another error may end the
+    /// connection.
     async fn perform<R: Runtime<Sleep: Send>>(
         &self,
         runtime: &R,

@@ -32,9 +32,9 @@ pub(crate) struct Options {
 
 /// The circuits of a process that it shares with others, in one namespace of a store.
 ///
-/// One task of the process carries outcomes to the store and takes over what others have caused.
-/// A call of a closed circuit never waits for it. While the store is out of reach, each circuit
-/// goes by the calls of this process alone: it opens, cools down and sends probes by itself.
+/// One task of the process carries outcomes to the store and takes over what others have caused. A
+/// call of a closed circuit never waits for it. While the store is out of reach, each circuit goes
+/// by the calls of this process alone: it opens, cools down and sends probes by itself.
 ///
 /// ```
 /// use bulklink_breaker::store::MemoryStore;
@@ -61,6 +61,14 @@ pub(crate) struct Options {
 /// - The store lets through as many probes as the settings say, of all processes together.
 /// - It counts each outcome at most once. One that is being sent when the connection ends may be
 ///   lost.
+/// - Outcomes from while the store is out of reach are not reported once they are older than a
+///   second, except those that have opened the circuit, until its cool-down is over.
+/// - A process that loses the store sends its own probes, as many as the settings say, those that
+///   the store let through before among them.
+/// - A command without an answer within [`store_timeout`](CircuitsBuilder::store_timeout) takes the
+///   store from its circuit alone, until a second circuit has no answer either.
+/// - The task ends after the last handle and the last breaker are dropped. It sends their last
+///   outcomes, if its runtime still runs.
 /// - A window counts in the order in which reports arrive. Each has the calls of one process since
 ///   its last one, which is [`flush`](CircuitsBuilder::flush) old at most.
 pub struct Circuits<S> {
@@ -94,7 +102,8 @@ impl<S: CircuitStore> Circuits<S> {
     ///
     /// # Errors
     ///
-    /// If a setting is impossible, or the label cannot be a name on the store.
+    /// If a setting is impossible, or the label cannot be a name on the store. Several breakers may
+    /// share one label: each is as one of another process.
     pub fn share(&self, breaker: BreakerBuilder) -> Result<Breaker, ShareError> {
         let name = Name::new(&self.hub.namespace, breaker.label()).map_err(ShareError::Name)?;
         let id = self.hub.next_id.fetch_add(1, Ordering::Relaxed);

@@ -89,11 +89,12 @@ pub(super) enum Work {
 pub struct Sharing {
     /// Whether the store is in reach. If not, the circuit goes by the calls of this process alone.
     pub is_connected: bool,
-    /// For how long the store has been out of reach. Zero if it is in reach.
+    /// For how long the store has been out of reach: since the breaker was built, if it never was
+    /// in reach. Zero if it is.
     pub down_for: Duration,
     /// The error by which the store was lost, if there was one.
     pub error: Option<StoreError>,
-    /// Whether another process uses other settings for the same circuit.
+    /// Whether another process uses other settings for the same circuit, by the last answer.
     pub settings_differ: bool,
 }
 
@@ -126,8 +127,8 @@ impl Remote {
         self.down.is_none()
     }
 
-    /// Returns what wakes the task, and the number by which it knows the breaker. Not under the lock
-    /// of the breaker: see [`Signal::notify_of`].
+    /// Returns what wakes the task, and the number by which it knows the breaker. Not under the
+    /// lock of the breaker: see [`Signal::notify_of`].
     pub(crate) fn signal(&self) -> (Arc<Signal>, u64) {
         (Arc::clone(&self.keep.0), self.id)
     }
