@@ -14,7 +14,7 @@ mod subject;
 
 pub use contract::*;
 pub use memory::Memory;
-pub use races::no_probe_too_many_and_no_outcome_lost;
+pub use races::{CONNECTIONS, FAILURES, PROBES, Raced, no_probe_too_many_and_no_outcome_lost, race};
 pub use random::the_store_does_what_the_circuit_does;
 pub use subject::{PATIENCE, Subject, block_on, listen, name, namespace, outcomes};
 
