@@ -1,12 +1,14 @@
-//! Judges the limit of a fleet from outside, and measures it beside other schemes.
+//! Judges what processes share from outside, and measures it beside other schemes: the limit of a
+//! fleet, and the circuit of a [`breaker`].
 //!
 //! Clients in many processes acquire and release, and write down what they saw. The [`witness`]
-//! reads it afterwards. `cargo xtask fleet` runs all [`scene`]s and prints a table; the tests of
-//! this package run short ones.
+//! reads it afterwards. `cargo xtask fleet` runs all [`scene`]s and prints a table, `cargo xtask
+//! breaker` those of the circuit; the tests of this package run short ones.
 
 #![cfg(unix)]
 #![forbid(unsafe_code)]
 
+pub mod breaker;
 pub mod crew;
 pub mod record;
 pub mod report;

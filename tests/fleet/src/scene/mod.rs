@@ -134,16 +134,16 @@ impl Scene {
 
 /// Milliseconds.
 #[expect(clippy::cast_precision_loss, reason = "an f64 has more digits than a time that was measured")]
-fn millis(nanos: u64) -> f64 {
+pub(crate) fn millis(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an f64 has more digits than what was counted")]
-fn ratio(part: u64, whole: u64) -> f64 {
+pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-fn count(number: usize) -> u64 {
+pub(crate) fn count(number: usize) -> u64 {
     number as u64
 }
 

@@ -1,0 +1,71 @@
+//! Many connections to one circuit at the same time: no probe too many, and no outcome lost.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use bulklink_circuits::{CONNECTIONS, Raced, Subject, race};
+
+use super::ground::{postgres, redis};
+use super::naive::{Naive, OnPostgres, OnRedis};
+use super::{Effort, Ground, Kind, Scene, Site};
+use crate::report::{Limit, Row};
+use crate::scene::ratio;
+
+pub(super) fn run(ground: &Ground, effort: &Effort) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for kind in Kind::ALL {
+        let url = ground.url(kind);
+        rows.extend(match kind {
+            Kind::Postgres => judged(kind.name(), &Site::new(move || postgres(&url))?, effort.rounds)?,
+            Kind::Redis => judged(kind.name(), &Site::new(move || redis(&url))?, effort.rounds)?,
+        });
+    }
+    for kind in Kind::ALL {
+        let raced = naive(ground, kind, effort.naive_rounds)?;
+        let row = |what: &str, figure| {
+            let what = format!("{what} of one that reads and then writes, {} rounds, {}", raced.rounds, kind.name());
+            Row::new(Scene::Race.name(), what, ratio(figure, 1), "")
+        };
+        rows.extend([row("probes above the limit", raced.excess), row("outcomes lost", raced.lost)]);
+    }
+    Ok(rows)
+}
+
+/// Runs the race, and returns its rows.
+///
+/// # Errors
+///
+/// Fails if operations do.
+pub fn judged(server: &str, subject: &impl Subject, rounds: u64) -> Result<Vec<Row>> {
+    let raced = race(subject, rounds);
+    if raced.odd > 0 || raced.rounds < rounds {
+        bail!("{raced:?}");
+    }
+    if let Some(first) = &raced.first {
+        eprintln!("{server}: {first}");
+    }
+    let Raced { rounds, excess, vacant, lost, .. } = raced;
+    let what = |what: &str| format!("{what}, {rounds} rounds × {CONNECTIONS} connections, {server}");
+    let zero =
+        |text: &str, figure| Row::new(Scene::Race.name(), what(text), ratio(figure, 1), "").limit(Limit::AtMost(0.0));
+    Ok(vec![
+        zero("probes above the limit", excess),
+        zero("places of probes left empty", vacant),
+        zero("outcomes lost", lost),
+    ])
+}
+
+/// The race of a scheme that reads and then writes, on the same server.
+fn naive(ground: &Ground, kind: Kind, rounds: u64) -> Result<Raced> {
+    Ok(match kind {
+        Kind::Postgres => {
+            OnPostgres::set_up(&ground.postgres);
+            let server = Arc::clone(&ground.postgres);
+            race(&Site::new(move || Naive::new(OnPostgres::connect(&server)))?, rounds)
+        }
+        Kind::Redis => {
+            let server = Arc::clone(&ground.redis);
+            race(&Site::new(move || Naive::new(OnRedis::connect(&server)))?, rounds)
+        }
+    })
+}

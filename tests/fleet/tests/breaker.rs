@@ -1,0 +1,58 @@
+//! Short scenes of the circuit that processes share, on real servers, and a store that they find
+//! at fault.
+
+#![cfg(unix)]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bulklink_circuits::Memory;
+use bulklink_contest::breaker::{Effort, Ground, Naive, Register, Scene, Site, judged};
+use bulklink_contest::report::Row;
+use bulklink_servers::require;
+
+fn missed(rows: &[Row]) -> Vec<(&str, f64)> {
+    let missed = rows.iter().filter(|row| !row.holds());
+    missed.map(|row| (row.what.split(',').next().unwrap(), row.ours.clone().unwrap())).collect()
+}
+
+#[test]
+fn every_scene_has_its_rows_on_both_servers() {
+    let ground = require!(Ground::start(env!("CARGO_BIN_EXE_fleet-contest").into()));
+    for (scene, limits) in Scene::ALL.into_iter().zip([6, 4, 2, 2]) {
+        let rows = scene.run(&ground, &Effort::SHORT).unwrap();
+        assert_eq!(rows.iter().filter(|row| row.limit.is_some()).count(), limits, "{rows:#?}");
+        for server in ["PostgreSQL", "Redis"] {
+            let named = rows.iter().filter(|row| row.limit.is_some() && row.what.ends_with(server));
+            assert_eq!(named.count(), limits / 2, "{rows:#?}");
+        }
+        // How soon a peer sees a trip is time, which a busy machine may need.
+        assert!(scene == Scene::Peer || missed(&rows).is_empty(), "{rows:#?}");
+    }
+}
+
+/// A text in memory, which others may write between a read and a write.
+#[derive(Clone, Default)]
+struct InMemory(Arc<Mutex<String>>);
+
+impl Register for InMemory {
+    fn read(&mut self) -> String {
+        let text = self.0.lock().unwrap().clone();
+        std::thread::sleep(Duration::from_millis(2));
+        text
+    }
+
+    fn write(&mut self, text: &str) {
+        text.clone_into(&mut self.0.lock().unwrap());
+    }
+}
+
+#[test]
+fn a_store_that_reads_and_then_writes_loses_outcomes_and_admits_too_many_probes() {
+    let text = InMemory::default();
+    let rows = judged("memory", &Site::new(move || Naive::new(text.clone())).unwrap(), 5).unwrap();
+    let missed = missed(&rows);
+    assert_eq!(missed.iter().map(|(what, _)| *what).collect::<Vec<_>>(), ["probes above the limit", "outcomes lost"]);
+    assert!(missed.iter().all(|(_, number)| *number > 5.0), "{missed:?}");
+    assert_eq!(self::missed(&judged("memory", &Memory::new(), 5).unwrap()), []);
+}
