@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use bulklink_benches::goals;
 use bulklink_benches::report::readings::Readings;
 use bulklink_benches::report::verdict::{Verdict, judge};
@@ -29,11 +29,15 @@ struct Options {
     /// where it is missed already, misses it by more than before
     #[arg(long)]
     gate: bool,
+    /// Only the rows of this goal
+    #[arg(long)]
+    goal: Option<String>,
 }
 
 fn main() -> Result<ExitCode> {
     let options = Options::parse();
-    let mut verdicts = judge(&goals::all(), &Readings::load(&options.folder)?);
+    let mut verdicts = judge(&goals::chosen(options.goal.as_deref()), &Readings::load(&options.folder)?);
+    ensure!(!verdicts.is_empty(), "there is no such goal");
     if options.gate {
         verdicts.retain(|verdict| verdict.is_exact);
     }

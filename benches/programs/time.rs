@@ -18,13 +18,16 @@ struct Options {
     /// Fewer rounds
     #[arg(long)]
     quick: bool,
+    /// Only the pairs of this goal
+    #[arg(long)]
+    goal: Option<String>,
 }
 
 fn main() -> Result<()> {
     let options = Options::parse();
     let effort = if options.quick { Effort::QUICK } else { Effort::FULL };
     let mut comparisons = Vec::new();
-    for pairs in goals::timed(options.run) {
+    for pairs in goals::timed(options.run, options.goal.as_deref()) {
         comparisons.extend(compare(&pairs, effort).into_iter().inspect(print));
     }
     Ok(serde_json::to_writer_pretty(File::create(options.file)?, &comparisons)?)

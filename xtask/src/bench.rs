@@ -35,6 +35,9 @@ pub(crate) struct Options {
     /// where it is missed already, misses it by more than before
     #[arg(long)]
     gate: bool,
+    /// Only this goal, by instructions and time
+    #[arg(long, value_name = "GOAL", conflicts_with = "write")]
+    goal: Option<String>,
 }
 
 pub(crate) const PACKAGE: &str = "bulklink-benches";
@@ -47,21 +50,32 @@ pub(crate) fn gate() -> Vec<Step<'static>> {
     steps(Options { gate: true, ..Options::default() })
 }
 
+/// The steps that measure one goal, and write its rows to a file.
+pub(crate) fn goal(name: &str, quick: bool, json: PathBuf) -> Vec<Step<'static>> {
+    steps(Options { goal: Some(name.to_owned()), json: Some(json), quick, ..Options::default() })
+}
+
 /// The steps of `cargo xtask bench`. A missed limit is reported; only the gate fails because of it.
 pub(crate) fn steps(options: Options) -> Vec<Step<'static>> {
-    let (quick, gate) = (options.quick, options.gate);
-    let mut steps = vec![
-        Step::new("bench build", || {
-            Readings::of_this_run().clear()?;
-            run(&mut cargo(&["build", "--release", "-p", PACKAGE, "--bins"]))
-        }),
-        source("memory", |readings| run(program("bench-memory").arg(readings.path("memory.json")))),
-        source("instructions", instructions::usual),
-        source("without-statistics", instructions::without_statistics),
-        source("embedded", embedded),
-    ];
+    let (quick, gate, goal) = (options.quick, options.gate, options.goal.clone());
+    let is_all = goal.is_none();
+    let mut steps = vec![Step::new("bench build", || {
+        Readings::of_this_run().clear()?;
+        run(&mut cargo(&["build", "--release", "-p", PACKAGE, "--bins"]))
+    })];
+    if is_all {
+        steps.push(source("memory", |readings| run(program("bench-memory").arg(readings.path("memory.json")))));
+    }
+    steps.push(source("instructions", instructions::usual));
+    if is_all {
+        steps.push(source("without-statistics", instructions::without_statistics));
+        steps.push(source("embedded", embedded));
+    }
     if !gate {
-        steps.extend([source("time", move |readings| time(readings, quick)), source("python", python::measure)]);
+        steps.push(source("time", move |readings| time(readings, quick, goal.as_deref())));
+    }
+    if is_all && !gate {
+        steps.push(source("python", python::measure));
     }
     steps.push(Step::new("bench report", move || report(&Readings::of_this_run(), &options)));
     steps
@@ -81,13 +95,15 @@ pub(crate) fn program(name: &str) -> std::process::Command {
     command(path.with_extension(std::env::consts::EXE_EXTENSION), &[])
 }
 
-fn time(readings: &Readings, quick: bool) -> Result<()> {
+fn time(readings: &Readings, quick: bool, goal: Option<&str>) -> Result<()> {
     check_clock()?;
     let folder = readings.path("time");
     fs::create_dir(&folder)?;
     (1..=RUNS).try_for_each(|number| {
         let file = folder.join(format!("{number}.json"));
-        run(program("bench-time").arg(file).arg(format!("--run={number}")).args(quick.then_some("--quick")))
+        let mut time = program("bench-time");
+        time.arg(file).arg(format!("--run={number}")).args(quick.then_some("--quick"));
+        run(time.args(goal.map(|goal| format!("--goal={goal}"))))
     })
 }
 
@@ -116,6 +132,7 @@ fn report(readings: &Readings, options: &Options) -> Result<()> {
     if options.gate {
         report.arg("--gate");
     }
+    report.args(options.goal.as_ref().map(|goal| format!("--goal={goal}")));
     for (flag, file) in [("--json", &options.json), ("--write", &options.write)] {
         if let Some(file) = file {
             // The path is relative to the user's folder, and the report runs in the workspace's

@@ -101,6 +101,9 @@ enum Task {
     /// Judge the limit of a fleet from outside, beside other schemes: a table and
     /// JSON; needs Redis and PostgreSQL
     Fleet(fleet::Options),
+    /// Measure a circuit breaker beside its peers, and judge the circuit that processes share: two
+    /// tables and JSON; needs Redis and PostgreSQL
+    Breaker(fleet::Options),
     /// Run everything: lint, test, no-std, embedded, msrv, the isolation example, the bench gate
     Ci,
 }
@@ -135,6 +138,7 @@ impl Task {
             Task::Bench(options) => bench::steps(options),
             Task::Overload(options) => overload::steps(options),
             Task::Fleet(options) => fleet::steps(options),
+            Task::Breaker(options) => fleet::breaker(options),
             Task::Ci => all(),
         }
     }

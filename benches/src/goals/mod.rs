@@ -49,6 +49,12 @@ pub fn all() -> Vec<Goal> {
     ]
 }
 
+/// Returns the goal with this name, or all goals.
+#[must_use]
+pub fn chosen(name: Option<&str>) -> Vec<Goal> {
+    all().into_iter().filter(|goal| name.is_none_or(|name| name == goal.id)).collect()
+}
+
 /// Returns every scene with counted instructions, once. The harness and the reader of its files
 /// identify a scene by its place in this list.
 #[must_use]
@@ -67,10 +73,11 @@ fn counted_in(figure: Figure) -> Vec<Scene> {
     }
 }
 
-/// Returns the pairs that a run times, by goal. Runs count from 1, and all goals are in the first.
+/// Returns the pairs that a run times, by goal, of the goal with this name or of all. Runs count from
+/// 1, and all goals are in the first.
 #[must_use]
-pub fn timed(run: usize) -> Vec<Vec<(Scene, Scene)>> {
-    let goals = all().into_iter().filter(|goal| run <= goal.runs);
+pub fn timed(run: usize, name: Option<&str>) -> Vec<Vec<(Scene, Scene)>> {
+    let goals = chosen(name).into_iter().filter(|goal| run <= goal.runs);
     goals.map(|goal| goal.timed().collect()).collect()
 }
 
@@ -116,16 +123,24 @@ mod tests {
 
     #[test]
     fn only_the_contended_pairs_are_timed_in_five_runs() {
-        let timed = |run| timed(run).into_iter().flatten().map(|(ours, _)| ours.name).collect::<Vec<_>>();
+        let timed = |run| timed(run, None).into_iter().flatten().map(|(ours, _)| ours.name).collect::<Vec<_>>();
         assert!(timed(1).len() > timed(5).len());
         assert_eq!(timed(5), ["contended/slot", "contended/slot", "contended/try_slot"]);
         assert!(timed(6).is_empty());
     }
 
     #[test]
+    fn one_goal_is_timed_by_itself() {
+        let pairs = timed(1, Some("breaker")).into_iter().flatten().map(|(ours, _)| ours.name);
+        let pairs: Vec<_> = pairs.collect();
+        assert!(pairs.len() > 5 && pairs.iter().all(|name| name.starts_with("breaker/")), "{pairs:?}");
+        assert!(chosen(Some("no such")).is_empty());
+    }
+
+    #[test]
     fn every_scene_can_be_performed() {
         let quick = |scene: &&Scene| !scene.name.contains("000") && !matches!(scene.pace, Pace::Once(_));
-        let timed = timed(1).into_iter().flatten().flat_map(|(ours, peer)| [ours, peer]);
+        let timed = timed(1, None).into_iter().flatten().flat_map(|(ours, peer)| [ours, peer]);
         let scenes: Vec<_> = counted().into_iter().chain(timed).collect();
         for scene in scenes.iter().filter(quick) {
             let mut performed = 0;
