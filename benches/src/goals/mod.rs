@@ -73,8 +73,8 @@ fn counted_in(figure: Figure) -> Vec<Scene> {
     }
 }
 
-/// Returns the pairs that a run times, by goal, of the goal with this name or of all. Runs count from
-/// 1, and all goals are in the first.
+/// Returns the pairs that a run times, by goal, of the goal with this name or of all. Runs count
+/// from 1, and all goals are in the first.
 #[must_use]
 pub fn timed(run: usize, name: Option<&str>) -> Vec<Vec<(Scene, Scene)>> {
     let goals = chosen(name).into_iter().filter(|goal| run <= goal.runs);

@@ -36,7 +36,7 @@ pub(super) fn run(ground: &Ground, effort: &Effort) -> Result<Vec<Row>> {
 
 /// From before the call fails that opens the circuit in one process until it is open in the other.
 fn times<S: CircuitStore>(connect: impl Fn() -> S, trips: usize) -> Result<Vec<Duration>> {
-    let settings = Settings::consecutive(1).cool_down(Duration::from_hours(1));
+    let settings = Settings::consecutive(1).cool_down(Duration::from_secs(3_600));
     let [first, second] = [Member::join(connect(), "peer", settings)?, Member::join(connect(), "peer", settings)?];
     let (sender, seen) = channel();
     second.breaker.on_transition(move |transition| {
@@ -54,8 +54,8 @@ fn times<S: CircuitStore>(connect: impl Fn() -> S, trips: usize) -> Result<Vec<D
         seen.recv_timeout(PATIENCE).context("the peer does not see that it is closed")?;
         let is_closed = || [&first, &second].iter().all(|member| member.breaker.view().state == State::Closed);
         wait_until(is_closed)?;
-        // Until the store has answered that it is closed. Then trips begin at any time of the interval
-        // in which outcomes are collected.
+        // Until the store has answered that it is closed. Then trips begin at any time of the
+        // interval in which outcomes are collected.
         sleep(Duration::from_millis(fastrand::u64(20..120)));
         Ok(at.saturating_duration_since(start))
     };
