@@ -86,11 +86,11 @@ mod contest {
                 return Ok(all.into());
             }
             let names = all.map(|(name, _)| name).join(", ");
-            let named = |name: &String| {
+            let find = |name: &String| {
                 let found = all.iter().copied().find(|(known, _)| known == name);
                 found.with_context(|| format!("there is no scene {name}, but {names}"))
             };
-            self.only.iter().map(named).collect()
+            self.only.iter().map(find).collect()
         }
 
         /// Runs the scenes and reports their rows.
