@@ -91,15 +91,26 @@ impl Core {
         Ok((pass, if measured { self.now() } else { Instant::EPOCH }))
     }
 
-    /// Lets a call through if the circuit is closed.
+    /// Lets a call through if the circuit is closed. Returns its generation, and when the call began
+    /// if its duration matters.
     #[inline]
-    pub(crate) fn admit_closed(&self) -> Option<(Pass, Instant)> {
+    pub(crate) fn admit_closed(&self) -> Option<(u64, Instant)> {
         let word = self.word.load(Ordering::Acquire);
         if word & CLOSED == 0 {
             return None;
         }
         let measured = self.config.settings.slow_after().is_some();
-        Some((Pass { generation: word >> 2, probe: None }, if measured { self.now() } else { Instant::EPOCH }))
+        Some((word >> 2, if measured { self.now() } else { Instant::EPOCH }))
+    }
+
+    /// Counts the success of a call that `admit_closed` has let through.
+    #[inline]
+    pub(crate) fn settle_closed(&self, generation: u64, began: Instant, outcome: Outcome) {
+        let measured = self.config.settings.slow_after().is_some();
+        if outcome == Outcome::Success && !measured && self.word.load(Ordering::Acquire) == generation << 2 | CLEAN {
+            return self.clean.add();
+        }
+        self.settle_slowly(Pass { generation, probe: None }, began, Ending::Outcome(outcome));
     }
 
     /// Returns an error if `admit` would, without taking the place of a probe.

@@ -26,7 +26,7 @@ pub use self::event::Transition;
 pub use self::stats::{Health, Stats};
 pub(crate) use self::waiters::NextTransition;
 use crate::Instant;
-use crate::circuit::{Circuit, InvalidSetting, Settings, View};
+use crate::circuit::{Circuit, InvalidSetting, Pass, Settings, View};
 use crate::foreign::catch;
 
 /// What the outcome of a call says of the dependency.
@@ -259,8 +259,8 @@ impl Breaker {
     /// As `admit_operation`, if the circuit is closed.
     #[inline]
     pub(crate) fn admit_closed(&self) -> Option<Call<'_>> {
-        let (pass, began) = self.core.admit_closed()?;
-        Some(Call::new(Source::Borrowed(&self.core), pass, began))
+        let (generation, began) = self.core.admit_closed()?;
+        Some(Call::new(Source::Borrowed(&self.core), Pass { generation, probe: None }, began))
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

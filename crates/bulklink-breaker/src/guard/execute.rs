@@ -72,7 +72,7 @@ impl<F> Drop for Operation<'_, F> {
 /// A call in its first poll. If this is dropped, something has panicked.
 struct Polling<'a> {
     core: &'a Core,
-    pass: Pass,
+    generation: u64,
     began: Instant,
     ending: Ending,
 }
@@ -80,7 +80,8 @@ struct Polling<'a> {
 impl Drop for Polling<'_> {
     #[cold]
     fn drop(&mut self) {
-        self.core.settle(self.pass, self.began, self.ending);
+        let pass = Pass { generation: self.generation, probe: None };
+        self.core.settle(pass, self.began, self.ending);
     }
 }
 
@@ -108,39 +109,16 @@ where
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let guard = *this.guard;
-        let core = &**guard.breaker.core();
-        let start = mem::replace(this.start, Start::Polled);
         // Usually the circuit is closed and a slot is free, which takes no more than this.
-        let admitted = if matches!(start, Start::Plain) { core.admit_closed() } else { None };
-        let slot = if admitted.is_some() { guard.bulkhead.take_free() } else { None };
-        let (Some((pass, began)), Some(slot)) = (admitted, slot) else {
-            return guard.poll_rest(start, this.operation, this.rest, context);
-        };
-        let mut limit = guard.limit();
-        let mut operation = Operation(this.operation);
-        let Some(pinned) = operation.0.as_mut().as_pin_mut() else { unreachable!("it was not polled before") };
-        let mut polling = Polling { core, pass, began, ending: Ending::Panicked };
-        let polled = pinned.poll(context);
-        // If the classifier panics, nothing is known of the operation.
-        polling.ending = Ending::Cancelled;
-        if let Poll::Ready(result) = polled {
-            let outcome = guard.classify.classify(&result);
-            mem::forget(polling);
-            core.settle(pass, began, Ending::Outcome(outcome));
-            return Poll::Ready(result.map_err(GuardError::Operation));
-        }
-        if let Some(limit) = &mut limit {
-            if limit.poll(guard.bulkhead.runtime(), context).is_ready() {
-                mem::forget(polling);
-                core.settle(pass, began, Ending::TimedOut);
-                return Poll::Ready(Err(GuardError::TimedOut(guard.timed_out())));
+        if matches!(this.start, Start::Plain) {
+            if let Some((generation, began)) = guard.breaker.core().admit_closed() {
+                if let Some(slot) = guard.bulkhead.take_free() {
+                    *this.start = Start::Polled;
+                    return guard.poll_first((generation, began), slot, this.operation, this.rest, context);
+                }
             }
         }
-        mem::forget(polling);
-        let call = Call::new(Source::Borrowed(core), pass, began);
-        mem::forget(operation);
-        *this.rest = Some(Rest::Running { call, _slot: slot, limit });
-        Poll::Pending
+        guard.poll_rest(this.start, this.operation, this.rest, context)
     }
 }
 
@@ -151,11 +129,54 @@ impl<R: Runtime, K> Guard<R, K> {
         Some(Limit { at: self.bulkhead.runtime().now() + limit, sleep: None })
     }
 
+    /// Polls an operation for the first time, in its slot.
+    #[inline]
+    fn poll_first<'a, T, E, F>(
+        &'a self,
+        (generation, began): (u64, Instant),
+        slot: Slot<'a>,
+        operation: Pin<&mut Option<F>>,
+        rest: &mut Option<Rest<'a, R>>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<T, GuardError<E>>>
+    where
+        F: Future<Output = Result<T, E>>,
+        K: Classify<T, E>,
+    {
+        let core = &**self.breaker.core();
+        let mut limit = self.limit();
+        let mut operation = Operation(operation);
+        let Some(pinned) = operation.0.as_mut().as_pin_mut() else { unreachable!("it was not polled before") };
+        let mut polling = Polling { core, generation, began, ending: Ending::Panicked };
+        let polled = pinned.poll(context);
+        // If the classifier panics, nothing is known of the operation.
+        polling.ending = Ending::Cancelled;
+        if let Poll::Ready(result) = polled {
+            let outcome = self.classify.classify(&result);
+            mem::forget(polling);
+            core.settle_closed(generation, began, outcome);
+            return Poll::Ready(result.map_err(GuardError::Operation));
+        }
+        let pass = Pass { generation, probe: None };
+        if let Some(limit) = &mut limit {
+            if limit.poll(self.bulkhead.runtime(), context).is_ready() {
+                mem::forget(polling);
+                core.settle(pass, began, Ending::TimedOut);
+                return Poll::Ready(Err(GuardError::TimedOut(self.timed_out())));
+            }
+        }
+        mem::forget(polling);
+        mem::forget(operation);
+        let call = Call::new(Source::Borrowed(core), pass, began);
+        *rest = Some(Rest::Running { call, _slot: slot, limit });
+        Poll::Pending
+    }
+
     /// Polls a call that does not end in its first poll.
     #[inline(never)]
     fn poll_rest<'a, T, E, F>(
         &'a self,
-        start: Start<R::Instant>,
+        start: &mut Start<R::Instant>,
         mut operation: Pin<&mut Option<F>>,
         rest: &mut Option<Rest<'a, R>>,
         context: &mut Context<'_>,
@@ -164,7 +185,7 @@ impl<R: Runtime, K> Guard<R, K> {
         F: Future<Output = Result<T, E>>,
         K: Classify<T, E>,
     {
-        let request = match start {
+        let request = match mem::replace(start, Start::Polled) {
             Start::Plain => Some(Request::new()),
             Start::With(request) => Some(request),
             Start::Polled => None,
