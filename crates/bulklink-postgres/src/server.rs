@@ -47,7 +47,8 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn new(url: &str, timeout: Duration) -> Self {
-        Self { config: url.parse().map_err(|_| InvalidStore::Url), certificates: None, timeout }
+        let config = if is_ambiguous(url) { None } else { url.parse().ok() };
+        Self { config: config.ok_or(InvalidStore::Url), certificates: None, timeout }
     }
 
     pub(crate) fn change(&mut self, change: impl FnOnce(&mut Config)) {
@@ -72,6 +73,14 @@ impl Settings {
         let tls = if is_wanted { Some(tls(self.certificates.as_deref())?) } else { None };
         Ok(Server { config, tls, timeout: self.timeout })
     }
+}
+
+/// Whether an `@` or a `?` that is not escaped could make a part of the password that of a host,
+/// which is shown. The parser takes the first `@` for the end of the password.
+fn is_ambiguous(url: &str) -> bool {
+    let rest = ["postgresql://", "postgres://"].iter().find_map(|scheme| url.strip_prefix(scheme));
+    let Some((credentials, rest)) = rest.and_then(|rest| rest.split_once('@')) else { return false };
+    credentials.contains('?') || rest.split('?').next().is_some_and(|hosts| hosts.contains('@'))
 }
 
 fn tls(pem: Option<&[u8]>) -> Result<MakeRustlsConnect, InvalidStore> {
@@ -192,6 +201,20 @@ mod tests {
             assert_eq!(server.address(), address);
             assert!(!format!("{server:?}").contains("s3cret"), "{server:?}");
         }
+    }
+
+    #[test]
+    fn a_password_that_is_not_escaped_is_no_host() {
+        for url in [
+            "postgresql://ringo:s3@cret@db/prod",
+            "postgres://ringo:s3@cr/et@db/prod",
+            "postgresql://ringo:s3?c@ret/x@db",
+            "postgresql://db/prod?user=ringo&password=s3@cret",
+        ] {
+            assert_eq!(server(url).unwrap_err(), InvalidStore::Url, "{url}");
+        }
+        assert_eq!(server("postgresql://ringo:s3%40cret@db/prod?user=a@b").unwrap().address(), "db:5432");
+        assert_eq!(server("postgresql://ringo:s3/cret@db/prod").unwrap().address(), "db:5432");
     }
 
     #[test]
