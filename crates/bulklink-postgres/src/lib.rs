@@ -40,16 +40,18 @@ mod error;
 mod failure;
 #[cfg(feature = "fleet")]
 mod fleet;
-#[cfg(feature = "fleet")]
+#[cfg(any(feature = "fleet", feature = "breaker"))]
 mod schema;
-#[cfg(feature = "fleet")]
+#[cfg(any(feature = "fleet", feature = "breaker"))]
 mod server;
 
 use std::error::Error;
 use std::fmt;
 
 #[cfg(feature = "fleet")]
-pub use self::schema::{Found, Part};
+pub use self::schema::Found;
+#[cfg(any(feature = "fleet", feature = "breaker"))]
+pub use self::schema::{Part, set_up_statements};
 
 #[cfg(feature = "fleet")]
 pub use self::fleet::{PostgresLink, PostgresStore, PostgresStoreBuilder, plumbing};

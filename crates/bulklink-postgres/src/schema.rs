@@ -22,6 +22,7 @@ pub enum Part {
 }
 
 /// Whether a database has what is needed.
+#[cfg(feature = "fleet")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Found {
@@ -141,10 +142,19 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// Creates what is missing, whole or not at all.
-pub(crate) async fn set_up(server: &Server, part: Part) -> Result<(), Failure> {
+/// Returns the statements that create parts where they are missing, and give roles the least rights
+/// of a service on them: one transaction, which can be run again.
+#[must_use]
+pub fn set_up_statements(parts: &[Part], roles: &[&str]) -> String {
+    let grants = |part: Part| roles.iter().map(move |role| part.grants(role)).collect::<String>();
+    let texts: String = parts.iter().map(|part| part.statements() + &grants(*part)).collect();
     // Two at the same time would meet each other's tables half way.
-    let text = format!("BEGIN; SELECT pg_advisory_xact_lock(7158103424927); {} COMMIT;", part.statements());
+    format!("BEGIN;\nSELECT pg_advisory_xact_lock(7158103424927);\n{texts}COMMIT;\n")
+}
+
+/// Creates what is missing and gives rights, whole or not at all.
+pub(crate) async fn set_up(server: &Server, parts: &[Part], roles: &[&str]) -> Result<(), Failure> {
+    let text = set_up_statements(parts, roles);
     let (client, mut wire) = server.connect("bulklink setup").await?;
     let run = wire.drive(client.batch_execute(&text));
     server.in_time(run).await?.map_err(|error| Failure::of(&error))

@@ -99,7 +99,18 @@ impl PostgresCircuits {
     ///
     /// [`StoreError`] if the server cannot be reached or refuses.
     pub async fn set_up(&self) -> Result<(), StoreError> {
-        schema::set_up(self.server(), Part::Breaker).await.map_err(|failure| store_error(&failure))
+        self.set_up_for(&[Part::Breaker], &[]).await
+    }
+
+    /// Creates the tables of parts, and gives roles the least rights of a service on them: runs
+    /// [`set_up_statements`](crate::set_up_statements). It can be called again.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the server cannot be reached or refuses, such as because there is no such
+    /// role. Then nothing has changed.
+    pub async fn set_up_for(&self, parts: &[Part], roles: &[&str]) -> Result<(), StoreError> {
+        schema::set_up(self.server(), parts, roles).await.map_err(|failure| store_error(&failure))
     }
 
     /// Looks whether the database has all that is needed, and changes nothing.

@@ -75,7 +75,7 @@ impl PostgresStore {
     ///
     /// [`StoreError`] if the server cannot be reached or refuses.
     pub async fn set_up(&self) -> Result<(), StoreError> {
-        schema::set_up(&self.server, Part::Fleet).await.map_err(|failure| store_error(&failure))
+        schema::set_up(&self.server, &[Part::Fleet], &[]).await.map_err(|failure| store_error(&failure))
     }
 
     /// Looks whether the tables are there, and changes nothing.

@@ -56,6 +56,25 @@ fn the_least_rights_are_enough() {
 }
 
 #[test]
+fn an_administrator_sets_up_for_roles_or_changes_nothing() {
+    let user = user();
+    let (server, runtime) = (require!(Postgres::builder().user(user.clone()).start()), runtime());
+    runtime.block_on(async {
+        let store = patient(&server.url()).build().unwrap();
+        let parts = [Part::Breaker, Part::Fleet];
+        let unknown = store.set_up_for(&parts, &[&user.name, "missing"]).await;
+        assert_eq!(unknown, Err(StoreError::Refused { code: "42704".into() }));
+        assert_eq!(server.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'bulklink'"), "0");
+        for _ in 0..2 {
+            store.set_up_for(&parts, &[&user.name]).await.unwrap();
+        }
+        let service = patient(&server.url_of(&user)).build().unwrap();
+        assert_eq!(service.check().await, Check::Complete);
+        assert_eq!(server.value("SELECT has_table_privilege('service', 'bulklink.fleet', 'UPDATE')"), "t");
+    });
+}
+
+#[test]
 fn a_standby_is_unusable_and_no_server_undetermined() {
     let (mut server, runtime) = (require!(start()), runtime());
     let standby = require!(Postgres::builder().standby_of(&server).start());
