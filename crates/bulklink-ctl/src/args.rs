@@ -5,26 +5,30 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bulklink_redis::{InvalidStore, Name, Namespace, RedisStore};
+use bulklink_postgres::breaker::PostgresCircuits;
+use bulklink_redis::{InvalidStore, Name, Namespace, RedisStore, RedisStoreBuilder};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::breaker::{self, Server, Store};
 use crate::failure::Failure;
 
 /// The largest limit that every store handles exactly, as for a bulkhead of a fleet.
 const MAX_UNITS: u64 = 1 << 40;
 
 /// Versions are exact up to here.
-const MAX_VERSION: u64 = 1 << 53;
+pub(crate) const MAX_VERSION: u64 = 1 << 53;
 
 const URL: &str = "\
 The server: redis://[user@]host[:port][/database], rediss:// with TLS, or unix:///path \
-[default: redis://127.0.0.1]. A password in it can be seen in the list of processes";
+[default: redis://127.0.0.1]; for breaker, also postgresql://[user@]host[:port][/database]. A password in it can be seen in the list of processes";
 
 /// What `--help` ends with.
 const AFTER: &str = "\
 Environment:
   BULKLINK_REDIS_URL       the server, unless --url says it
   BULKLINK_REDIS_PASSWORD  the password, unless --password-file says it
+  BULKLINK_POSTGRES_URL, BULKLINK_POSTGRES_PASSWORD
+                           the same for breaker with PostgreSQL
   BULKLINK_NAMESPACE       the namespace, unless --namespace says it
   NO_COLOR                 if it is not empty, no colours
 
@@ -32,21 +36,39 @@ Exit codes:
   0  done
   1  no answer: the server is out of reach, or none that this program understands
   2  the command line or the environment is wrong
-  3  there is no such bulkhead
-  4  the limit has another version than expected
-  5  the server refused, such as for want of rights";
+  3  there is no such bulkhead or circuit
+  4  the limit has another version than expected, or the circuit another generation
+  5  the server refused, such as for want of rights
+
+Exit codes of breaker check:
+  0  complete
+  1  unusable
+  2  undetermined, or the command line or the environment is wrong
+  3  incomplete";
 
 /// Shows and changes the bulkheads of a fleet on Redis or Valkey.
 #[derive(Parser)]
 #[command(name = "bulklink-ctl", version, after_help = AFTER)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) task: Task,
+    pub(crate) task: Tasks,
     #[command(flatten)]
     place: Place,
 }
 
-/// What to do.
+/// What to do, and with what.
+#[derive(Subcommand)]
+pub(crate) enum Tasks {
+    #[command(flatten)]
+    OfBulkheads(Task),
+    /// Sets up, checks, shows and forces the circuits that processes share
+    Breaker {
+        #[command(subcommand)]
+        task: breaker::Task,
+    },
+}
+
+/// What to do with bulkheads.
 #[derive(Subcommand)]
 pub(crate) enum Task {
     /// Lists all bulkheads of the namespace
@@ -131,8 +153,11 @@ pub(crate) struct Settings {
     pub(crate) store: RedisStore,
     pub(crate) timeout: Duration,
     pub(crate) json: bool,
-    namespace: Option<String>,
+    naming: Naming,
 }
+
+/// The namespace, if one is set.
+pub(crate) struct Naming(Option<String>);
 
 impl Cli {
     /// Reads the command line.
@@ -149,39 +174,107 @@ impl Cli {
 
     /// Completes the options by the environment, and checks them.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
-        let Place { url, namespace, ca, password_file, timeout, json } = &self.place;
-        let url = or_variable(url.as_ref(), "BULKLINK_REDIS_URL")?;
-        let mut store = RedisStore::builder(url.as_deref().unwrap_or("redis://127.0.0.1")).connect_timeout(*timeout);
-        let password = match password_file {
-            Some(path) => Some(first_line(path)?),
-            None => variable("BULKLINK_REDIS_PASSWORD")?,
-        };
-        if let Some(password) = password {
+        let url = or_variable(self.place.url.as_ref(), "BULKLINK_REDIS_URL")?;
+        let store = self.place.redis(url.as_deref())?.build().map_err(|error| Failure::usage(reason(error)))?;
+        Ok(Settings { store, timeout: self.place.timeout, json: self.place.json, naming: self.naming()? })
+    }
+
+    /// As [`settings`](Self::settings), for circuits.
+    pub(crate) fn circuits(&self) -> Result<Store, Failure> {
+        let (server, url) = self.place.server()?;
+        match server {
+            Server::Postgres => self.place.postgres(url.as_deref().unwrap_or_default()).map(Store::Postgres),
+            Server::Redis => {
+                let store = self.place.redis(url.as_deref())?.build().map_err(|error| match error {
+                    InvalidStore::Url => Failure::usage("the URL is one of neither Redis nor PostgreSQL"),
+                    error => Failure::usage(reason(error)),
+                })?;
+                Ok(Store::redis(store, self.place.timeout))
+            }
+        }
+    }
+
+    /// How names are completed.
+    pub(crate) fn naming(&self) -> Result<Naming, Failure> {
+        Ok(Naming(or_variable(self.place.namespace.as_ref(), "BULKLINK_NAMESPACE")?))
+    }
+
+    pub(crate) fn json(&self) -> bool {
+        self.place.json
+    }
+}
+
+impl Place {
+    /// The server of circuits, and its URL unless that is the default.
+    fn server(&self) -> Result<(Server, Option<String>), Failure> {
+        if let Some(url) = &self.url {
+            return Ok((Server::of(url), Some(url.clone())));
+        }
+        match (variable("BULKLINK_REDIS_URL")?, variable("BULKLINK_POSTGRES_URL")?) {
+            (Some(_), Some(_)) => Err(Failure::usage(
+                "BULKLINK_REDIS_URL and BULKLINK_POSTGRES_URL are both set: --url says which server",
+            )),
+            (None, Some(url)) => Ok((Server::Postgres, Some(url))),
+            (url, None) => Ok((Server::Redis, url)),
+        }
+    }
+
+    fn redis(&self, url: Option<&str>) -> Result<RedisStoreBuilder, Failure> {
+        let mut store = RedisStore::builder(url.unwrap_or("redis://127.0.0.1")).connect_timeout(self.timeout);
+        if let Some(password) = self.password("BULKLINK_REDIS_PASSWORD")? {
             store = store.password(&password);
         }
-        if let Some(path) = ca {
-            store = store.certificates(&fs::read(path).map_err(|error| unreadable(path, &error))?);
+        if let Some(pem) = self.certificates()? {
+            store = store.certificates(&pem);
         }
-        let store = store.build().map_err(|error| Failure::usage(reason(error)))?;
-        let namespace = or_variable(namespace.as_ref(), "BULKLINK_NAMESPACE")?;
-        Ok(Settings { store, timeout: *timeout, json: *json, namespace })
+        Ok(store)
+    }
+
+    fn postgres(&self, url: &str) -> Result<PostgresCircuits, Failure> {
+        let mut store = PostgresCircuits::builder(url).connect_timeout(self.timeout).answer_timeout(self.timeout);
+        if let Some(password) = self.password("BULKLINK_POSTGRES_PASSWORD")? {
+            store = store.password(&password);
+        }
+        if let Some(pem) = self.certificates()? {
+            store = store.certificates(&pem);
+        }
+        store.build().map_err(|error| Failure::usage(error.to_string()))
+    }
+
+    fn password(&self, name: &str) -> Result<Option<String>, Failure> {
+        match &self.password_file {
+            Some(path) => first_line(path).map(Some),
+            None => variable(name),
+        }
+    }
+
+    fn certificates(&self) -> Result<Option<Vec<u8>>, Failure> {
+        let read = |path: &PathBuf| fs::read(path).map_err(|error| unreadable(path, &error));
+        self.ca.as_ref().map(read).transpose()
     }
 }
 
 impl Settings {
     /// The namespace, or `None` for all of them.
     pub(crate) fn scope(&self, scope: &Scope) -> Result<Option<Namespace>, Failure> {
-        if scope.all_namespaces { Ok(None) } else { self.namespace().map(Some) }
+        if scope.all_namespaces { Ok(None) } else { self.naming.namespace().map(Some) }
     }
 
     /// The name of the bulkhead with a label.
     pub(crate) fn name(&self, label: &str) -> Result<Name, Failure> {
-        Name::new(&self.namespace()?, label).map_err(|error| Failure::usage(format!("the bulkhead: {error}")))
+        self.naming.name("bulkhead", label)
+    }
+}
+
+impl Naming {
+    /// The name of the thing with a label.
+    pub(crate) fn name(&self, thing: &str, label: &str) -> Result<Name, Failure> {
+        Name::new(&self.namespace()?, label).map_err(|error| Failure::usage(format!("the {thing}: {error}")))
     }
 
-    fn namespace(&self) -> Result<Namespace, Failure> {
+    pub(crate) fn namespace(&self) -> Result<Namespace, Failure> {
         let missing = || Failure::usage("the namespace is missing: --namespace, or BULKLINK_NAMESPACE");
-        let text = self.namespace.as_deref().ok_or_else(missing)?;
+        let text = self.0.as_deref().ok_or_else(missing)?;
         Namespace::new(text).map_err(|error| Failure::usage(format!("the namespace: {error}")))
     }
 }

@@ -161,7 +161,7 @@ impl Client {
 }
 
 /// A link of no process: it listens to no name.
-async fn link(store: &RedisStore, timeout: Duration) -> Result<RedisLink, StoreError> {
+pub(crate) async fn link(store: &RedisStore, timeout: Duration) -> Result<RedisLink, StoreError> {
     let session = Session { owner: OwnerId::from(0), process: "bulklink-ctl".into() };
     // The store's own limit is for each of several steps.
     let connecting = tokio::time::timeout(timeout * 2, store.connect(&session, Arc::new(Deaf)));

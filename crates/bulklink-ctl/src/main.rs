@@ -1,5 +1,5 @@
-//! `bulklink-ctl` shows and changes the bulkheads of a fleet on Redis or Valkey. A fleet never
-//! needs it.
+//! `bulklink-ctl` shows and changes the bulkheads of a fleet on Redis or Valkey, and the circuits
+//! that processes share there or on PostgreSQL. They never need it.
 //!
 //! ```text
 //! export BULKLINK_REDIS_URL=redis://cache.internal BULKLINK_NAMESPACE=prod
@@ -35,6 +35,41 @@
 //! and the keys `~bl:{prod:*`. To resize and to reap, it also needs the rights of a service, which
 //! the page of `bulklink-redis` lists.
 //!
+//! # Circuits
+//!
+//! `bulklink-ctl breaker` is for the circuits that processes share, on Redis or on PostgreSQL:
+//!
+//! ```text
+//! export BULKLINK_POSTGRES_URL=postgresql://operator@db/app BULKLINK_NAMESPACE=prod
+//! bulklink-ctl breaker setup --dry-run --role service
+//! bulklink-ctl breaker check
+//! bulklink-ctl breaker show
+//! bulklink-ctl breaker force open payments --expected 1764000000000001
+//! ```
+//!
+//! | command | effect |
+//! | --- | --- |
+//! | `breaker setup` | creates the tables in PostgreSQL where they are missing; `--role NAME` gives a role the least rights, `--part fleet` is for the limits of fleets, and `--dry-run` only prints the statements |
+//! | `breaker check` | looks whether the server has all that circuits need; Redis has when it answers |
+//! | `breaker show [NAME]` | shows one circuit or all of the namespace; a standby is enough |
+//! | `breaker force open\|closed NAME` | opens a circuit until it is closed by hand, or closes it; `--expected GENERATION` changes no other generation |
+//!
+//! The server is that of `--url`, or of one of the variables `BULKLINK_REDIS_URL` and
+//! `BULKLINK_POSTGRES_URL`. The password of PostgreSQL is in the file of `--password-file` or in
+//! `BULKLINK_POSTGRES_PASSWORD`. `--ca` demands TLS, and so does `sslmode=require` in the URL.
+//!
+//! On PostgreSQL, `setup` is run by an administrator, and all else by a role with the rights of
+//! `--role`. On Redis, a user that checks, shows and forces needs the keys `~bl:{prod:*`, the
+//! channels `&bl:{prod:*` and the commands
+//!
+//! ```text
+//! -@all +evalsha +script|load +hello +ping +client|setname +info +scan +cluster|slots
+//!   +time +hmget +hset +del +publish
+//! ```
+//!
+//! `force` makes a circuit that does not exist, so that one can be opened before a process uses it:
+//! a wrong name is not noticed.
+//!
 //! # JSON
 //!
 //! With `--json`, each report is an object on one line. Its keys are stable: later versions may add
@@ -66,6 +101,15 @@
 //!   `waiting`.
 //! - `watch`: what `list` or `show` prints, each time; `{"at_ms", "error"}` while that fails.
 //!
+//! - `breaker show`: `{"at_ms", "circuits": […]}`, or with a name one circuit and `at_ms`;
+//!   `breaker force`: the circuit. A circuit has the first three keys and `state` (`closed`, `open`
+//!   or `half-open`), `generation`, `forced`, `retry_after_ms` (`null` unless it is open for a
+//!   time), `calls`, `failures` and `slow` of its window, and `probes` that run,
+//!   `probe_successes` and `probe_failures`.
+//! - `breaker setup`: `address`, `dry_run`, `parts`, `roles`, `statements`.
+//! - `breaker check`: `at_ms`, `address`, `result` (`complete`, `unusable`, `undetermined` or
+//!   `incomplete`), `missing`, `reason`.
+//!
 //! The age of a holder and of a waiter is the time since its call asked, with what it waited. It is
 //! `null` for the first calls of a process, and with `reuse` it is that of the permit's first call.
 //!
@@ -76,13 +120,18 @@
 //! | 0 | done |
 //! | 1 | no answer: the server is out of reach, or none that this program understands |
 //! | 2 | the command line or the environment is wrong |
-//! | 3 | there is no such bulkhead |
-//! | 4 | the limit has another version than expected |
+//! | 3 | there is no such bulkhead or circuit |
+//! | 4 | the limit has another version than expected, or the circuit another generation |
 //! | 5 | the server refused, such as for want of rights; or a bulkhead in a list cannot be read |
+//!
+//! `breaker check` prints what it has found, and ends with 0 if the server has all (`complete`), 1
+//! if it cannot be used (`unusable`), 2 if that is not known (`undetermined`), and 3 if something
+//! is missing (`incomplete`).
 
 #![forbid(unsafe_code)]
 
 mod args;
+mod breaker;
 mod client;
 mod failure;
 mod output;
@@ -95,7 +144,7 @@ mod watch;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use args::{Cli, Task};
+use args::{Cli, Task, Tasks};
 use client::Client;
 use failure::{Failure, Kind};
 use output::Output;
@@ -123,7 +172,7 @@ fn main() -> ExitCode {
     // A name that is still being resolved must not delay the end.
     runtime.shutdown_background();
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => ExitCode::from(code),
         Err(failure) => end(&failure),
     }
 }
@@ -136,10 +185,18 @@ fn end(failure: &Failure) -> ExitCode {
     ExitCode::from(failure.code())
 }
 
-async fn run(cli: &Cli) -> Result<(), Failure> {
+/// Returns the exit code.
+async fn run(cli: &Cli) -> Result<u8, Failure> {
+    match &cli.task {
+        Tasks::OfBulkheads(task) => run_on_bulkheads(cli, task).await.map(|()| 0),
+        Tasks::Breaker { task } => breaker::run(&cli.circuits()?, &cli.naming()?, &Output::new(cli.json()), task).await,
+    }
+}
+
+async fn run_on_bulkheads(cli: &Cli, task: &Task) -> Result<(), Failure> {
     let settings = cli.settings()?;
     let output = Output::new(settings.json);
-    match &cli.task {
+    match task {
         Task::List { scope } => {
             let namespace = settings.scope(scope)?;
             let list = Client::connect(&settings).await?.list(namespace.as_ref()).await?;

@@ -313,7 +313,7 @@ fn millis(from: ServerTime, to: ServerTime) -> i64 {
     if to > from { whole(to.since(from)) } else { -whole(from.since(to)) }
 }
 
-fn whole_millis(time: Duration) -> u64 {
+pub(crate) fn whole_millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 

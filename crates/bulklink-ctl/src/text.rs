@@ -235,7 +235,7 @@ impl Text for Gap {
 }
 
 /// A number of things.
-fn count(number: u64, thing: &str) -> String {
+pub(crate) fn count(number: u64, thing: &str) -> String {
     match number {
         1 => format!("1 {thing}"),
         _ if thing.ends_with('s') => format!("{number} {thing}es"),
@@ -244,7 +244,7 @@ fn count(number: u64, thing: &str) -> String {
 }
 
 /// A time in its largest unit and the next one, rounded down.
-fn time(millis: u64) -> String {
+pub(crate) fn time(millis: u64) -> String {
     let parts = |number: u64, unit: &str, rest: u64, small: &str| match rest {
         0 => format!("{number} {unit}"),
         rest => format!("{number} {unit} {rest} {small}"),

@@ -2,6 +2,8 @@
 
 #![cfg(unix)]
 
+mod breaker;
+mod breaker_rights;
 mod cluster;
 mod commands;
 mod failures;

@@ -66,6 +66,22 @@ pub(crate) fn ctl(url: &str, words: &[&str]) -> Run {
     command(url, words).output().unwrap().into()
 }
 
+/// A command on circuits, in the namespace `test`, without a URL.
+pub(crate) fn breaker_command(words: &[&str]) -> Command {
+    let mut command = command("", &["breaker"]);
+    command.env_remove("BULKLINK_POSTGRES_URL").env_remove("BULKLINK_POSTGRES_PASSWORD").args(words);
+    command
+}
+
+/// Runs a command on circuits to its end, with much time because the machine is busy.
+pub(crate) fn breaker(url: &str, words: &[&str]) -> Run {
+    breaker_command(words).args(["--timeout", "20s", "--url", url]).output().unwrap().into()
+}
+
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
 pub(crate) fn name(label: &str) -> Name {
     name_in("test", label)
 }
