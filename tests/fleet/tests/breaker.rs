@@ -2,6 +2,7 @@
 //! at fault.
 
 #![cfg(unix)]
+#![allow(clippy::float_cmp, reason = "what is counted is a whole number")]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -26,8 +27,14 @@ fn every_scene_has_its_rows_on_both_servers() {
             let named = rows.iter().filter(|row| row.limit.is_some() && row.what.ends_with(server));
             assert_eq!(named.count(), limits / 2, "{rows:#?}");
         }
-        // How soon a peer sees a trip is time, which a busy machine may need.
-        assert!(scene == Scene::Peer || missed(&rows).is_empty(), "{rows:#?}");
+        // A busy machine may need more time than is promised, but never less.
+        let figures: Vec<_> = rows.iter().map(|row| row.ours.clone().unwrap()).collect();
+        match scene {
+            Scene::Race => assert_eq!(missed(&rows), []),
+            Scene::Cost => assert!(figures.chunks(2).all(|pair| pair[0] == 0.0 && pair[1] < 1.5), "{rows:#?}"),
+            Scene::Peer => {}
+            Scene::Crash => assert!(figures.iter().all(|time| *time > 900.0), "{rows:#?}"),
+        }
     }
 }
 
