@@ -91,8 +91,8 @@ impl Core {
         Ok((pass, if measured { self.now() } else { Instant::EPOCH }))
     }
 
-    /// Lets a call through if the circuit is closed. Returns its generation, and when the call began
-    /// if its duration matters.
+    /// Lets a call through if the circuit is closed. Returns its generation, and when the call
+    /// began if its duration matters.
     #[inline]
     pub(crate) fn admit_closed(&self) -> Option<(u64, Instant)> {
         let word = self.word.load(Ordering::Acquire);

@@ -217,6 +217,7 @@ impl Breaker {
     }
 
     /// As `ask`, for a call whose operation is polled by it or caught.
+    #[cfg_attr(not(feature = "shared"), expect(clippy::unused_async, reason = "only a store is waited for"))]
     #[inline]
     pub(crate) async fn ask_operation(&self) -> Result<Call<'_>, OpenCircuit> {
         #[cfg(feature = "shared")]
@@ -229,6 +230,7 @@ impl Breaker {
     }
 
     /// As `ask_operation`, for a call that borrows nothing.
+    #[cfg_attr(not(feature = "shared"), expect(clippy::unused_async, reason = "only a store is waited for"))]
     pub(crate) async fn ask_owned_operation(&self) -> Result<Call<'static>, OpenCircuit> {
         #[cfg(feature = "shared")]
         if !self.core.is_closed() {

@@ -22,6 +22,7 @@ pub use self::builder::GuardBuilder;
 pub use self::classify::{Classify, ErrorsFail};
 pub use self::error::{GuardError, TimedOut};
 use self::execute::Execute;
+#[cfg(feature = "shared")]
 pub(crate) use self::run::limited;
 pub use self::stats::GuardStats;
 pub use self::wrap::Guarded;
