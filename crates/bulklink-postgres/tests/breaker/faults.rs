@@ -137,6 +137,8 @@ fn a_standby_refuses_until_it_is_promoted() {
         let store = patient(&server.url()).build().unwrap();
         let generation = load(&store).await.unwrap().generation;
         store.force(&name("payments"), None, Force::Open).await.unwrap();
+        // Operations wait for no disk, and what is not written there is not sent.
+        server.sql("SET synchronous_commit = on; CREATE TABLE public.waits ()");
         standby.catch_up(&server);
         let other = patient(&standby.url()).build().unwrap();
         assert_eq!(load(&other).await, refused("25006"));
