@@ -231,7 +231,7 @@ impl<S: CircuitStore> Hub<S> {
             },
             Work::Force(force) => match self.within(runtime, self.store.force(name, None, force)).await {
                 Ok(Forced::Done(row) | Forced::Stale(row)) => {
-                    core.adopt(&row);
+                    core.forced(&row);
                     return Ok(());
                 }
                 Err(error) => {

@@ -311,6 +311,15 @@ impl Core {
         }
     }
 
+    /// Takes over what the store has answered to a change by hand of this process. Calls that began
+    /// after the circuit was closed here count, also those that have ended before the answer.
+    pub(super) fn forced(&self, row: &Row) {
+        if row.state == State::Closed {
+            self.with_remote(|_, remote| remote.generation = Some(row.generation));
+        }
+        self.adopt(row);
+    }
+
     /// Takes over what the store has answered.
     ///
     /// A command is sent after all earlier rows were taken over. So an answer of an older

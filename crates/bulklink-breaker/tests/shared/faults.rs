@@ -413,6 +413,33 @@ fn a_circuit_that_is_forced_in_a_process_is_forced_everywhere() {
 }
 
 #[test]
+fn outcomes_between_a_change_by_hand_and_its_answer_count() {
+    let mut scene = Scene::new();
+    let [one, two] = [scene.process(), scene.process()];
+    scene.store.stall(true);
+    one.breaker.force_closed();
+    scene.executor.run_until_idle();
+    assert_eq!(scene.call(&one, &[BAD; 4]), 3);
+    scene.store.stall(false);
+    scene.executor.run_until_idle();
+    assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Isolated; 2]);
+
+    let other = scene.process();
+    one.breaker.force_closed();
+    scene.executor.run_until_idle();
+    scene.store.stall(true);
+    one.breaker.force_closed();
+    scene.executor.run_until_idle();
+    scene.call(&one, &[BAD; 2]);
+    scene.store.stall(false);
+    scene.advance(100);
+    assert_eq!(row(&mut scene).counts.failures, 2);
+    scene.call(&other, &[BAD]);
+    scene.advance(100);
+    assert_eq!(one.breaker.health(), Health::Isolated);
+}
+
+#[test]
 fn a_circuit_that_is_forced_without_the_store_is_forced_everywhere_with_it() {
     let mut scene = Scene::new();
     let [one, two] = [scene.process(), scene.process()];
