@@ -88,7 +88,7 @@ impl<R: Runtime + SpawnBlocking, K> Guard<R, K> {
             discard(payload);
             Err(SpawnError::new("it panicked"))
         })?;
-        let ended = match limited(runtime, self.run_limit, Pin::new(&mut receiver), Future::poll).await {
+        let ended = match limited(runtime, self.run_limit, Pin::new(&mut receiver)).await {
             Some(ended) => ended,
             None => match take_if(&caller.0, |_| true) {
                 Stage::Running(call) => {

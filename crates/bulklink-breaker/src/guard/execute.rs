@@ -11,6 +11,7 @@ use bulklink::runtime::{Instant, Runtime, Timer};
 use bulklink::{Request, Slot, SlotFuture};
 use pin_project_lite::pin_project;
 
+use super::run::Limit;
 use super::{Classify, Guard, GuardError};
 use crate::breaker::{Core, Ending, NextTransition, Source};
 use crate::circuit::Pass;
@@ -50,13 +51,6 @@ enum Rest<'a, R: Timer> {
 }
 
 type Asking<'a> = Pin<Box<dyn Future<Output = Result<Call<'a>, OpenCircuit>> + Send + 'a>>;
-
-/// The limit on a run.
-struct Limit<R: Timer> {
-    at: Instant,
-    /// Made if the first poll does not complete.
-    sleep: Option<Pin<Box<R::Sleep>>>,
-}
 
 /// An operation that is dropped unless it is kept: also where a panic ends its poll, and before the
 /// slot that is declared above it.
@@ -125,8 +119,7 @@ where
 impl<R: Runtime, K> Guard<R, K> {
     #[inline]
     fn limit(&self) -> Option<Limit<R>> {
-        let limit = self.run_limit?;
-        Some(Limit { at: self.bulkhead.runtime().now() + limit, sleep: None })
+        Some(Limit::new(self.bulkhead.runtime(), self.run_limit?))
     }
 
     /// Polls an operation for the first time, in its slot.
@@ -253,20 +246,5 @@ impl<R: Runtime, K> Guard<R, K> {
                 }
             });
         }
-    }
-}
-
-impl<R: Runtime> Limit<R> {
-    /// Completes when the limit has passed. The clock decides, not the timer.
-    fn poll(&mut self, runtime: &R, context: &mut Context<'_>) -> Poll<()> {
-        let sleep = self.sleep.get_or_insert_with(|| Box::pin(runtime.sleep_until(self.at)));
-        ready!(sleep.as_mut().poll(context));
-        if runtime.now() >= self.at {
-            return Poll::Ready(());
-        }
-        // The timer was early. The next poll makes another one: a loop here might not end.
-        self.sleep = None;
-        context.waker().wake_by_ref();
-        Poll::Pending
     }
 }

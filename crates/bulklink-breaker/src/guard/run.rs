@@ -5,36 +5,48 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bulklink::runtime::Runtime;
+use bulklink::runtime::{Instant, Runtime, Timer};
+
+/// The end of a run that began when this was made.
+pub(super) struct Limit<R: Timer> {
+    at: Instant,
+    /// Made if the first poll does not complete.
+    sleep: Option<Pin<Box<R::Sleep>>>,
+}
+
+impl<R: Runtime> Limit<R> {
+    #[inline]
+    pub(super) fn new(runtime: &R, limit: Duration) -> Self {
+        Limit { at: runtime.now() + limit, sleep: None }
+    }
+
+    /// Completes when the limit has passed. The clock decides, not the timer.
+    pub(super) fn poll(&mut self, runtime: &R, context: &mut Context<'_>) -> Poll<()> {
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(runtime.sleep_until(self.at)));
+        ready!(sleep.as_mut().poll(context));
+        if runtime.now() >= self.at {
+            return Poll::Ready(());
+        }
+        // The timer was early. The next poll makes another one: a loop here might not end.
+        self.sleep = None;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
 
 /// Polls an operation until it ends. Returns `None` when its limit has passed.
-#[inline]
 pub(crate) async fn limited<R: Runtime, F: Future>(
     runtime: &R,
     limit: Option<Duration>,
     mut operation: Pin<&mut F>,
-    mut poll: impl FnMut(Pin<&mut F>, &mut Context<'_>) -> Poll<F::Output>,
 ) -> Option<F::Output> {
-    let Some(limit) = limit else {
-        return Some(poll_fn(|context| poll(operation.as_mut(), context)).await);
-    };
-    let deadline = runtime.now() + limit;
-    // Made if the first poll does not complete.
-    let mut sleep = None;
+    let mut limit = limit.map(|limit| Limit::new(runtime, limit));
     poll_fn(|context| {
-        if let Poll::Ready(output) = poll(operation.as_mut(), context) {
+        if let Poll::Ready(output) = operation.as_mut().poll(context) {
             return Poll::Ready(Some(output));
         }
-        let timer = sleep.get_or_insert_with(|| Box::pin(runtime.sleep_until(deadline)));
-        ready!(timer.as_mut().poll(context));
-        // The clock decides, not the timer. One that is early is made again, by the next poll: a
-        // loop here might not end.
-        if runtime.now() >= deadline {
-            return Poll::Ready(None);
-        }
-        sleep = None;
-        context.waker().wake_by_ref();
-        Poll::Pending
+        let Some(limit) = &mut limit else { return Poll::Pending };
+        limit.poll(runtime, context).map(|()| None)
     })
     .await
 }

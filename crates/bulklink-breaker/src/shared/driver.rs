@@ -280,7 +280,7 @@ impl<S: CircuitStore> Hub<S> {
         answer: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let answer = pin!(answer);
-        let answered = limited(runtime, Some(self.options.store_timeout), answer, Future::poll).await;
+        let answered = limited(runtime, Some(self.options.store_timeout), answer).await;
         answered.unwrap_or(Err(StoreError::TimedOut))
     }
 }
