@@ -185,6 +185,20 @@ fn a_repeated_acquire_renews_the_same_lease_with_a_new_token() {
 }
 
 #[test]
+fn after_a_server_came_back_with_older_data_tokens_are_larger_than_those_it_lost() {
+    let mut server = Server::new();
+    let before = server.settings().token;
+    server.pass(50);
+    // Ten grants, of which the data that was kept knows nothing.
+    let lost = Token::from(u64::from(before) + 10);
+    server.open(A, |declared| declared.run = Some(RunId::from(2)));
+    server.era.run = Some(RunId::from(2));
+    server.pass(2_000);
+    let Outcome::Granted { token } = server.acquire(id(A, 1, 1)) else { panic!("the quarantine is over") };
+    assert!(token > lost, "{token:?} after {lost:?}");
+}
+
+#[test]
 fn units_pass_on_in_order_and_a_call_that_does_not_wait_overtakes_none() {
     let mut server = Server::new();
     assert!(is_granted(&server.acquire(id(A, 1, 1))) && is_granted(&server.acquire(id(B, 1, 1))));

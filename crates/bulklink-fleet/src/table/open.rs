@@ -68,6 +68,9 @@ impl Step<'_> {
         if is_other && run.is_some() {
             self.m.run = run;
             self.m.quarantine = self.now.after(ttl);
+            // The last tokens may be among what was lost. Tokens grow from the time at which the
+            // data was new, and slower than one in a microsecond.
+            self.m.token = self.m.token.max(u64::from(self.now).into());
         }
         Ok(())
     }

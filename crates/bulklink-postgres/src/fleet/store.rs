@@ -190,8 +190,8 @@ impl PostgresStoreBuilder {
     /// default; by the session's `synchronous_commit`.
     ///
     /// Without it, a crash of the server loses what the last moments have changed. As after every
-    /// crash, nothing is granted then until all leases of before are known or over; but tokens can
-    /// be handed out again that were handed out in these moments.
+    /// crash, nothing is granted then until all leases of before are known or over, and the next
+    /// token is larger than those that were lost, as far as the server's clock does not go back.
     pub fn durable(mut self, is_durable: bool) -> Self {
         self.behaviour.is_durable = is_durable;
         self

@@ -23,7 +23,10 @@ else
   end
   if run ~= h[8] or (known ~= '' and known ~= epoch and run ~= '-') then
     quarantine = now + ttl
-    call('HSET', M, 'r', run, 'q', s(quarantine))
+    -- The last tokens may be among what was lost. Tokens grow from the time at which the data was
+    -- new, and slower than one in a microsecond.
+    local last = math.max(tonumber(call('HGET', M, 'f')), now)
+    call('HSET', M, 'r', run, 'q', s(quarantine), 'f', s(last))
   end
 end
 call('ZADD', O, s(now + ARGV[12]), owner)
