@@ -191,7 +191,7 @@ pub enum Command {
 pub struct Answer {
     /// What came of the command.
     pub outcome: Outcome,
-    /// The state afterwards. A release may omit it, and a status always does.
+    /// The state afterwards. A grant and a release may omit it, and a status always does.
     pub head: Option<Head>,
 }
 

@@ -47,20 +47,26 @@ fn read_notice(message: &[u8]) -> Result<Notice> {
 }
 
 fn decode(command: &Command, reply: &Value) -> Result<Answer> {
+    if let Value::Int(number) = reply {
+        let outcome = alone(command, *number)?;
+        return Ok(Answer { outcome, head: None });
+    }
     let fields = Fields::of(reply)?;
-    match command {
-        Command::Status { .. } => {
-            let outcome = Outcome::Status(Box::new(status(&fields)?));
-            return Ok(Answer { outcome, head: None });
-        }
-        // The fast path reads nothing that a head has.
-        Command::Release { .. } if fields.0.len() == 1 && fields.number(0)? == 1 => {
-            return Ok(Answer { outcome: Outcome::Done, head: None });
-        }
-        _ => {}
+    if let Command::Status { .. } = command {
+        let outcome = Outcome::Status(Box::new(status(&fields)?));
+        return Ok(Answer { outcome, head: None });
     }
     let outcome = outcome(command, &fields)?;
     Ok(Answer { outcome, head: Some(head(&fields)?) })
+}
+
+/// A reply that is only a number.
+fn alone(command: &Command, number: i64) -> Result<Outcome> {
+    match (command, u64::try_from(number)) {
+        (Command::Acquire { .. }, Ok(token)) => Ok(Outcome::Granted { token: token.into() }),
+        (Command::Release { .. }, Ok(1)) => Ok(Outcome::Done),
+        _ => Err(Malformed),
+    }
 }
 
 fn head(fields: &Fields<'_>) -> Result<Head> {

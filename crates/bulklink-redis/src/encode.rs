@@ -32,10 +32,10 @@ pub fn call(command: &Command) -> Result<Call, StoreError> {
             (Script::Open, arguments)
         }
         Command::Acquire { id, wait, queue, era, terms, give_back } => {
-            let ([ttl, claim, _], [epoch, run]) = (declared(terms), era_texts(*era));
+            let ([ttl, claim, block], [epoch, run]) = (declared(terms), era_texts(*era));
             let mode = if *wait { "w" } else { "n" };
             let mut arguments = vec![id.to_string(), id.cost.to_string(), mode.to_owned(), queue.to_string()];
-            arguments.extend([epoch, run, ttl, claim]);
+            arguments.extend([epoch, run, ttl, claim, block]);
             arguments.extend(texts(give_back));
             (Script::Acquire, arguments)
         }

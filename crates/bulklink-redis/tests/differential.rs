@@ -149,7 +149,9 @@ impl Run {
         let give_back = if self.chance(15) { self.some_ids(4) } else { vec![] };
         let give_back = give_back.into_iter().filter(|old| *old != id).collect();
         let (wait, queue) = (self.chance(75), self.one(&[2, 4, 100, 100]));
-        Command::Acquire { id, wait, queue, era: self.era(), terms: self.terms, give_back }
+        // A process with another block was refused when it opened the bulkhead.
+        let block = self.state.settings.map_or(self.terms.block, |settings| settings.terms.block);
+        Command::Acquire { id, wait, queue, era: self.era(), terms: Terms { block, ..self.terms }, give_back }
     }
 
     fn open(&mut self, owner: OwnerId) -> Command {

@@ -342,8 +342,18 @@ pub async fn random_commands_are_answered_as_by_the_table(site: impl Site) {
             _ => script.owner(),
         };
         let answer = processes[of(sender).unwrap()].call(&name, command.clone()).await.unwrap();
-        // Only a release that needs no time tells none.
-        let now = answer.head.map_or_else(ServerTime::default, |head| head.now);
+        let now = match (&command, answer.head) {
+            (_, Some(head)) => head.now,
+            // The lease tells when it was granted.
+            (Command::Acquire { id, terms, .. }, None) => {
+                let all = Command::Status { offset: 0, count: u64::MAX };
+                let Outcome::Status(status) = processes[0].call(&name, all).await.unwrap().outcome else { panic!() };
+                let (_, until) = status.lease_page.into_iter().find(|(lease, _)| lease == id).unwrap();
+                ServerTime::from(u64::from(until) - u64::try_from(terms.ttl.as_micros()).unwrap())
+            }
+            // A release that needs no time.
+            (_, None) => ServerTime::default(),
+        };
         let expected = table.apply(now, &command, &mut |owner, notice| {
             if let Notice::Granted { token, .. } = notice {
                 granted[of(owner).unwrap()].insert(token);

@@ -37,7 +37,11 @@ impl Owner {
         if let Some(head) = answer.head {
             self.clock = Some((now, head.now));
         }
-        if answer.head.is_some_and(|head| head.epoch.is_some() && head.epoch == self.epoch) {
+        let epoch = match (&command, answer.head) {
+            (Command::Acquire { era, .. }, None) => Some(era.epoch),
+            (_, head) => head.and_then(|head| head.epoch),
+        };
+        if epoch.is_some() && epoch == self.epoch {
             self.heard = self.heard.max(sent);
         }
         match (command, answer.outcome) {

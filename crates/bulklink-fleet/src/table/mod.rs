@@ -174,6 +174,8 @@ impl Step<'_> {
             waiting: self.data.queue.len() as u64,
             more: self.more,
         };
-        Answer { outcome, head: Some(head) }
+        // A grant says only its token, unless there is more to do.
+        let is_bare = matches!(outcome, Outcome::Granted { .. }) && !self.more;
+        Answer { outcome, head: (!is_bare).then_some(head) }
     }
 }

@@ -1,9 +1,13 @@
 local id, units, mode, qmax = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 if epoch ~= ARGV[5] or h[8] ~= ARGV[6] then return answer(0) end
-for i = 9, #ARGV do drop(ARGV[i]) end
+local function granted()
+  if more == 0 then return token() end
+  return answer(1, token())
+end
+for i = 10, #ARGV do drop(ARGV[i]) end
 if call('ZSCORE', L, id) then
   call('ZADD', L, 'XX', s(now + ARGV[7]), id)
-  return answer(1, token())
+  return granted()
 end
 local waits = call('ZSCORE', Q, id)
 expire()
@@ -11,13 +15,13 @@ pump()
 -- The pump may have granted this very id, if the call is a retry.
 if waits and call('ZSCORE', L, id) then
   call('ZADD', L, 'XX', s(now + ARGV[7]), id)
-  return answer(1, token())
+  return granted()
 end
 if units > limit then return answer(6) end
 local empty = call('EXISTS', Q) == 0
 if now >= quarantine and empty and used + units <= limit then
   hold(id, now + ARGV[7])
-  return answer(1, token())
+  return granted()
 end
 local ticket = call('ZSCORE', Q, id)
 if not ticket then
