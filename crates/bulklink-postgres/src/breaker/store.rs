@@ -220,39 +220,9 @@ pub struct PostgresCircuitsBuilder {
     pool: Option<deadpool_postgres::Pool>,
 }
 
-/// Shows no credentials, as it shows nothing.
-impl fmt::Debug for PostgresCircuitsBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostgresCircuitsBuilder").finish_non_exhaustive()
-    }
-}
+crate::server::reached!(PostgresCircuitsBuilder);
 
 impl PostgresCircuitsBuilder {
-    /// Logs in as this user, instead of the URL's.
-    pub fn user(mut self, name: &str) -> Self {
-        self.settings.change(|config| _ = config.user(name));
-        self
-    }
-
-    /// Logs in with this password, instead of the URL's.
-    pub fn password(mut self, password: &str) -> Self {
-        self.settings.change(|config| _ = config.password(password));
-        self
-    }
-
-    /// Trusts these certificates, in PEM, and no others, and demands TLS. Without it, those of the
-    /// system are trusted.
-    pub fn certificates(mut self, pem: &[u8]) -> Self {
-        self.settings.certificates = Some(pem.to_vec());
-        self
-    }
-
-    /// How long connecting may take, and how long the server's first answers; 2 seconds by default.
-    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.timeout = timeout;
-        self
-    }
-
     /// How long an answer may take; 500 ms by default. Then the operation fails with
     /// [`StoreError::TimedOut`], and the next one connects anew. After four fifths of it, the
     /// server no longer waits for a row that another session has locked, and refuses with `55P03`.

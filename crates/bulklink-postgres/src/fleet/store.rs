@@ -144,39 +144,9 @@ pub struct PostgresStoreBuilder {
     behaviour: Behaviour,
 }
 
-/// Shows no credentials, as it shows nothing.
-impl fmt::Debug for PostgresStoreBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostgresStoreBuilder").finish_non_exhaustive()
-    }
-}
+crate::server::reached!(PostgresStoreBuilder);
 
 impl PostgresStoreBuilder {
-    /// Logs in as this user, instead of the URL's.
-    pub fn user(mut self, name: &str) -> Self {
-        self.settings.change(|config| _ = config.user(name));
-        self
-    }
-
-    /// Logs in with this password, instead of the URL's.
-    pub fn password(mut self, password: &str) -> Self {
-        self.settings.change(|config| _ = config.password(password));
-        self
-    }
-
-    /// Trusts these certificates, in PEM, and no others, and demands TLS. Without it, those of the
-    /// system are trusted.
-    pub fn certificates(mut self, pem: &[u8]) -> Self {
-        self.settings.certificates = Some(pem.to_vec());
-        self
-    }
-
-    /// How long connecting may take, and how long the server's first answers; 2 seconds by default.
-    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.timeout = timeout;
-        self
-    }
-
     /// How long a command waits for the row of its bulkhead, before it is refused with the code
     /// `55P03`; 400 ms by default. The server ends a session that stops while it has a row after
     /// three quarters of it. It should be less than the fleet's
