@@ -7,12 +7,14 @@
 #![allow(clippy::missing_panics_doc, reason = "tests panic")]
 
 mod contract;
+mod damage;
 mod memory;
 mod races;
 mod random;
 mod subject;
 
 pub use contract::*;
+pub use damage::a_damaged_row_is_replaced;
 pub use memory::Memory;
 pub use races::{CONNECTIONS, FAILURES, PROBES, Raced, no_probe_too_many_and_no_outcome_lost, race};
 pub use random::the_store_does_what_the_circuit_does;

@@ -1,10 +1,7 @@
 //! Rows that are none: each is replaced by a closed one in a new, larger generation.
 
-use std::time::Duration;
-
-use bulklink_breaker::store::{Changes, CircuitStore, Force, Forced, Report};
-use bulklink_breaker::{Counts, ProbeId, Settings, State};
-use bulklink_circuits::{namespace, outcomes};
+use bulklink_breaker::store::{Changes, CircuitStore, Force};
+use bulklink_circuits::namespace;
 use bulklink_servers::require;
 
 use crate::world::{name, patient, runtime, start};
@@ -40,41 +37,11 @@ const DAMAGES: [&str; 24] = [
 #[test]
 fn a_damaged_row_is_replaced() {
     let (server, runtime) = (require!(start()), runtime());
-    runtime.block_on(async {
-        let (store, name) = (patient(&server.url()).build().unwrap(), name("payments"));
-        let settings = Settings::of_last(5).failures(2).cool_down(Duration::from_secs(3600));
-        let mut changes = store.changes(&namespace()).await.unwrap();
-        let mut newest = 0;
-        for (number, damage) in DAMAGES.iter().enumerate() {
-            let Forced::Done(open) = store.force(&name, None, Force::Open).await.unwrap() else { panic!("{damage}") };
-            assert!(open.generation > newest, "{damage}");
-            assert_eq!(changes.next().await.unwrap().row, open);
-            server.sql(&format!("UPDATE bulklink.circuit SET {damage}"));
-            assert_eq!(store.list(&namespace()).await, Ok(vec![]), "{damage}");
-            // By any operation.
-            let row = match number % 4 {
-                0 => store.load(&name, &settings).await.unwrap(),
-                1 => store.admit_probe(&name, &settings, ProbeId(1)).await.unwrap().row,
-                2 => {
-                    let report = Report::Closed { generation: open.generation, outcomes: outcomes(&settings, "ff") };
-                    let reported = store.report(&name, &settings, &report).await.unwrap();
-                    assert!(!reported.counted, "{damage}");
-                    reported.row
-                }
-                _ => match store.force(&name, Some(open.generation), Force::Open).await.unwrap() {
-                    Forced::Stale(row) => row,
-                    done @ Forced::Done(_) => panic!("{damage}: {done:?}"),
-                },
-            };
-            assert_eq!((row.state, row.counts, row.probes), (State::Closed, Counts::default(), 0), "{damage}");
-            assert!(row.generation > open.generation, "{damage}: {row:?}");
-            assert_eq!(changes.next().await.unwrap().row.generation, row.generation, "{damage}");
-            let report = Report::Closed { generation: row.generation, outcomes: outcomes(&settings, ".ff") };
-            let reported = store.report(&name, &settings, &report).await.unwrap();
-            assert_eq!((reported.counted, reported.row.state), (true, State::Open), "{damage}");
-            newest = changes.next().await.unwrap().row.generation;
-        }
-    });
+    let (store, name) = (patient(&server.url()).build().unwrap(), name("payments"));
+    let damage = |text: &&str| {
+        server.sql(&format!("UPDATE bulklink.circuit SET {text}"));
+    };
+    runtime.block_on(bulklink_circuits::a_damaged_row_is_replaced(&store, (&namespace(), &name), &DAMAGES, damage));
 }
 
 #[test]

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use bulklink_breaker::store::{Changes, CircuitStore, Force, Forced, Report};
-use bulklink_breaker::{Counts, ProbeId, Settings, State};
-use bulklink_circuits::outcomes;
+use bulklink_breaker::store::{Changes, CircuitStore, Force};
 use bulklink_redis::plumbing::Keys;
 use bulklink_redis::{Namespace, RedisStore};
 use bulklink_servers::{Server, require};
@@ -42,53 +40,23 @@ const DAMAGES: [[&str; 2]; 24] = [
 #[test]
 fn a_damaged_row_is_replaced() {
     let (server, runtime) = (require!(Server::start()), runtime());
-    runtime.block_on(async {
-        let store = RedisStore::new(&server.url()).unwrap().circuits().answer_timeout(Duration::from_secs(20));
-        let (name, namespace) = (name("payments"), Namespace::new("prod").unwrap());
-        let key = Keys::new(&name).circuit();
-        let settings = Settings::of_last(5).failures(2).cool_down(Duration::from_secs(3600));
-        let mut changes = store.changes(&namespace).await.unwrap();
-        let mut newest = 0;
-        for (number, damage) in DAMAGES.iter().enumerate() {
-            let Forced::Done(open) = store.force(&name, None, Force::Open).await.unwrap() else { panic!("{damage:?}") };
-            assert!(open.generation > newest, "{damage:?}");
-            assert_eq!(changes.next().await.unwrap().row, open);
-            match damage {
-                ["", kind] => {
-                    server.call(&["DEL", &key]);
-                    match *kind {
-                        "string" => server.call(&["SET", &key, "x"]),
-                        "list" => server.call(&["RPUSH", &key, "x"]),
-                        _ => server.call(&["HSET", &key, "s", "o"]),
-                    }
+    let store = RedisStore::new(&server.url()).unwrap().circuits().answer_timeout(Duration::from_secs(20));
+    let (name, namespace) = (name("payments"), Namespace::new("prod").unwrap());
+    let key = Keys::new(&name).circuit();
+    let damage = |damage: &[&str; 2]| {
+        match damage {
+            ["", kind] => {
+                server.call(&["DEL", &key]);
+                match *kind {
+                    "string" => server.call(&["SET", &key, "x"]),
+                    "list" => server.call(&["RPUSH", &key, "x"]),
+                    _ => server.call(&["HSET", &key, "s", "o"]),
                 }
-                [field, text] => server.call(&["HSET", &key, field, text]),
-            };
-            assert_eq!(store.list(&namespace).await, Ok(vec![]), "{damage:?}");
-            // By any operation.
-            let row = match number % 4 {
-                0 => store.load(&name, &settings).await.unwrap(),
-                1 => store.admit_probe(&name, &settings, ProbeId(1)).await.unwrap().row,
-                2 => {
-                    let report = Report::Closed { generation: open.generation, outcomes: outcomes(&settings, "ff") };
-                    let reported = store.report(&name, &settings, &report).await.unwrap();
-                    assert!(!reported.counted, "{damage:?}");
-                    reported.row
-                }
-                _ => match store.force(&name, Some(open.generation), Force::Open).await.unwrap() {
-                    Forced::Stale(row) => row,
-                    done @ Forced::Done(_) => panic!("{damage:?}: {done:?}"),
-                },
-            };
-            assert_eq!((row.state, row.counts, row.probes), (State::Closed, Counts::default(), 0), "{damage:?}");
-            assert!(row.generation > open.generation, "{damage:?}: {row:?}");
-            assert_eq!(changes.next().await.unwrap().row.generation, row.generation, "{damage:?}");
-            let report = Report::Closed { generation: row.generation, outcomes: outcomes(&settings, ".ff") };
-            let reported = store.report(&name, &settings, &report).await.unwrap();
-            assert_eq!((reported.counted, reported.row.state), (true, State::Open), "{damage:?}");
-            newest = changes.next().await.unwrap().row.generation;
-        }
-    });
+            }
+            [field, text] => server.call(&["HSET", &key, field, text]),
+        };
+    };
+    runtime.block_on(bulklink_circuits::a_damaged_row_is_replaced(&store, (&namespace, &name), &DAMAGES, damage));
 }
 
 #[test]
