@@ -98,14 +98,15 @@ macro_rules! reached {
                 self
             }
 
-            /// Trusts these certificates, in PEM, and no others, and demands TLS. Without it, those of the
-            /// system are trusted.
+            /// Trusts these certificates, in PEM, and no others, and demands TLS. Without it, those
+            /// of the system are trusted.
             pub fn certificates(mut self, pem: &[u8]) -> Self {
                 self.settings.certificates = Some(pem.to_vec());
                 self
             }
 
-            /// How long connecting may take, and how long the server's first answers; 2 seconds by default.
+            /// How long connecting may take, and how long the server's first answers; 2 seconds by
+            /// default.
             pub fn connect_timeout(mut self, timeout: Duration) -> Self {
                 self.settings.timeout = timeout;
                 self

@@ -8,8 +8,8 @@ use bulklink_breaker::{Counts, ProbeId, Settings, State};
 
 use crate::outcomes;
 
-/// A damaged row is replaced by a closed one in a new, larger generation, by any operation. `damage`
-/// does one of these damages to the row of that name.
+/// A damaged row is replaced by a closed one in a new, larger generation, by any operation.
+/// `damage` does one of these damages to the row of that name.
 pub async fn a_damaged_row_is_replaced<D: Debug>(
     store: &impl CircuitStore,
     (namespace, name): (&Namespace, &Name),
