@@ -18,13 +18,22 @@ use crate::shared::Remote;
 use crate::sync::{self, AtomicU64, Mutex, MutexGuard};
 use crate::{Instant, Outcome};
 
-/// The lowest bits of the word; above them is the generation.
+/// The lowest bits of the word; above them and `PLAIN` is the generation.
 const STATE: u64 = 0b11;
 const HALF_OPEN: u64 = 0b00;
 const CLOSED: u64 = 0b01;
 const OPEN: u64 = 0b10;
 /// Closed, and a success that is not slow changes nothing.
 const CLEAN: u64 = 0b11;
+/// No call is slow, so none reads the clock.
+const PLAIN: u64 = 0b100;
+const GENERATION: u32 = PLAIN.trailing_zeros() + 1;
+/// Only in a ticket: its success is not only counted.
+const BY_LOCK: u64 = 1 << 63;
+
+/// The word with which a closed circuit has let a call through.
+#[derive(Clone, Copy)]
+pub(crate) struct Ticket(u64);
 
 pub(crate) struct Core {
     pub(crate) config: Config,
@@ -59,6 +68,13 @@ pub(crate) enum Ending {
     TimedOut,
 }
 
+impl Ticket {
+    #[inline]
+    pub(crate) fn pass(self) -> Pass {
+        Pass { generation: (self.0 & !BY_LOCK) >> GENERATION, probe: None }
+    }
+}
+
 impl Core {
     pub(crate) fn new(config: Config, circuit: Circuit) -> Self {
         let core = Core {
@@ -85,32 +101,38 @@ impl Core {
     #[inline]
     pub(crate) fn admit(&self) -> Result<(Pass, Instant), OpenCircuit> {
         let word = self.word.load(Ordering::Acquire);
-        let pass =
-            if word & CLOSED == 0 { self.admit_slowly(word)? } else { Pass { generation: word >> 2, probe: None } };
-        let measured = self.config.settings.slow_after().is_some();
-        Ok((pass, if measured { self.now() } else { Instant::EPOCH }))
+        let pass = if word & CLOSED == 0 { self.admit_slowly(word)? } else { Ticket(word).pass() };
+        Ok((pass, if word & PLAIN == 0 { self.now() } else { Instant::EPOCH }))
     }
 
-    /// Lets a call through if the circuit is closed. Returns its generation, and when the call
-    /// began if its duration matters.
+    /// Lets a call through if the circuit is closed. Returns its ticket, and when it began if its
+    /// duration matters.
     #[inline]
-    pub(crate) fn admit_closed(&self) -> Option<(u64, Instant)> {
+    pub(crate) fn admit_closed(&self) -> Option<(Ticket, Instant)> {
         let word = self.word.load(Ordering::Acquire);
+        if word & (STATE | PLAIN) == CLEAN | PLAIN {
+            return Some((Ticket(word), Instant::EPOCH));
+        }
         if word & CLOSED == 0 {
             return None;
         }
-        let measured = self.config.settings.slow_after().is_some();
-        Some((word >> 2, if measured { self.now() } else { Instant::EPOCH }))
+        Some((Ticket(word | BY_LOCK), self.began(word)))
     }
 
-    /// Counts the success of a call that `admit_closed` has let through.
+    /// Not inlined, so that the code of a clean circuit goes straight on.
+    #[cold]
+    fn began(&self, word: u64) -> Instant {
+        if word & PLAIN == 0 { self.now() } else { Instant::EPOCH }
+    }
+
+    /// Counts the outcome of a call that `admit_closed` has let through.
     #[inline]
-    pub(crate) fn settle_closed(&self, generation: u64, began: Instant, outcome: Outcome) {
-        let measured = self.config.settings.slow_after().is_some();
-        if outcome == Outcome::Success && !measured && self.word.load(Ordering::Acquire) == generation << 2 | CLEAN {
+    pub(crate) fn settle_closed(&self, ticket: Ticket, began: Instant, outcome: Outcome) {
+        // No word is that of a ticket by the lock.
+        if outcome == Outcome::Success && self.word.load(Ordering::Acquire) == ticket.0 {
             return self.clean.add();
         }
-        self.settle_slowly(Pass { generation, probe: None }, began, Ending::Outcome(outcome));
+        self.settle_slowly(ticket.pass(), began, Ending::Outcome(outcome));
     }
 
     /// Returns an error if `admit` would, without taking the place of a probe.
@@ -181,11 +203,10 @@ impl Core {
     /// Counts how a call ended.
     #[inline]
     pub(crate) fn settle(&self, pass: Pass, began: Instant, ending: Ending) {
-        let measured = self.config.settings.slow_after();
+        let clean = pass.generation << GENERATION | CLEAN | PLAIN;
         if ending == Ending::Outcome(Outcome::Success)
-            && measured.is_none()
-            && self.word.load(Ordering::Acquire) == pass.generation << 2 | CLEAN
             && pass.probe.is_none()
+            && self.word.load(Ordering::Acquire) == clean
         {
             return self.clean.add();
         }
@@ -197,8 +218,8 @@ impl Core {
         let now = self.now();
         let slow = self.config.settings.slow_after().is_some_and(|after| now.saturating_since(began) >= after);
         let success = ending == Ending::Outcome(Outcome::Success);
-        if success && !slow && pass.probe.is_none() && self.word.load(Ordering::Acquire) == pass.generation << 2 | CLEAN
-        {
+        let clean = pass.generation << GENERATION | CLEAN;
+        if success && !slow && pass.probe.is_none() && self.word.load(Ordering::Acquire) & !PLAIN == clean {
             return self.clean.add();
         }
         let mark = match ending {
@@ -325,7 +346,8 @@ impl Core {
                 OPEN
             }
         };
-        self.word.store(circuit.generation() << 2 | bits, Ordering::Release);
+        let plain = if self.config.settings.slow_after().is_none() { PLAIN } else { 0 };
+        self.word.store(circuit.generation() << GENERATION | plain | bits, Ordering::Release);
         view.state
     }
 
@@ -358,7 +380,7 @@ impl Core {
 
     /// Returns the generation by the word.
     pub(crate) fn generation(&self) -> u64 {
-        self.word.load(Ordering::Acquire) >> 2
+        self.word.load(Ordering::Acquire) >> GENERATION
     }
 
     pub(crate) fn waiters(&self) -> &Waiters {

@@ -20,13 +20,13 @@ pub use self::call::Call;
 pub(crate) use self::call::Source;
 #[cfg(feature = "shared")]
 pub(crate) use self::core::Locked;
-pub(crate) use self::core::{Core, Ending};
+pub(crate) use self::core::{Core, Ending, Ticket};
 pub use self::error::{BreakerError, OpenCircuit};
 pub use self::event::Transition;
 pub use self::stats::{Health, Stats};
 pub(crate) use self::waiters::NextTransition;
 use crate::Instant;
-use crate::circuit::{Circuit, InvalidSetting, Pass, Settings, View};
+use crate::circuit::{Circuit, InvalidSetting, Settings, View};
 use crate::foreign::catch;
 
 /// What the outcome of a call says of the dependency.
@@ -261,8 +261,8 @@ impl Breaker {
     /// As `admit_operation`, if the circuit is closed.
     #[inline]
     pub(crate) fn admit_closed(&self) -> Option<Call<'_>> {
-        let (generation, began) = self.core.admit_closed()?;
-        Some(Call::new(Source::Borrowed(&self.core), Pass { generation, probe: None }, began))
+        let (ticket, began) = self.core.admit_closed()?;
+        Some(Call::new(Source::Borrowed(&self.core), ticket.pass(), began))
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

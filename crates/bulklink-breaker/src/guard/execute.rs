@@ -3,8 +3,9 @@
 //! Written by hand, because an `async` block would cost a closed circuit twice the instructions.
 
 use std::future::Future;
-use std::mem;
+use std::mem::{self, ManuallyDrop};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bulklink::runtime::{Instant, Runtime, Timer};
@@ -13,18 +14,40 @@ use pin_project_lite::pin_project;
 
 use super::run::Limit;
 use super::{Classify, Guard, GuardError};
-use crate::breaker::{Core, Ending, NextTransition, Source};
-use crate::circuit::Pass;
+use crate::breaker::{Core, Ending, NextTransition, Source, Ticket};
 use crate::{Call, OpenCircuit};
 
 pin_project! {
-    /// The operation is dropped before the rest, which has the slot.
     pub(super) struct Execute<'a, F, R: Timer, K> {
         #[pin]
         operation: Option<F>,
-        rest: Option<Rest<'a, R>>,
+        // Dropped by hand, because the code that drops it is long: a call that ended in its first
+        // poll does not go there.
+        rest: ManuallyDrop<Option<Rest<'a, R>>>,
         start: Start<R::Instant>,
         guard: &'a Guard<R, K>,
+    }
+
+    impl<F, R: Timer, K> PinnedDrop for Execute<'_, F, R, K> {
+        #[inline]
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            if this.rest.is_some() {
+                // The operation is dropped before the rest, which has the slot, also if that panics.
+                let _rest = Finish(this.rest);
+                this.operation.set(None);
+            }
+        }
+    }
+}
+
+/// Drops the rest of a call.
+struct Finish<'p, T>(&'p mut ManuallyDrop<Option<T>>);
+
+impl<T> Drop for Finish<'_, T> {
+    #[cold]
+    fn drop(&mut self) {
+        drop(ManuallyDrop::into_inner(mem::replace(self.0, ManuallyDrop::new(None))));
     }
 }
 
@@ -65,8 +88,8 @@ impl<F> Drop for Operation<'_, F> {
 
 /// A call in its first poll. If this is dropped, something has panicked.
 struct Polling<'a> {
-    core: &'a Core,
-    generation: u64,
+    core: &'a Arc<Core>,
+    ticket: Ticket,
     began: Instant,
     ending: Ending,
 }
@@ -74,20 +97,19 @@ struct Polling<'a> {
 impl Drop for Polling<'_> {
     #[cold]
     fn drop(&mut self) {
-        let pass = Pass { generation: self.generation, probe: None };
-        self.core.settle(pass, self.began, self.ending);
+        self.core.settle(self.ticket.pass(), self.began, self.ending);
     }
 }
 
 impl<'a, F, R: Runtime, K> Execute<'a, F, R, K> {
     #[inline]
     pub(super) fn plain(guard: &'a Guard<R, K>, operation: F) -> Self {
-        Execute { operation: Some(operation), rest: None, start: Start::Plain, guard }
+        Execute { operation: Some(operation), rest: ManuallyDrop::new(None), start: Start::Plain, guard }
     }
 
     #[inline]
     pub(super) fn with(guard: &'a Guard<R, K>, request: Request<R::Instant>, operation: F) -> Self {
-        Execute { operation: Some(operation), rest: None, start: Start::With(request), guard }
+        Execute { operation: Some(operation), rest: ManuallyDrop::new(None), start: Start::With(request), guard }
     }
 }
 
@@ -105,11 +127,14 @@ where
         let guard = *this.guard;
         // Usually the circuit is closed and a slot is free, which takes no more than this.
         if matches!(this.start, Start::Plain) {
-            if let Some((generation, began)) = guard.breaker.core().admit_closed() {
+            let core = guard.breaker.core();
+            if let Some((ticket, began)) = core.admit_closed() {
+                let polling = Polling { core, ticket, began, ending: Ending::Panicked };
                 if let Some(slot) = guard.bulkhead.take_free() {
                     *this.start = Start::Polled;
-                    return guard.poll_first((generation, began), slot, this.operation, this.rest, context);
+                    return guard.poll_first(polling, slot, this.operation, this.rest, context);
                 }
+                mem::forget(polling);
             }
         }
         guard.poll_rest(this.start, this.operation, this.rest, context)
@@ -126,7 +151,7 @@ impl<R: Runtime, K> Guard<R, K> {
     #[inline]
     fn poll_first<'a, T, E, F>(
         &'a self,
-        (generation, began): (u64, Instant),
+        mut polling: Polling<'a>,
         slot: Slot<'a>,
         operation: Pin<&mut Option<F>>,
         rest: &mut Option<Rest<'a, R>>,
@@ -136,21 +161,20 @@ impl<R: Runtime, K> Guard<R, K> {
         F: Future<Output = Result<T, E>>,
         K: Classify<T, E>,
     {
-        let core = &**self.breaker.core();
+        let Polling { core, ticket, began, .. } = polling;
         let mut limit = self.limit();
         let mut operation = Operation(operation);
         let Some(pinned) = operation.0.as_mut().as_pin_mut() else { unreachable!("it was not polled before") };
-        let mut polling = Polling { core, generation, began, ending: Ending::Panicked };
         let polled = pinned.poll(context);
         // If the classifier panics, nothing is known of the operation.
         polling.ending = Ending::Cancelled;
         if let Poll::Ready(result) = polled {
             let outcome = self.classify.classify(&result);
             mem::forget(polling);
-            core.settle_closed(generation, began, outcome);
+            core.settle_closed(ticket, began, outcome);
             return Poll::Ready(result.map_err(GuardError::Operation));
         }
-        let pass = Pass { generation, probe: None };
+        let pass = ticket.pass();
         if let Some(limit) = &mut limit {
             if limit.poll(self.bulkhead.runtime(), context).is_ready() {
                 mem::forget(polling);

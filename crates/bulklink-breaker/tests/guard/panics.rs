@@ -145,6 +145,23 @@ fn an_operation_that_panics_when_it_is_dropped_loses_no_slot() {
     assert_eq!((guard.breaker().stats().timed_out, guard.breaker().stats().ended()), (1, 1));
 }
 
+/// The same, where the whole call is dropped.
+#[test]
+fn a_dropped_operation_that_panics_loses_no_slot() {
+    let executor = executor();
+    let bulkhead = bulkhead(executor.runtime(), 1, 5);
+    let guard = builder(&bulkhead).build().expect("valid settings");
+    let mut dropped = Box::pin(guard.execute(async {
+        let _dropped = OnDrop(|| panic_any("a drop that panics, on purpose"));
+        pending::<Result<(), &str>>().await
+    }));
+    assert!(dropped.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert_eq!(guard.bulkhead().status().in_flight, 1);
+    assert_eq!(panic_of(|| drop(dropped)), "a drop that panics, on purpose");
+    is_idle(&guard);
+    assert_eq!(guard.breaker().stats().cancelled, 1);
+}
+
 #[test]
 fn a_handler_that_panics_disturbs_no_call() {
     let mut executor = executor();
