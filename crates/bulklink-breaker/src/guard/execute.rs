@@ -33,7 +33,7 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
             if this.rest.is_some() {
-                // The operation is dropped before the rest, which has the slot, even if that panics.
+                // The operation is dropped before the rest, which has the slot, also by a panic.
                 let _rest = Finish(this.rest);
                 this.operation.set(None);
             }
