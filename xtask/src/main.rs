@@ -42,7 +42,8 @@ struct Cli {
 #[derive(Subcommand)]
 enum Task {
     /// Run all tests: those of cargo, with the exhaustive search, the properties and the tests of
-    /// each runtime; the feature tsc; the front without its fast path; the trace replay; loom
+    /// each runtime; the features tracing and tsc; the front without its fast path; the trace
+    /// replay; loom
     Test {
         /// Install a missing Redis or PostgreSQL through apt-get without asking
         #[arg(long)]

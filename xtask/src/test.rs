@@ -18,13 +18,16 @@ const REDIS: [&str; 2] = ["redis-server", "valkey-server"];
 /// Where Debian has the versions of PostgreSQL, which `tests/servers` finds beside the search path.
 const POSTGRES: &str = "/usr/lib/postgresql";
 
+/// The features of the front and of tokio's adapter that are off by default.
+const FEATURES: &str = "bulklink/tracing,bulklink/tsc,bulklink-tokio/tsc";
+
 /// The steps of `cargo xtask test`. With `yes`, a missing server is installed without a question.
 pub(crate) fn steps(yes: bool) -> Vec<Step<'static>> {
     let front = ["test", "-p", "bulklink", "-p", "bulklink-tokio"];
     let mut steps = vec![
         Step::new("servers", move || servers(yes)),
         Step::new("tests", || run(&mut cargo(&["test", "--workspace"]))),
-        Step::new("tsc", move || run(cargo(&front).args(["--features", "bulklink/tsc,bulklink-tokio/tsc"]))),
+        Step::new("features", move || run(cargo(&front).args(["--features", FEATURES]))),
         // The front as it is on targets without 64-bit atomics.
         Step::new("lock-only", move || run(&mut with_flags(&front, "lock-only", "--cfg bulklink_lock_only"))),
         conformance(None),

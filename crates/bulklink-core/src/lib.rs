@@ -136,7 +136,7 @@ pub use totals::Totals;
 pub mod plumbing {
     use core::time::Duration;
 
-    use crate::{Gate, Instant, Request, Totals};
+    use crate::{Gate, Instant, Rejection, Request, Ticket, Totals};
 
     pub use crate::gate::Watch;
     pub use crate::word::{Refusal, Word};
@@ -145,6 +145,20 @@ pub mod plumbing {
     #[must_use]
     pub fn waiting_units<W>(gate: &Gate<W>) -> u64 {
         gate.waiting_units()
+    }
+
+    /// Returns since when the first of the waiting requests has waited: the oldest wait. `None` if
+    /// none waits, or if the wait of the first is not [measured](Gate::measure_waits).
+    #[must_use]
+    pub fn waiting_since<W>(gate: &Gate<W>) -> Option<Instant> {
+        gate.waiting_since()
+    }
+
+    /// Returns the rejection that a ticket would be [collected](Gate::collect) as, if it was
+    /// rejected.
+    #[must_use]
+    pub fn rejection<W>(gate: &Gate<W>, ticket: &Ticket) -> Option<Rejection> {
+        gate.rejection(ticket)
     }
 
     /// Returns whether the request waits if it must, and until when; `None` if the time for its

@@ -134,6 +134,21 @@
 //! and measures with the processor's counter instead, which costs less to read. If waits are not
 //! measured ([`Builder::measure_waits`]), only limits and deadlines need the clock.
 //!
+//! # Tracing
+//!
+//! With the feature `tracing`, a call that waits has a span, and rejections are events, for
+//! subscribers of the crate [`tracing`](https://docs.rs/tracing). The target is `bulklink`:
+//!
+//! - The span `bulkhead.wait` (`DEBUG`) lasts from the queue to the answer, with the label, the
+//!   cost, the outcome and the time waited. Its parent is the span in which the call joined the
+//!   queue.
+//! - The event `bulkhead.rejected` (`WARN`) has the reason and the state of the bulkhead. At most
+//!   ten in any second are logged for a bulkhead, or for all partitions of a set together. The next
+//!   one has the number of those that were left out.
+//!
+//! The fast path is as it is without the feature. Without a subscriber that wants them, a wait and
+//! a rejection cost a comparison more each.
+//!
 //! # Without std
 //!
 //! With the feature `critical-section` instead of `std`, the crate builds without the standard
@@ -154,6 +169,11 @@
 extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
+
+/// The page of the guide, with an example that is tested here.
+#[cfg(all(doctest, feature = "tracing"))]
+#[doc = include_str!("../../../docs/guide/tracing.md")]
+struct Guide;
 
 // First, so that a bulkhead's page begins with its methods.
 mod bulkhead;

@@ -9,6 +9,7 @@ use bulklink_core::plumbing::Refusal;
 use bulklink_core::{InvalidArgument, Occupancy, Request, Rounded, partitions};
 
 use crate::acquire::claim::LeaseOwner;
+use crate::observe::trace::{self, Account};
 
 /// The reason for a rejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +59,8 @@ pub(crate) struct Identity {
     /// The occupancy of a new bulkhead.
     pub(crate) unused: Occupancy,
     handler_panics: AtomicUsize,
+    /// How many rejections are logged. All partitions of one `Partitions` share it.
+    logged: Account,
     /// The partitions to which the bulkhead belongs, if any.
     owner: Option<Weak<dyn LeaseOwner>>,
 }
@@ -65,7 +68,8 @@ pub(crate) struct Identity {
 impl Identity {
     pub(crate) fn new(label: Arc<str>, unused: Occupancy) -> Self {
         let waiting_room = u32::try_from(unused.waiting_room()).expect("the gate has checked it");
-        Identity { label, waiting_room, unused, handler_panics: AtomicUsize::new(0), owner: None }
+        let logged = Account::new();
+        Identity { label, waiting_room, unused, handler_panics: AtomicUsize::new(0), logged, owner: None }
     }
 
     /// The same bulkhead, as that of a partition.
@@ -75,7 +79,8 @@ impl Identity {
 
     /// The same partitions, with this occupancy of a new one.
     pub(crate) fn with_unused(&self, unused: Occupancy) -> Self {
-        Identity { owner: self.owner.clone(), ..Identity::new(Arc::clone(&self.label), unused) }
+        let (logged, owner) = (self.logged.clone(), self.owner.clone());
+        Identity { logged, owner, ..Identity::new(Arc::clone(&self.label), unused) }
     }
 
     /// Returns the partitions to which the bulkhead belongs, unless they are gone.
@@ -168,11 +173,18 @@ impl Rejection {
         }
     }
 
-    /// Counts a rejection by the partitions, unless they are gone.
+    /// Counts a rejection by the partitions, unless they are gone, and logs it.
     pub(crate) fn count(&self) {
+        trace::rejected(None, self);
         if let (Some(rejection), Some(owner)) = (self.of_partitions(), self.by.owner()) {
             owner.count(rejection);
         }
+    }
+
+    /// Returns how many rejections of the bulkhead are logged.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn logged(&self) -> &Account {
+        &self.by.logged
     }
 
     /// Returns the rejection of the partitions, if the call got no partition.
@@ -322,15 +334,23 @@ impl Eq for Rejection {}
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (label, occupancy) = (self.label(), self.occupancy());
+        write!(f, "bulkhead {}: ", self.label())?;
+        self.explain(f)
+    }
+}
+
+impl Rejection {
+    /// Writes what the rejection displays after the name of the bulkhead.
+    pub(crate) fn explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let occupancy = self.occupancy();
         if let Some(invalid) = self.as_invalid() {
             let whose = if self.reason() == Reason::InvalidLimits { "limits of a key: " } else { "" };
-            return write!(f, "bulkhead {label}: {whose}{invalid}");
+            return write!(f, "{whose}{invalid}");
         }
         if let Some(rejection) = self.of_partitions() {
-            return write!(f, "bulkhead {label}: {rejection}");
+            return fmt::Display::fmt(rejection, f);
         }
-        write!(f, "bulkhead {label}: {}", self.reason())?;
+        write!(f, "{}", self.reason())?;
         match self.limit() {
             Some(Duration::ZERO) => f.write_str(", as it had no time to wait")?,
             Some(limit) => write!(f, " after {} of {}", Rounded(self.waited()), Rounded(limit))?,

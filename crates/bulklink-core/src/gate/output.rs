@@ -5,7 +5,7 @@ use core::num::NonZeroU64;
 use super::Gate;
 use crate::limits::Checked;
 use crate::totals::Sum;
-use crate::{Event, EventFilter, Instant, Limits, Snapshot, Totals};
+use crate::{Event, EventFilter, Instant, Limits, Rejection, Snapshot, Ticket, Totals};
 
 impl<W> Gate<W> {
     /// Returns the next waker to wake, in the order in which tickets were settled, or `None` when
@@ -133,6 +133,17 @@ impl<W> Gate<W> {
     /// Returns the units that the waiting requests ask for.
     pub(crate) fn waiting_units(&self) -> u64 {
         self.queue.units()
+    }
+
+    /// Returns since when the first of the waiting requests has waited, if its wait is measured.
+    pub(crate) fn waiting_since(&self) -> Option<Instant> {
+        let (_, first) = self.queue.first()?;
+        (first.since < Instant::FAR_FUTURE).then_some(first.since)
+    }
+
+    /// Returns the rejection of a ticket, if it was rejected.
+    pub(crate) fn rejection(&self, ticket: &Ticket) -> Option<Rejection> {
+        self.queue.rejection(ticket)
     }
 
     /// Returns all counters, without the number of a [`snapshot`](Gate::snapshot): what was split

@@ -366,6 +366,14 @@ impl<W> Queue<W> {
         }
     }
 
+    /// Returns the rejection of a ticket, if it was rejected.
+    pub(crate) fn rejection(&self, ticket: &Ticket) -> Option<Rejection> {
+        match self.node(ticket) {
+            Node::Rejected(_, rejection) => Some(*rejection),
+            _ => None,
+        }
+    }
+
     /// Returns the place for the waker of a ticket that still waits.
     pub(crate) fn waker_mut(&mut self, ticket: &Ticket) -> Option<&mut Option<W>> {
         let node = &mut self.nodes[ticket.place];

@@ -14,8 +14,8 @@ use bulklink_core::{Grant, Instant, Request, Ticket};
 use crate::acquire::claim::{Claim, Lease, SharedRef};
 use crate::acquire::ticket;
 use crate::gate::shared::{NotGranted, Shared};
+use crate::observe::trace::{self, Aside, WaitSpan};
 use crate::time::runtime::DynClock;
-use crate::time::timer::LazySleep;
 use crate::{OwnedSlot, Rejection, Runtime, Slot, SubmitError, Timer};
 
 /// A call that acquires a slot; `S` borrows or shares its bulkhead. It is kept small, because each
@@ -52,8 +52,8 @@ enum AcquireState<T> {
     Queued {
         /// `None` while the ticket is collected, and afterwards.
         ticket: Option<Ticket>,
-        /// Set if the call has a deadline and relies on no driver.
-        sleep: Option<LazySleep<T>>,
+        /// Its own timer, if the call has a deadline and relies on no driver; and the span.
+        aside: Aside<T>,
     },
 }
 
@@ -80,9 +80,13 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         }
         match not_granted {
             _ if granted.is_some() => Ok(Asked::Granted(Claim::new(self.finish().shared, granted))),
-            NotGranted::Rejected(rejection) => Err(rejection.into()),
+            NotGranted::Rejected(rejection) => {
+                trace::rejected(Some(shared), &rejection);
+                Err(rejection.into())
+            }
             NotGranted::Queued { .. } => {
-                *state = AcquireState::Queued { ticket, sleep: None };
+                let wait = WaitSpan::begin(shared, request);
+                *state = AcquireState::Queued { ticket, aside: Aside::new(wait) };
                 Ok(Asked::Queued(self))
             }
         }
@@ -127,6 +131,7 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
             return None;
         };
         let rejection = shared.refuse(request)?;
+        trace::rejected(Some(shared), &rejection);
         // The claim of a call without a grant only ends the lease of its partition.
         drop(Claim::new(self.finish().shared, None));
         Some(Err(rejection))
@@ -162,14 +167,25 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         let granted = ready!(runtime.cooperate(context, operations, poll));
         let Unfinished { shared, state } = self.finish();
         let is_granted = granted.is_some();
+        let mut wait = WaitSpan::NONE;
         let claim = match state {
-            AcquireState::Queued { sleep: Some(sleep), .. } => Claim::after(shared, granted, sleep),
+            AcquireState::Queued { aside: Aside(Some(mut aside)), .. } => {
+                wait = trace::take_wait(&mut aside);
+                Claim::after(shared, granted, aside)
+            }
             // Made where it is returned: it is slow to move.
             _ => Claim::new(shared, granted),
         };
         match not_granted {
-            _ if is_granted => Poll::Ready(Ok(claim)),
-            NotGranted::Rejected(rejection) => Poll::Ready(Err(rejection)),
+            _ if is_granted => {
+                wait.admitted(&claim);
+                Poll::Ready(Ok(claim))
+            }
+            NotGranted::Rejected(rejection) => {
+                wait.rejected(&rejection);
+                trace::rejected(Some(&claim), &rejection);
+                Poll::Ready(Err(rejection))
+            }
             NotGranted::Queued { .. } => unreachable!("a call that waits is pending"),
         }
     }
@@ -232,9 +248,11 @@ impl<S: SharedRef, T: Future<Output = ()>> Unfinished<S, T> {
             Err(error) => panic!("bulkhead {}: {error}", shared.label()),
         }
         let NotGranted::Queued { deadline, due, home } = *not_granted else { return Poll::Ready(None) };
+        // No panic of a subscriber gets out of this, so the ticket is not lost.
+        let wait = WaitSpan::begin(shared, request);
         // Stored before a timer is made: if that panics, the next poll makes the timer, or the drop
         // gives up the ticket.
-        *state = AcquireState::Queued { ticket, sleep: None };
+        *state = AcquireState::Queued { ticket, aside: Aside::new(wait) };
         if let (Some(due), None) = (due, home) {
             state.ensure_wakeup(due, deadline, None, shared, runtime, context);
         }
@@ -251,9 +269,9 @@ impl<S: SharedRef, T> Call<S, T> {
         if let Call::Unfinished(Unfinished { shared, state }) = self {
             // Ended after the rest, also if the clock panics.
             let lease = shared.leased().map(|partition| Lease { shared, partition });
-            if let AcquireState::Queued { ticket, .. } = state {
+            if let AcquireState::Queued { ticket, aside } = state {
                 if let Some(ticket) = ticket.take() {
-                    ticket::withdraw(shared, ticket);
+                    ticket::withdraw(shared, ticket, aside.0.as_mut().map_or(WaitSpan::NONE, trace::take_wait));
                 }
             }
             drop(lease);
@@ -317,8 +335,8 @@ impl<T: Future<Output = ()>> AcquireState<T> {
         runtime: &R,
         context: &mut Context<'_>,
     ) {
-        let AcquireState::Queued { ticket: Some(ticket), sleep } = self else { return };
-        if sleep.is_none() {
+        let AcquireState::Queued { ticket: Some(ticket), aside } = self else { return };
+        if !aside.has_timer() {
             let here = runtime.home().ok().flatten();
             // Rely on the driver of this runtime only: another runtime may never run again. Outside
             // of all runtimes, there is no better driver than that on `home`.
@@ -330,7 +348,7 @@ impl<T: Future<Output = ()>> AcquireState<T> {
             }
         }
         if let Some(deadline) = deadline {
-            sleep.get_or_insert_with(LazySleep::new).arm(deadline, runtime, context);
+            aside.arm(deadline, runtime, context);
         }
     }
 }

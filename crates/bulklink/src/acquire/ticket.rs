@@ -2,10 +2,11 @@
 
 use core::task::{Poll, Waker};
 
-use bulklink_core::{Answer, Grant, Ticket};
+use bulklink_core::{Answer, Grant, Ticket, plumbing};
 
 use crate::foreign::discard;
 use crate::gate::shared::{NotGranted, Shared};
+use crate::observe::trace::{self, WaitSpan};
 
 /// Collects the ticket. If there is no grant, the reason is stored in `not_granted`. A ticket that
 /// still waits stays in `ticket`, and `waker` is woken when it can be collected.
@@ -38,19 +39,25 @@ pub(crate) fn poll(
 }
 
 /// Gives up the ticket, whatever its state. The clock is read only where the gate needs the time:
-/// for an event, which says how long the call waited, or to admit the next waiter.
-pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
-    let (mut ticket, mut now) = (Some(ticket), None);
+/// for an event, which says how long the call waited, or to admit the next waiter. `wait` ends.
+pub(crate) fn withdraw(shared: &Shared, ticket: Ticket, wait: WaitSpan) {
+    let (mut ticket, mut now, mut rejected) = (Some(ticket), None, None);
     while let Some(given_up) = ticket.take() {
-        let displaced = shared.input(|state| match state.cancel(given_up, now) {
-            Ok(displaced) => {
-                state.advance(now);
-                displaced
+        let displaced = shared.input(|state| {
+            // A rejection that its call never sees is logged, too: it is counted.
+            if trace::is_on() {
+                rejected = plumbing::rejection(&state.gate, &given_up);
             }
-            // The gate needs the time: leave the lock, read the clock and cancel again.
-            Err(given_up) => {
-                ticket = Some(given_up);
-                None
+            match state.cancel(given_up, now) {
+                Ok(displaced) => {
+                    state.advance(now);
+                    displaced
+                }
+                // The gate needs the time: leave the lock, read the clock and cancel again.
+                Err(given_up) => {
+                    ticket = Some(given_up);
+                    None
+                }
             }
         });
         if displaced.is_some() {
@@ -60,5 +67,13 @@ pub(crate) fn withdraw(shared: &Shared, ticket: Ticket) {
             // A clock that panics must not lose the ticket.
             now = Some(shared.now_if_sound());
         }
+    }
+    match rejected {
+        Some(rejection) => {
+            let rejection = shared.rejected(rejection);
+            wait.rejected(&rejection);
+            trace::rejected(Some(shared), &rejection);
+        }
+        None => wait.cancelled(shared),
     }
 }

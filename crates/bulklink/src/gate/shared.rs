@@ -11,9 +11,10 @@ use core::num::NonZeroU64;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::task::{Poll, Waker};
+use core::time::Duration;
 
 use bulklink_core::partitions::Id;
-use bulklink_core::plumbing::Word;
+use bulklink_core::plumbing::{self, Refusal, Word};
 use bulklink_core::{
     Answer, Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, ResizeError, Ticket,
 };
@@ -26,6 +27,7 @@ use crate::gate::outputs::{Observers, Rest};
 use crate::gate::state::GateState;
 use crate::gate::waker_cell::look_or_park;
 use crate::observe::event::Handlers;
+use crate::observe::trace;
 use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
 use crate::{Reconfigured, Rejection, Runtime, TimerError};
@@ -193,22 +195,36 @@ impl Shared {
         let decided = if request.is_simple() { self.fast.decide() } else { None };
         match decided {
             Some(Ok(grant)) => Ok(make(grant)),
+            Some(Err(refusal)) if trace::is_on() => Err(self.refuse_and_log(refusal)),
             Some(Err(refusal)) => Err(Rejection::refused(Arc::clone(&self.identity), refusal)),
             None => self.try_enter_gate(request).map(make),
         }
+    }
+
+    /// Apart from the usual rejection, which would otherwise be copied to memory first.
+    #[cold]
+    #[inline(never)]
+    fn refuse_and_log(&self, refusal: Refusal) -> Rejection {
+        let rejection = Rejection::refused(Arc::clone(&self.identity), refusal);
+        trace::rejected(Some(self), &rejection);
+        rejection
     }
 
     #[inline(never)]
     fn try_enter_gate(&self, request: &Request) -> Result<Grant, Rejection> {
         let request = request.now();
         if let Some(rejection) = self.refuse(&request) {
+            trace::rejected(Some(self), &rejection);
             return Err(rejection);
         }
         let mut not_granted = NotGranted::UNKNOWN;
         match (self.enter_gate(self.now_for(&request), &request, None, None, &mut None, &mut not_granted), not_granted)
         {
             (Some(grant), _) => Ok(grant),
-            (None, NotGranted::Rejected(rejection)) => Err(rejection),
+            (None, NotGranted::Rejected(rejection)) => {
+                trace::rejected(Some(self), &rejection);
+                Err(rejection)
+            }
             (None, NotGranted::Queued { .. }) => unreachable!("the request may not wait"),
         }
     }
@@ -433,6 +449,16 @@ impl Shared {
     pub(crate) fn change_handlers(&self, change: impl FnOnce(&Handlers) -> Option<Handlers>) -> bool {
         let replaced = self.input(|state| change(&state.observers.handlers).map(|changed| state.set_handlers(changed)));
         replaced.is_some()
+    }
+
+    /// Returns how long the first call in the queue has waited; `None` if none waits, if its wait
+    /// is not measured, or if the clock panics.
+    #[cold]
+    pub(crate) fn oldest_wait(&self) -> Option<Duration> {
+        // Read before the lock is taken, because it is foreign.
+        let now = attempt(|| self.now())?;
+        let since = self.beside_the_word(|state| plumbing::waiting_since(&state.gate))?;
+        Some(now.saturating_since(since))
     }
 
     pub(crate) fn count_handler_panic(&self) {

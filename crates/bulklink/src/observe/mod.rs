@@ -3,3 +3,4 @@
 pub(crate) mod channel;
 pub(crate) mod event;
 pub(crate) mod labelled;
+pub(crate) mod trace;

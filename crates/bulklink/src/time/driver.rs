@@ -130,7 +130,7 @@ impl Shared {
 
     /// Makes a driver with its timer set, not registered yet.
     fn driver<R: Runtime>(&self, runtime: &R, home: NonZeroU64, armed: Instant) -> Driver<R> {
-        let mut sleep = LazySleep::new();
+        let mut sleep = LazySleep::new(());
         sleep.set(armed, runtime);
         Driver { shared: self.this.clone(), runtime: runtime.clone(), home, armed, sleep, registered: false }
     }

@@ -13,11 +13,11 @@ use crate::{Call, ms, recorder, slot};
 
 /// A fake clock that counts how often it is read.
 #[derive(Clone, Default)]
-struct Counted(FakeClock, Arc<AtomicUsize>);
+pub(crate) struct Counted(pub(crate) FakeClock, Arc<AtomicUsize>);
 
 impl Counted {
     /// Runs the work, and returns how often the clock was read meanwhile.
-    fn reads<T>(&self, work: impl FnOnce() -> T) -> (usize, T) {
+    pub(crate) fn reads<T>(&self, work: impl FnOnce() -> T) -> (usize, T) {
         let before = self.1.load(SeqCst);
         let result = work();
         (self.1.load(SeqCst) - before, result)

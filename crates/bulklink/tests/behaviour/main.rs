@@ -31,6 +31,8 @@ mod rejections;
 mod resizing;
 mod status;
 mod submit;
+#[cfg(feature = "tracing")]
+mod traces;
 #[cfg(feature = "tsc")]
 mod tsc;
 mod types;

@@ -1,0 +1,240 @@
+//! The spans and events themselves. A subscriber is foreign code: it is called outside all locks,
+//! and its panics are contained.
+
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use core::fmt;
+use core::future::Future;
+use core::panic::{RefUnwindSafe, UnwindSafe};
+use core::task::Context;
+use core::time::Duration;
+use std::time::Instant as StdInstant;
+
+use bulklink_core::{Instant, Request};
+use tracing::field::Empty;
+use tracing::level_filters::{LevelFilter, STATIC_MAX_LEVEL};
+use tracing::subscriber::NoSubscriber;
+use tracing::{Level, Span};
+
+pub(crate) use super::account::Account;
+use crate::acquire::claim::{Claim, SharedRef};
+use crate::foreign::{attempt, contain, discard};
+use crate::gate::shared::Shared;
+use crate::time::timer::LazySleep;
+use crate::{Rejection, Timer};
+
+/// The target of all spans and events, for filters.
+const TARGET: &str = "bulklink";
+
+/// How much of a label is logged, in bytes.
+const LONGEST_LABEL: usize = 120;
+
+/// What a call that waits has beside its ticket: its own timer, if it needs one, and its span, if
+/// it has one. They share a box, so that a call is no larger than without the feature.
+pub(crate) struct Aside<T>(pub(crate) Option<LazySleep<T, Beside>>);
+
+pub(crate) struct Beside {
+    has_timer: bool,
+    wait: WaitSpan,
+}
+
+impl<T> Aside<T> {
+    #[inline]
+    pub(crate) fn new(wait: WaitSpan) -> Self {
+        if wait.0.is_some() { Aside::of(wait) } else { Aside(None) }
+    }
+
+    #[cold]
+    fn of(wait: WaitSpan) -> Self {
+        Aside(Some(LazySleep::new(Beside { has_timer: false, wait })))
+    }
+
+    /// Returns whether the call has made a timer.
+    #[inline]
+    pub(crate) fn has_timer(&self) -> bool {
+        self.0.as_ref().is_some_and(|sleep| sleep.beside().has_timer)
+    }
+}
+
+impl<T: Future<Output = ()>> Aside<T> {
+    /// Polls the timer, and makes it first if there is none, as [`LazySleep::arm`] says.
+    pub(crate) fn arm<R: Timer<Sleep = T>>(&mut self, deadline: Instant, runtime: &R, context: &mut Context<'_>) {
+        let aside = self.0.get_or_insert_with(|| LazySleep::new(Beside { has_timer: true, wait: WaitSpan::NONE }));
+        aside.beside_mut().has_timer = true;
+        aside.arm(deadline, runtime, context);
+    }
+}
+
+#[inline]
+pub(crate) fn take_wait<T>(aside: &mut LazySleep<T, Beside>) -> WaitSpan {
+    WaitSpan(aside.beside_mut().wait.0.take())
+}
+
+/// The wait of a call in the queue, as a span.
+pub(crate) struct WaitSpan(Option<Box<Open>>);
+
+struct Open {
+    span: Span,
+    /// When the wait began; `None` if the clock has panicked.
+    since: Option<Instant>,
+}
+
+/// A panic of a subscriber never leaves what is done here.
+impl UnwindSafe for Open {}
+impl RefUnwindSafe for Open {}
+
+impl WaitSpan {
+    pub(crate) const NONE: WaitSpan = WaitSpan(None);
+
+    /// Begins the span of a call that has joined the queue, if a subscriber wants it.
+    #[inline]
+    pub(crate) fn begin(shared: &Shared, request: &Request) -> Self {
+        if may_be_wanted(Level::DEBUG) { WaitSpan::open(shared, request) } else { WaitSpan::NONE }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open(shared: &Shared, request: &Request) -> Self {
+        let opened = attempt(|| {
+            let label = shortened(shared.label());
+            let span = tracing::debug_span!(
+                target: TARGET,
+                "bulkhead.wait",
+                bulkhead = &*label,
+                cost = request.units(),
+                outcome = Empty,
+                waited_ms = Empty,
+            );
+            // On a thread without a subscriber, the span is one of none if others have one.
+            let has_subscriber = span.with_subscriber(|(_, subscriber)| !subscriber.is::<NoSubscriber>());
+            has_subscriber.unwrap_or(false).then_some(span)
+        });
+        let open = |span| Box::new(Open { span, since: attempt(|| shared.now()) });
+        WaitSpan(opened.flatten().map(open))
+    }
+
+    #[inline]
+    pub(crate) fn admitted<S: SharedRef>(self, claim: &Claim<S>) {
+        if self.0.is_some() {
+            self.end("admitted", Some(claim.waited()));
+        }
+    }
+
+    #[inline]
+    pub(crate) fn rejected(self, rejection: &Rejection) {
+        if self.0.is_some() {
+            self.end(rejection.reason().as_str(), Some(rejection.waited()));
+        }
+    }
+
+    #[inline]
+    pub(crate) fn cancelled(self, shared: &Shared) {
+        if let Some(open) = &self.0 {
+            let waited = open.since.and_then(|since| Some(attempt(|| shared.now())?.saturating_since(since)));
+            self.end("cancelled", waited);
+        }
+    }
+
+    #[cold]
+    fn end(mut self, outcome: &'static str, waited: Option<Duration>) {
+        let Some(open) = self.0.take() else { return };
+        contain(|| {
+            open.span.record("outcome", outcome);
+            if let Some(waited) = waited {
+                open.span.record("waited_ms", millis(waited));
+            }
+        });
+        discard(open);
+    }
+}
+
+impl Drop for WaitSpan {
+    /// Ends the span without an outcome. Only a panic of a runtime leaves one to this.
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(open) = self.0.take() {
+            discard(open);
+        }
+    }
+}
+
+/// Returns whether any subscriber may want an event of a rejection. Calls no foreign code.
+#[inline]
+pub(crate) fn is_on() -> bool {
+    may_be_wanted(Level::WARN)
+}
+
+/// Logs a rejection, unless too many of its bulkhead were logged in the last second. Must be called
+/// exactly once for a rejection, outside all locks.
+#[inline]
+pub(crate) fn rejected(shared: Option<&Shared>, rejection: &Rejection) {
+    if is_on() {
+        log(shared, rejection);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn log(shared: Option<&Shared>, rejection: &Rejection) {
+    let mut left_out = None;
+    let is_sound = contain(|| {
+        // With the fields, because filters may ask for them.
+        let is_wanted = tracing::event_enabled!(
+            target: TARGET,
+            Level::WARN,
+            bulkhead, reason, cost, waited_ms, oldest_wait_ms, left_out, state, message
+        );
+        if !is_wanted {
+            return;
+        }
+        // Real time, whatever the bulkhead's clock is: it bounds what is written.
+        left_out = rejection.logged().admit(StdInstant::now());
+        let Some(left_out) = left_out else { return };
+        let label = shortened(rejection.label());
+        tracing::event!(
+            name: "bulkhead.rejected",
+            target: TARGET,
+            Level::WARN,
+            bulkhead = &*label,
+            reason = rejection.reason().as_str(),
+            cost = rejection.cost(),
+            waited_ms = millis(rejection.waited()),
+            oldest_wait_ms = shared.and_then(Shared::oldest_wait).map(millis),
+            left_out,
+            state = %State(rejection),
+            "bulkhead rejected a call",
+        );
+    });
+    if let (false, Some(left_out)) = (is_sound, left_out) {
+        // The subscriber panicked, so neither this rejection nor those before it are in the log.
+        rejection.logged().leave_out(left_out.saturating_add(1));
+    }
+}
+
+/// Returns whether any subscriber may want spans or events of this level: a load and a comparison.
+#[inline]
+fn may_be_wanted(level: Level) -> bool {
+    level <= STATIC_MAX_LEVEL && level <= LevelFilter::current()
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// Cuts a long label off, so that no label makes a log much longer.
+fn shortened(label: &str) -> Cow<'_, str> {
+    if label.len() <= LONGEST_LABEL {
+        return Cow::Borrowed(label);
+    }
+    let end = (0..=LONGEST_LABEL).rev().find(|&end| label.is_char_boundary(end)).unwrap_or(0);
+    Cow::Owned([&label[..end], "…"].concat())
+}
+
+/// Displays what a rejection does after the name of the bulkhead: its reason and the occupancy.
+struct State<'a>(&'a Rejection);
+
+impl fmt::Display for State<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.explain(f)
+    }
+}
