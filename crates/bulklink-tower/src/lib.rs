@@ -105,6 +105,8 @@ pub mod http;
 mod layer;
 mod outcome;
 #[cfg(feature = "axum")]
+pub mod page;
+#[cfg(feature = "axum")]
 mod readiness;
 mod rejection;
 mod service;

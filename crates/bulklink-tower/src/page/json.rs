@@ -1,0 +1,87 @@
+//! The page as JSON.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::row::{Kind, Row};
+use super::worst::Rows;
+
+pub(super) fn page(page: &Rows) -> String {
+    let rows: Vec<_> = page.rows.iter().map(row).collect();
+    json!({ "total": rows.len() + page.left_out, "left_out": page.left_out, "bulkheads": rows }).to_string()
+}
+
+pub(super) fn problem(detail: &str) -> String {
+    let status = StatusCode::BAD_REQUEST.as_u16();
+    json!({ "title": "Bad parameter", "status": status, "detail": detail }).to_string()
+}
+
+fn row(row: &Row) -> Value {
+    let Row { limits, totals, .. } = row;
+    let findings = row.findings.iter().map(|found| {
+        let severity = found.severity.as_str();
+        json!({ "severity": severity, "code": found.code, "message": found.message })
+    });
+    let (label, is_cut_off) = row.short_label();
+    let mut value = json!({
+        "label": if is_cut_off { format!("{label}…") } else { label.to_string() },
+        "severity": row.severity.as_str(),
+        "is_closed": row.is_closed,
+        "is_paused": row.is_paused,
+        "utilization": row.utilization,
+        "rejected_share": row.rejected_share,
+        "limits": {
+            "capacity": limits.capacity,
+            "waiting_room": limits.waiting_room,
+            "waiting_room_units": limits.waiting_room_units,
+            "wait_limit_seconds": limits.wait_limit.map(seconds),
+        },
+        "in_flight": row.in_flight,
+        "in_use": row.in_use,
+        "written_off": row.written_off,
+        "waiting": row.waiting,
+        "waiting_units": row.waiting_units,
+        "uncollected": row.uncollected,
+        "totals": {
+            "admitted": totals.admitted,
+            "admitted_from_queue": totals.admitted_from_queue,
+            "finished": totals.finished,
+            "cancelled": totals.cancelled,
+            "abandoned": totals.abandoned,
+            "taken_back": row.taken_back,
+            "rejected": row.rejected,
+            "saturated": totals.saturated,
+            "expired": totals.expired.saturating_add(totals.expired_before_queue),
+            "closed": totals.closed(),
+            "mean_wait_seconds": totals.average_wait().map(seconds),
+        },
+        "findings": findings.collect::<Vec<_>>(),
+    });
+    match &row.kind {
+        Kind::Bulkhead { oldest_wait, oldest_uncollected, longest_wait } => {
+            value["kind"] = "bulkhead".into();
+            value["oldest_wait_seconds"] = json!(oldest_wait.map(seconds));
+            value["oldest_uncollected_seconds"] = json!(oldest_uncollected.map(seconds));
+            value["longest_wait_seconds"] = json!(seconds(*longest_wait));
+        }
+        Kind::Partitions { status } => {
+            value["kind"] = "partitions".into();
+            value["partitions"] = json!({
+                "kept": status.partitions,
+                "in_use": status.active_partitions,
+                "max": status.snapshot.limits.max_partitions,
+                "created": status.totals.created,
+                "evicted": status.totals.evicted,
+                "limit_rejected": status.totals.limit_rejected,
+                "closed_rejected": status.totals.closed_rejected,
+            });
+        }
+    }
+    value
+}
+
+fn seconds(time: Duration) -> f64 {
+    time.as_secs_f64()
+}

@@ -1,0 +1,187 @@
+//! A page of axum that shows bulkheads and what is wrong with them: [`router`].
+
+mod json;
+mod query;
+mod row;
+mod text;
+mod worst;
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use axum::Router;
+use axum::extract::RawQuery;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use bulklink::{Handle, Registry, partitions};
+
+use self::query::{Format, Query};
+use self::row::Row;
+use self::worst::Worst;
+
+/// How much of a label is shown, in bytes. So a page is short, whatever the labels are.
+const LONGEST_LABEL: usize = 120;
+
+/// How many bulkheads are read before other tasks of the thread get a turn.
+const BATCH: usize = 64;
+
+/// Makes a router with the page of all bulkheads and partitions of a registry, at
+/// `/debug/bulkheads`. It shows those that are registered when it is asked for.
+///
+/// The page changes nothing. It shows labels, limits, figures and findings, and no key of a
+/// partition; those who can reach it learn how large the service is, so mount it where only
+/// operators do. Nothing is served unless it is mounted. Add it after the layers, which would limit
+/// it, too. No cache may store it.
+///
+/// # Formats
+///
+/// Text by default. JSON with `?format=json`, or if the header `Accept` prefers `application/json`
+/// to text; durations are then in seconds.
+///
+/// # Order
+///
+/// The worst come first: by the [severity](bulklink::CapacityReport) of the capacity report, then
+/// by the share of calls that were rejected since the bulkhead was built, then by the utilisation
+/// (of partitions: how many are in use, of those that may be kept), and then by label.
+///
+/// There are at most `?limit=` of them: 100 by default, and from 1 to 1,000. A last line has the
+/// number of the rest. However many bulkheads there are, no more than `limit` are kept in memory, a
+/// label is cut off after 120 bytes, and other tasks run in between. Reading takes the lock of each
+/// bulkhead, and of each partition, for a moment; partitions are read twice.
+///
+/// A parameter that is unknown or out of its range is answered with 400 and a problem (RFC 9457).
+///
+/// # Examples
+///
+/// ```
+/// use axum::{Router, routing::get};
+/// use bulklink_tokio::{Bulkhead, Registry};
+/// use bulklink_tower::{BulkheadLayer, page};
+///
+/// let registry = Registry::new();
+/// let orders = registry.create(Bulkhead::builder("orders").parallelism(16))?;
+///
+/// let app: Router = Router::new()
+///     .route("/orders", get(async || "42 orders"))
+///     .route_layer(BulkheadLayer::new(&orders).respond())
+///     .merge(page::router(&registry));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn router<S>(registry: &Registry) -> Router<S>
+where
+    S: Clone + Send + Sync + 'static,
+{
+    Page::new(registry).router()
+}
+
+/// The page of a registry, with single bulkheads and partitions that are in none; see [`router`].
+///
+/// ```
+/// # use bulklink_tokio::{Bulkhead, Registry};
+/// use bulklink_tower::page::Page;
+///
+/// let connections = Bulkhead::builder("connections").parallelism(1_000).build()?;
+/// let page = Page::new(&Registry::new()).bulkhead(&connections);
+/// let app: axum::Router = page.router();
+/// # Ok::<(), bulklink_tokio::InvalidArgument>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a page is served by its router"]
+pub struct Page {
+    registry: Registry,
+    bulkheads: Vec<Handle>,
+    partitions: Vec<partitions::Handle>,
+}
+
+impl Page {
+    /// Creates the page of all that a registry has when the page is asked for.
+    pub fn new(registry: &Registry) -> Self {
+        Page { registry: registry.clone(), bulkheads: Vec::new(), partitions: Vec::new() }
+    }
+
+    /// Shows a bulkhead that is not in the registry, too. One that is would be shown twice.
+    pub fn bulkhead(mut self, bulkhead: &Handle) -> Self {
+        self.bulkheads.push(bulkhead.clone());
+        self
+    }
+
+    /// Shows partitions that are not in the registry, too.
+    pub fn partitions(mut self, partitions: &partitions::Handle) -> Self {
+        self.partitions.push(partitions.clone());
+        self
+    }
+
+    /// Makes the router, as [`router`] does.
+    pub fn router<S>(self) -> Router<S>
+    where
+        S: Clone + Send + Sync + 'static,
+    {
+        let page = Arc::new(self);
+        Router::new().route(
+            "/debug/bulkheads",
+            get(move |RawQuery(query): RawQuery, headers: HeaderMap| {
+                let page = Arc::clone(&page);
+                async move { page.answer(query.as_deref().unwrap_or_default(), &headers).await }
+            }),
+        )
+    }
+
+    async fn answer(&self, query: &str, headers: &HeaderMap) -> Response {
+        let Query { limit, format } = match Query::parse(query, headers) {
+            Ok(query) => query,
+            Err(detail) => return respond(StatusCode::BAD_REQUEST, PROBLEM, json::problem(&detail)),
+        };
+        let worst = self.read(limit).await;
+        match format {
+            Format::Text => respond(StatusCode::OK, TEXT, text::page(&worst.into_page())),
+            Format::Json => respond(StatusCode::OK, JSON, json::page(&worst.into_page())),
+        }
+    }
+
+    async fn read(&self, limit: usize) -> Worst {
+        let mut worst = Worst::new(limit);
+        for (place, bulkhead) in self.registry.handles().iter().chain(&self.bulkheads).enumerate() {
+            worst.add(Row::of_bulkhead(bulkhead));
+            if place % BATCH == BATCH - 1 {
+                yield_now().await;
+            }
+        }
+        for partitions in self.registry.partition_handles().iter().chain(&self.partitions) {
+            worst.add(Row::of_partitions(partitions));
+            yield_now().await;
+        }
+        worst
+    }
+}
+
+/// Lets other tasks run.
+async fn yield_now() {
+    let mut has_yielded = false;
+    poll_fn(|context| {
+        if has_yielded {
+            return Poll::Ready(());
+        }
+        has_yielded = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+fn respond(status: StatusCode, content_type: HeaderValue, body: String) -> Response {
+    let fixed = |name: HeaderName, value| (name, HeaderValue::from_static(value));
+    let headers = [
+        (header::CONTENT_TYPE, content_type),
+        fixed(header::CACHE_CONTROL, "no-store"),
+        fixed(header::VARY, "accept"),
+        // No browser may take a label for a part of a page.
+        fixed(header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    (status, headers, body).into_response()
+}

@@ -1,0 +1,121 @@
+//! The page as text.
+
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+use super::row::{Kind, Row};
+use super::worst::Rows;
+
+pub(super) fn page(page: &Rows) -> String {
+    let mut text = String::new();
+    write(page, &mut text).expect("a string takes any text");
+    text
+}
+
+fn write(page: &Rows, text: &mut String) -> fmt::Result {
+    let Rows { rows, left_out } = page;
+    writeln!(text, "bulkheads: {}, worst first", rows.len() + left_out)?;
+    rows.iter().try_for_each(|row| write_row(row, text))?;
+    if *left_out > 0 {
+        writeln!(text, "\n{left_out} more, none of them worse; ?limit= shows up to 1000")?;
+    }
+    Ok(())
+}
+
+fn write_row(row: &Row, text: &mut String) -> fmt::Result {
+    let Row { limits, totals, .. } = row;
+    write!(text, "\n{}: {}", Label(row), row.severity)?;
+    for (is_so, state) in [(row.is_closed, "closed"), (row.is_paused, "paused")] {
+        if is_so {
+            write!(text, ", {state}")?;
+        }
+    }
+    if let Kind::Partitions { status } = &row.kind {
+        let (kept, most) = (status.partitions, status.snapshot.limits.max_partitions);
+        let (in_use, evicted) = (status.active_partitions, status.totals.evicted);
+        write!(text, "\n  partitions  {kept} of {most}, {in_use} in use; {evicted} evicted")?;
+    }
+    let each = if matches!(row.kind, Kind::Partitions { .. }) { " for each" } else { "" };
+    write!(text, "\n  in use      {} of {}{each}, {} running", row.in_use, limits.capacity, row.in_flight)?;
+    if row.uncollected > 0 {
+        write!(text, ", {} not collected", row.uncollected)?;
+        if let Kind::Bulkhead { oldest_uncollected: Some(age), .. } = row.kind {
+            write!(text, " (the oldest for {})", Rounded(age))?;
+        }
+    }
+    if row.written_off > 0 {
+        write!(text, ", {} written off", row.written_off)?;
+    }
+    write!(text, "\n  waiting     {} of {}{each}", row.waiting, limits.waiting_room)?;
+    if let Some(units) = limits.waiting_room_units {
+        write!(text, ", for {} of {units} units{each}", row.waiting_units)?;
+    }
+    if let Some(limit) = limits.wait_limit {
+        write!(text, ", at most {}", Rounded(limit))?;
+    }
+    if let Kind::Bulkhead { oldest_wait: Some(age), .. } = row.kind {
+        write!(text, "; the oldest for {}", Rounded(age))?;
+    }
+    write!(text, "\n  admitted    {}, {} from the queue", totals.admitted, totals.admitted_from_queue)?;
+    if let Some(mean) = totals.average_wait() {
+        write!(text, " after {} on average", Rounded(mean))?;
+    }
+    match row.kind {
+        Kind::Bulkhead { longest_wait, .. } if totals.admitted_from_queue > 0 => {
+            write!(text, " and {} at most", Rounded(longest_wait))?;
+        }
+        _ => {}
+    }
+    write!(text, "; {} finished, {} abandoned", totals.finished, totals.abandoned)?;
+    if row.taken_back > 0 {
+        write!(text, ", {} taken back", row.taken_back)?;
+    }
+    write!(text, "\n  rejected    {} ({:.1} %)", row.rejected, row.rejected_share * 100.0)?;
+    let expired = totals.expired.saturating_add(totals.expired_before_queue);
+    let of_partitions = match &row.kind {
+        Kind::Partitions { status } => (status.totals.limit_rejected, status.totals.closed_rejected),
+        Kind::Bulkhead { .. } => (0, 0),
+    };
+    let reasons = [
+        ("saturated", totals.saturated),
+        ("expired", expired),
+        ("closed", totals.closed().saturating_add(of_partitions.1)),
+        ("without a partition", of_partitions.0),
+    ];
+    for (place, (reason, count)) in reasons.into_iter().filter(|(_, count)| *count > 0).enumerate() {
+        write!(text, "{} {count} {reason}", if place == 0 { ":" } else { "," })?;
+    }
+    write!(text, "; {} cancelled", totals.cancelled)?;
+    for found in &row.findings {
+        write!(text, "\n  {:<10}  {}: {}", found.severity.as_str(), found.code, found.message)?;
+    }
+    text.write_char('\n')
+}
+
+/// Displays a label, in quotation marks and escaped unless it is a plain name.
+struct Label<'a>(&'a Row);
+
+impl fmt::Display for Label<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (label, is_cut_off) = self.0.short_label();
+        let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./".contains(character);
+        if label.chars().all(is_plain) {
+            f.write_str(label)?;
+        } else {
+            write!(f, "{label:?}")?;
+        }
+        if is_cut_off { f.write_str("…") } else { Ok(()) }
+    }
+}
+
+/// Displays a duration as the messages of bulkheads do, with one digit after the point.
+struct Rounded(Duration);
+
+impl fmt::Display for Rounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{:.1?}", self.0);
+        let unit = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
+        let (number, unit) = text.split_at(unit);
+        write!(f, "{} {unit}", number.strip_suffix(".0").unwrap_or(number))
+    }
+}

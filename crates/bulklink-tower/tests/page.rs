@@ -1,0 +1,253 @@
+//! The page of bulkheads, asked for through its router.
+#![cfg(feature = "axum")]
+
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use bulklink_tokio::{Bulkhead, Partitions, Registry};
+use bulklink_tower::page::{self, Page};
+use futures_util::FutureExt;
+use http::{Method, Request, StatusCode};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tokio::time::advance;
+use tower::ServiceExt;
+
+const MS: Duration = Duration::from_millis(1);
+
+async fn ask(app: &Router, request: http::request::Builder) -> (StatusCode, String, String) {
+    let response = app.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    let header = |name| response.headers().get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
+    if response.status() != StatusCode::METHOD_NOT_ALLOWED {
+        let fixed = ["cache-control", "vary", "x-content-type-options"].map(header);
+        assert_eq!(fixed, ["no-store", "accept", "nosniff"]);
+    }
+    let (status, content_type) = (response.status(), header("content-type"));
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (status, content_type, String::from_utf8(body.to_vec()).unwrap())
+}
+
+async fn text(app: &Router, query: &str) -> String {
+    let (status, content_type, body) = ask(app, Request::get(format!("/debug/bulkheads{query}"))).await;
+    assert_eq!((status, &*content_type), (StatusCode::OK, "text/plain; charset=utf-8"), "{body}");
+    body
+}
+
+async fn json(app: &Router, query: &str) -> Value {
+    let (status, content_type, body) = ask(app, Request::get(format!("/debug/bulkheads?format=json{query}"))).await;
+    assert_eq!((status, &*content_type), (StatusCode::OK, "application/json"), "{body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+fn labels(page: &Value) -> Vec<&str> {
+    page["bulkheads"].as_array().unwrap().iter().map(|row| row["label"].as_str().unwrap()).collect()
+}
+
+/// A registry with an idle bulkhead, partitions that are all in use, and a bulkhead that is full.
+/// The calls that run and wait are kept in what this returns beside it.
+async fn registry() -> (Registry, impl Sized) {
+    let registry = Registry::new();
+    registry.create(Bulkhead::builder("idle").parallelism(4)).unwrap();
+    let tenants = Partitions::builder("tenants").parallelism(2).waiting_room(1).wait_limit(MS).max_partitions(1);
+    let tenants: Partitions<String> = registry.create_partitions(tenants).unwrap();
+    let tenant = tenants.try_slot("secret-key").unwrap();
+    assert!(tenants.try_slot("other-secret").is_err());
+    let full = Bulkhead::builder("pay \"ments\"").parallelism(1).waiting_room(2).wait_limit(2_000 * MS);
+    let full = registry.create(full.waiting_room_units(5)).unwrap();
+    let first = full.try_slot_owned().unwrap();
+    let mut second = Box::pin(full.slot_owned());
+    assert!((&mut second).now_or_never().is_none());
+    advance(30 * MS).await;
+    drop(first);
+    let second = second.await.unwrap();
+    let mut waiting = [(); 2].map(|()| Box::pin(full.slot_owned()));
+    assert!((&mut waiting[0]).now_or_never().is_none());
+    advance(20 * MS).await;
+    assert!((&mut waiting[1]).now_or_never().is_none());
+    advance(1_500 * MS).await;
+    assert!(full.slot().await.is_err());
+    (registry, (tenants, tenant, full, second, waiting))
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_text_has_all_figures_with_the_worst_first() {
+    let (registry, _calls) = registry().await;
+    let expected = r#"bulkheads: 3, worst first
+
+"pay \"ments\"": critical
+  in use      1 of 1, 1 running
+  waiting     2 of 2, for 2 of 5 units, at most 2 s; the oldest for 1.5 s
+  admitted    2, 1 from the queue after 30 ms on average and 30 ms at most; 1 finished, 0 abandoned
+  rejected    1 (33.3 %): 1 saturated; 0 cancelled
+  critical    waiting_room_full: 1 of 1 in use, and all 2 places to wait taken
+
+tenants: warning
+  partitions  1 of 1, 1 in use; 0 evicted
+  in use      1 of 2 for each, 1 running
+  waiting     0 of 1 for each, at most 1 ms
+  admitted    1, 0 from the queue; 0 finished, 0 abandoned
+  rejected    1 (50.0 %): 1 without a partition; 0 cancelled
+  warning     partition_limit_reached: all 1 partitions in use
+
+idle: ok
+  in use      0 of 4, 0 running
+  waiting     0 of 0
+  admitted    0, 0 from the queue; 0 finished, 0 abandoned
+  rejected    0 (0.0 %); 0 cancelled
+"#;
+    assert_eq!(text(&page::router(&registry), "").await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_json_has_all_figures_with_durations_in_seconds() {
+    let (registry, _calls) = registry().await;
+    let page = json(&page::router(&registry), "").await;
+    assert_eq!((&page["total"], &page["left_out"]), (&json!(3), &json!(0)));
+    let full = json!({
+        "label": "pay \"ments\"", "kind": "bulkhead", "severity": "critical",
+        "is_closed": false, "is_paused": false, "utilization": 1.0, "rejected_share": 1.0 / 3.0,
+        "limits": { "capacity": 1, "waiting_room": 2, "waiting_room_units": 5, "wait_limit_seconds": 2.0 },
+        "in_flight": 1, "in_use": 1, "written_off": 0, "waiting": 2, "waiting_units": 2, "uncollected": 0,
+        "oldest_wait_seconds": 1.52, "oldest_uncollected_seconds": null, "longest_wait_seconds": 0.03,
+        "totals": {
+            "admitted": 2, "admitted_from_queue": 1, "finished": 1, "cancelled": 0, "abandoned": 0,
+            "taken_back": 0, "rejected": 1, "saturated": 1, "expired": 0, "closed": 0,
+            "mean_wait_seconds": 0.03,
+        },
+        "findings": [
+            {
+                "severity": "critical", "code": "waiting_room_full",
+                "message": "1 of 1 in use, and all 2 places to wait taken",
+            },
+        ],
+    });
+    let tenants = json!({
+        "label": "tenants", "kind": "partitions", "severity": "warning",
+        "is_closed": false, "is_paused": false, "utilization": 1.0, "rejected_share": 0.5,
+        "limits": { "capacity": 2, "waiting_room": 1, "waiting_room_units": null, "wait_limit_seconds": 0.001 },
+        "in_flight": 1, "in_use": 1, "written_off": 0, "waiting": 0, "waiting_units": 0, "uncollected": 0,
+        "partitions": {
+            "kept": 1, "in_use": 1, "max": 1, "created": 1, "evicted": 0,
+            "limit_rejected": 1, "closed_rejected": 0,
+        },
+        "totals": {
+            "admitted": 1, "admitted_from_queue": 0, "finished": 0, "cancelled": 0, "abandoned": 0,
+            "taken_back": 0, "rejected": 1, "saturated": 0, "expired": 0, "closed": 0,
+            "mean_wait_seconds": null,
+        },
+        "findings": [
+            { "severity": "warning", "code": "partition_limit_reached", "message": "all 1 partitions in use" },
+        ],
+    });
+    assert_eq!(page["bulkheads"][0], full);
+    assert_eq!(page["bulkheads"][1], tenants);
+    assert_eq!(labels(&page)[2], "idle");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_format_is_what_the_client_accepts_or_asks_for() {
+    let (registry, _calls) = registry().await;
+    let app = page::router(&registry);
+    let get = |uri: &str| Request::get(format!("/debug/bulkheads{uri}"));
+    let (_, content_type, body) = ask(&app, get("").header("accept", "application/json")).await;
+    assert_eq!(content_type, "application/json");
+    assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["total"], 3);
+    let (_, content_type, _) = ask(&app, get("?format=text").header("accept", "application/json")).await;
+    assert_eq!(content_type, "text/plain; charset=utf-8");
+    for query in ["?limit=0", "?limit=1001", "?format=xml", "?label=x"] {
+        let (status, content_type, body) = ask(&app, get(query)).await;
+        assert_eq!((status, &*content_type), (StatusCode::BAD_REQUEST, "application/problem+json"), "{query}");
+        let problem: Value = serde_json::from_str(&body).unwrap();
+        assert!(problem["detail"].as_str().unwrap().contains("must be"), "{body}");
+    }
+    assert_eq!(ask(&app, get("").method(Method::HEAD)).await.2, "");
+    assert_eq!(ask(&app, get("").method(Method::POST)).await.0, StatusCode::METHOD_NOT_ALLOWED);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_order_is_by_severity_then_rejections_then_utilisation_then_label() {
+    let registry = Registry::new();
+    let create = |label: &str, parallelism: usize, running: usize, rejected: usize| {
+        let bulkhead = registry.create(Bulkhead::builder(label).parallelism(parallelism)).unwrap();
+        for _ in 0..rejected {
+            let all: Vec<_> = (0..parallelism).map(|_| bulkhead.try_slot().unwrap()).collect();
+            assert!(bulkhead.try_slot().is_err());
+            drop(all);
+        }
+        (0..running).map(|_| bulkhead.try_slot_owned().unwrap()).collect::<Vec<_>>()
+    };
+    let _running = [
+        create("b idle", 10, 0, 0),
+        create("a idle", 10, 0, 0),
+        create("used", 10, 5, 0),
+        create("rejecting", 2, 0, 1),
+        create("full", 1, 1, 0),
+    ];
+    let page = json(&page::router(&registry), "").await;
+    assert_eq!(labels(&page), ["full", "rejecting", "used", "a idle", "b idle"]);
+}
+
+#[tokio::test]
+async fn ten_thousand_bulkheads_are_a_short_page_of_the_worst() {
+    let registry = Registry::new();
+    let bulkheads: Vec<_> = (0..10_000)
+        .map(|number| registry.create(Bulkhead::builder(&format!("number {number:05}")).parallelism(100)).unwrap())
+        .collect();
+    let _running = bulkheads[7_777].try_slot_with(bulklink_tokio::Request::new().cost(100)).unwrap();
+    let _others: Vec<_> = bulkheads.iter().skip(5_000).step_by(2).map(|one| one.try_slot_owned().unwrap()).collect();
+    let app: Router = page::router(&registry);
+    let begin = Instant::now();
+    let page = text(&app, "").await;
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    assert!(page.starts_with("bulkheads: 10000, worst first\n\n\"number 07777\": warning\n"));
+    assert!(page.ends_with("\n\n9900 more, none of them worse; ?limit= shows up to 1000\n"));
+    assert!(page.len() < 100 * 400);
+    let few = json(&app, "&limit=2").await;
+    assert_eq!((labels(&few), &few["left_out"]), (vec!["number 07777", "number 05000"], &json!(9_998)));
+    let most = json(&app, "&limit=1000").await;
+    assert_eq!(labels(&most).len(), 1_000);
+    assert!(labels(&most)[1..].iter().all(|label| *label >= "number 05000"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hostile_label_breaks_neither_form_and_no_key_is_shown() {
+    let (registry, _calls) = registry().await;
+    for label in [r#"a": [], "b\"#, "x: ok", &"é".repeat(500_000), &"<script>".repeat(200)] {
+        registry.create(Bulkhead::builder(label).parallelism(1)).unwrap();
+    }
+    // A label with a newline is refused when the bulkhead is built.
+    assert!(registry.create(Bulkhead::builder("a\nb").parallelism(1)).is_err());
+    let app = page::router(&registry);
+    let (text, json) = (text(&app, "").await, json(&app, "").await);
+    assert_eq!(text.lines().filter(|line| line.ends_with(": ok")).count(), 5);
+    for line in [r#""a\": [], \"b\\": ok"#, r#""x: ok": ok"#, &format!("\"{}\"…: ok", "é".repeat(60))] {
+        assert!(text.lines().any(|shown| shown == line), "{line}");
+    }
+    assert!(labels(&json).contains(&r#"a": [], "b\"#) && labels(&json).contains(&&*format!("{}…", "é".repeat(60))));
+    assert!(text.len() < 5_000 && json.to_string().len() < 10_000);
+    for page in [text, json.to_string()] {
+        assert!(!page.contains("secret") && page.contains("tenants"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_page_shows_what_is_there_when_it_is_asked_for_and_changes_nothing() {
+    let (registry, single) = (Registry::new(), Bulkhead::builder("single").parallelism(1).build().unwrap());
+    let keyed = Partitions::builder("keyed").parallelism(1).max_partitions(1);
+    let keyed: Partitions<u8> = keyed.build().unwrap();
+    let app: Router = Page::new(&registry).bulkhead(&single).partitions(&keyed.to_handle()).router();
+    assert_eq!(labels(&json(&app, "").await), ["keyed", "single"]);
+    let late = registry.create(Bulkhead::builder("late").parallelism(1)).unwrap();
+    late.pause();
+    single.close();
+    let before = late.status();
+    let page = text(&app, "").await;
+    let states: Vec<_> = page.lines().filter(|line| line.contains(": ") && !line.starts_with("bulkheads")).collect();
+    let states: Vec<_> = states.into_iter().filter(|line| !line.starts_with(' ')).collect();
+    assert!(states.contains(&"single: ok, closed") || states.contains(&"single: notice, closed"), "{states:?}");
+    assert!(states.iter().any(|line| line.starts_with("late: ") && line.ends_with(", paused")), "{states:?}");
+    assert!(!late.status().since(&before).unwrap().has_activity());
+    registry.remove("late").await.unwrap();
+    assert_eq!(labels(&json(&app, "").await).len(), 2);
+}
