@@ -1,10 +1,16 @@
 //! The calls that a gate itself keeps no account of: those with a deadline, those whose hold is
 //! measured, and those that do not collect their slot.
 
+#[cfg(feature = "histogram")]
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use crate::busy::Busy;
 use crate::coarse::Coarse;
+use crate::histogram::Tally;
+#[cfg(feature = "histogram")]
+use crate::histogram::{Histogram, SharedCounts};
 use crate::instant::nanos;
 use crate::queue::Found;
 use crate::reserve::ReserveState;
@@ -52,6 +58,9 @@ pub struct Calls {
     measures_holds: bool,
     holds: u64,
     held: Sum,
+    /// The holds that ended, by their length.
+    lengths: Tally,
+    busy: Busy,
     /// `u64::MAX` for any length of time.
     collect_within_nanos: u64,
     /// The slots that were not collected at the last look, the oldest last.
@@ -100,6 +109,8 @@ impl Calls {
             measures_holds: false,
             holds: 0,
             held: Sum::of(0),
+            lengths: Tally::new(),
+            busy: Busy::NONE,
             collect_within_nanos: u64::MAX,
             found: Vec::new(),
             next_look: Instant::EPOCH,
@@ -114,6 +125,9 @@ impl Calls {
 
     /// Sets whether the time is measured for which each slot is held, from its hand-over. The gate
     /// must [measure](Gate::measure_waits) waits, or these count as held.
+    ///
+    /// Then also [note](Calls::note_use) the units in use after each input to the gate itself that
+    /// can change them.
     #[must_use]
     pub const fn measure_holds(mut self, measured: bool) -> Self {
         self.measures_holds = measured;
@@ -169,6 +183,7 @@ impl Calls {
             }
         }
         gate.advance(Some(now));
+        self.note_use(gate, now);
     }
 
     /// Returns the next time at which [`advance`](Calls::advance) should be called, if any. It may
@@ -197,6 +212,16 @@ impl Calls {
         self.next_look = now.saturating_add_nanos(self.collect_within_nanos);
     }
 
+    /// Notes the units in use after an input to the gate itself: a resize, another change of
+    /// limits, the end of a pause, closing, or an [`advance`](Gate::advance). Needed only where
+    /// holds are [measured](Calls::measure_holds); the methods of this account do it themselves.
+    #[inline]
+    pub fn note_use<W>(&mut self, gate: &Gate<W>, now: Instant) {
+        if self.measures_holds {
+            gate.note_use(&mut self.busy, now);
+        }
+    }
+
     /// Takes back the slots that were handed over at least this long ago and are not collected.
     /// Their tickets are rejected as [`Uncollected`](Reason::Uncollected). Returns their number.
     /// [`advance`](Calls::advance) must follow.
@@ -209,6 +234,7 @@ impl Calls {
         for found in found.iter().rev() {
             self.taken_back += u64::from(gate.take_back(found, now));
         }
+        self.note_use(gate, now);
         found.len()
     }
 
@@ -229,7 +255,10 @@ impl Calls {
         }
         let is_recorded = self.measures_holds || has_deadline;
         if !is_recorded || gate.would_reject(&request, now) {
-            return gate.enter(&request, Some(now));
+            let answer = gate.enter(&request, Some(now));
+            // A request that is rejected can advance the gate all the same.
+            self.note_use(gate, now);
+            return answer;
         }
         let (own, budget) = (request.own_reserve(), end.nanos_since(now));
         let keep = if has_deadline { self.reserve.keep(own, budget) } else { 0 };
@@ -237,6 +266,7 @@ impl Calls {
         let wait_end = now.saturating_add_nanos(budget - keep);
         let call = Call { entered: now, wait_end, end, waited_nanos: 0, kept_nanos: 0, by_gate, grant: None };
         let answer = gate.enter(&request.ending(wait_end), Some(now))?;
+        self.note_use(gate, now);
         if by_gate && !matches!(answer, Answer::Rejected(_)) {
             self.reserve.begin(budget);
         }
@@ -289,10 +319,17 @@ impl Calls {
     ///
     /// # Errors
     ///
-    /// As [`Gate::cancel`].
+    /// As [`Gate::cancel`]; without `now` also where holds are
+    /// [measured](Calls::measure_holds).
     pub fn cancel<W>(&mut self, gate: &mut Gate<W>, ticket: Ticket, now: Option<Instant>) -> Result<Option<W>, Ticket> {
+        if self.measures_holds && now.is_none() {
+            return Err(ticket);
+        }
         let number = ticket.number();
         let cancelled = gate.cancel(ticket, now)?;
+        if let Some(now) = now {
+            self.note_use(gate, now);
+        }
         if let Some(place) = self.of_ticket(number) {
             self.forget(number, place);
         }
@@ -311,21 +348,44 @@ impl Calls {
     /// Takes the end of an operation into account. Returns the grant to
     /// [release](Gate::release).
     pub fn end(&mut self, grant: Grant, now: Instant) -> Grant {
+        let grant = self.finish(grant, now);
+        self.give_back(&grant, now);
+        grant
+    }
+
+    /// Takes the end of an operation into account, whose units may stay in use.
+    fn finish(&mut self, grant: Grant, now: Instant) -> Grant {
         let Some(place) = grant.place() else { return grant };
         if self.measures_holds {
+            let hold_nanos = self.entries[place].hold_nanos(now);
             self.holds += 1;
-            self.held.add(self.entries[place].hold_nanos(now).into());
+            self.held.add(hold_nanos.into());
+            self.lengths.count(hold_nanos);
         }
         if self.reserve.learn(&self.entries[place], now) {
             self.ended_late += 1;
         }
-        self.abandon(grant)
+        self.vacate(place)
     }
 
     /// Returns the grant to [abandon](Gate::abandon), of a call whose operation never begins.
-    pub fn abandon(&mut self, grant: Grant) -> Grant {
+    pub fn abandon(&mut self, grant: Grant, now: Instant) -> Grant {
         let Some(place) = grant.place() else { return grant };
+        let grant = self.vacate(place);
+        self.give_back(&grant, now);
+        grant
+    }
+
+    fn vacate(&mut self, place: Place) -> Grant {
         self.entries.vacate(place, |call| call.grant.take()).unwrap_or_else(|| invalid_place())
+    }
+
+    /// Notes that the units of a grant are about to be given back.
+    #[inline]
+    fn give_back(&mut self, grant: &Grant, now: Instant) {
+        if self.measures_holds {
+            self.busy.give_back(grant.units(), now);
+        }
     }
 
     /// Splits `units` off a grant, for another operation. Returns what is left of it, and the grant
@@ -370,7 +430,7 @@ impl Calls {
     /// call of the merged grant ends at `now`, without giving its units back.
     #[must_use = "a forgotten grant keeps its units for good"]
     pub fn merge<W>(&mut self, gate: &mut Gate<W>, grant: Grant, merged: Grant, now: Instant) -> Grant {
-        let merged = self.end(merged, now);
+        let merged = self.finish(merged, now);
         self.merged = self.merged.wrapping_add(1);
         let Some(place) = grant.place() else { return gate.merge(grant, merged) };
         let call = &mut self.entries[place];
@@ -383,7 +443,7 @@ impl Calls {
     /// gate can [drain](Gate::is_drained) nevertheless. From then on, no
     /// [`Word`](crate::plumbing::Word) offers units.
     pub fn write_off<W>(&mut self, gate: &mut Gate<W>, grant: Grant, now: Instant) {
-        let grant = self.end(grant, now);
+        let grant = self.finish(grant, now);
         self.written_off += gate.write_off(grant) as usize;
     }
 
@@ -394,11 +454,26 @@ impl Calls {
         grant.and_then(Grant::cost).unwrap_or(0)
     }
 
+    /// Replaces what is in `into` by the measured holds that have ended, as many as a snapshot
+    /// [counts](Snapshot::holds). Allocates nothing.
+    #[cfg(feature = "histogram")]
+    pub fn read_holds(&self, into: &mut Histogram) {
+        self.lengths.read(into);
+    }
+
+    #[cfg(feature = "histogram")]
+    pub(crate) fn share_holds(&mut self, counts: Box<dyn SharedCounts>) {
+        self.lengths.share(counts);
+    }
+
     /// Adds what a gate does not know to its snapshot: the reserve, the holds, and how many calls
     /// ended late or did not collect their slot.
     pub fn complete(&self, snapshot: &mut Snapshot) {
         snapshot.holds = self.holds;
         snapshot.held = self.held;
+        if self.measures_holds {
+            snapshot.busy = self.busy.at(snapshot.at);
+        }
         snapshot.taken_back = self.taken_back;
         (snapshot.split, snapshot.merged, snapshot.written_off) = (self.split, self.merged, self.written_off);
         let finished = &mut snapshot.totals.finished;

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::busy::Busy;
 use crate::totals::Sum;
 use crate::{Limits, Snapshot, Totals};
 
@@ -28,6 +29,7 @@ pub struct Interval {
     /// Operations that ended and whose hold was [measured](crate::Calls::measure_holds).
     pub holds: u64,
     held: Sum,
+    busy: Busy,
     elapsed_nanos: u64,
     /// Operations running at the earlier snapshot.
     pub in_flight_before: usize,
@@ -76,6 +78,7 @@ impl Interval {
             ended_late: later.ended_late.wrapping_sub(earlier.ended_late),
             holds: later.holds.wrapping_sub(earlier.holds),
             held: later.held.since(earlier.held),
+            busy: later.busy.since(&earlier.busy),
             elapsed_nanos: later.at.nanos_since(earlier.at),
             in_flight_before: earlier.in_flight,
             in_flight_after: later.in_flight,
@@ -150,6 +153,28 @@ impl Interval {
         let held = twice_the_mean * u128::from(self.elapsed_nanos) / 2;
         let mean = held.checked_div(self.totals.finished.into()).filter(|&mean| is_steady && mean > 0);
         mean.map(saturating)
+    }
+
+    /// Returns the mean number of units in use, where holds are
+    /// [measured](crate::Calls::measure_holds): exactly, whatever happened in between. `None` if
+    /// they are not, or if no time passed.
+    ///
+    /// A clock that steps back counts as standing still until it is where it was.
+    #[cfg(feature = "histogram")]
+    #[must_use]
+    pub fn mean_in_use(&self) -> Option<f64> {
+        self.busy.mean_in_use()
+    }
+
+    /// Returns the part of the capacity that was in use, on the mean of the interval, where holds
+    /// are [measured](crate::Calls::measure_holds). `None` if they are not, or if no time passed.
+    ///
+    /// It holds across changes of the capacity, each of which counts for its time. It is above 1
+    /// while more is in use than a capacity that was reduced.
+    #[cfg(feature = "histogram")]
+    #[must_use]
+    pub fn utilization(&self) -> Option<f64> {
+        self.busy.utilization()
     }
 
     /// Returns whether anything was counted.

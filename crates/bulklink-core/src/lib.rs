@@ -47,6 +47,14 @@
 //! [deadline](Request::deadline) early enough, measures how long slots are held, and takes back
 //! those that are not collected.
 //!
+//! # Figures
+//!
+//! A [snapshot](Gate::snapshot) has all counters, and is cheap enough to be taken at any time. With
+//! the feature `histogram`, which the front's `std` turns on, a gate also counts its waits by their
+//! length, in a `Histogram` of 2 KB that is allocated with the first wait, and [`Calls`] that
+//! [measure](Calls::measure_holds) holds do so with these, and sum the units in use over time.
+//! Without the feature, none of this costs memory or code.
+//!
 //! # Conservation of units
 //!
 //! Capacity counts in units and each request costs at least one, so the plain bulkhead and the
@@ -91,11 +99,17 @@
 
 extern crate alloc;
 
+mod busy;
 mod calls;
 mod coarse;
 mod event;
 mod fifo;
 mod gate;
+#[cfg(feature = "histogram")]
+mod histogram;
+#[cfg(not(feature = "histogram"))]
+#[path = "no_histogram.rs"]
+mod histogram;
 mod instant;
 mod interval;
 mod invalid;
@@ -116,6 +130,8 @@ mod word;
 pub use calls::Calls;
 pub use event::{Event, EventFilter, EventKind};
 pub use gate::{Answer, Gate, Grant, ResizeError, Resized};
+#[cfg(feature = "histogram")]
+pub use histogram::Histogram;
 pub use instant::Instant;
 pub use interval::{Interval, IntervalError};
 pub use invalid::InvalidArgument;
@@ -134,12 +150,36 @@ pub use totals::Totals;
 /// It may change in any version. So the front depends on exactly its own version of this crate, and
 /// so should other code that uses this module.
 pub mod plumbing {
+    #[cfg(feature = "histogram")]
+    use alloc::boxed::Box;
     use core::time::Duration;
 
+    #[cfg(feature = "histogram")]
+    use crate::{Calls, Histogram};
     use crate::{Gate, Instant, Rejection, Request, Ticket, Totals};
 
     pub use crate::gate::Watch;
+    #[cfg(feature = "histogram")]
+    pub use crate::histogram::SharedCounts;
     pub use crate::word::{Refusal, Word};
+
+    /// Makes a gate count its waits in the histogram of several gates, instead of one of its own.
+    #[cfg(feature = "histogram")]
+    pub fn share_waits<W>(gate: &mut Gate<W>, counts: Box<dyn SharedCounts>) {
+        gate.share_waits(counts);
+    }
+
+    /// Makes an account count its holds in the histogram of several, instead of one of its own.
+    #[cfg(feature = "histogram")]
+    pub fn share_holds(calls: &mut Calls, counts: Box<dyn SharedCounts>) {
+        calls.share_holds(counts);
+    }
+
+    /// Replaces all counts of a histogram by what `count` returns for the number of each bucket.
+    #[cfg(feature = "histogram")]
+    pub fn fill(histogram: &mut Histogram, count: impl Fn(usize) -> u64) {
+        histogram.fill(count);
+    }
 
     /// Returns the units that the waiting requests ask for.
     #[must_use]

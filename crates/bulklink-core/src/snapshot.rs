@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::busy::Busy;
 use crate::instant::nanos;
 use crate::totals::Sum;
 use crate::{CapacityReport, Instant, Interval, IntervalError, Limits, Totals};
@@ -69,6 +70,8 @@ pub struct Snapshot {
     pub holds: u64,
     /// See [`cumulative_hold`](Snapshot::cumulative_hold).
     pub(crate) held: Sum,
+    /// See [`busy`](Snapshot::busy).
+    pub(crate) busy: Busy,
     /// Whether the gate is closed.
     pub is_closed: bool,
     /// Whether the gate is paused, and so admits no request. A closed gate is not.
@@ -89,6 +92,25 @@ impl Snapshot {
     #[must_use]
     pub fn cumulative_hold(&self) -> Duration {
         self.held.duration()
+    }
+
+    /// Returns the units in use, summed over time: three units in use for two seconds are six
+    /// seconds. Zero if holds are not [measured](crate::Calls::measure_holds).
+    ///
+    /// It never decreases. Over an interval, divided by what was [offered](Snapshot::offered), it is
+    /// the [utilization](crate::Interval::utilization).
+    #[cfg(feature = "histogram")]
+    #[must_use]
+    pub fn busy(&self) -> Duration {
+        self.busy.in_use.duration()
+    }
+
+    /// Returns the capacity, summed over time from the first reading of the clock on, where holds
+    /// are [measured](crate::Calls::measure_holds), also while paused. Zero elsewhere.
+    #[cfg(feature = "histogram")]
+    #[must_use]
+    pub fn offered(&self) -> Duration {
+        self.busy.offered.duration()
     }
 
     /// Returns the age of the slot that was handed over first of those that are not collected yet,

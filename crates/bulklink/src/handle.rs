@@ -106,7 +106,9 @@ impl Handle {
         let now = self.shared.now_if_sound();
         let resized = self.shared.input(|state| {
             state.take_back_due(now);
-            state.gate.resize(capacity, now)
+            let resized = state.gate.resize(capacity, now);
+            state.note_use(now);
+            resized
         });
         resized.map_err(|error| match error {
             gate::ResizeError::Invalid(invalid) => ResizeError::Invalid(
@@ -228,10 +230,7 @@ impl Handle {
     /// Returns whether it was open before. Closing it again does nothing.
     pub fn close(&self) -> bool {
         let now = self.shared.now_if_sound();
-        self.shared.input(|state| {
-            state.take_back_due(now);
-            state.gate.close(now)
-        })
+        self.shared.input(|state| state.close(now))
     }
 
     /// Returns whether the bulkhead is closed.

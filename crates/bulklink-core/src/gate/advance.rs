@@ -102,6 +102,7 @@ impl<W> Gate<W> {
         self.totals.admitted_from_queue += 1;
         self.totals.admitted_from_queue_units = self.totals.admitted_from_queue_units.wrapping_add(cost.into());
         self.totals.waited.add(waited_nanos.into());
+        self.waits.count(waited_nanos);
         self.peaks.wait_nanos = self.peaks.wait_nanos.max(waited_nanos);
     }
 

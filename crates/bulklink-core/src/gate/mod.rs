@@ -13,9 +13,11 @@ use core::time::Duration;
 
 pub use control::{ResizeError, Resized, Watch};
 
+use crate::busy::Busy;
 use crate::coarse::{FRACTION, pack, unpack};
 use crate::event::EventLog;
 use crate::fifo::Fifo;
+use crate::histogram::Tally;
 use crate::limits::Checked;
 use crate::queue::{Place, Queue};
 use crate::{Event, EventFilter, EventKind, Instant, InvalidArgument, Limits, Occupancy, Rejection, Ticket, Totals};
@@ -59,6 +61,8 @@ pub struct Gate<W> {
     mark: Instant,
     totals: Totals,
     peaks: Peaks,
+    /// The waits that ended in admission.
+    waits: Tally,
     wakes: Fifo<W>,
     events: EventLog,
 }
@@ -141,7 +145,7 @@ impl Grant {
     }
 
     #[inline]
-    const fn units(&self) -> u32 {
+    pub(crate) const fn units(&self) -> u32 {
         self.lower() >> 1
     }
 
@@ -219,6 +223,7 @@ impl<W> Gate<W> {
             mark: Instant::EPOCH,
             totals: Totals::default(),
             peaks: Peaks::default(),
+            waits: Tally::new(),
             wakes: Fifo::new(),
             events: EventLog::new(),
         })
@@ -315,6 +320,12 @@ impl<W> Gate<W> {
         self.peaks.in_use = self.peaks.in_use.max(self.in_use);
         self.totals.admitted = self.totals.admitted.wrapping_add(1);
         self.totals.admitted_units = self.totals.admitted_units.wrapping_add(cost.into());
+    }
+
+    /// Notes the units in use from `now` on.
+    #[inline]
+    pub(crate) fn note_use(&self, busy: &mut Busy, now: Instant) {
+        busy.note(self.in_use, self.capacity, now);
     }
 
     /// Frees the units of one operation.

@@ -1,8 +1,13 @@
 //! The outputs of the gate: wakers, events, snapshots.
 
+#[cfg(feature = "histogram")]
+use alloc::boxed::Box;
 use core::num::NonZeroU64;
 
 use super::Gate;
+use crate::busy::Busy;
+#[cfg(feature = "histogram")]
+use crate::histogram::{Histogram, SharedCounts};
 use crate::limits::Checked;
 use crate::totals::Sum;
 use crate::{Event, EventFilter, Instant, Limits, Rejection, Snapshot, Ticket, Totals};
@@ -124,10 +129,25 @@ impl<W> Gate<W> {
             reserve_nanos: 0,
             holds: 0,
             held: Sum::default(),
+            busy: Busy::NONE,
             is_closed: self.closed,
             is_paused: self.is_paused(),
             totals: self.totals(),
         }
+    }
+
+    /// Replaces what is in `into` by the waits that ended in admission, as many as a
+    /// [snapshot](Gate::snapshot) counts as [admitted from the queue](Totals::admitted_from_queue).
+    ///
+    /// A wait that was not [measured](Gate::measure_waits) counts as zero long. Allocates nothing.
+    #[cfg(feature = "histogram")]
+    pub fn read_waits(&self, into: &mut Histogram) {
+        self.waits.read(into);
+    }
+
+    #[cfg(feature = "histogram")]
+    pub(crate) fn share_waits(&mut self, counts: Box<dyn SharedCounts>) {
+        self.waits.share(counts);
     }
 
     /// Returns the units that the waiting requests ask for.

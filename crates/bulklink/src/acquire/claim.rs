@@ -117,7 +117,7 @@ impl<S: SharedRef> Claim<S> {
         if let Some(grant) = self.grant.take() {
             self.shared.input(|state| {
                 state.gate.abandon(match &mut state.calls {
-                    Some(calls) => calls.abandon(grant),
+                    Some(calls) => calls.abandon(grant, now),
                     None => grant,
                 });
                 state.advance(Some(now));

@@ -432,15 +432,16 @@ impl Shared {
         now: Instant,
     ) -> Result<Reconfigured, LimitsRefused> {
         state.take_back_due(now);
-        let gate = &mut state.gate;
-        let previous = gate.limits();
-        match gate.reconfigure(limits, now) {
+        let previous = state.gate.limits();
+        let changed = state.gate.reconfigure(limits, now);
+        state.note_use(now);
+        match changed {
             Ok(admitted) => {
                 self.has_wait_limit.store(limits.wait_limit.is_some(), Ordering::Relaxed);
                 Ok(Reconfigured { previous, limits: *limits, admitted, keys_changed: false })
             }
             Err(ResizeError::Closed) => Err(LimitsRefused::Closed),
-            Err(_) => Err(LimitsRefused::Invalid { largest_cost: gate.largest_waiting_cost() }),
+            Err(_) => Err(LimitsRefused::Invalid { largest_cost: state.gate.largest_waiting_cost() }),
         }
     }
 

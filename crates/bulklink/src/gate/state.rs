@@ -5,6 +5,8 @@ use alloc::boxed::Box;
 use core::task::Waker;
 use core::time::Duration;
 
+#[cfg(feature = "std")]
+use bulklink_core::Histogram;
 use bulklink_core::plumbing::{self, Word};
 use bulklink_core::{Answer, Calls, Gate, Grant, Instant, InvalidArgument, Request, Reserve, Snapshot, Ticket};
 
@@ -54,7 +56,23 @@ impl GateState {
 
     pub(crate) fn resume(&mut self, now: Instant) -> bool {
         self.take_back_due(now);
-        self.gate.resume(now)
+        let changes = self.gate.resume(now);
+        self.note_use(now);
+        changes
+    }
+
+    pub(crate) fn close(&mut self, now: Instant) -> bool {
+        self.take_back_due(now);
+        let changes = self.gate.close(now);
+        self.note_use(now);
+        changes
+    }
+
+    /// Notes the units in use after an input to the gate itself that can change them.
+    pub(crate) fn note_use(&mut self, now: Instant) {
+        if let Some(calls) = &mut self.calls {
+            calls.note_use(&self.gate, now);
+        }
     }
 
     /// Takes back the slots that were not collected in time. Called before an input of the gate
@@ -95,6 +113,7 @@ impl GateState {
         let calls = self.calls.get_or_insert_with(new_calls);
         let taken_back = calls.take_back(&mut self.gate, least_age, now);
         self.gate.advance(Some(now));
+        self.note_use(now);
         taken_back
     }
 
@@ -135,11 +154,25 @@ impl GateState {
     }
 
     pub(crate) fn snapshot(&mut self, now: Option<Instant>) -> Snapshot {
+        if let Some(now) = now {
+            self.note_use(now);
+        }
         let mut snapshot = self.gate.snapshot(now);
         if let Some(calls) = &self.calls {
             calls.complete(&mut snapshot);
         }
         snapshot
+    }
+
+    /// Returns all figures, and replaces the lengths of waits and holds.
+    #[cfg(feature = "std")]
+    pub(crate) fn figures(&mut self, now: Option<Instant>, waits: &mut Histogram, holds: &mut Histogram) -> Snapshot {
+        self.gate.read_waits(waits);
+        match &self.calls {
+            Some(calls) => calls.read_holds(holds),
+            None => holds.clear(),
+        }
+        self.snapshot(now)
     }
 
     /// Estimates when a request of this cost would be admitted, and samples the counters for later

@@ -180,7 +180,7 @@ impl World {
             Input::Abandon(id) => {
                 let grant = self.grants.remove(&id).expect("a live grant");
                 self.gate.abandon(match &mut self.calls {
-                    Some(calls) => calls.abandon(grant),
+                    Some(calls) => calls.abandon(grant, now),
                     None => grant,
                 });
                 self.model.abandon(id);
