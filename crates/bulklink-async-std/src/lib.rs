@@ -94,10 +94,10 @@ use bulklink::runtime::{Spawn, SpawnBlocking};
 pub use bulklink::runtime::{SpawnError, TimerError};
 pub use bulklink::{
     Builder, CapacityReport, Closed, CollectiveError, Event, EventFilter, EventKind, EventReceiver, ExecuteError,
-    FailureCause, Finding, FindingCode, Handle, HandlerId, Interval, IntervalError, InvalidArgument, JoinError,
-    JoinHandle, Labelled, Limits, MemberFailure, Occupancy, OwnedSlot, Panic, Readiness, Reason, ReconfigureError,
-    Reconfigured, RegisterError, Registry, Rejection, Reserve, ResizeError, Resized, Severity, Slot, Snapshot, Status,
-    StdClock, SubmitError, Totals, TryRecvError, partitions, testing,
+    FailureCause, Figures, Finding, FindingCode, Handle, HandlerId, Histogram, Interval, IntervalError,
+    InvalidArgument, JoinError, JoinHandle, Labelled, Limits, MemberFailure, Occupancy, OwnedSlot, Panic, Readiness,
+    Reason, ReconfigureError, Reconfigured, RegisterError, Registry, Rejection, Reserve, ResizeError, Resized,
+    Severity, Slot, Snapshot, Status, StdClock, SubmitError, Totals, TryRecvError, partitions, testing,
 };
 pub use clock::AsyncStdSleep;
 

@@ -205,6 +205,8 @@ mod waker_fn;
 
 use runtime::{Clock, DriverHome, Runtime, Spawn, SpawnBlocking, SpawnError, Timer, TimerError};
 
+#[cfg(feature = "std")]
+pub use bulklink_core::Histogram;
 pub use bulklink_core::{
     EventFilter, EventKind, Finding, FindingCode, Interval, IntervalError, InvalidArgument, Limits, Occupancy, Reserve,
     Resized, Severity, Snapshot, Totals,
@@ -220,6 +222,8 @@ pub use gate::closed::Closed;
 pub use handle::Handle;
 pub use observe::channel::{EventReceiver, TryRecvError};
 pub use observe::event::{Event, HandlerId};
+#[cfg(feature = "std")]
+pub use observe::figures::Figures;
 pub use observe::labelled::{CapacityReport, Labelled, Status};
 pub use partitions::Partitions;
 #[cfg(feature = "std")]

@@ -1,6 +1,7 @@
 //! The core's gate behind a lock, the word in front of it, and the outputs of an input.
 
 pub(crate) mod closed;
+pub(crate) mod counts;
 pub(crate) mod drivers;
 mod fast;
 pub(crate) mod latch;

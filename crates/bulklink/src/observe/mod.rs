@@ -2,5 +2,7 @@
 
 pub(crate) mod channel;
 pub(crate) mod event;
+#[cfg(feature = "std")]
+pub(crate) mod figures;
 pub(crate) mod labelled;
 pub(crate) mod trace;

@@ -7,6 +7,8 @@ use core::panic::RefUnwindSafe;
 
 use bulklink_core::{EventFilter, InvalidArgument, Limits};
 
+#[cfg(feature = "std")]
+use super::Figures;
 use super::inner::Inner;
 use super::{CapacityReport, Status, Sums};
 use crate::gate::latch::Latch;
@@ -32,6 +34,8 @@ pub(crate) trait AnyPartitions: Send + Sync + RefUnwindSafe {
     fn drained(&self) -> &Latch;
     fn status(&self) -> Status;
     fn sums(&self) -> Sums;
+    #[cfg(feature = "std")]
+    fn figures(&self, into: &mut Figures);
     fn capacity_report(&self) -> CapacityReport;
     fn reconfigure(&self, limits: &Limits) -> Result<Reconfigured, ReconfigureError>;
     fn set_paused(&self, is_paused: bool) -> bool;
@@ -63,6 +67,11 @@ where
 
     fn sums(&self) -> Sums {
         self.read(None, |_| ()).1
+    }
+
+    #[cfg(feature = "std")]
+    fn figures(&self, into: &mut Figures) {
+        self.figures(into);
     }
 
     fn capacity_report(&self) -> CapacityReport {

@@ -13,6 +13,7 @@ use super::state::{Changed, Delivery, LimitsFor, Partition, PartitionsState};
 use super::{Limits, Lookup, Status};
 use crate::acquire::claim::LeaseOwner;
 use crate::foreign::{attempt, discard};
+use crate::gate::counts::SharedHistograms;
 use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
@@ -31,6 +32,8 @@ pub(crate) struct Inner<K, R, S> {
     hasher: S,
     /// Whether the end of a lease needs the time, because there is an idle timeout.
     needs_now: bool,
+    /// The lengths of waits and holds in all partitions.
+    pub(super) histograms: SharedHistograms,
     pub(super) state: Lock<PartitionsState<K>>,
     /// Opens when all partitions are closed and the last lease has ended.
     pub(super) drained: Latch,
@@ -78,7 +81,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
 
     /// Reads the clock as [`Shared::now_if_sound`] does. Without the time, no partition has been
     /// idle for longer than zero.
-    fn now_if_sound(&self) -> Instant {
+    pub(super) fn now_if_sound(&self) -> Instant {
         attempt(|| self.each.runtime.now()).unwrap_or(Instant::EPOCH)
     }
 
@@ -148,7 +151,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
     /// code.
     #[cold]
     fn create<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, request: &Request) -> Result<Arc<Shared>, Rejection> {
-        let mut spare = Some(Partition { hash, key: key.to_key(), shared: self.each.make(&self.identity) });
+        let mut spare =
+            Some(Partition { hash, key: key.to_key(), shared: self.each.make(&self.identity, Some(&self.histograms)) });
         // Another call may have created this partition meanwhile: look it up again.
         let entered = self.state.with(|state| {
             if let Some(id) = state.find(hash, key) {
@@ -231,7 +235,8 @@ where
         Ok(Arc::new_cyclic(|this: &Weak<Self>| {
             let identity = Arc::new(identity.owned_by(Weak::<Self>::clone(this)));
             let needs_now = state.account.needs_now();
-            Inner { each, identity, limits_for, hasher, needs_now, state: Lock::new(state), drained }
+            let histograms = each.histograms();
+            Inner { each, identity, limits_for, hasher, needs_now, histograms, state: Lock::new(state), drained }
         }))
     }
 }

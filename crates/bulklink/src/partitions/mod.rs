@@ -6,6 +6,8 @@ mod admission;
 #[cfg(feature = "std")]
 mod blocking;
 mod builder;
+#[cfg(feature = "std")]
+mod figures;
 mod handle;
 mod hasher;
 mod inner;
@@ -26,6 +28,8 @@ use core::hash::BuildHasher;
 pub use bulklink_core::partitions::{Interval, Limits, Occupancy, Snapshot, Totals};
 
 pub use builder::Builder;
+#[cfg(feature = "std")]
+pub use figures::Figures;
 pub use handle::Handle;
 pub use hasher::RandomState;
 pub use key::Lookup;

@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use bulklink_core::{Instant, Snapshot, Totals};
 
@@ -25,6 +26,13 @@ pub struct Sums {
     pub in_flight: usize,
     /// Units that the running operations use.
     pub in_use: usize,
+    /// Units that the partitions have together.
+    pub capacity: usize,
+    /// Those of the units in use that are
+    /// [beyond the capacity](crate::Snapshot::capacity_excess) of their partition.
+    pub capacity_excess: usize,
+    /// Calls that may wait in the partitions together.
+    pub waiting_room: usize,
     /// Those of the units in use that were [written off](crate::Snapshot::written_off).
     pub written_off: usize,
     /// Calls waiting.
@@ -37,6 +45,17 @@ pub struct Sums {
     pub taken_back: u64,
     /// Operations of calls with a deadline that [ended late](crate::Snapshot::ended_late).
     pub ended_late: u64,
+    /// Operations that ended and whose hold was [measured](super::Builder::measure_holds).
+    pub holds: u64,
+    /// The sum of the measured holds.
+    pub cumulative_hold: Duration,
+    /// The units in use, [summed over time](crate::Snapshot::busy), where holds are measured.
+    #[cfg(feature = "std")]
+    pub busy: Duration,
+    /// The capacity, [summed over time](crate::Snapshot::offered) for each partition while it was
+    /// kept, where holds are measured.
+    #[cfg(feature = "std")]
+    pub offered: Duration,
     /// Calls that got no partition: those [counted](super::Totals::limit_rejected) in the status.
     pub limit_rejected: u64,
     /// Calls that got no partition because all were closed.
@@ -88,6 +107,12 @@ impl Sums {
 pub(super) struct Gone {
     taken_back: u64,
     ended_late: u64,
+    holds: u64,
+    cumulative_hold: Duration,
+    #[cfg(feature = "std")]
+    busy: Duration,
+    #[cfg(feature = "std")]
+    offered: Duration,
     totals: Totals,
 }
 
@@ -95,6 +120,13 @@ impl Gone {
     pub(super) fn count(&mut self, one: &Snapshot) {
         self.taken_back = self.taken_back.wrapping_add(one.taken_back);
         self.ended_late = self.ended_late.wrapping_add(one.ended_late);
+        self.holds = self.holds.wrapping_add(one.holds);
+        self.cumulative_hold = self.cumulative_hold.saturating_add(one.cumulative_hold());
+        #[cfg(feature = "std")]
+        {
+            self.busy = self.busy.saturating_add(one.busy());
+            self.offered = self.offered.saturating_add(one.offered());
+        }
         self.totals += one.totals;
     }
 }
@@ -121,6 +153,9 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
             let snapshot = shared.look(|state| state.snapshot(now));
             sums.in_flight += snapshot.in_flight;
             sums.in_use += snapshot.in_use;
+            sums.capacity += snapshot.limits.capacity;
+            sums.capacity_excess += snapshot.capacity_excess();
+            sums.waiting_room += snapshot.limits.waiting_room;
             sums.written_off += snapshot.written_off;
             sums.waiting += snapshot.waiting;
             sums.waiting_units += snapshot.waiting_units;
@@ -131,6 +166,11 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
             discard(shared);
         }
         (sums.taken_back, sums.ended_late, sums.totals) = (counted.taken_back, counted.ended_late, counted.totals);
+        (sums.holds, sums.cumulative_hold) = (counted.holds, counted.cumulative_hold);
+        #[cfg(feature = "std")]
+        {
+            (sums.busy, sums.offered) = (counted.busy, counted.offered);
+        }
         (status, sums)
     }
 }

@@ -1,0 +1,91 @@
+//! Everything that an exporter reads of a bulkhead, in one reading.
+
+use alloc::sync::Arc;
+
+use bulklink_core::{Gate, Histogram, Limits};
+
+use crate::foreign::attempt;
+use crate::{Handle, Status};
+
+/// All figures of a bulkhead at one moment, with the lengths of waits and holds; read by
+/// [`Handle::figures`].
+///
+/// It takes about 6 KB. Make one, and read all bulkheads into it, one after the other.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Figures {
+    /// All that [`Handle::status`] returns.
+    pub status: Status,
+    /// The waits that ended in admission, by their length: as many as the status counts as
+    /// [admitted from the queue](crate::Totals::admitted_from_queue), with the sum
+    /// [`cumulative_wait`](crate::Totals::cumulative_wait).
+    pub waits: Histogram,
+    /// The holds that ended, by their length: as many as the status
+    /// [counts](crate::Snapshot::holds), with the sum
+    /// [`cumulative_hold`](crate::Snapshot::cumulative_hold). Empty if they are not
+    /// [measured](crate::Builder::measure_holds).
+    pub holds: Histogram,
+}
+
+impl Figures {
+    /// Makes a place for figures. Before the first reading, it has those of a bulkhead without a
+    /// name that never had a call.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut empty = Gate::<()>::new(Limits::new(1)).expect("valid limits");
+        let status = Status::new(&Arc::from(""), empty.snapshot(None));
+        Figures { status, waits: Histogram::new(), holds: Histogram::new() }
+    }
+}
+
+impl Default for Figures {
+    fn default() -> Self {
+        Figures::new()
+    }
+}
+
+impl Handle {
+    /// Reads all figures of this moment, in place of those in `into`: the [status](Handle::status),
+    /// and the lengths of waits and holds.
+    ///
+    /// All are of one moment, and consistent with each other. It is made to be called for many
+    /// bulkheads, and again and again: it allocates nothing, and takes about a microsecond, in
+    /// which it holds the lock. A bulkhead that is read keeps its fast path.
+    ///
+    /// Waits are always counted by their length. The first of them allocates 2 KB. The bulkhead of
+    /// a [partition](crate::Partitions) has no histograms of its own, and so both are empty:
+    /// [`partitions::Handle::figures`](crate::partitions::Handle::figures) reads those of all
+    /// partitions.
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::{Bulkhead, Figures};
+    /// # use std::time::Duration;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let clock = executor.clock();
+    /// # let builder = Bulkhead::builder_on(clock.clone(), "payments").parallelism(1);
+    /// let payments = builder.waiting_room(10).measure_holds(true).build()?;
+    /// let running = payments.try_slot()?;
+    /// let waiting = executor.spawn(payments.slot_owned());
+    /// executor.run_until_idle();
+    /// clock.advance(Duration::from_millis(20));
+    /// drop(running);
+    /// # executor.run_until_idle();
+    ///
+    /// let mut figures = Figures::new();
+    /// payments.figures(&mut figures);
+    /// assert_eq!(figures.status.in_use, 1);
+    /// assert_eq!(figures.waits.quantile(0.99), Some(Duration::from_millis(20)));
+    /// assert_eq!(figures.holds.count(), figures.status.holds);
+    /// # drop(waiting.output());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn figures(&self, into: &mut Figures) {
+        // A clock that panics must not hide the figures.
+        let now = attempt(|| self.shared.now());
+        into.status.value = self.shared.look(|state| state.figures(now, &mut into.waits, &mut into.holds));
+        if !Arc::ptr_eq(&into.status.label, self.shared.label()) {
+            into.status.label = Arc::clone(self.shared.label());
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Everything that an exporter reads of partitions, in one reading.
+
+use alloc::sync::Arc;
+
+use bulklink_core::Histogram;
+use bulklink_core::partitions::Partitions as Account;
+
+use super::inner::Inner;
+use super::{Handle, Limits, Status, Sums};
+use crate::{Clock, Partitions};
+
+/// All figures of partitions, with the lengths of waits and holds; read by [`Handle::figures`]. It
+/// shows no key.
+///
+/// It takes about 6 KB. Make one, and read all partitions into it, one after the other.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Figures {
+    /// All that [`Handle::status`] returns, with the number of keys.
+    pub status: Status,
+    /// All that [`Handle::sums`] returns.
+    pub sums: Sums,
+    /// The waits that ended in admission, by their length, in all partitions that ever were.
+    pub waits: Histogram,
+    /// The holds that ended, by their length, in all partitions that ever were. Empty if they are
+    /// not [measured](super::Builder::measure_holds).
+    pub holds: Histogram,
+}
+
+impl Figures {
+    /// Makes a place for figures. Before the first reading, it has those of partitions without a
+    /// name that never had a call.
+    #[must_use]
+    pub fn new() -> Self {
+        let empty = Account::<()>::new(Limits::new(1)).expect("valid limits").snapshot();
+        let each = crate::Limits::new(1);
+        let status = Status { label: Arc::from(""), each, is_paused: false, snapshot: empty };
+        let sums = Sums { label: Arc::clone(&status.label), ..Sums::default() };
+        Figures { status, sums, waits: Histogram::new(), holds: Histogram::new() }
+    }
+}
+
+impl Default for Figures {
+    fn default() -> Self {
+        Figures::new()
+    }
+}
+
+impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
+    /// Reads all figures, in place of those in `into`: the [status](Partitions::status), the
+    /// [sums](Partitions::sums), and the lengths of waits and holds.
+    ///
+    /// No counter is lower than in an earlier reading, also after partitions were dropped. As for
+    /// the sums, the partitions are read one after the other, while calls go on. So there may be
+    /// more waits than the sums count as [admitted from the
+    /// queue](crate::Totals::admitted_from_queue), but never fewer; once no call moves, as many.
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::{Partitions, partitions};
+    /// # use std::time::Duration;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let clock = executor.clock();
+    /// # let builder = Partitions::builder_on(clock.clone(), "tenants").parallelism(1);
+    /// # let tenants: Partitions<String, _> = builder.waiting_room(1).max_partitions(10).build()?;
+    /// let running = tenants.try_slot("ann")?;
+    /// let waiting = executor.spawn(tenants.slot("ann"));
+    /// executor.run_until_idle();
+    /// clock.advance(Duration::from_millis(20));
+    /// drop(running);
+    /// # executor.run_until_idle();
+    /// # drop(waiting.output());
+    ///
+    /// let mut figures = partitions::Figures::new();
+    /// tenants.figures(&mut figures);
+    /// assert_eq!((figures.status.partitions, figures.sums.totals.admitted), (1, 2));
+    /// assert_eq!(figures.waits.count_up_to(Duration::from_millis(20)), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn figures(&self, into: &mut Figures) {
+        self.inner.figures(into);
+    }
+}
+
+impl Handle {
+    /// Reads all figures, in place of those in `into`, as [`Partitions::figures`] does.
+    pub fn figures(&self, into: &mut Figures) {
+        self.inner.figures(into);
+    }
+}
+
+impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
+    pub(super) fn figures(&self, into: &mut Figures) {
+        // The time is needed for what is in use over time.
+        (into.status, into.sums) = self.read(Some(self.now_if_sound()), |_| ());
+        // Read after the gates, so that no wait is missing that these have counted.
+        self.histograms.read(&mut into.waits, &mut into.holds);
+    }
+}
