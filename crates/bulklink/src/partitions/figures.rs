@@ -7,6 +7,7 @@ use bulklink_core::partitions::Partitions as Account;
 
 use super::inner::Inner;
 use super::{Handle, Limits, Status, Sums};
+use crate::foreign::attempt;
 use crate::{Clock, Partitions};
 
 /// All figures of partitions, with the lengths of waits and holds; read by [`Handle::figures`]. It
@@ -91,8 +92,9 @@ impl Handle {
 
 impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
     pub(super) fn figures(&self, into: &mut Figures) {
-        // The time is needed for what is in use over time.
-        (into.status, into.sums) = self.read(Some(self.now_if_sound()), |_| ());
+        // A clock that panics must not hide the figures.
+        let now = attempt(|| self.each.runtime.now());
+        (into.status, into.sums) = self.read(now, |_| ());
         // Read after the gates, so that no wait is missing that these have counted.
         self.histograms.read(&mut into.waits, &mut into.holds);
     }

@@ -81,7 +81,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
 
     /// Reads the clock as [`Shared::now_if_sound`] does. Without the time, no partition has been
     /// idle for longer than zero.
-    pub(super) fn now_if_sound(&self) -> Instant {
+    fn now_if_sound(&self) -> Instant {
         attempt(|| self.each.runtime.now()).unwrap_or(Instant::EPOCH)
     }
 

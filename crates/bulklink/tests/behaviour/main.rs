@@ -18,6 +18,7 @@ mod event_channel;
 mod event_fields;
 mod events;
 mod faults;
+mod figures;
 mod holding;
 mod in_a_static;
 mod panicking_clock;
