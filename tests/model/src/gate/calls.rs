@@ -61,6 +61,17 @@ impl Model {
         }
     }
 
+    /// Sums the use up to `now`, unless the clock was later already. It was as it is now since the
+    /// last input.
+    pub fn sum_use(&mut self, now: Time) {
+        let passed = now.saturating_sub(self.busy_until);
+        self.busy_until += passed;
+        if self.measures_holds {
+            self.busy += passed * self.in_use() as Time;
+            self.offered += passed * self.limits.capacity as Time;
+        }
+    }
+
     /// Returns the slots that were handed over and are not collected, in the order in which they
     /// were: the call, its cost, and since when.
     pub fn uncollected(&self) -> Vec<(Id, usize, Time)> {

@@ -11,12 +11,14 @@ impl World {
     /// Drains the gate, and compares its outputs and its snapshot with the model.
     pub(super) fn check(&mut self, past_before: usize) {
         self.fold();
+        self.sum_use();
         self.check_outputs(past_before);
         let mut snapshot = self.gate.snapshot(Some(Instant::from_nanos(self.now)));
         if let Some(calls) = &self.calls {
             calls.complete(&mut snapshot);
         }
         self.check_against_model(&snapshot);
+        self.check_lengths(&snapshot, past_before);
         self.check_tickets_and_grants();
         check_identities(&snapshot);
         self.check_that_a_head_that_fits_wants_an_advance(&snapshot);
@@ -68,6 +70,8 @@ impl World {
             (snapshot.holds, snapshot.cumulative_hold()),
             (model.holds, Duration::from_nanos(model.cumulative_hold))
         );
+        let use_over_time = [model.busy, model.offered].map(Duration::from_nanos);
+        assert_eq!([snapshot.busy(), snapshot.offered()], use_over_time);
         assert_eq!((snapshot.at, snapshot.taken_back), (Instant::from_nanos(self.now), model.taken_back));
         let uncollected = model.uncollected();
         let units = uncollected.iter().map(|&(_, cost, _)| cost).sum();

@@ -4,6 +4,7 @@ mod calls;
 mod check;
 mod filters;
 mod history;
+mod measured;
 mod model;
 mod searched;
 mod steps;

@@ -118,6 +118,10 @@ pub struct Model {
     pub measures_holds: bool,
     pub holds: u64,
     pub cumulative_hold: Time,
+    /// The units in use and the capacity, summed over time, and until when.
+    pub(super) busy: Time,
+    pub(super) offered: Time,
+    pub(super) busy_until: Time,
     /// How long a slot may be not collected.
     pub collect_within: Option<Time>,
     /// The slots that were not collected at the last look, and since when, the oldest first.
@@ -146,6 +150,9 @@ impl Model {
             measures_holds: false,
             holds: 0,
             cumulative_hold: 0,
+            busy: 0,
+            offered: 0,
+            busy_until: 0,
             collect_within: None,
             found: vec![],
             next_look: 0,

@@ -94,6 +94,9 @@ pub struct Start {
     pub prelude: Vec<Input>,
 }
 
+/// The time at which a world begins.
+const BEGINNING: Time = 10;
+
 /// A gate and its model.
 #[derive(Debug)]
 pub struct World {
@@ -128,6 +131,7 @@ impl World {
         gate.measure_waits(start.measures_waits);
         let mut model = Model::new(limits, start.measures_waits, start.reserve);
         (model.measures_holds, model.collect_within) = (start.measures_holds, start.collect_within);
+        model.busy_until = BEGINNING;
         let accounts =
             start.deadlines || start.measures_holds || start.collect_within.is_some() || start.extra == Extra::Parts;
         let published = start.through_word.then(|| gate.publish());
@@ -135,7 +139,7 @@ impl World {
             gate,
             word: published,
             model,
-            now: 10,
+            now: BEGINNING,
             calls: accounts.then(|| calls(start)),
             deadlines: start.deadlines,
             came: 0,
@@ -146,6 +150,7 @@ impl World {
             asked: BTreeMap::new(),
             late: BTreeSet::new(),
         };
+        world.sum_use();
         for &input in &start.prelude {
             world.apply(input);
         }
@@ -154,6 +159,7 @@ impl World {
 
     /// Gives the input to both, and compares the gate's answer with the model's.
     pub(super) fn apply(&mut self, input: Input) {
+        self.sum_use();
         match input {
             Input::Enter(ask) => self.enter(ask),
             Input::Release(id) => self.release(id),
@@ -168,6 +174,11 @@ impl World {
 
     fn apply_to_gate(&mut self, input: Input) {
         let now = Instant::from_nanos(self.now);
+        self.give_to_gate(input, now);
+        self.note_use_after(input, now);
+    }
+
+    fn give_to_gate(&mut self, input: Input, now: Instant) {
         if let (Some(calls), Input::Resize(_) | Input::Reconfigure(_) | Input::Resume | Input::Close) =
             (self.calls.as_mut().filter(|calls| calls.takes_back()), input)
         {
