@@ -1,10 +1,11 @@
-//! The goals. Each has a file of the same name.
+//! The goals. Each has a file of the same name; `figures` has a part of *observe*.
 
 mod breaker;
 mod cancel;
 pub(crate) mod contended;
 mod embedded;
 mod execute;
+mod figures;
 pub(crate) mod flat;
 pub(crate) mod hand_off;
 pub(crate) mod layer;
@@ -60,8 +61,10 @@ pub fn chosen(name: Option<&str>) -> Vec<Goal> {
 #[must_use]
 pub fn counted() -> Vec<Scene> {
     let mut seen = HashSet::new();
-    let rows = all().into_iter().flat_map(|goal| goal.rows);
-    rows.flat_map(|row| counted_in(row.figure)).filter(|scene| seen.insert(scene.name.clone())).collect()
+    let figures = || all().into_iter().flat_map(|goal| goal.rows).map(|row| row.figure);
+    // First those that are counted in two builds: `xtask` knows them by their places.
+    let built = figures().filter(|figure| matches!(figure, Figure::Builds(_)));
+    built.chain(figures()).flat_map(counted_in).filter(|scene| seen.insert(scene.name.clone())).collect()
 }
 
 fn counted_in(figure: Figure) -> Vec<Scene> {
@@ -102,7 +105,7 @@ mod tests {
         ("cancel", 2),
         ("limits", 2),
         ("flat", 1),
-        ("observe", 5),
+        ("observe", 13),
         ("partitions", 5),
         ("python", 2),
         ("embedded", 2),
@@ -153,10 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn the_scene_that_xtask_counts_without_statistics_comes_first() {
-        let built = statistics::goal().rows.into_iter().flat_map(|row| counted_in(row.figure));
+    fn the_scenes_that_xtask_counts_without_statistics_come_first() {
+        let rows = all().into_iter().flat_map(|goal| goal.rows);
+        let built = rows.filter(|row| matches!(row.figure, Figure::Builds(_))).flat_map(|row| counted_in(row.figure));
         let built: Vec<_> = built.map(|scene| scene.name).collect();
-        assert_eq!(built, [counted()[0].name.as_str()]);
+        let first: Vec<_> = counted().into_iter().take(2).map(|scene| scene.name).collect();
+        assert_eq!(built, first, "as many as `xtask` counts");
     }
 
     #[test]

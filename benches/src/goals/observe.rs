@@ -1,5 +1,6 @@
 //! *observe*: events cost nothing before the first handler and after the last, and little with one.
-//! For information, what it costs to measure holds.
+//! For information, what it costs to measure holds. The rows about figures that an exporter reads
+//! are in `figures`.
 //!
 //! Two rows show the cost without a handler, because neither shows all of it. One counts the extra
 //! instructions after a handler was added and removed. The other counts the instructions in
@@ -11,6 +12,7 @@ use std::hint::black_box;
 use bulklink_tokio::{Bulkhead, EventFilter, HandlerId};
 use stats_alloc::{Region, StatsAlloc};
 
+use super::figures;
 use super::uncontended::{self, CAPACITY};
 use crate::goal::{Figure, Goal, Limit, NO_PEER, Row};
 use crate::measure::float;
@@ -30,18 +32,17 @@ pub(crate) fn goal() -> Goal {
     let allocations = Figure::Memory(OBSERVED.to_owned(), None, "allocations");
     let allocations = Row::new(observed, NO_PEER, allocations).limit(Limit::Ours(0.0));
     let unmeasured = "our own, without";
-    let holds = Row::time("slot + drop, holds measured", unmeasured, with_measured_holds(), uncontended::slot());
-    Goal::new(
-        "observe",
-        [
-            after.limit(Limit::More(0.0)),
-            beside.limit(Limit::More(0.0)),
-            within.limit(Limit::Ours(0.0)),
-            time,
-            allocations,
-            holds,
-        ],
-    )
+    let holds = figures::measured_holds();
+    let holds = Row::time("slot + drop, holds measured", unmeasured, holds, uncontended::slot());
+    let events = [
+        after.limit(Limit::More(0.0)),
+        beside.limit(Limit::More(0.0)),
+        within.limit(Limit::Ours(0.0)),
+        time,
+        allocations,
+        holds,
+    ];
+    Goal::new("observe", events.into_iter().chain(figures::rows()).collect::<Vec<_>>())
 }
 
 const EVENTS: &[&str] = &["event", "handler", "observe", "outputs"];
@@ -70,16 +71,9 @@ fn while_observed() -> Scene {
     })
 }
 
-fn with_measured_holds() -> Scene {
-    Scene::new("observe/slot, holds measured", |operations, meter| {
-        let bulkhead = Bulkhead::builder("bench").parallelism(CAPACITY).measure_holds(true).build().expect("valid");
-        take(operations, meter, || bulkhead.slot());
-    })
-}
-
 /// Returns the allocations of one operation with two events, after a first operation has allocated
 /// what later ones reuse.
-pub(crate) fn read(heap: &StatsAlloc<System>) -> [(String, f64); 1] {
+pub(crate) fn read(heap: &StatsAlloc<System>) -> impl Iterator<Item = (String, f64)> {
     const OPERATIONS: u32 = 1_000;
     let bulkhead = bulkhead(CAPACITY);
     observe(&bulkhead);
@@ -90,7 +84,7 @@ pub(crate) fn read(heap: &StatsAlloc<System>) -> [(String, f64); 1] {
     }
     let change = region.change();
     let allocations = float((change.allocations + change.reallocations) as u128);
-    [(OBSERVED.to_owned(), allocations / f64::from(OPERATIONS))]
+    [(OBSERVED.to_owned(), allocations / f64::from(OPERATIONS))].into_iter().chain(figures::read(heap))
 }
 
 fn observed_before() -> Scene {

@@ -12,12 +12,13 @@ use crate::run::{ask, cargo, flags, run};
 use crate::toolchain::programs;
 use crate::workspace;
 
-/// The private cfg that drops all statistics from the fast path, to measure their cost.
+/// The private cfg that drops all statistics from the fast path, and the histogram of waits, to
+/// measure their cost.
 const WITHOUT: &str = "bulklink_no_statistics";
 
-/// The only scene that is counted in the other build. A test in the benches checks that it comes
-/// first.
-const UNCONTENDED: &str = "*::scenes_0";
+/// The only scenes that are counted in the other build: a slot, and a wait. A test in the benches
+/// checks that they come first.
+const IN_BOTH: [&str; 2] = ["*::scenes_0", "*::scenes_1"];
 
 pub(super) fn usual(readings: &Readings) -> Result<()> {
     count(&mut cargo(&[]), &readings.path("instructions"), "*")
@@ -25,10 +26,12 @@ pub(super) fn usual(readings: &Readings) -> Result<()> {
 
 pub(super) fn without_statistics(readings: &Readings) -> Result<()> {
     ensure!(can_do_without(), "there is no build without statistics: no cfg `{WITHOUT}` in Cargo.toml");
-    let mut cargo = cargo(&[]);
-    cargo.env("CARGO_TARGET_DIR", workspace::target_path("without-statistics"));
-    cargo.env("RUSTFLAGS", flags("RUSTFLAGS", &format!("--cfg {WITHOUT}")));
-    count(&mut cargo, &readings.path("without-statistics"), UNCONTENDED)
+    IN_BOTH.iter().try_for_each(|scene| {
+        let mut cargo = cargo(&[]);
+        cargo.env("CARGO_TARGET_DIR", workspace::target_path("without-statistics"));
+        cargo.env("RUSTFLAGS", flags("RUSTFLAGS", &format!("--cfg {WITHOUT}")));
+        count(&mut cargo, &readings.path("without-statistics"), scene)
+    })
 }
 
 fn count(cargo: &mut Command, home: &Path, scenes: &str) -> Result<()> {

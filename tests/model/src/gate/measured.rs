@@ -2,7 +2,11 @@
 
 use bulklink_core::{EventKind, Histogram, Instant, Snapshot};
 
+use super::model::Time;
 use super::world::{Input, World};
+
+/// The time at which a world begins.
+pub(super) const BEGINNING: Time = 10;
 
 impl World {
     /// Sums the use up to now, as a front does for each snapshot.
@@ -15,13 +19,13 @@ impl World {
 
     /// Notes the use after an input that goes to the gate itself, though there is an account of
     /// single calls, and by which units can be handed over.
-    pub(super) fn note_use_after(&mut self, input: Input, now: Instant) {
+    pub(super) fn note_use_after(&mut self, input: Input) {
         let changes = matches!(
             input,
             Input::Resize(_) | Input::Reconfigure(_) | Input::Resume | Input::Close | Input::TakeBack(_)
         );
         if let (Some(calls), true) = (&mut self.calls, changes) {
-            calls.note_use(&self.gate, now);
+            calls.note_use(&self.gate, Instant::from_nanos(self.now));
         }
     }
 

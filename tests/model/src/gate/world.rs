@@ -10,6 +10,7 @@ use bulklink_core::{
     Reserve, Ticket,
 };
 
+use super::measured::BEGINNING;
 use super::model::{Ask, Id, Limited, Model, Outcome, Time};
 
 /// An input to the gate and its model.
@@ -94,9 +95,6 @@ pub struct Start {
     pub prelude: Vec<Input>,
 }
 
-/// The time at which a world begins.
-const BEGINNING: Time = 10;
-
 /// A gate and its model.
 #[derive(Debug)]
 pub struct World {
@@ -166,6 +164,7 @@ impl World {
             input => {
                 self.fold();
                 self.apply_to_gate(input);
+                self.note_use_after(input);
                 self.publish();
             }
         }
@@ -174,11 +173,6 @@ impl World {
 
     fn apply_to_gate(&mut self, input: Input) {
         let now = Instant::from_nanos(self.now);
-        self.give_to_gate(input, now);
-        self.note_use_after(input, now);
-    }
-
-    fn give_to_gate(&mut self, input: Input, now: Instant) {
         if let (Some(calls), Input::Resize(_) | Input::Reconfigure(_) | Input::Resume | Input::Close) =
             (self.calls.as_mut().filter(|calls| calls.takes_back()), input)
         {

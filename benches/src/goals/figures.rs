@@ -1,0 +1,153 @@
+//! The rows of *observe* about figures that an exporter reads: an exported bulkhead costs nothing
+//! more, a scrape is linear, and waits are counted by their length for little.
+
+use std::alloc::System;
+use std::hint::black_box;
+use std::time::Duration;
+
+use bulklink::testing::FakeClock;
+use bulklink_tokio::{Bulkhead, Figures};
+use metrics::{counter, gauge, histogram};
+use stats_alloc::{Region, StatsAlloc};
+use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
+
+use super::uncontended::{self, CAPACITY};
+use crate::goal::{Figure, Limit, NO_PEER, Row};
+use crate::measure::float;
+use crate::peers::bulkhead;
+use crate::scene::{Pace, Scene};
+use crate::work::{cycle, now, repeat, take};
+
+/// Names of readings of the heap.
+const FIRST_WAIT: &str = "the first wait: bytes";
+const SCRAPE: &str = "a scrape: allocations";
+
+const FEW: usize = 1_000;
+const MANY: usize = 10_000;
+
+pub(super) fn rows() -> [Row; 8] {
+    let exported = "slot + drop of a bulkhead that is exported, instructions more";
+    let exported = Row::instructions(exported, "our own, never read", exported_slot(), uncontended::slot());
+    let each = "a scrape of 1,000 bulkheads, ns each";
+    let each = Row::time(each, "their status alone", scrape(FEW), statuses(FEW));
+    let linear = "a scrape of 10,000 bulkheads, each";
+    let counted = Row::instructions(linear, "of 1,000", scrape(MANY), scrape(FEW));
+    let timed = Row::time(linear, "of 1,000", scrape(MANY), scrape(FEW));
+    let histogram = "release, grant, poll, queue again: instructions more with a histogram";
+    let histogram = Row::new(histogram, "our own build without", Figure::Builds(a_wait()));
+    let memory = |what: &str, name: &str, unit| Row::new(what, NO_PEER, Figure::Memory(name.to_owned(), None, unit));
+    let holds = "slot + drop, holds measured";
+    let holds = Row::time(holds, "tower-resilience with its metrics", measured_holds(), resilience_with_metrics());
+    [
+        exported.limit(Limit::More(0.0)),
+        each.limit(Limit::Ours(3_000.0)),
+        counted.at_most(1.05),
+        timed.at_most(1.5),
+        histogram.limit(Limit::More(20.0)),
+        memory("a histogram of waits, allocated with the first", FIRST_WAIT, "bytes").limit(Limit::Ours(2_048.0)),
+        memory("a scrape of a bulkhead", SCRAPE, "allocations").limit(Limit::Ours(0.0)),
+        holds.at_most(0.3),
+    ]
+}
+
+fn exported_slot() -> Scene {
+    Scene::new("observe/slot, exported", |operations, meter| {
+        let bulkhead = bulkhead(CAPACITY);
+        bulkhead.figures(&mut Figures::new());
+        take(operations, meter, || bulkhead.slot());
+    })
+}
+
+/// Bulkheads in which a call has waited.
+fn bulkheads(number: usize) -> Vec<Bulkhead> {
+    let bulkheads: Vec<_> = (0..number).map(|_| bulkhead(1)).collect();
+    for bulkhead in &bulkheads {
+        cycle(1, 1, &mut |work| work(), || bulkhead.slot());
+    }
+    bulkheads
+}
+
+fn scrape(number: usize) -> Scene {
+    let scene = Scene::new(format!("observe/scrape, {number}"), move |_, meter| {
+        let (bulkheads, mut figures) = (bulkheads(number), Figures::new());
+        meter(&mut || {
+            for bulkhead in &bulkheads {
+                bulkhead.figures(&mut figures);
+                black_box(&figures);
+            }
+        });
+    });
+    scene.pace(Pace::Fixed(number))
+}
+
+fn statuses(number: usize) -> Scene {
+    let scene = Scene::new(format!("observe/status, {number}"), move |_, meter| {
+        let bulkheads = bulkheads(number);
+        meter(&mut || bulkheads.iter().for_each(|bulkhead| _ = black_box(bulkhead.status())));
+    });
+    scene.pace(Pace::Fixed(number))
+}
+
+/// A wait on a clock that gives every build the same times.
+fn a_wait() -> Scene {
+    Scene::new("observe/wait", |operations, meter| {
+        let clock = FakeClock::new();
+        let builder = bulklink::Bulkhead::builder_on(clock.clone(), "bench").parallelism(1).waiting_room(2);
+        let bulkhead = builder.build().expect("these are valid limits");
+        cycle(1, operations, meter, || {
+            clock.advance(Duration::from_micros(3));
+            bulkhead.slot()
+        });
+    })
+}
+
+pub(super) fn measured_holds() -> Scene {
+    Scene::new("observe/slot, holds measured", |operations, meter| {
+        let bulkhead = Bulkhead::builder("bench").parallelism(CAPACITY).measure_holds(true).build().expect("valid");
+        take(operations, meter, || bulkhead.slot());
+    })
+}
+
+/// A call through the layer, and what its feature `metrics` adds to a call, written out: the feature
+/// itself would be on for the goal *layer* too. There is no recorder, so this is the least that it
+/// costs.
+fn resilience_with_metrics() -> Scene {
+    Scene::new("observe/tower-resilience", |operations, meter| {
+        let layer = tower_resilience_bulkhead::BulkheadLayer::builder().max_concurrent_calls(CAPACITY);
+        let layer = layer.reject_when_full().name("bench").build().expect("these are valid limits");
+        let echo = service_fn(|number: u32| std::future::ready(Ok::<_, std::convert::Infallible>(number)));
+        let service = ServiceBuilder::new().layer(layer).service(echo);
+        let name = String::from("bench");
+        repeat(operations, meter, || {
+            counter!("bulkhead_calls_permitted_total", "bulkhead" => name.clone()).increment(1);
+            gauge!("bulkhead_concurrent_calls", "bulkhead" => name.clone()).set(1.0);
+            histogram!("bulkhead_wait_duration_seconds", "bulkhead" => name.clone()).record(0.0);
+            let mut service = service.clone();
+            let answer = now(|| async { service.ready().await.expect("ready").call(1).await }).expect("admitted");
+            counter!("bulkhead_calls_finished_total", "bulkhead" => name.clone()).increment(1);
+            histogram!("bulkhead_call_duration_seconds", "bulkhead" => name.clone()).record(1.0);
+            gauge!("bulkhead_concurrent_calls", "bulkhead" => name.clone()).set(0.0);
+            answer
+        });
+    })
+}
+
+pub(super) fn read(heap: &StatsAlloc<System>) -> [(String, f64); 2] {
+    let bulkhead = bulkhead(1);
+    let held = now(|| bulkhead.slot()).expect("free");
+    let mut first = Box::pin(bulkhead.slot());
+    assert!(crate::work::poll(first.as_mut()).is_pending(), "it waits");
+    let before = Region::new(heap);
+    drop(held);
+    let change = before.change();
+    let bytes = float(change.bytes_allocated as u128) - float(change.bytes_deallocated as u128);
+    drop(first);
+    let mut figures = Figures::new();
+    let region = Region::new(heap);
+    for _ in 0..100 {
+        bulkhead.figures(&mut figures);
+    }
+    let change = region.change();
+    let allocations = float((change.allocations + change.reallocations) as u128) / 100.0;
+    [(FIRST_WAIT.to_owned(), bytes), (SCRAPE.to_owned(), allocations)]
+}
