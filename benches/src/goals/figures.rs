@@ -2,11 +2,12 @@
 //! more, a scrape is linear, and waits are counted by their length for little.
 
 use std::alloc::System;
+use std::future::Future;
 use std::hint::black_box;
 use std::time::Duration;
 
 use bulklink::testing::FakeClock;
-use bulklink_tokio::{Bulkhead, Figures};
+use bulklink_tokio::{Bulkhead, Figures, Partitions};
 use metrics::{counter, gauge, histogram};
 use stats_alloc::{Region, StatsAlloc};
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
@@ -14,12 +15,13 @@ use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 use super::uncontended::{self, CAPACITY};
 use crate::goal::{Figure, Limit, NO_PEER, Row};
 use crate::measure::float;
-use crate::peers::bulkhead;
+use crate::peers::{Answer, bulkhead};
 use crate::scene::{Pace, Scene};
-use crate::work::{cycle, now, repeat, take};
+use crate::work::{cycle, now, poll, repeat, take};
 
 /// Names of readings of the heap.
 const FIRST_WAIT: &str = "the first wait: bytes";
+const SHARED_WAIT: &str = "the first wait of a partition: bytes";
 const SCRAPE: &str = "a scrape: allocations";
 
 const FEW: usize = 1_000;
@@ -35,7 +37,11 @@ pub(super) fn rows() -> [Row; 8] {
     let timed = Row::time(linear, "of 1,000", scrape(MANY), scrape(FEW));
     let histogram = "release, grant, poll, queue again: instructions more with a histogram";
     let histogram = Row::new(histogram, "our own build without", Figure::Builds(a_wait()));
-    let memory = |what: &str, name: &str, unit| Row::new(what, NO_PEER, Figure::Memory(name.to_owned(), None, unit));
+    let first = Figure::Memory(FIRST_WAIT.to_owned(), Some(SHARED_WAIT.to_owned()), "bytes");
+    let first =
+        Row::new("what the end of the first wait allocates, bytes more", "of a partition, which shares it", first);
+    let allocations = Figure::Memory(SCRAPE.to_owned(), None, "allocations");
+    let allocations = Row::new("a scrape of a bulkhead", NO_PEER, allocations);
     let holds = "slot + drop, holds measured";
     let holds = Row::time(holds, "tower-resilience with its metrics", measured_holds(), resilience_with_metrics());
     [
@@ -44,8 +50,8 @@ pub(super) fn rows() -> [Row; 8] {
         counted.at_most(1.05),
         timed.at_most(1.5),
         histogram.limit(Limit::More(20.0)),
-        memory("a histogram of waits, allocated with the first", FIRST_WAIT, "bytes").limit(Limit::Ours(2_048.0)),
-        memory("a scrape of a bulkhead", SCRAPE, "allocations").limit(Limit::Ours(0.0)),
+        first.limit(Limit::More(2_048.0)),
+        allocations.limit(Limit::Ours(0.0)),
         holds.at_most(0.3),
     ]
 }
@@ -132,16 +138,12 @@ fn resilience_with_metrics() -> Scene {
     })
 }
 
-pub(super) fn read(heap: &StatsAlloc<System>) -> [(String, f64); 2] {
+pub(super) fn read(heap: &StatsAlloc<System>) -> [(String, f64); 3] {
     let bulkhead = bulkhead(1);
-    let held = now(|| bulkhead.slot()).expect("free");
-    let mut first = Box::pin(bulkhead.slot());
-    assert!(crate::work::poll(first.as_mut()).is_pending(), "it waits");
-    let before = Region::new(heap);
-    drop(held);
-    let change = before.change();
-    let bytes = float(change.bytes_allocated as u128) - float(change.bytes_deallocated as u128);
-    drop(first);
+    let first = first_wait(heap, || bulkhead.slot_owned());
+    let builder = Partitions::<u32>::builder("bench").parallelism(1).waiting_room(1).max_partitions(1);
+    let partitions = builder.build().expect("these are valid limits");
+    let shared = first_wait(heap, || partitions.slot(&1));
     let mut figures = Figures::new();
     let region = Region::new(heap);
     for _ in 0..100 {
@@ -149,5 +151,16 @@ pub(super) fn read(heap: &StatsAlloc<System>) -> [(String, f64); 2] {
     }
     let change = region.change();
     let allocations = float((change.allocations + change.reallocations) as u128) / 100.0;
-    [(FIRST_WAIT.to_owned(), bytes), (SCRAPE.to_owned(), allocations)]
+    [(FIRST_WAIT.to_owned(), first), (SHARED_WAIT.to_owned(), shared), (SCRAPE.to_owned(), allocations)]
+}
+
+/// Returns the bytes that the end of a first wait leaves on the heap.
+fn first_wait<F: Future<Output: Answer>>(heap: &StatsAlloc<System>, acquire: impl Fn() -> F) -> f64 {
+    let held = now(&acquire).permit();
+    let mut first = Box::pin(acquire());
+    assert!(poll(first.as_mut()).is_pending(), "it waits");
+    let region = Region::new(heap);
+    drop(held);
+    let change = region.change();
+    float(change.bytes_allocated as u128) - float(change.bytes_deallocated as u128)
 }

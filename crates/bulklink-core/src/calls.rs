@@ -1,8 +1,6 @@
 //! The calls that a gate itself keeps no account of: those with a deadline, those whose hold is
 //! measured, and those that do not collect their slot.
 
-#[cfg(feature = "histogram")]
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -462,7 +460,7 @@ impl Calls {
     }
 
     #[cfg(feature = "histogram")]
-    pub(crate) fn share_holds(&mut self, counts: Box<dyn SharedCounts>) {
+    pub(crate) fn share_holds(&mut self, counts: SharedCounts) {
         self.lengths.share(counts);
     }
 

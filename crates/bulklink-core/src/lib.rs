@@ -150,8 +150,6 @@ pub use totals::Totals;
 /// It may change in any version. So the front depends on exactly its own version of this crate, and
 /// so should other code that uses this module.
 pub mod plumbing {
-    #[cfg(feature = "histogram")]
-    use alloc::boxed::Box;
     use core::time::Duration;
 
     #[cfg(feature = "histogram")]
@@ -160,18 +158,18 @@ pub mod plumbing {
 
     pub use crate::gate::Watch;
     #[cfg(feature = "histogram")]
-    pub use crate::histogram::SharedCounts;
+    pub use crate::histogram::{CountBuckets, SharedCounts};
     pub use crate::word::{Refusal, Word};
 
     /// Makes a gate count its waits in the histogram of several gates, instead of one of its own.
     #[cfg(feature = "histogram")]
-    pub fn share_waits<W>(gate: &mut Gate<W>, counts: Box<dyn SharedCounts>) {
+    pub fn share_waits<W>(gate: &mut Gate<W>, counts: SharedCounts) {
         gate.share_waits(counts);
     }
 
     /// Makes an account count its holds in the histogram of several, instead of one of its own.
     #[cfg(feature = "histogram")]
-    pub fn share_holds(calls: &mut Calls, counts: Box<dyn SharedCounts>) {
+    pub fn share_holds(calls: &mut Calls, counts: SharedCounts) {
         calls.share_holds(counts);
     }
 

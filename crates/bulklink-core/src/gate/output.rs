@@ -1,7 +1,5 @@
 //! The outputs of the gate: wakers, events, snapshots.
 
-#[cfg(feature = "histogram")]
-use alloc::boxed::Box;
 use core::num::NonZeroU64;
 
 use super::Gate;
@@ -146,7 +144,7 @@ impl<W> Gate<W> {
     }
 
     #[cfg(feature = "histogram")]
-    pub(crate) fn share_waits(&mut self, counts: Box<dyn SharedCounts>) {
+    pub(crate) fn share_waits(&mut self, counts: SharedCounts) {
         self.waits.share(counts);
     }
 

@@ -1,6 +1,7 @@
 //! The counters of a gate's histogram, in the least memory, and those that many gates share.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::fmt;
 use core::panic::RefUnwindSafe;
 
@@ -28,16 +29,19 @@ impl Counts {
 
 /// Counts the durations of many gates together. The front implements it, for gates that several
 /// threads work with at a time.
-pub trait SharedCounts: fmt::Debug + Send + Sync + RefUnwindSafe {
+pub trait CountBuckets: fmt::Debug + Send + Sync + RefUnwindSafe {
     /// Counts a duration in this bucket, which is less than [`Histogram::BUCKETS`].
     fn count(&self, bucket: usize);
 }
+
+/// Counters of many gates. Each gate has one word of them.
+pub type SharedCounts = Arc<Box<dyn CountBuckets>>;
 
 /// A histogram that takes memory from the first duration on, or is shared.
 #[derive(Default)]
 pub(crate) struct Tally {
     own: Option<Box<Counts>>,
-    shared: Option<Box<dyn SharedCounts>>,
+    shared: Option<SharedCounts>,
 }
 
 impl Tally {
@@ -45,7 +49,7 @@ impl Tally {
         Tally { own: None, shared: None }
     }
 
-    pub(crate) fn share(&mut self, counts: Box<dyn SharedCounts>) {
+    pub(crate) fn share(&mut self, counts: SharedCounts) {
         *self = Tally { own: None, shared: Some(counts) };
     }
 

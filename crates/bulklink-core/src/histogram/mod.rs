@@ -8,8 +8,8 @@ use core::fmt;
 use core::ops::AddAssign;
 use core::time::Duration;
 
-pub use counts::SharedCounts;
 pub(crate) use counts::Tally;
+pub use counts::{CountBuckets, SharedCounts};
 
 use crate::instant::nanos;
 use buckets::{BUCKETS, bucket_of, upper_edge};

@@ -17,62 +17,69 @@ mod with_std {
     use core::sync::atomic::Ordering;
     use core::task::Waker;
 
-    use bulklink_core::plumbing::{self, SharedCounts};
+    use bulklink_core::plumbing::{self, CountBuckets, SharedCounts};
     use bulklink_core::{Calls, Gate, Histogram};
 
     /// The waits and holds of many bulkheads.
     #[derive(Debug)]
     pub(crate) struct SharedHistograms {
-        waits: Arc<Counters>,
+        waits: Shared,
         /// Where holds are measured.
-        holds: Option<Arc<Counters>>,
+        holds: Option<Shared>,
     }
 
     /// A counter for each bucket. Bulkheads that share them have different locks. Each counter
     /// stands for itself, so no order is needed.
     struct Counters([Counter; Histogram::BUCKETS]);
 
-    /// What a gate has of the counters.
+    /// Counters, and what gates have of them.
+    #[derive(Debug)]
+    struct Shared {
+        counters: Arc<Counters>,
+        of_gates: SharedCounts,
+    }
+
     #[derive(Debug)]
     struct Share(Arc<Counters>);
 
     impl SharedHistograms {
         pub(crate) fn new(measures_holds: bool) -> Self {
-            SharedHistograms {
-                waits: Arc::new(Counters::new()),
-                holds: measures_holds.then(|| Arc::new(Counters::new())),
-            }
+            SharedHistograms { waits: Shared::new(), holds: measures_holds.then(Shared::new) }
         }
 
         /// Makes a new bulkhead count in these histograms.
         pub(crate) fn share(&self, gate: &mut Gate<Waker>, calls: Option<&mut Calls>) {
-            plumbing::share_waits(gate, Box::new(Share(Arc::clone(&self.waits))));
+            plumbing::share_waits(gate, SharedCounts::clone(&self.waits.of_gates));
             if let (Some(holds), Some(calls)) = (&self.holds, calls) {
-                plumbing::share_holds(calls, Box::new(Share(Arc::clone(holds))));
+                plumbing::share_holds(calls, SharedCounts::clone(&holds.of_gates));
             }
         }
 
         pub(crate) fn read(&self, waits: &mut Histogram, holds: &mut Histogram) {
-            self.waits.read(waits);
+            self.waits.counters.read(waits);
             match &self.holds {
-                Some(counters) => counters.read(holds),
+                Some(holding) => holding.counters.read(holds),
                 None => holds.clear(),
             }
         }
     }
 
-    impl Counters {
+    impl Shared {
         fn new() -> Self {
-            Counters(array::from_fn(|_| Counter::new(0)))
+            let counters = Arc::new(Counters(array::from_fn(|_| Counter::new(0))));
+            let of_gates = SharedCounts::new(Box::new(Share(Arc::clone(&counters))));
+            Shared { counters, of_gates }
         }
+    }
 
+    impl Counters {
         #[allow(clippy::unnecessary_cast, reason = "not 64 bits on every target")]
         fn read(&self, into: &mut Histogram) {
             plumbing::fill(into, |bucket| self.0[bucket].load(Ordering::Relaxed) as u64);
         }
     }
 
-    impl SharedCounts for Share {
+    impl CountBuckets for Share {
         fn count(&self, bucket: usize) {
             self.0.0[bucket].fetch_add(1, Ordering::Relaxed);
         }
