@@ -38,6 +38,23 @@ pub struct Builder<R> {
     reserve: Reserve,
 }
 
+/// The method that set the capacity.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CapacityIs {
+    Parallelism,
+    Capacity,
+}
+
+impl CapacityIs {
+    /// Returns its name.
+    pub(crate) const fn field(self) -> &'static str {
+        match self {
+            CapacityIs::Parallelism => "parallelism",
+            CapacityIs::Capacity => "capacity",
+        }
+    }
+}
+
 impl<R> Builder<R> {
     pub(crate) fn new(runtime: R, label: &str) -> Self {
         let limits = Limits::new(0);
@@ -279,7 +296,11 @@ impl<R> Builder<R> {
 impl<R> Builder<R> {
     /// Returns the name of the method that set the capacity.
     pub(crate) fn capacity_field(&self) -> &'static str {
-        if self.capacity.is_some() { "capacity" } else { "parallelism" }
+        self.capacity_is().field()
+    }
+
+    fn capacity_is(&self) -> CapacityIs {
+        if self.capacity.is_some() { CapacityIs::Capacity } else { CapacityIs::Parallelism }
     }
 }
 
@@ -304,7 +325,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
         if let Some(histograms) = histograms {
             histograms.share(&mut gate, calls.as_deref_mut());
         }
-        Shared::new(gate, Arc::clone(identity), self.capacity_field(), runtime, calls)
+        Shared::new(gate, Arc::clone(identity), self.capacity_is(), runtime, calls)
     }
 
     /// Makes the histograms that bulkheads of this configuration can share.

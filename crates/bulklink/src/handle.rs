@@ -112,7 +112,7 @@ impl Handle {
         });
         resized.map_err(|error| match error {
             gate::ResizeError::Invalid(invalid) => ResizeError::Invalid(
-                invalid.for_field(self.shared.capacity_field).of(format_args!("bulkhead {}", self.label())),
+                invalid.for_field(self.shared.capacity_field()).of(format_args!("bulkhead {}", self.label())),
             ),
             _ => ResizeError::Closed { label: Arc::clone(self.shared.label()) },
         })
@@ -175,7 +175,7 @@ impl Handle {
             LimitsRefused::Closed => ReconfigureError::Closed { label: Arc::clone(self.shared.label()) },
             LimitsRefused::Invalid { largest_cost } => {
                 let reasons = invalid(&limits, largest_cost);
-                ReconfigureError::invalid(reasons, self.label(), self.shared.capacity_field)
+                ReconfigureError::invalid(reasons, self.label(), self.shared.capacity_field())
             }
         })
     }

@@ -6,6 +6,7 @@ use core::task::Waker;
 use bulklink_core::{Gate, Instant, Limits, Request};
 
 use crate::acquire::claim::Claim;
+use crate::builder::CapacityIs;
 use crate::gate::shared::Shared;
 use crate::rejection::Identity;
 use crate::{Clock, Closed, OwnedSlot};
@@ -35,7 +36,7 @@ impl Latch {
     pub(crate) fn new(label: Arc<str>) -> Self {
         let gate = Gate::new(Limits::new(1)).expect("valid limits");
         let identity = Arc::new(Identity::new(label, gate.occupancy()));
-        Latch(Shared::new(gate, identity, "capacity", Arc::new(NoTime), None))
+        Latch(Shared::new(gate, identity, CapacityIs::Capacity, Arc::new(NoTime), None))
     }
 
     /// Takes the only bolt: a slot that keeps the latch shut until it is dropped, even if

@@ -19,6 +19,7 @@ use bulklink_core::{
     Answer, Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, ResizeError, Ticket,
 };
 
+use crate::builder::CapacityIs;
 use crate::foreign::{attempt, discard};
 use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
@@ -39,8 +40,8 @@ pub struct Shared {
     /// Drivers keep a clone of this, because a driver must not keep its bulkhead alive.
     pub(crate) this: Weak<Shared>,
     identity: Arc<Identity>,
-    /// The builder method by which the user set the capacity, for error messages.
-    pub(crate) capacity_field: &'static str,
+    /// How the user set the capacity. In one byte, because there can be many partitions.
+    capacity_is: CapacityIs,
     /// A hint, so that a call need not lock to find that it cannot be late.
     has_wait_limit: AtomicBool,
     /// Whether slots that are not collected are taken back, so that each waiting call needs a
@@ -89,14 +90,14 @@ impl Shared {
     pub(crate) fn new(
         gate: Gate<Waker>,
         identity: Arc<Identity>,
-        capacity_field: &'static str,
+        capacity_is: CapacityIs,
         runtime: Arc<dyn DynClock>,
         calls: Option<Box<Calls>>,
     ) -> Arc<Self> {
         let shared = Arc::new_cyclic(|this| Shared {
             fast: FastPath::new(),
             identity,
-            capacity_field,
+            capacity_is,
             has_wait_limit: AtomicBool::new(gate.limits().wait_limit.is_some()),
             takes_back: calls.as_ref().is_some_and(|calls| calls.takes_back()),
             has_drivers: AtomicBool::new(false),
@@ -113,6 +114,11 @@ impl Shared {
         });
         shared.look(|_| ());
         shared
+    }
+
+    /// Returns the builder method by which the user set the capacity, for error messages.
+    pub(crate) fn capacity_field(&self) -> &'static str {
+        self.capacity_is.field()
     }
 
     /// Returns the bulkhead's name.
