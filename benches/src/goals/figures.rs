@@ -15,7 +15,7 @@ use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 use super::uncontended::{self, CAPACITY};
 use crate::goal::{Figure, Limit, NO_PEER, Row};
 use crate::measure::float;
-use crate::peers::{Answer, bulkhead};
+use crate::peers::{Answer, bulkhead, tokio_runtime};
 use crate::scene::{Pace, Scene};
 use crate::work::{cycle, now, poll, repeat, take};
 
@@ -30,7 +30,7 @@ const MANY: usize = 10_000;
 pub(super) fn rows() -> [Row; 8] {
     let exported = "slot + drop of a bulkhead that is exported, instructions more";
     let exported = Row::instructions(exported, "our own, never read", exported_slot(), uncontended::slot());
-    let each = "a scrape of 1,000 bulkheads, ns each";
+    let each = "a scrape of 1,000 bulkheads, each";
     let each = Row::time(each, "their status alone", scrape(FEW), statuses(FEW));
     let linear = "a scrape of 10,000 bulkheads, each";
     let counted = Row::instructions(linear, "of 1,000", scrape(MANY), scrape(FEW));
@@ -48,7 +48,8 @@ pub(super) fn rows() -> [Row; 8] {
         exported.limit(Limit::More(0.0)),
         each.limit(Limit::Ours(3_000.0)),
         counted.at_most(1.05),
-        timed.at_most(1.5),
+        // The histograms of so many do not fit the caches, so a ratio would be that of the memory.
+        timed.limit(Limit::Ours(3_000.0)),
         histogram.limit(Limit::More(20.0)),
         first.limit(Limit::More(2_048.0)),
         allocations.limit(Limit::Ours(0.0)),
@@ -119,6 +120,8 @@ pub(super) fn measured_holds() -> Scene {
 /// costs.
 fn resilience_with_metrics() -> Scene {
     Scene::new("observe/tower-resilience", |operations, meter| {
+        let runtime = tokio_runtime();
+        let _entered = runtime.enter();
         let layer = tower_resilience_bulkhead::BulkheadLayer::builder().max_concurrent_calls(CAPACITY);
         let layer = layer.reject_when_full().name("bench").build().expect("these are valid limits");
         let echo = service_fn(|number: u32| std::future::ready(Ok::<_, std::convert::Infallible>(number)));
