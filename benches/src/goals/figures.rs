@@ -115,9 +115,9 @@ pub(super) fn measured_holds() -> Scene {
     })
 }
 
-/// A call through the layer, and what its feature `metrics` adds to a call, written out: the feature
-/// itself would be on for the goal *layer* too. There is no recorder, so this is the least that it
-/// costs.
+/// A call through the layer, and what its feature `metrics` adds to a call, written out: the
+/// feature itself would be on for the goal *layer* too. There is no recorder, so this is the least
+/// that it costs.
 fn resilience_with_metrics() -> Scene {
     Scene::new("observe/tower-resilience", |operations, meter| {
         let runtime = tokio_runtime();

@@ -46,7 +46,7 @@ impl Busy {
     }
 
     /// Returns the sums since an earlier time.
-    pub(crate) fn since(&self, earlier: &Busy) -> Busy {
+    pub(crate) fn since(self, earlier: Busy) -> Busy {
         Busy {
             in_use: self.in_use.since(earlier.in_use),
             offered: self.offered.since(earlier.offered),
@@ -96,7 +96,7 @@ impl Busy {
         self
     }
 
-    pub(crate) const fn since(self, _earlier: &Busy) -> Busy {
+    pub(crate) const fn since(self, _earlier: Busy) -> Busy {
         self
     }
 }

@@ -78,7 +78,7 @@ impl Interval {
             ended_late: later.ended_late.wrapping_sub(earlier.ended_late),
             holds: later.holds.wrapping_sub(earlier.holds),
             held: later.held.since(earlier.held),
-            busy: later.busy.since(&earlier.busy),
+            busy: later.busy.since(earlier.busy),
             elapsed_nanos: later.at.nanos_since(earlier.at),
             in_flight_before: earlier.in_flight,
             in_flight_after: later.in_flight,

@@ -97,8 +97,8 @@ impl Snapshot {
     /// Returns the units in use, summed over time: three units in use for two seconds are six
     /// seconds. Zero if holds are not [measured](crate::Calls::measure_holds).
     ///
-    /// It never decreases. Over an interval, divided by what was [offered](Snapshot::offered), it is
-    /// the [utilization](crate::Interval::utilization).
+    /// It never decreases. Over an interval, divided by what was [offered](Snapshot::offered), it
+    /// is the [utilization](crate::Interval::utilization).
     #[cfg(feature = "histogram")]
     #[must_use]
     pub fn busy(&self) -> Duration {

@@ -100,7 +100,7 @@ fn granted(answer: Answer) -> Grant {
 
 #[test]
 fn only_a_wait_that_ends_in_admission_is_counted() {
-    let limits = Limits::new(1).with_waiting_room(3).with_wait_limit(Some(Duration::from_nanos(3_000)));
+    let limits = Limits::new(1).with_waiting_room(3).with_wait_limit(Some(Duration::from_micros(3)));
     let mut gate = TestGate::new(limits).expect("valid");
     let mut waits = of(&[HOUR]);
     gate.read_waits(&mut waits);
@@ -116,7 +116,7 @@ fn only_a_wait_that_ends_in_admission_is_counted() {
     let _ = gate.advance(Some(at(5_000)));
     assert!(matches!(gate.collect(expired), Answer::Rejected(_)));
     gate.read_waits(&mut waits);
-    assert_eq!(waits, of(&[Duration::from_nanos(2_000)]));
+    assert_eq!(waits, of(&[Duration::from_micros(2)]));
     assert_eq!(gate.snapshot(None).totals.admitted_from_queue, 1);
     // Its slot is given back unused; the wait has ended in admission all the same.
     gate.cancel(admitted, Some(at(5_000))).expect("the time is known");
@@ -182,7 +182,7 @@ fn holds_are_counted_by_their_length() {
     }
     let mut holds = Histogram::new();
     measured.calls.read_holds(&mut holds);
-    assert_eq!(holds, of(&[Duration::from_nanos(2_000), Duration::from_nanos(3_000)]));
+    assert_eq!(holds, of(&[Duration::from_micros(2), Duration::from_micros(3)]));
     assert_eq!(measured.snapshot(5_000).holds, 2);
     let grant = granted(measured.enter(1, 5_000));
     let unused = measured.calls.abandon(grant, at(9_000));

@@ -167,11 +167,11 @@ impl<R> Builder<R> {
     /// or the hand-over to a waiting call, to the release. It is not by default.
     ///
     /// A [status](crate::Handle::status) then has the number of these holds and their sum, and an
-    /// [`Interval`](crate::Interval) their mean. With `std`, [`Figures`](crate::Handle#method.figures)
-    /// have their lengths, and an interval has the mean use of the capacity. It costs two readings of the clock a call, and
-    /// every call takes the lock. Without it,
-    /// [`Interval::estimated_hold`](crate::Interval::estimated_hold) estimates the mean. It needs
-    /// measured waits.
+    /// [`Interval`](crate::Interval) their mean. With `std`,
+    /// [figures](crate::Handle#method.figures) for exporters have their lengths, and an interval
+    /// has the mean use of the capacity. It costs two readings of the clock a call, and every call
+    /// takes the lock. Without it, [`Interval::estimated_hold`](crate::Interval::estimated_hold)
+    /// estimates the mean. It needs measured waits.
     ///
     /// ```
     /// # use bulklink::testing::FakeClock;

@@ -59,7 +59,6 @@ static BUCKET_OF_CELL: [u16; CELLS] = {
 #[inline]
 #[expect(clippy::cast_precision_loss, reason = "exact in the cells; beyond, the cell makes no difference")]
 #[expect(clippy::cast_possible_wrap, reason = "then it is negative, and in no cell")]
-#[expect(clippy::cast_possible_truncation, reason = "too large for a cell in any case")]
 pub(crate) fn bucket_of(nanos: u64) -> usize {
     // A float has the logarithm in its exponent, and is made by one instruction from a signed
     // integer.

@@ -32,9 +32,7 @@ impl Figures {
     /// name that never had a call.
     #[must_use]
     pub fn new() -> Self {
-        let mut empty = Gate::<()>::new(Limits::new(1)).expect("valid limits");
-        let status = Status::new(&Arc::from(""), empty.snapshot(None));
-        Figures { status, waits: Histogram::new(), holds: Histogram::new() }
+        Figures { status: of_nothing(), waits: Histogram::new(), holds: Histogram::new() }
     }
 }
 
@@ -42,6 +40,12 @@ impl Default for Figures {
     fn default() -> Self {
         Figures::new()
     }
+}
+
+/// Returns the status of a bulkhead without a name that never had a call.
+fn of_nothing() -> Status {
+    let mut gate = Gate::<()>::new(Limits::new(1)).expect("valid limits");
+    Status::new(&Arc::from(""), gate.snapshot(None))
 }
 
 impl Handle {

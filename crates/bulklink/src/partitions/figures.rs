@@ -33,9 +33,7 @@ impl Figures {
     /// name that never had a call.
     #[must_use]
     pub fn new() -> Self {
-        let empty = Account::<()>::new(Limits::new(1)).expect("valid limits").snapshot();
-        let each = crate::Limits::new(1);
-        let status = Status { label: Arc::from(""), each, is_paused: false, snapshot: empty };
+        let status = of_nothing();
         let sums = Sums { label: Arc::clone(&status.label), ..Sums::default() };
         Figures { status, sums, waits: Histogram::new(), holds: Histogram::new() }
     }
@@ -45,6 +43,12 @@ impl Default for Figures {
     fn default() -> Self {
         Figures::new()
     }
+}
+
+/// Returns the status of partitions without a name that never had a call.
+fn of_nothing() -> Status {
+    let snapshot = Account::<()>::new(Limits::new(1)).expect("valid limits").snapshot();
+    Status { label: Arc::from(""), each: crate::Limits::new(1), is_paused: false, snapshot }
 }
 
 impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {

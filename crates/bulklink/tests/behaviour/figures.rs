@@ -19,7 +19,9 @@ fn figures(bulkhead: &Handle) -> Figures {
 
 fn of(durations: &[Duration]) -> Histogram {
     let mut histogram = Histogram::new();
-    durations.iter().for_each(|&duration| histogram.record(duration));
+    for &duration in durations {
+        histogram.record(duration);
+    }
     histogram
 }
 
@@ -191,7 +193,7 @@ fn after_ten_thousand_calls_of_which_a_third_was_cancelled_every_gauge_is_zero()
     assert_eq!((status.uncollected, status.uncollected_units, status.capacity_excess()), (0, 0, 0));
     let totals = &status.totals;
     assert_eq!(totals.finished + totals.cancelled + totals.abandoned, 10_000);
-    assert!(totals.abandoned > 0 && (totals.cancelled + totals.abandoned) as usize == cancelled);
+    assert!(totals.abandoned > 0 && totals.cancelled + totals.abandoned == cancelled as u64);
     assert_eq!(read.holds.count(), totals.finished, "each in its own bucket, once");
 }
 
@@ -216,8 +218,8 @@ fn storm(bulkhead: &Bulkhead<StdClock>) {
                         let request = Request::new().cost(1 + (caller + round) % 2);
                         if let Ok(slot) = bulkhead.blocking_slot_with(request) {
                             if round % 3 == 0 {
-                                thread::yield_now()
-                            };
+                                thread::yield_now();
+                            }
                             drop(slot);
                         }
                     }
@@ -234,7 +236,9 @@ fn storm(bulkhead: &Bulkhead<StdClock>) {
                 }
             }
             bulkhead.close();
-            callers.into_iter().for_each(|caller| caller.join().expect("no panic"));
+            for caller in callers {
+                caller.join().expect("no panic");
+            }
             is_over.store(true, SeqCst);
         });
         let mut after = before.clone();
