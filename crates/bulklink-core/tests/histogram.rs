@@ -210,6 +210,27 @@ fn units_in_use_are_summed_over_time() {
 }
 
 #[test]
+fn use_is_exact_though_the_gate_advances_later() {
+    let mut measured = Measured::new();
+    let (one, two) = (granted(measured.enter(1, 0)), granted(measured.enter(2, 0)));
+    measured.gate.release(measured.calls.end(one, at(100)));
+    assert_eq!(measured.busy(200), 300 + 200);
+    measured.calls.write_off(&mut measured.gate, two, at(200));
+    assert_eq!(measured.busy(300), 300 + 400, "its units stay in use");
+}
+
+#[test]
+fn use_is_exact_where_a_rejected_request_advances_the_gate() {
+    let mut measured = Measured::new();
+    let four = granted(measured.enter(4, 0));
+    let Answer::Queued(_waiting) = measured.enter(3, 0) else { panic!("not queued") };
+    measured.gate.release(measured.calls.end(four, at(100)));
+    let late = Request::new().deadline(at(150));
+    let Ok(Answer::Rejected(_)) = measured.calls.enter(&mut measured.gate, &late, at(150)) else { panic!("late") };
+    assert_eq!(measured.busy(200), 400 + 3 * 50, "the one that waited has its slot since 150");
+}
+
+#[test]
 fn use_is_exact_though_a_resize_a_split_and_a_merge_come_in_between() {
     let mut measured = Measured::new();
     let before = measured.snapshot(0);

@@ -230,7 +230,10 @@ impl Handle {
     /// Returns whether it was open before. Closing it again does nothing.
     pub fn close(&self) -> bool {
         let now = self.shared.now_if_sound();
-        self.shared.input(|state| state.close(now))
+        self.shared.input(|state| {
+            state.take_back_due(now);
+            state.gate.close(now)
+        })
     }
 
     /// Returns whether the bulkhead is closed.

@@ -61,13 +61,6 @@ impl GateState {
         changes
     }
 
-    pub(crate) fn close(&mut self, now: Instant) -> bool {
-        self.take_back_due(now);
-        let changes = self.gate.close(now);
-        self.note_use(now);
-        changes
-    }
-
     /// Notes the units in use after an input to the gate itself that can change them.
     pub(crate) fn note_use(&mut self, now: Instant) {
         if let Some(calls) = &mut self.calls {

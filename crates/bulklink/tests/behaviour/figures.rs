@@ -6,10 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use bulklink::testing::{FakeClock, Task};
-use bulklink::{Bulkhead, Figures, Handle, Histogram, Partitions, Request, StdClock, partitions};
+use bulklink::{Bulkhead, Figures, Handle, Histogram, Partitions, Reason, Request, StdClock, partitions};
 
 use crate::panicking_clock::PanickingClock;
-use crate::{bulkhead, call, executor, ms, slot};
+use crate::{bulkhead, call, executor, ms, reason, slot};
 
 fn figures(bulkhead: &Handle) -> Figures {
     let mut figures = Figures::new();
@@ -136,32 +136,32 @@ fn measured_holds_have_lengths_and_tell_the_use_across_a_resize() {
 #[test]
 fn use_is_exact_where_waiting_calls_are_admitted_or_give_their_slot_up() {
     let mut executor = executor();
-    let builder = Bulkhead::builder_on(executor.clock(), "test").parallelism(1).waiting_room(4);
+    let builder = Bulkhead::builder_on(executor.clock(), "test").parallelism(1).waiting_room(5);
     let bulkhead = builder.measure_holds(true).build().expect("valid");
     let clock = executor.clock();
     let busy = |bulkhead: &Bulkhead<FakeClock>| bulkhead.status().busy();
     bulkhead.pause();
-    let calls = [(); 4].map(|()| call(&mut executor, &bulkhead));
+    let calls = [(); 5].map(|()| call(&mut executor, &bulkhead));
     clock.advance(ms(5));
     assert_eq!(busy(&bulkhead), Duration::ZERO);
     bulkhead.resume();
     clock.advance(ms(5));
     assert_eq!(busy(&bulkhead), ms(5), "the first has a slot, and has not collected it");
-    bulkhead.resize(3).expect("valid");
+    bulkhead.reconfigure(bulkhead.limits().with_capacity(3)).expect("valid");
     clock.advance(ms(5));
-    let [first, second, third, fourth] = calls;
+    let [first, second, third, fourth, fifth] = calls;
     first.cancel();
     clock.advance(ms(5));
     assert_eq!(busy(&bulkhead), ms(5 + 3 * 5 + 3 * 5), "the fourth has its slot");
     assert_eq!(bulkhead.take_back_uncollected(ms(10)), 2);
     clock.advance(ms(5));
-    assert_eq!(busy(&bulkhead), ms(5 + 3 * 5 + 3 * 5 + 5));
+    assert_eq!(busy(&bulkhead), ms(5 + 3 * 5 + 3 * 5 + 2 * 5), "the fifth has its slot");
     bulkhead.close();
     executor.run_until_idle();
-    drop(slot(&fourth));
+    drop((slot(&fourth), slot(&fifth)));
     clock.advance(ms(5));
-    assert_eq!(busy(&bulkhead), ms(5 + 3 * 5 + 3 * 5 + 5));
-    assert!(second.is_finished() && third.is_finished());
+    assert_eq!(busy(&bulkhead), ms(5 + 3 * 5 + 3 * 5 + 2 * 5));
+    assert!([second, third].iter().all(|call| reason(call) == Reason::Uncollected));
 }
 
 #[test]
