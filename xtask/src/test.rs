@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use crate::run::{cargo, flags, run};
 use crate::step::{Missing, Step};
-use crate::toolchain::programs;
+use crate::toolchain::{debian, programs};
 use crate::workspace;
 
 /// The programs of Redis that `tests/servers` looks for, also the name of the first one's Debian
@@ -20,6 +20,8 @@ const POSTGRES: &str = "/usr/lib/postgresql";
 
 /// The features of the front and of tokio's adapter that are off by default.
 const FEATURES: &str = "bulklink/tracing,bulklink/tsc,bulklink-tokio/tsc";
+/// Debian's package of Prometheus, and the programs in it that the tests use.
+const PROMETHEUS: (&str, [&str; 2]) = ("prometheus", ["prometheus", "promtool"]);
 
 /// The steps of `cargo xtask test`. With `yes`, a missing server is installed without a question.
 pub(crate) fn steps(yes: bool) -> Vec<Step<'static>> {
@@ -42,7 +44,16 @@ pub(crate) fn servers(yes: bool) -> Result<()> {
     let has_postgres = || programs::runs("postgres") || debian_has_postgres();
     let redis = find("BULKLINK_REDIS_BIN", has_redis, || programs::from_apt_asking(REDIS[0], yes));
     let postgres = find("BULKLINK_POSTGRES_BIN", has_postgres, || programs::postgresql_asking(yes));
-    redis.and(postgres)
+    redis.and(postgres).and(prometheus())
+}
+
+/// Unpacks the package below `target`, where the tests find it: if it were installed, it would run a
+/// server for the whole machine.
+fn prometheus() -> Result<()> {
+    let (package, programs) = PROMETHEUS;
+    let folders = [PathBuf::new(), debian::programs_in(package)];
+    let is_there = || folders.iter().any(|folder| debian::programs_run(folder, &programs));
+    find("BULKLINK_PROMETHEUS_BIN", is_there, || debian::unpacked_programs(package, &programs).map(drop))
 }
 
 fn find(variable: &str, is_there: impl Fn() -> bool, install: impl FnOnce() -> Result<()>) -> Result<()> {
@@ -53,7 +64,8 @@ fn find(variable: &str, is_there: impl Fn() -> bool, install: impl FnOnce() -> R
     let missing = |why: String| Err(Missing(why).into());
     if !programs::runs("apt-get") {
         return missing(format!(
-            "no server for the tests, and {variable} names none; Homebrew and dnf have redis, valkey and postgresql"
+            "no server for the tests, and {variable} names none; Homebrew and dnf have redis, valkey, postgresql and \
+             prometheus"
         ));
     }
     match install() {

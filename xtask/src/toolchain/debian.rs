@@ -1,11 +1,11 @@
-//! Debian's compilers, unpacked below the target folder without being installed.
+//! Debian's compilers and programs, unpacked below the target folder without being installed.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
-use super::{Compiler, may_install};
+use super::{Compiler, NO_INSTALL, may_install};
 use crate::run::{ask, command, run, run_and_read};
 use crate::workspace;
 
@@ -30,6 +30,29 @@ pub(crate) fn unpacked(
     compiler_in(&folder).filter(accepts)
 }
 
+/// Returns the folder of the programs of a package that need no other package, unpacked below
+/// `target`, by an earlier run or now.
+pub(crate) fn unpacked_programs(package: &str, programs: &[&str]) -> Result<PathBuf> {
+    let folder = workspace::target_path(package);
+    let all_run = || programs_run(&programs_in(package), programs);
+    if !all_run() {
+        ensure!(may_install(), "{package} is not there, and {NO_INSTALL} is set");
+        fetch(&folder, package, &[])?;
+        ensure!(all_run(), "{package} was unpacked, but does not run");
+    }
+    Ok(programs_in(package))
+}
+
+/// Where the programs of a package are, if it was unpacked.
+pub(crate) fn programs_in(package: &str) -> PathBuf {
+    workspace::target_path(package).join("usr/bin")
+}
+
+/// Whether all programs are in the folder and run.
+pub(crate) fn programs_run(folder: &Path, programs: &[&str]) -> bool {
+    programs.iter().all(|program| ask(&mut command(folder.join(program), &["--version"])).is_some())
+}
+
 fn compiler_in(folder: &Path) -> Option<Compiler> {
     // Debian names this folder after the architecture.
     let mut libraries = folder.join("usr/lib").read_dir().ok()?.flatten().map(|entry| entry.path());
@@ -51,7 +74,7 @@ fn fetch(folder: &Path, package: &str, others: &[&str]) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder)?;
     }
-    fs::rename(&partial, folder).context("cannot move the compiler into place")
+    fs::rename(&partial, folder).context("cannot move the package into place")
 }
 
 fn download(archives: &Path, package: &str, others: &[&str]) -> Result<()> {

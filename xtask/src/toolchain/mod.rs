@@ -1,11 +1,11 @@
 //! Used when a check needs a compiler or a program that the machine does not have: `msrv`,
-//! `no-std`, `embedded`, `size`, `bench`, `fuzz` and `mutants` find it here.
+//! `no-std`, `embedded`, `size`, `bench`, `fuzz`, `mutants` and `test` find it here.
 //!
 //! What is missing is unpacked or installed below `target/`, or installed through apt-get, unless
 //! [`NO_INSTALL`] is set. No toolchain is ever installed, neither through rustup nor otherwise.
 
 pub(crate) mod bare;
-mod debian;
+pub(crate) mod debian;
 pub(crate) mod pinned;
 pub(crate) mod programs;
 
