@@ -28,6 +28,7 @@ pub(crate) fn steps(yes: bool) -> Vec<Step<'static>> {
     let front = ["test", "-p", "bulklink", "-p", "bulklink-tokio"];
     let mut steps = vec![
         Step::new("servers", move || servers(yes)),
+        Step::new("prometheus", prometheus),
         Step::new("tests", || run(&mut cargo(&["test", "--workspace"]))),
         Step::new("features", move || run(cargo(&front).args(["--features", FEATURES]))),
         // The front as it is on targets without 64-bit atomics.
@@ -44,11 +45,11 @@ pub(crate) fn servers(yes: bool) -> Result<()> {
     let has_postgres = || programs::runs("postgres") || debian_has_postgres();
     let redis = find("BULKLINK_REDIS_BIN", has_redis, || programs::from_apt_asking(REDIS[0], yes));
     let postgres = find("BULKLINK_POSTGRES_BIN", has_postgres, || programs::postgresql_asking(yes));
-    redis.and(postgres).and(prometheus())
+    redis.and(postgres)
 }
 
-/// Unpacks the package below `target`, where the tests find it: if it were installed, it would run a
-/// server for the whole machine.
+/// Finds Prometheus, or unpacks it below `target`, where the tests find it: if it were installed,
+/// it would run a server for the whole machine.
 fn prometheus() -> Result<()> {
     let (package, programs) = PROMETHEUS;
     let folders = [PathBuf::new(), debian::programs_in(package)];

@@ -98,7 +98,9 @@ fn lacking(plan: &str) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
-    use super::lacking;
+    use std::path::Path;
+
+    use super::{lacking, programs_run};
 
     #[test]
     fn only_packages_that_the_machine_lacks_are_fetched() {
@@ -106,5 +108,13 @@ mod tests {
                     Inst libc6 [2.36-8] (2.36-9 Debian:12.15/oldstable [amd64])\n\
                     Conf libllvm19 (1:19.1.7-3 Debian:12.15/oldstable [amd64])\n";
         assert_eq!(lacking(plan).collect::<Vec<_>>(), ["libllvm19=1:19.1.7-3"]);
+    }
+
+    #[test]
+    fn programs_are_there_only_if_all_of_them_run() {
+        let on_the_path = Path::new("");
+        assert!(programs_run(on_the_path, &["cargo", "rustc"]));
+        assert!(!programs_run(on_the_path, &["cargo", "bulklink-no-such-program"]));
+        assert!(!programs_run(Path::new("/bulklink-no-such-folder"), &["cargo"]));
     }
 }

@@ -130,8 +130,8 @@ impl Prometheus {
         &self.folder
     }
 
-    /// Returns what the API answers to a query, at this moment: the samples of a vector, or a number
-    /// as a sample without labels.
+    /// Returns what the API answers to a query, at this moment: the samples of a vector, or a
+    /// number as a sample without labels.
     ///
     /// # Panics
     ///
