@@ -1,0 +1,205 @@
+//! The exporter: which bulkheads it exports, and the walk over them.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bulklink::{Figures, Handle, Registry, partitions};
+
+use crate::label;
+use crate::walk::{self, Visit};
+
+/// Exports the figures of bulkheads and partitions.
+///
+/// It *pulls*: it reads each bulkhead when it is asked to, and adds no event handler. So an
+/// exported bulkhead costs a call nothing more, and gauges cannot drift from what they show.
+///
+/// Cheap to clone; clones share everything. It keeps what it exports alive, as a clone of the
+/// registry or the handle does.
+///
+/// A registry is exported with all bulkheads and partitions that it has at the time of each
+/// reading: those created later appear, and those removed are forgotten. If two members have the
+/// same label, as a bulkhead that is in two registries, the first is exported, in the order in
+/// which they were added here. The metric `bulklink_left_out` counts the others.
+///
+/// ```
+/// # use bulklink::testing::FakeClock;
+/// # use bulklink::{Bulkhead, Registry};
+/// # #[cfg(feature = "text")]
+/// # {
+/// use bulklink_metrics::{Exporter, Format};
+///
+/// let registry = Registry::new();
+/// let exporter = Exporter::new(&registry);
+/// let builder = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10);
+/// let payments = registry.create(builder)?;
+/// let _slot = payments.try_slot()?;
+///
+/// let text = exporter.render(Format::Prometheus);
+/// assert!(text.contains("bulklink_in_use{bulkhead=\"payments\",kind=\"bulkhead\"} 1\n"));
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Exporter {
+    pub(crate) shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+pub(crate) struct Shared {
+    sources: Mutex<Vec<Source>>,
+    /// What a walk needs. Two walks take turns.
+    walker: Mutex<Walker>,
+    #[cfg(feature = "text")]
+    pub(crate) text: Mutex<crate::text::Families>,
+    #[cfg(feature = "metrics")]
+    pub(crate) recorded: Mutex<crate::facade::Recorded>,
+}
+
+#[derive(Clone)]
+enum Source {
+    Registry(Registry),
+    Bulkhead(Handle),
+    Partitions(partitions::Handle),
+}
+
+/// The memory of a walk, which is reused.
+#[derive(Default)]
+struct Walker {
+    figures: Figures,
+    partition_figures: partitions::Figures,
+    /// Hashes of the labels that the walk has seen, with a key of its own, so that no choice of
+    /// labels makes two of them equal.
+    seen: HashSet<u64>,
+    hasher: RandomState,
+}
+
+impl Exporter {
+    /// Creates an exporter of a registry.
+    #[must_use]
+    pub fn new(registry: &Registry) -> Self {
+        let exporter = Exporter::default();
+        exporter.add_registry(registry);
+        exporter
+    }
+
+    /// Exports another registry too.
+    pub fn add_registry(&self, registry: &Registry) {
+        self.add_source(Source::Registry(registry.clone()));
+    }
+
+    /// Exports a bulkhead that is in no registry.
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, testing::FakeClock};
+    /// # use bulklink_metrics::Exporter;
+    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let payments = builder.parallelism(10).build()?;
+    /// let exporter = Exporter::default();
+    /// exporter.add(&payments);
+    /// assert!(exporter.remove("payments"));
+    /// # Ok::<(), bulklink::InvalidArgument>(())
+    /// ```
+    pub fn add(&self, bulkhead: &Handle) {
+        self.add_source(Source::Bulkhead(bulkhead.clone()));
+    }
+
+    /// Exports partitions that are in no registry; see
+    /// [`to_handle`](bulklink::Partitions::to_handle).
+    pub fn add_partitions(&self, partitions: &partitions::Handle) {
+        self.add_source(Source::Partitions(partitions.clone()));
+    }
+
+    /// Forgets the bulkheads and partitions with this label (trimmed) that were added by their
+    /// handles. Returns whether there were any. Those of a registry stay until they leave the
+    /// registry.
+    pub fn remove(&self, label: &str) -> bool {
+        let label = label.trim();
+        let mut sources = lock(&self.shared.sources);
+        let (gone, kept) = sources.drain(..).partition(|source| match source {
+            Source::Registry(_) => false,
+            Source::Bulkhead(bulkhead) => bulkhead.label() == label,
+            Source::Partitions(partitions) => partitions.label() == label,
+        });
+        *sources = kept;
+        drop(sources);
+        // Dropped outside the lock: runtimes and keys are foreign.
+        let gone: Vec<Source> = gone;
+        !gone.is_empty()
+    }
+
+    fn add_source(&self, source: Source) {
+        lock(&self.shared.sources).push(source);
+    }
+
+    /// Visits all members, each label of a kind once. Returns how many were left out.
+    pub(crate) fn walk(&self, visit: &mut impl Visit) -> u64 {
+        let sources = lock(&self.shared.sources).clone();
+        let walker = &mut *lock(&self.shared.walker);
+        walker.seen.clear();
+        let mut left_out = 0;
+        for source in sources {
+            left_out += match source {
+                Source::Registry(registry) => {
+                    let bulkheads: u64 =
+                        registry.handles().iter().map(|bulkhead| walker.bulkhead(bulkhead, visit)).sum();
+                    let sets = registry.partition_handles();
+                    bulkheads + sets.iter().map(|partitions| walker.partitions(partitions, visit)).sum::<u64>()
+                }
+                Source::Bulkhead(bulkhead) => walker.bulkhead(&bulkhead, visit),
+                Source::Partitions(partitions) => walker.partitions(&partitions, visit),
+            };
+        }
+        left_out
+    }
+}
+
+impl Walker {
+    /// Returns 1 if the bulkhead is left out, else 0.
+    fn bulkhead(&mut self, bulkhead: &Handle, visit: &mut impl Visit) -> u64 {
+        let label = label::exported(bulkhead.label());
+        let is_new = self.is_new("bulkhead", &label);
+        if is_new {
+            walk::bulkhead(bulkhead, &label, &mut self.figures, visit);
+        }
+        u64::from(!is_new)
+    }
+
+    /// Returns 1 if the partitions are left out, else 0.
+    fn partitions(&mut self, partitions: &partitions::Handle, visit: &mut impl Visit) -> u64 {
+        let label = label::exported(partitions.label());
+        let is_new = self.is_new("partitions", &label);
+        if is_new {
+            walk::partitions(partitions, &label, &mut self.partition_figures, visit);
+        }
+        u64::from(!is_new)
+    }
+
+    fn is_new(&mut self, kind: &str, label: &str) -> bool {
+        self.seen.insert(self.hasher.hash_one((kind, label)))
+    }
+}
+
+/// Locks, also after a panic of foreign code, such as a recorder: every use begins anew.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Shows the labels of what was added by its handle, and the registries.
+impl fmt::Debug for Exporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sources = lock(&self.shared.sources).clone();
+        f.debug_list().entries(sources).finish()
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Registry(registry) => registry.fmt(f),
+            Source::Bulkhead(bulkhead) => bulkhead.fmt(f),
+            Source::Partitions(partitions) => partitions.fmt(f),
+        }
+    }
+}

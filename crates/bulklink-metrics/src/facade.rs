@@ -1,0 +1,260 @@
+//! The output through the `metrics` facade.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use metrics::{Key, Label, Level, Metadata, Recorder, SharedString, Unit};
+
+use crate::Exporter;
+use crate::exporter::lock;
+use crate::table::{Id, Kind, Metric, NAMES};
+use crate::walk::{Member, Value, Visit};
+
+static METADATA: Metadata<'static> = Metadata::new("bulklink", Level::INFO, Some(module_path!()));
+
+impl Exporter {
+    /// Records all metrics with the recorder of the `metrics` facade: the local one of this thread,
+    /// or the global one. Call it before each rendering or push.
+    ///
+    /// The names and labels are those of [the table](crate::NAMES). The facade has no way to set a
+    /// histogram, and its counters are whole numbers. So the parts of a histogram are series of
+    /// their own: `…_bucket` with the label `le` and `…_count` are counters, `…_sum` is a gauge,
+    /// and so are `bulklink_busy_unit_seconds_total` and `bulklink_offered_unit_seconds_total`. In
+    /// Prometheus, `rate` and `histogram_quantile` work on them as on a histogram.
+    ///
+    /// A recorder cannot be told to forget a series. When a bulkhead is gone, its gauges are set to
+    /// zero once, except for the sums, and its counters stay as they are. If one with the same
+    /// label is created later, its counters go on from there. So the memory of the exporter grows
+    /// with the labels that ever were, as the recorder's does.
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, Registry, testing::FakeClock};
+    /// use bulklink_metrics::Exporter;
+    /// use metrics_exporter_prometheus::PrometheusBuilder;
+    ///
+    /// let recorder = PrometheusBuilder::new().build_recorder();
+    /// let handle = recorder.handle();
+    ///
+    /// let registry = Registry::new();
+    /// registry.create(Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10))?;
+    /// let exporter = Exporter::new(&registry);
+    /// metrics::with_local_recorder(&recorder, || exporter.record());
+    /// let text = handle.render();
+    /// assert!(text.contains("bulklink_capacity{bulkhead=\"payments\",kind=\"bulkhead\"} 10"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn record(&self) {
+        let recorded = &mut *lock(&self.shared.recorded);
+        metrics::with_recorder(|recorder| {
+            for metric in NAMES {
+                describe(recorder, metric);
+            }
+            recorded.walks += 1;
+            let mut pass = Pass { recorder, recorded, current: None };
+            let left_out = self.walk(&mut pass);
+            pass.finish();
+            let key = Key::from_static_name(Id::LeftOut.metric().name);
+            #[expect(clippy::cast_precision_loss, reason = "a small number")]
+            recorder.register_gauge(&key, &METADATA).set(left_out as f64);
+            recorded.silence_the_gone(recorder);
+        });
+    }
+}
+
+/// What the recorder has of every bulkhead that ever was exported.
+#[derive(Default)]
+pub(crate) struct Recorded {
+    walks: u64,
+    members: HashMap<(&'static str, Arc<str>), History>,
+}
+
+/// What was recorded of the bulkheads of one label.
+#[derive(Default)]
+struct History {
+    instance: u64,
+    /// The walk that saw it last.
+    seen: u64,
+    /// The gauges of the latest walk, to set to zero; none if that is done.
+    gauges: Vec<Key>,
+    /// The counters, in the order of the walk, which is always the same.
+    counters: Vec<Sum>,
+    sums: Vec<Sum<f64>>,
+}
+
+/// A counter of several bulkheads that had the same label one after the other.
+#[derive(Clone, Copy, Default)]
+struct Sum<T = u64> {
+    earlier: T,
+    latest: T,
+}
+
+struct Pass<'a> {
+    recorder: &'a dyn Recorder,
+    recorded: &'a mut Recorded,
+    current: Option<Current>,
+}
+
+/// The member that is being visited. Its history is put back afterwards.
+struct Current {
+    kind: &'static str,
+    label: Arc<str>,
+    history: History,
+    /// The places of the next counter and the next sum.
+    counter: usize,
+    sum: usize,
+}
+
+impl Pass<'_> {
+    fn finish(&mut self) {
+        if let Some(current) = self.current.take() {
+            self.recorded.members.insert((current.kind, current.label), current.history);
+        }
+    }
+}
+
+impl Visit for Pass<'_> {
+    fn member(&mut self, member: &Member<'_>) {
+        self.finish();
+        let key = (member.kind, Arc::from(member.label));
+        let (label, mut history) = match self.recorded.members.remove_entry(&key) {
+            Some(((_, label), history)) => (label, history),
+            None => (key.1, History { instance: member.instance, ..History::default() }),
+        };
+        if history.instance != member.instance {
+            history.instance = member.instance;
+            history.counters.iter_mut().for_each(|sum| *sum = Sum { earlier: sum.total(), latest: 0 });
+            history.sums.iter_mut().for_each(|sum| *sum = Sum { earlier: sum.total(), latest: 0.0 });
+        }
+        history.seen = self.recorded.walks;
+        history.gauges.clear();
+        self.current = Some(Current { kind: member.kind, label, history, counter: 0, sum: 0 });
+    }
+
+    fn value(&mut self, id: Id, label: Option<&'static str>, value: Value) {
+        let Some(current) = &mut self.current else { return };
+        let metric = id.metric();
+        let key = current.key(metric.name, metric.label.zip(label));
+        match (metric.kind, value) {
+            (Kind::Counter, Value::Whole(value)) => current.count(self.recorder, &key, value),
+            (Kind::Counter, Value::Real(value)) => current.add_up(self.recorder, &key, value),
+            (_, value) => {
+                #[expect(clippy::cast_precision_loss, reason = "gauges are small numbers")]
+                let value = match value {
+                    Value::Whole(value) => value as f64,
+                    Value::Real(value) => value,
+                };
+                self.recorder.register_gauge(&key, &METADATA).set(value);
+                current.history.gauges.push(key);
+            }
+        }
+    }
+
+    fn histogram(&mut self, id: Id, up_to: &mut dyn Iterator<Item = (&'static str, u64)>, count: u64, sum: Duration) {
+        let Some(current) = &mut self.current else { return };
+        let [bucket_name, count_name, sum_name] = parts(id);
+        for (edge, count) in up_to {
+            let key = current.key(bucket_name, Some(("le", edge)));
+            current.count(self.recorder, &key, count);
+        }
+        let key = current.key(count_name, None);
+        current.count(self.recorder, &key, count);
+        let key = current.key(sum_name, None);
+        current.add_up(self.recorder, &key, sum.as_secs_f64());
+    }
+}
+
+impl Current {
+    fn key(&self, name: &'static str, label: Option<(&'static str, &'static str)>) -> Key {
+        let bulkhead = Label::new("bulkhead", SharedString::from_shared(Arc::clone(&self.label)));
+        let mut labels = vec![bulkhead, Label::from_static_parts("kind", self.kind)];
+        labels.extend(label.map(|(name, value)| Label::from_static_parts(name, value)));
+        Key::from_parts(name, labels)
+    }
+
+    fn count(&mut self, recorder: &dyn Recorder, key: &Key, value: u64) {
+        let total = next(&mut self.history.counters, &mut self.counter, value).total();
+        recorder.register_counter(key, &METADATA).absolute(total);
+    }
+
+    fn add_up(&mut self, recorder: &dyn Recorder, key: &Key, value: f64) {
+        let total = next(&mut self.history.sums, &mut self.sum, value).total();
+        recorder.register_gauge(key, &METADATA).set(total);
+    }
+}
+
+/// Enters the latest value of the sum at the next place.
+fn next<'a, T: Copy + Default>(sums: &'a mut Vec<Sum<T>>, place: &mut usize, latest: T) -> &'a Sum<T> {
+    if sums.len() <= *place {
+        sums.push(Sum::default());
+    }
+    let sum = &mut sums[*place];
+    sum.latest = latest;
+    *place += 1;
+    sum
+}
+
+impl Sum {
+    fn total(self) -> u64 {
+        self.earlier.wrapping_add(self.latest)
+    }
+}
+
+impl Sum<f64> {
+    fn total(self) -> f64 {
+        self.earlier + self.latest
+    }
+}
+
+impl Recorded {
+    /// Sets the gauges of members that this walk has not seen to zero, once.
+    fn silence_the_gone(&mut self, recorder: &dyn Recorder) {
+        for history in self.members.values_mut().filter(|history| history.seen < self.walks) {
+            for key in std::mem::take(&mut history.gauges) {
+                recorder.register_gauge(&key, &METADATA).set(0.0);
+            }
+        }
+    }
+}
+
+/// The names of a histogram's buckets, count and sum.
+fn parts(id: Id) -> [&'static str; 3] {
+    match id {
+        Id::Hold => ["bulklink_hold_seconds_bucket", "bulklink_hold_seconds_count", "bulklink_hold_seconds_sum"],
+        _ => ["bulklink_wait_seconds_bucket", "bulklink_wait_seconds_count", "bulklink_wait_seconds_sum"],
+    }
+}
+
+fn describe(recorder: &dyn Recorder, metric: &'static Metric) {
+    let unit = match metric.unit {
+        "s" => Unit::Seconds,
+        _ => Unit::Count,
+    };
+    let help = || SharedString::const_str(metric.help);
+    match metric.kind {
+        Kind::Gauge => recorder.describe_gauge(metric.name.into(), Some(unit), help()),
+        Kind::Counter if metric.unit == "s" => recorder.describe_gauge(metric.name.into(), Some(unit), help()),
+        Kind::Counter => recorder.describe_counter(metric.name.into(), Some(unit), help()),
+        Kind::Histogram => {
+            let id = if metric.name == Id::Hold.metric().name { Id::Hold } else { Id::Wait };
+            let [bucket, count, sum] = parts(id);
+            recorder.describe_counter(bucket.into(), Some(Unit::Count), help());
+            recorder.describe_counter(count.into(), Some(Unit::Count), help());
+            recorder.describe_gauge(sum.into(), Some(Unit::Seconds), help());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_each_histogram_are_named_after_it() {
+        for id in [Id::Wait, Id::Hold] {
+            let name = id.metric().name;
+            assert_eq!(parts(id), ["bucket", "count", "sum"].map(|part| format!("{name}_{part}")));
+        }
+        assert_eq!(NAMES.iter().filter(|metric| metric.kind == Kind::Histogram).count(), 2);
+    }
+}

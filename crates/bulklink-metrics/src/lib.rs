@@ -1,0 +1,70 @@
+//! Exports the figures of [Bulklink](bulklink)'s bulkheads to Prometheus, the `metrics` facade and
+//! OpenTelemetry.
+//!
+//! ```
+//! # #[cfg(feature = "text")]
+//! # {
+//! # use bulklink::testing::FakeClock;
+//! use bulklink::{Bulkhead, Registry};
+//! use bulklink_metrics::{Exporter, Format};
+//!
+//! let registry = Registry::new();
+//! let exporter = Exporter::new(&registry);
+//!
+//! // The handler of `GET /metrics`:
+//! let metrics = |accept: &str| {
+//!     let format = Format::negotiate(accept);
+//!     (format.content_type(), exporter.render(format))
+//! };
+//! # assert!(metrics("").1.contains("bulklink_left_out 0"));
+//! # }
+//! ```
+//!
+//! | feature | output |
+//! | --- | --- |
+//! | `text`, on by default | [`Exporter::render`]: the text that Prometheus scrapes, also as OpenMetrics |
+//! | `metrics` | `Exporter::record`, for the recorder of the `metrics` facade |
+//! | `opentelemetry` | `Exporter::observe_with`, which creates observable instruments on a meter |
+//!
+//! An exporter reads the figures when it is asked to, and adds no event handler. So an exported
+//! bulkhead keeps its fast path, and a gauge shows what is, not what was counted. All figures of
+//! one bulkhead are of one moment. [`NAMES`] is the table of all metrics; the repository has it as
+//! a page, `docs/guide/metrics.md`, and in `grafana/` a dashboard and alert rules.
+//!
+//! Counters never go back while a bulkhead lives, also where partitions are dropped. A new bulkhead
+//! under the label of one that is gone begins at zero, which Prometheus and OpenTelemetry take as a
+//! reset.
+//!
+//! # Labels
+//!
+//! Every metric but `bulklink_left_out` has the labels `bulkhead`, which is the label of the
+//! bulkhead or the partitions, and `kind`, which is `bulkhead` or `partitions`. A label of more
+//! than [`MAX_LABEL`] bytes is cut, and ends in a hash of the whole. No key of partitions is
+//! exported.
+
+#![doc(html_root_url = "https://docs.rs/bulklink-metrics/latest")]
+#![forbid(unsafe_code)]
+#![cfg_attr(not(any(feature = "text", feature = "metrics", feature = "opentelemetry")), allow(dead_code))]
+
+mod edges;
+mod exporter;
+#[cfg(feature = "metrics")]
+mod facade;
+mod label;
+#[cfg(feature = "opentelemetry")]
+mod otel;
+mod table;
+#[cfg(feature = "text")]
+mod text;
+mod walk;
+
+pub use exporter::Exporter;
+pub use label::MAX_LABEL;
+pub use table::{Kind, Metric, NAMES, Subject};
+#[cfg(feature = "text")]
+pub use text::Format;
+
+/// The page of the guide, with an example that is tested here.
+#[cfg(all(doctest, feature = "text"))]
+#[doc = include_str!("../../../docs/guide/metrics.md")]
+struct Guide;

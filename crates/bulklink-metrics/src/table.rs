@@ -1,0 +1,184 @@
+//! The table of all metrics. Every output takes its names, units and kinds from here, and
+//! `docs/guide/metrics.md` shows it.
+
+/// How a metric behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Goes up and down.
+    Gauge,
+    /// Only grows, until its bulkhead is dropped.
+    Counter,
+    /// Counts of durations by size, with their number and their sum.
+    Histogram,
+}
+
+/// What a metric is exported for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Subject {
+    /// Each bulkhead.
+    Bulkhead,
+    /// Each set of partitions.
+    Partitions,
+    /// Each bulkhead, and the sum over each set of partitions.
+    Both,
+    /// The exporter itself.
+    Exporter,
+}
+
+/// One metric: its names, its kind, its unit and what it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Metric {
+    /// The name in Prometheus' text and in the `metrics` facade. A histogram has `_bucket`,
+    /// `_count` and `_sum` appended.
+    pub name: &'static str,
+    /// The name in OpenTelemetry. A histogram has `.bucket`, `.count` and `.sum` appended.
+    pub otel_name: &'static str,
+    /// How it behaves.
+    pub kind: Kind,
+    /// The unit, as OpenTelemetry writes it: `s`, `1`, or what is counted in braces. Empty for a
+    /// state, which is 0 or 1.
+    pub unit: &'static str,
+    /// What it is exported for.
+    pub subject: Subject,
+    /// The label it has beside `bulkhead` and `kind`.
+    pub label: Option<&'static str>,
+    /// What it means, in one sentence.
+    pub help: &'static str,
+}
+
+macro_rules! table {
+    ($($id:ident: $kind:ident of $subject:ident, $name:literal $otel:literal $unit:literal $([$label:literal])?, $help:literal;)*) => {
+        /// A row of the table.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Id { $($id,)* }
+
+        /// All metrics, in the order in which the text has them.
+        pub const NAMES: &[Metric] = &[$(Metric {
+            name: concat!("bulklink_", $name),
+            otel_name: concat!("bulklink.", $otel),
+            kind: Kind::$kind,
+            unit: $unit,
+            subject: Subject::$subject,
+            label: table!(@label $($label)?),
+            help: $help,
+        },)*];
+    };
+    (@label) => { None };
+    (@label $label:literal) => { Some($label) };
+}
+
+table! {
+    Capacity: Gauge of Both, "capacity" "capacity" "{unit}",
+        "Units that may be in use at the same time; without weights, operations.";
+    WaitingRoom: Gauge of Both, "waiting_room" "waiting_room" "{call}",
+        "Calls that may wait at the same time.";
+    WaitingRoomUnits: Gauge of Bulkhead, "waiting_room_units" "waiting_room_units" "{unit}",
+        "Units that waiting calls may ask for together; absent without this bound.";
+    WaitLimit: Gauge of Both, "wait_limit_seconds" "wait_limit" "s",
+        "The longest wait of a call; absent without this limit.";
+    InUse: Gauge of Both, "in_use" "in_use" "{unit}",
+        "Units in use.";
+    InFlight: Gauge of Both, "in_flight" "in_flight" "{operation}",
+        "Operations that have a slot, including those that have not collected it yet.";
+    Waiting: Gauge of Both, "waiting" "waiting" "{call}",
+        "Calls that wait.";
+    WaitingUnits: Gauge of Both, "waiting_units" "waiting_units" "{unit}",
+        "Units that the waiting calls ask for.";
+    Utilization: Gauge of Both, "utilization_ratio" "utilization" "1",
+        "Units in use per unit of capacity at the moment of the scrape; above 1 while units are owed.";
+    OwedUnits: Gauge of Both, "owed_units" "owed_units" "{unit}",
+        "Units in use beyond the capacity, after it was reduced.";
+    Uncollected: Gauge of Both, "uncollected" "uncollected" "{slot}",
+        "Slots that were handed to a waiting call which has not collected them yet.";
+    UncollectedAge: Gauge of Bulkhead, "uncollected_age_seconds" "uncollected_age" "s",
+        "Age of the oldest slot that is not collected yet; 0 if there is none.";
+    WrittenOff: Gauge of Both, "written_off_units" "written_off_units" "{unit}",
+        "Units in use that were written off: no operation holds them any more.";
+    Closed: Gauge of Both, "closed" "closed" "",
+        "1 if closed, else 0.";
+    Paused: Gauge of Both, "paused" "paused" "",
+        "1 if paused, else 0.";
+    Partitions: Gauge of Partitions, "partitions" "partitions" "{partition}",
+        "Partitions kept, each for one key.";
+    ActivePartitions: Gauge of Partitions, "active_partitions" "active_partitions" "{partition}",
+        "Partitions in which a call waits or runs.";
+    MaxPartitions: Gauge of Partitions, "max_partitions" "max_partitions" "{partition}",
+        "Partitions that may be kept.";
+    PartitionCapacity: Gauge of Partitions, "partition_capacity" "partition_capacity" "{unit}",
+        "Units that may be in use in one partition, unless its key was given another limit.";
+    PartitionWaitingRoom: Gauge of Partitions, "partition_waiting_room" "partition_waiting_room" "{call}",
+        "Calls that may wait in one partition, unless its key was given another limit.";
+    LeftOut: Gauge of Exporter, "left_out" "left_out" "{bulkhead}",
+        "Bulkheads that the exporter leaves out, because another has their label.";
+    Admitted: Counter of Both, "admitted_total" "admitted" "{call}" ["path"],
+        "Calls admitted: directly, or from the queue.";
+    Rejected: Counter of Both, "rejected_total" "rejected" "{call}" ["reason"],
+        "Calls rejected, by reason; each is counted once.";
+    Cancelled: Counter of Both, "cancelled_total" "cancelled" "{call}",
+        "Calls cancelled while they waited.";
+    Abandoned: Counter of Both, "abandoned_total" "abandoned" "{call}",
+        "Calls that were admitted and ended before their operation began, including slots taken back.";
+    TakenBack: Counter of Both, "taken_back_total" "taken_back" "{slot}",
+        "Slots taken back because they were not collected in time; their calls are among the abandoned.";
+    Finished: Counter of Both, "finished_total" "finished" "{operation}",
+        "Operations that ended, with any outcome.";
+    EndedLate: Counter of Both, "ended_late_total" "ended_late" "{operation}",
+        "Operations of calls with a deadline that ended at or after it.";
+    PartitionsCreated: Counter of Partitions, "partitions_created_total" "partitions_created" "{partition}",
+        "Partitions created.";
+    PartitionsEvicted: Counter of Partitions, "partitions_evicted_total" "partitions_evicted" "{partition}",
+        "Idle partitions removed to make room for another, or in a cleanup.";
+    PartitionsDiscarded: Counter of Partitions, "partitions_discarded_total" "partitions_discarded" "{partition}",
+        "Partitions discarded by the program.";
+    Wait: Histogram of Both, "wait_seconds" "wait" "s" ["le"],
+        "Waits that ended in admission; calls that were admitted directly are not among them.";
+    Hold: Histogram of Both, "hold_seconds" "hold" "s" ["le"],
+        "Time for which operations held their slots; absent unless holds are measured.";
+    BusyUnitSeconds: Counter of Both, "busy_unit_seconds_total" "busy_unit" "s",
+        "Units in use, summed over time; absent unless holds are measured.";
+    OfferedUnitSeconds: Counter of Both, "offered_unit_seconds_total" "offered_unit" "s",
+        "Capacity in units, summed over time; absent unless holds are measured.";
+}
+
+impl Id {
+    /// Returns the row. The rows are in the order of the ids.
+    pub(crate) fn metric(self) -> &'static Metric {
+        &NAMES[self as usize]
+    }
+}
+
+impl Metric {
+    /// Returns the name of the metric family in OpenMetrics: a counter's without `_total`.
+    #[must_use]
+    pub fn family(&self) -> &'static str {
+        match self.kind {
+            Kind::Counter => self.name.strip_suffix("_total").unwrap_or(self.name),
+            Kind::Gauge | Kind::Histogram => self.name,
+        }
+    }
+
+    /// Returns the unit as the names of Prometheus have it; `None` where a name has none.
+    #[must_use]
+    pub fn name_unit(&self) -> Option<&'static str> {
+        match self.unit {
+            "s" => Some("seconds"),
+            "1" => Some("ratio"),
+            _ => None,
+        }
+    }
+}
+
+impl Kind {
+    /// Returns the name of the kind, as Prometheus writes it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Kind::Gauge => "gauge",
+            Kind::Counter => "counter",
+            Kind::Histogram => "histogram",
+        }
+    }
+}

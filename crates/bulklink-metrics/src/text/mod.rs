@@ -1,0 +1,145 @@
+//! The text that Prometheus scrapes: its own format, and OpenMetrics.
+
+mod format;
+
+use std::fmt::Write;
+use std::time::Duration;
+
+pub use self::format::Format;
+use crate::Exporter;
+use crate::exporter::lock;
+use crate::table::{Id, Kind, Metric, NAMES};
+use crate::walk::{Member, Value, Visit};
+
+/// The samples of each metric of the table: they must follow each other, while a walk has all
+/// samples of a member together.
+pub(crate) struct Families {
+    samples: Vec<String>,
+    /// The labels of the member, escaped, without the brace that ends them.
+    labels: String,
+}
+
+impl Default for Families {
+    fn default() -> Self {
+        Families { samples: vec![String::new(); NAMES.len()], labels: String::new() }
+    }
+}
+
+impl Exporter {
+    /// Returns all metrics as text.
+    ///
+    /// It reads each bulkhead once, under its lock, in the time that a
+    /// [status](bulklink::Handle::status) takes; and partitions in proportion to their number. To
+    /// reuse the memory of the text, use [`render_into`](Exporter::render_into).
+    ///
+    /// ```
+    /// # use bulklink::Registry;
+    /// use bulklink_metrics::{Exporter, Format};
+    ///
+    /// # fn answer(exporter: &Exporter, accept: &str) -> (&'static str, String) {
+    /// let format = Format::negotiate(accept);
+    /// (format.content_type(), exporter.render(format))
+    /// # }
+    /// # let exporter = Exporter::new(&Registry::new());
+    /// # let (kind, text) = answer(&exporter, "application/openmetrics-text");
+    /// # assert_eq!(kind, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    /// # assert!(text.ends_with("# EOF\n"));
+    /// ```
+    #[must_use]
+    pub fn render(&self, format: Format) -> String {
+        let mut text = String::new();
+        self.render_into(format, &mut text);
+        text
+    }
+
+    /// Appends all metrics to a text. The end of OpenMetrics is written too, so nothing may follow.
+    pub fn render_into(&self, format: Format, text: &mut String) {
+        let families = &mut *lock(&self.shared.text);
+        families.samples.iter_mut().for_each(String::clear);
+        let left_out = self.walk(families);
+        let name = Id::LeftOut.metric().name;
+        put(&mut families.samples[Id::LeftOut as usize], format_args!("{name} {left_out}\n"));
+        text.reserve(families.samples.iter().map(String::len).sum::<usize>() + 200 * NAMES.len());
+        for (metric, samples) in NAMES.iter().zip(&families.samples).filter(|(_, samples)| !samples.is_empty()) {
+            header(metric, format, text);
+            text.push_str(samples);
+        }
+        if format == Format::OpenMetrics {
+            text.push_str("# EOF\n");
+        }
+    }
+}
+
+fn header(metric: &Metric, format: Format, text: &mut String) {
+    let name = match format {
+        Format::Prometheus => metric.name,
+        Format::OpenMetrics => metric.family(),
+    };
+    put(text, format_args!("# HELP {name} {}\n# TYPE {name} {}\n", metric.help, metric.kind.as_str()));
+    if let (Format::OpenMetrics, Some(unit)) = (format, metric.name_unit()) {
+        put(text, format_args!("# UNIT {name} {unit}\n"));
+    }
+}
+
+impl Visit for Families {
+    fn member(&mut self, member: &Member<'_>) {
+        self.labels.clear();
+        self.labels.push_str("{bulkhead=\"");
+        escape(member.label, &mut self.labels);
+        put(&mut self.labels, format_args!("\",kind=\"{}\"", member.kind));
+    }
+
+    fn value(&mut self, id: Id, label: Option<&'static str>, value: Value) {
+        let (metric, samples) = (id.metric(), &mut self.samples[id as usize]);
+        samples.push_str(metric.name);
+        samples.push_str(&self.labels);
+        if let (Some(name), Some(value)) = (metric.label, label) {
+            put(samples, format_args!(",{name}=\"{value}\""));
+        }
+        match value {
+            Value::Whole(value) => put(samples, format_args!("}} {value}\n")),
+            Value::Real(value) => put(samples, format_args!("}} {value}\n")),
+        }
+    }
+
+    fn histogram(&mut self, id: Id, up_to: &mut dyn Iterator<Item = (&'static str, u64)>, count: u64, sum: Duration) {
+        debug_assert_eq!(id.metric().kind, Kind::Histogram);
+        let (name, samples) = (id.metric().name, &mut self.samples[id as usize]);
+        for (edge, count) in up_to {
+            samples.push_str(name);
+            samples.push_str("_bucket");
+            samples.push_str(&self.labels);
+            put(samples, format_args!(",le=\"{edge}\"}} {count}\n"));
+        }
+        let (labels, sum) = (&self.labels, sum.as_secs_f64());
+        put(samples, format_args!("{name}_sum{labels}}} {sum}\n{name}_count{labels}}} {count}\n"));
+    }
+}
+
+/// Appends the value of a label. Labels of bulkheads hold no line break; this does not rely on it.
+fn escape(value: &str, text: &mut String) {
+    for character in value.chars() {
+        match character {
+            '\\' => text.push_str("\\\\"),
+            '"' => text.push_str("\\\""),
+            '\n' => text.push_str("\\n"),
+            other => text.push(other),
+        }
+    }
+}
+
+fn put(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    text.write_fmt(arguments).expect("writing to a string cannot fail");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_with_quotes_backslashes_and_line_breaks_stays_one_value() {
+        let mut text = String::new();
+        escape("a\"b\\c\nd} 1\r{ä", &mut text);
+        assert_eq!(text, "a\\\"b\\\\c\\nd} 1\r{ä");
+    }
+}

@@ -1,0 +1,200 @@
+//! The one walk over all figures, which every output visits.
+
+use std::time::Duration;
+
+use bulklink::{Figures, Handle, Histogram, Totals, partitions};
+
+use crate::edges::{self, EDGES, INFINITE};
+use crate::table::Id;
+
+/// What an output does with the figures. For each member, all calls follow each other, and come in
+/// the same order each time.
+pub(crate) trait Visit {
+    /// The calls until the next are about this member.
+    fn member(&mut self, member: &Member<'_>);
+
+    /// A value, with that of the label of its metric if it has one.
+    fn value(&mut self, id: Id, label: Option<&'static str>, value: Value);
+
+    /// A histogram: how many were at most as long as each edge, how many there were, and their sum.
+    fn histogram(&mut self, id: Id, up_to: &mut dyn Iterator<Item = (&'static str, u64)>, count: u64, sum: Duration);
+}
+
+/// A bulkhead, or a set of partitions.
+pub(crate) struct Member<'a> {
+    /// The label, cut if it is too long.
+    pub(crate) label: &'a str,
+    /// The value of the label `kind`.
+    pub(crate) kind: &'static str,
+    /// Which of all that ever had this label it is.
+    #[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "only the facade must know"))]
+    pub(crate) instance: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Value {
+    Whole(u64),
+    Real(f64),
+}
+
+impl From<usize> for Value {
+    fn from(value: usize) -> Self {
+        Value::Whole(value as u64)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Value::Whole(value)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Value::Whole(value.into())
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Value::Real(value)
+    }
+}
+
+impl From<Duration> for Value {
+    fn from(value: Duration) -> Self {
+        Value::Real(value.as_secs_f64())
+    }
+}
+
+/// A visitor with shorter calls.
+struct Pen<'a, V>(&'a mut V);
+
+impl<V: Visit> Pen<'_, V> {
+    fn put(&mut self, id: Id, value: impl Into<Value>) {
+        self.0.value(id, None, value.into());
+    }
+
+    fn put_some(&mut self, id: Id, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.put(id, value);
+        }
+    }
+
+    fn labelled(&mut self, id: Id, values: &[(&'static str, u64)]) {
+        for &(label, value) in values {
+            self.0.value(id, Some(label), value.into());
+        }
+    }
+
+    fn histogram(&mut self, id: Id, histogram: &Histogram, sum: Duration) {
+        let (up_to, count) = edges::count(histogram);
+        let edges = EDGES.iter().zip(up_to).map(|(&(_, text), count)| (text, count));
+        self.0.histogram(id, &mut edges.chain([(INFINITE, count)]), count, sum);
+    }
+
+    /// Last of all, because it is absent where holds are not measured, and the other metrics keep
+    /// their places. Where they are, capacity is offered from the first reading on.
+    fn holds(&mut self, holds: &Histogram, sum: Duration, [busy, offered]: [Duration; 2]) {
+        if offered > Duration::ZERO {
+            self.histogram(Id::Hold, holds, sum);
+            self.put(Id::BusyUnitSeconds, busy);
+            self.put(Id::OfferedUnitSeconds, offered);
+        }
+    }
+
+    /// Each rejection is in one of these counts.
+    fn rejected(&mut self, totals: &Totals, others: &[(&'static str, u64)]) {
+        let reasons = [
+            ("saturated", totals.saturated),
+            ("expired", totals.expired),
+            ("expired_before_queue", totals.expired_before_queue),
+            ("closed_before_queue", totals.closed_before_queue),
+            ("closed_while_waiting", totals.closed_while_waiting),
+        ];
+        self.labelled(Id::Rejected, &reasons);
+        self.labelled(Id::Rejected, others);
+    }
+
+    fn totals(&mut self, totals: &Totals) {
+        let paths = [("direct", totals.direct_admitted()), ("queued", totals.admitted_from_queue)];
+        self.labelled(Id::Admitted, &paths);
+        self.put(Id::Cancelled, totals.cancelled);
+        self.put(Id::Abandoned, totals.abandoned);
+        self.put(Id::Finished, totals.finished);
+    }
+}
+
+/// Visits the figures of a bulkhead.
+pub(crate) fn bulkhead(handle: &Handle, label: &str, figures: &mut Figures, visit: &mut impl Visit) {
+    handle.figures(figures);
+    let one = &figures.status;
+    visit.member(&Member { label, kind: "bulkhead", instance: one.instance });
+    let mut pen = Pen(visit);
+    pen.put(Id::Capacity, one.limits.capacity);
+    pen.put(Id::WaitingRoom, one.limits.waiting_room);
+    pen.put_some(Id::WaitingRoomUnits, one.limits.waiting_room_units);
+    pen.put_some(Id::WaitLimit, one.limits.wait_limit);
+    pen.put(Id::InUse, one.in_use);
+    pen.put(Id::InFlight, one.in_flight);
+    pen.put(Id::Waiting, one.waiting);
+    pen.put(Id::WaitingUnits, one.waiting_units);
+    pen.put(Id::Utilization, one.utilization());
+    pen.put(Id::OwedUnits, one.capacity_excess());
+    pen.put(Id::Uncollected, one.uncollected);
+    pen.put(Id::UncollectedAge, one.oldest_uncollected().unwrap_or_default());
+    pen.put(Id::WrittenOff, one.written_off);
+    pen.put(Id::Closed, one.is_closed);
+    pen.put(Id::Paused, one.is_paused);
+    pen.totals(&one.totals);
+    pen.rejected(&one.totals, &[]);
+    pen.put(Id::TakenBack, one.taken_back);
+    pen.put(Id::EndedLate, one.ended_late);
+    pen.histogram(Id::Wait, &figures.waits, one.totals.cumulative_wait());
+    pen.holds(&figures.holds, one.cumulative_hold(), [one.busy(), one.offered()]);
+}
+
+/// Visits the figures of partitions: their own, and the sums of them all.
+pub(crate) fn partitions(
+    handle: &partitions::Handle,
+    label: &str,
+    figures: &mut partitions::Figures,
+    visit: &mut impl Visit,
+) {
+    handle.figures(figures);
+    let (set, sums) = (&figures.status, &figures.sums);
+    visit.member(&Member { label, kind: "partitions", instance: set.instance });
+    let mut pen = Pen(visit);
+    pen.put(Id::Capacity, sums.capacity);
+    pen.put(Id::WaitingRoom, sums.waiting_room);
+    pen.put_some(Id::WaitLimit, set.each.wait_limit);
+    pen.put(Id::InUse, sums.in_use);
+    pen.put(Id::InFlight, sums.in_flight);
+    pen.put(Id::Waiting, sums.waiting);
+    pen.put(Id::WaitingUnits, sums.waiting_units);
+    pen.put(Id::Utilization, ratio(sums.in_use, sums.capacity));
+    pen.put(Id::OwedUnits, sums.capacity_excess);
+    pen.put(Id::Uncollected, sums.uncollected);
+    pen.put(Id::WrittenOff, sums.written_off);
+    pen.put(Id::Closed, set.is_closed);
+    pen.put(Id::Paused, set.is_paused);
+    pen.put(Id::Partitions, set.partitions);
+    pen.put(Id::ActivePartitions, set.active_partitions);
+    pen.put(Id::MaxPartitions, set.limits.max_partitions);
+    pen.put(Id::PartitionCapacity, set.each.capacity);
+    pen.put(Id::PartitionWaitingRoom, set.each.waiting_room);
+    pen.totals(&sums.totals);
+    pen.rejected(&sums.totals, &[("partition_limit", sums.limit_rejected), ("closed", sums.closed_rejected)]);
+    pen.put(Id::TakenBack, sums.taken_back);
+    pen.put(Id::EndedLate, sums.ended_late);
+    pen.put(Id::PartitionsCreated, set.totals.created);
+    pen.put(Id::PartitionsEvicted, set.totals.evicted);
+    pen.put(Id::PartitionsDiscarded, set.totals.discarded);
+    pen.histogram(Id::Wait, &figures.waits, sums.totals.cumulative_wait());
+    pen.holds(&figures.holds, sums.cumulative_hold, [sums.busy, sums.offered]);
+}
+
+#[expect(clippy::cast_precision_loss, reason = "small numbers")]
+fn ratio(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}

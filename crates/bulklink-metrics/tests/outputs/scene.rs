@@ -1,0 +1,36 @@
+//! A registry with a bulkhead and partitions, on virtual time.
+
+use std::time::Duration;
+
+use bulklink::testing::{Executor, FakeClock, FakeRuntime};
+use bulklink::{Bulkhead, Partitions, Registry};
+
+pub(crate) type Bulkheads = Bulkhead<FakeRuntime>;
+pub(crate) type Tenants = Partitions<String, FakeRuntime>;
+
+pub(crate) struct Scene {
+    pub(crate) executor: Executor,
+    pub(crate) registry: Registry,
+    pub(crate) payments: Bulkheads,
+    pub(crate) tenants: Tenants,
+}
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+impl Scene {
+    /// `payments` has one slot and a waiting room of 2; each of at most 2 `tenants` has the same.
+    pub(crate) fn new() -> Self {
+        let executor = Executor::new(FakeClock::new());
+        let registry = Registry::new();
+        let payments = Bulkhead::builder_on(executor.runtime(), "payments").parallelism(1).waiting_room(2);
+        let payments = payments.wait_limit(5 * SECOND).measure_holds(true);
+        let tenants = Tenants::builder_on(executor.runtime(), "tenants").parallelism(1).waiting_room(2);
+        let tenants = tenants.wait_limit(5 * SECOND).measure_holds(true).max_partitions(2);
+        Scene {
+            payments: registry.create(payments).unwrap(),
+            tenants: registry.create_partitions(tenants).unwrap(),
+            executor,
+            registry,
+        }
+    }
+}
