@@ -21,7 +21,8 @@ const CODE_SIZE: &str = "tests/code-size/Cargo.toml";
 const FUZZ: &str = "tests/fuzz/Cargo.toml";
 
 /// The features are off by default; their code is linted and documented all the same.
-const FEATURES: &str = "--features=bulklink/tracing,bulklink/tsc,bulklink-tokio/tsc,bulklink-benches/instructions";
+const FEATURES: &str = "--features=bulklink/schema,bulklink/tracing,bulklink/tsc,bulklink-tokio/schema,bulklink-tokio/tsc,\
+                        bulklink-benches/instructions";
 
 fn fmt() -> Result<()> {
     run(&mut cargo(&["fmt", "--all", "--check"]))?;

@@ -166,7 +166,7 @@ pub use bulklink::{
     FailureCause, Figures, Finding, FindingCode, Handle, HandlerId, Histogram, Interval, IntervalError,
     InvalidArgument, JoinError, JoinHandle, Labelled, Limits, MemberFailure, Occupancy, OwnedSlot, Panic, Readiness,
     Reason, ReconfigureError, Reconfigured, RegisterError, Registry, Rejection, Reserve, ResizeError, Resized,
-    Severity, Slot, Snapshot, Status, SubmitError, Totals, TryRecvError, partitions, testing,
+    Severity, Slot, Snapshot, Status, SubmitError, Totals, TryRecvError, config, partitions, testing,
 };
 pub use sleep::TokioSleep;
 #[cfg(feature = "tsc")]

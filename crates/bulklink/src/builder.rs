@@ -32,10 +32,22 @@ pub struct Builder<R> {
     /// The capacity that each of the two methods has set. Only one of them may have.
     parallelism: Option<usize>,
     capacity: Option<usize>,
-    measure_waits: bool,
-    measure_holds: bool,
-    collect_within: Option<Duration>,
-    reserve: Reserve,
+    options: Options,
+}
+
+/// The part of a configuration that never changes while the bulkhead exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    pub(crate) measure_waits: bool,
+    pub(crate) measure_holds: bool,
+    pub(crate) collect_within: Option<Duration>,
+    pub(crate) reserve: Reserve,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { measure_waits: true, measure_holds: false, collect_within: None, reserve: Reserve::default() }
+    }
 }
 
 /// The method that set the capacity.
@@ -58,17 +70,16 @@ impl CapacityIs {
 impl<R> Builder<R> {
     pub(crate) fn new(runtime: R, label: &str) -> Self {
         let limits = Limits::new(0);
-        Builder {
-            runtime,
-            label: label.to_string(),
-            limits,
-            parallelism: None,
-            capacity: None,
-            measure_waits: true,
-            measure_holds: false,
-            collect_within: None,
-            reserve: Reserve::default(),
-        }
+        let options = Options::default();
+        Builder { runtime, label: label.to_string(), limits, parallelism: None, capacity: None, options }
+    }
+
+    /// Returns the builder of what a configuration says. `is_capacity` is whether it calls the
+    /// capacity so, or parallelism.
+    pub(crate) fn configured(runtime: R, label: &str, limits: &Limits, is_capacity: bool, options: Options) -> Self {
+        let number = |is_it: bool| is_it.then_some(limits.capacity);
+        let (parallelism, capacity) = (number(!is_capacity), number(is_capacity));
+        Builder { limits: *limits, parallelism, capacity, options, ..Builder::new(runtime, label) }
     }
 
     /// Sets another name, so that one configuration can be cloned for several bulkheads; see
@@ -159,7 +170,7 @@ impl<R> Builder<R> {
     /// in changes of limits, close and status, and for events. A wait with neither limit nor
     /// deadline then counts as zero long.
     pub fn measure_waits(mut self, measured: bool) -> Self {
-        self.measure_waits = measured;
+        self.options.measure_waits = measured;
         self
     }
 
@@ -191,7 +202,7 @@ impl<R> Builder<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn measure_holds(mut self, measured: bool) -> Self {
-        self.measure_holds = measured;
+        self.options.measure_holds = measured;
         self
     }
 
@@ -247,14 +258,14 @@ impl<R> Builder<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn collect_within(mut self, limit: Duration) -> Self {
-        self.collect_within = Some(limit);
+        self.options.collect_within = Some(limit);
         self
     }
 
     /// Sets how much time the wait of a call with a [deadline](crate::Request::deadline) leaves to
     /// the operation. By default it follows how many such calls end late.
     pub fn reserve(mut self, reserve: Reserve) -> Self {
-        self.reserve = reserve;
+        self.options.reserve = reserve;
         self
     }
 
@@ -262,7 +273,7 @@ impl<R> Builder<R> {
     pub(crate) fn check(&self) -> Result<Identity, InvalidArgument> {
         let label = label::check(&self.label)?;
         let unused = self.validate().map_err(|invalid| invalid.of(format_args!("bulkhead {label}")))?;
-        Ok(Identity::new(label, unused))
+        Ok(Identity::new(label, unused, self.options))
     }
 
     /// Names the capacity in an error as the caller did: parallelism or capacity.
@@ -278,12 +289,13 @@ impl<R> Builder<R> {
             }
             _ => {}
         }
-        if self.collect_within == Some(Duration::ZERO) {
+        let Options { measure_waits, measure_holds, collect_within, .. } = self.options;
+        if collect_within == Some(Duration::ZERO) {
             return Err(InvalidArgument::new("collect_within", "0 s", "must be longer than zero"));
         }
-        let needs_waits = self.measure_holds || self.collect_within.is_some();
-        if needs_waits && !self.measure_waits {
-            let option = if self.measure_holds { "measure_holds" } else { "collect_within" };
+        let needs_waits = measure_holds || collect_within.is_some();
+        if needs_waits && !measure_waits {
+            let option = if measure_holds { "measure_holds" } else { "collect_within" };
             return Err(InvalidArgument::new("measure_waits", "false", format_args!("must be true for {option}")));
         }
         let unused = self.limits.validate().map_err(|invalid| match invalid.field() {
@@ -331,12 +343,12 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
 
     /// Makes the histograms that bulkheads of this configuration can share.
     pub(crate) fn histograms(&self) -> SharedHistograms {
-        SharedHistograms::new(self.measure_holds)
+        SharedHistograms::new(self.options.measure_holds)
     }
 
     /// Returns the account of single calls, if the bulkhead is built with it.
     fn calls(&self) -> Option<Box<Calls>> {
-        let Builder { reserve, measure_holds, collect_within, .. } = *self;
+        let Options { reserve, measure_holds, collect_within, .. } = self.options;
         if reserve == Reserve::default() && !measure_holds && collect_within.is_none() {
             return None;
         }
@@ -349,7 +361,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
 
     fn gate(&self) -> Gate<Waker> {
         let mut gate = Gate::with_instance(self.limits, next_instance()).expect("checked before");
-        gate.measure_waits(self.measure_waits);
+        gate.measure_waits(self.options.measure_waits);
         gate
     }
 }

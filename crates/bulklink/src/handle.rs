@@ -1,6 +1,7 @@
 //! The part of a bulkhead that needs no runtime: status, limits, pause, close and events.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
@@ -9,7 +10,7 @@ use bulklink_core::{self as gate, EventFilter, InvalidArgument, Limits, Resized}
 use crate::foreign::attempt;
 use crate::gate::shared::{LimitsRefused, Shared};
 use crate::observe::event::Handler;
-use crate::reconfigure::{invalid, unused_wait_limit};
+use crate::reconfigure::{Refused, invalid, unused_wait_limit};
 use crate::{Closed, Event, EventReceiver, HandlerId, ReconfigureError, Reconfigured, ResizeError, Status};
 
 /// A bulkhead without its runtime, so that bulkheads of different runtimes can be kept together.
@@ -162,22 +163,39 @@ impl Handle {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn reconfigure(&self, limits: Limits) -> Result<Reconfigured, ReconfigureError> {
+        self.try_reconfigure(&limits).map_err(|refused| match refused {
+            Refused::Closed => ReconfigureError::Closed { label: Arc::clone(self.shared.label()) },
+            Refused::Invalid(reasons) => {
+                ReconfigureError::invalid(reasons.into_iter(), self.label(), self.shared.capacity_field())
+            }
+        })
+    }
+
+    pub(crate) fn try_reconfigure(&self, limits: &Limits) -> Result<Reconfigured, Refused> {
         let now = self.shared.now_if_sound();
         let changed = self.shared.input(|state| {
-            if unused_wait_limit(&limits).is_some() && !state.gate.is_closed() {
+            if unused_wait_limit(limits).is_some() && !state.gate.is_closed() {
                 // As the gate does before it judges: a waiter that expires now is no reason.
                 state.advance(Some(now));
                 return Err(LimitsRefused::Invalid { largest_cost: state.gate.largest_waiting_cost() });
             }
-            self.shared.set_limits(state, &limits, now)
+            self.shared.set_limits(state, limits, now)
         });
         changed.map_err(|refused| match refused {
-            LimitsRefused::Closed => ReconfigureError::Closed { label: Arc::clone(self.shared.label()) },
-            LimitsRefused::Invalid { largest_cost } => {
-                let reasons = invalid(&limits, largest_cost);
-                ReconfigureError::invalid(reasons, self.label(), self.shared.capacity_field())
-            }
+            LimitsRefused::Closed => Refused::Closed,
+            LimitsRefused::Invalid { largest_cost } => Refused::Invalid(invalid(limits, largest_cost).collect()),
         })
+    }
+
+    /// Returns why the limits could not be changed so now.
+    pub(crate) fn check(&self, limits: &Limits) -> Result<(), Refused> {
+        let now = self.shared.now_if_sound();
+        let largest_cost = self.shared.input(|state| {
+            state.advance(Some(now));
+            (!state.gate.is_closed()).then(|| state.gate.largest_waiting_cost())
+        });
+        let reasons: Vec<_> = invalid(limits, largest_cost.ok_or(Refused::Closed)?).collect();
+        if reasons.is_empty() { Ok(()) } else { Err(Refused::Invalid(reasons)) }
     }
 
     /// Pauses the bulkhead: once this has returned, no call is admitted until

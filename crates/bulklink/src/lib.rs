@@ -182,6 +182,7 @@ mod acquire;
 #[cfg(feature = "std")]
 mod blocking;
 mod builder;
+pub mod config;
 mod estimate;
 mod foreign;
 mod gate;

@@ -19,6 +19,12 @@ pub(crate) fn unused_wait_limit(limits: &Limits) -> Option<InvalidArgument> {
     Some(InvalidArgument::new("wait_limit", Rounded(limit), "must not be set without a waiting room"))
 }
 
+/// Why limits were not changed. The reasons name no bulkhead.
+pub(crate) enum Refused {
+    Closed,
+    Invalid(Vec<InvalidArgument>),
+}
+
 /// What a [reconfiguration](crate::Handle::reconfigure) changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -9,6 +9,7 @@ use bulklink_core::plumbing::Refusal;
 use bulklink_core::{InvalidArgument, Occupancy, Request, Rounded, partitions};
 
 use crate::acquire::claim::LeaseOwner;
+use crate::builder::Options;
 use crate::observe::trace::{self, Account};
 
 /// The reason for a rejection.
@@ -58,6 +59,7 @@ pub(crate) struct Identity {
     pub(crate) waiting_room: u32,
     /// The occupancy of a new bulkhead.
     pub(crate) unused: Occupancy,
+    pub(crate) options: Options,
     handler_panics: AtomicUsize,
     /// How many rejections are logged. All partitions of one `Partitions` share it.
     logged: Account,
@@ -66,21 +68,21 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    pub(crate) fn new(label: Arc<str>, unused: Occupancy) -> Self {
+    pub(crate) fn new(label: Arc<str>, unused: Occupancy, options: Options) -> Self {
         let waiting_room = u32::try_from(unused.waiting_room()).expect("the gate has checked it");
-        let logged = Account::new();
-        Identity { label, waiting_room, unused, handler_panics: AtomicUsize::new(0), logged, owner: None }
+        let (handler_panics, logged) = (AtomicUsize::new(0), Account::new());
+        Identity { label, waiting_room, unused, options, handler_panics, logged, owner: None }
     }
 
     /// The same bulkhead, as that of a partition.
     pub(crate) fn owned_by(&self, owner: Weak<dyn LeaseOwner>) -> Self {
-        Identity { owner: Some(owner), ..Identity::new(Arc::clone(&self.label), self.unused) }
+        Identity { owner: Some(owner), ..Identity::new(Arc::clone(&self.label), self.unused, self.options) }
     }
 
     /// The same partitions, with this occupancy of a new one.
     pub(crate) fn with_unused(&self, unused: Occupancy) -> Self {
         let (logged, owner) = (self.logged.clone(), self.owner.clone());
-        Identity { logged, owner, ..Identity::new(Arc::clone(&self.label), unused) }
+        Identity { logged, owner, ..Identity::new(Arc::clone(&self.label), unused, self.options) }
     }
 
     /// Returns the partitions to which the bulkhead belongs, unless they are gone.

@@ -6,7 +6,7 @@ use core::task::Waker;
 use bulklink_core::{Gate, Instant, Limits, Request};
 
 use crate::acquire::claim::Claim;
-use crate::builder::CapacityIs;
+use crate::builder::{CapacityIs, Options};
 use crate::gate::shared::Shared;
 use crate::rejection::Identity;
 use crate::{Clock, Closed, OwnedSlot};
@@ -35,7 +35,7 @@ impl Clock for NoTime {
 impl Latch {
     pub(crate) fn new(label: Arc<str>) -> Self {
         let gate = Gate::new(Limits::new(1)).expect("valid limits");
-        let identity = Arc::new(Identity::new(label, gate.occupancy()));
+        let identity = Arc::new(Identity::new(label, gate.occupancy(), Options::default()));
         Latch(Shared::new(gate, identity, CapacityIs::Capacity, Arc::new(NoTime), None))
     }
 

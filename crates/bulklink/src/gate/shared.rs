@@ -19,7 +19,7 @@ use bulklink_core::{
     Answer, Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, ResizeError, Ticket,
 };
 
-use crate::builder::CapacityIs;
+use crate::builder::{CapacityIs, Options};
 use crate::foreign::{attempt, discard};
 use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
@@ -124,6 +124,10 @@ impl Shared {
     /// Returns the bulkhead's name.
     pub(crate) fn label(&self) -> &Arc<str> {
         &self.identity.label
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        self.identity.options
     }
 
     pub(crate) fn now(&self) -> Instant {

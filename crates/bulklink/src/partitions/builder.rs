@@ -104,6 +104,11 @@ impl<K, R: Clock, S> Builder<K, R, S> {
         self
     }
 
+    /// Sets the configuration of each partition, with the name of the partitions.
+    pub(crate) fn of_each(self, each: crate::Builder<R>) -> Self {
+        Builder { each, ..self }
+    }
+
     /// Sets all limits of each partition in one step, as
     /// [`Builder::limits`](crate::Builder::limits).
     pub fn limits(self, limits: crate::Limits) -> Self {

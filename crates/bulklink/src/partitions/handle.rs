@@ -14,6 +14,7 @@ use super::{CapacityReport, Status, Sums};
 use crate::gate::latch::Latch;
 use crate::observe::channel::EventSource;
 use crate::observe::event::{Handler, Handlers};
+use crate::reconfigure::Refused;
 use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
 use crate::{Clock, Closed, Event, EventReceiver, HandlerId, Partitions, ReconfigureError, Reconfigured};
@@ -38,6 +39,8 @@ pub(crate) trait AnyPartitions: Send + Sync + RefUnwindSafe {
     fn figures(&self, into: &mut Figures);
     fn capacity_report(&self) -> CapacityReport;
     fn reconfigure(&self, limits: &Limits) -> Result<Reconfigured, ReconfigureError>;
+    fn try_reconfigure(&self, limits: &Limits) -> Result<Reconfigured, Refused>;
+    fn check(&self, limits: &Limits) -> Result<(), Refused>;
     fn set_paused(&self, is_paused: bool) -> bool;
     fn close(&self) -> bool;
     fn cleanup_idle(&self) -> usize;
@@ -80,6 +83,14 @@ where
 
     fn reconfigure(&self, limits: &Limits) -> Result<Reconfigured, ReconfigureError> {
         self.reconfigure(limits)
+    }
+
+    fn try_reconfigure(&self, limits: &Limits) -> Result<Reconfigured, Refused> {
+        self.try_reconfigure(limits)
+    }
+
+    fn check(&self, limits: &Limits) -> Result<(), Refused> {
+        self.check(limits, None)
     }
 
     fn set_paused(&self, is_paused: bool) -> bool {

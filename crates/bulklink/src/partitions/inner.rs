@@ -8,7 +8,6 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use bulklink_core::partitions::{self, Id};
 use bulklink_core::{Instant, InvalidArgument, Request};
 
-use super::reconfigure::Refused;
 use super::state::{Changed, Delivery, LimitsFor, Partition, PartitionsState};
 use super::{Limits, Lookup, Status};
 use crate::acquire::claim::LeaseOwner;
@@ -19,7 +18,7 @@ use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
 use crate::observe::channel::EventSource;
 use crate::observe::event::{Handler, Handlers};
-use crate::reconfigure::unused_wait_limit;
+use crate::reconfigure::{Refused, unused_wait_limit};
 use crate::rejection::Identity;
 use crate::{Builder, Clock, Handle, HandlerId, ReconfigureError, Reconfigured, Rejection};
 
@@ -107,18 +106,31 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
     }
 
     pub(super) fn reconfigure(&self, limits: &crate::Limits) -> Result<Reconfigured, ReconfigureError> {
+        self.try_reconfigure(limits).map_err(|refused| match refused {
+            Refused::Closed => ReconfigureError::Closed { label: Arc::clone(&self.identity.label) },
+            Refused::Invalid(reasons) => {
+                ReconfigureError::invalid(reasons.into_iter(), &self.identity.label, self.each.capacity_field())
+            }
+        })
+    }
+
+    pub(super) fn try_reconfigure(&self, limits: &crate::Limits) -> Result<Reconfigured, Refused> {
         let now = self.now_if_sound();
         let (changed, deliveries) = self.state.with(|state| {
             let before = self.each(state);
             state.reconfigure(&before, limits, self.limits_for.as_ref(), now)
         });
         deliver(deliveries);
-        changed.map_err(|refused| match refused {
-            Refused::Closed => ReconfigureError::Closed { label: Arc::clone(&self.identity.label) },
-            Refused::Invalid(reasons) => {
-                ReconfigureError::invalid(reasons.into_iter(), &self.identity.label, self.each.capacity_field())
-            }
-        })
+        changed
+    }
+
+    /// Returns why the limits could not be changed so now, with other limits of keys if there are
+    /// any.
+    pub(super) fn check(&self, limits: &crate::Limits, limits_for: Option<&LimitsFor<K>>) -> Result<(), Refused> {
+        let (now, limits_for) = (self.now_if_sound(), limits_for.or(self.limits_for.as_ref()));
+        let (checked, deliveries) = self.state.with(|state| state.check(limits, limits_for, now));
+        deliver(deliveries);
+        checked
     }
 
     pub(super) fn set_paused(&self, is_paused: bool) -> bool {

@@ -39,6 +39,7 @@ pub use sums::Sums;
 pub use wrap::Wrapped;
 
 use crate::observe::event::Handler;
+use crate::reconfigure::Refused;
 use crate::{
     Clock, Closed, Event, EventFilter, EventReceiver, HandlerId, InvalidArgument, ReconfigureError, Reconfigured,
 };
@@ -212,6 +213,15 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// ```
     pub fn reconfigure(&self, limits: crate::Limits) -> Result<Reconfigured, ReconfigureError> {
         self.inner.reconfigure(&limits)
+    }
+
+    /// Returns why the limits could not be changed so now, with these limits of keys.
+    pub(crate) fn check(&self, limits: &crate::Limits, limits_for: &state::LimitsFor<K>) -> Result<(), Refused> {
+        self.inner.check(limits, Some(limits_for))
+    }
+
+    pub(crate) fn try_reconfigure(&self, limits: &crate::Limits) -> Result<Reconfigured, Refused> {
+        self.inner.try_reconfigure(limits)
     }
 
     /// Pauses all partitions, those that are kept and those to come, as

@@ -3,19 +3,13 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use bulklink_core::{Instant, InvalidArgument, Limits};
+use bulklink_core::{Instant, InvalidArgument, Limits, Occupancy};
 
 use super::state::{Changed, Delivery, LimitsFor, PartitionsState};
 use crate::Reconfigured;
 use crate::gate::shared::{LimitsRefused, Shared};
 use crate::gate::state::GateState;
-use crate::reconfigure::invalid;
-
-/// Why the limits of the partitions were not changed.
-pub(super) enum Refused {
-    Closed,
-    Invalid(Vec<InvalidArgument>),
-}
+use crate::reconfigure::{Refused, invalid};
 
 /// A partition and the limits that it gets.
 struct Target {
@@ -40,6 +34,37 @@ impl<K> PartitionsState<K> {
         limits_for: Option<&LimitsFor<K>>,
         now: Instant,
     ) -> (Result<Reconfigured, Refused>, Vec<Delivery>) {
+        let (judged, mut deliveries) = self.judge(limits, limits_for, now);
+        let changed = judged.and_then(|(unused, targets)| {
+            let (admitted, keys_changed) = change(limits, &targets, now, &mut deliveries)?;
+            let identity = Arc::new(before.identity.with_unused(unused));
+            self.changed = Some(Changed { each: *limits, identity });
+            Ok(Reconfigured { previous: before.each, limits: *limits, admitted, keys_changed })
+        });
+        (changed, deliveries)
+    }
+
+    /// Returns the reason why the limits could not be changed so, if there is one, and the outputs
+    /// to deliver.
+    pub(super) fn check(
+        &mut self,
+        limits: &Limits,
+        limits_for: Option<&LimitsFor<K>>,
+        now: Instant,
+    ) -> (Result<(), Refused>, Vec<Delivery>) {
+        let (judged, deliveries) = self.judge(limits, limits_for, now);
+        (judged.map(drop), deliveries)
+    }
+
+    /// Returns the occupancy of a new partition, and the limits that each of the others gets, if
+    /// all are valid.
+    #[expect(clippy::type_complexity, reason = "an answer, and the outputs that all inputs have")]
+    fn judge(
+        &mut self,
+        limits: &Limits,
+        limits_for: Option<&LimitsFor<K>>,
+        now: Instant,
+    ) -> (Result<(Occupancy, Vec<Target>), Refused>, Vec<Delivery>) {
         if self.account.is_closed() {
             return (Err(Refused::Closed), Vec::new());
         }
@@ -51,21 +76,14 @@ impl<K> PartitionsState<K> {
         let targets: Vec<_> =
             self.partitions().map(|kept| Target { shared: Arc::clone(&kept.shared), limits: of(&kept.key) }).collect();
         // All are checked before the first is changed.
-        let mut deliveries = give_all(&targets, |target, state| {
+        let deliveries = give_all(&targets, |target, state| {
             state.advance(Some(now));
             faults.find(&target.limits, state.gate.largest_waiting_cost());
         });
-        let unused = match unused {
-            Ok(unused) if faults.found.is_empty() => unused,
-            _ => return (Err(Refused::Invalid(faults.reasons())), deliveries),
-        };
-        let changed = change(limits, &targets, now, &mut deliveries);
-        let answer = changed.map(|(admitted, keys_changed)| {
-            let identity = Arc::new(before.identity.with_unused(unused));
-            self.changed = Some(Changed { each: *limits, identity });
-            Reconfigured { previous: before.each, limits: *limits, admitted, keys_changed }
-        });
-        (answer, deliveries)
+        match unused {
+            Ok(unused) if faults.found.is_empty() => (Ok((unused, targets)), deliveries),
+            _ => (Err(Refused::Invalid(faults.reasons())), deliveries),
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
+use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::any::{Any, type_name};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +13,11 @@ use core::task::Waker;
 
 use bulklink_core::InvalidArgument;
 
+use super::configured::{ByConfig, ConfiguredPartitions, Shape};
 use super::{RegisterError, unknown};
+use crate::builder::Options;
+use crate::foreign::attempt;
+use crate::reconfigure::Refused;
 use crate::{Bulkhead, Clock, Closed, Handle, Limits, Partitions, ReconfigureError, Reconfigured, partitions};
 
 /// A registered bulkhead, or registered partitions. Runtimes and keys are foreign, so it is cloned
@@ -22,7 +28,16 @@ pub(super) struct Member {
     typed: Box<dyn Any + Send + Sync>,
     /// The runtime of the bulkhead, or the type of the partitions.
     type_name: &'static str,
+    /// Set if a configuration has made the member.
+    pub(super) configured: Option<Configured>,
     is_leaving: AtomicBool,
+}
+
+/// What a configuration has made.
+pub(super) enum Configured {
+    Bulkhead,
+    /// Partitions, with the limits of their keys.
+    Partitions(Arc<dyn ConfiguredPartitions>),
 }
 
 /// What a member is, without its types.
@@ -69,6 +84,21 @@ impl Kind {
         }
     }
 
+    /// Returns how many operations run in a bulkhead, or how many calls have not left partitions.
+    pub(super) fn running(&self) -> u64 {
+        match self {
+            Kind::Bulkhead(bulkhead) => bulkhead.status().in_flight as u64,
+            Kind::Partitions(partitions) => partitions.status().leased_operations,
+        }
+    }
+
+    pub(super) fn options(&self) -> Options {
+        match self {
+            Kind::Bulkhead(bulkhead) => bulkhead.shared.options(),
+            Kind::Partitions(partitions) => partitions.inner.identity().options,
+        }
+    }
+
     pub(super) fn reconfigure(&self, limits: Limits) -> Result<Reconfigured, ReconfigureError> {
         match self {
             Kind::Bulkhead(bulkhead) => bulkhead.reconfigure(limits),
@@ -82,7 +112,16 @@ impl Member {
     where
         R: Clock + Clone + Send + Sync + 'static,
     {
-        Member::new(Kind::Bulkhead(bulkhead.handle().clone()), Box::new(bulkhead), type_name::<R>())
+        Arc::new(Member::new(Kind::Bulkhead(bulkhead.handle().clone()), Box::new(bulkhead), type_name::<R>()))
+    }
+
+    /// The member that a configuration has made.
+    pub(super) fn configured_bulkhead<R>(bulkhead: Bulkhead<R>) -> Arc<Self>
+    where
+        R: Clock + Clone + Send + Sync + 'static,
+    {
+        let member = Member::new(Kind::Bulkhead(bulkhead.handle().clone()), Box::new(bulkhead), type_name::<R>());
+        Arc::new(Member { configured: Some(Configured::Bulkhead), ..member })
     }
 
     pub(super) fn of_partitions<K, R, S>(partitions: Partitions<K, R, S>) -> Arc<Self>
@@ -92,11 +131,23 @@ impl Member {
         S: Send + Sync + 'static,
     {
         let kind = Kind::Partitions(partitions.to_handle());
-        Member::new(kind, Box::new(partitions), type_name::<Partitions<K, R, S>>())
+        Arc::new(Member::new(kind, Box::new(partitions), type_name::<Partitions<K, R, S>>()))
     }
 
-    fn new(kind: Kind, typed: Box<dyn Any + Send + Sync>, type_name: &'static str) -> Arc<Self> {
-        Arc::new(Member { kind, typed, type_name, is_leaving: AtomicBool::new(false) })
+    /// The member that a configuration has made.
+    pub(super) fn configured_partitions<R>(partitions: ByConfig<R>) -> Arc<Self>
+    where
+        R: Clock + Clone + Send + Sync + 'static,
+    {
+        let typed = partitions.typed().clone();
+        let kind = Kind::Partitions(typed.to_handle());
+        let configured = Some(Configured::Partitions(Arc::new(partitions)));
+        let member = Member::new(kind, Box::new(typed), type_name::<Partitions<String, R>>());
+        Arc::new(Member { configured, ..member })
+    }
+
+    fn new(kind: Kind, typed: Box<dyn Any + Send + Sync>, type_name: &'static str) -> Self {
+        Member { kind, typed, type_name, configured: None, is_leaving: AtomicBool::new(false) }
     }
 
     /// Returns the bulkhead with its runtime, if that is `R`.
@@ -128,6 +179,43 @@ impl Member {
             InvalidArgument::new("type", wanted, format_args!("must be {}", self.type_name))
                 .of(format_args!("bulkhead {}", self.kind.label()))
         })
+    }
+
+    /// Returns what a configuration can change.
+    pub(super) fn shape(&self) -> Shape {
+        let limits = match &self.kind {
+            Kind::Bulkhead(bulkhead) => bulkhead.limits(),
+            Kind::Partitions(partitions) => partitions.status().each,
+        };
+        match &self.configured {
+            Some(Configured::Partitions(partitions)) => Shape { limits, keys: partitions.keys() },
+            _ => Shape::new(limits),
+        }
+    }
+
+    /// Returns why the member could not be changed so now.
+    pub(super) fn check(&self, to: &Shape) -> Result<(), Refused> {
+        self.with_foreign(|| match (&self.configured, &self.kind) {
+            (Some(Configured::Partitions(partitions)), _) => partitions.check(to),
+            (_, Kind::Bulkhead(bulkhead)) => bulkhead.check(&to.limits),
+            (_, Kind::Partitions(partitions)) => partitions.inner.check(&to.limits),
+        })
+    }
+
+    /// Changes the member, or nothing.
+    pub(super) fn set(&self, to: &Shape) -> Result<Reconfigured, Refused> {
+        self.with_foreign(|| match (&self.configured, &self.kind) {
+            (Some(Configured::Partitions(partitions)), _) => partitions.set(to),
+            (_, Kind::Bulkhead(bulkhead)) => bulkhead.try_reconfigure(&to.limits),
+            (_, Kind::Partitions(partitions)) => partitions.inner.try_reconfigure(&to.limits),
+        })
+    }
+
+    /// Limits of keys are foreign: a panic of them is a reason too, so that other members can be
+    /// changed back.
+    fn with_foreign<T>(&self, call: impl FnOnce() -> Result<T, Refused>) -> Result<T, Refused> {
+        let panicked = || InvalidArgument::new("limits_for", "a panic", "must not panic").of(self.kind.label());
+        attempt(call).unwrap_or_else(|| Err(Refused::Invalid(vec![panicked()])))
     }
 
     /// Returns whether the member is being removed.
@@ -166,6 +254,16 @@ impl Members {
         Ok(())
     }
 
+    /// Adds all of these, or none.
+    pub(super) fn add_all(&mut self, new: &[Arc<Member>]) -> Result<(), RegisterError> {
+        let taken = new.iter().find(|member| self.numbers.contains_key(member.kind.label()));
+        if let Some(member) = taken {
+            return Err(RegisterError::Taken { label: Arc::clone(member.kind.label()) });
+        }
+        // Their labels differ, so only the first can fail: if the registry is closed.
+        new.iter().try_for_each(|member| self.add(member))
+    }
+
     /// Returns the member with the label of `new`, or adds `new`.
     pub(super) fn find_or_add(&mut self, new: Arc<Member>) -> Result<Arc<Member>, RegisterError> {
         match self.find(new.kind.label()) {
@@ -184,6 +282,11 @@ impl Members {
         let member = self.by_number.remove(&number)?;
         self.numbers.remove(member.kind.label());
         Some(member)
+    }
+
+    /// Returns all members with their numbers, in the order in which they were added.
+    pub(super) fn numbered(&self) -> Vec<(u64, Arc<Member>)> {
+        self.by_number.iter().map(|(number, member)| (*number, Arc::clone(member))).collect()
     }
 
     pub(super) fn list(&self) -> Vec<Arc<Member>> {

@@ -1,9 +1,12 @@
 //! A registry of named bulkheads.
 
+mod apply;
+mod configured;
 mod error;
 mod members;
 mod partitions;
 mod removal;
+mod turn;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -15,6 +18,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use bulklink_core::{InvalidArgument, Resized};
 
 use self::members::{Kind, Member, Members};
+use self::turn::Turn;
 use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
 use crate::label::quoted;
@@ -64,6 +68,8 @@ pub struct Registry {
     members: Arc<Lock<Members>>,
     /// Opens when the registry is closed.
     closed: Latch,
+    /// One configuration is applied at a time.
+    turn: Arc<Turn>,
 }
 
 /// No panic can interrupt a change half-way: foreign code never runs inside one.
@@ -74,7 +80,8 @@ impl Registry {
     /// Creates a registry without bulkheads.
     #[must_use]
     pub fn new() -> Self {
-        Registry { members: Arc::new(Lock::new(Members::default())), closed: Latch::new("registry".into()) }
+        let closed = Latch::new("registry".into());
+        Registry { members: Arc::new(Lock::new(Members::default())), closed, turn: Arc::default() }
     }
 
     /// Builds a bulkhead and registers it.

@@ -9,6 +9,7 @@ mod cancelling;
 mod capacity_report;
 mod clock;
 mod closing;
+mod config;
 mod counters;
 mod deadlines;
 mod delivery;

@@ -1,0 +1,137 @@
+//! What is wrong with a configuration, and why it was not applied.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A reason against a configuration: the path of a value or a section, and what is wrong with it.
+///
+/// ```
+/// # use bulklink::config::Config;
+/// let mut config = Config::default();
+/// config.bulkheads.entry("db.eu".into()).or_default().parallelism = Some(0);
+/// let error = config.check().unwrap_err();
+/// let problem = &error.problems()[0];
+/// assert_eq!(problem.path(), "bulkheads.\"db.eu\".parallelism");
+/// assert_eq!(problem.text(), "must be from 1 to 2147483647, got 0");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    path: String,
+    text: String,
+}
+
+impl Problem {
+    pub(crate) fn new(path: String, text: String) -> Self {
+        Problem { path, text }
+    }
+
+    /// Returns the path of the value or the section, as TOML writes it. A key of partitions is part
+    /// of the path of its limits.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns what is wrong: a text that follows the path grammatically.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Writes the path and what is wrong, in one line.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.path, self.text)
+    }
+}
+
+/// Everything that is wrong with a configuration, in its order: at least one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    problems: Vec<Problem>,
+}
+
+impl ConfigError {
+    /// Returns the error for these problems, if there are any.
+    pub(crate) fn unless_none(problems: Vec<Problem>) -> Result<(), ConfigError> {
+        if problems.is_empty() { Ok(()) } else { Err(ConfigError { problems }) }
+    }
+
+    /// Returns the reasons, at least one.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+}
+
+/// Writes all reasons in one line.
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problems.iter().enumerate().try_for_each(|(place, problem)| {
+            let separator = if place == 0 { "" } else { "; " };
+            write!(f, "{separator}{problem}")
+        })
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// Why a configuration was not [applied](crate::Registry::apply).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ApplyError {
+    /// The registry is closed.
+    Closed,
+    /// The registry applies another configuration, and this call is part of that: it was made by an
+    /// event handler, a waker or a function for the limits of keys. Without the standard library,
+    /// any call during another one is refused.
+    Busy,
+    /// The configuration cannot be applied. Nothing was changed.
+    Refused(ConfigError),
+    /// The configuration could be applied when it was checked, and could not be when it was
+    /// applied: a call that asks for more units than the new capacity began to wait meanwhile, say,
+    /// or a bulkhead was closed. What had been changed by then was changed back.
+    RolledBack {
+        /// The change that failed.
+        reason: ConfigError,
+        /// The bulkheads and partitions that could not be changed back: one more change came
+        /// meanwhile, such as a call that asks for more units than the capacity before.
+        not_restored: Vec<Arc<str>>,
+    },
+}
+
+impl From<ConfigError> for ApplyError {
+    fn from(error: ConfigError) -> Self {
+        ApplyError::Refused(error)
+    }
+}
+
+/// Writes all reasons in one line.
+impl fmt::Display for ApplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ApplyError::Closed => f.write_str("the registry is closed, and applies no configuration"),
+            ApplyError::Busy => {
+                f.write_str("the registry applies another configuration, and this call came from there")
+            }
+            ApplyError::Refused(error) => error.fmt(f),
+            ApplyError::RolledBack { reason, not_restored } => {
+                write!(f, "{reason}; this came up while the configuration was applied, and ")?;
+                if not_restored.is_empty() {
+                    return f.write_str("all was changed back");
+                }
+                f.write_str("all was changed back but for ")?;
+                not_restored.iter().enumerate().try_for_each(|(place, label)| {
+                    let separator = if place == 0 { "" } else { ", " };
+                    write!(f, "{separator}{label}")
+                })
+            }
+        }
+    }
+}
+
+/// The text has that of the causes, so there is no source.
+impl core::error::Error for ApplyError {}

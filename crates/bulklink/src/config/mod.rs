@@ -1,0 +1,297 @@
+//! Bulkheads and partitions from a configuration, which can change while the program runs.
+//!
+//! A [`Config`] has a section for each bulkhead and for each set of partitions, under its label.
+//! [`Registry::apply`](crate::Registry::apply) makes a registry as the configuration says, or
+//! changes nothing and returns every reason. Its answer is a difference to log.
+//!
+//! The structs are plain. With the feature `serde` they are read from TOML, JSON, environment
+//! variables or anything else that serde reads, and with the feature `schema` they have a JSON
+//! schema, which the repository has as `crates/bulklink/config.schema.json`.
+//!
+//! ```toml
+//! [bulkheads.payments]
+//! parallelism = 10
+//! waiting_room = 50
+//! wait_limit = "250ms"
+//!
+//! [partitions.tenants]
+//! parallelism = 2
+//! max_partitions = 1000
+//! idle_timeout = "10m"
+//!
+//! [partitions.tenants.keys.ann]
+//! parallelism = 20
+//! ```
+//!
+//! A section says all: what it leaves out has the default of the
+//! [builder](crate::Builder), also if it had another value before.
+//!
+//! # Durations
+//!
+//! A duration is a number with its unit, `ns`, `us` (or `µs`), `ms`, `s`, `m`, `h` or `d`, or
+//! several of these from the largest unit to the smallest: `250ms`, `1.5s`, `2m 30s`, `1h30m`. A
+//! number without a unit is refused.
+//!
+//! # Examples
+//!
+//! ```
+//! use bulklink::config::Config;
+//! use bulklink::{Registry, testing::FakeClock};
+//! use std::time::Duration;
+//!
+//! let mut config = Config::default();
+//! let payments = config.bulkheads.entry("payments".into()).or_default();
+//! payments.parallelism = Some(10);
+//!
+//! let registry = Registry::new();
+//! let applied = registry.apply(&config, &FakeClock::new())?;
+//! assert_eq!(applied.to_string(), "payments: added, parallelism 10");
+//!
+//! let payments = config.bulkheads.get_mut("payments").unwrap();
+//! (payments.parallelism, payments.waiting_room) = (Some(20), Some(50));
+//! payments.wait_limit = Some(Duration::from_millis(250));
+//! let applied = registry.apply(&config, &FakeClock::new())?;
+//! assert_eq!(
+//!     applied.to_string(),
+//!     "payments: parallelism 10 -> 20, waiting_room 0 -> 50, wait_limit none -> 250ms"
+//! );
+//!
+//! config.bulkheads.get_mut("payments").unwrap().parallelism = Some(0);
+//! assert_eq!(
+//!     registry.apply(&config, &FakeClock::new()).unwrap_err().to_string(),
+//!     "bulkheads.payments.parallelism must be from 1 to 2147483647, got 0"
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod applied;
+mod check;
+mod duration;
+mod error;
+#[cfg(feature = "serde")]
+mod forms;
+pub(crate) mod place;
+#[cfg(feature = "schema")]
+mod schema;
+mod section;
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use core::time::Duration;
+
+use crate::Reserve;
+
+pub use applied::{Action, Applied, Change};
+pub(crate) use duration::{exact, reserve_text};
+pub use error::{ApplyError, ConfigError, Problem};
+pub(crate) use section::Settings;
+
+/// All bulkheads and partitions of a configuration, by their labels.
+///
+/// The [module's page](self) has the format.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = schema::unbroken))]
+#[cfg_attr(feature = "schema", schemars(description = "The bulkheads and partitions of a service, by label."))]
+#[non_exhaustive]
+pub struct Config {
+    /// The bulkheads, by label.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BTreeMap::is_empty"))]
+    pub bulkheads: BTreeMap<String, BulkheadConfig>,
+    /// The partitions, by label. Their keys are strings.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BTreeMap::is_empty"))]
+    pub partitions: BTreeMap<String, PartitionsConfig>,
+}
+
+/// The section of a bulkhead. What is `None` has the default of the [builder](crate::Builder).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = schema::one_capacity))]
+#[cfg_attr(feature = "schema", schemars(description = "A bulkhead. What is left out has its default."))]
+#[non_exhaustive]
+pub struct BulkheadConfig {
+    /// How many operations may run at the same time, from 1 to 2147483647. This or `capacity` must
+    /// be set, and not both.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
+    pub parallelism: Option<usize>,
+    /// How many units may be in use at the same time, from 1 to 2147483647: the same limit as
+    /// `parallelism`, for requests that cost more than one unit.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
+    pub capacity: Option<usize>,
+    /// How many operations may wait, from 0 to 2147483647; by default none.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_0", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_0"))]
+    pub waiting_room: Option<usize>,
+    /// How many units may be waited for at the same time, from 1 to 2147483647; by default any. It
+    /// needs a waiting room.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
+    pub waiting_room_units: Option<usize>,
+    /// The longest that a call may wait, more than zero; by default any time. It needs a waiting
+    /// room.
+    #[cfg_attr(feature = "serde", serde(with = "forms::duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::duration"))]
+    pub wait_limit: Option<Duration>,
+    /// Whether waits are measured; they are by default. It cannot change while the bulkhead exists.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "bool"))]
+    pub measure_waits: Option<bool>,
+    /// Whether it is measured how long operations hold their slots; it is not by default. It cannot
+    /// change while the bulkhead exists.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "bool"))]
+    pub measure_holds: Option<bool>,
+    /// How long a slot that was handed to a waiting call may be not collected, more than zero; by
+    /// default any time. It cannot change while the bulkhead exists.
+    #[cfg_attr(feature = "serde", serde(with = "forms::duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::duration"))]
+    pub collect_within: Option<Duration>,
+    /// How much time the wait of a call with a deadline leaves to its operation: `by_lateness`, the
+    /// default; `none`; or a duration. It cannot change while the bulkhead exists.
+    #[cfg_attr(feature = "serde", serde(with = "forms::reserve", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::reserve"))]
+    pub reserve: Option<Reserve>,
+}
+
+/// The section of partitions. What is `None` has the default of the
+/// [builder](crate::partitions::Builder).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = schema::partitions))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(description = "Partitions: a bulkhead for each key. What is left out has its default.")
+)]
+#[non_exhaustive]
+pub struct PartitionsConfig {
+    /// How many partitions may exist at the same time, from 1 to 2147483647. It must be set, and
+    /// cannot change while the partitions exist.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
+    pub max_partitions: Option<usize>,
+    /// How long a partition must have been idle for a cleanup to drop it; by default none is
+    /// dropped. It cannot change while the partitions exist.
+    #[cfg_attr(feature = "serde", serde(with = "forms::duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::duration"))]
+    pub idle_timeout: Option<Duration>,
+    /// How many operations may run at the same time in each partition, from 1 to 2147483647. This
+    /// or `capacity` must be set, and not both.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
+    pub parallelism: Option<usize>,
+    /// How many units may be in use at the same time in each partition, from 1 to 2147483647.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
+    pub capacity: Option<usize>,
+    /// How many operations may wait in each partition, from 0 to 2147483647; by default none.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_0", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_0"))]
+    pub waiting_room: Option<usize>,
+    /// How many units may be waited for in each partition at the same time, from 1 to 2147483647;
+    /// by default any. It needs a waiting room.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
+    pub waiting_room_units: Option<usize>,
+    /// The longest that a call may wait, more than zero; by default any time. It needs a waiting
+    /// room.
+    #[cfg_attr(feature = "serde", serde(with = "forms::duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::duration"))]
+    pub wait_limit: Option<Duration>,
+    /// Whether waits are measured; they are by default. It cannot change while the partitions
+    /// exist.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "bool"))]
+    pub measure_waits: Option<bool>,
+    /// Whether it is measured how long operations hold their slots; it is not by default. It cannot
+    /// change while the partitions exist.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "bool"))]
+    pub measure_holds: Option<bool>,
+    /// How long a slot that was handed to a waiting call may be not collected, more than zero; by
+    /// default any time. It cannot change while the partitions exist.
+    #[cfg_attr(feature = "serde", serde(with = "forms::duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::duration"))]
+    pub collect_within: Option<Duration>,
+    /// How much time the wait of a call with a deadline leaves to its operation: `by_lateness`, the
+    /// default; `none`; or a duration. It cannot change while the partitions exist.
+    #[cfg_attr(feature = "serde", serde(with = "forms::reserve", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::reserve"))]
+    pub reserve: Option<Reserve>,
+    /// The limits of single keys, by key. What such a section leaves out is as in all partitions.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BTreeMap::is_empty"))]
+    pub keys: BTreeMap<String, KeyConfig>,
+}
+
+/// The limits of one key. What is `None` is as in all partitions.
+///
+/// A key with a waiting room of 0 has neither the wait limit of the partitions nor their bound on
+/// the units that wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = schema::unbroken))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(
+        description = "The limits of one key. What is left out is as in all partitions. A key with a waiting room of 0 has neither the wait limit of the partitions nor their bound on the units that wait."
+    )
+)]
+#[non_exhaustive]
+pub struct KeyConfig {
+    /// How many operations may run at the same time, from 1 to 2147483647. This or `capacity` may
+    /// be set, and not both.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
+    pub parallelism: Option<usize>,
+    /// How many units may be in use at the same time, from 1 to 2147483647.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
+    pub capacity: Option<usize>,
+    /// How many operations may wait, from 0 to 2147483647.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_0", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_0"))]
+    pub waiting_room: Option<usize>,
+    /// How many units may be waited for at the same time, from 1 to 2147483647.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
+    pub waiting_room_units: Option<usize>,
+    /// The longest that a call may wait, more than zero.
+    #[cfg_attr(feature = "serde", serde(with = "forms::duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::duration"))]
+    pub wait_limit: Option<Duration>,
+}
+
+impl Config {
+    /// Checks all values, without a registry: as for a file before it is deployed.
+    ///
+    /// # Errors
+    ///
+    /// If a value is out of its range, does not fit to another, or is missing, or if a label is
+    /// not [valid](crate::Builder#labels) or is there twice. The error has every reason.
+    ///
+    /// ```
+    /// # use bulklink::config::Config;
+    /// let mut config = Config::default();
+    /// config.bulkheads.entry("payments".into()).or_default().parallelism = Some(0);
+    /// config.partitions.entry("tenants".into()).or_default().parallelism = Some(2);
+    /// assert_eq!(
+    ///     config.check().unwrap_err().to_string(),
+    ///     "bulkheads.payments.parallelism must be from 1 to 2147483647, got 0; \
+    ///      partitions.tenants.max_partitions must be set"
+    /// );
+    /// ```
+    pub fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::unless_none(check::Checked::of(self).problems)
+    }
+}
+
+pub(crate) use check::Checked;

@@ -1,0 +1,54 @@
+//! Where a value stands in a configuration, as its path in TOML.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
+
+use super::Problem;
+use crate::label::quoted;
+
+/// The section of a bulkhead, of partitions, or of one of their keys.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) table: &'static str,
+    pub(crate) label: &'a str,
+    pub(crate) key: Option<&'a str>,
+}
+
+/// The path of a section in an error begins with this.
+pub(crate) const BULKHEADS: &str = "bulkheads";
+pub(crate) const PARTITIONS: &str = "partitions";
+
+impl<'a> Place<'a> {
+    pub(crate) fn new(table: &'static str, label: &'a str) -> Self {
+        Place { table, label, key: None }
+    }
+
+    pub(crate) fn key(self, key: &'a str) -> Self {
+        Place { key: Some(key), ..self }
+    }
+
+    /// Returns what is wrong with the whole section.
+    pub(crate) fn problem(&self, text: impl fmt::Display) -> Problem {
+        Problem::new(self.to_string(), text.to_string())
+    }
+
+    /// Returns what is wrong with a field of it.
+    pub(crate) fn field(&self, field: &str, text: impl fmt::Display) -> Problem {
+        Problem::new(format!("{self}.{field}"), text.to_string())
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.table, segment(self.label))?;
+        self.key.map_or(Ok(()), |key| write!(f, ".keys.{}", segment(key)))
+    }
+}
+
+/// Returns a key of TOML: in quotation marks if it needs them, and never with characters that a
+/// terminal would not show.
+fn segment(name: &str) -> String {
+    let is_bare = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
+    if !name.is_empty() && name.chars().all(is_bare) { name.into() } else { quoted(name) }
+}

@@ -1,0 +1,64 @@
+//! The parts of the JSON schema that derive from no type: ranges, and the forms of texts.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+use crate::Limits;
+
+/// A number and its unit; several of these, from the largest unit to the smallest.
+const DURATION: &str = concat!(
+    r"^\s*(\d+(\.\d+)?\s*d\s*)?(\d+(\.\d+)?\s*h\s*)?(\d+(\.\d+)?\s*m\s*)?(\d+(\.\d+)?\s*s\s*)?",
+    "(\\d+(\\.\\d+)?\\s*ms\\s*)?(\\d+(\\.\\d+)?\\s*[u\u{b5}\u{3bc}]s\\s*)?(\\d+(\\.\\d+)?\\s*ns\\s*)?$",
+);
+
+pub(super) fn from_0(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 0, "maximum": Limits::MAX })
+}
+
+pub(super) fn from_1(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 1, "maximum": Limits::MAX })
+}
+
+pub(super) fn duration(_: &mut SchemaGenerator) -> Schema {
+    // The pattern alone would take a blank text.
+    json_schema!({
+        "type": "string",
+        "pattern": DURATION,
+        "allOf": [{ "pattern": r"^\s*\d" }],
+        "examples": ["250ms", "1.5s", "2m 30s"],
+    })
+}
+
+pub(super) fn reserve(generator: &mut SchemaGenerator) -> Schema {
+    let named = json_schema!({ "type": "string", "enum": ["by_lateness", "none"] });
+    json_schema!({ "anyOf": [named, duration(generator)] })
+}
+
+/// Docs are broken into lines in the code, and not in a schema.
+pub(super) fn unbroken(schema: &mut Schema) {
+    let properties = schema.get_mut("properties").and_then(|properties| properties.as_object_mut());
+    for (_, property) in properties.into_iter().flatten() {
+        if let Some(text) = property.get_mut("description") {
+            *text = text.as_str().unwrap_or_default().replace('\n', " ").into();
+        }
+    }
+}
+
+/// Also, the number of partitions must be there.
+pub(super) fn partitions(schema: &mut Schema) {
+    one_capacity(schema);
+    let max = json_schema!({ "required": ["max_partitions"] });
+    add(schema, &max);
+}
+
+/// Either parallelism or capacity must be there.
+pub(super) fn one_capacity(schema: &mut Schema) {
+    unbroken(schema);
+    let one = json_schema!({ "oneOf": [{ "required": ["parallelism"] }, { "required": ["capacity"] }] });
+    add(schema, &one);
+}
+
+fn add(schema: &mut Schema, more: &Schema) {
+    for (keyword, value) in more.as_object().into_iter().flatten() {
+        schema.insert(keyword.clone(), value.clone());
+    }
+}

@@ -1,0 +1,78 @@
+//! What bulkheads, partitions and their keys have in common in a configuration.
+
+use core::time::Duration;
+
+use super::{BulkheadConfig, KeyConfig, PartitionsConfig};
+use crate::builder::Options;
+use crate::{Builder, Limits, Reserve};
+
+/// The settings of a bulkhead, or of each of many partitions.
+#[derive(Clone, Copy)]
+pub(crate) struct Settings {
+    pub(crate) limits: KeyConfig,
+    pub(crate) measure_waits: Option<bool>,
+    pub(crate) measure_holds: Option<bool>,
+    pub(crate) collect_within: Option<Duration>,
+    pub(crate) reserve: Option<Reserve>,
+}
+
+impl From<&BulkheadConfig> for Settings {
+    fn from(config: &BulkheadConfig) -> Self {
+        let BulkheadConfig { parallelism, capacity, waiting_room, waiting_room_units, wait_limit, .. } = *config;
+        let BulkheadConfig { measure_waits, measure_holds, collect_within, reserve, .. } = *config;
+        let limits = KeyConfig { parallelism, capacity, waiting_room, waiting_room_units, wait_limit };
+        Settings { limits, measure_waits, measure_holds, collect_within, reserve }
+    }
+}
+
+impl From<&PartitionsConfig> for Settings {
+    fn from(config: &PartitionsConfig) -> Self {
+        let PartitionsConfig { parallelism, capacity, waiting_room, waiting_room_units, wait_limit, .. } = *config;
+        let PartitionsConfig { measure_waits, measure_holds, collect_within, reserve, .. } = *config;
+        let limits = KeyConfig { parallelism, capacity, waiting_room, waiting_room_units, wait_limit };
+        Settings { limits, measure_waits, measure_holds, collect_within, reserve }
+    }
+}
+
+impl Settings {
+    /// Returns the limits; those of the builder where none is set.
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits.over(Limits::new(0))
+    }
+
+    /// Returns the options; those of the builder where none is set.
+    pub(crate) fn options(&self) -> Options {
+        self.options_over(Options::default())
+    }
+
+    pub(crate) fn options_over(&self, base: Options) -> Options {
+        Options {
+            measure_waits: self.measure_waits.unwrap_or(base.measure_waits),
+            measure_holds: self.measure_holds.unwrap_or(base.measure_holds),
+            collect_within: self.collect_within.or(base.collect_within),
+            reserve: self.reserve.unwrap_or(base.reserve),
+        }
+    }
+
+    /// Returns the builder of such a bulkhead.
+    pub(crate) fn builder<R>(&self, runtime: R, label: &str) -> Builder<R> {
+        Builder::configured(runtime, label, &self.limits(), self.limits.capacity.is_some(), self.options())
+    }
+}
+
+impl KeyConfig {
+    /// Returns these limits, and where none is set, those of `base`.
+    pub(crate) fn over(&self, base: Limits) -> Limits {
+        // Without a waiting room, limits on the wait mean nothing, and would be refused.
+        let can_wait = self.waiting_room != Some(0);
+        Limits::new(self.parallelism.or(self.capacity).unwrap_or(base.capacity))
+            .with_waiting_room(self.waiting_room.unwrap_or(base.waiting_room))
+            .with_waiting_room_units(self.waiting_room_units.or(base.waiting_room_units.filter(|_| can_wait)))
+            .with_wait_limit(self.wait_limit.or(base.wait_limit.filter(|_| can_wait)))
+    }
+
+    /// Returns the name of the setting with the capacity.
+    pub(crate) fn capacity_field(&self) -> &'static str {
+        if self.capacity.is_some() { "capacity" } else { "parallelism" }
+    }
+}

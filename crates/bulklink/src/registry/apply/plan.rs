@@ -1,0 +1,216 @@
+//! What a configuration changes in a registry, if nothing is wrong with it.
+
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::change::Change;
+use crate::builder::Options;
+use crate::config::place::Place;
+use crate::config::{self, Action, BulkheadConfig, Checked, ConfigError, PartitionsConfig, Problem, Settings};
+use crate::config::{exact, reserve_text};
+use crate::registry::configured::{ByConfig, Shape};
+use crate::registry::members::{Configured, Kind, Member};
+use crate::{Clock, Limits};
+
+pub(super) struct Plan<'a> {
+    pub(super) changes: Vec<Change<'a>>,
+    pub(super) additions: Vec<Addition>,
+    pub(super) removals: Vec<(u64, Arc<Member>)>,
+}
+
+/// A member to be added.
+pub(super) struct Addition {
+    pub(super) member: Arc<Member>,
+    limits: Limits,
+    keys: usize,
+    capacity_field: &'static str,
+}
+
+impl Addition {
+    pub(super) fn applied(&self) -> config::Change {
+        config::Change {
+            label: Arc::clone(self.member.kind.label()),
+            action: Action::Added { limits: self.limits, keys: self.keys },
+            capacity_field: self.capacity_field,
+        }
+    }
+}
+
+impl<'a> Plan<'a> {
+    /// Returns the plan, or every reason why there is none. `members` are those of the registry.
+    pub(super) fn of<R>(checked: Checked<'a>, members: &[(u64, Arc<Member>)], runtime: &R) -> Result<Self, ConfigError>
+    where
+        R: Clock + Clone + Send + Sync + 'static,
+    {
+        let Checked { bulkheads, partitions, mut problems } = checked;
+        let by_label: BTreeMap<&str, &Arc<Member>> =
+            members.iter().map(|(_, member)| (&**member.kind.label(), member)).collect();
+        let mut plan = Plan { changes: Vec::new(), additions: Vec::new(), removals: Vec::new() };
+        for (label, (place, section)) in &bulkheads {
+            match by_label.get(&**label) {
+                Some(member) => plan.change_bulkhead(*place, section, member, &mut problems),
+                None => plan.add_bulkhead(*place, label, section, runtime, &mut problems),
+            }
+        }
+        for (label, (place, section)) in &partitions {
+            match by_label.get(&**label) {
+                Some(member) => plan.change_partitions(*place, section, member, &mut problems),
+                None => plan.add_partitions(*place, label, section, runtime, &mut problems),
+            }
+        }
+        let is_named = |member: &Member| {
+            let label = member.kind.label();
+            bulkheads.contains_key(label) || partitions.contains_key(label)
+        };
+        let is_left = |member: &Member| member.configured.is_some() && !member.is_leaving() && !is_named(member);
+        plan.removals.extend(members.iter().filter(|(_, member)| is_left(member)).cloned());
+        ConfigError::unless_none(problems).map(|()| plan)
+    }
+
+    fn add_bulkhead<R>(
+        &mut self,
+        place: Place<'_>,
+        label: &str,
+        section: &BulkheadConfig,
+        runtime: &R,
+        problems: &mut Vec<Problem>,
+    ) where
+        R: Clock + Clone + Send + Sync + 'static,
+    {
+        let settings = Settings::from(section);
+        match settings.builder(runtime.clone(), label).build() {
+            Ok(bulkhead) => self.additions.push(Addition {
+                member: Member::configured_bulkhead(bulkhead),
+                limits: settings.limits(),
+                keys: 0,
+                capacity_field: settings.limits.capacity_field(),
+            }),
+            Err(invalid) => problems.push(place.problem(format_args!("cannot be built: {invalid}"))),
+        }
+    }
+
+    fn add_partitions<R>(
+        &mut self,
+        place: Place<'_>,
+        label: &str,
+        section: &PartitionsConfig,
+        runtime: &R,
+        problems: &mut Vec<Problem>,
+    ) where
+        R: Clock + Clone + Send + Sync + 'static,
+    {
+        let settings = Settings::from(section);
+        match ByConfig::build(runtime, label, section) {
+            Ok(partitions) => self.additions.push(Addition {
+                member: Member::configured_partitions(partitions),
+                limits: settings.limits(),
+                keys: section.keys.len(),
+                capacity_field: settings.limits.capacity_field(),
+            }),
+            Err(invalid) => problems.push(place.problem(format_args!("cannot be built: {invalid}"))),
+        }
+    }
+
+    fn change_bulkhead(
+        &mut self,
+        place: Place<'a>,
+        section: &BulkheadConfig,
+        member: &Arc<Member>,
+        problems: &mut Vec<Problem>,
+    ) {
+        if member.kind.bulkhead().is_none() {
+            return problems
+                .push(place.problem("must have another label, as partitions in the registry have this one"));
+        }
+        self.change(place, &section.into(), member, None, problems);
+    }
+
+    fn change_partitions(
+        &mut self,
+        place: Place<'a>,
+        section: &PartitionsConfig,
+        member: &Arc<Member>,
+        problems: &mut Vec<Problem>,
+    ) {
+        if member.kind.partitions().is_none() {
+            return problems.push(place.problem("must have another label, as a bulkhead in the registry has this one"));
+        }
+        self.change(place, &section.into(), member, Some(section), problems);
+    }
+
+    /// Plans the change of a member to these settings, unless it changes nothing.
+    fn change(
+        &mut self,
+        place: Place<'a>,
+        settings: &Settings,
+        member: &Arc<Member>,
+        partitions: Option<&PartitionsConfig>,
+        problems: &mut Vec<Problem>,
+    ) {
+        if member.is_leaving() {
+            let running = member.kind.running();
+            let text = "has the label of one that is being removed; operations in it that have not ended:";
+            return problems.push(place.problem(format_args!("{text} {running}")));
+        }
+        let before = problems.len();
+        let fixed = Fixed { place, problems, is_configured: member.configured.is_some() };
+        fixed.check(settings, member, partitions);
+        let to = partitions.map_or_else(|| Shape::new(settings.limits()), Shape::of_partitions);
+        if !to.keys.is_empty() && !matches!(member.configured, Some(Configured::Partitions(_))) {
+            problems.push(place.field("keys", "must not be set for partitions that the program has made"));
+        }
+        if problems.len() > before {
+            return;
+        }
+        let capacity_field = settings.limits.capacity_field();
+        let change = Change { place, capacity_field, member: Arc::clone(member), from: member.shape(), to };
+        if change.is_none() {
+            return;
+        }
+        match change.check() {
+            Ok(()) => self.changes.push(change),
+            Err(refused) => problems.extend(change.problems(refused)),
+        }
+    }
+}
+
+/// The settings that a member keeps as long as it exists. One that the program has made may have
+/// any where its section says nothing.
+struct Fixed<'a, 'b> {
+    place: Place<'a>,
+    problems: &'b mut Vec<Problem>,
+    is_configured: bool,
+}
+
+impl Fixed<'_, '_> {
+    fn check(mut self, settings: &Settings, member: &Member, partitions: Option<&PartitionsConfig>) {
+        let has = member.kind.options();
+        let base = if self.is_configured { Options::default() } else { has };
+        let wanted = settings.options_over(base);
+        self.same("measure_waits", has.measure_waits, wanted.measure_waits, |is_on| is_on.to_string());
+        self.same("measure_holds", has.measure_holds, wanted.measure_holds, |is_on| is_on.to_string());
+        self.same("collect_within", has.collect_within, wanted.collect_within, duration);
+        self.same("reserve", has.reserve, wanted.reserve, reserve_text);
+        if let (Kind::Partitions(handle), Some(section)) = (&member.kind, partitions) {
+            let has = handle.status().limits;
+            let max_partitions = section.max_partitions.unwrap_or(has.max_partitions);
+            self.same("max_partitions", has.max_partitions, max_partitions, |max| max.to_string());
+            let idle_timeout = section.idle_timeout.or(has.idle_timeout.filter(|_| !self.is_configured));
+            self.same("idle_timeout", has.idle_timeout, idle_timeout, duration);
+        }
+    }
+
+    fn same<T: PartialEq>(&mut self, field: &str, has: T, wanted: T, show: impl Fn(T) -> String) {
+        if has != wanted {
+            let text = format_args!("must stay {} while this exists, got {}", show(has), show(wanted));
+            self.problems.push(self.place.field(field, text));
+        }
+    }
+}
+
+fn duration(duration: Option<Duration>) -> String {
+    duration.map_or_else(|| "unset".into(), |duration| exact(duration).to_string())
+}

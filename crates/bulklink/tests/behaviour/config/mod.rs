@@ -1,0 +1,76 @@
+//! Configurations: what is accepted, and what it changes in a registry.
+
+mod adding;
+mod changing;
+mod load;
+mod model;
+mod partitions;
+mod races;
+mod removing;
+mod values;
+
+use bulklink::config::{Applied, ApplyError, BulkheadConfig, Config, PartitionsConfig};
+use bulklink::partitions::RandomState;
+use bulklink::testing::{Executor, FakeClock};
+use bulklink::{Partitions, Registry};
+
+use crate::TestBulkhead;
+
+/// A registry, and what its members run on.
+struct World {
+    executor: Executor,
+    clock: FakeClock,
+    registry: Registry,
+    config: Config,
+}
+
+impl World {
+    fn new() -> Self {
+        let executor = crate::executor();
+        World { clock: executor.clock(), executor, registry: Registry::new(), config: Config::default() }
+    }
+
+    fn section(&mut self, label: &str) -> &mut BulkheadConfig {
+        self.config.bulkheads.entry(label.to_owned()).or_default()
+    }
+
+    fn partitions_section(&mut self, label: &str) -> &mut PartitionsConfig {
+        self.config.partitions.entry(label.to_owned()).or_default()
+    }
+
+    fn apply(&self) -> Result<Applied, ApplyError> {
+        self.registry.apply(&self.config, &self.clock)
+    }
+
+    /// Returns the text of what is changed.
+    fn applied(&self) -> String {
+        self.apply().expect("valid").to_string()
+    }
+
+    /// Returns the text of why nothing is changed.
+    fn refused(&self) -> String {
+        let before = self.shapes();
+        let error = self.apply().expect_err("refused");
+        assert_eq!(self.shapes(), before, "nothing has changed");
+        error.to_string()
+    }
+
+    fn bulkhead(&self, label: &str) -> TestBulkhead {
+        self.registry.bulkhead(label).expect("a bulkhead")
+    }
+
+    fn partitions(&self, label: &str) -> Partitions<String, FakeClock> {
+        self.registry.partitions::<String, FakeClock, RandomState>(label).expect("partitions")
+    }
+
+    /// Returns what the configuration decides of all members.
+    fn shapes(&self) -> Vec<String> {
+        let bulkheads = self.registry.handles();
+        let bulkheads = bulkheads.iter().map(|handle| format!("{} {:?}", handle.label(), handle.limits()));
+        let partitions = self.registry.partition_handles();
+        let partitions = partitions.iter().map(|handle| format!("{} {:?}", handle.label(), handle.status().each));
+        let mut shapes: Vec<_> = bulkheads.chain(partitions).collect();
+        shapes.sort();
+        shapes
+    }
+}

@@ -1,0 +1,194 @@
+//! What comes between the check of a configuration and its changes: they are changed back.
+
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use bulklink::config::{ApplyError, Config};
+use bulklink::{Bulkhead, EventKind, Handle, Request};
+
+use super::World;
+
+/// Calls `act` in the middle of a change: when the capacity of this bulkhead has shrunk.
+fn when_resized(bulkhead: &Handle, act: impl Fn() + Send + Sync + 'static) {
+    bulkhead.add_event_handler(move |event| {
+        if matches!(event.kind, EventKind::Resized) {
+            act();
+        }
+    });
+}
+
+/// Bulkheads `a` and `b` with a capacity of 5, and a configuration that makes `a` smaller, and then
+/// `b`, adds `new`, and removes `old`.
+fn world() -> World {
+    let mut world = World::new();
+    for label in ["a", "b"] {
+        let section = world.section(label);
+        (section.capacity, section.waiting_room) = (Some(5), Some(5));
+    }
+    world.section("old").parallelism = Some(1);
+    world.applied();
+    world.config.bulkheads.remove("old");
+    world.section("new").parallelism = Some(1);
+    for label in ["a", "b"] {
+        world.section(label).capacity = Some(3);
+    }
+    world
+}
+
+#[test]
+fn a_costlier_waiter_that_comes_meanwhile_has_all_changed_back() {
+    let world = world();
+    let b = world.bulkhead("b");
+    let running = b.try_slot_owned().expect("free");
+    let waiting = Arc::new(Mutex::new(None));
+    let place = Arc::clone(&waiting);
+    when_resized(&world.bulkhead("a"), move || {
+        let mut future = Box::pin(b.slot_owned_with(Request::new().cost(5)));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(future.as_mut().poll(&mut context).is_pending());
+        place.lock().expect("no panic").get_or_insert(future);
+    });
+    let error = world.apply().expect_err("a waiter came");
+    assert_eq!(
+        error.to_string(),
+        "bulkheads.b.capacity must be at least 5, which a waiter asks for, got 3; this came up while the \
+         configuration was applied, and all was changed back"
+    );
+    assert!(matches!(error, ApplyError::RolledBack { not_restored, .. } if not_restored.is_empty()));
+    assert_eq!(["a", "b"].map(|label| world.bulkhead(label).limits().capacity), [5, 5]);
+    assert!(world.registry.get("new").is_none() && !world.bulkhead("old").is_closed());
+    drop(running);
+    drop(waiting);
+}
+
+#[test]
+fn a_bulkhead_that_is_closed_meanwhile_has_all_changed_back() {
+    let world = world();
+    let b = world.bulkhead("b");
+    when_resized(&world.bulkhead("a"), move || _ = b.close());
+    assert_eq!(
+        world.apply().expect_err("closed").to_string(),
+        "bulkheads.b is closed, and cannot be changed; this came up while the configuration was applied, and all was \
+         changed back"
+    );
+    assert_eq!(world.bulkhead("a").limits().capacity, 5);
+    assert!(world.registry.get("new").is_none() && !world.bulkhead("old").is_closed());
+}
+
+#[test]
+fn a_label_that_is_taken_meanwhile_has_all_changed_back() {
+    let world = world();
+    let (registry, clock) = (world.registry.clone(), world.clock.clone());
+    when_resized(&world.bulkhead("a"), move || {
+        let _ = registry.create(Bulkhead::builder_on(clock.clone(), "new").parallelism(9));
+    });
+    let error = world.apply().expect_err("taken").to_string();
+    assert!(error.contains("label must be free") && error.ends_with("all was changed back"), "{error}");
+    assert_eq!(["a", "b"].map(|label| world.bulkhead(label).limits().capacity), [5, 5]);
+    assert_eq!(world.bulkhead("new").limits().capacity, 9);
+}
+
+#[test]
+fn what_grows_is_refused_by_no_waiter_and_needs_no_way_back() {
+    let mut world = world();
+    for label in ["a", "b"] {
+        world.section(label).capacity = Some(7);
+    }
+    let b = world.bulkhead("b");
+    when_resized(&world.bulkhead("a"), move || _ = b.close());
+    let applied = world.applied();
+    assert_eq!(applied, "a: capacity 5 -> 7\nb: capacity 5 -> 7\nnew: added, parallelism 1\nold: removed");
+    assert_eq!(world.bulkhead("a").limits().capacity, 7, "as if the other had been closed right after");
+}
+
+#[test]
+fn a_change_by_hand_in_the_middle_can_leave_a_bulkhead_that_is_not_changed_back() {
+    let mut world = World::new();
+    for label in ["a", "b"] {
+        let section = world.section(label);
+        (section.capacity, section.waiting_room) = (Some(5), Some(5));
+    }
+    world.applied();
+    for label in ["a", "b"] {
+        world.section(label).capacity = Some(6);
+    }
+    // Between the growth of `a` and that of `b`, both become larger, and get costly waiters.
+    let both = ["a", "b"].map(|label| world.bulkhead(label));
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let place = Arc::clone(&kept);
+    when_resized(&world.bulkhead("a"), move || {
+        let mut kept = place.lock().expect("no panic");
+        if !kept.is_empty() {
+            return;
+        }
+        for bulkhead in &both {
+            let mut running = Box::pin(bulkhead.slot_owned());
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(running.as_mut().poll(&mut context).is_ready());
+            kept.push(running);
+        }
+        drop(kept);
+        let costs = [6, 9];
+        for (bulkhead, cost) in both.iter().zip(costs) {
+            if cost == 9 {
+                bulkhead.resize(9).expect("it grows");
+            }
+            let running = bulkhead.try_slot_owned().expect("free");
+            let mut waiting = Box::pin(bulkhead.slot_owned_with(Request::new().cost(cost)));
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(waiting.as_mut().poll(&mut context).is_pending());
+            place.lock().expect("no panic").push(waiting);
+            std::mem::forget(running);
+        }
+    });
+    let error = world.apply().expect_err("two waiters came").to_string();
+    assert_eq!(
+        error,
+        "bulkheads.b.capacity must be at least 9, which a waiter asks for, got 6; this came up while the configuration \
+         was applied, and all was changed back but for b, a"
+    );
+}
+
+#[test]
+fn a_handler_cannot_apply_another_configuration_meanwhile() {
+    let mut world = world();
+    let (registry, clock, results) = (world.registry.clone(), world.clock.clone(), mpsc::channel());
+    let sender = results.0;
+    when_resized(&world.bulkhead("a"), move || {
+        let _ = sender.send(registry.apply(&Config::default(), &clock));
+    });
+    assert!(world.apply().is_ok());
+    assert_eq!(results.1.recv().expect("it was called"), Err(ApplyError::Busy));
+    world.section("a").capacity = Some(1);
+    assert!(world.apply().is_ok(), "the turn is over");
+}
+
+#[test]
+fn threads_apply_one_after_the_other() {
+    let registry = bulklink::Registry::new();
+    let clock = bulklink::testing::FakeClock::new();
+    let config = |capacity: usize| {
+        let mut config = Config::default();
+        for label in 0..20 {
+            config.bulkheads.entry(format!("b{label}")).or_default().parallelism = Some(capacity);
+        }
+        config
+    };
+    registry.apply(&config(1), &clock).expect("valid");
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let (registry, clock) = (&registry, &clock);
+            scope.spawn(move || {
+                for round in 0..50 {
+                    let applied = registry.apply(&config(1 + thread * 50 + round), clock).expect("valid");
+                    let limits: Vec<_> = applied.changes.iter().map(|change| change.action.clone()).collect();
+                    assert!(limits.iter().all(|action| *action == limits[0]), "each starts where another has ended");
+                    assert!(limits.is_empty() || limits.len() == 20);
+                }
+            });
+        }
+    });
+    let handles = registry.handles();
+    assert!(handles.iter().all(|handle| handle.limits() == handles[0].limits()));
+}

@@ -1,0 +1,211 @@
+//! Configurations from TOML, JSON and environment variables.
+#![allow(clippy::result_large_err, reason = "the error of figment")]
+
+use std::time::Duration;
+
+use bulklink::Reserve;
+use bulklink::config::Config;
+use figment::providers::{Env, Format, Json, Serialized, Toml};
+use figment::{Figment, Jail};
+use proptest::prelude::*;
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+const TOML: &str = r#"
+[bulkheads.payments]
+parallelism = 10
+waiting_room = 50
+wait_limit = "250ms"
+reserve = "none"
+
+[bulkheads."db.eu"]
+capacity = 8
+waiting_room = 1
+waiting_room_units = 9
+measure_waits = true
+measure_holds = true
+collect_within = "1.5s"
+reserve = "50ms"
+
+[partitions.tenants]
+parallelism = 2
+max_partitions = 1000
+idle_timeout = "2m 30s"
+
+[partitions.tenants.keys.ann]
+parallelism = 20
+"#;
+
+fn toml(text: &str) -> Result<Config, figment::Error> {
+    Figment::from(Toml::string(text)).extract()
+}
+
+fn error(text: &str) -> String {
+    toml(text).expect_err("invalid").to_string()
+}
+
+#[test]
+fn a_file_of_toml_has_every_setting() {
+    let config = toml(TOML).expect("valid");
+    config.check().expect("in range");
+    let payments = &config.bulkheads["payments"];
+    assert_eq!((payments.parallelism, payments.waiting_room, payments.capacity), (Some(10), Some(50), None));
+    assert_eq!((payments.wait_limit, payments.reserve), (Some(ms(250)), Some(Reserve::None)));
+    let db = &config.bulkheads["db.eu"];
+    assert_eq!((db.capacity, db.waiting_room_units), (Some(8), Some(9)));
+    assert_eq!((db.measure_waits, db.measure_holds, db.collect_within), (Some(true), Some(true), Some(ms(1500))));
+    assert_eq!(db.reserve, Some(Reserve::Fixed(ms(50))));
+    let tenants = &config.partitions["tenants"];
+    assert_eq!((tenants.max_partitions, tenants.idle_timeout), (Some(1000), Some(Duration::from_secs(150))));
+    assert_eq!(tenants.keys["ann"].parallelism, Some(20));
+}
+
+#[test]
+fn json_is_the_same_and_a_written_configuration_can_be_read() {
+    let config = toml(TOML).expect("valid");
+    let json = serde_json::to_string(&config).expect("it can be written");
+    assert_eq!(serde_json::from_str::<Config>(&json).expect("valid"), config);
+    assert_eq!(Figment::from(Json::string(&json)).extract::<Config>().expect("valid"), config);
+    assert_eq!(Figment::from(Serialized::defaults(&config)).extract::<Config>().expect("valid"), config);
+    assert_eq!(serde_json::from_str::<Config>("{}").expect("valid"), Config::default());
+    let null = r#"{ "bulkheads": { "a": { "parallelism": 1, "wait_limit": null } } }"#;
+    assert_eq!(serde_json::from_str::<Config>(null).expect("valid").bulkheads["a"].wait_limit, None);
+}
+
+#[test]
+fn an_unknown_field_is_refused_with_its_path() {
+    for (text, found, place) in [
+        ("[bulkhead.a]\nparallelism = 1", "bulkhead", "default"),
+        ("[bulkheads.a]\nparalelism = 1", "paralelism", "default.bulkheads.a"),
+        ("[partitions.a]\nwait_limits = \"1s\"", "wait_limits", "default.partitions.a"),
+        ("[partitions.a.keys.k]\nmax_partitions = 1", "max_partitions", "default.partitions.a.keys.k"),
+    ] {
+        let error = error(text);
+        assert!(error.starts_with(&format!("unknown field: found `{found}`, expected ")), "{error}");
+        assert!(error.contains(&format!("for key \"{place}")), "{error}");
+    }
+}
+
+#[test]
+fn a_value_that_is_none_is_refused_with_its_path_and_what_is_accepted() {
+    let duration = "a duration with its unit, such as \"250ms\", \"1.5s\" or \"2m 30s\"";
+    for (text, wanted) in [
+        ("parallelism = \"ten\"", "invalid value string \"ten\", expected a whole number from 1 to 2147483647"),
+        ("parallelism = -1", "invalid value signed int `-1`, expected a whole number from 1 to 2147483647"),
+        ("waiting_room = -1", "invalid value signed int `-1`, expected a whole number from 0 to 2147483647"),
+        ("parallelism = 1.5", "invalid type: found float `1.5`, expected a whole number from 1 to 2147483647"),
+        ("wait_limit = 250", &format!("invalid value unsigned int `250`, expected {duration}")),
+        ("wait_limit = \"250\"", &format!("invalid value string \"250\", expected {duration}")),
+        ("collect_within = \"5 parsecs\"", &format!("invalid value string \"5 parsecs\", expected {duration}")),
+        ("reserve = \"some\"", "invalid value string \"some\", expected \"by_lateness\", \"none\" or a duration"),
+        ("measure_waits = 1", "invalid type: found signed int `1`, expected a boolean"),
+    ] {
+        let error = error(&format!("[bulkheads.payments]\n{text}"));
+        let field = text.split(' ').next().expect("a field");
+        assert!(error.starts_with(wanted), "{error}");
+        assert!(error.contains(&format!("for key \"default.bulkheads.payments.{field}\"")), "{error}");
+    }
+}
+
+#[test]
+fn json_alone_gets_paths_from_serde_path_to_error() {
+    let json = r#"{ "bulkheads": { "payments": { "wait_limit": "soon" } } }"#;
+    let error = serde_path_to_error::deserialize::<_, Config>(&mut serde_json::Deserializer::from_str(json))
+        .expect_err("no duration");
+    assert_eq!(error.path().to_string(), "bulkheads.payments.wait_limit");
+    assert!(error.to_string().contains("expected a duration with its unit"), "{error}");
+}
+
+fn in_jail(test: impl FnOnce(&mut Jail) -> Result<(), figment::Error>) {
+    Jail::expect_with(|jail| {
+        jail.clear_env();
+        test(jail)
+    });
+}
+
+fn from_environment(env: Env) -> Result<Config, figment::Error> {
+    Figment::from(Toml::string(TOML)).merge(env).extract()
+}
+
+#[test]
+fn environment_variables_override_a_file() {
+    in_jail(|jail| {
+        jail.set_env("BULKLINK_BULKHEADS__PAYMENTS__PARALLELISM", 20);
+        jail.set_env("BULKLINK_BULKHEADS__PAYMENTS__WAIT_LIMIT", "1.5s");
+        jail.set_env("BULKLINK_BULKHEADS__PAYMENTS__MEASURE_HOLDS", true);
+        jail.set_env("BULKLINK_BULKHEADS__PAYMENTS__RESERVE", "by_lateness");
+        jail.set_env("BULKLINK_BULKHEADS__42__CAPACITY", "7");
+        jail.set_env("BULKLINK_PARTITIONS__TENANTS__IDLE_TIMEOUT", "1h");
+        jail.set_env("BULKLINK_PARTITIONS__TENANTS__KEYS__ANN__PARALLELISM", "30");
+        let config = from_environment(Env::prefixed("BULKLINK_").split("__"))?;
+        let payments = &config.bulkheads["payments"];
+        assert_eq!((payments.parallelism, payments.waiting_room), (Some(20), Some(50)));
+        assert_eq!((payments.wait_limit, payments.measure_holds), (Some(ms(1500)), Some(true)));
+        assert_eq!(payments.reserve, Some(Reserve::ByLateness));
+        assert_eq!(config.bulkheads["42"].capacity, Some(7));
+        assert_eq!(config.partitions["tenants"].idle_timeout, Some(Duration::from_hours(1)));
+        assert_eq!(config.partitions["tenants"].keys["ann"].parallelism, Some(30));
+        Ok(())
+    });
+}
+
+#[test]
+fn labels_that_no_variable_can_name_are_in_the_value_of_one() {
+    in_jail(|jail| {
+        jail.set_env("BULKLINK_BULKHEADS", r#"{"db.eu" = {capacity = 9}, "Größe" = {parallelism = 3}}"#);
+        jail.set_env("BULKLINK_BULKHEADS__PAYMENTS__PARALLELISM", 20);
+        let config = from_environment(Env::prefixed("BULKLINK_").split("__"))?;
+        assert_eq!((config.bulkheads["db.eu"].capacity, config.bulkheads["db.eu"].waiting_room), (Some(9), Some(1)));
+        assert_eq!(config.bulkheads["Größe"].parallelism, Some(3));
+        assert_eq!(config.bulkheads["payments"].parallelism, Some(20));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_variable_with_a_bad_value_is_refused_with_its_path() {
+    in_jail(|jail| {
+        jail.set_env("BULKLINK_BULKHEADS__PAYMENTS__WAIT_LIMIT", "250");
+        let error = from_environment(Env::prefixed("BULKLINK_").split("__")).expect_err("no unit").to_string();
+        assert!(error.contains("expected a duration with its unit"), "{error}");
+        assert!(error.to_lowercase().contains("bulkheads.payments.wait_limit"), "{error}");
+        Ok(())
+    });
+}
+
+fn seconds() -> impl Strategy<Value = Option<Duration>> {
+    prop::option::of((0..=u64::MAX, 0..1_000_000_000_u32).prop_map(|(secs, nanos)| Duration::new(secs, nanos)))
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_again(
+        label in "\\PC{0,9}",
+        number in prop::option::of(0..=isize::MAX.unsigned_abs()),
+        limit in seconds(),
+        waits in prop::option::of(any::<bool>()),
+        kept in prop::option::of(prop_oneof![
+            Just(Reserve::None),
+            Just(Reserve::ByLateness),
+            any::<u32>().prop_map(|nanos| Reserve::Fixed(Duration::from_nanos(nanos.into()))),
+        ]),
+    ) {
+        let mut config = Config::default();
+        let section = config.bulkheads.entry(label.clone()).or_default();
+        (section.parallelism, section.waiting_room_units, section.wait_limit) = (number, number, limit);
+        (section.measure_waits, section.reserve) = (waits, kept);
+        let section = config.partitions.entry(label.clone()).or_default();
+        (section.max_partitions, section.idle_timeout) = (number, limit);
+        section.keys.entry(label).or_default().capacity = number;
+        let json = serde_json::to_string(&config).expect("it can be written");
+        prop_assert_eq!(serde_json::from_str::<Config>(&json).expect("valid"), config);
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "\\PC{0,40}", value in "\\PC{0,12}") {
+        let _ = toml(&text);
+        let _ = toml(&format!("[bulkheads.a]\nwait_limit = {value:?}\nreserve = {value:?}"));
+    }
+}

@@ -1,0 +1,46 @@
+//! The JSON schema of configurations.
+
+use std::path::Path;
+use std::{env, fs};
+
+use bulklink::config::Config;
+
+const RENEW: &str = "BULKLINK_RENEW_SCHEMA=1 cargo test -p bulklink-formats --test schema";
+
+#[test]
+fn the_schema_in_the_repository_is_that_of_the_code() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/bulklink/config.schema.json");
+    let schema = serde_json::to_string_pretty(&schemars::schema_for!(Config)).expect("it can be written") + "\n";
+    if env::var_os("BULKLINK_RENEW_SCHEMA").is_some() {
+        fs::write(&path, &schema).expect("it can be written");
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(found, schema, "config.schema.json is stale; renew it by\n    {RENEW}\n");
+}
+
+#[test]
+fn the_schema_accepts_what_the_code_does() {
+    let schema = serde_json::to_value(schemars::schema_for!(Config)).expect("it can be written");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let section = |text: &str| serde_json::from_str(&format!(r#"{{ "bulkheads": {{ "a": {{ {text} }} }} }}"#));
+    for (text, is_valid) in [
+        (r#""parallelism": 1"#, true),
+        (r#""capacity": 2147483647, "waiting_room": 0"#, true),
+        (r#""parallelism": 1, "waiting_room": 1, "wait_limit": "2m 30s", "reserve": "none""#, true),
+        (r#""parallelism": 1, "collect_within": "1.5s", "reserve": "50ms""#, true),
+        (r#""parallelism": 0"#, false),
+        (r#""parallelism": 2147483648"#, false),
+        (r#""parallelism": 1, "capacity": 1"#, false),
+        (r#""waiting_room": 1"#, false),
+        (r#""parallelism": 1, "waiting_room": 1, "wait_limit": 250"#, false),
+        (r#""parallelism": 1, "waiting_room": 1, "wait_limit": "30s 2m""#, false),
+        (r#""parallelism": 1, "waiting_room": 1, "wait_limit": " ""#, false),
+        (r#""parallelism": 1, "reserve": "some""#, false),
+        (r#""paralelism": 1"#, false),
+    ] {
+        let value: serde_json::Value = section(text).expect("JSON");
+        assert_eq!(validator.is_valid(&value), is_valid, "{text}");
+        let read = serde_json::from_value::<Config>(value).is_ok_and(|config| config.check().is_ok());
+        assert_eq!(read, is_valid, "{text}");
+    }
+}
