@@ -39,7 +39,8 @@
 //! ```
 //!
 //! For a bulkhead per tenant, host or account, use [`Partitions`]. For a list of named bulkheads,
-//! to inspect, resize or close them, use a [`Registry`].
+//! to inspect, resize or close them, use a [`Registry`]. A [configuration](config) can be applied
+//! to it, again and again.
 //!
 //! # Ways to call
 //!

@@ -41,6 +41,8 @@ pub use self::error::{CollectiveError, FailureCause, MemberFailure, RegisterErro
 /// A call for all members tries each of them and reports all failures together, in a
 /// [`CollectiveError`]. Reading statuses, closing and waiting cannot fail.
 ///
+/// A [configuration](Registry::apply) can add, change and remove members, live.
+///
 /// Each name is a [label](Builder#labels). A lookup accepts any text: errors display it with the
 /// characters escaped that a label must not hold.
 ///

@@ -90,6 +90,26 @@ fn a_label_that_is_taken_meanwhile_has_all_changed_back() {
 }
 
 #[test]
+fn nothing_grows_before_all_that_shrinks_has_shrunk() {
+    let mut world = world();
+    world.section("0").capacity = Some(5);
+    world.config.bulkheads.remove("new");
+    for label in ["a", "b"] {
+        world.section(label).capacity = Some(5);
+    }
+    world.applied();
+    world.section("0").capacity = Some(4);
+    world.section("a").capacity = Some(9);
+    world.section("b").capacity = Some(4);
+    let b = world.bulkhead("b");
+    when_resized(&world.bulkhead("0"), move || _ = b.close());
+    let (resized, recorder) = crate::recorder(|event| event.kind);
+    world.bulkhead("a").add_event_handler(recorder);
+    assert!(matches!(world.apply(), Err(ApplyError::RolledBack { .. })));
+    assert!(crate::taken(&resized).is_empty(), "a call could have needed what has grown");
+}
+
+#[test]
 fn what_grows_is_refused_by_no_waiter_and_needs_no_way_back() {
     let mut world = world();
     for label in ["a", "b"] {
@@ -191,4 +211,35 @@ fn threads_apply_one_after_the_other() {
     });
     let handles = registry.handles();
     assert!(handles.iter().all(|handle| handle.limits() == handles[0].limits()));
+}
+
+#[test]
+fn limits_of_keys_that_are_refused_meanwhile_are_those_before() {
+    let mut world = World::new();
+    world.section("a").capacity = Some(5);
+    let tenants = world.partitions_section("tenants");
+    (tenants.parallelism, tenants.waiting_room, tenants.max_partitions) = (Some(1), Some(5), Some(9));
+    for key in ["ann", "bob"] {
+        tenants.keys.entry(key.to_owned()).or_default().parallelism = Some(5);
+    }
+    world.applied();
+    let tenants = world.partitions("tenants");
+    let running = tenants.try_slot("ann").expect("free");
+    let waiting = Arc::new(Mutex::new(None));
+    let (place, keyed) = (Arc::clone(&waiting), tenants.clone());
+    when_resized(&world.bulkhead("a"), move || {
+        let mut future = Box::pin(keyed.slot_with("ann", Request::new().cost(5)));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(future.as_mut().poll(&mut context).is_pending());
+        place.lock().expect("no panic").get_or_insert(future);
+    });
+    world.section("a").capacity = Some(4);
+    for own in world.partitions_section("tenants").keys.values_mut() {
+        own.parallelism = Some(3);
+    }
+    assert!(matches!(world.apply(), Err(ApplyError::RolledBack { not_restored, .. }) if not_restored.is_empty()));
+    drop(tenants.try_slot("bob").expect("free"));
+    let capacities = ["ann", "bob"].map(|key| tenants.handle(key).expect("kept").limits().capacity);
+    assert_eq!((world.bulkhead("a").limits().capacity, capacities), (5, [5, 5]));
+    drop((running, waiting));
 }
