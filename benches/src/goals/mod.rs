@@ -2,6 +2,7 @@
 
 mod breaker;
 mod cancel;
+mod config;
 pub(crate) mod contended;
 mod embedded;
 mod execute;
@@ -44,6 +45,7 @@ pub fn all() -> Vec<Goal> {
         limits::goal(),
         flat::goal(),
         observe::goal(),
+        config::goal(),
         partitions::goal(),
         python::goal(),
         embedded::goal(),
