@@ -95,7 +95,7 @@ fn limits_of(place: Place<'_>, limits: &KeyConfig, common: Option<&Limits>, prob
     match (limits.parallelism, limits.capacity) {
         (None, None) if common.is_none() => problems.push(place.field("parallelism", "or capacity must be set")),
         (Some(parallelism), Some(capacity)) => {
-            let text = format_args!("must not be set beside a parallelism of {parallelism}, got {capacity}");
+            let text = format!("must not be set beside a parallelism of {parallelism}, got {capacity}");
             problems.push(place.field("capacity", text));
         }
         _ => {}

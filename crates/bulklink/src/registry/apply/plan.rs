@@ -1,6 +1,7 @@
 //! What a configuration changes in a registry, if nothing is wrong with it.
 
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -205,7 +206,7 @@ impl Fixed<'_, '_> {
 
     fn same<T: PartialEq>(&mut self, field: &str, has: T, wanted: T, show: impl Fn(T) -> String) {
         if has != wanted {
-            let text = format_args!("must stay {} while this exists, got {}", show(has), show(wanted));
+            let text = format!("must stay {} while this exists, got {}", show(has), show(wanted));
             self.problems.push(self.place.field(field, text));
         }
     }
