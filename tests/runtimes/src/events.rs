@@ -18,10 +18,15 @@ pub(crate) fn events_of_many_tasks_add_up<H: Harness>() {
             let log = Arc::clone(&received);
             let handler = move |event: &Event| log.lock().expect("no panic").push(event.clone());
             scene.bulkhead.add_event_handler(handler);
+            let alive = Arc::new(());
             let tasks: Vec<_> = (0..TASKS)
                 .map(|_| {
-                    let bulkhead = scene.bulkhead.clone();
-                    scene.spawn(async move { bulkhead.execute(yield_now()).await })
+                    let (bulkhead, alive) = (scene.bulkhead.clone(), Arc::clone(&alive));
+                    scene.spawn(async move {
+                        let outcome = bulkhead.execute(yield_now()).await;
+                        drop(alive);
+                        outcome
+                    })
                 })
                 .collect();
             for (number, task) in tasks.into_iter().enumerate() {
@@ -31,6 +36,8 @@ pub(crate) fn events_of_many_tasks_add_up<H: Harness>() {
                 }
             }
             scene.bulkhead.close_and_wait().await;
+            // A dropped task may still make its call, which the closed bulkhead rejects.
+            scene.until(|_| Arc::strong_count(&alive) == 1).await;
             // The task that caused the last event may still be delivering it.
             scene.until(|status| all(&status.totals) == received.lock().expect("no panic").len() as u64).await;
             let mut events = received.lock().expect("no panic").clone();
