@@ -127,13 +127,6 @@ impl Row {
         self
     }
 
-    /// Does the same as [`missed_at`](Row::missed_at), for a limit on the difference.
-    #[must_use]
-    pub fn missed_at_more(mut self, more: f64) -> Self {
-        self.at_least = Some(Limit::More(more));
-        self
-    }
-
     /// Sets the limit.
     #[must_use]
     pub fn limit(mut self, limit: Limit) -> Self {

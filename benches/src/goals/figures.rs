@@ -7,6 +7,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use bulklink::testing::FakeClock;
+use bulklink_metrics::{Exporter, Format};
 use bulklink_tokio::{Bulkhead, Figures, Partitions};
 use metrics::{counter, gauge, histogram};
 use stats_alloc::{Region, StatsAlloc};
@@ -27,7 +28,7 @@ const SCRAPE: &str = "a scrape: allocations";
 const FEW: usize = 1_000;
 const MANY: usize = 10_000;
 
-pub(super) fn rows() -> [Row; 8] {
+pub(super) fn rows() -> [Row; 10] {
     let exported = "slot + drop of a bulkhead that is exported, instructions more";
     let exported = Row::instructions(exported, "our own, never read", exported_slot(), uncontended::slot());
     let each = "a scrape of 1,000 bulkheads, each";
@@ -35,6 +36,10 @@ pub(super) fn rows() -> [Row; 8] {
     let linear = "a scrape of 10,000 bulkheads, each";
     let counted = Row::instructions(linear, "of 1,000", scrape(MANY), scrape(FEW));
     let timed = Row::time(linear, "of 1,000", scrape(MANY), scrape(FEW));
+    let rendered = "10,000 bulkheads as text for Prometheus, each";
+    let rendered = Row::instructions(rendered, "of 1,000", text(MANY), text(FEW));
+    let text_of_each = "1,000 bulkheads as text for Prometheus, each";
+    let text_of_each = Row::time(text_of_each, "the scrape alone", text(FEW), scrape(FEW));
     let histogram = "release, grant, poll, queue again: instructions more with a histogram";
     let histogram = Row::new(histogram, "our own build without", Figure::Builds(a_wait()));
     let first = Figure::Memory(FIRST_WAIT.to_owned(), Some(SHARED_WAIT.to_owned()), "bytes");
@@ -50,6 +55,8 @@ pub(super) fn rows() -> [Row; 8] {
         counted.at_most(1.05),
         // The histograms of so many do not fit the caches, so a ratio would be that of the memory.
         timed.limit(Limit::Ours(3_000.0)),
+        rendered.at_most(1.05),
+        text_of_each,
         histogram.limit(Limit::More(20.0)),
         first.limit(Limit::More(2_048.0)),
         allocations.limit(Limit::Ours(0.0)),
@@ -67,7 +74,8 @@ fn exported_slot() -> Scene {
 
 /// Bulkheads in which a call has waited.
 fn bulkheads(number: usize) -> Vec<Bulkhead> {
-    let bulkheads: Vec<_> = (0..number).map(|_| bulkhead(1)).collect();
+    let builder = |number| Bulkhead::builder(&format!("bench {number}")).parallelism(1).waiting_room(1);
+    let bulkheads: Vec<_> = (0..number).map(|number| builder(number).build().expect("valid")).collect();
     for bulkhead in &bulkheads {
         cycle(1, 1, &mut |work| work(), || bulkhead.slot());
     }
@@ -91,6 +99,23 @@ fn statuses(number: usize) -> Scene {
     let scene = Scene::new(format!("observe/status, {number}"), move |_, meter| {
         let bulkheads = bulkheads(number);
         meter(&mut || bulkheads.iter().for_each(|bulkhead| _ = black_box(bulkhead.status())));
+    });
+    scene.pace(Pace::Fixed(number))
+}
+
+/// What an exporter writes of them, the second time: then its memory is there.
+fn text(number: usize) -> Scene {
+    let scene = Scene::new(format!("observe/text, {number}"), move |_, meter| {
+        let (bulkheads, exporter, mut text) = (bulkheads(number), Exporter::default(), String::new());
+        for bulkhead in &bulkheads {
+            exporter.add(bulkhead);
+        }
+        exporter.render_into(Format::Prometheus, &mut text);
+        meter(&mut || {
+            text.clear();
+            exporter.render_into(Format::Prometheus, &mut text);
+            black_box(&text);
+        });
     });
     scene.pace(Pace::Fixed(number))
 }

@@ -92,7 +92,7 @@ mod tests {
     use crate::scene::Pace;
 
     /// The promises: how many limits each goal has.
-    const PROMISED: [(&str, usize); 18] = [
+    const PROMISED: [(&str, usize); 19] = [
         ("uncontended", 3),
         ("uncontended-try", 2),
         ("execute", 3),
@@ -107,7 +107,8 @@ mod tests {
         ("cancel", 2),
         ("limits", 2),
         ("flat", 1),
-        ("observe", 13),
+        ("observe", 14),
+        ("config", 2),
         ("partitions", 5),
         ("python", 2),
         ("embedded", 2),
