@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::{Missing, Server, User, program, tls};
+use crate::{Missing, Network, Server, User, program, tls};
 
 /// Starts a [`Server`] that is more than a socket.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,8 @@ pub struct Builder {
     pub(crate) users: Vec<User>,
     /// The port of the primary.
     pub(crate) primary: Option<u16>,
+    /// What starts the program beyond a network, if it is there.
+    pub(crate) enter: Option<[String; 5]>,
     config: Vec<(String, String)>,
 }
 
@@ -49,6 +51,18 @@ impl Builder {
     /// Panics if the primary has no port.
     pub fn replica_of(self, primary: &Server) -> Self {
         Builder { primary: Some(primary.port()), ..self }
+    }
+
+    /// Is at the far end of a network, and listens on a port there. Its socket is in reach as that
+    /// of any other server.
+    pub fn beyond(self, network: &Network) -> Self {
+        let server = Builder { enter: Some(network.enter()), ..self.tcp() };
+        server.config("bind", Network::host()).config("protected-mode", "no")
+    }
+
+    /// The address of the ports.
+    pub(crate) fn host(&self) -> &'static str {
+        if self.enter.is_some() { Network::host() } else { "127.0.0.1" }
     }
 
     /// Appends a line to the configuration, such as `maxmemory 2mb`.

@@ -1,5 +1,6 @@
 //! A private server, and what can happen to it.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -52,7 +53,9 @@ impl Server {
         if settings.has_tls {
             tls::create(&folder);
         }
-        let guard = Guard::new(&folder, &[program.into(), folder.join("config").into()]);
+        let enter = settings.enter.iter().flatten().map(OsString::from);
+        let command: Vec<_> = enter.chain([program.into(), folder.join("config").into()]).collect();
+        let guard = Guard::new(&folder, &command);
         let mut server = Server { guard, settings, folder, ports: Ports::default(), pid: 0 };
         // Another process may take a port between its choice and its use.
         for _ in 0..5 {
@@ -130,11 +133,17 @@ impl Server {
 
     /// Returns the URL for the default user: of the port with TLS, the port, or the socket.
     pub fn url(&self) -> String {
+        let host = self.settings.host();
         match self.ports {
-            Ports { plain: 0, tls: 0, .. } => format!("unix://{}", self.socket().display()),
-            Ports { plain, tls: 0, .. } => format!("redis://127.0.0.1:{plain}"),
-            Ports { tls, .. } => format!("rediss://127.0.0.1:{tls}"),
+            Ports { plain: 0, tls: 0, .. } => self.socket_url(),
+            Ports { plain, tls: 0, .. } => format!("redis://{host}:{plain}"),
+            Ports { tls, .. } => format!("rediss://{host}:{tls}"),
         }
+    }
+
+    /// Returns the URL of the socket, for the default user.
+    pub fn socket_url(&self) -> String {
+        format!("unix://{}", self.socket().display())
     }
 
     /// Returns the URL for a user.

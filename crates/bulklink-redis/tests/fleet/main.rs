@@ -3,4 +3,5 @@
 #![cfg(unix)]
 
 mod faults;
+mod network;
 mod world;
