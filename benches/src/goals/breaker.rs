@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::future::ready;
 use std::hint::black_box;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bulklink_breaker::{Breaker, Guard, Settings};
 use bulklink_tokio::Tokio;
@@ -36,6 +36,15 @@ pub(crate) fn goal() -> Goal {
     let rows = [
         Row::instructions(guarded, "Bulkhead::execute_fallible", guard(), unguarded()).limit(Limit::More(40.0)),
         Row::instructions(open, "our own bulkhead's try_slot", refused(), rejected()).at_most(2.0).missed_at(5.5),
+        // An open circuit must know whether its cool-down is over, so this is the floor: std's clock
+        // alone takes more instructions than the limit above.
+        Row::instructions(
+            open,
+            "our own bulkhead's try_slot + a reading of std's clock",
+            refused(),
+            rejected_and_timed(),
+        )
+        .at_most(2.0),
         Row::time(threads, "failsafe", ours_on_threads(), failsafe_on_threads()).at_most(0.5),
         Row::time(threads, "recloser", ours_on_threads(), recloser_on_threads()).at_most(0.5),
         Row::time("the same, one call of 50 fails", "failsafe", ours_failing(), failsafe_failing()),
@@ -103,6 +112,17 @@ fn refused() -> Scene {
             let _ = breaker.blocking_execute(|| Err::<(), _>(()));
         }
         repeat(operations, meter, || breaker.admit().map(drop).expect_err("the circuit is open"));
+    })
+}
+
+fn rejected_and_timed() -> Scene {
+    Scene::new("breaker/try_slot + std clock", |operations, meter| {
+        let (bulkhead, begin) = (bulkhead(1), Instant::now());
+        let _held = bulkhead.try_slot().expect("there is room for one");
+        repeat(operations, meter, || {
+            black_box(begin.elapsed());
+            bulkhead.try_slot().expect_err("there is no room")
+        });
     })
 }
 
