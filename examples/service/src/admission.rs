@@ -1,9 +1,14 @@
-//! All bulkheads of the service: created from the settings, and changed with them.
+//! All bulkheads of the service, as the settings say.
 
-use bulklink_tokio::{Bulkhead, Partitions, RegisterError, Registry};
+use bulklink_tokio::config::{Applied, ApplyError, Config, ConfigError};
+use bulklink_tokio::{Bulkhead, Partitions, Registry, Tokio};
 
 use crate::Error;
-use crate::config::{AllLimits, Config};
+use crate::settings::Refused;
+
+/// The sections that the routes need.
+const BULKHEADS: [&str; 3] = ["orders", "digest", "export"];
+const PARTITIONS: [&str; 1] = ["tenants"];
 
 #[derive(Debug)]
 pub(crate) struct Admission {
@@ -15,25 +20,41 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    pub(crate) fn new(config: &Config) -> Result<Self, RegisterError> {
+    pub(crate) fn new(limits: &Config) -> Result<Self, Error> {
         let registry = Registry::new();
-        let AllLimits { orders, digest, export, tenants } = &config.limits;
-        let each_tenant = Partitions::builder("tenants").max_partitions(config.max_tenants);
+        apply(&registry, limits)?;
         Ok(Admission {
-            orders: registry.create(Bulkhead::builder("orders").limits(orders.limits()))?,
-            digest: registry.create(Bulkhead::builder("digest").limits(digest.limits()))?,
-            export: registry.create(Bulkhead::builder("export").limits(export.limits()))?,
-            tenants: registry.create_partitions(each_tenant.limits(tenants.limits()))?,
+            orders: registry.bulkhead("orders")?,
+            digest: registry.bulkhead("digest")?,
+            export: registry.bulkhead("export")?,
+            tenants: registry.partitions("tenants")?,
             registry,
         })
     }
 
-    /// Changes all limits while calls run, or none of them. The error has all reasons.
-    pub(crate) fn reconfigure(&self, old: &Config, new: &AllLimits) -> Result<(), Error> {
-        // Each change of `reconfigure_all` is separate. A rehearsal, on bulkheads without calls,
-        // finds what is wrong before the first limit has changed.
-        Admission::new(old)?.registry.reconfigure_all(new.by_label())?;
-        self.registry.reconfigure_all(new.by_label())?;
-        Ok(())
+    /// Changes all that is different while calls run, or nothing. The error has all reasons.
+    pub(crate) fn apply(&self, limits: &Config) -> Result<Applied, Refused> {
+        apply(&self.registry, limits)
     }
+}
+
+fn apply(registry: &Registry, limits: &Config) -> Result<Applied, Refused> {
+    let bulkheads = BULKHEADS.iter().filter(|label| !limits.bulkheads.contains_key(**label));
+    let partitions = PARTITIONS.iter().filter(|label| !limits.partitions.contains_key(**label));
+    let missing = bulkheads.map(|label| ("bulkheads", label)).chain(partitions.map(|label| ("partitions", label)));
+    let mut reasons: Vec<_> =
+        missing.map(|(kind, label)| format!("limits.{kind}.{label} must be there: a route needs it")).collect();
+    if reasons.is_empty() {
+        return registry.apply(limits, &Tokio).map_err(|error| match error {
+            ApplyError::Refused(error) => Refused(in_file(&error)),
+            other => Refused(vec![other.to_string()]),
+        });
+    }
+    reasons.extend(limits.check().err().iter().flat_map(in_file));
+    Err(Refused(reasons))
+}
+
+/// The reasons, with paths as they are in the file.
+fn in_file(error: &ConfigError) -> Vec<String> {
+    error.problems().iter().map(|problem| format!("limits.{problem}")).collect()
 }

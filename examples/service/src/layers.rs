@@ -2,11 +2,10 @@
 
 use axum::extract::Request;
 use axum::http::StatusCode;
-use axum::response::Response;
-use bulklink_tokio::{Bulkhead, InvalidArgument, Partitions, Rejection, Tokio};
+use bulklink_metrics::Format;
+use bulklink_tokio::{Bulkhead, InvalidArgument, Partitions, Tokio};
 use bulklink_tower::BulkheadLayer;
 use bulklink_tower::http::{KeyHeader, Respond, Responses, TimeoutHeader};
-use tracing::info;
 
 /// The headers in which clients say who they are, and how long they wait for an answer.
 #[derive(Clone, Debug)]
@@ -25,26 +24,31 @@ impl Headers {
 
     /// Limits one route: each needs a bulkhead of its own.
     pub(crate) fn limit(&self, bulkhead: &Bulkhead) -> BulkheadLayer<Request, Tokio, Respond> {
-        let responses = Responses::new().attach_rejections();
-        BulkheadLayer::new(bulkhead).deadline_from(&self.timeout).respond_with(&responses).share_slot()
+        BulkheadLayer::new(bulkhead).deadline_from(&self.timeout).respond().share_slot()
     }
 
     /// Limits each tenant, over all routes, and cancels what is late.
     pub(crate) fn limit_each(&self, tenants: &Partitions<String>) -> BulkheadLayer<Request, Tokio, Respond> {
-        let responses = Responses::new().status(StatusCode::TOO_MANY_REQUESTS).attach_rejections();
+        let responses = Responses::new().status(StatusCode::TOO_MANY_REQUESTS);
         BulkheadLayer::keyed_by_header(tenants, &self.tenant)
             .deadline_from(&self.timeout)
             .cancel_at_deadline()
             .respond_with(&responses)
             .share_slot()
     }
-}
-
-/// Logs a response that a bulkhead gave.
-pub(crate) async fn log(response: Response) -> Response {
-    if let Some(rejection) = response.extensions().get::<Rejection>() {
-        let (bulkhead, reason) = (rejection.label(), rejection.reason().as_str());
-        info!(bulkhead, reason, waited = ?rejection.waited(), "rejected");
+    /// Counts invalid values, as metrics without an end. Only in OpenMetrics, a counter has another
+    /// name than its samples.
+    pub(crate) fn metrics(&self, format: Format) -> String {
+        let name = match format {
+            Format::Prometheus => "invalid_headers_total",
+            Format::OpenMetrics => "invalid_headers",
+        };
+        let (timeouts, tenants) = (self.timeout.invalid(), self.tenant.invalid());
+        format!(
+            "# HELP {name} Invalid values of headers, counted by each layer that reads them.\n\
+             # TYPE {name} counter\n\
+             invalid_headers_total{{header=\"x-timeout-ms\"}} {timeouts}\n\
+             invalid_headers_total{{header=\"x-tenant\"}} {tenants}\n"
+        )
     }
-    response
 }

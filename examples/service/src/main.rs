@@ -1,77 +1,123 @@
-//! A gateway whose upstreams and tenants cannot take it down: admission, deadlines, metrics,
-//! readiness, reload and draining of a service on axum and reqwest.
+//! A gateway whose upstreams and tenants cannot take it down: admission, deadlines, metrics, a page
+//! of its bulkheads, readiness, reload and draining of a service on axum and reqwest.
 //!
-//! `cargo run -p bulklink-examples-service -- examples/service/app.toml`
+//! `cargo run -p bulklink-examples-service -- --demo` starts it with an upstream and a load.
 
 mod admission;
-mod config;
+mod demo;
 mod layers;
-mod metrics;
 mod reload;
 mod routes;
+mod settings;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bulklink_metrics::Exporter;
 use bulklink_tokio::Readiness;
+use clap::Parser;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tokio::signal::ctrl_c;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-use tracing::{info, warn};
+use tracing::level_filters::LevelFilter;
+use tracing::{error, info, warn};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::FmtSpan;
 
 use crate::admission::Admission;
-use crate::config::Config;
 use crate::layers::Headers;
 use crate::routes::App;
+use crate::settings::Settings;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-fn main() -> Result<(), Error> {
-    tracing_subscriber::fmt().with_env_filter(EnvFilter::from_default_env()).with_writer(std::io::stderr).init();
-    let path = std::env::args_os().nth(1).map_or("app.toml".into(), PathBuf::from);
+/// A gateway whose upstreams and tenants cannot take it down.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The file of settings, whose limits may change while the service runs.
+    #[arg(default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/app.toml"))]
+    file: PathBuf,
+    /// Starts an upstream, in place of that of the file, and a load with bursts.
+    #[arg(long)]
+    demo: bool,
+    /// Only prints a configuration of Prometheus for this service, with the alert rules.
+    #[arg(long)]
+    print_prometheus_config: bool,
+}
+
+fn main() -> ExitCode {
+    // Rejections are events of the level `WARN`; `RUST_LOG=info,bulklink=debug` shows each wait.
+    let filter = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into()).from_env_lossy();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_span_events(FmtSpan::CLOSE);
+    log.with_writer(std::io::stderr).init();
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            error!(%error, "failed");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> Result<(), Error> {
+    let Arguments { file, demo, print_prometheus_config } = arguments;
+    let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let settings = Settings::parse(&text)?;
+    if print_prometheus_config {
+        print!("{}", demo::prometheus_config(settings.listen));
+        return Ok(());
+    }
     let runtime = Runtime::new()?;
-    let ended = runtime.block_on(serve(path));
+    let ended = runtime.block_on(serve(file, text, settings, demo));
     // A digest that runs longer than the drain limit must not keep the process.
     runtime.shutdown_background();
     ended
 }
 
-async fn serve(path: PathBuf) -> Result<(), Error> {
-    let text = std::fs::read_to_string(&path)?;
-    let config: Config = toml::from_str(&text)?;
-    let drain_limit = Duration::from_millis(config.drain_limit_ms);
-    let listener = TcpListener::bind(config.listen).await?;
-    let mut terminate = signal(SignalKind::terminate())?;
+async fn serve(file: PathBuf, text: String, settings: Settings, demo: bool) -> Result<(), Error> {
+    let drain_limit = Duration::from_millis(settings.drain_limit_ms);
+    let listener = TcpListener::bind(settings.listen).await?;
+    let address = listener.local_addr()?;
+    let (mut terminate, hangup) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
 
-    let admission = Arc::new(Admission::new(&config)?);
+    let admission = Arc::new(Admission::new(&settings.limits)?);
     let headers = Headers::new()?;
     // The processor is this instance's own. The upstream of the orders is shared: if that is slow,
     // all instances are full, and taking them out would help nothing.
-    let readiness = Readiness::new(Duration::from_millis(config.grace_ms))?;
+    let readiness = Readiness::new(Duration::from_millis(settings.grace_ms))?;
     readiness.watch(&admission.digest);
     let app = App {
-        metrics: metrics::registry(&admission, &headers),
+        exporter: Exporter::new(&admission.registry),
         admission: Arc::clone(&admission),
         headers,
         readiness,
         client: reqwest::Client::new(),
-        upstream: config.upstream.clone(),
+        upstream: if demo { demo::start_upstream().await? } else { settings.upstream.clone() },
     };
-    tokio::spawn(reload::watch(path, text, config, Arc::clone(&admission)));
 
-    info!(address = %listener.local_addr()?, "listening");
+    info!(%address, "listening");
     let (stop, stopped) = oneshot::channel::<()>();
     let server = axum::serve(listener, routes::router(app)).with_graceful_shutdown(async {
         let _ = stopped.await;
     });
     let mut server = tokio::spawn(server.into_future());
+    let load = demo.then(|| tokio::spawn(demo::load(address)));
+    if demo {
+        print!("{}", demo::places(address, &file));
+    }
+    tokio::spawn(reload::watch(file, text, settings, Arc::clone(&admission), hangup));
     tokio::select! {
         ended = &mut server => return Ok(ended??),
         _ = terminate.recv() => {}
+        _ = ctrl_c() => {}
+    }
+    if let Some(load) = load {
+        load.abort();
     }
 
     // The server still answers while calls run: new ones are rejected, with a problem to read, and

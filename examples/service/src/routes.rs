@@ -8,29 +8,28 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::handler::Handler;
-use axum::http::{StatusCode, header};
-use axum::middleware::map_response;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Extension, Router};
+use bulklink_metrics::{Exporter, Format};
 use bulklink_tokio::Readiness;
 use bulklink_tower::http::HeldSlot;
-use bulklink_tower::readiness_route;
+use bulklink_tower::{page, readiness_route};
 use futures_util::stream::{self, StreamExt};
-use prometheus_client::encoding::text;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tracing::error;
 
 use crate::admission::Admission;
-use crate::layers::{Headers, log};
+use crate::layers::Headers;
 
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) admission: Arc<Admission>,
     pub(crate) headers: Headers,
     pub(crate) readiness: Readiness,
-    pub(crate) metrics: prometheus_client::registry::Registry,
+    pub(crate) exporter: Exporter,
     pub(crate) client: reqwest::Client,
     pub(crate) upstream: String,
 }
@@ -44,11 +43,11 @@ pub(crate) fn router(app: App) -> Router {
         // Outside of the routes' bulkheads, so that a tenant that has used up its share does not
         // wait in their slots.
         .layer(headers.limit_each(&admission.tenants))
-        .layer(map_response(log))
         // Below, so that nothing limits them.
         .route("/metrics", get(metrics))
         .route("/health", get(health))
         .route("/ready", readiness_route(&app.readiness))
+        .merge(page::router(&admission.registry))
         .with_state(Arc::new(app))
 }
 
@@ -83,10 +82,13 @@ async fn export(Path(chunks): Path<usize>) -> Body {
     Body::from_stream(chunks)
 }
 
-async fn metrics(State(app): State<Arc<App>>) -> Result<impl IntoResponse, StatusCode> {
-    let mut page = String::new();
-    text::encode(&mut page, &app.metrics).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
-    Ok(([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], page))
+async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> impl IntoResponse {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let format = Format::negotiate(accept.unwrap_or_default());
+    // The exporter comes last: it writes the end of OpenMetrics.
+    let mut text = app.headers.metrics(format);
+    app.exporter.render_into(format, &mut text);
+    ([(header::CONTENT_TYPE, format.content_type())], text)
 }
 
 /// The process lives; whether its bulkheads have room does not matter here.

@@ -18,15 +18,18 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
+/// The settings that the example comes with.
+const SETTINGS: &str = include_str!("../../../app.toml");
+
 /// Longer than anything takes; a test that fails ends after this.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// The limits of one section of the settings.
 #[derive(Clone, Copy)]
 pub struct Section {
-    pub capacity: usize,
+    pub parallelism: i64,
     pub waiting_room: usize,
-    pub wait_limit_ms: Option<u64>,
+    pub wait_limit: Option<&'static str>,
 }
 
 /// The settings that the tests vary.
@@ -42,8 +45,8 @@ pub struct Settings {
 }
 
 /// A section without a waiting room.
-pub fn slots(capacity: usize) -> Section {
-    Section { capacity, waiting_room: 0, wait_limit_ms: None }
+pub fn slots(parallelism: i64) -> Section {
+    Section { parallelism, waiting_room: 0, wait_limit: None }
 }
 
 /// Settings that limit nothing that a test does.
@@ -76,8 +79,38 @@ impl Service {
         let (upstream, open) = start_upstream().await;
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("app-{number}.toml"));
         fs::write(&path, toml(&settings, &upstream)).unwrap();
+        Self::run(&[], path, upstream, open).await
+    }
+
+    /// Starts the demonstration with the settings that the example has, but for the port.
+    pub async fn demonstration() -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("demo.toml");
+        fs::write(&path, SETTINGS.replace("127.0.0.1:8080", "127.0.0.1:0")).unwrap();
+        Self::run(&["--demo"], path, String::new(), watch::channel(true).0).await
+    }
+
+    /// Starts with a file that is refused, and returns what the service says.
+    pub async fn refused(text: &str) -> String {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("refused.toml");
+        fs::write(&path, text).unwrap();
+        let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_service")).arg(&path).output();
+        let output = timeout(PATIENCE, output).await.expect("it ends").unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    /// Returns the configuration of Prometheus that the service prints for its address.
+    pub fn prometheus_config(&self) -> String {
+        let path = self.settings.with_extension("print.toml");
+        fs::write(&path, SETTINGS.replace("127.0.0.1:8080", &self.address)).unwrap();
+        let service = Command::new(env!("CARGO_BIN_EXE_service")).arg("--print-prometheus-config").arg(&path).output();
+        String::from_utf8(service.unwrap().stdout).unwrap()
+    }
+
+    async fn run(arguments: &[&str], path: PathBuf, upstream: String, open: watch::Sender<bool>) -> Self {
         let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_service"));
-        command.arg(&path).env("RUST_LOG", "info").stderr(Stdio::piped()).kill_on_drop(true);
+        command.args(arguments).arg(&path).env("RUST_LOG", "info,bulklink=debug");
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().unwrap();
         let (log, written) = (Arc::new(Mutex::new(Vec::new())), child.stderr.take().unwrap());
         let lines = Arc::clone(&log);
@@ -116,8 +149,17 @@ impl Service {
         tokio::spawn(async { send(url, headers).await })
     }
 
+    /// Waits until a metric of a bulkhead has this value. The name may be followed by a label that
+    /// only this metric has.
+    pub async fn shows(&self, name: &str, bulkhead: &str, value: u64) {
+        let (name, label) = name.split_once(' ').unwrap_or((name, ""));
+        let (comma, kind) = (if label.is_empty() { "" } else { "," }, kind(bulkhead));
+        let labels = format!("bulkhead=\"{bulkhead}\",kind=\"{kind}\"{comma}{label}");
+        self.has_line(&format!("bulklink_{name}{{{labels}}} {value}")).await;
+    }
+
     /// Waits until the metrics have this line.
-    pub async fn shows(&self, line: &str) {
+    pub async fn has_line(&self, line: &str) {
         let find = async || {
             while !self.metrics().await.lines().any(|shown| shown == line) {
                 sleep(Duration::from_millis(5)).await;
@@ -139,6 +181,10 @@ impl Service {
         timeout(PATIENCE, find()).await.unwrap_or_else(|_| panic!("/ready never answered {status}"))
     }
 
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     pub async fn metrics(&self) -> String {
         self.get("/metrics", &[]).await.text().await.unwrap()
     }
@@ -149,15 +195,20 @@ impl Service {
     }
 
     /// Replaces the file of settings in one step.
-    pub fn reload(&self, settings: &Settings) {
+    pub fn write(&self, settings: &Settings) {
+        self.write_text(&toml(settings, &self.upstream));
+    }
+
+    pub fn write_text(&self, text: &str) {
         let new = self.settings.with_extension("new");
-        fs::write(&new, toml(settings, &self.upstream)).unwrap();
+        fs::write(&new, text).unwrap();
         fs::rename(new, &self.settings).unwrap();
     }
 
-    pub fn terminate(&self) {
+    /// Sends a signal, such as `-TERM`.
+    pub fn signal(&self, signal: &str) {
         let pid = self.child.id().expect("it runs").to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
     }
 
     pub async fn ended(&mut self) -> ExitStatus {
@@ -198,16 +249,24 @@ async fn start_upstream() -> (String, watch::Sender<bool>) {
     (url, open)
 }
 
-fn toml(settings: &Settings, upstream: &str) -> String {
+/// The text of the settings.
+pub fn toml(settings: &Settings, upstream: &str) -> String {
     let Settings { orders, digest, export, tenants, drain_limit_ms, grace_ms, max_tenants } = settings;
     let section = |(name, section): (&str, &Section)| {
-        let Section { capacity, waiting_room, wait_limit_ms } = section;
-        let limit = wait_limit_ms.map_or(String::new(), |limit| format!("wait_limit_ms = {limit}\n"));
-        format!("[limits.{name}]\ncapacity = {capacity}\nwaiting_room = {waiting_room}\n{limit}")
+        let Section { parallelism, waiting_room, wait_limit } = section;
+        let limit = wait_limit.map_or(String::new(), |limit| format!("wait_limit = \"{limit}\"\n"));
+        format!("[limits.{name}]\nparallelism = {parallelism}\nwaiting_room = {waiting_room}\n{limit}")
     };
-    let sections = [("orders", orders), ("digest", digest), ("export", export), ("tenants", tenants)].map(section);
+    let bulkheads = [("orders", orders), ("digest", digest), ("export", export)];
+    let sections = bulkheads.map(|(label, limits)| section((&format!("bulkheads.{label}"), limits)));
     format!(
-        "listen = \"127.0.0.1:0\"\nmax_tenants = {max_tenants}\nupstream = \"{upstream}\"\ndrain_limit_ms = {drain_limit_ms}\ngrace_ms = {grace_ms}\n{}",
-        sections.concat()
+        "listen = \"127.0.0.1:0\"\nupstream = \"{upstream}\"\ndrain_limit_ms = {drain_limit_ms}\n\
+         grace_ms = {grace_ms}\n{}{}max_partitions = {max_tenants}\n",
+        sections.concat(),
+        section(("partitions.tenants", tenants)),
     )
+}
+
+fn kind(bulkhead: &str) -> &'static str {
+    if bulkhead == "tenants" { "partitions" } else { "bulkhead" }
 }

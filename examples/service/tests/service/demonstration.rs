@@ -1,0 +1,57 @@
+//! The demonstration, scraped by a private Prometheus as its own configuration says.
+
+use bulklink_servers::{Prometheus, require};
+use serde_json::Value;
+
+use crate::harness::Service;
+
+const DASHBOARD: &str = include_str!("../../../../crates/bulklink-metrics/grafana/dashboard.json");
+const ALERTS: &str = include_str!("../../../../crates/bulklink-metrics/grafana/alerts.yaml");
+
+/// The words that are names of metrics.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| word.starts_with("bulklink_"))
+}
+
+/// The expressions of the dashboard, with its variables replaced as Grafana does.
+fn expressions() -> Vec<String> {
+    let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+    let expression = |target: &Value| target["expr"].as_str().unwrap().to_owned();
+    let expressions = targets.map(expression).map(|expression| {
+        expression.replace("$__rate_interval", "1m").replace("$job", "service").replace("$bulkhead", ".*")
+    });
+    expressions.collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_demonstration_has_all_that_the_dashboard_and_the_alerts_ask_for() {
+    let mut service = Service::demonstration().await;
+    let prometheus = require!(Prometheus::start(&service.prometheus_config()));
+    // The load has a burst every five seconds.
+    for (metric, bulkhead) in [("rejected_total{reason=\"saturated\"", "tenants"), ("wait_seconds_count{", "orders")] {
+        let metric = metric.replace('{', &format!("{{bulkhead=\"{bulkhead}\",job=\"service\","));
+        prometheus.wait_for(&format!("increase(bulklink_{metric}}}[1m]) > 0"), |samples| samples.len() == 1);
+    }
+
+    let scraped = prometheus.get("/api/v1/label/__name__/values");
+    let scraped: Vec<_> = scraped["data"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let asked: Vec<_> = names(DASHBOARD).chain(names(ALERTS)).collect();
+    assert!(asked.len() > 50, "{asked:?}");
+    for name in asked {
+        assert!(scraped.contains(&name), "{name} is not in {scraped:?}");
+    }
+    for expression in expressions() {
+        // A threshold would leave nothing.
+        let expression = expression.trim_end_matches(" > 0");
+        assert!(!prometheus.query(expression).is_empty(), "{expression}");
+    }
+    let rules = &prometheus.get("/api/v1/rules")["data"]["groups"][0]["rules"];
+    let health: Vec<_> = rules.as_array().unwrap().iter().map(|rule| rule["health"].as_str()).collect();
+    assert_eq!(health, [Some("ok"); 10], "{rules}");
+
+    service.signal("-INT");
+    service.logged("drained").await;
+    assert_eq!(service.ended().await.code(), Some(0));
+}
