@@ -92,9 +92,9 @@ pub(crate) fn places(service: SocketAddr, settings: &Path) -> String {
 pub(crate) fn prometheus_config(service: SocketAddr) -> String {
     format!(
         "global:\n  scrape_interval: 1s\n  scrape_timeout: 1s\n  evaluation_interval: 1s\n\
-         rule_files:\n- {:?}\n\
+         rule_files:\n- \"{}\"\n\
          scrape_configs:\n- job_name: service\n  static_configs:\n  - targets: [\"{service}\"]\n",
-        grafana("alerts.yaml"),
+        grafana("alerts.yaml").display(),
     )
 }
 

@@ -14,21 +14,40 @@ use crate::settings::{Refused, Settings};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
+/// What the polls of the file have found.
+#[derive(Debug)]
+struct Content {
+    /// What was applied or refused.
+    judged: String,
+    /// What the last poll read.
+    read: String,
+}
+
+impl Content {
+    /// Whether this is new and whole: the poll before could have read a file that was half written.
+    fn is_settled(&mut self, text: String) -> bool {
+        let is_same = text == self.read;
+        self.read = text;
+        is_same && self.read != self.judged
+    }
+}
+
 /// Applies each new content of the file, and what it has on SIGHUP. If anything is wrong with it,
 /// all stays as it is, and each reason is logged.
 pub(crate) async fn watch(
     path: PathBuf,
-    mut seen: String,
+    text: String,
     settings: Settings,
     admission: Arc<Admission>,
     mut hangup: Signal,
 ) {
-    let mut read = seen.clone();
+    let mut content = Content { read: text.clone(), judged: text };
     loop {
         let is_asked = tokio::select! {
             _ = hangup.recv() => true,
             () = sleep(POLL_INTERVAL) => false,
         };
+        let cause = if is_asked { "SIGHUP" } else { "the file has changed" };
         let text = match fs::read_to_string(&path).await {
             Ok(text) => text,
             Err(error) if is_asked => {
@@ -38,17 +57,13 @@ pub(crate) async fn watch(
             // It is being replaced.
             Err(_) => continue,
         };
-        // It could be half written, unless it was the same before.
-        let is_settled = text == read;
-        read = text;
-        if is_asked || is_settled && read != seen {
-            let cause = if is_asked { "SIGHUP" } else { "the file has changed" };
-            if let Err(refused) = apply(cause, &read, &settings, &admission) {
+        if content.is_settled(text) || is_asked {
+            if let Err(refused) = apply(cause, &content.read, &settings, &admission) {
                 for reason in refused.0 {
                     error!(cause, reason, "the new configuration is refused");
                 }
             }
-            seen.clone_from(&read);
+            content.judged.clone_from(&content.read);
         }
     }
 }
@@ -66,4 +81,24 @@ fn apply(cause: &str, text: &str, started_with: &Settings, admission: &Admission
         info!(cause, "the limits are the same");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_applied_once_when_two_polls_have_read_the_same() {
+        let mut content = Content { judged: "old".to_owned(), read: "old".to_owned() };
+        let mut settled = |text: &str| {
+            let is_settled = content.is_settled(text.to_owned());
+            if is_settled {
+                content.judged = text.to_owned();
+            }
+            is_settled
+        };
+        let read = ["old", "n", "ne", "new", "new", "new", "", "new", "new", "old", "old"];
+        let applied = read.map(&mut settled);
+        assert_eq!(applied, [false, false, false, false, true, false, false, false, false, false, true]);
+    }
 }

@@ -62,7 +62,7 @@ async fn a_file_that_is_refused_changes_nothing_and_each_reason_is_logged() {
     let reason = "line 6: limits.bulkheads.orders.parallelism: invalid value: integer `-1`, expected a whole number";
     refused(text(&negative), &[reason]).await;
     let unknown = text(&after).replace("waiting_room", "room");
-    refused(unknown, &["line 7: limits.bulkheads.orders.room: unknown field `room`"]).await;
+    refused(unknown, &["line 10: limits.bulkheads.digest.room: unknown field `room`"]).await;
     let gone =
         text(&after).replace("bulkheads.export", "bulkheads.exports").replace("partitions.tenants", "partitions.x");
     let needed = |section| format!("limits.{section} must be there: a route needs it");
