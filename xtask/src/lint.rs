@@ -35,7 +35,10 @@ fn fmt() -> Result<()> {
 fn clippy() -> Result<()> {
     let clippy = |args: &[&str]| run(cargo(&["clippy"]).args(args).args(["--", "-D", "warnings"]));
     clippy(&["--workspace", "--all-targets"])?;
-    clippy(&["-p", "bulklink-tokio", "-p", "bulklink", "-p", "bulklink-benches", "--all-targets", FEATURES])?;
+    let front = ["-p", "bulklink-tokio", "-p", "bulklink", "-p", "bulklink-benches", "--all-targets"];
+    // In the workspace, an example switches `tracing` on for all.
+    clippy(&front)?;
+    clippy(&[&front[..], &[FEATURES]].concat())?;
     let size = workspace::target_path("size");
     clippy(&["--manifest-path", CODE_SIZE, "--target-dir", &size.to_string_lossy()])?;
     embedded::clippy()

@@ -30,6 +30,8 @@ pub(crate) fn steps(yes: bool) -> Vec<Step<'static>> {
         Step::new("servers", move || servers(yes)),
         Step::new("prometheus", prometheus),
         Step::new("tests", || run(&mut cargo(&["test", "--workspace"]))),
+        // In the workspace, an example switches `tracing` on for all.
+        Step::new("default features", move || run(&mut cargo(&front))),
         Step::new("features", move || run(cargo(&front).args(["--features", FEATURES]))),
         // The front as it is on targets without 64-bit atomics.
         Step::new("lock-only", move || run(&mut with_flags(&front, "lock-only", "--cfg bulklink_lock_only"))),

@@ -116,9 +116,9 @@ async fn prometheus_has_exactly_what_the_load_has_sent() {
     is(&prometheus, "sum(bulklink_wait_seconds_count)", 2.0);
     is(&prometheus, "sum(bulklink_active_partitions)", 0.0);
 
-    // Every counter was 0 at the first scrape, so Prometheus extrapolates an increase only beyond the
-    // last one: by at most 1.1 of the mean time between two scrapes. With n of them, that time is
-    // the sampled time divided by n - 1.
+    // Every counter was 0 at the first scrape, so Prometheus extrapolates an increase only beyond
+    // the last one: by at most 1.1 of the mean time between two scrapes. With n of them, that time
+    // is the sampled time divided by n - 1.
     let scrapes = prometheus.query(&format!("sum_over_time(up{WINDOW})"))[0].value;
     assert!(scrapes >= 10.0, "{scrapes}");
     let most = 1.0 + 1.1 / (scrapes - 1.0);
