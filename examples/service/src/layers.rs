@@ -36,6 +36,7 @@ impl Headers {
             .respond_with(&responses)
             .share_slot()
     }
+
     /// Counts invalid values, as metrics without an end. Only in OpenMetrics, a counter has another
     /// name than its samples.
     pub(crate) fn metrics(&self, format: Format) -> String {

@@ -81,7 +81,8 @@ fn run(arguments: Arguments) -> Result<(), Error> {
 
 async fn serve(file: PathBuf, text: String, settings: Settings, demo: bool) -> Result<(), Error> {
     let drain_limit = Duration::from_millis(settings.drain_limit_ms);
-    let listener = TcpListener::bind(settings.listen).await?;
+    let listener = TcpListener::bind(settings.listen).await;
+    let listener = listener.map_err(|error| format!("listen {}: {error}", settings.listen))?;
     let address = listener.local_addr()?;
     let (mut terminate, hangup) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
 

@@ -27,11 +27,14 @@ impl Settings {
     /// Reads the settings. An error names the line, the path of the value and what is accepted.
     pub(crate) fn parse(text: &str) -> Result<Self, Refused> {
         let refused = |path: &str, error: &toml::de::Error| {
-            let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
+            let line = text[..error.span().map_or(0, |span| span.start)].matches('\n').count() + 1;
             Refused(vec![format!("line {line}: {path}{}", error.message())])
         };
         let file = toml::Deserializer::parse(text).map_err(|error| refused("", &error))?;
-        serde_path_to_error::deserialize(file).map_err(|error| refused(&format!("{}: ", error.path()), error.inner()))
+        serde_path_to_error::deserialize(file).map_err(|error| match error.path().to_string() {
+            path if path == "." => refused("", error.inner()),
+            path => refused(&format!("{path}: "), error.inner()),
+        })
     }
 }
 
