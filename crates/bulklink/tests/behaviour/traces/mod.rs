@@ -6,7 +6,7 @@ mod recorder;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
 use std::thread;
-use std::time::Instant as StdInstant;
+use std::time::{Duration, Instant as StdInstant};
 
 use bulklink::testing::Task;
 use bulklink::{Bulkhead, Request, StdClock};
@@ -41,12 +41,12 @@ fn a_wait_is_a_span_from_the_queue_to_its_outcome() {
         assert_eq!((span.name, span.level, span.is_closed), ("bulkhead.wait", Level::DEBUG, false));
         let fields = [("bulkhead", "test"), ("cost", "3")].map(|(name, value)| (name, value.to_string()));
         assert_eq!(span.fields, Fields::from(fields));
-        executor.advance(ms(30));
+        executor.advance(Duration::from_nanos(8_715_721));
         drop(running);
         executor.run_until_idle();
         assert_eq!(slot(&heavy).cost(), 3);
     });
-    assert_eq!(outcomes(&recorder), [outcome("admitted", "30.0")]);
+    assert_eq!(outcomes(&recorder), [outcome("admitted", "8.715721")]);
     assert!(recorder.spans()[0].is_closed);
     assert_eq!(recorder.events(), []);
 }
