@@ -8,26 +8,33 @@ mod python;
 mod readings;
 mod topology;
 
-use std::fs;
-use std::path::{PathBuf, absolute};
+use std::path::{Path, PathBuf, absolute};
+use std::process::Command;
+use std::{fs, iter};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-use self::readings::Readings;
 use crate::run::{ask, cargo, command, run};
 use crate::step::Step;
 use crate::{no_std, size, workspace};
 
-/// The options of `cargo xtask bench`.
+/// The options of every command that measures.
 #[derive(Args, Default)]
-pub(crate) struct Options {
-    /// Fewer rounds: less than three minutes, once built
+pub(crate) struct Measure {
+    /// Fewer rounds, or shorter runs: at most a few minutes, once built
     #[arg(long)]
-    quick: bool,
+    pub(crate) quick: bool,
     /// Write the rows with a limit there as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+}
+
+/// The options of `cargo xtask bench`.
+#[derive(Args, Default)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    measure: Measure,
     /// Write the summary and the table between the markers of this document
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
@@ -46,58 +53,50 @@ pub(crate) const PACKAGE: &str = "bulklink-benches";
 const RUNS: usize = 5;
 
 /// The steps whose figures are the same in every run.
-pub(crate) fn gate() -> Vec<Step<'static>> {
+pub(crate) fn gate() -> Vec<Step> {
     steps(Options { gate: true, ..Options::default() })
 }
 
 /// The steps that measure one goal, and write its rows to a file.
-pub(crate) fn goal(name: &str, quick: bool, json: PathBuf) -> Vec<Step<'static>> {
-    steps(Options { goal: Some(name.to_owned()), json: Some(json), quick, ..Options::default() })
+pub(crate) fn goal(name: &str, quick: bool, json: PathBuf) -> Vec<Step> {
+    steps(Options { goal: Some(name.to_owned()), measure: Measure { quick, json: Some(json) }, ..Options::default() })
 }
 
 /// The steps of `cargo xtask bench`. A missed limit is reported; only the gate fails because of it.
-pub(crate) fn steps(options: Options) -> Vec<Step<'static>> {
-    let (quick, gate, goal) = (options.quick, options.gate, options.goal.clone());
-    let is_all = goal.is_none();
-    let mut steps = vec![Step::new("bench build", || {
-        Readings::of_this_run().clear()?;
+pub(crate) fn steps(options: Options) -> Vec<Step> {
+    let (is_all, gate, quick, goal) =
+        (options.goal.is_none(), options.gate, options.measure.quick, options.goal.clone());
+    let build = Step::new("bench build", || {
+        readings::clear(&readings::folder())?;
         run(&mut cargo(&["build", "--release", "-p", PACKAGE, "--bins"]))
-    })];
-    if is_all {
-        steps.push(source("memory", |readings| run(program("bench-memory").arg(readings.path("memory.json")))));
-    }
-    steps.push(source("instructions", instructions::usual));
-    if is_all {
-        steps.push(source("without-statistics", instructions::without_statistics));
-        steps.push(source("embedded", embedded));
-    }
-    if !gate {
-        steps.push(source("time", move |readings| time(readings, quick, goal.as_deref())));
-    }
-    if is_all && !gate {
-        steps.push(source("python", python::measure));
-    }
-    steps.push(Step::new("bench report", move || report(&Readings::of_this_run(), &options)));
-    steps
+    });
+    let sources = [
+        (is_all, source("memory", |readings| run(program("bench-memory").arg(readings.join("memory.json"))))),
+        (true, source("instructions", instructions::usual)),
+        (is_all, source("without-statistics", instructions::without_statistics)),
+        (is_all, source("embedded", embedded)),
+        (!gate, source("time", move |readings| time(readings, quick, goal.as_deref()))),
+        (is_all && !gate, source("python", python::measure)),
+    ];
+    let sources = sources.into_iter().filter_map(|(is_wanted, step)| is_wanted.then_some(step));
+    let report = Step::new("bench report", move || report(&options));
+    iter::once(build).chain(sources).chain([report]).collect()
 }
 
 /// The step that reads a source. If that fails, the report shows the reason.
-fn source(name: &'static str, read: impl FnOnce(&Readings) -> Result<()> + 'static) -> Step<'static> {
-    Step::new(format!("bench {name}"), move || {
-        let readings = Readings::of_this_run();
-        readings.attempt(name, || read(&readings))
-    })
+fn source(name: &'static str, read: impl FnOnce(&Path) -> Result<()> + 'static) -> Step {
+    Step::new(format!("bench {name}"), move || readings::attempt(&readings::folder(), name, read))
 }
 
 /// Returns the command for one of the programs that were built.
-pub(crate) fn program(name: &str) -> std::process::Command {
+fn program(name: &str) -> Command {
     let path = workspace::target_path("release").join(name);
     command(path.with_extension(std::env::consts::EXE_EXTENSION), &[])
 }
 
-fn time(readings: &Readings, quick: bool, goal: Option<&str>) -> Result<()> {
+fn time(readings: &Path, quick: bool, goal: Option<&str>) -> Result<()> {
     check_clock()?;
-    let folder = readings.path("time");
+    let folder = readings.join("time");
     fs::create_dir(&folder)?;
     (1..=RUNS).try_for_each(|number| {
         let file = folder.join(format!("{number}.json"));
@@ -109,55 +108,62 @@ fn time(readings: &Readings, quick: bool, goal: Option<&str>) -> Result<()> {
 
 /// Writes `text`, the size of the core's `.text` on thumbv7em at opt-level s with LTO, and `failed
 /// builds`, how many of the bare-metal builds of core and front fail.
-fn embedded(readings: &Readings) -> Result<()> {
-    let (text, failed) = (size::measured()?.core(), no_std::failed_builds()?);
-    Ok(fs::write(readings.path("embedded.json"), format!("{{\"text\": {text}, \"failed builds\": {failed}}}"))?)
+fn embedded(readings: &Path) -> Result<()> {
+    let (text, failed) = (size::core_bytes()?, no_std::failed_builds()?);
+    Ok(fs::write(readings.join("embedded.json"), format!("{{\"text\": {text}, \"failed builds\": {failed}}}"))?)
 }
 
 /// Fails if anything in the build turns on tokio's `test-util`, which adds work to its clock and
 /// its timers.
 fn check_clock() -> Result<()> {
     let features = ["tree", "-p", PACKAGE, "--edges", "normal,features", "--invert", "tokio"];
-    let tree = ask(&mut cargo(&features)).unwrap_or_default();
-    ensure!(
-        !tree.is_empty() && !tree.contains("test-util"),
-        "tokio's feature test-util is on in the build of {PACKAGE}"
-    );
+    let tree = ask(&mut cargo(&features)).context("cargo does not know tokio")?;
+    ensure!(!tree.contains("test-util"), "tokio's feature test-util is on in the build of {PACKAGE}");
     Ok(())
 }
 
-fn report(readings: &Readings, options: &Options) -> Result<()> {
+fn report(options: &Options) -> Result<()> {
+    let Options { measure, write, gate, goal } = options;
+    let how = if *gate { "Instructions and bytes only" } else { measure.how() };
     let mut report = program("bench-report");
-    report.arg(readings.folder()).arg("--about").arg(about(options));
-    if options.gate {
-        report.arg("--gate");
+    report.arg(readings::folder()).args(gate.then_some("--gate"));
+    report.args(goal.as_ref().map(|goal| format!("--goal={goal}")));
+    run(measure.results(&mut report, how, &["rustc", "valgrind"], write.as_deref())?)
+}
+
+impl Measure {
+    fn how(&self) -> &'static str {
+        if self.quick { "Quick run" } else { "Full run" }
     }
-    report.args(options.goal.as_ref().map(|goal| format!("--goal={goal}")));
-    for (flag, file) in [("--json", &options.json), ("--write", &options.write)] {
-        if let Some(file) = file {
-            // The path is relative to the user's folder, and the report runs in the workspace's
-            // root.
-            report.arg(flag).arg(absolute(file)?);
+
+    /// The command for a program that measures and reports.
+    pub(crate) fn program(&self, name: &str, tools: &[&str], write: Option<&Path>) -> Result<Command> {
+        let mut program = program(name);
+        program.args(self.quick.then_some("--quick"));
+        self.results(&mut program, self.how(), tools, write)?;
+        Ok(program)
+    }
+
+    /// Adds where the results go, and what one needs to know to repeat them: how they were
+    /// measured, the machine, and the versions of these tools.
+    fn results<'a>(
+        &self,
+        report: &'a mut Command,
+        how: &str,
+        tools: &[&str],
+        write: Option<&Path>,
+    ) -> Result<&'a mut Command> {
+        let version = |name: &&str| ask(&mut command(name, &["--version"])).map(|version| version.trim().to_owned());
+        let tools: Vec<_> = tools.iter().filter_map(version).collect();
+        let machine = format!("{} with {}", std::env::consts::ARCH, topology::processors());
+        // Two lines, because the page ends its lines at column 100.
+        report.arg("--about").arg(format!("{how}; {machine},\n{}.", tools.join(", ")));
+        for (flag, file) in [("--json", self.json.as_deref()), ("--write", write)] {
+            if let Some(file) = file {
+                // Relative to the user's folder, while the program runs in the workspace's root.
+                report.arg(flag).arg(absolute(file)?);
+            }
         }
+        Ok(report)
     }
-    run(&mut report)
-}
-
-/// Describes the run, the machine and the tools, which one needs to know to repeat the figures.
-fn about(options: &Options) -> String {
-    let how = match options {
-        Options { gate: true, .. } => "Instructions and bytes only",
-        Options { quick: true, .. } => "Quick run (fewer rounds; instructions and bytes as in a full run)",
-        _ => "Full run",
-    };
-    format!("{how}; {}", machine(&["rustc", "valgrind"]))
-}
-
-/// Describes the machine, and the versions of these tools.
-pub(crate) fn machine(tools: &[&str]) -> String {
-    let version = |name: &&str| ask(&mut command(name, &["--version"])).map(|version| version.trim().to_owned());
-    let processors = topology::processors();
-    let tools: Vec<_> = tools.iter().filter_map(version).collect();
-    // Two lines, because the page ends its lines at column 100.
-    format!("{} with {processors},\n{}.", std::env::consts::ARCH, tools.join(", "))
 }

@@ -14,7 +14,7 @@ const VERSION: &str = "0.13.2";
 const MAX_BYTES: u32 = 1024;
 
 /// The steps of `cargo xtask fuzz`.
-pub(crate) fn steps(seconds: u32) -> Vec<Step<'static>> {
+pub(crate) fn steps(seconds: u32) -> Vec<Step> {
     vec![Step::new("fuzz", move || fuzz(seconds))]
 }
 

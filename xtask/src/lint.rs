@@ -10,7 +10,7 @@ use crate::workspace::Package;
 use crate::{embedded, links, tidy, workspace};
 
 /// The steps of `cargo xtask lint`.
-pub(crate) fn steps() -> Vec<Step<'static>> {
+pub(crate) fn steps() -> Vec<Step> {
     vec![Step::new("fmt", fmt), Step::new("clippy", clippy), Step::new("docs", docs), tidy::step()]
 }
 

@@ -1,15 +1,14 @@
 //! `cargo xtask`: a subcommand for everything that this project builds, checks and measures.
 
 mod bench;
+mod contests;
 mod embedded;
-mod fleet;
 mod fuzz;
 mod links;
 mod lint;
 mod msrv;
 mod mutants;
 mod no_std;
-mod overload;
 mod run;
 mod size;
 mod step;
@@ -41,9 +40,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all tests: those of cargo, with the exhaustive search, the properties and the tests of
-    /// each runtime; the features tracing and tsc; the front without its fast path; the trace
-    /// replay; loom
+    /// Run all tests: those of `cargo test`; the features tracing and tsc; the front without its
+    /// fast path; the trace replay; loom
     Test {
         /// Install a missing Redis or PostgreSQL through apt-get without asking
         #[arg(long)]
@@ -98,13 +96,13 @@ enum Task {
     /// Measure Bulklink and its peers: a table and JSON; installs valgrind if it may
     Bench(bench::Options),
     /// Measure how many requests are answered in time while too many come: a table, a plot and JSON
-    Overload(overload::Options),
-    /// Judge the limit of a fleet from outside, beside other schemes: a table and
-    /// JSON; needs Redis and PostgreSQL
-    Fleet(fleet::Options),
+    Overload(contests::Overload),
+    /// Judge the limit of a fleet from outside, beside other schemes: a table and JSON; needs Redis
+    /// and PostgreSQL
+    Fleet(contests::Fleet),
     /// Measure a circuit breaker beside its peers, and judge the circuit that processes share: two
     /// tables and JSON; needs Redis and PostgreSQL
-    Breaker(fleet::Options),
+    Breaker(contests::Fleet),
     /// Run everything: lint, test, no-std, embedded, msrv, the isolation example, the bench gate
     Ci,
 }
@@ -121,7 +119,7 @@ fn main() -> ExitCode {
 }
 
 impl Task {
-    fn steps(self) -> Vec<Step<'static>> {
+    fn steps(self) -> Vec<Step> {
         match self {
             Task::Test { yes } => test::steps(yes),
             Task::Exhaustive { depth } => test::exhaustive(depth),
@@ -137,16 +135,16 @@ impl Task {
             Task::Embedded { write } => embedded::steps(write),
             Task::Msrv => msrv::steps(),
             Task::Bench(options) => bench::steps(options),
-            Task::Overload(options) => overload::steps(options),
-            Task::Fleet(options) => fleet::steps(options),
-            Task::Breaker(options) => fleet::breaker(options),
+            Task::Overload(options) => contests::overload(options),
+            Task::Fleet(options) => contests::fleet(options),
+            Task::Breaker(options) => contests::breaker(options),
             Task::Ci => all(),
         }
     }
 }
 
 /// The steps of `cargo xtask ci`, ordered so that the cheapest fail first.
-fn all() -> Vec<Step<'static>> {
+fn all() -> Vec<Step> {
     let isolation = || run::run(&mut run::cargo(&["run", "--release", "--example", "isolation"]));
     let checks = [lint::steps(), test::steps(false), no_std::steps(), embedded::steps(false), msrv::steps()];
     checks.into_iter().flatten().chain([Step::new("isolation", isolation)]).chain(bench::gate()).collect()

@@ -4,27 +4,24 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
-use std::{env, fmt, io, thread};
+use std::time::Duration;
+use std::{env, io, iter, thread};
 
 use anyhow::{Context, Result};
+use wait_timeout::ChildExt;
 
 use crate::workspace;
 
 /// The error of a command that ran and did not succeed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("failed with {status}: {command}")]
 struct Failed {
     command: String,
     status: ExitStatus,
 }
 
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "failed with {}: {}", self.status, self.command)
-    }
-}
-
-impl std::error::Error for Failed {}
+/// A limit for commands that do not hang.
+pub(crate) const HOUR: Duration = Duration::from_hours(1);
 
 /// The exit code of xtask: that of the command that failed, or 1 for any other error.
 pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
@@ -55,24 +52,16 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     succeeded(text, status)
 }
 
-/// [`run`], and returns what the command wrote to its standard output, after printing it.
-pub(crate) fn run_and_read(command: &mut Command) -> Result<String> {
-    run_and_read_within(command, Duration::MAX)
-}
-
-/// [`run_and_read`], but kills a command that takes longer than `limit`.
-pub(crate) fn run_and_read_within(command: &mut Command, limit: Duration) -> Result<String> {
-    let (text, start) = (echo(command), Instant::now());
+/// [`run`], and returns what the command wrote to its standard output, after printing it. Kills a
+/// command that takes longer than `limit`.
+pub(crate) fn run_and_read(command: &mut Command, limit: Duration) -> Result<String> {
+    let text = echo(command);
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("cannot start: {text}"))?;
     let stdout = child.stdout.take().expect("the output is piped");
     // Reads in a thread, so that a full pipe does not stop the child.
     let reader = thread::spawn(move || io::read_to_string(stdout));
-    let mut status = child.try_wait()?;
-    while status.is_none() && start.elapsed() < limit {
-        thread::sleep(Duration::from_millis(10));
-        status = child.try_wait()?;
-    }
+    let status = child.wait_timeout(limit)?;
     if status.is_none() {
         child.kill()?;
         child.wait()?;
@@ -105,20 +94,17 @@ fn echo(command: &Command) -> String {
     text
 }
 
+/// The command as it could be typed.
 fn shown(command: &Command) -> String {
-    let envs =
-        command.get_envs().filter_map(|(name, value)| Some(format!("{}={}", name.to_string_lossy(), quoted(value?))));
-    let words = [command.get_program()].into_iter().chain(command.get_args()).map(|word| quoted(word).into_owned());
+    let envs = command.get_envs().filter_map(|(name, value)| Some(format!("{}={}", quoted(name), quoted(value?))));
+    let words = iter::once(command.get_program()).chain(command.get_args()).map(quoted);
     envs.chain(words).collect::<Vec<_>>().join(" ")
 }
 
-fn quoted(word: &OsStr) -> Cow<'_, str> {
+fn quoted(word: &OsStr) -> String {
     let word = word.to_string_lossy();
-    let plain = |c: char| c.is_alphanumeric() || "-_./:=+,@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word;
-    }
-    Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+    // Only a word with a NUL cannot be quoted.
+    shlex::try_quote(&word).unwrap_or(Cow::Borrowed("?")).into_owned()
 }
 
 #[cfg(test)]
@@ -129,25 +115,18 @@ mod tests {
     fn a_command_is_printed_as_it_could_be_typed() {
         let mut command = cargo(&["test", "--", "it's"]);
         command.env("RUSTFLAGS", "--cfg a");
-        assert_eq!(shown(&command), r"RUSTFLAGS='--cfg a' cargo test -- 'it'\''s'");
+        assert_eq!(shown(&command), r#"RUSTFLAGS='--cfg a' cargo test -- "it's""#);
     }
 
     #[test]
     #[cfg(unix)]
-    fn a_failure_keeps_its_exit_code() {
+    fn a_failure_keeps_its_exit_code_and_a_command_that_hangs_is_killed() {
         let exit = |how| exit_code(&run(&mut command("sh", &["-c", how])).unwrap_err());
         assert_eq!((exit("exit 101"), exit("kill -9 $$")), (ExitCode::from(101), ExitCode::from(1)));
-        assert_eq!(exit_code(&anyhow::anyhow!("other")), ExitCode::from(1));
         assert_eq!(ask(&mut command("bulklink-no-such-program", &[])), None);
-    }
-
-    #[test]
-    #[cfg(unix)]
-    fn a_command_that_hangs_is_killed() {
-        let limit = Duration::from_millis(200);
-        let error = run_and_read_within(&mut command("sleep", &["1000"]), limit).unwrap_err();
-        assert_eq!(error.to_string(), "killed after 200ms: sleep 1000");
-        assert_eq!(run_and_read(&mut command("echo", &["read"])).unwrap(), "read\n");
-        assert_eq!(code(&run_and_read(&mut command("false", &[])).unwrap_err()), Some(1));
+        let read = |program, args: &[&str]| run_and_read(&mut command(program, args), Duration::from_millis(200));
+        assert_eq!(read("sleep", &["1000"]).unwrap_err().to_string(), "killed after 200ms: sleep 1000");
+        assert_eq!(code(&read("false", &[]).unwrap_err()), Some(1));
+        assert_eq!(run_and_read(&mut command("echo", &["read"]), HOUR).unwrap(), "read\n");
     }
 }

@@ -1,9 +1,10 @@
-//! The workspace: its root, its target folders, its manifests and its packages.
+//! The workspace: its root, its target folders, its packages, and what a pattern finds in a file.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use regex::Regex;
 use serde::Deserialize;
 
 use crate::run::{ask, cargo};
@@ -17,12 +18,6 @@ pub(crate) fn root() -> &'static Path {
 /// otherwise evict the usual one.
 pub(crate) fn target_path(name: &str) -> PathBuf {
     root().join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into())).join(name)
-}
-
-/// The oldest Rust that the published crates support.
-pub(crate) fn rust_version() -> Result<String> {
-    let front = packages()?.into_iter().find(|package| package.name == "bulklink");
-    front.and_then(|package| package.rust_version).context("the package bulklink has no rust-version")
 }
 
 /// A member of the workspace, as `cargo metadata` describes it.
@@ -56,4 +51,10 @@ pub(crate) fn packages() -> Result<Vec<Package>> {
         ask(&mut cargo(&["metadata", "--no-deps", "--format-version=1"])).context("cargo metadata failed")?;
     let mut metadata: serde_json::Value = serde_json::from_str(&metadata)?;
     Ok(serde_json::from_value(metadata["packages"].take())?)
+}
+
+/// Returns what the first group of a pattern matches in a text.
+pub(crate) fn captures<'a>(pattern: &str, text: &'a str) -> Vec<&'a str> {
+    let pattern = Regex::new(pattern).expect("the pattern is valid");
+    pattern.captures_iter(text).map(|found| found.extract::<1>().1[0]).collect()
 }

@@ -1,5 +1,6 @@
 //! Counts instructions under callgrind, in the usual build and in a build without statistics.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::available_parallelism;
@@ -7,7 +8,6 @@ use std::thread::available_parallelism;
 use anyhow::{Context, Result, ensure};
 
 use super::PACKAGE;
-use super::readings::Readings;
 use crate::run::{ask, cargo, flags, run};
 use crate::toolchain::programs;
 use crate::workspace;
@@ -20,17 +20,19 @@ const WITHOUT: &str = "bulklink_no_statistics";
 /// checks that they come first.
 const IN_BOTH: [&str; 2] = ["*::scenes_0", "*::scenes_1"];
 
-pub(super) fn usual(readings: &Readings) -> Result<()> {
-    count(&mut cargo(&[]), &readings.path("instructions"), "*")
+pub(super) fn usual(readings: &Path) -> Result<()> {
+    count(&mut cargo(&[]), &readings.join("instructions"), "*")
 }
 
-pub(super) fn without_statistics(readings: &Readings) -> Result<()> {
-    ensure!(can_do_without(), "there is no build without statistics: no cfg `{WITHOUT}` in Cargo.toml");
+pub(super) fn without_statistics(readings: &Path) -> Result<()> {
+    // Without the cfg both builds would be equal, and statistics would seem to cost nothing.
+    let manifest = fs::read_to_string(workspace::root().join("Cargo.toml"))?;
+    ensure!(manifest.contains(WITHOUT), "there is no build without statistics: no cfg `{WITHOUT}` in Cargo.toml");
     IN_BOTH.iter().try_for_each(|scene| {
         let mut cargo = cargo(&[]);
         cargo.env("CARGO_TARGET_DIR", workspace::target_path("without-statistics"));
         cargo.env("RUSTFLAGS", flags("RUSTFLAGS", &format!("--cfg {WITHOUT}")));
-        count(&mut cargo, &readings.path("without-statistics"), scene)
+        count(&mut cargo, &readings.join("without-statistics"), scene)
     })
 }
 
@@ -45,10 +47,4 @@ fn count(cargo: &mut Command, home: &Path, scenes: &str) -> Result<()> {
     cargo.arg(home).arg(format!("--parallel={}", available_parallelism().map_or(1, usize::from)));
     // The report reads the summaries, which hold all that is printed.
     run(cargo.env("GUNGRAUN_RUNNER", runner).stdout(Stdio::null()))
-}
-
-/// Returns whether the cfg exists. Without it both builds would be equal, and statistics would seem
-/// to cost nothing.
-fn can_do_without() -> bool {
-    std::fs::read_to_string(workspace::root().join("Cargo.toml")).is_ok_and(|manifest| manifest.contains(WITHOUT))
 }

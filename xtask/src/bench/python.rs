@@ -5,20 +5,18 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::readings::Readings;
-use crate::run::{command, run, run_and_read};
+use crate::run::{HOUR, command, run, run_and_read};
 use crate::toolchain::{NO_INSTALL, may_install};
 use crate::workspace;
 
 const VERSION: &str = "0.6.0";
 
-const SCRIPT: &str = "benches/python/bulkhead.py";
-
-pub(super) fn measure(readings: &Readings) -> Result<()> {
+pub(super) fn measure(readings: &Path) -> Result<()> {
     let packages = workspace::target_path("bench/python");
     install(&packages).with_context(|| format!("cannot install the Python package bulklink {VERSION}"))?;
-    let figures = run_and_read(command("python3", &[SCRIPT]).env("PYTHONPATH", &packages))?;
-    Ok(fs::write(readings.path("python.json"), figures)?)
+    let mut script = command("python3", &["benches/python/bulkhead.py"]);
+    let figures = run_and_read(script.env("PYTHONPATH", &packages), HOUR)?;
+    Ok(fs::write(readings.join("python.json"), figures)?)
 }
 
 /// Installs the package into a separate folder, where no other program finds it.
@@ -27,7 +25,6 @@ fn install(packages: &Path) -> Result<()> {
         return Ok(());
     }
     ensure!(may_install(), "{NO_INSTALL} forbids installing it");
-    let package = format!("bulklink=={VERSION}");
-    let quiet = ["--quiet", "--disable-pip-version-check", "--root-user-action=ignore"];
-    run(command("python3", &["-m", "pip", "install"]).args(quiet).arg("--target").arg(packages).arg(package))
+    let mut pip = command("python3", &["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    run(pip.args(["--root-user-action=ignore", "--target"]).arg(packages).arg(format!("bulklink=={VERSION}")))
 }

@@ -37,32 +37,3 @@ pub(super) fn core_attributes(tree: &Tree, findings: &mut Findings) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tidy::tree::lines;
-
-    #[test]
-    fn a_file_without_a_header_and_a_file_that_is_too_long_are_found() {
-        for text in ["", "/// A.\nfn f() {}\n", "\n//! A.\n"] {
-            assert_eq!(lines(header, &[("src/a.rs", text), ("src/b.rs", "//! B.\n")]), [1], "{text}");
-        }
-        let files = [("src/a.rs", &*"//! A.\n".repeat(500)), ("src/b.rs", &*"//! B.\n".repeat(501))];
-        assert_eq!(lines(length, &files), [501]);
-    }
-
-    #[test]
-    fn a_core_with_std_or_unsafe_code_is_found() {
-        let good = "#![no_std]\n#![forbid(unsafe_code)]\n";
-        for (text, found) in [
-            (good, &[][..]),
-            ("#![no_std]\n// #![forbid(unsafe_code)]", &[1]),
-            ("#![cfg_attr(not(test), no_std)]\n#![forbid(unsafe_code)]", &[1]),
-            (&format!("{good}extern crate std;"), &[3]),
-        ] {
-            assert_eq!(lines(core_attributes, &[("crates/bulklink-core/src/lib.rs", text)]), found, "{text}");
-        }
-        assert_eq!(lines(core_attributes, &[("core/src/lib.rs", good)]), [1, 1]);
-    }
-}

@@ -1,11 +1,11 @@
 //! The files and packages that the rules check, and what the rules find.
 
 use std::fs;
-use std::path::{MAIN_SEPARATOR_STR, Path};
+use std::path::Path;
 
 use anyhow::{Context, Result};
-use walkdir::{DirEntry, WalkDir};
 
+use crate::run::{ask, command};
 use crate::workspace::{self, Package};
 
 /// All sources, pages and manifests of the repository, and the packages of the workspace.
@@ -22,6 +22,14 @@ pub(crate) struct File {
     pub(crate) text: String,
 }
 
+/// A numbered line of a comment or a page.
+pub(crate) struct Prose<'a> {
+    pub(crate) line: usize,
+    pub(crate) text: &'a str,
+    /// The line without the marks of the comment, if it is code or a fence.
+    pub(crate) code: Option<&'a str>,
+}
+
 /// Places that break a rule: the path, the line and what is wrong.
 #[derive(Default)]
 pub(crate) struct Findings(pub(crate) Vec<(String, usize, String)>);
@@ -33,23 +41,14 @@ impl Findings {
 }
 
 impl Tree {
-    /// Reads the repository, without hidden folders and build output.
+    /// Reads the files that git tracks or would track.
     pub(crate) fn read() -> Result<Self> {
-        let (root, mut files) = (workspace::root(), Vec::new());
-        let visible = |entry: &DirEntry| {
-            let name = entry.file_name().to_string_lossy();
-            entry.depth() == 0 || !name.starts_with('.') && name != "target"
-        };
-        for entry in WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(visible) {
-            let entry = entry?;
-            let path = entry.path().strip_prefix(root)?.to_string_lossy().replace(MAIN_SEPARATOR_STR, "/");
-            let file = File { path, text: String::new() };
-            if file.is("rs") || file.is("md") || file.path.ends_with("Cargo.toml") {
-                let text = fs::read_to_string(entry.path()).with_context(|| format!("cannot read {}", file.path))?;
-                files.push(File { text, ..file });
-            }
-        }
-        Ok(Tree { files, packages: workspace::packages()? })
+        let mut list = command("git", &["ls-files", "--cached", "--others", "--exclude-standard"]);
+        let list = ask(list.args(["*.rs", "*.md", "*Cargo.toml"])).context("git does not list the files")?;
+        // Git also lists what is deleted and not yet committed.
+        let present = list.lines().map(|path| (path, workspace::root().join(path))).filter(|(_, file)| file.is_file());
+        let read = |(path, file)| Ok(File { path: String::from(path), text: fs::read_to_string(file)? });
+        Ok(Tree { files: present.map(read).collect::<Result<_>>()?, packages: workspace::packages()? })
     }
 
     /// Returns the Rust files.
@@ -74,39 +73,22 @@ impl File {
         (1..).zip(self.text.lines())
     }
 
-    /// Returns the numbered lines of prose: the comments of a source, or a page without its code.
-    pub(crate) fn prose(&self) -> impl Iterator<Item = (usize, &str)> {
-        let (is_source, is_page, mut in_code) = (self.is("rs"), self.is("md"), false);
-        self.lines().filter(move |(_, line)| {
-            let is_fence = line.trim_start().starts_with("```");
+    /// Returns the comments of a source, or the lines of a page.
+    pub(crate) fn prose(&self) -> impl Iterator<Item = Prose<'_>> {
+        let mut in_code = false;
+        self.lines().filter_map(move |(line, text)| {
+            let comment = text.trim_start();
+            let content = match ["///", "//!"].iter().find_map(|mark| comment.strip_prefix(mark)) {
+                _ if self.is("md") => text,
+                Some(content) if self.is("rs") => content.strip_prefix(' ').unwrap_or(content),
+                _ => {
+                    in_code = false;
+                    return (self.is("rs") && comment.starts_with("//")).then_some(Prose { line, text, code: None });
+                }
+            };
+            let is_fence = content.trim_start().starts_with("```");
             in_code ^= is_fence;
-            is_source && line.trim_start().starts_with("//") || is_page && !in_code && !is_fence
+            Some(Prose { line, text, code: (in_code || is_fence).then_some(content) })
         })
-    }
-}
-
-/// The lines at which a rule finds something, for the tests of the rules.
-#[cfg(test)]
-pub(crate) fn found(rule: fn(&Tree, &mut Findings), tree: &Tree) -> Vec<usize> {
-    let mut findings = Findings::default();
-    rule(tree, &mut findings);
-    findings.0.into_iter().map(|(_, line, _)| line).collect()
-}
-
-/// [`found`] in a tree of these files.
-#[cfg(test)]
-pub(crate) fn lines(rule: fn(&Tree, &mut Findings), files: &[(&str, &str)]) -> Vec<usize> {
-    let file = |&(path, text): &(&str, &str)| File { path: path.to_owned(), text: text.to_owned() };
-    found(rule, &Tree { files: files.iter().map(file).collect(), packages: vec![] })
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_tree_has_sources_pages_manifests_and_packages_and_no_build_output() {
-        let tree = super::Tree::read().unwrap();
-        assert!(["xtask/src/tidy/tree.rs", "README.md", "Cargo.toml"].iter().all(|path| tree.file(path).is_some()));
-        assert!(tree.packages.iter().any(|package| package.name == "bulklink-core"));
-        assert!(!tree.files.iter().any(|file| file.path.starts_with("target/") || file.path.starts_with(".git/")));
     }
 }

@@ -1,63 +1,46 @@
 //! Debian's compilers and programs, unpacked below the target folder without being installed.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
 use super::{Compiler, NO_INSTALL, may_install};
-use crate::run::{ask, command, run, run_and_read};
+use crate::run::{HOUR, ask, command, run, run_and_read};
 use crate::workspace;
 
-/// Returns the compiler of an earlier run, unpacked in a folder below `target`, or fetches it.
-/// `None` without apt-get, or if Debian does not have it.
-///
-/// The `package` of the compiler is unpacked without its dependencies; `others` are unpacked with
-/// the dependencies that the machine lacks.
-pub(crate) fn unpacked(
+/// Returns what `find` finds in a folder below `target`. If it finds nothing, unpacks Debian's
+/// packages there first: `package` without its dependencies, and `others` with the dependencies
+/// that the machine lacks.
+pub(crate) fn unpacked<T>(
+    folder: &str,
+    package: &str,
+    others: &[&str],
+    find: impl Fn(&Path) -> Option<T>,
+) -> Result<T> {
+    let folder = workspace::target_path(folder);
+    if let Some(found) = find(&folder) {
+        return Ok(found);
+    }
+    ensure!(may_install(), "{package} is not there, and {NO_INSTALL} is set");
+    fetch(&folder, package, others).with_context(|| format!("cannot fetch Debian's {package}"))?;
+    find(&folder).with_context(|| format!("Debian's {package} was unpacked, but it cannot be used"))
+}
+
+/// [`unpacked`] for a compiler.
+pub(crate) fn compiler(
     folder: &str,
     package: &str,
     others: &[&str],
     accepts: impl Fn(&Compiler) -> bool,
-) -> Option<Compiler> {
-    let folder = workspace::target_path(folder);
-    if let Some(present) = compiler_in(&folder).filter(&accepts) {
-        return Some(present);
-    }
-    let may_fetch = may_install() && ask(&mut command("apt-get", &["--version"])).is_some();
-    let fetched = may_fetch.then(|| fetch(&folder, package, others))?;
-    fetched.inspect_err(|error| eprintln!("cannot fetch Debian's {package}: {error:#}")).ok()?;
-    compiler_in(&folder).filter(accepts)
-}
-
-/// Returns the folder of the programs of a package that need no other package, unpacked below
-/// `target`, by an earlier run or now.
-pub(crate) fn unpacked_programs(package: &str, programs: &[&str]) -> Result<PathBuf> {
-    let folder = workspace::target_path(package);
-    let all_run = || programs_run(&programs_in(package), programs);
-    if !all_run() {
-        ensure!(may_install(), "{package} is not there, and {NO_INSTALL} is set");
-        fetch(&folder, package, &[])?;
-        ensure!(all_run(), "{package} was unpacked, but does not run");
-    }
-    Ok(programs_in(package))
-}
-
-/// Where the programs of a package are, if it was unpacked.
-pub(crate) fn programs_in(package: &str) -> PathBuf {
-    workspace::target_path(package).join("usr/bin")
-}
-
-/// Whether all programs are in the folder and run.
-pub(crate) fn programs_run(folder: &Path, programs: &[&str]) -> bool {
-    programs.iter().all(|program| ask(&mut command(folder.join(program), &["--version"])).is_some())
-}
-
-fn compiler_in(folder: &Path) -> Option<Compiler> {
-    // Debian names this folder after the architecture.
-    let mut libraries = folder.join("usr/lib").read_dir().ok()?.flatten().map(|entry| entry.path());
-    let libraries = libraries.find(|path| path.to_string_lossy().contains("-linux-gnu"))?;
-    Some(Compiler { rustc: folder.join("usr/bin/rustc"), libraries: Some(libraries) })
+) -> Result<Compiler> {
+    unpacked(folder, package, others, |folder| {
+        // Debian names this folder after the architecture.
+        let mut libraries = folder.join("usr/lib").read_dir().ok()?.flatten().map(|entry| entry.path());
+        let libraries = libraries.find(|path| path.to_string_lossy().contains("-linux-gnu"))?;
+        let compiler = Compiler { rustc: folder.join("usr/bin/rustc"), libraries: Some(libraries) };
+        accepts(&compiler).then_some(compiler)
+    })
 }
 
 /// Unpacks into a folder beside `folder` first, so that an interrupted run leaves nothing that
@@ -79,9 +62,9 @@ fn fetch(folder: &Path, package: &str, others: &[&str]) -> Result<()> {
 
 fn download(archives: &Path, package: &str, others: &[&str]) -> Result<()> {
     // Only root can refresh the lists; the lists that are present may be good enough.
-    run(&mut command("apt-get", &["update", "-qq"])).unwrap_or_else(|error| eprintln!("continuing without: {error}"));
+    ask(&mut command("apt-get", &["update", "-qq"]));
     let mut plan = command("apt-get", &["install", "-qq", "--simulate", "--no-install-recommends"]);
-    let plan = run_and_read(plan.args(others))?;
+    let plan = run_and_read(plan.args(others), HOUR)?;
     let mut download = command("apt-get", &["download", "-qq", "-o", "APT::Sandbox::User=root", package]);
     run(download.args(lacking(&plan)).current_dir(archives))
 }
@@ -90,17 +73,13 @@ fn download(archives: &Path, package: &str, others: &[&str]) -> Result<()> {
 /// installed already and is left out.
 fn lacking(plan: &str) -> impl Iterator<Item = String> {
     let added = plan.lines().filter_map(|line| line.strip_prefix("Inst ")?.split_once(" ("));
-    added.filter_map(|(name, rest)| {
-        let version = rest.split_whitespace().next()?;
-        (!name.contains(' ')).then(|| format!("{name}={version}"))
-    })
+    let added = added.filter(|(name, _)| !name.contains(' '));
+    added.filter_map(|(name, rest)| Some(format!("{name}={}", rest.split_whitespace().next()?)))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use super::{lacking, programs_run};
+    use super::lacking;
 
     #[test]
     fn only_packages_that_the_machine_lacks_are_fetched() {
@@ -108,13 +87,5 @@ mod tests {
                     Inst libc6 [2.36-8] (2.36-9 Debian:12.15/oldstable [amd64])\n\
                     Conf libllvm19 (1:19.1.7-3 Debian:12.15/oldstable [amd64])\n";
         assert_eq!(lacking(plan).collect::<Vec<_>>(), ["libllvm19=1:19.1.7-3"]);
-    }
-
-    #[test]
-    fn programs_are_there_only_if_all_of_them_run() {
-        let on_the_path = Path::new("");
-        assert!(programs_run(on_the_path, &["cargo", "rustc"]));
-        assert!(!programs_run(on_the_path, &["cargo", "bulklink-no-such-program"]));
-        assert!(!programs_run(Path::new("/bulklink-no-such-folder"), &["cargo"]));
     }
 }

@@ -10,7 +10,7 @@ pub(crate) mod pinned;
 pub(crate) mod programs;
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::run::{ask, command};
@@ -25,7 +25,6 @@ pub(crate) fn may_install() -> bool {
 
 /// A compiler other than the usual one, and the folder of its shared libraries if the loader does
 /// not find them.
-#[derive(Debug)]
 pub(crate) struct Compiler {
     pub(crate) rustc: PathBuf,
     pub(crate) libraries: Option<PathBuf>,
@@ -37,20 +36,9 @@ impl Compiler {
         self.with_libraries(cargo).env("RUSTC", &self.rustc).env("RUSTDOC", self.rustc.with_file_name("rustdoc"))
     }
 
-    /// Returns the version, or `None` if the compiler does not run.
-    pub(crate) fn version(&self) -> Option<String> {
-        let answer = self.answer("--version")?;
-        answer.split_whitespace().nth(1).map(str::to_owned)
-    }
-
-    /// Whether the source of the standard library is where cargo looks for it.
-    pub(crate) fn has_sources(&self) -> bool {
-        let root = self.answer("--print=sysroot");
-        root.is_some_and(|root| Path::new(&root).join("lib/rustlib/src/rust/library/core").is_dir())
-    }
-
-    fn answer(&self, question: &str) -> Option<String> {
-        ask(self.with_libraries(&mut command(&self.rustc, &[question]))).map(|answer| answer.trim().to_owned())
+    /// Returns what the compiler answers to an option, or `None` if it does not run.
+    pub(crate) fn answer(&self, option: &str) -> Option<String> {
+        ask(self.with_libraries(&mut command(&self.rustc, &[option]))).map(|answer| answer.trim().to_owned())
     }
 
     fn with_libraries<'a>(&self, command: &'a mut Command) -> &'a mut Command {

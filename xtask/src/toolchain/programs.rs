@@ -2,11 +2,12 @@
 
 use std::env;
 use std::env::consts::EXE_EXTENSION;
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::{NO_INSTALL, may_install};
 use crate::run::{ask, cargo, command, run};
@@ -36,32 +37,29 @@ pub(crate) fn from_apt(program: &str) -> Result<()> {
     Ok(())
 }
 
-/// Installs a Debian package through apt-get.
 fn install(package: &str) -> Result<()> {
-    let apt = || as_root("apt-get").with_context(|| format!("{package} is not installed, and apt-get cannot be used"));
     // The package lists that are present may be good enough.
-    run(apt()?.args(["update", "-qq"])).unwrap_or_else(|error| eprintln!("continuing without: {error}"));
-    run(apt()?.args(["install", "-qq", "--yes", "--no-install-recommends", package]))
+    run(as_root("apt-get")?.args(["update", "-qq"])).unwrap_or_else(|error| eprintln!("continuing without: {error}"));
+    run(as_root("apt-get")?.args(["install", "-qq", "--yes", "--no-install-recommends", package]))
 }
 
 /// Installs a Debian package, but only if the user agrees: by `yes`, with `CI=true`, or on a
 /// terminal. Otherwise the error says how to install it.
 pub(crate) fn from_apt_asking(package: &str, yes: bool) -> Result<()> {
-    ask_first(package, yes, || install(package))
+    let how = format!("{package} is not installed; `apt-get install {package}`, as root, adds it");
+    let is_given = yes || env::var("CI").is_ok_and(|ci| ci == "true");
+    ensure!(may_install() && (is_given || agrees(package)?), "{how}");
+    if package != POSTGRESQL {
+        return install(package).context(how);
+    }
+    run(as_root("sh")?.args(["-c", WITHOUT_SERVER]))?;
+    let result = install(package).context(how);
+    run(as_root("sh")?.args(["-c", WITH_SERVER]))?;
+    result
 }
 
-/// [`from_apt_asking`] for `postgresql`, whose installation would also create and start a server
-/// for the whole machine.
-pub(crate) fn postgresql_asking(yes: bool) -> Result<()> {
-    ask_first("postgresql", yes, || {
-        let no_root = || "postgresql is not installed, and apt-get cannot be used";
-        let shell = |script| run(as_root("sh").with_context(no_root)?.args(["-c", script]));
-        shell(WITHOUT_SERVER)?;
-        let result = install("postgresql");
-        shell(WITH_SERVER)?;
-        result
-    })
-}
+/// Its installation would also create and start a server for the whole machine.
+pub(crate) const POSTGRESQL: &str = "postgresql";
 
 /// Tells the scripts of Debian's packages to create no server, as their manual says how.
 const WITHOUT_SERVER: &str = "mkdir -p /etc/postgresql-common/createcluster.d && \
@@ -71,66 +69,28 @@ const WITHOUT_SERVER: &str = "mkdir -p /etc/postgresql-common/createcluster.d &&
 const WITH_SERVER: &str = "rm -f /etc/postgresql-common/createcluster.d/bulklink.conf; \
     rmdir --ignore-fail-on-non-empty /etc/postgresql-common/createcluster.d";
 
-fn ask_first(package: &str, yes: bool, install: impl FnOnce() -> Result<()>) -> Result<()> {
-    let how = format!("`apt-get install {package}`, as root, adds it");
-    let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal();
-    match consent(may_install(), yes || env::var("CI").is_ok_and(|ci| ci == "true"), is_asked) {
-        Consent::Given => {}
-        Consent::Asked if agrees(package)? => {}
-        Consent::Asked | Consent::Refused => bail!("{package} is not installed; {how}"),
+/// Asks on a terminal. Elsewhere, the answer is no.
+fn agrees(package: &str) -> Result<bool> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Ok(false);
     }
-    install().context(how)
-}
-
-#[derive(Debug, PartialEq)]
-enum Consent {
-    Given,
-    Asked,
-    Refused,
-}
-
-fn consent(may_install: bool, is_given: bool, can_ask: bool) -> Consent {
-    match (may_install, is_given, can_ask) {
-        (true, true, _) => Consent::Given,
-        (true, false, true) => Consent::Asked,
-        _ => Consent::Refused,
-    }
-}
-
-fn agrees(program: &str) -> Result<bool> {
-    eprint!("install {program} through apt-get? [y/N] ");
+    eprint!("install {package} through apt-get? [y/N] ");
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
 
-pub(crate) fn runs(program: &str) -> bool {
+/// Whether the program answers with its version. It may be a path.
+pub(crate) fn runs(program: impl AsRef<OsStr>) -> bool {
     ask(&mut command(program, &["--version"])).is_some()
 }
 
 /// The program with root's rights: directly, or through a sudo that needs no password.
-fn as_root(program: &str) -> Option<Command> {
-    ask(&mut command(program, &["--version"]))?;
-    if ask(&mut command("id", &["-u"]))?.trim() == "0" {
-        return Some(command(program, &[]));
+fn as_root(program: &str) -> Result<Command> {
+    ensure!(runs("apt-get"), "there is no apt-get");
+    if ask(&mut command("id", &["-u"])).is_some_and(|user| user.trim() == "0") {
+        return Ok(command(program, &[]));
     }
-    ask(&mut command("sudo", &["-n", "true"]))?;
-    Some(command("sudo", &["-n", program]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_is_installed_without_consent_nor_against_the_variable() {
-        for (may_install, is_given, can_ask, expected) in [
-            (true, true, false, Consent::Given),
-            (true, false, true, Consent::Asked),
-            (true, false, false, Consent::Refused),
-            (false, true, true, Consent::Refused),
-        ] {
-            assert_eq!(consent(may_install, is_given, can_ask), expected, "{may_install} {is_given} {can_ask}");
-        }
-    }
+    ensure!(ask(&mut command("sudo", &["-n", "true"])).is_some(), "{program} needs root, or a sudo without a password");
+    Ok(command("sudo", &["-n", program]))
 }

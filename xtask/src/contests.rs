@@ -1,0 +1,74 @@
+//! `cargo xtask overload`, `fleet` and `breaker`: contests beside the peers, judged from outside.
+//! BENCHMARKS.md says how. A missed limit is reported, and fails nothing.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::bench::{self, Measure, PACKAGE};
+use crate::run::{cargo, run};
+use crate::step::Step;
+use crate::{test, workspace};
+
+/// The options of `cargo xtask overload`.
+#[derive(Args)]
+pub(crate) struct Overload {
+    #[command(flatten)]
+    measure: Measure,
+    /// Write the tables between the markers of this document, and the plot to docs/overload.svg
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+}
+
+/// The options of `cargo xtask fleet` and `cargo xtask breaker`.
+#[derive(Args)]
+pub(crate) struct Fleet {
+    #[command(flatten)]
+    measure: Measure,
+    /// Run only this scene
+    #[arg(long, value_name = "SCENE")]
+    only: Vec<String>,
+}
+
+/// The steps of `cargo xtask overload`: goodput under overload.
+pub(crate) fn overload(Overload { measure, write }: Overload) -> Vec<Step> {
+    let build = || run(&mut cargo(&["build", "--release", "-p", PACKAGE, "--bin", "bench-overload"]));
+    let work = move || {
+        let mut overload = measure.program("bench-overload", &["rustc"], write.as_deref())?;
+        let plot = match &write {
+            Some(_) => workspace::root().join("docs/overload.svg"),
+            None => workspace::target_path("overload.svg"),
+        };
+        run(overload.arg("--plot").arg(plot))
+    };
+    vec![Step::new("overload build", build), Step::new("overload", work)]
+}
+
+/// The steps of `cargo xtask fleet`: the limit of a fleet.
+pub(crate) fn fleet(options: Fleet) -> Vec<Step> {
+    contest("fleet", options, vec![])
+}
+
+/// The steps of `cargo xtask breaker`: the goal of the benches, and then the circuit of a fleet.
+pub(crate) fn breaker(options: Fleet) -> Vec<Step> {
+    if !options.only.is_empty() {
+        return contest("breaker", options, vec!["breaker".into()]);
+    }
+    let rows = workspace::target_path("bench/breaker.json");
+    let mut steps = bench::goal("breaker", options.measure.quick, rows.clone());
+    steps.extend(contest("breaker", options, vec!["breaker".into(), "--after".into(), rows]));
+    steps
+}
+
+fn contest(name: &'static str, Fleet { measure, only }: Fleet, arguments: Vec<PathBuf>) -> Vec<Step> {
+    let build = || run(&mut cargo(&["build", "--release", "-p", "bulklink-contest"]));
+    let work = move || {
+        let mut contest = measure.program("fleet-contest", &["rustc", "redis-server"], None)?;
+        run(contest.args(arguments).args(only.iter().map(|scene| format!("--only={scene}"))))
+    };
+    vec![
+        Step::new("servers", || test::servers(false)),
+        Step::new(format!("{name} build"), build),
+        Step::new(name, work),
+    ]
+}
