@@ -128,7 +128,22 @@ fn report(options: &Options) -> Result<()> {
     let mut report = program("bench-report");
     report.arg(readings::folder()).args(gate.then_some("--gate"));
     report.args(goal.as_ref().map(|goal| format!("--goal={goal}")));
-    run(measure.results(&mut report, how, &["rustc", "valgrind"], write.as_deref())?)
+    report.args(["--about", &about(how, &["rustc", "valgrind"])]);
+    run(report.args(file("--json", measure.json.as_deref())?).args(file("--write", write.as_deref())?))
+}
+
+/// What one needs to know to repeat the figures: how they were measured, the machine, and the
+/// versions of these tools. Two lines, because the page ends its lines at column 100.
+fn about(how: &str, tools: &[&str]) -> String {
+    let version = |name: &&str| ask(&mut command(name, &["--version"])).map(|version| version.trim().to_owned());
+    let tools: Vec<_> = tools.iter().filter_map(version).collect();
+    format!("{how}; {} with {},\n{}.", std::env::consts::ARCH, topology::processors(), tools.join(", "))
+}
+
+/// An option with a file. Its path is relative to the user's folder, while programs run in the
+/// workspace's root.
+fn file(option: &str, file: Option<&Path>) -> Result<Option<String>> {
+    Ok(file.map(absolute).transpose()?.map(|file| format!("{option}={}", file.display())))
 }
 
 impl Measure {
@@ -139,31 +154,8 @@ impl Measure {
     /// The command for a program that measures and reports.
     pub(crate) fn program(&self, name: &str, tools: &[&str], write: Option<&Path>) -> Result<Command> {
         let mut program = program(name);
-        program.args(self.quick.then_some("--quick"));
-        self.results(&mut program, self.how(), tools, write)?;
+        program.args(self.quick.then_some("--quick")).args(["--about", &about(self.how(), tools)]);
+        program.args(file("--json", self.json.as_deref())?).args(file("--write", write)?);
         Ok(program)
-    }
-
-    /// Adds where the results go, and what one needs to know to repeat them: how they were
-    /// measured, the machine, and the versions of these tools.
-    fn results<'a>(
-        &self,
-        report: &'a mut Command,
-        how: &str,
-        tools: &[&str],
-        write: Option<&Path>,
-    ) -> Result<&'a mut Command> {
-        let version = |name: &&str| ask(&mut command(name, &["--version"])).map(|version| version.trim().to_owned());
-        let tools: Vec<_> = tools.iter().filter_map(version).collect();
-        let machine = format!("{} with {}", std::env::consts::ARCH, topology::processors());
-        // Two lines, because the page ends its lines at column 100.
-        report.arg("--about").arg(format!("{how}; {machine},\n{}.", tools.join(", ")));
-        for (flag, file) in [("--json", self.json.as_deref()), ("--write", write)] {
-            if let Some(file) = file {
-                // Relative to the user's folder, while the program runs in the workspace's root.
-                report.arg(flag).arg(absolute(file)?);
-            }
-        }
-        Ok(report)
     }
 }

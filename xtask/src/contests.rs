@@ -35,11 +35,8 @@ pub(crate) fn overload(Overload { measure, write }: Overload) -> Vec<Step> {
     let build = || run(&mut cargo(&["build", "--release", "-p", PACKAGE, "--bin", "bench-overload"]));
     let work = move || {
         let mut overload = measure.program("bench-overload", &["rustc"], write.as_deref())?;
-        let plot = match &write {
-            Some(_) => workspace::root().join("docs/overload.svg"),
-            None => workspace::target_path("overload.svg"),
-        };
-        run(overload.arg("--plot").arg(plot))
+        let folder = if write.is_some() { workspace::root().join("docs") } else { workspace::target_path("") };
+        run(overload.arg("--plot").arg(folder.join("overload.svg")))
     };
     vec![Step::new("overload build", build), Step::new("overload", work)]
 }
@@ -66,9 +63,6 @@ fn contest(name: &'static str, Fleet { measure, only }: Fleet, arguments: Vec<Pa
         let mut contest = measure.program("fleet-contest", &["rustc", "redis-server"], None)?;
         run(contest.args(arguments).args(only.iter().map(|scene| format!("--only={scene}"))))
     };
-    vec![
-        Step::new("servers", || test::servers(false)),
-        Step::new(format!("{name} build"), build),
-        Step::new(name, work),
-    ]
+    let servers = Step::new("servers", || test::servers(false));
+    vec![servers, Step::new(format!("{name} build"), build), Step::new(name, work)]
 }

@@ -16,8 +16,6 @@ use crate::workspace;
 /// The workspace of the examples.
 const HOME: &str = "examples/embedded";
 
-pub(crate) const MANIFEST: &str = "examples/embedded/Cargo.toml";
-
 /// The time after which a program hangs; each takes about a second.
 const LIMIT: Duration = Duration::from_secs(30);
 

@@ -10,9 +10,6 @@ use crate::workspace;
 
 const VERSION: &str = "0.13.2";
 
-/// Enough for scripts of a few hundred steps; the properties run longer ones.
-const MAX_BYTES: u32 = 1024;
-
 /// The steps of `cargo xtask fuzz`.
 pub(crate) fn steps(seconds: u32) -> Vec<Step> {
     vec![Step::new("fuzz", move || fuzz(seconds))]
@@ -28,6 +25,7 @@ fn fuzz(seconds: u32) -> Result<()> {
     let mut fuzz = command(programs::from_registry("cargo-fuzz", VERSION)?, &["fuzz", "run", "gate"]);
     // A sanitizer would find nothing in safe code.
     fuzz.args(["--fuzz-dir", "tests/fuzz", "--sanitizer", "none", "--target-dir"]).arg(workspace::target_path("fuzz"));
-    fuzz.args(["--", &format!("-max_total_time={seconds}"), &format!("-max_len={MAX_BYTES}")]);
-    run(fuzz.arg("-print_final_stats=1").env("RUSTUP_TOOLCHAIN", "nightly"))
+    // Enough bytes for scripts of a few hundred steps; the properties run longer ones.
+    fuzz.args(["--", &format!("-max_total_time={seconds}"), "-max_len=1024", "-print_final_stats=1"]);
+    run(fuzz.env("RUSTUP_TOOLCHAIN", "nightly"))
 }

@@ -17,19 +17,14 @@ pub(crate) fn steps() -> Vec<Step> {
 /// A workspace of its own, which `--workspace` leaves out.
 const CODE_SIZE: &str = "tests/code-size/Cargo.toml";
 
-/// Only formatted, because building it takes nightly and a C++ compiler.
-const FUZZ: &str = "tests/fuzz/Cargo.toml";
-
 /// The features are off by default; their code is linted and documented all the same.
 const FEATURES: &str = "--features=bulklink/schema,bulklink/tracing,bulklink/tsc,bulklink-tokio/schema,bulklink-tokio/tsc,\
                         bulklink-benches/instructions";
 
 fn fmt() -> Result<()> {
-    run(&mut cargo(&["fmt", "--all", "--check"]))?;
-    for manifest in [CODE_SIZE, FUZZ, embedded::MANIFEST] {
-        run(&mut cargo(&["fmt", "--all", "--check", "--manifest-path", manifest]))?;
-    }
-    Ok(())
+    // tests/fuzz is only formatted, because building it takes nightly and a C++ compiler.
+    let manifests = ["Cargo.toml", CODE_SIZE, "tests/fuzz/Cargo.toml", "examples/embedded/Cargo.toml"];
+    manifests.iter().try_for_each(|manifest| run(&mut cargo(&["fmt", "--all", "--check", "--manifest-path", manifest])))
 }
 
 fn clippy() -> Result<()> {

@@ -109,7 +109,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let Cli { task, no_skip } = Cli::parse();
-    match step::run_all(task.steps(), no_skip) {
+    match step::run_all(steps(task), no_skip) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xtask: {error:#}");
@@ -118,28 +118,26 @@ fn main() -> ExitCode {
     }
 }
 
-impl Task {
-    fn steps(self) -> Vec<Step> {
-        match self {
-            Task::Test { yes } => test::steps(yes),
-            Task::Exhaustive { depth } => test::exhaustive(depth),
-            Task::Properties { cases } => test::properties(cases),
-            Task::Fuzz { seconds } => fuzz::steps(seconds),
-            Task::Mutants(options) => mutants::steps(options),
-            Task::Conformance { dir } => vec![test::conformance(dir)],
-            Task::Loom => test::loom(),
-            Task::Lint => lint::steps(),
-            Task::Tidy => vec![tidy::step()],
-            Task::NoStd => no_std::steps(),
-            Task::Size => size::steps(),
-            Task::Embedded { write } => embedded::steps(write),
-            Task::Msrv => msrv::steps(),
-            Task::Bench(options) => bench::steps(options),
-            Task::Overload(options) => contests::overload(options),
-            Task::Fleet(options) => contests::fleet(options),
-            Task::Breaker(options) => contests::breaker(options),
-            Task::Ci => all(),
-        }
+fn steps(task: Task) -> Vec<Step> {
+    match task {
+        Task::Test { yes } => test::steps(yes),
+        Task::Exhaustive { depth } => test::exhaustive(depth),
+        Task::Properties { cases } => test::properties(cases),
+        Task::Fuzz { seconds } => fuzz::steps(seconds),
+        Task::Mutants(options) => mutants::steps(options),
+        Task::Conformance { dir } => vec![test::conformance(dir)],
+        Task::Loom => test::loom(),
+        Task::Lint => lint::steps(),
+        Task::Tidy => vec![tidy::step()],
+        Task::NoStd => no_std::steps(),
+        Task::Size => size::steps(),
+        Task::Embedded { write } => embedded::steps(write),
+        Task::Msrv => msrv::steps(),
+        Task::Bench(options) => bench::steps(options),
+        Task::Overload(options) => contests::overload(options),
+        Task::Fleet(options) => contests::fleet(options),
+        Task::Breaker(options) => contests::breaker(options),
+        Task::Ci => all(),
     }
 }
 

@@ -17,14 +17,17 @@ fn msrv() -> Result<()> {
     let front = packages.iter().find(|package| package.name == "bulklink");
     let version = front.and_then(|front| front.rust_version.clone()).context("bulklink has no rust-version")?;
     let compiler = pinned::find(&version)?;
-    let target = workspace::target_path("msrv");
     // A crate that states another version than the workspace is left out.
     let supports = |package: &&Package| package.is_published() && package.rust_version.as_ref() == Some(&version);
     for package in packages.iter().filter(supports) {
         // Only the library, so that dev-dependencies may need a newer compiler.
         for features in [&[][..], &["--all-features"]] {
             let mut check = cargo(&["check", "-p", &package.name, "--lib"]);
-            run(compiler.apply(check.args(features).arg("--target-dir").arg(&target)))?;
+            run(check
+                .args(features)
+                .arg("--target-dir")
+                .arg(workspace::target_path("msrv"))
+                .envs(compiler.variables()))?;
         }
     }
     Ok(())

@@ -11,19 +11,17 @@ use crate::step::{Missing, Step};
 use crate::toolchain::{debian, programs};
 use crate::workspace;
 
-/// The features of the front and of tokio's adapter that are off by default.
-const FEATURES: &str = "bulklink/tracing,bulklink/tsc,bulklink-tokio/tsc";
-
 /// The steps of `cargo xtask test`. With `yes`, a missing server is installed without a question.
 pub(crate) fn steps(yes: bool) -> Vec<Step> {
     let front = ["test", "-p", "bulklink", "-p", "bulklink-tokio"];
+    let off_by_default = "--features=bulklink/tracing,bulklink/tsc,bulklink-tokio/tsc";
     let mut steps = vec![
         Step::new("servers", move || servers(yes)),
         Step::new("prometheus", prometheus),
         Step::new("tests", || run(&mut cargo(&["test", "--workspace"]))),
         // In the workspace, an example switches `tracing` on for all.
         Step::new("default features", move || run(&mut cargo(&front))),
-        Step::new("features", move || run(cargo(&front).args(["--features", FEATURES]))),
+        Step::new("features", move || run(cargo(&front).arg(off_by_default))),
         // The front as it is on targets without 64-bit atomics.
         Step::new("lock-only", move || run(&mut with_flags(&front, "lock-only", "--cfg bulklink_lock_only"))),
         conformance(None),
@@ -49,7 +47,7 @@ pub(crate) fn servers(yes: bool) -> Result<()> {
 fn prometheus() -> Result<()> {
     let runs_in = |folder: &Path| ["prometheus", "promtool"].iter().all(|program| programs::runs(folder.join(program)));
     let is_unpacked = |folder: &Path| runs_in(&folder.join("usr/bin")).then_some(());
-    let install = || debian::unpacked("prometheus", "prometheus", &[], is_unpacked);
+    let install = || debian::unpacked("prometheus", &["prometheus"], is_unpacked);
     let is_there = || runs_in(Path::new("")) || is_unpacked(&workspace::target_path("prometheus")).is_some();
     find("BULKLINK_PROMETHEUS_BIN", is_there, install)
 }

@@ -1,7 +1,9 @@
 //! The workspace: its root, its target folders, its packages, and what a pattern finds in a file.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use anyhow::{Context, Result};
 use regex::Regex;
@@ -47,14 +49,16 @@ impl Package {
 
 /// The members of the workspace.
 pub(crate) fn packages() -> Result<Vec<Package>> {
-    let metadata =
-        ask(&mut cargo(&["metadata", "--no-deps", "--format-version=1"])).context("cargo metadata failed")?;
+    let metadata = ask(&mut cargo(&["metadata", "--no-deps", "--format-version=1"])).context("no metadata")?;
     let mut metadata: serde_json::Value = serde_json::from_str(&metadata)?;
     Ok(serde_json::from_value(metadata["packages"].take())?)
 }
 
 /// Returns what the first group of a pattern matches in a text.
 pub(crate) fn captures<'a>(pattern: &str, text: &'a str) -> Vec<&'a str> {
-    let pattern = Regex::new(pattern).expect("the pattern is valid");
+    static COMPILED: Mutex<BTreeMap<String, Regex>> = Mutex::new(BTreeMap::new());
+    let mut compiled = COMPILED.lock().expect("no pattern is invalid");
+    let pattern =
+        compiled.entry(pattern.to_owned()).or_insert_with(|| Regex::new(pattern).expect("a pattern is valid"));
     pattern.captures_iter(text).map(|found| found.extract::<1>().1[0]).collect()
 }

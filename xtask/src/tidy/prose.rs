@@ -1,8 +1,6 @@
 //! Rules for comments and pages: their width, that of their examples, and how often they speak of
 //! persons.
 
-use std::cmp::Reverse;
-
 use super::tree::{File, Findings, Prose, Tree};
 
 const COLUMNS: usize = 100;
@@ -34,17 +32,15 @@ pub(super) fn columns(tree: &Tree, findings: &mut Findings) {
 }
 
 /// Words for persons are rare, over all comments and over all pages. If there are too many, the
-/// findings are the five files with the most.
+/// finding is the file with the most.
 pub(super) fn persons(tree: &Tree, findings: &mut Findings) {
     for kind in ["rs", "md"] {
         let files = tree.files.iter().filter(|file| file.is(kind));
-        let mut counts: Vec<_> = files.map(|file| (count(file), file)).collect();
+        let counts: Vec<_> = files.map(|file| (count(file), file)).collect();
         let (persons, words) = counts.iter().fold((0, 0), |sum, (count, _)| (sum.0 + count.0, sum.1 + count.1));
-        if persons * 10_000 > words * 15 {
-            counts.sort_by_key(|((persons, _), _)| Reverse(*persons));
-            for ((here, _), file) in counts.iter().take(5) {
-                findings.add(&file.path, 1, format!("{here} of {persons} words for persons in {words} of *.{kind}"));
-            }
+        let worst = counts.iter().max_by_key(|((persons, _), _)| *persons);
+        if let Some(((here, _), file)) = worst.filter(|_| persons * 10_000 > words * 15) {
+            findings.add(&file.path, 1, format!("{here} of {persons} words for persons in {words} of *.{kind}"));
         }
     }
 }

@@ -33,7 +33,7 @@ impl Toolchain {
         let mut cargo = cargo(args);
         cargo.args(["--target", target, "--target-dir"]).arg(workspace::target_path(folder));
         if let Toolchain::Debian(compiler) = self {
-            compiler.apply(&mut cargo).arg("-Zbuild-std=core,alloc").env("RUSTC_BOOTSTRAP", "1");
+            cargo.envs(compiler.variables()).arg("-Zbuild-std=core,alloc").env("RUSTC_BOOTSTRAP", "1");
             // Debian's compiler has no linker for these targets.
             let target = target.to_uppercase().replace('-', "_");
             cargo.env(format!("CARGO_TARGET_{target}_LINKER"), linker());
@@ -50,7 +50,7 @@ pub(crate) fn is_installed(target: &str) -> bool {
 
 /// Debian's compiler with the source of the library.
 fn debian() -> Result<Compiler> {
-    debian::compiler("bare-toolchain", "rustc-web", &["libstd-rust-web-dev", "rust-web-src"], |compiler| {
+    debian::compiler("bare-toolchain", &["rustc-web", "libstd-rust-web-dev", "rust-web-src"], |compiler| {
         let root = compiler.answer("--print=sysroot");
         root.is_some_and(|root| Path::new(&root).join("lib/rustlib/src/rust/library/core").is_dir())
     })

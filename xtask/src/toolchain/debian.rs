@@ -10,31 +10,21 @@ use crate::run::{HOUR, ask, command, run, run_and_read};
 use crate::workspace;
 
 /// Returns what `find` finds in a folder below `target`. If it finds nothing, unpacks Debian's
-/// packages there first: `package` without its dependencies, and `others` with the dependencies
-/// that the machine lacks.
-pub(crate) fn unpacked<T>(
-    folder: &str,
-    package: &str,
-    others: &[&str],
-    find: impl Fn(&Path) -> Option<T>,
-) -> Result<T> {
-    let folder = workspace::target_path(folder);
+/// packages there first: one without its dependencies, and the others with the dependencies that
+/// the machine lacks.
+pub(crate) fn unpacked<T>(folder: &str, packages: &[&str], find: impl Fn(&Path) -> Option<T>) -> Result<T> {
+    let (folder, names) = (workspace::target_path(folder), packages.join(", "));
     if let Some(found) = find(&folder) {
         return Ok(found);
     }
-    ensure!(may_install(), "{package} is not there, and {NO_INSTALL} is set");
-    fetch(&folder, package, others).with_context(|| format!("cannot fetch Debian's {package}"))?;
-    find(&folder).with_context(|| format!("Debian's {package} was unpacked, but it cannot be used"))
+    ensure!(may_install(), "{names} is not there, and {NO_INSTALL} is set");
+    fetch(&folder, packages).with_context(|| format!("cannot fetch Debian's {names}"))?;
+    find(&folder).with_context(|| format!("Debian's {names} was unpacked, but it cannot be used"))
 }
 
 /// [`unpacked`] for a compiler.
-pub(crate) fn compiler(
-    folder: &str,
-    package: &str,
-    others: &[&str],
-    accepts: impl Fn(&Compiler) -> bool,
-) -> Result<Compiler> {
-    unpacked(folder, package, others, |folder| {
+pub(crate) fn compiler(folder: &str, packages: &[&str], accepts: impl Fn(&Compiler) -> bool) -> Result<Compiler> {
+    unpacked(folder, packages, |folder| {
         // Debian names this folder after the architecture.
         let mut libraries = folder.join("usr/lib").read_dir().ok()?.flatten().map(|entry| entry.path());
         let libraries = libraries.find(|path| path.to_string_lossy().contains("-linux-gnu"))?;
@@ -45,11 +35,11 @@ pub(crate) fn compiler(
 
 /// Unpacks into a folder beside `folder` first, so that an interrupted run leaves nothing that
 /// looks complete.
-fn fetch(folder: &Path, package: &str, others: &[&str]) -> Result<()> {
+fn fetch(folder: &Path, packages: &[&str]) -> Result<()> {
     let partial = folder.with_extension("partial");
     let archives = partial.join("archives");
     fs::create_dir_all(&archives)?;
-    download(&archives, package, others)?;
+    download(&archives, packages)?;
     for archive in archives.read_dir()? {
         run(command("dpkg", &["--extract"]).arg(archive?.path()).arg(&partial))?;
     }
@@ -60,12 +50,12 @@ fn fetch(folder: &Path, package: &str, others: &[&str]) -> Result<()> {
     fs::rename(&partial, folder).context("cannot move the package into place")
 }
 
-fn download(archives: &Path, package: &str, others: &[&str]) -> Result<()> {
+fn download(archives: &Path, packages: &[&str]) -> Result<()> {
     // Only root can refresh the lists; the lists that are present may be good enough.
     ask(&mut command("apt-get", &["update", "-qq"]));
     let mut plan = command("apt-get", &["install", "-qq", "--simulate", "--no-install-recommends"]);
-    let plan = run_and_read(plan.args(others), HOUR)?;
-    let mut download = command("apt-get", &["download", "-qq", "-o", "APT::Sandbox::User=root", package]);
+    let plan = run_and_read(plan.args(&packages[1..]), HOUR)?;
+    let mut download = command("apt-get", &["download", "-qq", "-o", "APT::Sandbox::User=root", packages[0]]);
     run(download.args(lacking(&plan)).current_dir(archives))
 }
 

@@ -11,7 +11,6 @@ pub(crate) mod programs;
 
 use std::env;
 use std::path::PathBuf;
-use std::process::Command;
 
 use crate::run::{ask, command};
 
@@ -31,17 +30,14 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    /// Makes cargo use this compiler.
-    pub(crate) fn apply<'a>(&self, cargo: &'a mut Command) -> &'a mut Command {
-        self.with_libraries(cargo).env("RUSTC", &self.rustc).env("RUSTDOC", self.rustc.with_file_name("rustdoc"))
+    /// The variables that make cargo use this compiler, and the loader find its libraries.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, PathBuf)> {
+        let programs = [("RUSTC", self.rustc.clone()), ("RUSTDOC", self.rustc.with_file_name("rustdoc"))];
+        programs.into_iter().chain(self.libraries.iter().map(|folder| ("LD_LIBRARY_PATH", folder.clone())))
     }
 
     /// Returns what the compiler answers to an option, or `None` if it does not run.
     pub(crate) fn answer(&self, option: &str) -> Option<String> {
-        ask(self.with_libraries(&mut command(&self.rustc, &[option]))).map(|answer| answer.trim().to_owned())
-    }
-
-    fn with_libraries<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        command.envs(self.libraries.iter().map(|folder| ("LD_LIBRARY_PATH", folder)))
+        ask(command(&self.rustc, &[option]).envs(self.variables())).map(|answer| answer.trim().to_owned())
     }
 }

@@ -28,11 +28,10 @@ pub(crate) fn from_registry(name: &str, version: &str) -> Result<PathBuf> {
 
 /// Installs the Debian package of that name through apt-get, unless its program runs already.
 pub(crate) fn from_apt(program: &str) -> Result<()> {
-    if runs(program) {
-        return Ok(());
+    if !runs(program) {
+        ensure!(may_install(), "{program} is not installed, and {NO_INSTALL} is set");
+        install(program)?;
     }
-    ensure!(may_install(), "{program} is not installed, and {NO_INSTALL} is set");
-    install(program)?;
     ensure!(runs(program), "apt-get installed {program}, but it does not run");
     Ok(())
 }
@@ -40,7 +39,9 @@ pub(crate) fn from_apt(program: &str) -> Result<()> {
 fn install(package: &str) -> Result<()> {
     // The package lists that are present may be good enough.
     run(as_root("apt-get")?.args(["update", "-qq"])).unwrap_or_else(|error| eprintln!("continuing without: {error}"));
-    run(as_root("apt-get")?.args(["install", "-qq", "--yes", "--no-install-recommends", package]))
+    let install = ["apt-get", "install", "-qq", "--yes", "--no-install-recommends", package];
+    let script = if package == POSTGRESQL { WITHOUT_SERVER } else { r#""$@""# };
+    run(as_root("sh")?.args(["-c", script, "sh"]).args(install))
 }
 
 /// Installs a Debian package, but only if the user agrees: by `yes`, with `CI=true`, or on a
@@ -49,25 +50,16 @@ pub(crate) fn from_apt_asking(package: &str, yes: bool) -> Result<()> {
     let how = format!("{package} is not installed; `apt-get install {package}`, as root, adds it");
     let is_given = yes || env::var("CI").is_ok_and(|ci| ci == "true");
     ensure!(may_install() && (is_given || agrees(package)?), "{how}");
-    if package != POSTGRESQL {
-        return install(package).context(how);
-    }
-    run(as_root("sh")?.args(["-c", WITHOUT_SERVER]))?;
-    let result = install(package).context(how);
-    run(as_root("sh")?.args(["-c", WITH_SERVER]))?;
-    result
+    install(package).context(how)
 }
 
-/// Its installation would also create and start a server for the whole machine.
 pub(crate) const POSTGRESQL: &str = "postgresql";
 
-/// Tells the scripts of Debian's packages to create no server, as their manual says how.
-const WITHOUT_SERVER: &str = "mkdir -p /etc/postgresql-common/createcluster.d && \
-    echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.d/bulklink.conf";
-
-/// Leaves later installations as they would be.
-const WITH_SERVER: &str = "rm -f /etc/postgresql-common/createcluster.d/bulklink.conf; \
-    rmdir --ignore-fail-on-non-empty /etc/postgresql-common/createcluster.d";
+/// Runs a command while the scripts of Debian's packages create no server for the whole machine, as
+/// their manual says how.
+const WITHOUT_SERVER: &str = "folder=/etc/postgresql-common/createcluster.d; mkdir -p $folder; \
+    trap 'rm -f $folder/bulklink.conf; rmdir --ignore-fail-on-non-empty $folder' EXIT; \
+    echo 'create_main_cluster = false' >$folder/bulklink.conf; \"$@\"";
 
 /// Asks on a terminal. Elsewhere, the answer is no.
 fn agrees(package: &str) -> Result<bool> {
