@@ -152,8 +152,8 @@
 #![forbid(unsafe_code)]
 
 mod clock;
-mod home;
-mod sleep;
+mod driver;
+mod timer;
 #[cfg(feature = "tsc")]
 pub mod tsc;
 
@@ -168,7 +168,7 @@ pub use bulklink::{
     Reason, ReconfigureError, Reconfigured, RegisterError, Registry, Rejection, Reserve, ResizeError, Resized,
     Severity, Slot, Snapshot, Status, SubmitError, Totals, TryRecvError, config, partitions, testing,
 };
-pub use sleep::TokioSleep;
+pub use timer::TokioSleep;
 #[cfg(feature = "tsc")]
 pub use tsc::Tsc;
 

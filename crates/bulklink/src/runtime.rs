@@ -85,5 +85,5 @@
 
 pub use bulklink_core::Instant;
 
-pub use crate::time::driver::{Driver, DriverHome};
-pub use crate::time::runtime::{Clock, Runtime, Spawn, SpawnBlocking, SpawnError, Timer, TimerError};
+pub use crate::time::driver::Driver;
+pub use crate::time::runtime::{Clock, DriverHome, Runtime, Spawn, SpawnBlocking, SpawnError, Timer, TimerError};

@@ -19,34 +19,7 @@ use crate::gate::drivers::{Drivers, Entry};
 use crate::gate::shared::Shared;
 use crate::gate::state::GateState;
 use crate::time::timer::LazySleep;
-use crate::{Runtime, Timer};
-
-/// A runtime that can run a [`Driver`], as [`Timer::home`] names it.
-pub struct DriverHome<R: Timer> {
-    id: NonZeroU64,
-    spawn: fn(&R, Driver<R>),
-}
-
-impl<R: Timer> DriverHome<R> {
-    /// Names a runtime by `id`, a number that no other runtime has at the same time, with a
-    /// function that spawns a driver on it.
-    ///
-    /// The function must run the driver detached. If the runtime refuses the driver, it must drop
-    /// it.
-    pub fn new(id: NonZeroU64, spawn: fn(&R, Driver<R>)) -> Self {
-        DriverHome { id, spawn }
-    }
-
-    pub(crate) fn id(&self) -> NonZeroU64 {
-        self.id
-    }
-}
-
-impl<R: Timer> fmt::Debug for DriverHome<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DriverHome").field("id", &self.id).finish_non_exhaustive()
-    }
-}
+use crate::{DriverHome, Runtime, Timer};
 
 /// A background task that expires the calls which wait at a bulkhead on one runtime, and takes back
 /// slots that are not [collected](crate::Builder::collect_within).

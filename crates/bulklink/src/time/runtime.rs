@@ -5,13 +5,14 @@
 use alloc::boxed::Box;
 use core::fmt;
 use core::future::Future;
+use core::num::NonZeroU64;
 #[cfg(feature = "std")]
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use bulklink_core::Instant;
 
-use crate::DriverHome;
+use crate::time::driver::Driver;
 
 /// A monotonic clock.
 ///
@@ -115,6 +116,33 @@ pub trait Timer: Clock {
         Self: Runtime,
     {
         Ok(None)
+    }
+}
+
+/// A runtime that can run a [`Driver`](crate::runtime::Driver), as [`Timer::home`] names it.
+pub struct DriverHome<R: Timer> {
+    pub(super) id: NonZeroU64,
+    pub(super) spawn: fn(&R, Driver<R>),
+}
+
+impl<R: Timer> DriverHome<R> {
+    /// Names a runtime by `id`, a number that no other runtime has at the same time, with a
+    /// function that spawns a driver on it.
+    ///
+    /// The function must run the driver detached. If the runtime refuses the driver, it must drop
+    /// it.
+    pub fn new(id: NonZeroU64, spawn: fn(&R, Driver<R>)) -> Self {
+        DriverHome { id, spawn }
+    }
+
+    pub(crate) fn id(&self) -> NonZeroU64 {
+        self.id
+    }
+}
+
+impl<R: Timer> fmt::Debug for DriverHome<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DriverHome").field("id", &self.id).finish_non_exhaustive()
     }
 }
 

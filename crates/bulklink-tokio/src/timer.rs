@@ -1,22 +1,65 @@
-//! The driver of a bulkhead, in a task on the runtime of the calls that wait.
+//! Timers of tokio that can move to another runtime, and the runtime of a thread.
 
 use std::cell::Cell;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU64;
 use std::panic::catch_unwind;
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Wake, Waker};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bulklink::runtime::{Driver, DriverHome, Runtime, TimerError};
-use tokio::runtime::{Handle, Id, RuntimeFlavor};
+use bulklink::runtime::{DriverHome, Instant, Runtime, Timer, TimerError};
+use pin_project_lite::pin_project;
+use tokio::runtime::{Handle, Id};
+use tokio::time::Sleep;
 
-use crate::TokioSleep;
+use crate::Tokio;
+use crate::driver::spawn;
+
+impl Timer for Tokio {
+    type Sleep = TokioSleep;
+
+    fn sleep_until(&self, deadline: Instant) -> TokioSleep {
+        let sleep = tokio::time::sleep_until(self.to_tokio(deadline));
+        TokioSleep { home: current(), deadline, sleep }
+    }
+
+    fn home(&self) -> Result<Option<DriverHome<Self>>, TimerError> {
+        home()
+    }
+}
+
+pin_project! {
+    /// A timer on tokio.
+    ///
+    /// Tokio's own timer belongs to the runtime that made it, and panics if it is polled after that
+    /// runtime has ended. This one moves to the runtime that polls it.
+    #[derive(Debug)]
+    pub struct TokioSleep {
+        home: Option<Id>,
+        deadline: Instant,
+        #[pin]
+        sleep: Sleep,
+    }
+}
+
+impl Future for TokioSleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        let here = current();
+        if here.is_some() && here != *this.home {
+            this.sleep.set(tokio::time::sleep_until(Tokio.to_tokio(*this.deadline)));
+            *this.home = here;
+        }
+        this.sleep.poll(context)
+    }
+}
 
 /// Returns the runtime of this thread, and how to spawn a driver there.
-pub(crate) fn home<R: Runtime<Sleep = TokioSleep>>() -> Result<Option<DriverHome<R>>, TimerError> {
+fn home<R: Runtime<Sleep = TokioSleep>>() -> Result<Option<DriverHome<R>>, TimerError> {
     let id = current().ok_or(TimerError::new("there is no tokio runtime on this thread"))?;
     if !has_time(id) {
         return Err(TimerError::new("the tokio runtime was built without `enable_time` or `enable_all`"));
@@ -38,45 +81,8 @@ fn has_time(id: Id) -> bool {
     }
 }
 
-pub(crate) fn current() -> Option<Id> {
+fn current() -> Option<Id> {
     Handle::try_current().ok().map(|handle| handle.id())
-}
-
-fn spawn<R: Runtime<Sleep = TokioSleep>>(driver: Driver<R>) {
-    drop(tokio::spawn(run(driver)));
-    spawn_empty_task();
-}
-
-/// Runs the driver so that it does not wait behind a task that blocks. A thread of tokio keeps the
-/// task that it woke last to itself, until the task that woke it lets go of the thread. So whenever
-/// the driver is woken, another task is spawned right after it and takes that place.
-async fn run<R: Runtime<Sleep = TokioSleep>>(driver: Driver<R>) {
-    let mut driver = pin!(driver);
-    let polled = poll_fn(|context| {
-        let waker = Waker::from(Arc::new(SpawnAfterWake(context.waker().clone())));
-        driver.as_mut().poll(&mut Context::from_waker(&waker))
-    });
-    polled.await;
-}
-
-struct SpawnAfterWake(Waker);
-
-impl Wake for SpawnAfterWake {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.wake_by_ref();
-        spawn_empty_task();
-    }
-}
-
-fn spawn_empty_task() {
-    let handle = Handle::try_current().ok();
-    if let Some(handle) = handle.filter(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread) {
-        drop(handle.spawn(async {}));
-    }
 }
 
 /// Converts an id to a number. Tokio shows it only to hashers.
