@@ -29,11 +29,8 @@ fn fmt() -> Result<()> {
 
 fn clippy() -> Result<()> {
     let clippy = |args: &[&str]| run(cargo(&["clippy"]).args(args).args(["--", "-D", "warnings"]));
-    clippy(&["--workspace", "--all-targets"])?;
-    let front = ["-p", "bulklink-tokio", "-p", "bulklink", "-p", "bulklink-benches", "--all-targets"];
-    // In the workspace, an example switches `tracing` on for all.
-    clippy(&front)?;
-    clippy(&[&front[..], &[FEATURES]].concat())?;
+    clippy(&["--workspace", "--all-targets", FEATURES])?;
+    clippy(&["-p", "bulklink", "-p", "bulklink-tokio", "--all-targets"])?;
     let size = workspace::target_path("size");
     clippy(&["--manifest-path", CODE_SIZE, "--target-dir", &size.to_string_lossy()])?;
     embedded::clippy()

@@ -40,7 +40,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all tests: those of `cargo test`; the features tracing and tsc; the front without its
+    /// Run all tests: those of `cargo test`; the front without features; the front without its
     /// fast path; the trace replay; loom
     Test {
         /// Install a missing Redis or PostgreSQL through apt-get without asking

@@ -14,14 +14,12 @@ use crate::workspace;
 /// The steps of `cargo xtask test`. With `yes`, a missing server is installed without a question.
 pub(crate) fn steps(yes: bool) -> Vec<Step> {
     let front = ["test", "-p", "bulklink", "-p", "bulklink-tokio"];
-    let off_by_default = "--features=bulklink/tracing,bulklink/tsc,bulklink-tokio/tsc";
+    let all = ["test", "--workspace", "--features=bulklink/tracing,bulklink/tsc,bulklink-tokio/tsc"];
     let mut steps = vec![
         Step::new("servers", move || servers(yes)),
         Step::new("prometheus", prometheus),
-        Step::new("tests", || run(&mut cargo(&["test", "--workspace"]))),
-        // In the workspace, an example switches `tracing` on for all.
+        Step::new("tests", move || run(&mut cargo(&all))),
         Step::new("default features", move || run(&mut cargo(&front))),
-        Step::new("features", move || run(cargo(&front).arg(off_by_default))),
         // The front as it is on targets without 64-bit atomics.
         Step::new("lock-only", move || run(&mut with_flags(&front, "lock-only", "--cfg bulklink_lock_only"))),
         conformance(None),
