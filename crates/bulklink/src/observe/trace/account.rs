@@ -45,6 +45,15 @@ impl Account {
         })
     }
 
+    /// Takes back that a rejection was admitted, with the number that this returned: no subscriber
+    /// wants it.
+    pub(super) fn give_back(&self, left_out: u64) {
+        self.0.with(|logged| {
+            logged.at.pop_back();
+            logged.left_out = logged.left_out.saturating_add(left_out);
+        });
+    }
+
     /// Counts this many rejections as left out.
     pub(super) fn leave_out(&self, rejections: u64) {
         self.0.with(|logged| logged.left_out = logged.left_out.saturating_add(rejections));
@@ -80,5 +89,18 @@ mod tests {
         assert!((0..MOST).all(|_| account.admit(now) == Some(0)));
         assert_eq!(other.admit(now), None);
         assert_eq!(account.admit(now + WINDOW), Some(1));
+    }
+
+    #[test]
+    fn one_that_is_given_back_takes_no_place_and_no_count() {
+        let (account, now) = (Account::new(), Instant::now());
+        account.leave_out(3);
+        for _ in 0..2 * MOST {
+            assert_eq!(account.admit(now), Some(3));
+            account.give_back(3);
+        }
+        assert_eq!(account.admit(now), Some(3));
+        assert!((1..MOST).all(|_| account.admit(now) == Some(0)));
+        assert_eq!(account.admit(now), None);
     }
 }

@@ -14,7 +14,7 @@ use bulklink_core::{Instant, Request};
 use tracing::field::Empty;
 use tracing::level_filters::{LevelFilter, STATIC_MAX_LEVEL};
 use tracing::subscriber::NoSubscriber;
-use tracing::{Level, Span};
+use tracing::{Dispatch, Level, Span};
 
 pub(crate) use super::account::Account;
 use crate::acquire::claim::{Claim, SharedRef};
@@ -106,8 +106,8 @@ impl WaitSpan {
                 waited_ms = Empty,
             );
             // On a thread without a subscriber, the span is one of none if others have one.
-            let has_subscriber = span.with_subscriber(|(_, subscriber)| !subscriber.is::<NoSubscriber>());
-            has_subscriber.unwrap_or(false).then_some(span)
+            let is_wanted = span.with_subscriber(|(_, subscriber)| has_subscriber(subscriber));
+            is_wanted.unwrap_or(false).then_some(span)
         });
         let open = |span| Box::new(Open { span, since: attempt(|| shared.now()) });
         WaitSpan(opened.flatten().map(open))
@@ -176,20 +176,16 @@ pub(crate) fn rejected(shared: Option<&Shared>, rejection: &Rejection) {
 #[cold]
 #[inline(never)]
 fn log(shared: Option<&Shared>, rejection: &Rejection) {
-    let mut left_out = None;
+    // Without a subscriber on this thread, or inside of one, the event would be one of none.
+    if !attempt(|| tracing::dispatcher::get_default(has_subscriber)).unwrap_or(true) {
+        return rejection.logged().leave_out(1);
+    }
+    // Real time, whatever the bulkhead's clock is: it bounds what is written.
+    let Some(left_out) = rejection.logged().admit(StdInstant::now()) else { return };
+    let mut is_wanted = false;
+    // A subscriber is only asked whether it wants an event that follows immediately: filters of
+    // single layers keep their answer for the next event, whichever it is.
     let is_sound = contain(|| {
-        // With the fields, because filters may ask for them.
-        let is_wanted = tracing::event_enabled!(
-            target: TARGET,
-            Level::WARN,
-            bulkhead, reason, cost, waited_ms, oldest_wait_ms, left_out, state, message
-        );
-        if !is_wanted {
-            return;
-        }
-        // Real time, whatever the bulkhead's clock is: it bounds what is written.
-        left_out = rejection.logged().admit(StdInstant::now());
-        let Some(left_out) = left_out else { return };
         let label = shortened(rejection.label());
         tracing::event!(
             name: "bulkhead.rejected",
@@ -200,15 +196,25 @@ fn log(shared: Option<&Shared>, rejection: &Rejection) {
             cost = rejection.cost(),
             waited_ms = millis(rejection.waited()),
             oldest_wait_ms = shared.and_then(Shared::oldest_wait).map(millis),
-            left_out,
+            left_out = {
+                // Values are only asked for if the event is wanted.
+                is_wanted = true;
+                left_out
+            },
             state = %State(rejection),
             "bulkhead rejected a call",
         );
     });
-    if let (false, Some(left_out)) = (is_sound, left_out) {
+    if !is_sound {
         // The subscriber panicked, so neither this rejection nor those before it are in the log.
         rejection.logged().leave_out(left_out.saturating_add(1));
+    } else if !is_wanted {
+        rejection.logged().give_back(left_out);
     }
+}
+
+fn has_subscriber(dispatch: &Dispatch) -> bool {
+    !dispatch.is::<NoSubscriber>()
 }
 
 /// Returns whether any subscriber may want spans or events of this level: a load and a comparison.

@@ -216,3 +216,23 @@ fn a_hostile_label_is_one_short_line_of_the_log() {
         assert!(line.len() < 400 && line.lines().count() == 1 && line.contains("…\""), "{line}");
     }
 }
+
+#[test]
+fn a_rejection_inside_of_a_subscriber_counts_as_left_out() {
+    let inside: Arc<Mutex<Option<TestBulkhead>>> = Arc::default();
+    let place = Arc::clone(&inside);
+    let recorder = Recorder::with(Level::TRACE, move || {
+        // Only once.
+        let test = place.lock().expect("no panic").take();
+        assert!(test.is_none_or(|test| test.try_slot().is_err()));
+    });
+    let test = bulkhead(&executor(), 1, 0);
+    let _running = test.try_slot().expect("free");
+    *inside.lock().expect("no panic") = Some(test.clone());
+    recorder.run(|| {
+        assert!(test.try_slot().is_err());
+        assert!(test.try_slot().is_err());
+    });
+    assert_eq!(test.status().totals.saturated, 3);
+    assert_eq!(counted(&recorder.events()), 3);
+}

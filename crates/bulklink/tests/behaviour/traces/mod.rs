@@ -1,5 +1,6 @@
 //! Spans of waits and events of rejections, as subscribers of `tracing` see them.
 
+mod filters;
 mod log;
 mod recorder;
 
