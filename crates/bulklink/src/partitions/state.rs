@@ -37,6 +37,9 @@ pub(super) struct PartitionsState<K> {
     pub(super) changed: Option<Changed>,
     /// The sums of the partitions that are no longer kept.
     pub(super) gone: Gone,
+    /// The latest time of a reading of all. A reading goes on after it has left the lock, so what
+    /// is summed over time must be counted at least up to then in a partition that is gone.
+    pub(super) read_at: Option<Instant>,
     /// Keeps the latch shut; `None` once all is closed and the last lease has ended.
     bolt: Option<OwnedSlot>,
 }
@@ -72,6 +75,7 @@ impl<K> PartitionsState<K> {
             is_paused: false,
             changed: None,
             gone: Gone::default(),
+            read_at: None,
             bolt,
         })
     }
@@ -157,7 +161,8 @@ impl<K> PartitionsState<K> {
             entry.remove();
         }
         // It is idle, so its counters are final: each of its calls has ended, and no other comes.
-        self.gone.count(&gone.shared.look(|state| state.snapshot(None)));
+        let read_at = self.read_at;
+        self.gone.count(&gone.shared.look(|state| state.snapshot(read_at)));
         gone
     }
 

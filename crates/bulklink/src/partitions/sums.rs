@@ -139,6 +139,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         // left is among those that are gone, with its final counters. So each is counted once, and
         // no counter runs back from one reading to the next.
         let (status, mut counted, bulkheads) = self.state.with(|state| {
+            state.read_at = state.read_at.max(now);
             let bulkheads: Vec<_> = state.partitions().map(|kept| Arc::clone(&kept.shared)).collect();
             (self.status(state), state.gone, bulkheads)
         });

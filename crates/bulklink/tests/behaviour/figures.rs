@@ -1,7 +1,7 @@
 //! All figures in one reading: the status, and the lengths of waits and holds.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
@@ -322,6 +322,31 @@ fn partitions_are_read_while_calls_of_many_threads_wait_in_them() {
     let mut read = partitions::Figures::new();
     tenants.figures(&mut read);
     assert_eq!(read.waits.count(), read.sums.totals.admitted_from_queue);
+}
+
+#[test]
+fn no_sum_over_time_runs_back_when_partitions_are_dropped_during_a_reading() {
+    let clock = FakeClock::new();
+    let builder = Partitions::builder_on(clock.clone(), "tenants").parallelism(1).max_partitions(50);
+    let tenants: Partitions<u32, _> = builder.measure_holds(true).build().expect("valid");
+    let (mut read, mut offered) = (partitions::Figures::new(), Duration::ZERO);
+    for round in 0..300 {
+        clock.advance(ms(1_000));
+        let begin = Barrier::new(2);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                begin.wait();
+                // Each drops one that was idle for a second.
+                (0..50).for_each(|key| _ = tenants.try_slot(&(50 * round + key)));
+            });
+            begin.wait();
+            for _ in 0..10 {
+                tenants.figures(&mut read);
+                assert!(read.sums.offered >= offered, "{:?}", offered - read.sums.offered);
+                offered = read.sums.offered;
+            }
+        });
+    }
 }
 
 #[test]

@@ -111,3 +111,19 @@ fn a_bulkhead_of_the_program_keeps_the_settings_that_its_section_leaves_out() {
     world.section("own").measure_waits = None;
     assert_eq!(world.refused(), "bulkheads.own.collect_within must stay 7ms while this exists, got 8ms");
 }
+
+#[test]
+fn the_same_configuration_changes_nothing_however_long_its_durations_are() {
+    let mut world = World::new();
+    let section = world.section("a");
+    (section.parallelism, section.waiting_room) = (Some(1), Some(1));
+    (section.wait_limit, section.collect_within) = (Some(Duration::MAX), Some(Duration::MAX));
+    section.reserve = Some(Reserve::Fixed(Duration::MAX));
+    let section = world.partitions_section("t");
+    (section.parallelism, section.waiting_room, section.max_partitions) = (Some(1), Some(1), Some(5));
+    (section.wait_limit, section.idle_timeout) = (Some(Duration::MAX), Some(Duration::MAX));
+    world.applied();
+    let t = world.partitions("t");
+    let _slot = t.try_slot("k").unwrap();
+    assert_eq!(world.applied(), "");
+}
