@@ -1,12 +1,14 @@
 //! The output through the `metrics` facade.
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::{Key, Label, Level, Metadata, Recorder, SharedString, Unit};
 
 use crate::Exporter;
+use crate::continued::Continued;
 use crate::exporter::lock;
 use crate::table::{Id, Kind, Metric, NAMES};
 use crate::walk::{Member, Value, Visit};
@@ -24,7 +26,8 @@ impl Exporter {
     /// Prometheus, `rate` and `histogram_quantile` work on them as on a histogram.
     ///
     /// A recorder cannot be told to forget a series. When a bulkhead is gone, its gauges are set to
-    /// zero once, except for the sums, and its counters stay as they are. If one with the same
+    /// zero once, except for the sums, and its counters stay as they are. So is the gauge of a limit
+    /// that was lifted. If one with the same
     /// label is created later, its counters go on from there. So the memory of the exporter grows
     /// with the labels that ever were, as the recorder's does.
     ///
@@ -54,6 +57,7 @@ impl Exporter {
             let mut pass = Pass { recorder, recorded, current: None };
             let left_out = self.walk(&mut pass);
             pass.finish();
+            drop(pass);
             let key = Key::from_static_name(Id::LeftOut.metric().name);
             #[expect(clippy::cast_precision_loss, reason = "a small number")]
             recorder.register_gauge(&key, &METADATA).set(left_out as f64);
@@ -72,21 +76,11 @@ pub(crate) struct Recorded {
 /// What was recorded of the bulkheads of one label.
 #[derive(Default)]
 struct History {
-    instance: u64,
     /// The walk that saw it last.
     seen: u64,
     /// The gauges of the latest walk, to set to zero; none if that is done.
     gauges: Vec<Key>,
-    /// The counters, in the order of the walk, which is always the same.
-    counters: Vec<Sum>,
-    sums: Vec<Sum<f64>>,
-}
-
-/// A counter of several bulkheads that had the same label one after the other.
-#[derive(Clone, Copy, Default)]
-struct Sum<T = u64> {
-    earlier: T,
-    latest: T,
+    counters: Continued,
 }
 
 struct Pass<'a> {
@@ -100,16 +94,38 @@ struct Current {
     kind: &'static str,
     label: Arc<str>,
     history: History,
-    /// The places of the next counter and the next sum.
-    counter: usize,
-    sum: usize,
+    /// The gauges of the walk before.
+    before: Vec<Key>,
 }
 
 impl Pass<'_> {
+    /// Ends the visit of a member: sets the gauges to zero that it had before and has no more, such
+    /// as that of a limit that was lifted.
     fn finish(&mut self) {
-        if let Some(current) = self.current.take() {
-            self.recorded.members.insert((current.kind, current.label), current.history);
+        if let Some(current) = &mut self.current {
+            let before = mem::take(&mut current.before);
+            let now = &current.history.gauges;
+            if before != *now {
+                for key in before.iter().filter(|key| !now.contains(key)) {
+                    self.recorder.register_gauge(key, &METADATA).set(0.0);
+                }
+            }
+            self.put_back();
         }
+    }
+
+    fn put_back(&mut self) {
+        if let Some(Current { kind, label, mut history, before }) = self.current.take() {
+            history.gauges.extend(before);
+            self.recorded.members.insert((kind, label), history);
+        }
+    }
+}
+
+/// Keeps the history also if the recorder has panicked.
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        self.put_back();
     }
 }
 
@@ -119,16 +135,13 @@ impl Visit for Pass<'_> {
         let key = (member.kind, Arc::from(member.label));
         let (label, mut history) = match self.recorded.members.remove_entry(&key) {
             Some(((_, label), history)) => (label, history),
-            None => (key.1, History { instance: member.instance, ..History::default() }),
+            None => (key.1, History::default()),
         };
-        if history.instance != member.instance {
-            history.instance = member.instance;
-            history.counters.iter_mut().for_each(|sum| *sum = Sum { earlier: sum.total(), latest: 0 });
-            history.sums.iter_mut().for_each(|sum| *sum = Sum { earlier: sum.total(), latest: 0.0 });
-        }
+        history.counters.begin(member.instance);
         history.seen = self.recorded.walks;
-        history.gauges.clear();
-        self.current = Some(Current { kind: member.kind, label, history, counter: 0, sum: 0 });
+        let before = mem::take(&mut history.gauges);
+        history.gauges.reserve(before.len());
+        self.current = Some(Current { kind: member.kind, label, history, before });
     }
 
     fn value(&mut self, id: Id, label: Option<&'static str>, value: Value) {
@@ -173,36 +186,13 @@ impl Current {
     }
 
     fn count(&mut self, recorder: &dyn Recorder, key: &Key, value: u64) {
-        let total = next(&mut self.history.counters, &mut self.counter, value).total();
+        let total = self.history.counters.count(value);
         recorder.register_counter(key, &METADATA).absolute(total);
     }
 
     fn add_up(&mut self, recorder: &dyn Recorder, key: &Key, value: f64) {
-        let total = next(&mut self.history.sums, &mut self.sum, value).total();
+        let total = self.history.counters.add_up(value);
         recorder.register_gauge(key, &METADATA).set(total);
-    }
-}
-
-/// Enters the latest value of the sum at the next place.
-fn next<'a, T: Copy + Default>(sums: &'a mut Vec<Sum<T>>, place: &mut usize, latest: T) -> &'a Sum<T> {
-    if sums.len() <= *place {
-        sums.push(Sum::default());
-    }
-    let sum = &mut sums[*place];
-    sum.latest = latest;
-    *place += 1;
-    sum
-}
-
-impl Sum {
-    fn total(self) -> u64 {
-        self.earlier.wrapping_add(self.latest)
-    }
-}
-
-impl Sum<f64> {
-    fn total(self) -> f64 {
-        self.earlier + self.latest
     }
 }
 
@@ -210,7 +200,7 @@ impl Recorded {
     /// Sets the gauges of members that this walk has not seen to zero, once.
     fn silence_the_gone(&mut self, recorder: &dyn Recorder) {
         for history in self.members.values_mut().filter(|history| history.seen < self.walks) {
-            for key in std::mem::take(&mut history.gauges) {
+            for key in mem::take(&mut history.gauges) {
                 recorder.register_gauge(&key, &METADATA).set(0.0);
             }
         }

@@ -46,6 +46,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(any(feature = "text", feature = "metrics", feature = "opentelemetry")), allow(dead_code))]
 
+#[cfg(any(feature = "metrics", feature = "opentelemetry"))]
+mod continued;
 mod edges;
 mod exporter;
 #[cfg(feature = "metrics")]

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::mem;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use opentelemetry::metrics::{AsyncInstrument, Meter};
 use opentelemetry::{KeyValue, StringValue};
 
 use crate::Exporter;
+use crate::continued::Continued;
 use crate::exporter::lock;
 use crate::table::{Id, Kind, Metric, NAMES};
 use crate::walk::{Member, Value, Visit};
@@ -34,7 +36,9 @@ impl Exporter {
     ///
     /// The instruments keep what is exported alive for as long as the meter's provider lives. Call
     /// this once for a meter. A bulkhead that is gone is not observed any more. If one with the
-    /// same label is created later, its counters begin at zero, which is a reset.
+    /// same label is created later, its counters begin at zero, which is a reset. But if no
+    /// collection comes in between, they go on from those of the old one: an SDK that exports
+    /// differences cannot take a counter that runs back.
     ///
     /// ```
     /// # use bulklink::Registry;
@@ -134,6 +138,11 @@ struct Observations {
     first: HashMap<&'static str, usize>,
     bulkhead: Arc<str>,
     kind: &'static str,
+    counters: Continued,
+    /// The counters of the members that this walk has visited, except for the latest.
+    members: HashMap<(&'static str, Arc<str>), Continued>,
+    /// Those of the walk before that are not visited yet.
+    before: HashMap<(&'static str, Arc<str>), Continued>,
 }
 
 #[derive(Default)]
@@ -152,7 +161,8 @@ impl Default for Observations {
             first.entry(instrument.metric.name).or_insert(instrument.number);
         }
         let instruments = all.iter().map(|_| Instruments::default()).collect();
-        Observations { read_at: None, instruments, first, bulkhead: "".into(), kind: "" }
+        let (counters, members, before) = Default::default();
+        Observations { read_at: None, instruments, first, bulkhead: "".into(), kind: "", counters, members, before }
     }
 }
 
@@ -195,10 +205,17 @@ impl Observations {
 
     fn begin(&mut self) {
         self.read_at = Some(Instant::now());
+        self.put_back();
+        self.before = mem::take(&mut self.members);
         for instrument in &mut self.instruments {
             instrument.is_observed = false;
             instrument.observations.clear();
         }
+    }
+
+    /// Keeps the counters of the member that was visited last.
+    fn put_back(&mut self) {
+        self.members.insert((self.kind, Arc::clone(&self.bulkhead)), mem::take(&mut self.counters));
     }
 
     fn add(&mut self, number: usize, attributes: Vec<KeyValue>, value: Value) {
@@ -215,19 +232,29 @@ impl Observations {
 
 impl Visit for Observations {
     fn member(&mut self, member: &Member<'_>) {
+        self.put_back();
         (self.bulkhead, self.kind) = (member.label.into(), member.kind);
+        self.counters = self.before.remove(&(self.kind, Arc::clone(&self.bulkhead))).unwrap_or_default();
+        self.counters.begin(member.instance);
     }
 
     fn value(&mut self, id: Id, label: Option<&'static str>, value: Value) {
         let metric = id.metric();
+        let value = match (metric.kind, value) {
+            (Kind::Counter, Value::Whole(value)) => self.counters.count(value).into(),
+            (Kind::Counter, Value::Real(value)) => self.counters.add_up(value).into(),
+            _ => value,
+        };
         self.add(self.first[metric.name], self.attributes(metric.label.zip(label)), value);
     }
 
     fn histogram(&mut self, id: Id, up_to: &mut dyn Iterator<Item = (&'static str, u64)>, count: u64, sum: Duration) {
         let first = self.first[id.metric().name];
         for (edge, count) in up_to {
+            let count = self.counters.count(count);
             self.add(first + Part::Bucket as usize, self.attributes(Some(("le", edge))), count.into());
         }
+        let (count, sum) = (self.counters.count(count), self.counters.add_up(sum.as_secs_f64()));
         self.add(first + Part::Count as usize, self.attributes(None), count.into());
         self.add(first + Part::Sum as usize, self.attributes(None), sum.into());
     }

@@ -27,7 +27,10 @@ pub(crate) struct Member<'a> {
     /// The value of the label `kind`.
     pub(crate) kind: &'static str,
     /// Which of all that ever had this label it is.
-    #[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "only the facade must know"))]
+    #[cfg_attr(
+        not(any(feature = "metrics", feature = "opentelemetry")),
+        allow(dead_code, reason = "where counters go on under the same label")
+    )]
     pub(crate) instance: u64,
 }
 

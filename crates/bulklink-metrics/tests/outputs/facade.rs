@@ -1,9 +1,16 @@
 //! What `metrics-exporter-prometheus` makes of what is recorded.
 
-use bulklink_metrics::Format;
-use metrics_exporter_prometheus::PrometheusBuilder;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+use bulklink::Bulkhead;
+use bulklink::testing::FakeClock;
+use bulklink_metrics::{Exporter, Format};
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 use openmetrics_parser::prometheus::parse_prometheus;
 
+use crate::scene::Scene;
 use crate::series::{Facade, Output, Series};
 use crate::text::full_scene;
 
@@ -56,4 +63,74 @@ fn gauges_of_a_bulkhead_that_is_gone_are_zero_once_and_then_left_alone() {
         metrics::gauge!("bulklink_capacity", "bulkhead" => "payments", "kind" => "bulkhead").set(7.0);
     });
     assert_eq!(facade.read().count(capacity), Some(7));
+}
+
+#[test]
+fn the_gauge_of_a_limit_that_is_lifted_does_not_keep_it() {
+    let (scene, exporter) = full_scene();
+    let facade = Facade::new(exporter);
+    let limit = "bulklink_wait_limit_seconds{bulkhead=\"payments\",kind=\"bulkhead\"}";
+    assert_eq!(facade.read().count(limit), Some(5));
+    let limits = scene.payments.limits();
+    scene.payments.reconfigure(limits.with_wait_limit(None)).unwrap();
+    assert_eq!(facade.read().count(limit), Some(0));
+    scene.payments.reconfigure(limits).unwrap();
+    assert_eq!(facade.read().count(limit), Some(5));
+}
+
+/// Panics at the metric of this name, once.
+struct Panicking<'a>(&'a PrometheusRecorder, Mutex<Option<&'static str>>);
+
+impl Panicking<'_> {
+    fn enter(&self, key: &Key) {
+        let name = self.1.lock().unwrap().take_if(|name| *name == key.name());
+        assert!(name.is_none(), "as the test wants");
+    }
+}
+
+impl Recorder for Panicking<'_> {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &Key, metadata: &Metadata<'_>) -> Counter {
+        self.enter(key);
+        self.0.register_counter(key, metadata)
+    }
+
+    fn register_gauge(&self, key: &Key, metadata: &Metadata<'_>) -> Gauge {
+        self.enter(key);
+        self.0.register_gauge(key, metadata)
+    }
+
+    fn register_histogram(&self, key: &Key, metadata: &Metadata<'_>) -> Histogram {
+        self.0.register_histogram(key, metadata)
+    }
+}
+
+#[test]
+fn a_recorder_that_panics_makes_no_counter_begin_again() {
+    let scene = Scene::new();
+    let facade = Facade::new(Exporter::new(&scene.registry));
+    let replace = || {
+        futures_util::FutureExt::now_or_never(scene.registry.remove("payments")).expect("it has drained").unwrap();
+        scene.registry.create(Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(3)).unwrap()
+    };
+    for _ in 0..3 {
+        drop(scene.payments.try_slot().unwrap());
+    }
+    facade.text();
+    let second = replace();
+    drop(second.try_slot().unwrap());
+    facade.text();
+    let recorder = Panicking(facade.recorder(), Mutex::new(Some("bulklink_admitted_total")));
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        metrics::with_local_recorder(&recorder, || facade.exporter.record());
+    }));
+    assert!(panicked.is_err());
+    drop(second.try_slot().unwrap());
+    let direct = "bulklink_admitted_total{bulkhead=\"payments\",kind=\"bulkhead\",path=\"direct\"}";
+    assert_eq!(facade.read().count(direct), Some(5));
 }

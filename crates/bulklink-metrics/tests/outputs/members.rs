@@ -4,9 +4,10 @@ use bulklink::testing::{Executor, FakeClock};
 use bulklink::{Bulkhead, Registry};
 use bulklink_metrics::Exporter;
 use futures_util::FutureExt;
+use opentelemetry_sdk::metrics::{InMemoryMetricExporterBuilder, Temporality};
 
 use crate::scene::{SECOND, Scene};
-use crate::series::{Output, Text, outputs};
+use crate::series::{OpenTelemetry, Output, Text, outputs};
 
 fn builder(label: &str) -> bulklink::Builder<FakeClock> {
     Bulkhead::builder_on(FakeClock::new(), label).parallelism(3)
@@ -43,11 +44,11 @@ fn bulkheads_created_later_appear_and_removed_ones_are_forgotten() {
 }
 
 #[test]
-fn a_new_bulkhead_under_an_old_label_begins_again_and_in_the_facade_goes_on() {
+fn a_new_bulkhead_under_an_old_label_begins_again_or_goes_on_as_the_output_needs() {
     let registry = Registry::new();
     let outputs = outputs(&Exporter::new(&registry));
     let direct = "bulklink_admitted_total{bulkhead=\"a\",kind=\"bulkhead\",path=\"direct\"}";
-    for (round, expected) in [(1, [3, 3, 3]), (2, [2, 5, 2]), (3, [4, 9, 4])] {
+    for (round, expected) in [(1, [3, 3, 3]), (2, [2, 5, 2]), (3, [4, 9, 6])] {
         let bulkhead = registry.create(builder("a")).unwrap();
         for _ in 0..expected[0] {
             drop(bulkhead.try_slot().unwrap());
@@ -60,12 +61,35 @@ fn a_new_bulkhead_under_an_old_label_begins_again_and_in_the_facade_goes_on() {
         }
         registry.remove("a").now_or_never().expect("it has drained").unwrap();
         drop(bulkhead);
-        // In one of the rounds, no output sees that it is gone.
+        // In the second round, no output sees that it is gone.
         if round == 1 {
             for (_, output) in &outputs {
                 output.read();
             }
         }
+    }
+}
+
+/// A backend that asks for what came since the last collection gets no difference below zero.
+#[test]
+fn the_counters_of_open_telemetry_never_run_back() {
+    let registry = Registry::new();
+    let collected = InMemoryMetricExporterBuilder::new().with_temporality(Temporality::Delta).build();
+    let output = OpenTelemetry::to(&Exporter::new(&registry), collected, |provider| provider);
+    let direct = "bulklink_admitted_total{bulkhead=\"a\",kind=\"bulkhead\",path=\"direct\"}";
+    for calls in [3, 2, 4, 0] {
+        // In one of the rounds, a collection sees that it is gone.
+        if calls == 4 {
+            output.read();
+        }
+        let bulkhead = registry.create(builder("a").measure_holds(true)).unwrap();
+        for _ in 0..calls {
+            drop(bulkhead.try_slot().unwrap());
+        }
+        let series = output.read();
+        assert_eq!(series.count(direct), Some(calls));
+        assert!(series.0.values().all(|value| *value >= 0.0), "{series:?}");
+        registry.remove("a").now_or_never().expect("it has drained").unwrap();
     }
 }
 

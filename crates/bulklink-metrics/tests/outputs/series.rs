@@ -54,7 +54,7 @@ impl Output for Text {
 }
 
 pub(crate) struct Facade {
-    exporter: Exporter,
+    pub(crate) exporter: Exporter,
     recorder: PrometheusRecorder,
     handle: PrometheusHandle,
 }
@@ -96,7 +96,14 @@ impl OpenTelemetry {
     }
 
     pub(crate) fn with(exporter: &Exporter, change: impl FnOnce(MeterProviderBuilder) -> MeterProviderBuilder) -> Self {
-        let collected = InMemoryMetricExporter::default();
+        Self::to(exporter, InMemoryMetricExporter::default(), change)
+    }
+
+    pub(crate) fn to(
+        exporter: &Exporter,
+        collected: InMemoryMetricExporter,
+        change: impl FnOnce(MeterProviderBuilder) -> MeterProviderBuilder,
+    ) -> Self {
         let reader = PeriodicReader::builder(collected.clone()).build();
         let provider = change(SdkMeterProvider::builder().with_reader(reader)).build();
         exporter.observe_with(&provider.meter("bulklink"));
