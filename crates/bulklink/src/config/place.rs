@@ -50,5 +50,9 @@ impl fmt::Display for Place<'_> {
 /// terminal would not show.
 fn segment(name: &str) -> String {
     let is_bare = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
-    if !name.is_empty() && name.chars().all(is_bare) { name.into() } else { quoted(name) }
+    if !name.is_empty() && name.chars().all(is_bare) {
+        name.into()
+    } else {
+        quoted(&name.replace('\\', r"\\").replace('"', "\\\""))
+    }
 }

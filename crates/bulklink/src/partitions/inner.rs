@@ -115,10 +115,25 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
     }
 
     pub(super) fn try_reconfigure(&self, limits: &crate::Limits) -> Result<Reconfigured, Refused> {
+        self.try_reconfigure_with(limits, self.limits_for.as_ref(), || ())
+    }
+
+    /// Changes the limits, with these limits of keys. If that is not refused, calls `commit` before
+    /// another partition can be created.
+    pub(super) fn try_reconfigure_with(
+        &self,
+        limits: &crate::Limits,
+        limits_for: Option<&LimitsFor<K>>,
+        commit: impl FnOnce(),
+    ) -> Result<Reconfigured, Refused> {
         let now = self.now_if_sound();
         let (changed, deliveries) = self.state.with(|state| {
             let before = self.each(state);
-            state.reconfigure(&before, limits, self.limits_for.as_ref(), now)
+            let (changed, deliveries) = state.reconfigure(&before, limits, limits_for, now);
+            if changed.is_ok() {
+                commit();
+            }
+            (changed, deliveries)
         });
         deliver(deliveries);
         changed

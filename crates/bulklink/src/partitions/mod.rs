@@ -220,8 +220,15 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
         self.inner.check(limits, Some(limits_for))
     }
 
-    pub(crate) fn try_reconfigure(&self, limits: &crate::Limits) -> Result<Reconfigured, Refused> {
-        self.inner.try_reconfigure(limits)
+    /// Changes the limits, with these limits of keys. If that is not refused, calls `commit` before
+    /// another partition can be created.
+    pub(crate) fn try_reconfigure(
+        &self,
+        limits: &crate::Limits,
+        limits_for: &state::LimitsFor<K>,
+        commit: impl FnOnce(),
+    ) -> Result<Reconfigured, Refused> {
+        self.inner.try_reconfigure_with(limits, Some(limits_for), commit)
     }
 
     /// Pauses all partitions, those that are kept and those to come, as

@@ -113,18 +113,19 @@ impl<R: Clock + Clone + Send + Sync + 'static> ConfiguredPartitions for ByConfig
     }
 
     fn check(&self, to: &Shape) -> Result<(), Refused> {
-        let keys = Arc::clone(&to.keys);
-        self.partitions.check(&to.limits, &(Arc::new(move |key: &String, common| limits_of(&keys, key, common)) as _))
+        self.partitions.check(&to.limits, &limits_for(&to.keys))
     }
 
     fn set(&self, to: &Shape) -> Result<Reconfigured, Refused> {
-        // First, as the partitions read them when they change. A partition that is created in
-        // between has its new limits early.
-        let before = self.keys.with(|keys| mem::replace(keys, Arc::clone(&to.keys)));
-        let changed = self.partitions.try_reconfigure(&to.limits);
-        if changed.is_err() {
-            let _refused = self.keys.with(|keys| mem::replace(keys, before));
-        }
-        changed
+        // The limits of keys are replaced with the others, and only if nothing is refused: so no
+        // partition is created with some before and others after.
+        let mut keys = Arc::clone(&to.keys);
+        let commit = || self.keys.with(|current| mem::swap(current, &mut keys));
+        self.partitions.try_reconfigure(&to.limits, &limits_for(&to.keys), commit)
     }
+}
+
+fn limits_for(keys: &Arc<Keys>) -> Arc<dyn Fn(&String, Limits) -> Limits + Send + Sync> {
+    let keys = Arc::clone(keys);
+    Arc::new(move |key: &String, common| limits_of(&keys, key, common))
 }

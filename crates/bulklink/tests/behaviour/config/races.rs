@@ -5,6 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use bulklink::config::{ApplyError, Config};
+use bulklink::partitions::RandomState;
+use bulklink::runtime::{Clock, Instant, Spawn, SpawnError, Timer};
+use bulklink::testing::{FakeClock, FakeSleep};
 use bulklink::{Bulkhead, EventKind, Handle, Request};
 
 use super::World;
@@ -242,4 +245,78 @@ fn limits_of_keys_that_are_refused_meanwhile_are_those_before() {
     let capacities = ["ann", "bob"].map(|key| tenants.handle(key).expect("kept").limits().capacity);
     assert_eq!((world.bulkhead("a").limits().capacity, capacities), (5, [5, 5]));
     drop((running, waiting));
+}
+
+/// A clock that calls something when it is read.
+#[derive(Clone, Default)]
+struct Hooked(FakeClock, Arc<Mutex<Option<Box<dyn FnMut() + Send>>>>);
+
+impl Clock for Hooked {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        // Taken, so that it does not call itself.
+        let hook = self.1.lock().expect("no panic").take();
+        if let Some(mut hook) = hook {
+            hook();
+            self.1.lock().expect("no panic").get_or_insert(hook);
+        }
+        self.0.now()
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        self.0.instant(at)
+    }
+}
+
+impl Timer for Hooked {
+    type Sleep = FakeSleep;
+
+    fn sleep_until(&self, deadline: Instant) -> FakeSleep {
+        self.0.sleep_until(deadline)
+    }
+}
+
+impl Spawn for Hooked {
+    fn spawn(&self, _: impl Future<Output = ()> + Send + 'static) -> Result<(), SpawnError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_partition_that_is_created_meanwhile_has_no_limits_that_are_refused() {
+    let mut refusals = 0;
+    for reading in 0..12 {
+        let (registry, clock, mut config) = (bulklink::Registry::new(), Hooked::default(), Config::default());
+        let section = config.partitions.entry("tenants".to_owned()).or_default();
+        (section.capacity, section.waiting_room, section.max_partitions) = (Some(5), Some(5), Some(9));
+        section.keys.entry("ann".to_owned()).or_default().capacity = Some(9);
+        registry.apply(&config, &clock).expect("valid");
+        let tenants = registry.partitions::<String, Hooked, RandomState>("tenants").expect("added");
+        let running = tenants.try_slot("bob").expect("free");
+        let section = config.partitions.get_mut("tenants").expect("there");
+        section.capacity = Some(3);
+        section.keys.get_mut("ann").expect("there").capacity = Some(1);
+        let (kept, waiting) = (tenants.clone(), Arc::new(Mutex::new(None)));
+        let (place, mut readings) = (Arc::clone(&waiting), 0);
+        *clock.1.lock().expect("no panic") = Some(Box::new(move || {
+            if readings == reading {
+                drop(kept.try_slot("ann").expect("free"));
+                let mut future = Box::pin(kept.slot_with("bob", Request::new().cost(5)));
+                let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+                if future.as_mut().poll(&mut context).is_pending() {
+                    *place.lock().expect("no panic") = Some(future);
+                }
+            }
+            readings += 1;
+        }));
+        let applied = registry.apply(&config, &clock);
+        *clock.1.lock().expect("no panic") = None;
+        drop(tenants.try_slot("ann").expect("free"));
+        let capacity = tenants.handle("ann").expect("kept").limits().capacity;
+        assert_eq!(capacity, if applied.is_ok() { 1 } else { 9 }, "reading {reading}: {applied:?}");
+        refusals += usize::from(applied.is_err());
+        drop((running, waiting.lock().expect("no panic").take()));
+    }
+    assert!(refusals > 0, "some readings are in the middle");
 }

@@ -155,3 +155,12 @@ fn limits_of_a_key_must_fit_those_of_the_partitions() {
     world.partitions_section("tenants").keys.insert("bob".to_owned(), none);
     world.config.check().expect("without a waiting room, the limit of all is none of the key");
 }
+
+#[test]
+fn a_path_is_one_of_toml_whatever_the_names_are() {
+    let mut world = World::new();
+    world.section(r#"a" must be free; bulkheads."b\"#).parallelism = Some(0);
+    let refused = world.refused();
+    let expected = r#"bulkheads."a\" must be free; bulkheads.\"b\\".parallelism must be from 1 to 2147483647, got 0"#;
+    assert_eq!(refused, expected);
+}
