@@ -285,3 +285,18 @@ fn without_measured_holds_nothing_is_said_about_use() {
     let interval = gate.snapshot(Some(at(100))).since(&before).expect("in order");
     assert_eq!((interval.mean_in_use(), interval.utilization()), (None, None));
 }
+
+#[test]
+fn counts_that_are_added_up_saturate() {
+    let mut histogram = Histogram::new();
+    histogram.record(Duration::from_millis(1));
+    histogram.record(Duration::from_secs(1));
+    for _ in 0..64 {
+        let same = histogram.clone();
+        histogram += &same;
+    }
+    assert_eq!((histogram.count(), histogram.is_empty()), (u64::MAX, false));
+    assert_eq!(histogram.count_up_to(Duration::MAX), u64::MAX);
+    assert_eq!(histogram.quantile(0.25), Some(Duration::from_millis(1)));
+    assert!(histogram.quantile(1.0).is_some());
+}

@@ -118,6 +118,18 @@ fn json_alone_gets_paths_from_serde_path_to_error() {
     assert!(error.to_string().contains("expected a duration with its unit"), "{error}");
 }
 
+#[test]
+fn a_section_that_is_there_twice_is_refused() {
+    for json in [
+        r#"{ "bulkheads": { "a": { "parallelism": 1 }, "b": {}, "a": { "parallelism": 2 } } }"#,
+        r#"{ "partitions": { "a": {}, "a": {} } }"#,
+        r#"{ "partitions": { "t": { "keys": { "a": {}, "a": {} } } } }"#,
+    ] {
+        let error = serde_json::from_str::<Config>(json).expect_err("twice").to_string();
+        assert!(error.starts_with("section \"a\" is there twice at line 1"), "{error}");
+    }
+}
+
 fn in_jail(test: impl FnOnce(&mut Jail) -> Result<(), figment::Error>) {
     Jail::expect_with(|jail| {
         jail.clear_env();

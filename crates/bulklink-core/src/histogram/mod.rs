@@ -82,7 +82,7 @@ impl Histogram {
     /// Returns the number of durations.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.counts.iter().sum()
+        self.counts.iter().fold(0, |sum, &count| sum.saturating_add(count))
     }
 
     /// Returns whether there is no duration.
@@ -97,7 +97,8 @@ impl Histogram {
     /// duration, those are counted that are at most as long as the edge before it.
     #[must_use]
     pub fn count_up_to(&self, edge: Duration) -> u64 {
-        self.buckets().take_while(|&(upper, _)| upper <= edge).map(|(_, count)| count).sum()
+        let up_to = self.buckets().take_while(|&(upper, _)| upper <= edge);
+        up_to.fold(0, |sum, (_, count)| sum.saturating_add(count))
     }
 
     /// Returns the shortest edge of a bucket that at least this part of the durations does not
@@ -118,9 +119,9 @@ impl Histogram {
         let exact = part.clamp(0.0, 1.0) * count as f64;
         let below = exact as u64;
         let rank = if (below as f64) < exact { below + 1 } else { below }.clamp(1, count.max(1));
-        let mut counted = 0;
+        let mut counted = 0_u64;
         let mut at_rank = self.buckets().filter(|&(_, count)| {
-            counted += count;
+            counted = counted.saturating_add(count);
             counted >= rank
         });
         at_rank.next().map(|(upper, _)| upper)

@@ -1,15 +1,19 @@
 //! The forms in which files and environment variables give numbers, durations and reserves. An
 //! error says what would be accepted.
 
+use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
+use alloc::string::String;
 use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
 
-use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Unexpected, Visitor};
 use serde::ser::Serializer;
 
 use super::duration::{FORM, exact, parse};
 use super::reserve_text;
+use crate::label::quoted;
 use crate::{Limits, Reserve};
 
 /// How a value is written and read.
@@ -186,4 +190,37 @@ modules! {
     from_1: Number<1>;
     duration: Time;
     reserve: Kept;
+}
+
+/// Reads sections by their names. One that is there twice is refused: some formats leave that to
+/// their reader, and the first would be lost.
+pub(super) fn sections<'de, T, D>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    deserializer.deserialize_map(Sections(PhantomData))
+}
+
+struct Sections<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Sections<T> {
+    type Value = BTreeMap<String, T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map of sections by their names")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut sections: BTreeMap<String, T> = BTreeMap::new();
+        while let Some((name, section)) = map.next_entry()? {
+            match sections.entry(name) {
+                Entry::Vacant(place) => _ = place.insert(section),
+                Entry::Occupied(place) => {
+                    return Err(A::Error::custom(format_args!("section {} is there twice", quoted(place.key()))));
+                }
+            }
+        }
+        Ok(sections)
+    }
 }

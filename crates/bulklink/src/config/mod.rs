@@ -98,10 +98,16 @@ pub(crate) use section::Settings;
 #[non_exhaustive]
 pub struct Config {
     /// The bulkheads, by label.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BTreeMap::is_empty"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "forms::sections", skip_serializing_if = "BTreeMap::is_empty")
+    )]
     pub bulkheads: BTreeMap<String, BulkheadConfig>,
     /// The partitions, by label. Their keys are strings.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BTreeMap::is_empty"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "forms::sections", skip_serializing_if = "BTreeMap::is_empty")
+    )]
     pub partitions: BTreeMap<String, PartitionsConfig>,
 }
 
@@ -226,7 +232,10 @@ pub struct PartitionsConfig {
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::reserve"))]
     pub reserve: Option<Reserve>,
     /// The limits of single keys, by key. What such a section leaves out is as in all partitions.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BTreeMap::is_empty"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "forms::sections", skip_serializing_if = "BTreeMap::is_empty")
+    )]
     pub keys: BTreeMap<String, KeyConfig>,
 }
 
