@@ -66,7 +66,7 @@ fn readings_in_a_storm_of_resizes_and_closes_keep_every_identity() {
             for ((name, output), earlier) in outputs.iter().zip(&mut earlier) {
                 let series = output.read();
                 check(&series, "steady", name);
-                // Elsewhere, the counters of the one before are included, in which calls were in flight.
+                // Others include the counters of the one before, in which calls were in flight.
                 if *name == "text" {
                     check(&series, "replaced", name);
                 }

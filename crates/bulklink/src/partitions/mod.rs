@@ -34,6 +34,7 @@ pub use handle::Handle;
 pub use hasher::RandomState;
 pub use key::Lookup;
 pub use report::{CapacityReport, Finding, FindingCode};
+pub(crate) use state::LimitsFor;
 pub use status::Status;
 pub use sums::Sums;
 pub use wrap::Wrapped;
@@ -216,7 +217,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     }
 
     /// Returns why the limits could not be changed so now, with these limits of keys.
-    pub(crate) fn check(&self, limits: &crate::Limits, limits_for: &state::LimitsFor<K>) -> Result<(), Refused> {
+    pub(crate) fn check(&self, limits: &crate::Limits, limits_for: &LimitsFor<K>) -> Result<(), Refused> {
         self.inner.check(limits, Some(limits_for))
     }
 
@@ -225,7 +226,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     pub(crate) fn try_reconfigure(
         &self,
         limits: &crate::Limits,
-        limits_for: &state::LimitsFor<K>,
+        limits_for: &LimitsFor<K>,
         commit: impl FnOnce(),
     ) -> Result<Reconfigured, Refused> {
         self.inner.try_reconfigure_with(limits, Some(limits_for), commit)

@@ -53,7 +53,7 @@ pub(super) struct Changed {
 
 /// The limits of a key: a function of it and of the limits that the partitions have in common. It
 /// is foreign.
-pub(super) type LimitsFor<K> = Arc<dyn Fn(&K, crate::Limits) -> crate::Limits + Send + Sync>;
+pub(crate) type LimitsFor<K> = Arc<dyn Fn(&K, crate::Limits) -> crate::Limits + Send + Sync>;
 
 /// The outputs of an input to a partition, which must be delivered outside the lock.
 pub(super) type Delivery = (Arc<Shared>, (Option<Waker>, Rest));

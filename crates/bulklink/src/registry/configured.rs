@@ -10,6 +10,7 @@ use bulklink_core::InvalidArgument;
 
 use crate::config::{KeyConfig, PartitionsConfig, Settings};
 use crate::gate::lock::Lock;
+use crate::partitions::LimitsFor;
 use crate::reconfigure::Refused;
 use crate::{Clock, Limits, Partitions, Reconfigured};
 
@@ -125,7 +126,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> ConfiguredPartitions for ByConfig
     }
 }
 
-fn limits_for(keys: &Arc<Keys>) -> Arc<dyn Fn(&String, Limits) -> Limits + Send + Sync> {
+fn limits_for(keys: &Arc<Keys>) -> LimitsFor<String> {
     let keys = Arc::clone(keys);
     Arc::new(move |key: &String, common| limits_of(&keys, key, common))
 }

@@ -342,7 +342,7 @@ fn no_sum_over_time_runs_back_when_partitions_are_dropped_during_a_reading() {
             begin.wait();
             for _ in 0..10 {
                 tenants.figures(&mut read);
-                assert!(read.sums.offered >= offered, "{:?}", offered - read.sums.offered);
+                assert!(read.sums.offered >= offered, "{:?} after {offered:?}", read.sums.offered);
                 offered = read.sums.offered;
             }
         });

@@ -249,7 +249,9 @@ fn limits_of_keys_that_are_refused_meanwhile_are_those_before() {
 
 /// A clock that calls something when it is read.
 #[derive(Clone, Default)]
-struct Hooked(FakeClock, Arc<Mutex<Option<Box<dyn FnMut() + Send>>>>);
+struct Hooked(FakeClock, Arc<Mutex<Option<Hook>>>);
+
+type Hook = Box<dyn FnMut() + Send>;
 
 impl Clock for Hooked {
     type Instant = Instant;
