@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use opentelemetry::metrics::{AsyncInstrument, Meter};
@@ -15,13 +16,17 @@ use crate::exporter::lock;
 use crate::table::{Id, Kind, Metric, NAMES};
 use crate::walk::{Member, Value, Visit};
 
-/// A collection takes less. Without a bound, an instrument that is rarely collected would show what
-/// the collection of another has read long ago.
-const LONGEST_COLLECTION: Duration = Duration::from_secs(1);
+/// Between two instruments of a collection, less time passes. Without a bound, an instrument that is
+/// rarely collected would show what the collection of another has read long ago.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a reader may pause without being forgotten: usually it collects every minute.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(150);
 
 impl Exporter {
     /// Creates observable instruments for all metrics on a meter. Each collection reads every
-    /// bulkhead once.
+    /// bulkhead once. If a provider has several readers, the SDK gives each observation to all of
+    /// them: their figures are of one reading only where they do not collect at the same time.
     ///
     /// The names are those of [the table](crate::NAMES), with the attributes `bulkhead` and `kind`.
     /// OpenTelemetry has no observable histogram, and recording each wait in another one would need
@@ -48,7 +53,7 @@ impl Exporter {
     /// Exporter::new(&registry).observe_with(&opentelemetry::global::meter("bulklink"));
     /// ```
     pub fn observe_with(&self, meter: &Meter) {
-        let collection = Arc::new(Collection { exporter: self.clone(), state: Mutex::default() });
+        let collection = Arc::new(Collection { exporter: self.clone(), states: Mutex::default() });
         for instrument in instruments() {
             instrument.create(meter, &collection);
         }
@@ -121,7 +126,8 @@ impl Instrument {
 /// What the callbacks of one collection share. The first one reads all figures.
 struct Collection {
     exporter: Exporter,
-    state: Mutex<Observations>,
+    /// By thread: a collection is on one thread, and several readers can collect at a time.
+    states: Mutex<HashMap<ThreadId, Observations>>,
 }
 
 impl fmt::Debug for Collection {
@@ -132,7 +138,8 @@ impl fmt::Debug for Collection {
 
 /// The observations of one walk, by the number of their instrument.
 struct Observations {
-    read_at: Option<Instant>,
+    /// When an instrument was observed last.
+    observed_at: Option<Instant>,
     instruments: Vec<Instruments>,
     /// The first instrument of each metric.
     first: HashMap<&'static str, usize>,
@@ -162,7 +169,7 @@ impl Default for Observations {
         }
         let instruments = all.iter().map(|_| Instruments::default()).collect();
         let (counters, members, before) = Default::default();
-        Observations { read_at: None, instruments, first, bulkhead: "".into(), kind: "", counters, members, before }
+        Observations { observed_at: None, instruments, first, bulkhead: "".into(), kind: "", counters, members, before }
     }
 }
 
@@ -184,12 +191,17 @@ impl Collection {
     }
 
     fn observe(&self, number: usize, mut each: impl FnMut(Value, &[KeyValue])) {
-        let state = &mut *lock(&self.state);
-        if state.is_stale(number) {
+        let states = &mut *lock(&self.states);
+        let this = thread::current().id();
+        if states.get(&this).is_none_or(|state| state.is_stale(number)) {
+            states.retain(|thread, state| *thread == this || state.rest());
+            let state = states.entry(this).or_default();
             state.begin();
             let left_out = self.exporter.walk(state);
             state.add(state.first[Id::LeftOut.metric().name], vec![], left_out.into());
         }
+        let Some(state) = states.get_mut(&this) else { return };
+        state.observed_at = Some(Instant::now());
         let instrument = &mut state.instruments[number];
         instrument.is_observed = true;
         for (attributes, value) in &instrument.observations {
@@ -200,11 +212,22 @@ impl Collection {
 
 impl Observations {
     fn is_stale(&self, number: usize) -> bool {
-        self.instruments[number].is_observed || self.read_at.is_none_or(|at| at.elapsed() > LONGEST_COLLECTION)
+        self.instruments[number].is_observed || self.has_paused(LONGEST_PAUSE)
+    }
+
+    fn has_paused(&self, longest: Duration) -> bool {
+        self.observed_at.is_none_or(|at| at.elapsed() > longest)
+    }
+
+    /// Frees the memory of a collection that is over. Returns whether its reader may collect again.
+    fn rest(&mut self) -> bool {
+        if self.has_paused(LONGEST_PAUSE) {
+            self.instruments.iter_mut().for_each(|instrument| instrument.observations = Vec::new());
+        }
+        !self.has_paused(LONGEST_INTERVAL)
     }
 
     fn begin(&mut self) {
-        self.read_at = Some(Instant::now());
         self.put_back();
         self.before = mem::take(&mut self.members);
         for instrument in &mut self.instruments {

@@ -1,9 +1,13 @@
 //! What the SDK of OpenTelemetry collects.
 
+use std::thread;
+use std::time::Duration;
+
 use bulklink::testing::FakeClock;
 use bulklink::{Bulkhead, Registry};
 use bulklink_metrics::{Exporter, Format, Kind, NAMES};
-use opentelemetry_sdk::metrics::{Instrument, Stream};
+use opentelemetry::metrics::MeterProvider;
+use opentelemetry_sdk::metrics::{InMemoryMetricExporter, Instrument, PeriodicReader, SdkMeterProvider, Stream};
 
 use crate::scene::Scene;
 use crate::series::{OpenTelemetry, Output, Series};
@@ -70,4 +74,21 @@ fn all_figures_of_a_collection_are_of_one_reading() {
         assert_eq!(scene.payments.status().number, 2 * round);
         assert_eq!(series.count(&format!("bulklink.finished{labels}")), i64::try_from(round).ok());
     }
+}
+
+/// Not that the figures are of one reading: the SDK gives each observation to all readers.
+#[test]
+fn a_collection_reads_each_bulkhead_once_also_if_two_readers_collect_at_a_time() {
+    let scene = Scene::new();
+    let exporters = [(); 2].map(|()| InMemoryMetricExporter::default());
+    let [one, other] = exporters
+        .each_ref()
+        .map(|exporter| PeriodicReader::builder(exporter.clone()).with_interval(Duration::from_millis(1)).build());
+    let provider = SdkMeterProvider::builder().with_reader(one).with_reader(other).build();
+    Exporter::new(&scene.registry).observe_with(&provider.meter("bulklink"));
+    thread::sleep(Duration::from_millis(200));
+    provider.shutdown().unwrap();
+    let collections: usize = exporters.iter().map(|exporter| exporter.get_finished_metrics().unwrap().len()).sum();
+    let readings = usize::try_from(scene.payments.status().number).unwrap() - 1;
+    assert!(readings > 20 && readings <= collections + 2, "{readings} readings for {collections} collections");
 }
