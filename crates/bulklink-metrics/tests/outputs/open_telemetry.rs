@@ -90,5 +90,5 @@ fn a_collection_reads_each_bulkhead_once_also_if_two_readers_collect_at_a_time()
     provider.shutdown().unwrap();
     let collections: usize = exporters.iter().map(|exporter| exporter.get_finished_metrics().unwrap().len()).sum();
     let readings = usize::try_from(scene.payments.status().number).unwrap() - 1;
-    assert!(readings > 20 && readings <= collections + 2, "{readings} readings for {collections} collections");
+    assert!(readings > 4 && readings <= collections + 2, "{readings} readings for {collections} collections");
 }

@@ -154,9 +154,10 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
             let snapshot = shared.look(|state| state.snapshot(now));
             sums.in_flight += snapshot.in_flight;
             sums.in_use += snapshot.in_use;
-            sums.capacity += snapshot.limits.capacity;
-            sums.capacity_excess += snapshot.capacity_excess();
-            sums.waiting_room += snapshot.limits.waiting_room;
+            // Three of the largest limits are beyond 32 bits.
+            sums.capacity = sums.capacity.saturating_add(snapshot.limits.capacity);
+            sums.capacity_excess = sums.capacity_excess.saturating_add(snapshot.capacity_excess());
+            sums.waiting_room = sums.waiting_room.saturating_add(snapshot.limits.waiting_room);
             sums.written_off += snapshot.written_off;
             sums.waiting += snapshot.waiting;
             sums.waiting_units += snapshot.waiting_units;
