@@ -16,8 +16,8 @@ use crate::exporter::lock;
 use crate::table::{Id, Kind, Metric, NAMES};
 use crate::walk::{Member, Value, Visit};
 
-/// Between two instruments of a collection, less time passes. Without a bound, an instrument that is
-/// rarely collected would show what the collection of another has read long ago.
+/// Between two instruments of a collection, less time passes. Without a bound, an instrument that
+/// is rarely collected would show what the collection of another has read long ago.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a reader may pause without being forgotten: usually it collects every minute.
