@@ -32,29 +32,63 @@ fn with_a_clock_that_is_not_set_back_no_skipped_success_matters() {
     play_all::<World>(scripts(prop_oneof![calls, time], false));
 }
 
-fn scripts(span: impl Strategy<Value = Span>, goes_back: bool) -> impl Strategy<Value = Script<Start, Step>> {
-    let steps = prop::collection::vec(steps(goes_back), 0..=400);
-    let stride = prop_oneof![1 => Just(1), 4 => 2_usize..40];
-    (starts(span), steps, stride).prop_map(|(start, steps, stride)| Script { start, steps, stride })
+/// The settings change to others, whose windows are longer or shorter, of the other kind, or the
+/// same: a length that differs by a few nanoseconds has the same parts.
+#[test]
+fn a_circuit_whose_settings_change_does_what_the_model_does() {
+    let calls = || prop_oneof![(1_usize..=8), (1_usize..=60)].prop_map(Span::Calls);
+    let time = || (SHORTEST..=3 * SHORTEST).prop_map(Span::Time);
+    let alike = |span| match span {
+        Span::Calls(_) => Just(span).boxed(),
+        Span::Time(time) => (time / 10 * 10..time / 10 * 10 + 20).prop_map(Span::Time).boxed(),
+    };
+    let starts = || {
+        prop_oneof![calls(), time()].prop_flat_map(move |span| {
+            let other = prop_oneof![4 => alike(span), 2 => calls(), 2 => time()];
+            let others = other.prop_flat_map(move |other| setups(other, unit(span)));
+            (start(span), prop::collection::vec(others, 1..=5)).prop_map(|(start, others)| Start { others, ..start })
+        })
+    };
+    for goes_back in [true, false] {
+        play_all::<World>(scripts_of(starts(), goes_back));
+    }
 }
 
-fn starts(span: impl Strategy<Value = Span>) -> impl Strategy<Value = Start> {
-    span.prop_flat_map(|span| {
-        let (most, unit) = match span {
-            Span::Calls(calls) => (u32::try_from(calls).expect("a small number"), 1),
-            Span::Time(time) => (40, time / 13),
-        };
-        setups(span, most, unit).prop_map(move |setup| Start {
-            setup,
-            waits: vec![unit],
-            goes_back: false,
-            is_full: true,
-            prelude: vec![],
-        })
+fn scripts(span: impl Strategy<Value = Span>, goes_back: bool) -> impl Strategy<Value = Script<Start, Step>> {
+    scripts_of(span.prop_flat_map(start), goes_back)
+}
+
+fn scripts_of(starts: impl Strategy<Value = Start>, goes_back: bool) -> impl Strategy<Value = Script<Start, Step>> {
+    let steps = prop::collection::vec(steps(goes_back), 0..=400);
+    let stride = prop_oneof![1 => Just(1), 4 => 2_usize..40];
+    (starts, steps, stride).prop_map(|(start, steps, stride)| Script { start, steps, stride })
+}
+
+fn start(span: Span) -> impl Strategy<Value = Start> {
+    let unit = unit(span);
+    setups(span, unit).prop_map(move |setup| Start {
+        setup,
+        waits: vec![unit],
+        goes_back: false,
+        is_full: true,
+        others: vec![],
+        prelude: vec![],
     })
 }
 
-fn setups(span: Span, most: u32, unit: Time) -> impl Strategy<Value = Setup> {
+/// The shortest wait.
+fn unit(span: Span) -> Time {
+    match span {
+        Span::Calls(_) => 1,
+        Span::Time(time) => time / 13,
+    }
+}
+
+fn setups(span: Span, unit: Time) -> impl Strategy<Value = Setup> {
+    let most = match span {
+        Span::Calls(calls) => u32::try_from(calls).expect("a small number"),
+        Span::Time(_) => 40,
+    };
     let limit = move || prop_oneof![(1..=most).prop_map(Limit::Calls), (1_u32..=100).prop_map(Limit::Percent)];
     let limits = prop_oneof![
         2 => (limit().prop_map(Some), Just(None)),
@@ -82,6 +116,11 @@ fn setups(span: Span, most: u32, unit: Time) -> impl Strategy<Value = Setup> {
 
 fn steps(goes_back: bool) -> impl Strategy<Value = Step> {
     let back = if goes_back { 10 } else { 0 };
+    let by_hand = prop_oneof![
+        1 => Just(Step::ForceOpen),
+        2 => Just(Step::ForceClosed),
+        3 => any::<u8>().prop_map(Step::Change),
+    ];
     prop_oneof![
         200 => Just(Step::Admit),
         20 => any::<u8>().prop_map(Step::AdmitAgain),
@@ -91,8 +130,7 @@ fn steps(goes_back: bool) -> impl Strategy<Value = Step> {
         100 => (0_u8..10).prop_map(Step::Wait),
         60 => prop::bool::weighted(0.8).prop_map(Step::WaitForEnd),
         back => (0_u8..20).prop_map(Step::Back),
-        5 => Just(Step::ForceOpen),
-        10 => Just(Step::ForceClosed),
+        30 => by_hand,
     ]
 }
 

@@ -11,7 +11,7 @@ use bulklink_model::search::{Extent, search};
 /// The default of `BULKLINK_DEPTH`: the depth of the gate's search.
 const USUAL_DEPTH: usize = 4;
 
-const EXTENT: Extent = Extent { depth: 5, scripts: 2_179_311, inputs: 2_537_668 };
+const EXTENT: Extent = Extent { depth: 5, scripts: 3_218_739, inputs: 3_745_221 };
 
 /// A tenth of the shortest window of time.
 const PART: Time = 1_000_000;
@@ -36,6 +36,7 @@ fn worlds() -> Vec<Start> {
     }
     worlds.extend(with_clocks_set_back());
     worlds.extend(with_everything());
+    worlds.extend(with_other_settings());
     worlds
 }
 
@@ -110,6 +111,19 @@ fn with_everything() -> Vec<Start> {
     worlds.iter().map(|start| Start { is_full: true, ..start.clone() }).flat_map(|start| preludes(&start)).collect()
 }
 
+/// Returns worlds whose settings change: the window becomes longer, shorter, of the other kind, or
+/// stays; more or fewer probes may run, and fewer of them decide.
+fn with_other_settings() -> Vec<Start> {
+    let calls = Setup { span: Span::Calls(2), probes: 2, close_after: 2, reopen_after: 2, ..SETUP };
+    let longer = Setup { span: Span::Calls(4), failures: Some(Limit::Calls(3)), ..SETUP };
+    let time = by_time().remove(0);
+    let same = Setup { failures: Some(Limit::Calls(1)), probes: 2, reopen_after: 2, ..time };
+    let slower = Setup { span: Span::Time(11 * PART), ..same };
+    let by_calls = Start { others: vec![longer, calls], ..plain(calls) };
+    let by_time = Start { waits: vec![PART, 9 * PART], others: vec![same, slower, longer], ..plain(time) };
+    [by_calls, by_time].iter().flat_map(preludes).collect()
+}
+
 /// Returns the world as it begins, as it has opened, and half-open with a probe.
 fn preludes(start: &Start) -> [Start; 3] {
     let open = failed(&start.setup);
@@ -141,5 +155,5 @@ const SETUP: Setup = Setup {
 };
 
 fn plain(setup: Setup) -> Start {
-    Start { setup, waits: vec![1], goes_back: false, is_full: false, prelude: vec![] }
+    Start { setup, waits: vec![1], goes_back: false, is_full: false, others: vec![], prelude: vec![] }
 }

@@ -282,6 +282,51 @@ pub fn other_settings_are_seen<S: Subject>(subject: &S) {
     assert_eq!(fifth.load().state, State::Open);
 }
 
+/// By fewer probes, no other is let through until fewer have a lease. What the numbers have reached
+/// already is decided by the next outcome that counts.
+pub fn fewer_probes_run_after_a_change_of_settings<S: Subject>(subject: &S) {
+    let client = Client::new(subject, settings());
+    let generation = client.cooled_down();
+    for (id, wait) in [(3, 11), (1, 12), (2, 13)] {
+        client.ask(id).admission.unwrap();
+        subject.set_now(START + wait * SECOND);
+    }
+    assert!(client.settle(generation, 3, BAD));
+    client.ask(4).admission.unwrap();
+    let fewer = Client { settings: settings().probes(1).reopen_after(1), ..Client::new(subject, settings()) };
+    for (now, rest) in [(14, 4), (16, 2), (18, 0)] {
+        subject.set_now(START + now * SECOND);
+        let expected = if rest == 0 {
+            Ok(Pass { generation, probe: Some(ProbeId(5)) })
+        } else {
+            Err(Refused { state: State::HalfOpen, retry_after: seconds(rest) })
+        };
+        assert_eq!(fewer.ask(5).admission, expected, "after {now} s");
+    }
+    assert!(fewer.settle(generation, 4, None));
+    assert_eq!(fewer.load().state, State::HalfOpen, "an outcome that counts for neither side");
+    assert!(fewer.settle(generation, 5, GOOD));
+    assert_eq!(fewer.load().state, State::Open);
+}
+
+/// The time of what has been forgotten does not matter.
+pub fn a_window_that_was_emptied_follows_a_clock_that_is_set_back<S: Subject>(subject: &S) {
+    let client = Client::new(subject, Settings::within(Duration::from_secs(10)).failures(2));
+    let generation = client.load().generation;
+    for (transitions, marks) in [(1, "."), (2, "ff")] {
+        subject.set_now(START + 5 * SECOND);
+        client.report(generation + transitions - 1, marks);
+        client.force(None, Force::Closed);
+        let generation = client.load().generation;
+        subject.set_now(START);
+        assert!(client.report(generation, "."));
+        for (at, calls) in [(9, 1), (10, 0)] {
+            subject.set_now(START + at * SECOND);
+            assert_eq!(client.load().counts.calls, calls, "after {at} s");
+        }
+    }
+}
+
 /// So what ran before counts no more.
 pub fn a_row_that_was_lost_repeats_no_generation<S: Subject>(subject: &S) {
     let client = Client::new(subject, settings());

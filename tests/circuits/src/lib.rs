@@ -36,7 +36,9 @@ macro_rules! suite {
             a_circuit_is_forced_if_its_generation_is_the_expected_one
             each_transition_is_told_with_its_row
             a_window_of_time_forgets
+            a_window_that_was_emptied_follows_a_clock_that_is_set_back
             other_settings_are_seen
+            fewer_probes_run_after_a_change_of_settings
             a_row_that_was_lost_repeats_no_generation
             a_name_may_be_any_text
             impossible_settings_are_refused

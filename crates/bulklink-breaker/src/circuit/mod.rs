@@ -183,9 +183,13 @@ impl Circuit {
         Ok(Circuit { settings, phase: Phase::Closed, generation, reopened: 0, window, tripped: Counts::default() })
     }
 
-    /// Changes the settings, from the next input on. The state stays as it is.
+    /// Changes the settings, from the next input on. The state stays as it is, with the cool-down
+    /// and the leases of probes that have begun.
     ///
     /// A window of calls keeps its last calls; one of time is kept if its length stays the same.
+    /// Where the numbers of failures, slow calls or successes have reached the new settings, the
+    /// next outcome that counts changes the state, whatever it is. If more probes run than may by
+    /// the new settings, no other is let through until fewer have a lease.
     ///
     /// # Errors
     ///
@@ -237,14 +241,16 @@ impl Circuit {
         if probes.iter().any(|other| other.id == id) {
             return Ok(pass);
         }
-        if probes.len() < self.settings.probes as usize {
+        if let Some(until) = first_free(probes, &self.settings) {
+            if until > now {
+                return Err(Refusal { state: State::HalfOpen, retry_at: Some(until) });
+            }
+            // Not by their place in the list, which a store need not know.
+            if let Some(oldest) = probes.iter_mut().min_by_key(|probe| (probe.until, probe.id)) {
+                *oldest = probe;
+            }
+        } else {
             probes.push(probe);
-            return Ok(pass);
-        }
-        // Not by their place in the list, which a store need not know.
-        match probes.iter_mut().min_by_key(|probe| (probe.until, probe.id)) {
-            Some(oldest) if oldest.until <= now => *oldest = probe,
-            oldest => return Err(Refusal { state: State::HalfOpen, retry_at: oldest.map(|probe| probe.until) }),
         }
         Ok(pass)
     }
@@ -259,12 +265,10 @@ impl Circuit {
             Phase::Open { until } if until.is_none_or(|until| until > now) => {
                 Err(Refusal { state: State::Open, retry_at: *until })
             }
-            Phase::HalfOpen { probes, .. } if probes.len() >= self.settings.probes as usize => {
-                match probes.iter().map(|probe| probe.until).min() {
-                    Some(until) if until > now => Err(Refusal { state: State::HalfOpen, retry_at: Some(until) }),
-                    _ => Ok(()),
-                }
-            }
+            Phase::HalfOpen { probes, .. } => match first_free(probes, &self.settings) {
+                Some(until) if until > now => Err(Refusal { state: State::HalfOpen, retry_at: Some(until) }),
+                _ => Ok(()),
+            },
             _ => Ok(()),
         }
     }
@@ -289,10 +293,12 @@ impl Circuit {
             (Phase::HalfOpen { successes, failures, probes }, Some(id)) => {
                 let Some(index) = probes.iter().position(|probe| probe.id == id) else { return false };
                 probes.remove(index);
-                match outcome {
-                    Some(mark) if mark.failed || mark.slow => *failures += 1,
-                    Some(_) => *successes += 1,
-                    None => {}
+                // Also where changed settings need no more of them.
+                let Some(mark) = outcome else { return true };
+                if mark.failed || mark.slow {
+                    *failures += 1;
+                } else {
+                    *successes += 1;
                 }
                 if *failures >= self.settings.reopen_after {
                     self.reopened = self.reopened.saturating_add(1);
@@ -363,7 +369,8 @@ impl Circuit {
     /// Returns whether the circuit is closed, and a success that was not slow would change nothing.
     ///
     /// Such a success need not be told: only [`View::counts`] would have more calls. If the clock
-    /// is set back later, a window of time may count longer what came before the success.
+    /// is set back later, a window of time may count longer what came before the success; and if
+    /// the settings change, other numbers of calls may matter.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.phase == Phase::Closed && self.window.is_clean(&self.settings)
@@ -431,4 +438,20 @@ impl Circuit {
         self.generation += 1;
         self.phase = phase;
     }
+}
+
+/// Returns from when on another probe may take the place of one, because fewer have a lease then
+/// than may run. `None` if a place is free.
+///
+/// That is the end of the first lease, or of a later one if the settings were changed to fewer
+/// probes.
+fn first_free(probes: &[Probe], settings: &Settings) -> Option<Instant> {
+    let too_many = probes.len().checked_sub(settings.probes as usize)?;
+    let ends = probes.iter().map(|probe| probe.until);
+    if too_many == 0 {
+        return ends.min();
+    }
+    let mut ends: Vec<_> = ends.collect();
+    ends.sort_unstable();
+    ends.get(too_many).copied()
 }

@@ -235,9 +235,18 @@ impl Window {
                 let unspoilt = counts.failures == 0 && counts.slow == 0;
                 unspoilt && (marks.len() == *size || settings.counts_alone())
             }
-            Window::Time { .. } => settings.counts_alone(),
+            // At a change of settings, the window may have reached the new ones: any outcome opens.
+            Window::Time { parts, .. } => settings.counts_alone() && !sum(parts).trip(settings),
         }
     }
+}
+
+fn sum(parts: &[Counts]) -> Counts {
+    let mut sum = Counts::default();
+    for part in parts {
+        sum += *part;
+    }
+    sum
 }
 
 fn index(number: u64) -> usize {

@@ -21,7 +21,7 @@ ON CONFLICT (name) DO UPDATE SET
       WHEN target IS NULL THEN s.until END,
     again.reopened,
     CASE WHEN target IS NOT NULL THEN '' WHEN $3 = 'closed' AND applies THEN added.marks ELSE w.marks END,
-    CASE WHEN $3 = 'closed' AND applies THEN added.newest ELSE w.newest END,
+    CASE WHEN target IS NOT NULL THEN 0 WHEN $3 = 'closed' AND applies THEN added.newest ELSE w.newest END,
     CASE WHEN target IS NOT NULL AND g.part > 0 THEN {zeros}
       WHEN $3 = 'closed' AND applies THEN added.parts ELSE w.parts END,
     CASE WHEN target IS NOT NULL THEN 0 WHEN applies THEN good ELSE s.successes END,
@@ -93,6 +93,7 @@ ON CONFLICT (name) DO UPDATE SET
     WHEN $3 = 'open' THEN 'o'
     WHEN $3 = 'close' THEN 'c'
     WHEN $3 = 'closed' THEN CASE WHEN trips THEN 'o' END
+    WHEN $6 = '' THEN NULL
     WHEN bad >= f.mine[14] THEN 'o'
     WHEN good >= f.mine[13] THEN 'c' END AS target OFFSET 0) AS x
   CROSS JOIN LATERAL (SELECT coalesce(target, s.state) AS state OFFSET 0) AS final
@@ -104,9 +105,12 @@ ON CONFLICT (name) DO UPDATE SET
     lpad((now + f.mine[15])::text, 16, '0') || ':' || $5 AS fresh OFFSET 0) AS b
   CROSS JOIN LATERAL (SELECT cardinality(places) AS taken,
     (SELECT min(p COLLATE "C") FROM unnest(places) AS p) AS oldest,
+    -- When fewer have a lease than may run: the end of a later one if the settings were changed to fewer.
+    (SELECT left(p, 16)::bigint FROM unnest(places) AS p ORDER BY p COLLATE "C"
+      OFFSET greatest(cardinality(places) - f.mine[12], 0) LIMIT 1) AS free_at,
     EXISTS (SELECT FROM unnest(places) AS p WHERE right(p, 16) = $5) AS is_known OFFSET 0) AS e
   CROSS JOIN LATERAL (SELECT CASE WHEN is_asked AND NOT is_known AND taken >= f.mine[12]
-    AND left(oldest, 16)::bigint > now THEN left(oldest, 16)::bigint - now END AS waits OFFSET 0) AS r)
+    AND free_at > now THEN free_at - now END AS waits OFFSET 0) AS r)
 -- Nothing is written where nothing changes.
 WHERE NOT coalesce({valid} AND ($2 = '{}' OR c.settings = $2) AND ($3 = 'load'
   OR ($3 = 'admit' AND (c.state = 'c' OR (c.state = 'o' AND coalesce(c.until > {now}, true))))), false)

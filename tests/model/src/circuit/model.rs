@@ -98,11 +98,14 @@ enum Why {
 #[derive(Clone, Debug)]
 enum Past {
     Opened {
-        at: Time,
         why: Why,
+        /// `None` if it was opened by hand.
+        until: Option<Time>,
     },
     HalfOpened,
     Closed,
+    /// The settings were changed to these.
+    Changed(Setup),
     /// Calls ended while the circuit was closed.
     Ended {
         at: Time,
@@ -127,6 +130,7 @@ enum Past {
 /// The model of a circuit.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
+    /// The first settings.
     setup: Setup,
     history: Vec<Past>,
 }
@@ -134,6 +138,24 @@ pub(super) struct Model {
 impl Model {
     pub fn new(setup: Setup) -> Self {
         Model { setup, history: vec![] }
+    }
+
+    /// The settings now.
+    pub fn setup(&self) -> Setup {
+        self.setup_after(self.history.len())
+    }
+
+    /// The settings after so many entries of the history.
+    fn setup_after(&self, entries: usize) -> Setup {
+        let change = self.history[..entries].iter().rev().find_map(|past| match past {
+            Past::Changed(setup) => Some(*setup),
+            _ => None,
+        });
+        change.unwrap_or(self.setup)
+    }
+
+    pub fn change(&mut self, setup: Setup) {
+        self.history.push(Past::Changed(setup));
     }
 
     /// The number of transitions.
@@ -152,8 +174,11 @@ impl Model {
 
     /// What has happened since the last transition.
     fn recent(&self) -> &[Past] {
-        let last = self.history.iter().rposition(is_transition);
-        &self.history[last.map_or(0, |last| last + 1)..]
+        &self.history[self.entries_to_last_transition()..]
+    }
+
+    fn entries_to_last_transition(&self) -> usize {
+        self.history.iter().rposition(is_transition).map_or(0, |last| last + 1)
     }
 
     pub fn state(&self, now: Time) -> State {
@@ -164,7 +189,7 @@ impl Model {
     /// The end of the cool-down, if the circuit has opened by itself.
     pub fn open_until(&self) -> Option<Time> {
         match self.history.iter().rfind(|past| is_transition(past)) {
-            Some(Past::Opened { at, why: Why::Calls | Why::Probes }) => Some(at.saturating_add(self.cool_down())),
+            Some(Past::Opened { until, .. }) => *until,
             _ => None,
         }
     }
@@ -173,14 +198,22 @@ impl Model {
         self.phase() == State::Open && self.open_until().is_none()
     }
 
+    /// The circuit opens by itself. Later changes of the settings change nothing of its cool-down.
+    fn open(&mut self, at: Time, why: Why) {
+        let until = Some(at.saturating_add(self.cool_down(why)));
+        self.history.push(Past::Opened { why, until });
+    }
+
     /// The cool-down, doubled for each time that the probes have failed since the first trip.
-    fn cool_down(&self) -> Time {
+    fn cool_down(&self, why: Why) -> Time {
+        let setup = self.setup();
         let transitions = self.history.iter().filter(|past| is_transition(past)).rev();
         let episode =
             transitions.take_while(|past| matches!(past, Past::HalfOpened | Past::Opened { why: Why::Probes, .. }));
-        let failures = episode.filter(|past| matches!(past, Past::Opened { .. })).count();
-        let Some(longest) = self.setup.longest else { return self.setup.cool_down };
-        (0..failures).fold(self.setup.cool_down, |time, _| time.saturating_mul(2).min(longest)).min(longest)
+        let earlier = episode.filter(|past| matches!(past, Past::Opened { .. })).count();
+        let failures = earlier + usize::from(why == Why::Probes);
+        let Some(longest) = setup.longest else { return setup.cool_down };
+        (0..failures).fold(setup.cool_down, |time, _| time.saturating_mul(2).min(longest)).min(longest)
     }
 
     /// The outcomes that a closed circuit looks at.
@@ -188,33 +221,36 @@ impl Model {
         if self.phase() != State::Closed {
             return vec![];
         }
-        match self.setup.span {
-            Span::Calls(calls) => {
-                let all: Vec<_> = self.ended().flat_map(|(_, marks)| marks.to_vec()).collect();
-                all[all.len().saturating_sub(calls)..].to_vec()
+        let ended = self.ended();
+        match self.setup().span {
+            Span::Calls(calls) => last(calls, &ended).into_iter().flat_map(|(_, marks)| marks).collect(),
+            Span::Time(time) => of_the_last(part(time), now, &ended),
+        }
+    }
+
+    /// The outcomes since the last transition that the changes of settings have kept, with their
+    /// times.
+    ///
+    /// A window of calls keeps as many of the last ones as it had and has then; one of time keeps
+    /// all or, if its parts become longer or shorter, none.
+    fn ended(&self) -> Vec<(Time, Vec<Mark>)> {
+        let mut kept = vec![];
+        let mut span = self.setup_after(self.entries_to_last_transition()).span;
+        for past in self.recent() {
+            match past {
+                Past::Ended { at, marks } => kept.push((*at, marks.clone())),
+                Past::Changed(setup) => {
+                    kept = match (span, setup.span) {
+                        (Span::Calls(had), Span::Calls(has)) => last(had.min(has), &kept),
+                        (Span::Time(had), Span::Time(has)) if part(had) == part(has) => kept,
+                        _ => vec![],
+                    };
+                    span = setup.span;
+                }
+                _ => {}
             }
-            Span::Time(time) => self.of_the_last(time / 10, now),
         }
-    }
-
-    /// The outcomes of the last ten parts. After the clock was set back, the part is still the
-    /// newest that any outcome had.
-    fn of_the_last(&self, part: Time, now: Time) -> Vec<Mark> {
-        let mut newest = 0;
-        let mut all = vec![];
-        for (at, marks) in self.ended() {
-            newest = newest.max(at / part);
-            all.extend(marks.iter().map(|&mark| (newest, mark)));
-        }
-        let current = newest.max(now / part);
-        all.into_iter().filter(|(number, _)| current - number < 10).map(|(_, mark)| mark).collect()
-    }
-
-    fn ended(&self) -> impl Iterator<Item = (Time, &[Mark])> {
-        self.recent().iter().filter_map(|past| match past {
-            Past::Ended { at, marks } => Some((*at, &marks[..])),
-            _ => None,
-        })
+        kept
     }
 
     /// The probes that have not ended and have not been replaced, with the ends of their leases.
@@ -251,20 +287,20 @@ impl Model {
         if self.phase() == State::Closed {
             return Ok(None);
         }
-        let running = self.running();
+        let mut running = self.running();
         if running.iter().any(|probe| probe.0 == id) {
             return Ok(Some(id));
         }
-        if running.len() == self.setup.probes {
-            let first_end = running.iter().map(|probe| probe.1).min().expect("a probe runs");
-            if first_end > now {
-                return Err((State::HalfOpen, Some(first_end)));
+        if let Some(too_many) = running.len().checked_sub(self.setup().probes) {
+            // After the settings were changed, more may run than may now.
+            running.sort_by_key(|probe| (probe.1, probe.0));
+            let first_free = running[too_many].1;
+            if first_free > now {
+                return Err((State::HalfOpen, Some(first_free)));
             }
-            let ended = running.iter().filter(|probe| probe.1 == first_end);
-            let oldest = ended.map(|probe| probe.0).min().expect("a probe runs");
-            self.history.push(Past::Replaced { id: oldest });
+            self.history.push(Past::Replaced { id: running[0].0 });
         }
-        self.history.push(Past::Probe { id, until: now.saturating_add(self.setup.lease) });
+        self.history.push(Past::Probe { id, until: now.saturating_add(self.setup().lease) });
         Ok(Some(id))
     }
 
@@ -282,10 +318,13 @@ impl Model {
             }
             (State::HalfOpen, Some(id)) if self.running().iter().any(|probe| probe.0 == id) => {
                 self.history.push(Past::ProbeEnded { id, outcome });
+                if outcome.is_none() {
+                    return true;
+                }
                 let (good, bad) = self.probe_outcomes();
-                if bad >= self.setup.reopen_after {
-                    self.history.push(Past::Opened { at: now, why: Why::Probes });
-                } else if good >= self.setup.close_after {
+                if bad >= self.setup().reopen_after {
+                    self.open(now, Why::Probes);
+                } else if good >= self.setup().close_after {
                     self.history.push(Past::Closed);
                 }
                 true
@@ -308,25 +347,26 @@ impl Model {
         let window = self.window(at);
         let failed = window.iter().filter(|mark| mark.failed).count();
         let slow = window.iter().filter(|mark| mark.slow).count();
-        if self.is_too_much(self.setup.failures, failed, window.len())
-            || self.is_too_much(self.setup.slow, slow, window.len())
+        if self.is_too_much(self.setup().failures, failed, window.len())
+            || self.is_too_much(self.setup().slow, slow, window.len())
         {
-            self.history.push(Past::Opened { at, why: Why::Calls });
+            self.open(at, Why::Calls);
         }
     }
 
     fn is_too_much(&self, limit: Option<Limit>, bad: usize, all: usize) -> bool {
         let Some(limit) = limit else { return false };
-        let (least, needed) = match (limit, self.setup.span) {
+        let setup = self.setup();
+        let (least, needed) = match (limit, setup.span) {
             (Limit::Calls(calls), _) => (calls as usize, 1),
             (Limit::Percent(percent), Span::Calls(calls)) => (share(all, percent), calls),
             (Limit::Percent(percent), Span::Time(_)) => (share(all, percent), 20),
         };
-        bad >= least && all >= self.setup.min_calls.map_or(needed, |calls| calls as usize)
+        bad >= least && all >= setup.min_calls.map_or(needed, |calls| calls as usize)
     }
 
-    pub fn force_open(&mut self, now: Time) {
-        self.history.push(Past::Opened { at: now, why: Why::ByHand });
+    pub fn force_open(&mut self) {
+        self.history.push(Past::Opened { why: Why::ByHand, until: None });
     }
 
     pub fn force_closed(&mut self) {
@@ -341,4 +381,28 @@ fn share(all: usize, percent: u32) -> usize {
 
 fn is_transition(past: &Past) -> bool {
     matches!(past, Past::Opened { .. } | Past::HalfOpened | Past::Closed)
+}
+
+/// A tenth of a window of time.
+fn part(time: Time) -> Time {
+    time / 10
+}
+
+/// The last outcomes, as many as this.
+fn last(calls: usize, ended: &[(Time, Vec<Mark>)]) -> Vec<(Time, Vec<Mark>)> {
+    let each: Vec<_> = ended.iter().flat_map(|(at, marks)| marks.iter().map(|mark| (*at, vec![*mark]))).collect();
+    each[each.len().saturating_sub(calls)..].to_vec()
+}
+
+/// The outcomes of the last ten parts. After the clock was set back, the part is still the newest
+/// that any outcome had.
+fn of_the_last(part: Time, now: Time, ended: &[(Time, Vec<Mark>)]) -> Vec<Mark> {
+    let mut newest = 0;
+    let mut all = vec![];
+    for (at, marks) in ended {
+        newest = newest.max(at / part);
+        all.extend(marks.iter().map(|&mark| (newest, mark)));
+    }
+    let current = newest.max(now / part);
+    all.into_iter().filter(|(number, _)| current - number < 10).map(|(_, mark)| mark).collect()
 }

@@ -13,7 +13,6 @@ pub(super) fn check(world: &World) {
         is_as_the_model_says(world, now);
     }
     let view = world.circuit.view(world.instant());
-    assert!(view.probes <= world.start.setup.probes, "more live probes than may run");
     at_the_end_of_the_cool_down(world);
     skipped_successes(world, &view);
     outcomes_that_do_not_count(world);
@@ -29,6 +28,8 @@ pub(super) fn check_change(before: &Circuit, world: &World, input: Input) {
     let is_by_hand = matches!(input, Input::ForceOpen | Input::ForceClosed);
     let is_transition = is_by_hand || phase(before) != phase(after);
     assert_eq!(after.generation(), before.generation() + u64::from(is_transition), "the number of transitions");
+    let (had, has) = [before, after].map(|circuit| circuit.view(world.instant()).probes).into();
+    assert!(has <= had.max(world.model.setup().probes), "more live probes than may run");
     if is_transition && phase(after) == State::Closed {
         assert_eq!(*after, new_in(after), "a circuit that has closed is as a new one");
     }
@@ -141,7 +142,7 @@ fn ignored_outcomes(world: &World) {
         assert_eq!(circuit.view(Instant::EPOCH), expected);
         if pass.probe.is_none() {
             assert_eq!(circuit, world.circuit);
-        } else {
+        } else if world.model.running().len() <= world.model.setup().probes {
             assert!(circuit.admit(world.instant(), world.new_id()).is_ok(), "its place is free");
         }
     }

@@ -31,6 +31,8 @@ pub enum Step {
     ForceOpen,
     /// The circuit is closed by hand.
     ForceClosed,
+    /// The settings are changed to others of the world, or to its first ones.
+    Change(u8),
 }
 
 /// What is reported together in scripts.
@@ -72,6 +74,10 @@ impl Machine for World {
             Step::Back(times) => vec![Input::Back((Time::from(times) * unit).min(self.now))],
             Step::ForceOpen => vec![Input::ForceOpen],
             Step::ForceClosed => vec![Input::ForceClosed],
+            Step::Change(index) => {
+                let setups = [&[self.start.setup], &self.start.others[..]].concat();
+                one_of(index, &setups).map(Input::Change).collect()
+            }
         }
     }
 

@@ -40,6 +40,8 @@ pub enum Input {
     ForceOpen,
     /// The circuit is closed by hand.
     ForceClosed,
+    /// The settings are changed.
+    Change(Setup),
 }
 
 /// How a world begins, and what can happen in it.
@@ -53,6 +55,8 @@ pub struct Start {
     pub goes_back: bool,
     /// Whether reports, and changes by hand, are tried everywhere and not only at the end.
     pub is_full: bool,
+    /// The settings to which those of the circuit can be changed.
+    pub others: Vec<Setup>,
     /// What happened already, so that the search begins in a state where much can happen.
     pub prelude: Vec<Step>,
 }
@@ -109,6 +113,7 @@ impl search::World for World {
         if self.start.goes_back {
             options.push(Input::Back(self.start.waits[0].min(self.now)));
         }
+        options.extend(self.start.others.iter().copied().map(Input::Change));
         if self.start.is_full {
             options.extend([Input::ForceOpen, Input::ForceClosed]);
             options.extend(self.reports(&BATCHES[1..2]));
@@ -190,14 +195,22 @@ impl World {
             Input::ForceOpen => {
                 self.circuit.force_open();
                 self.lazy.force_open();
-                self.model.force_open(self.now);
+                self.model.force_open();
             }
             Input::ForceClosed => {
                 self.circuit.force_closed();
                 self.lazy.force_closed();
                 self.model.force_closed();
             }
+            Input::Change(setup) => self.change(setup),
         }
+    }
+
+    /// A success that was skipped might have mattered by the new settings.
+    fn change(&mut self, setup: Setup) {
+        self.circuit.set_settings(setup.settings()).expect("the settings of a world are possible");
+        self.lazy = self.circuit.clone();
+        self.model.change(setup);
     }
 
     fn admit(&mut self, id: ProbeId) {

@@ -6,17 +6,17 @@ if c.s == 'o' then
   enter('h')
 end
 if c.s == 'c' then return answer(1) end
-local first = 1
-for i, probe in ipairs(c.b) do
+for _, probe in ipairs(c.b) do
   if string.sub(probe, 18) == ARGV[4] then return answer(2) end
-  if probe < c.b[first] then first = i end
 end
-if #c.b < mine[12] then
-  first = #c.b + 1
-else
-  local rest = tonumber(string.sub(c.b[first], 1, 16)) - now
+local place, too_many = #c.b + 1, #c.b - mine[12]
+if too_many >= 0 then
+  -- More than none if the settings were changed to fewer.
+  table.sort(c.b)
+  place = 1
+  local rest = tonumber(string.sub(c.b[1 + too_many], 1, 16)) - now
   if rest > 0 then return answer(0, rest) end
 end
-c.b[first] = fmt('%016.0f', now + mine[15]) .. ':' .. ARGV[4]
+c.b[place] = fmt('%016.0f', now + mine[15]) .. ':' .. ARGV[4]
 dirty = true
 return answer(2)

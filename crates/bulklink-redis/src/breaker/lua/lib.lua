@@ -58,7 +58,7 @@ if not c then
 end
 local function clear()
   c.parts = c.part > 0 and words(zeros, whole) or nil
-  c.w = ''
+  c.w, c.p = '', 0
 end
 -- Changes the row to the settings of the process.
 if #mine > 0 and c.n ~= ARGV[1] then
@@ -66,7 +66,6 @@ if #mine > 0 and c.n ~= ARGV[1] then
   local had = c.part
   c.n, c.calls, c.part = ARGV[1], mine[1], mine[2]
   if had ~= c.part then
-    c.p = 0
     clear()
   elseif c.part == 0 then
     c.w = string.sub(c.w, -c.calls)

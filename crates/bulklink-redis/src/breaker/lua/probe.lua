@@ -8,6 +8,8 @@ for i, probe in ipairs(c.b) do
       c.x = c.x + 1
     elseif ARGV[6] ~= '' then
       c.y = c.y + 1
+    else
+      return answer(1)
     end
     if c.y >= mine[14] then
       -- The doubling has ended by then.
