@@ -105,7 +105,8 @@
 //!   `breaker force`: the circuit. A circuit has the first three keys and `state` (`closed`, `open`
 //!   or `half-open`), `generation`, `forced`, `retry_after_ms` (`null` unless it is open for a
 //!   time), `calls`, `failures` and `slow` of its window, and `probes` that run,
-//!   `probe_successes` and `probe_failures`.
+//!   `probe_successes` and `probe_failures`. `breaker show` also has `settings_differ`: whether
+//!   processes have used different settings for the circuit in the last minute.
 //! - `breaker setup`: `address`, `dry_run`, `parts`, `roles`, `statements`.
 //! - `breaker check`: `at_ms`, `address`, `result` (`complete`, `unusable`, `undetermined` or
 //!   `incomplete`), `missing`, `reason`.

@@ -81,6 +81,8 @@ CREATE TABLE IF NOT EXISTS bulklink.circuit (
     said smallint NOT NULL,
     rest bigint
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+-- When processes last used different settings.
+ALTER TABLE bulklink.circuit ADD COLUMN IF NOT EXISTS differed bigint;
 ";
 
 impl Part {

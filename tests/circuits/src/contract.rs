@@ -260,14 +260,24 @@ pub fn a_window_of_time_forgets<S: Subject>(subject: &S) {
     assert_eq!(client.load().state, State::Open);
 }
 
-/// By each process, at its next operation after the other's.
+/// By each process, at its next operation after the other's; and in lists, for a minute.
 pub fn other_settings_are_seen<S: Subject>(subject: &S) {
     let first = Client::new(subject, Settings::of_last(5).failures(5));
     let second = Client::new(subject, Settings::of_last(3).failures(3));
     let generation = first.load().generation;
     first.report(generation, ".f.ff");
     assert!(!first.load().settings_differ);
+    let listed = |at| {
+        subject.set_now(START + at);
+        let list = subject.block_on(first.store.list(&namespace())).expect("the server runs");
+        list[0].1.settings_differ
+    };
+    assert!(!listed(0));
     let row = second.load();
+    second.force(None, Force::Closed);
+    let generation = generation + 1;
+    assert_eq!([0, 60 * SECOND - 1, 60 * SECOND].map(listed), [true, true, false]);
+    subject.set_now(START);
     assert_eq!((row.settings_differ, row.counts.calls, row.counts.failures), (true, 3, 2));
     assert!(!second.load().settings_differ);
     assert!(first.load().settings_differ);

@@ -11,6 +11,7 @@ use bulklink::runtime::Clock;
 use futures_channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures_core::Stream;
 
+use super::plumbing::DIFFER;
 use super::{
     Asked, Change, Changes, CircuitStore, Force, Forced, Name, Namespace, Numbers, Refused, Report, Reported, Row,
     StoreError,
@@ -70,6 +71,8 @@ struct Faults {
 struct Shared {
     circuit: Circuit,
     settings: Option<Settings>,
+    /// When an operation last had others than the one before it.
+    differed: Option<Instant>,
 }
 
 impl Shared {
@@ -77,7 +80,7 @@ impl Shared {
     fn new(now: Instant) -> Self {
         let generation = now.as_nanos() / 1000;
         let circuit = Circuit::in_generation(Settings::default(), generation).expect("the default is possible");
-        Shared { circuit, settings: None }
+        Shared { circuit, settings: None, differed: None }
     }
 }
 
@@ -183,7 +186,7 @@ impl MemoryStore {
         }
         let changed = self.run(|data, now| {
             let shared = data.rows.entry(name.clone()).or_insert_with(|| Shared::new(now));
-            let settings_differ = shared.fit(settings);
+            let settings_differ = shared.fit(settings, now);
             let before = shared.circuit.generation();
             let answer = step(&mut shared.circuit, now);
             let row = Row::of(&shared.circuit.view(now), now);
@@ -198,12 +201,23 @@ impl MemoryStore {
 
 impl Shared {
     /// Changes to the settings of an operation. Returns whether those of the last one differ.
-    fn fit(&mut self, settings: Option<&Settings>) -> bool {
+    fn fit(&mut self, settings: Option<&Settings>, now: Instant) -> bool {
         let Some(settings) = settings else { return false };
         let known = self.settings.replace(*settings);
         // Checked before.
         let _ = self.circuit.set_settings(*settings);
-        known.is_some_and(|known| Numbers::of(&known) != Numbers::of(settings))
+        let differ = known.is_some_and(|known| Numbers::of(&known) != Numbers::of(settings));
+        if differ {
+            self.differed = Some(now);
+        }
+        differ
+    }
+
+    /// What a list shows. A clock may have been set back.
+    fn listed(&self, now: Instant) -> Row {
+        let apart = |at: Instant| now.saturating_since(at).max(at.saturating_since(now));
+        let settings_differ = self.differed.is_some_and(|at| apart(at) < DIFFER);
+        Row { settings_differ, ..Row::of(&self.circuit.view(now), now) }
     }
 }
 
@@ -275,7 +289,7 @@ impl CircuitStore for MemoryStore {
     async fn list(&self, namespace: &Namespace) -> Result<Vec<(Name, Row)>, StoreError> {
         let list = |data: &mut Data, now| {
             let rows = data.rows.iter().filter(|(name, _)| name.namespace() == namespace.as_str());
-            rows.map(|(name, shared)| (name.clone(), Row::of(&shared.circuit.view(now), now))).collect()
+            rows.map(|(name, shared)| (name.clone(), shared.listed(now))).collect()
         };
         self.run(list).await
     }

@@ -10,6 +10,9 @@ use crate::{Counts, Mark, Outcomes, Pass, ProbeId, State};
 /// three counts, successes, failures and running probes.
 pub const ROW: usize = 10;
 
+/// How long a list says that settings differ: longer than processes take to load a row again.
+pub const DIFFER: Duration = Duration::from_secs(60);
+
 /// What a server replies: what it did, and the row.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply {

@@ -39,7 +39,7 @@ pub(crate) async fn run(store: &Store, naming: &Naming, output: &Output, task: &
         Task::Force { state, name, expected } => {
             let name = naming.name("circuit", name)?;
             let row = store.force(&name, *expected, (*state).into()).await?;
-            output.print(&Forced(Circuit::of(&name, &row)))?;
+            output.print(&Forced::of(&name, &row))?;
         }
     }
     Ok(0)

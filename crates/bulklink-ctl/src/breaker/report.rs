@@ -26,6 +26,10 @@ pub(crate) struct Circuit {
     probes: u32,
     probe_successes: u32,
     probe_failures: u32,
+    /// Whether processes have used different settings in the last minute. An answer to a change by
+    /// hand does not say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settings_differ: Option<bool>,
 }
 
 /// All circuits of a namespace.
@@ -45,7 +49,7 @@ pub(crate) struct Shown {
 
 /// A circuit that was opened or closed by hand.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Forced(pub(crate) Circuit);
+pub(crate) struct Forced(Circuit);
 
 /// What was set up, or would be.
 #[derive(Clone, Debug, Serialize)]
@@ -88,7 +92,18 @@ impl Circuit {
             probes: row.probes,
             probe_successes: row.probe_successes,
             probe_failures: row.probe_failures,
+            settings_differ: Some(row.settings_differ),
         }
+    }
+
+    /// What is unusual.
+    fn notes(&self) -> String {
+        let notes = [self.forced.then_some("by hand"), self.differ()];
+        notes.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    fn differ(&self) -> Option<&'static str> {
+        (self.settings_differ == Some(true)).then_some("settings differ")
     }
 
     fn colour(&self) -> Colour {
@@ -118,7 +133,8 @@ impl Circuit {
     }
 
     fn essence(&self) -> String {
-        format!("{}: {}; generation {}", visible(&self.names.label), self.standing(), self.generation)
+        let differ = self.differ().map(|text| format!("; {text}")).unwrap_or_default();
+        format!("{}: {}; generation {}{differ}", visible(&self.names.label), self.standing(), self.generation)
     }
 }
 
@@ -140,7 +156,7 @@ impl Text for Circuits {
                 Cell::new(circuit.failures),
                 Cell::new(circuit.slow),
                 Cell::new(circuit.probes),
-                Cell::new(if circuit.forced { "by hand" } else { "" }),
+                Cell::new(circuit.notes()).in_colour(circuit.differ().map_or(Colour::Plain, |_| Colour::Yellow)),
             ]);
         }
         table.text(colours)
@@ -163,11 +179,20 @@ impl Text for Shown {
         fact("generation", Cell::new(circuit.generation));
         fact("window", Cell::new(circuit.window()));
         fact("probes", Cell::new(circuit.trials()));
+        if circuit.differ().is_some() {
+            fact("settings", Cell::new("differ between processes").in_colour(Colour::Yellow));
+        }
         format!("{label} in {}\n\n{}", circuit.names.namespace, table.text(colours))
     }
 
     fn line(&self) -> String {
         format!("{} {}", date(self.at_ms), self.circuit.essence())
+    }
+}
+
+impl Forced {
+    pub(crate) fn of(name: &Name, row: &Row) -> Self {
+        Forced(Circuit { settings_differ: None, ..Circuit::of(name, row) })
     }
 }
 

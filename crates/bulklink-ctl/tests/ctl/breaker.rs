@@ -92,6 +92,47 @@ fn circuits_on_postgresql_are_shown_and_forced() {
     a_circuit_is_shown_and_forced(&server.url(), fill);
 }
 
+/// Two processes use the circuit, the second with other settings, and it is shown.
+fn different_settings_are_shown(url: &str, store: &impl CircuitStore) {
+    let load = |settings| block_on(async { store.load(&name("payments"), &settings).await.unwrap() });
+    let show = |words: &[&str]| breaker(url, &[&["show"], words].concat());
+    load(Settings::consecutive(5));
+    load(Settings::consecutive(5));
+    assert_eq!(show(&["payments", "--json"]).json()["settings_differ"], false);
+    assert!(!show(&["payments"]).text().contains("settings") && !show(&[]).text().contains("settings"));
+    load(Settings::consecutive(6));
+    // Not only the next operation sees it.
+    load(Settings::consecutive(6));
+    for _ in 0..2 {
+        assert_eq!(show(&["payments", "--json"]).json()["settings_differ"], true);
+        assert_eq!(show(&["--json"]).json()["circuits"][0]["settings_differ"], true);
+        let text = show(&["payments"]).text();
+        assert!(text.ends_with("\nsettings    differ between processes\n"), "{text}");
+        let text = show(&[]).text();
+        assert!(text.lines().nth(1).unwrap().ends_with("  settings differ"), "{text}");
+    }
+    let forced = breaker(url, &["force", "open", "payments", "--json"]).json();
+    assert_eq!(forced.get("settings_differ"), None);
+    assert!(show(&[]).text().lines().nth(1).unwrap().ends_with("  by hand, settings differ"));
+}
+
+#[test]
+fn different_settings_are_shown_on_redis() {
+    let server = require!(Server::start());
+    different_settings_are_shown(&server.url(), &RedisStore::new(&server.url()).unwrap().circuits());
+}
+
+#[test]
+fn different_settings_are_shown_on_postgresql() {
+    let server = require!(Postgres::start());
+    breaker(&server.url(), &["setup"]).text();
+    // An earlier setup made no such column.
+    server.sql("ALTER TABLE bulklink.circuit DROP COLUMN differed");
+    assert_eq!(breaker(&server.url(), &["check"]).code, 3);
+    breaker(&server.url(), &["setup"]).text();
+    different_settings_are_shown(&server.url(), &PostgresCircuits::new(&server.url()).unwrap());
+}
+
 #[test]
 fn an_open_circuit_says_when_it_may_be_asked_again() {
     let server = require!(Postgres::start());

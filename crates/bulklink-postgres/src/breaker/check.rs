@@ -44,7 +44,7 @@ const LOOK: &str = "SELECT t.oid IS NOT NULL, p.oid IS NOT NULL,
     LEFT JOIN pg_class AS p ON p.relnamespace = n.oid AND p.relname = 'part'";
 
 const COLUMNS: &str =
-    "name settings state generation until reopened marks newest parts successes failures probes said rest";
+    "name settings state generation until reopened marks newest parts successes failures probes said rest differed";
 
 pub(super) async fn check(server: &Server) -> Check {
     match look(server).await {

@@ -14,7 +14,8 @@ SELECT $1, $2, CASE WHEN forced AND $3 = 'open' THEN 'o' ELSE 'c' END, now + for
   CASE WHEN forced THEN 5 WHEN $3 IN ('load', 'admit') THEN 1 ELSE 0 END, NULL
 FROM (SELECT {now} AS now, $3 IN ('open', 'close') AND $4 IS NULL AS forced) AS t
 ON CONFLICT (name) DO UPDATE SET
-  (settings, state, generation, until, reopened, marks, newest, parts, successes, failures, probes, said, rest) = (
+  (settings, state, generation, until, reopened, marks, newest, parts, successes, failures, probes, said, rest,
+    differed) = (
   SELECT f.mine, final.state, s.generation + (target IS NOT NULL)::int,
     CASE WHEN target = 'o' AND $3 <> 'open' THEN now + CASE WHEN again.reopened >= 32 THEN f.mine[11]
       ELSE least(f.mine[10]::float8 * 2.0 ^ again.reopened, f.mine[11]::float8)::bigint END
@@ -38,7 +39,8 @@ ON CONFLICT (name) DO UPDATE SET
       WHEN final.state = 'o' OR waits IS NOT NULL THEN 0
       ELSE 2 END
       + 4 * (target IS NOT NULL OR NOT is_valid)::int + 8 * (s.known <> '{}' AND f.mine <> s.known)::int,
-    CASE WHEN $3 = 'admit' AND final.state = 'o' THEN s.until - now ELSE waits END
+    CASE WHEN $3 = 'admit' AND final.state = 'o' THEN s.until - now ELSE waits END,
+    CASE WHEN s.known <> '{}' AND f.mine <> s.known THEN now ELSE c.differed END
   FROM (SELECT {now} AS now) AS t
   CROSS JOIN LATERAL (SELECT {valid} AS is_valid OFFSET 0) AS v
   -- The row, or a new one in its place.
@@ -119,7 +121,8 @@ seen AS (
   SELECT * FROM done
   UNION ALL
   SELECT c.name, c.settings, c.state, c.generation, c.until, c.reopened, c.marks, c.newest, c.parts, c.successes,
-    c.failures, c.probes, ($3 = 'load' OR c.state = 'c')::int, CASE WHEN $3 = 'admit' THEN c.until - {now} END, {now}
+    c.failures, c.probes, ($3 = 'load' OR c.state = 'c')::int, CASE WHEN $3 = 'admit' THEN c.until - {now} END,
+    c.differed, {now}
   FROM bulklink.circuit AS c WHERE c.name = $1 AND NOT EXISTS (SELECT FROM done)
 )
 SELECT (said & 3)::bigint, coalesce(rest, -1), ((said & 8) / 8)::bigint, {view},

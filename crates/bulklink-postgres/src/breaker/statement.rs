@@ -1,5 +1,7 @@
 //! The statements of circuits. Each is a text with expressions that several of them share.
 
+use bulklink_breaker::store::plumbing::DIFFER;
+
 /// The server's time in microseconds.
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
@@ -44,7 +46,8 @@ const SUM: &str =
     "(SELECT coalesce(sum(u.part), 0) FROM unnest(parts) WITH ORDINALITY AS u (part, i) WHERE i % 3 = {rest}
       AND i <= 30 - 3 * greatest(now / nullif(settings[2], 0) - newest, 0))";
 
-const LIST: &str = "SELECT name, {view} FROM (SELECT c.*, {now} AS now FROM bulklink.circuit AS c
+const LIST: &str = "SELECT name, {view}, coalesce(differed > now - {differ} AND differed < now + {differ}, false)
+    FROM (SELECT c.*, {now} AS now FROM bulklink.circuit AS c
     WHERE name COLLATE \"C\" >= $1 AND name COLLATE \"C\" < $2 AND {valid}) AS seen, LATERAL ({counts}) AS k
     ORDER BY name COLLATE \"C\"";
 
@@ -69,6 +72,7 @@ fn filled(text: &str, now: Option<&str>) -> String {
         ("{view_text}", &VIEW.join(", ")),
         ("{zeros}", &zeros),
         ("{now}", now.unwrap_or(NOW)),
+        ("{differ}", &DIFFER.as_micros().to_string()),
         ("{most_calls}", "1125899906842624"),
         ("{most}", "9007199254740992"),
     ]

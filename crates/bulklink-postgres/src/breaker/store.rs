@@ -202,7 +202,9 @@ impl CircuitStore for PostgresCircuits {
             let name: &str = row.try_get(0).map_err(|_| StoreError::Malformed)?;
             // Rows with another name are not ours.
             if let Ok(name) = name.parse() {
-                list.push((name, plumbing::row(&numbers(&row, 1, ROW)?).ok_or(StoreError::Malformed)?));
+                let known = plumbing::row(&numbers(&row, 1, ROW)?).ok_or(StoreError::Malformed)?;
+                let settings_differ = row.try_get(1 + ROW).map_err(|_| StoreError::Malformed)?;
+                list.push((name, Row { settings_differ, ..known }));
             }
         }
         Ok(list)

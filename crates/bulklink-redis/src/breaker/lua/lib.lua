@@ -63,6 +63,7 @@ end
 -- Changes the row to the settings of the process.
 if #mine > 0 and c.n ~= ARGV[1] then
   differ, dirty = c.n ~= '' and 1 or 0, true
+  if differ == 1 then call('HSET', K, 'd', s(now)) end
   local had = c.part
   c.n, c.calls, c.part = ARGV[1], mine[1], mine[2]
   if had ~= c.part then
