@@ -200,8 +200,9 @@ impl Breaker {
     /// `admit` then lets no call through. Otherwise the future is ready immediately.
     ///
     /// The answer takes at most [`store_timeout`](crate::CircuitsBuilder::store_timeout), and
-    /// longer only while the store answers slowly for other circuits of the process. If it does not
-    /// come, or the task that asks has ended with its runtime, the circuit decides as `admit` does.
+    /// longer only while the store answers slowly for 16 other circuits of the process. If it does
+    /// not come, or the task that asks has ended with its runtime, the circuit decides as `admit`
+    /// does.
     ///
     /// # Errors
     ///

@@ -1,11 +1,11 @@
 //! The one task of a process that synchronizes its circuits with a store.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use bulklink::runtime::Runtime;
 
@@ -15,10 +15,55 @@ use super::signal::{Keep, Left, Signal};
 use crate::Instant;
 use crate::breaker::Core;
 use crate::guard::limited;
-use crate::store::{Changes, CircuitStore, Forced, Name, Namespace, Report, StoreError};
+use crate::store::{Changes, CircuitStore, Forced, Name, Namespace, Report, Row, StoreError};
 
 /// The breakers by their numbers.
 type Members = BTreeMap<u64, (Name, Weak<Core>)>;
+
+/// The most commands that are under way, each of another breaker.
+const MOST_COMMANDS: usize = 16;
+
+/// The commands that are under way.
+type Commands<'a> = Vec<Pin<Box<dyn Future<Output = Done> + Send + 'a>>>;
+
+/// A command that has ended.
+struct Done {
+    /// The breaker whose command it was. `None` if that was dropped before.
+    id: Option<u64>,
+    /// How many answers had come when it was sent.
+    sent_after: u64,
+    result: Result<(), StoreError>,
+}
+
+/// The state of one connection.
+#[derive(Default)]
+struct Connection {
+    /// The breakers that may have work.
+    ready: BTreeSet<u64>,
+    timers: Timers,
+    /// The breakers that have a command under way, with the newest notice that has come meanwhile:
+    /// taken over before the answer, it would make that look as if the store had gone back.
+    busy: BTreeMap<u64, Option<Row>>,
+    /// What breakers that were dropped had yet to tell.
+    left: VecDeque<Left>,
+    /// How many answers have come.
+    answers: u64,
+    /// The breaker whose command had no answer, if none has come since.
+    silent: Option<u64>,
+}
+
+/// Polls all commands, and takes those that have ended.
+fn take_done(commands: &mut Commands<'_>, context: &mut Context<'_>) -> Vec<Done> {
+    let mut done = Vec::new();
+    commands.retain_mut(|command| match command.as_mut().poll(context) {
+        Poll::Ready(ended) => {
+            done.push(ended);
+            false
+        }
+        Poll::Pending => true,
+    });
+    done
+}
 
 /// What the task and the handle share.
 pub(super) struct Hub<S> {
@@ -64,9 +109,7 @@ struct Driving<S: CircuitStore>(Arc<Hub<S>>);
 
 impl<S: CircuitStore> Drop for Driving<S> {
     fn drop(&mut self) {
-        for (_, core) in self.0.members() {
-            core.lose(&StoreError::Unreachable);
-        }
+        self.0.lose_all(&StoreError::Unreachable);
     }
 }
 
@@ -110,11 +153,21 @@ impl<S: CircuitStore> Hub<S> {
 
     /// Connects again and again, until nothing needs the task any more.
     async fn drive<R: Runtime<Sleep: Send>>(self: Arc<Self>, runtime: R, keep: Weak<Keep>) {
+        // The breaker after the last one that had its turn. The next connection goes on there: the
+        // first ones may be those that get no answer.
+        let mut turn = 0;
         while keep.strong_count() > 0 {
-            let Err(error) = self.serve(&runtime, &keep).await else { return };
-            for (_, core) in self.members() {
-                core.lose(&error);
-            }
+            let mut commands = Commands::new();
+            let Err(error) = self.serve(&runtime, &keep, &mut commands, &mut turn).await else { return };
+            self.lose_all(&error);
+            // Not dropped: each gives back what it could not tell.
+            poll_fn(|context| {
+                take_done(&mut commands, context);
+                if commands.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+            // Some may have had an answer.
+            self.lose_all(&error);
             let until = runtime.now() + self.options.retry;
             let mut sleep = pin!(runtime.sleep_until(until));
             poll_fn(|context| {
@@ -126,67 +179,128 @@ impl<S: CircuitStore> Hub<S> {
         }
     }
 
+    fn lose_all(&self, error: &StoreError) {
+        for (_, core) in self.members() {
+            core.lose(error);
+        }
+    }
+
     /// Serves one connection. Returns `Ok` when nothing needs the task any more.
-    async fn serve<R: Runtime<Sleep: Send>>(&self, runtime: &R, keep: &Weak<Keep>) -> Result<(), StoreError> {
+    async fn serve<'a, R: Runtime<Sleep: Send>>(
+        &'a self,
+        runtime: &'a R,
+        keep: &Weak<Keep>,
+        commands: &mut Commands<'a>,
+        turn: &mut u64,
+    ) -> Result<(), StoreError> {
         let mut changes = self.within(runtime, self.store.changes(&self.namespace)).await?;
-        let mut ready = BTreeSet::new();
+        let mut state = Connection::default();
         for (id, core) in self.members() {
             core.retry();
-            ready.insert(id);
+            state.ready.insert(id);
         }
-        let Options { flush, refresh, .. } = self.options;
-        let mut timers = Timers::default();
-        // The circuit whose command had no answer, if none had one since.
-        let mut silent = None;
         loop {
             // Looked at first: what a breaker has left is there before it lets go of the task.
             let is_over = keep.strong_count() == 0;
-            for left in self.signal.take_left() {
-                self.deliver(runtime, left).await?;
-            }
-            if is_over {
+            state.left.extend(self.signal.take_left());
+            if is_over && state.left.is_empty() && commands.is_empty() {
                 return Ok(());
             }
-            ready.append(&mut self.signal.take_ready());
-            timers.take_due(runtime.now(), &mut ready);
-            while let Some(id) = ready.pop_first() {
-                let Some((name, core)) = self.member(id) else { continue };
-                while let Some(work) = core.next_work(runtime.now(), flush, refresh) {
-                    match self.perform(runtime, &name, &core, work).await {
-                        // Perhaps the row is locked, and the others are not.
-                        Err(error @ StoreError::TimedOut) if !self.is_silent(silent, id) => {
-                            silent = Some(id);
-                            core.lose(&error);
-                        }
-                        other => {
-                            other?;
-                            silent = None;
-                        }
-                    }
-                }
-                timers.set(id, core.next_due(flush, refresh));
-            }
+            state.ready.append(&mut self.signal.take_ready());
+            state.timers.take_due(runtime.now(), &mut state.ready);
+            self.send(runtime, &mut state, commands, turn);
             // No name holds a breaker here, so that the last handle can end the task.
             let mut next = pin!(changes.next());
-            let mut sleep = pin!(runtime.sleep_until(timers.next().unwrap_or(Instant::FAR_FUTURE)));
-            let change = poll_fn(|context| {
-                if let Poll::Ready(change) = next.as_mut().poll(context) {
-                    return Poll::Ready(Some(change));
-                }
-                if self.signal.poll(context).is_ready() || sleep.as_mut().poll(context).is_ready() {
-                    return Poll::Ready(None);
+            let mut sleep = pin!(runtime.sleep_until(state.timers.next().unwrap_or(Instant::FAR_FUTURE)));
+            let (done, change) = poll_fn(|context| {
+                let done = take_done(commands, context);
+                let change = match next.as_mut().poll(context) {
+                    Poll::Ready(change) => Some(change),
+                    Poll::Pending => None,
+                };
+                // Both are polled, as each leaves a waker.
+                let is_woken = [self.signal.poll(context), sleep.as_mut().poll(context)].iter().any(Poll::is_ready);
+                if is_woken || change.is_some() || !done.is_empty() {
+                    return Poll::Ready((done, change));
                 }
                 Poll::Pending
-            });
-            if let Some(change) = change.await {
+            })
+            .await;
+            for done in done {
+                self.end(&mut state, done)?;
+            }
+            if let Some(change) = change {
                 let change = change?;
                 for (id, core) in self.named(&change.name) {
+                    if let Some(newest) = state.busy.get_mut(&id) {
+                        if newest.is_none_or(|newest| newest.generation < change.row.generation) {
+                            *newest = Some(change.row);
+                        }
+                        continue;
+                    }
                     core.notice(&change.row);
                     // It may have something to tell for that.
-                    ready.insert(id);
+                    state.ready.insert(id);
                 }
             }
         }
+    }
+
+    /// Begins commands, one for a breaker at most, so that those of one keep their order.
+    fn send<'a, R: Runtime<Sleep: Send>>(
+        &'a self,
+        runtime: &'a R,
+        state: &mut Connection,
+        commands: &mut Commands<'a>,
+        turn: &mut u64,
+    ) {
+        let Options { flush, refresh, .. } = self.options;
+        // The first one connects for all.
+        let most = if state.answers == 0 { 1 } else { MOST_COMMANDS };
+        let sent_after = state.answers;
+        while commands.len() < most {
+            if let Some(left) = state.left.pop_front() {
+                commands.push(Box::pin(async move {
+                    Done { id: None, sent_after, result: self.deliver(runtime, left).await }
+                }));
+                continue;
+            }
+            // In turn, or those with much work would leave none to the others.
+            let Some(id) = state.ready.range(*turn..).next().or_else(|| state.ready.first()).copied() else { return };
+            state.ready.remove(&id);
+            *turn = id + 1;
+            // A breaker whose command is under way is looked at when that has ended.
+            if state.busy.contains_key(&id) {
+                continue;
+            }
+            let Some((name, core)) = self.member(id) else { continue };
+            let Some(work) = core.next_work(runtime.now(), flush, refresh) else {
+                state.timers.set(id, core.next_due(flush, refresh));
+                continue;
+            };
+            state.busy.insert(id, None);
+            commands.push(Box::pin(async move {
+                Done { id: Some(id), sent_after, result: self.perform(runtime, &name, &core, work).await }
+            }));
+        }
+    }
+
+    /// Takes note of a command that has ended. Returns the error that ends the connection.
+    fn end(&self, state: &mut Connection, done: Done) -> Result<(), StoreError> {
+        match (done.result, done.id) {
+            (Ok(()), _) => (state.answers, state.silent) = (state.answers + 1, None),
+            // Perhaps the row is locked, and the others are not.
+            (Err(StoreError::TimedOut), None) => {}
+            (Err(StoreError::TimedOut), Some(_)) if done.sent_after != state.answers => {}
+            (Err(StoreError::TimedOut), Some(id)) if !self.is_silent(state.silent, id) => state.silent = Some(id),
+            (Err(error), _) => return Err(error),
+        }
+        let Some(id) = done.id else { return Ok(()) };
+        if let (Some(Some(row)), Some((_, core))) = (state.busy.remove(&id), self.member(id)) {
+            core.notice(&row);
+        }
+        state.ready.insert(id);
+        Ok(())
     }
 
     /// Whether the store answers nothing at all: two circuits had no answer, or there is only one.
@@ -266,11 +380,8 @@ impl<S: CircuitStore> Hub<S> {
                 }
             },
         };
-        if matches!(failed, StoreError::Unreachable | StoreError::TimedOut) {
-            return Err(failed);
-        }
         core.lose(&failed);
-        Ok(())
+        if matches!(failed, StoreError::Unreachable | StoreError::TimedOut) { Err(failed) } else { Ok(()) }
     }
 
     /// Waits for an answer of the store, but not for longer than it may take.

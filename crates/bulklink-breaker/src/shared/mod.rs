@@ -65,8 +65,11 @@ pub(crate) struct Options {
 ///   second, except those that have opened the circuit, until its cool-down is over.
 /// - A process that loses the store sends its own probes, as many as the settings say, those that
 ///   the store let through before among them.
+/// - Commands of one circuit go one after the other, and those of up to 16 circuits at the same
+///   time. Further ones wait for their turn.
 /// - A command without an answer within [`store_timeout`](CircuitsBuilder::store_timeout) takes the
-///   store from its circuit alone, until a second circuit has no answer either.
+///   store from its circuit alone, until a second circuit has no answer either and no other has had
+///   one meanwhile.
 /// - The task ends after the last handle and the last breaker are dropped. It sends their last
 ///   outcomes, if its runtime still runs.
 /// - A window counts in the order in which reports arrive. Each has the calls of one process since

@@ -1,7 +1,7 @@
 //! Circuits that several processes share, on virtual time.
 
 mod faults;
-mod locked;
+mod paced;
 mod random;
 mod scene;
 

@@ -21,6 +21,8 @@ pub(super) struct Sessions {
     pub(super) server: Server,
     lock_timeout: Duration,
     session: Mutex<Option<Arc<Session>>>,
+    /// Held by the one that connects, so that many operations make one session.
+    connects: tokio::sync::Mutex<()>,
     #[cfg(feature = "deadpool")]
     pool: Option<deadpool_postgres::Pool>,
 }
@@ -60,6 +62,7 @@ impl Sessions {
             server,
             lock_timeout,
             session: Mutex::default(),
+            connects: tokio::sync::Mutex::default(),
             #[cfg(feature = "deadpool")]
             pool: None,
         }
@@ -101,9 +104,17 @@ impl Sessions {
         self.server.in_time(query).await?.map_err(|error| Failure::of(&error))
     }
 
+    fn present(&self) -> Option<Arc<Session>> {
+        self.lock().as_ref().filter(|session| !session.client.is_closed()).map(Arc::clone)
+    }
+
     async fn session(&self, text: &str) -> Result<Arc<Session>, Failure> {
-        if let Some(session) = self.lock().as_ref().filter(|session| !session.client.is_closed()) {
-            return Ok(Arc::clone(session));
+        if let Some(session) = self.present() {
+            return Ok(session);
+        }
+        let _connects = self.connects.lock().await;
+        if let Some(session) = self.present() {
+            return Ok(session);
         }
         let (client, wire) = self.server.connect("bulklink circuits").await?;
         let task = Task::spawn(wire, |_| {});
@@ -116,7 +127,6 @@ impl Sessions {
         };
         let operate = self.server.in_time(begin).await?.map_err(|error| Failure::of(&error))?;
         let session = Arc::new(Session { client, operate, task });
-        // Others may have connected meanwhile: theirs ends when its statements have.
         *self.lock() = Some(Arc::clone(&session));
         Ok(session)
     }
