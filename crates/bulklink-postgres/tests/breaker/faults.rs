@@ -59,6 +59,31 @@ fn a_reply_that_is_lost_may_have_counted() {
 }
 
 #[test]
+fn operations_that_begin_together_make_one_session() {
+    let (server, runtime) = (require!(start()), runtime());
+    runtime.block_on(async {
+        let proxy = Proxy::to(server.socket());
+        proxy.delay(Duration::from_millis(50));
+        let store = patient(&server.url_through(&proxy)).build().unwrap();
+        let loads: Vec<_> = (0..16)
+            .map(|number| {
+                let (store, name) = (store.clone(), name(&format!("circuit-{number}")));
+                tokio::spawn(async move { store.load(&name, &Settings::consecutive(3)).await.unwrap() })
+            })
+            .collect();
+        let mut most = 0;
+        while !loads.iter().all(tokio::task::JoinHandle::is_finished) {
+            let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'bulklink%'";
+            most = most.max(server.value(sessions).parse::<u32>().unwrap());
+        }
+        assert_eq!(most, 1);
+        for load in loads {
+            load.await.unwrap();
+        }
+    });
+}
+
+#[test]
 fn a_black_hole_is_left_when_the_time_is_over() {
     let (server, runtime) = (require!(start()), runtime());
     runtime.block_on(async {
