@@ -23,6 +23,9 @@ type Members = BTreeMap<u64, (Name, Weak<Core>)>;
 /// The most commands that are under way, each of another breaker.
 const MOST_COMMANDS: usize = 16;
 
+/// Stands for all breakers that were dropped: no other has this number.
+const DROPPED: u64 = u64::MAX;
+
 /// The commands that are under way.
 type Commands<'a> = Vec<Pin<Box<dyn Future<Output = Done> + Send + 'a>>>;
 
@@ -171,9 +174,9 @@ impl<S: CircuitStore> Hub<S> {
             let until = runtime.now() + self.options.retry;
             let mut sleep = pin!(runtime.sleep_until(until));
             poll_fn(|context| {
-                // Only the end of all handles is worth less than the pause.
-                let is_over = self.signal.poll(context).is_ready() && keep.strong_count() == 0;
-                if is_over { Poll::Ready(()) } else { sleep.as_mut().poll(context) }
+                // Only the end of all handles ends the pause, also if it was before.
+                let _woken = self.signal.poll(context);
+                if keep.strong_count() == 0 { Poll::Ready(()) } else { sleep.as_mut().poll(context) }
             })
             .await;
         }
@@ -290,8 +293,8 @@ impl<S: CircuitStore> Hub<S> {
         match (done.result, done.id) {
             (Ok(()), _) => (state.answers, state.silent) = (state.answers + 1, None),
             // Perhaps the row is locked, and the others are not.
-            (Err(StoreError::TimedOut), None) => {}
-            (Err(StoreError::TimedOut), Some(_)) if done.sent_after != state.answers => {}
+            (Err(StoreError::TimedOut), _) if done.sent_after != state.answers => {}
+            (Err(StoreError::TimedOut), None) if state.silent.is_none() => state.silent = Some(DROPPED),
             (Err(StoreError::TimedOut), Some(id)) if !self.is_silent(state.silent, id) => state.silent = Some(id),
             (Err(error), _) => return Err(error),
         }

@@ -270,6 +270,20 @@ fn many_breakers_that_are_dropped_with_their_circuits_leave_their_outcomes() {
 }
 
 #[test]
+fn the_task_does_not_try_all_that_is_left_where_the_store_is_silent() {
+    let mut scene = Scene::new();
+    let process = Process::new(&scene, |_| Some(0));
+    let breakers: Vec<_> = (0..40).map(|number| process.share(&scene, &format!("circuit-{number}"))).collect();
+    scene.advance(1_000);
+    fail_once(&breakers);
+    scene.store.stall(true);
+    let under_way = Arc::clone(&process.under_way);
+    drop((process, breakers));
+    scene.advance(500);
+    assert_eq!(Arc::strong_count(&under_way), 1, "the task has ended");
+}
+
+#[test]
 fn an_answer_that_a_notice_has_overtaken_changes_nothing() {
     let mut scene = Scene::new();
     let (other, process) = (scene.process(), Process::new(&scene, |_| Some(20)));

@@ -228,6 +228,7 @@ impl PostgresCircuitsBuilder {
     /// How long an answer may take; 500 ms by default. Then the operation fails with
     /// [`StoreError::TimedOut`], and the next one connects anew. After four fifths of it, the
     /// server no longer waits for a row that another session has locked, and refuses with `55P03`.
+    /// Operations on other rows wait for it on the store's one session, but not on those of a pool.
     pub fn answer_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
