@@ -87,6 +87,10 @@ pub(crate) struct Config {
 /// A call of a closed circuit whose window has no failed or slow call reads an atomic number twice,
 /// and counts its success. Other outcomes take a lock for a short time. A circuit that counts slow
 /// calls also reads the clock, twice a call.
+///
+/// A call that an open circuit rejects reads the clock once, which is most of its cost. On Tokio's
+/// clock within `bulklink::Tsc` (feature `tsc` of `bulklink`), it takes two thirds of the
+/// instructions.
 #[derive(Clone, Debug)]
 pub struct Breaker {
     core: Arc<Core>,
