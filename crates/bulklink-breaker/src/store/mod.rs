@@ -125,8 +125,8 @@ pub struct Row {
     pub probe_failures: u32,
     /// The probes that have not ended, and whose lease has not passed.
     pub probes: u32,
-    /// Whether the last operation before this one had other settings. In a [list](CircuitStore::list):
-    /// whether that was so for any operation of the last minute.
+    /// Whether the last operation before this one had other settings. In a
+    /// [list](CircuitStore::list): whether that was so for any operation of the last minute.
     pub settings_differ: bool,
 }
 
