@@ -1,5 +1,6 @@
 //! The error of admission: [`Rejection`] and its [`Reason`].
 
+use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -59,7 +60,8 @@ pub(crate) struct Identity {
     pub(crate) waiting_room: u32,
     /// The occupancy of a new bulkhead.
     pub(crate) unused: Occupancy,
-    pub(crate) options: Options,
+    /// `None` for the default ones, so that these take no memory.
+    options: Option<Box<Options>>,
     handler_panics: AtomicUsize,
     /// How many rejections are logged. All partitions of one `Partitions` share it.
     logged: Account,
@@ -70,19 +72,24 @@ pub(crate) struct Identity {
 impl Identity {
     pub(crate) fn new(label: Arc<str>, unused: Occupancy, options: Options) -> Self {
         let waiting_room = u32::try_from(unused.waiting_room()).expect("the gate has checked it");
+        let options = (options != Options::default()).then(|| Box::new(options));
         let (handler_panics, logged) = (AtomicUsize::new(0), Account::new());
         Identity { label, waiting_room, unused, options, handler_panics, logged, owner: None }
     }
 
     /// The same bulkhead, as that of a partition.
     pub(crate) fn owned_by(&self, owner: Weak<dyn LeaseOwner>) -> Self {
-        Identity { owner: Some(owner), ..Identity::new(Arc::clone(&self.label), self.unused, self.options) }
+        Identity { owner: Some(owner), ..Identity::new(Arc::clone(&self.label), self.unused, self.options()) }
     }
 
     /// The same partitions, with this occupancy of a new one.
     pub(crate) fn with_unused(&self, unused: Occupancy) -> Self {
         let (logged, owner) = (self.logged.clone(), self.owner.clone());
-        Identity { logged, owner, ..Identity::new(Arc::clone(&self.label), unused, self.options) }
+        Identity { logged, owner, ..Identity::new(Arc::clone(&self.label), unused, self.options()) }
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        self.options.as_deref().copied().unwrap_or_default()
     }
 
     /// Returns the partitions to which the bulkhead belongs, unless they are gone.

@@ -127,7 +127,7 @@ impl Shared {
     }
 
     pub(crate) fn options(&self) -> Options {
-        self.identity.options
+        self.identity.options()
     }
 
     pub(crate) fn now(&self) -> Instant {

@@ -95,7 +95,7 @@ impl Kind {
     pub(super) fn options(&self) -> Options {
         match self {
             Kind::Bulkhead(bulkhead) => bulkhead.shared.options(),
-            Kind::Partitions(partitions) => partitions.inner.identity().options,
+            Kind::Partitions(partitions) => partitions.inner.identity().options(),
         }
     }
 
