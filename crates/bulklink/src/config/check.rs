@@ -10,55 +10,60 @@ use super::place::{BULKHEADS, PARTITIONS, Place};
 use super::{BulkheadConfig, Config, KeyConfig, PartitionsConfig, Problem, Settings, exact};
 use crate::{Limits, label, partitions};
 
-/// A configuration that was checked: its valid sections, and the problems of the others.
+/// A configuration that was checked.
 pub(crate) struct Checked<'a> {
-    /// By label, trimmed.
-    pub(crate) bulkheads: BTreeMap<Arc<str>, (Place<'a>, &'a BulkheadConfig)>,
-    pub(crate) partitions: BTreeMap<Arc<str>, (Place<'a>, &'a PartitionsConfig)>,
+    /// By label, trimmed: without the sections whose label is invalid or that of another section.
+    pub(crate) bulkheads: BTreeMap<Arc<str>, Section<'a, BulkheadConfig>>,
+    pub(crate) partitions: BTreeMap<Arc<str>, Section<'a, PartitionsConfig>>,
     pub(crate) problems: Vec<Problem>,
+}
+
+/// A section that was checked.
+pub(crate) struct Section<'a, C> {
+    pub(crate) place: Place<'a>,
+    pub(crate) config: &'a C,
+    /// Whether no problem was found in it.
+    pub(crate) is_valid: bool,
 }
 
 impl<'a> Checked<'a> {
     pub(crate) fn of(config: &'a Config) -> Self {
         let mut checked = Checked { bulkheads: BTreeMap::new(), partitions: BTreeMap::new(), problems: Vec::new() };
         let mut labels = BTreeMap::new();
-        for (label, section) in &config.bulkheads {
+        for (label, config) in &config.bulkheads {
             let place = Place::new(BULKHEADS, label);
-            if let Some(label) = checked.label(place, &mut labels, |found| settings(place, &section.into(), found)) {
-                checked.bulkheads.insert(label, (place, section));
-            }
+            let label = checked.label(place, &mut labels);
+            let is_valid = checked.is_valid(|found| settings(place, &config.into(), found));
+            checked.bulkheads.extend(label.map(|label| (label, Section { place, config, is_valid })));
         }
-        for (label, section) in &config.partitions {
+        for (label, config) in &config.partitions {
             let place = Place::new(PARTITIONS, label);
-            if let Some(label) = checked.label(place, &mut labels, |found| partitions(place, section, found)) {
-                checked.partitions.insert(label, (place, section));
-            }
+            let label = checked.label(place, &mut labels);
+            let is_valid = checked.is_valid(|found| partitions(place, config, found));
+            checked.partitions.extend(label.map(|label| (label, Section { place, config, is_valid })));
         }
         checked
     }
 
-    /// Returns the label of a section, if the section is valid.
-    fn label(
-        &mut self,
-        place: Place<'a>,
-        labels: &mut BTreeMap<Arc<str>, Place<'a>>,
-        check: impl FnOnce(&mut Vec<Problem>),
-    ) -> Option<Arc<str>> {
-        let before = self.problems.len();
-        let label = match label::check(place.label) {
+    /// Returns the label of a section, if it is valid and no other section has it.
+    fn label(&mut self, place: Place<'a>, labels: &mut BTreeMap<Arc<str>, Place<'a>>) -> Option<Arc<str>> {
+        match label::check(place.label) {
             Ok(label) => {
-                if let Some(first) = labels.insert(Arc::clone(&label), place) {
-                    self.problems.push(place.problem(format_args!("must have another label, as {first} has this one")));
-                }
-                Some(label)
+                let Some(first) = labels.insert(Arc::clone(&label), place) else {
+                    return Some(label);
+                };
+                self.problems.push(place.problem(format_args!("must have another label, as {first} has this one")));
             }
-            Err(invalid) => {
-                self.problems.push(place.problem(format_args!("has no valid label: {invalid}")));
-                None
-            }
-        };
+            Err(invalid) => self.problems.push(place.problem(format_args!("has no valid label: {invalid}"))),
+        }
+        None
+    }
+
+    /// Returns whether a check finds no problem.
+    fn is_valid(&mut self, check: impl FnOnce(&mut Vec<Problem>)) -> bool {
+        let before = self.problems.len();
         check(&mut self.problems);
-        label.filter(|_| self.problems.len() == before)
+        self.problems.len() == before
     }
 }
 

@@ -303,4 +303,4 @@ impl Config {
     }
 }
 
-pub(crate) use check::Checked;
+pub(crate) use check::{Checked, Section};

@@ -31,9 +31,10 @@ impl Registry {
     /// them when there is no section any more. They are never removed.
     ///
     /// First the whole configuration is checked, with the registry and the calls that wait. So it
-    /// is applied as a whole, or nothing changes and the error has every reason. If a change fails
-    /// all the same, because a bulkhead has been closed meanwhile, say, then the others are changed
-    /// back.
+    /// is applied as a whole, or nothing changes and the error has every reason. A section that has
+    /// a value out of range is compared with the settings that cannot change, but not with the
+    /// calls that wait. If a change fails all the same, because a bulkhead has been closed
+    /// meanwhile, say, then the others are changed back.
     ///
     /// If several threads call this at the same time, they do so one after the other: a thread
     /// blocks while another one applies a configuration. This takes O(n log n) for n sections and

@@ -10,7 +10,7 @@ use core::time::Duration;
 use super::change::Change;
 use crate::builder::Options;
 use crate::config::place::Place;
-use crate::config::{self, Action, BulkheadConfig, Checked, ConfigError, PartitionsConfig, Problem, Settings};
+use crate::config::{self, Action, BulkheadConfig, Checked, ConfigError, PartitionsConfig, Problem, Section, Settings};
 use crate::config::{exact, reserve_text};
 use crate::registry::configured::{ByConfig, Shape};
 use crate::registry::members::{Configured, Kind, Member};
@@ -50,16 +50,18 @@ impl<'a> Plan<'a> {
         let by_label: BTreeMap<&str, &Arc<Member>> =
             members.iter().map(|(_, member)| (&**member.kind.label(), member)).collect();
         let mut plan = Plan { changes: Vec::new(), additions: Vec::new(), removals: Vec::new() };
-        for (label, (place, section)) in &bulkheads {
+        for (label, section) in &bulkheads {
             match by_label.get(&**label) {
-                Some(member) => plan.change_bulkhead(*place, section, member, &mut problems),
-                None => plan.add_bulkhead(*place, label, section, runtime, &mut problems),
+                Some(member) => plan.change_bulkhead(section, member, &mut problems),
+                None if section.is_valid => plan.add_bulkhead(label, section, runtime, &mut problems),
+                None => {}
             }
         }
-        for (label, (place, section)) in &partitions {
+        for (label, section) in &partitions {
             match by_label.get(&**label) {
-                Some(member) => plan.change_partitions(*place, section, member, &mut problems),
-                None => plan.add_partitions(*place, label, section, runtime, &mut problems),
+                Some(member) => plan.change_partitions(section, member, &mut problems),
+                None if section.is_valid => plan.add_partitions(label, section, runtime, &mut problems),
+                None => {}
             }
         }
         let is_named = |member: &Member| {
@@ -73,15 +75,14 @@ impl<'a> Plan<'a> {
 
     fn add_bulkhead<R>(
         &mut self,
-        place: Place<'_>,
         label: &str,
-        section: &BulkheadConfig,
+        section: &Section<'_, BulkheadConfig>,
         runtime: &R,
         problems: &mut Vec<Problem>,
     ) where
         R: Clock + Clone + Send + Sync + 'static,
     {
-        let settings = Settings::from(section);
+        let settings = Settings::from(section.config);
         match settings.builder(runtime.clone(), label).build() {
             Ok(bulkhead) => self.additions.push(Addition {
                 member: Member::configured_bulkhead(bulkhead),
@@ -89,81 +90,80 @@ impl<'a> Plan<'a> {
                 keys: 0,
                 capacity_field: settings.limits.capacity_field(),
             }),
-            Err(invalid) => problems.push(place.problem(format_args!("cannot be built: {invalid}"))),
+            Err(invalid) => problems.push(section.place.problem(format_args!("cannot be built: {invalid}"))),
         }
     }
 
     fn add_partitions<R>(
         &mut self,
-        place: Place<'_>,
         label: &str,
-        section: &PartitionsConfig,
+        section: &Section<'_, PartitionsConfig>,
         runtime: &R,
         problems: &mut Vec<Problem>,
     ) where
         R: Clock + Clone + Send + Sync + 'static,
     {
-        let settings = Settings::from(section);
-        match ByConfig::build(runtime, label, section) {
+        let settings = Settings::from(section.config);
+        match ByConfig::build(runtime, label, section.config) {
             Ok(partitions) => self.additions.push(Addition {
                 member: Member::configured_partitions(partitions),
                 limits: settings.limits(),
-                keys: section.keys.len(),
+                keys: section.config.keys.len(),
                 capacity_field: settings.limits.capacity_field(),
             }),
-            Err(invalid) => problems.push(place.problem(format_args!("cannot be built: {invalid}"))),
+            Err(invalid) => problems.push(section.place.problem(format_args!("cannot be built: {invalid}"))),
         }
     }
 
     fn change_bulkhead(
         &mut self,
-        place: Place<'a>,
-        section: &BulkheadConfig,
+        section: &Section<'a, BulkheadConfig>,
         member: &Arc<Member>,
         problems: &mut Vec<Problem>,
     ) {
         if member.kind.bulkhead().is_none() {
             return problems
-                .push(place.problem("must have another label, as partitions in the registry have this one"));
+                .push(section.place.problem("must have another label, as partitions in the registry have this one"));
         }
-        self.change(place, &section.into(), member, None, problems);
+        self.change(section, &section.config.into(), member, None, problems);
     }
 
     fn change_partitions(
         &mut self,
-        place: Place<'a>,
-        section: &PartitionsConfig,
+        section: &Section<'a, PartitionsConfig>,
         member: &Arc<Member>,
         problems: &mut Vec<Problem>,
     ) {
         if member.kind.partitions().is_none() {
-            return problems.push(place.problem("must have another label, as a bulkhead in the registry has this one"));
+            return problems
+                .push(section.place.problem("must have another label, as a bulkhead in the registry has this one"));
         }
-        self.change(place, &section.into(), member, Some(section), problems);
+        self.change(section, &section.config.into(), member, Some(section.config), problems);
     }
 
     /// Plans the change of a member to these settings, unless it changes nothing.
-    fn change(
+    fn change<C>(
         &mut self,
-        place: Place<'a>,
+        section: &Section<'a, C>,
         settings: &Settings,
         member: &Arc<Member>,
         partitions: Option<&PartitionsConfig>,
         problems: &mut Vec<Problem>,
     ) {
+        let place = section.place;
         if member.is_leaving() {
             let running = member.kind.running();
             let text = "has the label of one that is being removed; operations in it that have not ended:";
             return problems.push(place.problem(format_args!("{text} {running}")));
         }
-        let before = problems.len();
         let fixed = Fixed { place, problems, is_configured: member.configured.is_some() };
         fixed.check(settings, member, partitions);
         let to = partitions.map_or_else(|| Shape::new(settings.limits()), Shape::of_partitions);
         if !to.keys.is_empty() && !matches!(member.configured, Some(Configured::Partitions(_))) {
             problems.push(place.field("keys", "must not be set for partitions that the program has made"));
         }
-        if problems.len() > before {
+        // Limits that are out of range have their reasons already.
+        if !section.is_valid {
             return;
         }
         let capacity_field = settings.limits.capacity_field();

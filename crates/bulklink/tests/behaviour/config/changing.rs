@@ -95,6 +95,55 @@ fn a_setting_that_cannot_change_is_refused_with_its_value() {
 }
 
 #[test]
+fn a_value_out_of_range_and_a_waiting_call_hide_no_setting_that_cannot_change() {
+    let mut world = World::new();
+    let section = world.section("a");
+    (section.capacity, section.waiting_room) = (Some(5), Some(5));
+    world.applied();
+    let a = world.bulkhead("a");
+    let _running = a.try_slot_owned().expect("free");
+    let _waiting = world.executor.spawn(a.slot_owned_with(Request::new().cost(5)));
+    world.executor.run_until_idle();
+    let section = world.section("a");
+    (section.capacity, section.waiting_room, section.measure_holds) = (Some(0), Some(usize::MAX), Some(true));
+    let fixed = "bulkheads.a.measure_holds must stay false while this exists, got true";
+    assert_eq!(
+        world.refused(),
+        format!(
+            "bulkheads.a.capacity must be from 1 to 2147483647, got 0; \
+             bulkheads.a.waiting_room must be from 0 to 2147483647, got {}; {fixed}",
+            usize::MAX
+        )
+    );
+    let section = world.section("a");
+    (section.capacity, section.waiting_room) = (Some(4), Some(5));
+    let too_small = "bulkheads.a.capacity must be at least 5, which a waiter asks for, got 4";
+    assert_eq!(world.refused(), format!("{fixed}; {too_small}"));
+}
+
+#[test]
+fn a_value_out_of_range_hides_no_label_that_is_taken() {
+    let mut world = World::new();
+    world.section("a").parallelism = Some(1);
+    world.section("b").parallelism = Some(1);
+    world.applied();
+    let _running = world.bulkhead("b").try_slot_owned().expect("free");
+    world.config.bulkheads.remove("b");
+    world.applied();
+    world.section("b").parallelism = Some(0);
+    world.config.bulkheads.remove("a");
+    let tenants = world.partitions_section("a");
+    (tenants.parallelism, tenants.max_partitions) = (Some(1), Some(0));
+    assert_eq!(
+        world.refused(),
+        "bulkheads.b.parallelism must be from 1 to 2147483647, got 0; \
+         partitions.a.max_partitions must be from 1 to 2147483647, got 0; \
+         bulkheads.b has the label of one that is being removed; operations in it that have not ended: 1; \
+         partitions.a must have another label, as a bulkhead in the registry has this one"
+    );
+}
+
+#[test]
 fn a_bulkhead_of_the_program_keeps_the_settings_that_its_section_leaves_out() {
     let mut world = World::new();
     let own = Bulkhead::builder_on(world.clock.clone(), "own").parallelism(1).collect_within(ms(7));
@@ -105,7 +154,9 @@ fn a_bulkhead_of_the_program_keeps_the_settings_that_its_section_leaves_out() {
     world.section("own").collect_within = Some(ms(8));
     assert_eq!(
         world.refused(),
-        "bulkheads.own.measure_waits must be true for collect_within, got false",
+        "bulkheads.own.measure_waits must be true for collect_within, got false; \
+         bulkheads.own.measure_waits must stay true while this exists, got false; \
+         bulkheads.own.collect_within must stay 7ms while this exists, got 8ms",
         "a section that is invalid in itself"
     );
     world.section("own").measure_waits = None;

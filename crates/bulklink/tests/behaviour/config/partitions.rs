@@ -115,6 +115,16 @@ fn what_cannot_change_is_refused() {
          partitions.tenants.max_partitions must stay 10 while this exists, got 11; \
          partitions.tenants.idle_timeout must stay unset while this exists, got 60s"
     );
+    let tenants = world.partitions_section("tenants");
+    (tenants.max_partitions, tenants.measure_waits) = (None, None);
+    set_key(&mut world, "ann", key(0));
+    assert_eq!(
+        world.refused(),
+        "partitions.tenants.max_partitions must be set; \
+         partitions.tenants.keys.ann.parallelism must be from 1 to 2147483647, got 0; \
+         partitions.tenants.idle_timeout must stay unset while this exists, got 60s",
+        "beside values that are invalid in themselves"
+    );
 }
 
 #[test]
