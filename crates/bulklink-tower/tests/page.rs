@@ -84,8 +84,8 @@ async fn the_text_has_all_figures_with_the_worst_first() {
 
 tenants: warning
   partitions  1 of 1, 1 in use; 0 evicted
-  in use      1 of 2 for each, 1 running
-  waiting     0 of 1 for each, at most 1 ms
+  in use      1 (2 for each), 1 running
+  waiting     0 (1 for each), at most 1 ms
   admitted    1, 0 from the queue; 0 finished, 0 abandoned
   rejected    1 (50.0 %): 1 without a partition; 0 cancelled
   warning     partition_limit_reached: all 1 partitions in use

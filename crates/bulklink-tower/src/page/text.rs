@@ -35,8 +35,12 @@ fn write_row(row: &Row, text: &mut String) -> fmt::Result {
         let (in_use, evicted) = (status.active_partitions, status.totals.evicted);
         write!(text, "\n  partitions  {kept} of {most}, {in_use} in use; {evicted} evicted")?;
     }
-    let each = if matches!(row.kind, Kind::Partitions { .. }) { " for each" } else { "" };
-    write!(text, "\n  in use      {} of {}{each}, {} running", row.in_use, limits.capacity, row.in_flight)?;
+    // A sum over all keys may well be above the limit of each.
+    let of = |limit: usize| match row.kind {
+        Kind::Partitions { .. } => format!(" ({limit} for each)"),
+        Kind::Bulkhead { .. } => format!(" of {limit}"),
+    };
+    write!(text, "\n  in use      {}{}, {} running", row.in_use, of(limits.capacity), row.in_flight)?;
     if row.uncollected > 0 {
         write!(text, ", {} not collected", row.uncollected)?;
         if let Kind::Bulkhead { oldest_uncollected: Some(age), .. } = row.kind {
@@ -46,9 +50,9 @@ fn write_row(row: &Row, text: &mut String) -> fmt::Result {
     if row.written_off > 0 {
         write!(text, ", {} written off", row.written_off)?;
     }
-    write!(text, "\n  waiting     {} of {}{each}", row.waiting, limits.waiting_room)?;
+    write!(text, "\n  waiting     {}{}", row.waiting, of(limits.waiting_room))?;
     if let Some(units) = limits.waiting_room_units {
-        write!(text, ", for {} of {units} units{each}", row.waiting_units)?;
+        write!(text, ", for {}{} units", row.waiting_units, of(units))?;
     }
     if let Some(limit) = limits.wait_limit {
         write!(text, ", at most {}", Rounded(limit))?;
