@@ -24,6 +24,10 @@ const TENANTS: [&str; 4] = ["ann", "bob", "cid", "dan"];
 const BURST: usize = 60;
 const BURST_EVERY: Duration = Duration::from_secs(5);
 
+/// One client of so many gives up after this time, also while its call waits.
+const IMPATIENT: u8 = 10;
+const PATIENCE: Duration = Duration::from_millis(50);
+
 /// For some seconds of each period, the upstream is too slow for the load.
 const PERIOD: u64 = 20;
 const SLOW: u64 = 3;
@@ -51,6 +55,9 @@ pub(crate) async fn load(service: SocketAddr) {
             let mut request = client.get(format!("http://{service}{path}")).header("x-tenant", tenant);
             if let Some(limit) = timeout {
                 request = request.header("x-timeout-ms", limit);
+            }
+            if fastrand::u8(..IMPATIENT) == 0 {
+                request = request.timeout(PATIENCE);
             }
             requests.spawn(async move { request.send().await.ok()?.bytes().await.ok() });
         };

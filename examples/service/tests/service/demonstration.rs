@@ -30,7 +30,11 @@ async fn the_demonstration_has_all_that_the_dashboard_and_the_alerts_ask_for() {
     let mut service = Service::demonstration().await;
     let prometheus = require!(Prometheus::start(&service.prometheus_config()));
     // The load has a burst every five seconds.
-    for (metric, bulkhead) in [("rejected_total{reason=\"saturated\"", "tenants"), ("wait_seconds_count{", "orders")] {
+    for (metric, bulkhead) in [
+        ("rejected_total{reason=\"saturated\"", "tenants"),
+        ("wait_seconds_count{", "orders"),
+        ("cancelled_total{", "tenants"),
+    ] {
         let metric = metric.replace('{', &format!("{{bulkhead=\"{bulkhead}\",job=\"service\","));
         prometheus.wait_for(&format!("increase(bulklink_{metric}}}[1m]) > 0"), |samples| samples.len() == 1);
     }
