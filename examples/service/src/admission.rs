@@ -39,11 +39,7 @@ impl Admission {
 }
 
 fn apply(registry: &Registry, limits: &Config) -> Result<Applied, Refused> {
-    let bulkheads = BULKHEADS.iter().filter(|label| !limits.bulkheads.contains_key(**label));
-    let partitions = PARTITIONS.iter().filter(|label| !limits.partitions.contains_key(**label));
-    let missing = bulkheads.map(|label| ("bulkheads", label)).chain(partitions.map(|label| ("partitions", label)));
-    let mut reasons: Vec<_> =
-        missing.map(|(kind, label)| format!("limits.{kind}.{label} must be there: a route needs it")).collect();
+    let mut reasons: Vec<_> = limits.require(&BULKHEADS, &PARTITIONS).err().iter().flat_map(in_file).collect();
     if reasons.is_empty() {
         return registry.apply(limits, &Tokio).map_err(|error| match error {
             ApplyError::Refused(error) => Refused(in_file(&error)),

@@ -77,8 +77,10 @@ mod section;
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::time::Duration;
 
+use self::place::Place;
 use crate::Reserve;
 
 pub use applied::{Action, Applied, Change};
@@ -300,6 +302,37 @@ impl Config {
     /// ```
     pub fn check(&self) -> Result<(), ConfigError> {
         ConfigError::unless_none(check::Checked::of(self).problems)
+    }
+
+    /// Checks that there are sections with these labels, which the program needs: to apply a
+    /// configuration without them would close what they had.
+    ///
+    /// Call it before [`Registry::apply`](crate::Registry::apply). A file that is missing, or half
+    /// written, can be read as a configuration that lacks sections, or has none.
+    ///
+    /// # Errors
+    ///
+    /// If a section is missing. The error has all that are.
+    ///
+    /// ```
+    /// # use bulklink::config::Config;
+    /// let empty = Config::default();
+    /// assert_eq!(
+    ///     empty.require(&["payments"], &["tenants"]).unwrap_err().to_string(),
+    ///     "bulkheads.payments must be there; partitions.tenants must be there"
+    /// );
+    /// ```
+    pub fn require(&self, bulkheads: &[&str], partitions: &[&str]) -> Result<(), ConfigError> {
+        let missing = |table, labels: &[&str], has: &dyn Fn(&str) -> bool| -> Vec<Problem> {
+            let missing = labels.iter().filter(|label| !has(label.trim()));
+            missing.map(|label| Place::new(table, label).problem("must be there")).collect()
+        };
+        let mut problems =
+            missing(place::BULKHEADS, bulkheads, &|label| self.bulkheads.keys().any(|has| has.trim() == label));
+        problems.extend(missing(place::PARTITIONS, partitions, &|label| {
+            self.partitions.keys().any(|has| has.trim() == label)
+        }));
+        ConfigError::unless_none(problems)
     }
 }
 
