@@ -1,7 +1,9 @@
 //! Histograms of waits and holds, and the use of units over time.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bulklink_core::plumbing::{self, CountBuckets};
 use bulklink_core::{Answer, Calls, Gate, Grant, Histogram, Instant, Limits, Request, Reserve, Snapshot};
 
 type TestGate = Gate<()>;
@@ -299,4 +301,32 @@ fn counts_that_are_added_up_saturate() {
     assert_eq!(histogram.count_up_to(Duration::MAX), u64::MAX);
     assert_eq!(histogram.quantile(0.25), Some(Duration::from_millis(1)));
     assert!(histogram.quantile(1.0).is_some());
+}
+
+#[test]
+fn shared_counters_replace_those_of_the_gate() {
+    #[derive(Clone, Debug, Default)]
+    struct Counted(Arc<Mutex<Vec<usize>>>);
+
+    impl CountBuckets for Counted {
+        fn count(&self, bucket: usize) {
+            self.0.lock().expect("nothing panics").push(bucket);
+        }
+    }
+
+    let mut gate = TestGate::new(Limits::new(1).with_waiting_room(1)).expect("valid");
+    let shared = Counted::default();
+    plumbing::share_waits(&mut gate, Arc::new(Box::new(shared.clone())));
+    let first = granted(enter(&mut gate, 0));
+    let Answer::Queued(ticket) = enter(&mut gate, 0) else { panic!("it waits") };
+    gate.release(first);
+    gate.advance(Some(at(1_500)));
+    let second = granted(gate.collect(ticket));
+    gate.release(second);
+    let bucket = of(&[Duration::from_nanos(1_500)]).buckets().position(|(_, count)| count == 1);
+    assert_eq!(*shared.0.lock().expect("nothing panics"), [bucket.expect("one is counted")]);
+    let mut own = of(&[HOUR]);
+    gate.read_waits(&mut own);
+    assert!(own.is_empty(), "{own:?}");
+    assert!(format!("{gate:?}").contains("Tally { is_begun: false, shared: Some(Counted("), "{gate:?}");
 }
