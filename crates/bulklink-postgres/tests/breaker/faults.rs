@@ -59,6 +59,36 @@ fn a_reply_that_is_lost_may_have_counted() {
 }
 
 #[test]
+fn a_connection_that_is_cut_in_a_statement_leaves_the_row_whole() {
+    let (server, runtime) = (require!(start()), runtime());
+    runtime.block_on(async {
+        let proxy = Proxy::to(server.socket());
+        let store = patient(&server.url_through(&proxy)).build().unwrap();
+        let generation = load(&store).await.unwrap().generation;
+        let settings = Settings::consecutive(30);
+        let report = Report::Closed { generation, outcomes: outcomes(&settings, "f") };
+        let held = server.hold("SELECT FROM bulklink.circuit FOR UPDATE");
+        let told = {
+            let (store, report) = (store.clone(), report.clone());
+            tokio::spawn(async move { store.report(&name("payments"), &settings, &report).await })
+        };
+        let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        while server.value(waits) != "1" {
+            assert!(!told.is_finished(), "the statement waits for the row");
+        }
+        proxy.cut();
+        assert_eq!(told.await.unwrap(), Err(StoreError::Unreachable));
+        drop(held);
+        // The server may have carried it out all the same, and then as a whole.
+        while server.value(waits) != "0" {}
+        let before = load(&store).await.unwrap().counts.failures;
+        assert!(before <= 1, "{before}");
+        store.report(&name("payments"), &settings, &report).await.unwrap();
+        assert_eq!(load(&store).await.unwrap().counts.failures, before + 1);
+    });
+}
+
+#[test]
 fn operations_that_begin_together_make_one_session() {
     let (server, runtime) = (require!(start()), runtime());
     runtime.block_on(async {
