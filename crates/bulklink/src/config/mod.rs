@@ -167,6 +167,7 @@ pub struct BulkheadConfig {
     pub reserve: Option<Reserve>,
 }
 
+// The fields of a bulkhead stand here again: `flatten` would switch off the check for unknown ones.
 /// The section of partitions. What is `None` has the default of the
 /// [builder](crate::partitions::Builder).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
