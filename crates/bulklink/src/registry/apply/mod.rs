@@ -2,8 +2,6 @@
 
 mod change;
 mod plan;
-#[cfg(test)]
-mod tests;
 
 use alloc::format;
 use alloc::sync::Arc;
