@@ -2,7 +2,7 @@
 
 use super::Gate;
 use crate::coarse::{Coarse, FRACTION, pack};
-use crate::queue::{Place, Waiting};
+use crate::queue::{HandedOver, Place, Waiting};
 use crate::{EventKind, Instant, Reason, Rejection, Request};
 
 impl<W> Gate<W> {
@@ -49,8 +49,8 @@ impl<W> Gate<W> {
         if self.queue.has_deadlines() {
             self.expire_due();
         }
-        while let Some(place) = self.next_admissible() {
-            self.hand_over(place);
+        while let Some(handed_over) = self.queue.grant_first(self.free(), now) {
+            self.note_handed_over(handed_over);
         }
     }
 
@@ -66,7 +66,7 @@ impl<W> Gate<W> {
     #[must_use]
     #[inline]
     pub fn wants_now(&self) -> bool {
-        self.next_admissible().is_some()
+        self.queue.first().is_some_and(|(_, first)| first.cost.get() <= self.free())
     }
 
     /// Returns the next time at which [`advance`](Gate::advance) should be called, if any waiter
@@ -76,21 +76,9 @@ impl<W> Gate<W> {
         self.queue.next_deadline()
     }
 
-    /// Returns the head of the queue if its units are free. No waiter behind the head is looked at,
-    /// so none overtakes it.
+    /// Counts a slot that was handed to a waiter.
     #[inline]
-    fn next_admissible(&self) -> Option<Place> {
-        let (place, first) = self.queue.first()?;
-        (first.cost.get() <= self.free()).then_some(place)
-    }
-
-    #[inline]
-    fn hand_over(&mut self, place: Place) {
-        let Waiting { cost, since, .. } = *self.queue.waiting(place);
-        let waited_nanos = self.mark.nanos_since(since);
-        // The beginning of a wait that is not measured is in the far future.
-        let at = if since == Instant::FAR_FUTURE { since } else { self.mark };
-        let waker = self.queue.grant(place, waited_nanos, at);
+    fn note_handed_over(&mut self, HandedOver { cost, waited_nanos, waker }: HandedOver<W>) {
         self.take(cost.get());
         self.count_wait(cost.get(), waited_nanos);
         self.note_settled(EventKind::Admitted, cost, waited_nanos);
@@ -124,7 +112,7 @@ impl<W> Gate<W> {
         self.note_settled(kind, cost, waited_nanos);
         let kept = Coarse::NONE.flagged(self.is_paused());
         let rejection = Rejection { reason, occupancy: self.occupancy(), cost: cost.get(), exact, waited, kept };
-        self.queue.reject(place, cost, rejection);
+        self.queue.reject(place, rejection);
         self.wake(waker);
     }
 }

@@ -71,7 +71,8 @@ impl<W> Gate<W> {
         let (exact, kept) = (now.nanos_since(at), Coarse::NONE.flagged(self.is_paused()));
         let waited = pack(waited_nanos, FRACTION);
         let (reason, occupancy) = (Reason::Uncollected, self.occupancy());
-        self.queue.reject(place, cost, Rejection { reason, occupancy, cost: cost.get(), exact, waited, kept });
+        self.queue.note_collected(cost);
+        self.queue.reject(place, Rejection { reason, occupancy, cost: cost.get(), exact, waited, kept });
         self.note_drained();
         true
     }

@@ -71,6 +71,21 @@ impl Found {
     }
 }
 
+/// A slot that was handed to the first request in line, with the waker of its ticket.
+pub(crate) struct HandedOver<W> {
+    pub(crate) cost: NonZeroU32,
+    pub(crate) waited_nanos: u64,
+    pub(crate) waker: Option<W>,
+}
+
+/// What is left of a waiting node that was settled.
+struct Settled<W> {
+    cost: NonZeroU32,
+    links: Links,
+    due: Option<Place>,
+    waker: Option<W>,
+}
+
 /// The outcome of a settled ticket.
 #[derive(Debug)]
 pub(crate) enum Outcome {
@@ -150,7 +165,7 @@ impl<W> Queue<W> {
     #[inline(never)]
     fn end_watch_at(&mut self, place: Place) -> Option<W> {
         // In the far future, so that it is never the first of those that are not collected.
-        let (links, waker) = self.settle(place, 0, Instant::FAR_FUTURE, |waiting| waiting.links);
+        let Settled { links, waker, .. } = settle(&mut self.nodes[place], 0, Instant::FAR_FUTURE);
         self.watchers.remove(&mut self.nodes, links);
         waker
     }
@@ -244,16 +259,23 @@ impl<W> Queue<W> {
         }
     }
 
-    /// Takes a request out of the line and leaves its grant in its place. Returns its waker.
-    #[cfg_attr(target_pointer_width = "64", inline)]
-    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
-    pub(crate) fn grant(&mut self, place: Place, waited_nanos: u64, at: Instant) -> Option<W> {
-        let ((cost, links, due), waker) =
-            self.settle(place, waited_nanos, at, |waiting| (waiting.cost, waiting.links, waiting.due));
+    /// Takes the first request out of the line, if it costs at most `most`, and leaves its grant in
+    /// its place. No request behind the first is looked at, so none overtakes it.
+    #[inline]
+    pub(crate) fn grant_first(&mut self, most: u32, now: Instant) -> Option<HandedOver<W>> {
+        let node = &mut self.nodes[self.line.first()?];
+        let waiting = node.waiting().expect(ONLY_WAITERS_ARE_LINKED);
+        if waiting.cost.get() > most {
+            return None;
+        }
+        let waited_nanos = now.nanos_since(waiting.since);
+        // The beginning of a wait that is not measured is in the far future.
+        let at = if waiting.since == Instant::FAR_FUTURE { waiting.since } else { now };
+        let Settled { cost, links, due, waker } = settle(node, waited_nanos, at);
         self.unlink(cost, links, due);
         self.uncollected += 1;
         self.uncollected_units += cost.get();
-        waker
+        Some(HandedOver { cost, waited_nanos, waker })
     }
 
     /// Notes that a granted ticket was redeemed.
@@ -310,31 +332,14 @@ impl<W> Queue<W> {
     pub(crate) fn leave(&mut self, place: Place) -> Option<W> {
         // A placeholder grant, which `reject` overwrites: the rejection needs the occupancy without
         // this request.
-        self.grant(place, 0, Instant::EPOCH)
+        let Settled { cost, links, due, waker } = settle(&mut self.nodes[place], 0, Instant::EPOCH);
+        self.unlink(cost, links, due);
+        waker
     }
 
-    /// Replaces a waiting node by a grant, in place: moving the node out and reading parts of the
-    /// copy stalls the processor.
-    #[inline]
-    fn settle<T>(
-        &mut self,
-        place: Place,
-        waited_nanos: u64,
-        at: Instant,
-        read: impl FnOnce(&Waiting<W>) -> T,
-    ) -> (T, Option<W>) {
-        let node = &mut self.nodes[place];
-        let stamp = node.stamp();
-        let waiting = node.waiting_mut().expect(ONLY_WAITERS_ARE_LINKED);
-        let (read, cost, waker) = (read(waiting), waiting.cost, waiting.waker.take());
-        *node = Node::Granted(stamp, Granted { cost, waited_nanos, at });
-        (read, waker)
-    }
-
-    /// Writes a rejection over a grant of this cost, or over the placeholder that
-    /// [`leave`](Queue::leave) left.
-    pub(crate) fn reject(&mut self, place: Place, cost: NonZeroU32, rejection: Rejection) {
-        self.note_collected(cost);
+    /// Writes a rejection over a grant, which [counts](Queue::note_collected) no more, or over the
+    /// placeholder that [`leave`](Queue::leave) left.
+    pub(crate) fn reject(&mut self, place: Place, rejection: Rejection) {
         let node = &mut self.nodes[place];
         *node = Node::Rejected(node.stamp(), rejection);
     }
@@ -423,6 +428,18 @@ impl<W> Queue<W> {
         check(ticket, node);
         node
     }
+}
+
+/// Replaces a waiting node by a grant, in place: moving the node out and reading parts of the copy
+/// stalls the processor.
+#[inline]
+fn settle<W>(node: &mut Node<W>, waited_nanos: u64, at: Instant) -> Settled<W> {
+    let stamp = node.stamp();
+    let waiting = node.waiting_mut().expect(ONLY_WAITERS_ARE_LINKED);
+    let Waiting { cost, links, due, .. } = *waiting;
+    let waker = waiting.waker.take();
+    *node = Node::Granted(stamp, Granted { cost, waited_nanos, at });
+    Settled { cost, links, due, waker }
 }
 
 /// Panics if the node was reused, or belongs to another gate.

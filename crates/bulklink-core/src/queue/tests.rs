@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
 use super::*;
+use crate::{Occupancy, Reason};
 
 /// A small xorshift generator: the script is the same in every run.
 struct Random(u64);
@@ -65,28 +66,44 @@ fn the_queue_agrees_with_a_sorted_list() {
             *queue.waker_mut(&ticket).expect("it waits") = Some(id);
             expected.push(Expected { id, cost, deadline, ticket });
         } else if !expected.is_empty() {
-            let chosen = expected.remove(random.below(expected.len()));
-            leave(&mut queue, chosen, random.number(2) == 0);
+            match random.number(3) {
+                0 => grant(&mut queue, expected.remove(0)),
+                1 => reject(&mut queue, expected.remove(random.below(expected.len()))),
+                _ => cancel(&mut queue, expected.remove(random.below(expected.len()))),
+            }
         }
         check(&queue, &expected);
     }
 }
 
-/// Removes the chosen request by cancelling, or by settling and collecting.
-fn leave(queue: &mut Queue<u64>, chosen: Expected, settle: bool) {
-    if settle {
-        assert_eq!(queue.grant(chosen.ticket.place, chosen.id, Instant::EPOCH), Some(chosen.id));
-        assert!(queue.get(&chosen.ticket).is_none());
-        assert_eq!(queue.uncollected(), (1, chosen.cost.get()));
-        let outcome = queue.redeem(chosen.ticket).expect("settled");
-        let Outcome::Granted(granted) = outcome else { panic!("{outcome:?}") };
-        assert_eq!((granted.cost, granted.waited_nanos), (chosen.cost, chosen.id));
-        queue.note_collected(granted.cost);
-    } else {
-        let ticket = queue.redeem(chosen.ticket).expect_err("it waits");
-        let (cost, _, waker) = queue.withdraw(ticket);
-        assert_eq!((cost, waker), (chosen.cost, Some(chosen.id)));
-    }
+fn grant(queue: &mut Queue<u64>, chosen: Expected) {
+    let (cost, now) = (chosen.cost.get(), Instant::from_nanos(chosen.id));
+    assert!(queue.grant_first(cost - 1, now).is_none(), "it costs more");
+    let granted = queue.grant_first(cost, now).expect("it fits");
+    assert_eq!((granted.cost, granted.waited_nanos, granted.waker), (chosen.cost, chosen.id, Some(chosen.id)));
+    assert!(queue.get(&chosen.ticket).is_none());
+    assert_eq!(queue.uncollected(), (1, cost));
+    let outcome = queue.redeem(chosen.ticket).expect("settled");
+    let Outcome::Granted(granted) = outcome else { panic!("{outcome:?}") };
+    assert_eq!((granted.cost, granted.waited_nanos, granted.at), (chosen.cost, chosen.id, now));
+    queue.note_collected(granted.cost);
+}
+
+fn reject(queue: &mut Queue<u64>, chosen: Expected) {
+    let occupancy = Occupancy { in_flight: 1, in_use: 2, waiting: 3, capacity: 4, waiting_room: 5 };
+    let rejection = Rejection::new(Reason::Expired, occupancy);
+    assert_eq!(queue.leave(chosen.ticket.place), Some(chosen.id));
+    queue.reject(chosen.ticket.place, rejection);
+    assert_eq!(queue.uncollected(), (0, 0));
+    let outcome = queue.redeem(chosen.ticket).expect("settled");
+    let Outcome::Rejected(rejected) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(rejected, rejection);
+}
+
+fn cancel(queue: &mut Queue<u64>, chosen: Expected) {
+    let ticket = queue.redeem(chosen.ticket).expect_err("it waits");
+    let (cost, _, waker) = queue.withdraw(ticket);
+    assert_eq!((cost, waker), (chosen.cost, Some(chosen.id)));
 }
 
 #[test]
