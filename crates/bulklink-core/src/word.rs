@@ -195,10 +195,12 @@ impl Word {
     #[must_use]
     pub fn needs_now(self, request: Option<&Request>) -> bool {
         let timed = self.0 & TIMED != 0;
-        let goes_on = timed && self.is_held();
-        let Some(request) = request else { return goes_on };
+        let Some(request) = request else { return timed && self.is_held() };
+        if request.has_deadline() || !(timed || request.has_limit()) {
+            return request.has_deadline();
+        }
         let would_wait = self.0 & (HELD | COMPLETE) == COMPLETE && self.offered() == 0 && request.may_queue;
-        goes_on || request.has_deadline() || would_wait && (timed || request.has_limit())
+        would_wait || timed && self.is_held()
     }
 
     /// Creates a word with these units, and no flag or count set.

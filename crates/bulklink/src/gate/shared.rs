@@ -301,7 +301,8 @@ impl Shared {
         self.fast.peek().needs_now(Some(request)).then(|| self.now())
     }
 
-    /// Enters the gate. `waker` is `None` for a request that may not wait.
+    /// Enters the gate. `waker` is `None` for a request that may not wait, and `not_granted` is
+    /// [`UNKNOWN`](NotGranted::UNKNOWN), which is what a wait without a deadline leaves there.
     fn enter_gate(
         &self,
         now: Option<Instant>,
@@ -322,12 +323,14 @@ impl Shared {
                 // The ticket relies on the driver only if that already runs in time. If not, the
                 // caller brings the driver forward or makes a timer, outside the lock.
                 let (deadline, due) = state.times(&queued);
-                let home = home.filter(|&home| due.is_some_and(|due| state.drivers.covers(home, due)));
-                if home.is_some() {
-                    state.gate.rely(&queued, home);
+                if let Some(at) = due {
+                    let home = home.filter(|&home| state.drivers.covers(home, at));
+                    if home.is_some() {
+                        state.gate.rely(&queued, home);
+                    }
+                    *not_granted = NotGranted::Queued { deadline, due, home };
                 }
                 *ticket = Some(queued);
-                *not_granted = NotGranted::Queued { deadline, due, home };
                 Some(None)
             }
             Ok(Answer::Rejected(rejection)) => {
