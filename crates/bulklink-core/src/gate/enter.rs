@@ -6,7 +6,7 @@ use super::{Answer, Gate, Grant};
 use crate::coarse::Coarse;
 use crate::invalid::Violation;
 use crate::limits::UNBOUNDED;
-use crate::{EventKind, Instant, InvalidArgument, Reason, Rejection, Request};
+use crate::{EventKind, Instant, InvalidArgument, Reason, Rejection, Request, Ticket};
 
 impl<W> Gate<W> {
     /// Decides on a request: admits it, queues it or rejects it.
@@ -58,7 +58,7 @@ impl<W> Gate<W> {
         }
         // Without the time, nothing about this wait depends on it, and the far future is a
         // placeholder.
-        Ok(self.join(request, cost, now.unwrap_or(Instant::FAR_FUTURE)))
+        Ok(Answer::Queued(self.join(request, cost, now.unwrap_or(Instant::FAR_FUTURE))))
     }
 
     /// Returns whether the gate would reject this request at `now` whatever room there is: the gate
@@ -87,7 +87,7 @@ impl<W> Gate<W> {
     }
 
     #[inline]
-    fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant) -> Answer {
+    fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant) -> Ticket {
         let deadline = request.wait_end(now, self.wait_limit);
         // A wait that is not measured gets a far-future start, so that its length saturates to
         // zero.
@@ -99,7 +99,7 @@ impl<W> Gate<W> {
         self.peaks.waiting = self.peaks.waiting.max(self.queue.len());
         self.peaks.waiting_units = self.peaks.waiting_units.max(self.queue.units());
         self.note(EventKind::Queued, cost.get() as usize);
-        Answer::Queued(ticket)
+        ticket
     }
 
     /// Returns whether the bound on the units that are waited for leaves room for this cost.
