@@ -33,12 +33,15 @@ pub(crate) fn goal() -> Goal {
     ];
     let ahead = peers.map(|(name, peer)| Row::instructions(call, name, ours_async(), peer()).at_most(1.0));
     let timed = peers.map(|(name, peer)| Row::time(call, name, ours_async(), peer()));
+    let refused_operation = "Guard::execute rejected, open";
     let rows = [
         Row::instructions(guarded, "Bulkhead::execute_fallible", guard(), unguarded()).limit(Limit::More(40.0)),
         Row::instructions(open, "our own bulkhead's try_slot", refused(), rejected()).at_most(2.0).missed_at(5.5),
         // An open circuit must know whether its cool-down is over, so this is the floor: the clock
         // of std alone takes more instructions than the limit above.
         Row::instructions(open, "try_slot + a reading of std's clock", refused(), rejected_and_timed()).at_most(2.0),
+        Row::instructions(refused_operation, "Bulkhead::execute_fallible, full", guard_open(), bulkhead_full())
+            .at_most(2.0),
         Row::time(threads, "failsafe", ours_on_threads(), failsafe_on_threads()).at_most(0.5),
         Row::time(threads, "recloser", ours_on_threads(), recloser_on_threads()).at_most(0.5),
         Row::time("the same, one call of 50 fails", "failsafe", ours_failing(), failsafe_failing()),
@@ -53,11 +56,21 @@ const COOL_DOWN: Duration = Duration::from_secs(30);
 
 type Failsafe = StateMachine<failure_policy::SuccessRateOverTimeWindow<std::iter::Repeat<Duration>>, ()>;
 
+/// Returns a breaker with a closed circuit.
 fn breaker() -> Breaker {
     let settings = Settings::of_last(WINDOW).failure_rate(50).cool_down(COOL_DOWN);
     let breaker = Breaker::builder_on(Tokio, "bench").settings(settings).build().expect("these are valid settings");
     for _ in 0..WINDOW {
         let _ = breaker.blocking_execute(succeed);
+    }
+    breaker
+}
+
+/// Returns a breaker whose circuit has opened.
+fn open_breaker() -> Breaker {
+    let breaker = breaker();
+    for _ in 0..WINDOW {
+        let _ = breaker.blocking_execute(|| Err::<(), _>(()));
     }
     breaker
 }
@@ -99,12 +112,28 @@ fn unguarded() -> Scene {
     })
 }
 
+fn guard_open() -> Scene {
+    Scene::new("breaker/Guard::execute, open", |operations, meter| {
+        let guard =
+            Guard::builder(&bulkhead(CAPACITY)).breaker(&open_breaker()).build().expect("these are valid settings");
+        repeat(operations, meter, || now(|| guard.execute(ready(succeed()))).expect_err("the circuit is open"));
+    })
+}
+
+fn bulkhead_full() -> Scene {
+    Scene::new("breaker/Bulkhead::execute_fallible, full", |operations, meter| {
+        let builder = bulklink_tokio::Bulkhead::builder("bench").parallelism(1).waiting_room(0);
+        let bulkhead = builder.build().expect("these are valid limits");
+        let _held = bulkhead.try_slot().expect("there is room for one");
+        repeat(operations, meter, || {
+            now(|| bulkhead.execute_fallible(ready(succeed()))).expect_err("there is no room")
+        });
+    })
+}
+
 fn refused() -> Scene {
     Scene::new("breaker/admit, open", |operations, meter| {
-        let breaker = breaker();
-        for _ in 0..WINDOW {
-            let _ = breaker.blocking_execute(|| Err::<(), _>(()));
-        }
+        let breaker = open_breaker();
         repeat(operations, meter, || breaker.admit().map(drop).expect_err("the circuit is open"));
     })
 }
