@@ -9,10 +9,12 @@ use crate::Limits;
 use crate::limits::Field;
 
 /// An invalid value. The error names the field and the value; nothing was changed or counted.
-#[derive(Clone, Debug)]
+///
+/// Its debug form is its text too, so that it can be read where `main` returns it.
+#[derive(Clone)]
 pub struct InvalidArgument(Cause);
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Cause {
     Violation(Violation),
     Custom(Box<Custom>),
@@ -158,6 +160,12 @@ impl fmt::Display for InvalidArgument {
     }
 }
 
+impl fmt::Debug for InvalidArgument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "InvalidArgument({self})")
+    }
+}
+
 impl fmt::Display for Custom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Custom { owner, field, value, requirement } = self;
@@ -212,7 +220,7 @@ mod tests {
             ),
         ] {
             let error = InvalidArgument::from(violation);
-            assert_eq!(error.to_string(), text);
+            assert_eq!((error.to_string().as_str(), format!("{error:?}")), (text, format!("InvalidArgument({text})")));
             assert!(text.starts_with(error.field()) && text.ends_with(&error.value().to_string()));
             let named = error.clone().for_field("parallelism");
             assert_eq!(named.to_string(), text.replacen(error.field(), "parallelism", 1));

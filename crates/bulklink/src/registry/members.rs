@@ -14,7 +14,7 @@ use core::task::Waker;
 use bulklink_core::InvalidArgument;
 
 use super::configured::{ByConfig, ConfiguredPartitions, Shape};
-use super::{RegisterError, unknown};
+use super::{RegisterError, other_kind};
 use crate::builder::Options;
 use crate::foreign::attempt;
 use crate::reconfigure::Refused;
@@ -156,7 +156,7 @@ impl Member {
         R: Clock + Clone + Send + Sync + 'static,
     {
         if self.kind.bulkhead().is_none() {
-            return Err(unknown("a bulkhead", self.kind.label()));
+            return Err(other_kind("a bulkhead", "partitions", self.kind.label()));
         }
         self.typed.downcast_ref().cloned().ok_or_else(|| {
             InvalidArgument::new("runtime", type_name::<R>(), format_args!("must be {}", self.type_name))
@@ -172,7 +172,7 @@ impl Member {
         S: Send + Sync + 'static,
     {
         if self.kind.partitions().is_none() {
-            return Err(unknown("partitions", self.kind.label()));
+            return Err(other_kind("partitions", "a bulkhead", self.kind.label()));
         }
         self.typed.downcast_ref().cloned().ok_or_else(|| {
             let wanted = type_name::<Partitions<K, R, S>>();

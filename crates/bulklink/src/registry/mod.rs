@@ -371,6 +371,10 @@ fn unknown(kind: &str, label: &str) -> InvalidArgument {
     InvalidArgument::new("label", quoted(label), format_args!("must be that of {kind} in the registry"))
 }
 
+fn other_kind(wanted: &str, found: &str, label: &str) -> InvalidArgument {
+    InvalidArgument::new("label", quoted(label), format_args!("must be that of {wanted}, and is that of {found}"))
+}
+
 impl Default for Registry {
     fn default() -> Self {
         Registry::new()

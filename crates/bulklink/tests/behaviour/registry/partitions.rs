@@ -71,9 +71,9 @@ fn partitions_are_found_with_their_types() {
         found.expect_err("no such name").to_string()
     };
     assert_eq!(unknown("tenant"), r#"label must be that of partitions in the registry, got "tenant""#);
-    assert_eq!(unknown("payments"), r#"label must be that of partitions in the registry, got "payments""#);
+    assert_eq!(unknown("payments"), r#"label must be that of partitions, and is that of a bulkhead, got "payments""#);
     let bulkhead = registry.bulkhead::<FakeClock>("tenants").expect_err("partitions").to_string();
-    assert_eq!(bulkhead, r#"label must be that of a bulkhead in the registry, got "tenants""#);
+    assert_eq!(bulkhead, r#"label must be that of a bulkhead, and is that of partitions, got "tenants""#);
 }
 
 #[test]
