@@ -347,7 +347,11 @@ impl Core {
             }
         };
         let plain = if self.config.settings.slow_after().is_none() { PLAIN } else { 0 };
-        self.word.store(circuit.generation() << GENERATION | plain | bits, Ordering::Release);
+        let word = circuit.generation() << GENERATION | plain | bits;
+        // Usually it is the same, and a store would take it from the caches of all other threads.
+        if self.word.load(Ordering::Relaxed) != word {
+            self.word.store(word, Ordering::Release);
+        }
         view.state
     }
 
