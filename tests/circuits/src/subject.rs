@@ -1,7 +1,8 @@
 //! What the suite needs of a store and its server.
 
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use bulklink_breaker::store::{Change, Changes, CircuitStore, Name, Namespace};
 use bulklink_breaker::{Mark, Outcomes, Settings};
@@ -57,7 +58,7 @@ pub fn listen<S: Subject>(subject: &S) -> Receiver<Change> {
     let subject = subject.clone();
     let store = subject.store();
     let (ready, is_ready) = channel();
-    std::thread::spawn(move || {
+    thread::spawn(move || {
         subject.block_on(async {
             let mut changes = store.changes(&namespace()).await.expect("the server runs");
             ready.send(()).expect("the test waits");
@@ -70,4 +71,13 @@ pub fn listen<S: Subject>(subject: &S) -> Receiver<Change> {
     });
     is_ready.recv_timeout(PATIENCE).expect("the subscription begins");
     receiver
+}
+
+/// Waits for what comes soon.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < PATIENCE, "not so: {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
 }

@@ -29,7 +29,7 @@ pub(super) const PAGES: [Page; 2] = [
 
 /// The tests that each runtime runs, and each store: they are listed as `file: test` in `lib.rs` of
 /// these folders.
-const SUITES: [&str; 2] = ["tests/runtimes/src/", "tests/stores/src/"];
+const SUITES: [&str; 3] = ["tests/circuits/src/", "tests/runtimes/src/", "tests/stores/src/"];
 
 /// The name of a function below an attribute that makes it a test. Only other attributes and
 /// comments are between them.

@@ -5,6 +5,7 @@
 mod faults;
 mod rows;
 mod setup;
+mod sites;
 mod world;
 
 bulklink_circuits::suite!(bulklink_servers::require!(world::Postgresql::start()));

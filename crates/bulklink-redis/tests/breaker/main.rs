@@ -4,6 +4,7 @@
 
 mod faults;
 mod rows;
+mod sites;
 mod world;
 
 bulklink_circuits::suite!(bulklink_servers::require!(world::Redis::start()));
