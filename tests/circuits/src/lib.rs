@@ -14,6 +14,7 @@ mod random;
 mod silent;
 mod site;
 mod subject;
+mod threads;
 mod watched;
 
 pub use contract::*;
@@ -24,6 +25,7 @@ pub use random::the_store_does_what_the_circuit_does;
 pub use silent::{no_lock_is_held_while_a_store_is_used, while_a_server_is_silent_everything_returns};
 pub use site::{FOREVER, Site};
 pub use subject::{PATIENCE, Subject, block_on, listen, name, namespace, outcomes};
+pub use threads::processes_on_threads_share_a_circuit;
 
 /// Declares a test for each promise of processes that use a store in real time. `$site` is an
 /// expression of a new [`Site`], and may return from the test.
@@ -33,6 +35,7 @@ macro_rules! site_suite {
         $crate::suite! { $site =>
             silent: no_lock_is_held_while_a_store_is_used
             silent: while_a_server_is_silent_everything_returns
+            threads: processes_on_threads_share_a_circuit
         }
     };
 }
