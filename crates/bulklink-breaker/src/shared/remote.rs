@@ -400,9 +400,15 @@ impl Core {
         });
     }
 
-    /// The store has to be told again what the circuit was changed to by hand.
+    /// The store has to be told again what the circuit was changed to by hand. It may have been
+    /// done: then the generation is this process's own, and what has ended since then counts in it.
     pub(super) fn force_again(&self, force: Force) {
-        self.with_remote(|_, remote| *remote.forced.get_or_insert(force));
+        self.with_remote(|_, remote| {
+            remote.forced.get_or_insert(force);
+            if force == Force::Closed {
+                remote.generation = None;
+            }
+        });
     }
 
     /// The store is out of reach, or refuses this circuit.

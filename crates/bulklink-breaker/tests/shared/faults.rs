@@ -436,6 +436,21 @@ fn outcomes_between_a_change_by_hand_and_its_answer_count() {
 }
 
 #[test]
+fn a_trip_after_a_change_by_hand_is_not_undone_if_the_answer_is_lost() {
+    let mut scene = Scene::new();
+    let [one, two] = [scene.process(), scene.process()];
+    scene.store.drop_answers(true);
+    one.breaker.force_closed();
+    scene.executor.run_until_idle();
+    assert!(!one.breaker.sharing().unwrap().is_connected, "it was told, and has not answered");
+    scene.store.drop_answers(false);
+    assert_eq!(scene.call(&one, &[BAD; 4]), 3);
+    scene.advance(1_000);
+    assert!(shares(&mut scene, &one));
+    assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Isolated; 2]);
+}
+
+#[test]
 fn a_circuit_that_is_forced_without_the_store_is_forced_everywhere_with_it() {
     let mut scene = Scene::new();
     let [one, two] = [scene.process(), scene.process()];
