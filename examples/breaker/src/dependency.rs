@@ -1,5 +1,6 @@
 //! What the workers call: an HTTP server that fails and slows by a script.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,8 +21,18 @@ pub(crate) enum Mood {
     IsSlow,
 }
 
+impl fmt::Display for Mood {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Mood::Works => "works",
+            Mood::Fails => "fails",
+            Mood::IsSlow => "is slow",
+        })
+    }
+}
+
 /// A fifth of the time each.
-const SCRIPT: [Mood; 5] = [Mood::Works, Mood::Fails, Mood::Works, Mood::IsSlow, Mood::Works];
+pub(crate) const SCRIPT: [Mood; 5] = [Mood::Works, Mood::Fails, Mood::Works, Mood::IsSlow, Mood::Works];
 
 pub(crate) struct Dependency {
     address: SocketAddr,
@@ -52,8 +63,13 @@ impl Dependency {
         self.address
     }
 
+    /// The place in the script.
+    pub(crate) fn phase(&self) -> usize {
+        self.scene.phase()
+    }
+
     pub(crate) fn mood(&self) -> Mood {
-        self.scene.mood()
+        SCRIPT[self.phase()]
     }
 
     /// When each call came.
@@ -63,15 +79,15 @@ impl Dependency {
 }
 
 impl Scene {
-    fn mood(&self) -> Mood {
+    fn phase(&self) -> usize {
         let fifths = self.begin.elapsed().as_millis() * SCRIPT.len() as u128 / self.time.as_millis().max(1);
         let last = SCRIPT.len() - 1;
-        SCRIPT[usize::try_from(fifths).map_or(last, |fifth| fifth.min(last))]
+        usize::try_from(fifths).map_or(last, |fifth| fifth.min(last))
     }
 
     async fn answer(&self) -> StatusCode {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
-        match self.mood() {
+        match SCRIPT[self.phase()] {
             Mood::Works => StatusCode::OK,
             Mood::Fails => StatusCode::INTERNAL_SERVER_ERROR,
             Mood::IsSlow => {

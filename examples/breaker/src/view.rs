@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bulklink_breaker::Breaker;
 
-use super::dependency::{Dependency, Mood};
+use super::dependency::Dependency;
 use super::worker::{Counts, Worker};
 
 /// Draws one line in place of the last one; on no terminal, one line a second.
@@ -15,21 +15,15 @@ pub(crate) fn draw(payments: &Breaker, dependency: &Dependency, workers: &[Worke
         return;
     }
     let (start, end) = if is_terminal { ("\r\x1b[2K", "") } else { ("", "\n") };
-    let mood = match dependency.mood() {
-        Mood::Works => "works",
-        Mood::Fails => "fails",
-        Mood::IsSlow => "is slow",
-    };
-    let all = workers.iter().map(Worker::counts).fold(Counts::default(), |all, counts| Counts {
-        calls: all.calls + counts.calls,
-        probes: all.probes + counts.probes,
-        rejected: all.rejected + counts.rejected,
-    });
+    let all = workers.iter().map(Worker::counts).fold(Counts::default(), Counts::plus);
     print!(
-        "{start}{:5.1} s  the dependency {mood:7}  the circuit is {:9}  calls {:5}  probes {:3}  rejected {:5}{end}",
+        "{start}{:5.1} s  the dependency {:7}  the circuit is {:9}  calls {:5}  timed out {:3}  probes {:3}  \
+         rejected {:5}{end}",
         elapsed.as_secs_f64(),
+        dependency.mood(),
         payments.view().state.to_string(),
         all.calls,
+        all.timed_out,
         all.probes,
         all.rejected,
     );

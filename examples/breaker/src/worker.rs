@@ -32,7 +32,7 @@ pub(crate) async fn run(url: &str, address: &str) -> Result<()> {
             () = sleep(Duration::from_millis(50)) => false,
         };
         let stats = payments.breaker().stats();
-        println!("{} {} {}", stats.ended(), stats.probes, stats.rejected);
+        println!("{} {} {} {}", stats.ended(), stats.timed_out, stats.probes, stats.rejected);
         if is_over {
             return Ok(());
         }
@@ -53,8 +53,30 @@ async fn client(payments: Guard<Tokio>, url: String) {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) calls: u64,
+    pub(crate) timed_out: u64,
     pub(crate) probes: u64,
     pub(crate) rejected: u64,
+}
+
+impl Counts {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Counts {
+            calls: self.calls + other.calls,
+            timed_out: self.timed_out + other.timed_out,
+            probes: self.probes + other.probes,
+            rejected: self.rejected + other.rejected,
+        }
+    }
+
+    /// What came after `earlier`.
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Counts {
+            calls: self.calls - earlier.calls,
+            timed_out: self.timed_out - earlier.timed_out,
+            probes: self.probes - earlier.probes,
+            rejected: self.rejected - earlier.rejected,
+        }
+    }
 }
 
 /// A worker, as its parent sees it.
@@ -88,9 +110,9 @@ impl Worker {
 async fn read(output: ChildStdout, counts: Arc<Mutex<Counts>>) {
     let mut lines = BufReader::new(output).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        let mut numbers = line.split(' ').filter_map(|number| number.parse().ok());
-        if let (Some(calls), Some(probes), Some(rejected)) = (numbers.next(), numbers.next(), numbers.next()) {
-            *counts.lock().unwrap_or_else(PoisonError::into_inner) = Counts { calls, probes, rejected };
+        let numbers: Vec<u64> = line.split(' ').filter_map(|number| number.parse().ok()).collect();
+        if let [calls, timed_out, probes, rejected] = numbers[..] {
+            *counts.lock().unwrap_or_else(PoisonError::into_inner) = Counts { calls, timed_out, probes, rejected };
         }
     }
 }
