@@ -4,7 +4,7 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use bulklink_core::plumbing::Word;
+use bulklink_core::plumbing::{self, Word};
 use bulklink_core::{
     Answer, EventFilter, Gate, Grant, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy, Reason,
     Rejection, Request, Snapshot, Ticket,
@@ -386,4 +386,59 @@ fn a_word_rejects_while_the_waiting_room_is_as_large_as_at_first() {
         gate.reconfigure(&gate.limits().with_waiting_room(waiting_room), Instant::EPOCH).expect("valid");
         assert_eq!(gate.publish().turn_away(&Request::new(), 1).is_some(), rejects, "{waiting_room}");
     }
+}
+
+#[test]
+fn the_oldest_wait_is_that_of_the_head_if_it_is_measured() {
+    let mut gate = gate(1, 2);
+    let _running = grant(&mut gate, 0);
+    assert_eq!(plumbing::waiting_since(&gate), None);
+    let first = ticket(&mut gate, &Request::new(), 5);
+    let _second = ticket(&mut gate, &Request::new(), 7);
+    assert_eq!(plumbing::waiting_since(&gate), Some(at(5)));
+    _ = gate.cancel(first, Some(at(8)));
+    assert_eq!(plumbing::waiting_since(&gate), Some(at(7)));
+    let mut unmeasured = self::gate(1, 1);
+    unmeasured.measure_waits(false);
+    let _running = grant(&mut unmeasured, 0);
+    let _waiting = untimed(&mut unmeasured);
+    assert_eq!(plumbing::waiting_since(&unmeasured), None);
+}
+
+#[test]
+fn a_rejection_can_be_read_before_it_is_collected() {
+    let mut gate = gate(1, 2);
+    let running = grant(&mut gate, 0);
+    let (next, late) = (ticket(&mut gate, &Request::new(), 0), ticket(&mut gate, &within(5), 0));
+    assert_eq!(plumbing::rejection(&gate, &late), None, "it waits");
+    gate.release(running);
+    gate.advance(Some(at(5)));
+    assert_eq!(plumbing::rejection(&gate, &next), None, "it was granted");
+    let read = plumbing::rejection(&gate, &late).expect("it has expired");
+    assert_eq!((read.reason(), read), (Reason::Expired, rejected(&mut gate, late)));
+}
+
+#[test]
+fn a_wait_in_another_queue_ends_as_the_request_says() {
+    let wait = |request: Request| plumbing::wait(&request, at(10), Some(Duration::from_nanos(200)));
+    let leaving = Request::new().leaving(Duration::from_nanos(30));
+    assert_eq!(wait(Request::new()), Some((true, at(210))));
+    assert_eq!(wait(Request::new().now()), Some((false, at(210))));
+    assert_eq!(wait(within(5)), Some((true, at(15))));
+    assert_eq!(wait(leaving.before(at(100))), Some((true, at(100))), "a reserve is that of a whole call");
+    assert_eq!(wait(Request::new().deadline(at(100))), Some((true, at(100))));
+    assert_eq!(wait(leaving.deadline(at(100))), Some((true, at(70))));
+    assert_eq!([at(11), at(10)].map(|end| wait(Request::new().before(end)).is_some()), [true, false]);
+    assert_eq!(plumbing::wait(&Request::new(), at(10), None), Some((true, Instant::FAR_FUTURE)));
+}
+
+#[test]
+fn recorded_events_are_numbered_from_one() {
+    let mut gate = gate(1, 0);
+    gate.observe(EventFilter::ALL);
+    assert_eq!(plumbing::events_recorded(&gate), 0);
+    let running = grant(&mut gate, 0);
+    gate.release(running);
+    assert_eq!(plumbing::events_recorded(&gate), 2);
+    assert_eq!(std::iter::from_fn(|| gate.poll_event()).last().map(|event| event.number), Some(2));
 }

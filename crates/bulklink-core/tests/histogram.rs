@@ -303,17 +303,17 @@ fn counts_that_are_added_up_saturate() {
     assert!(histogram.quantile(1.0).is_some());
 }
 
+#[derive(Clone, Debug, Default)]
+struct Counted(Arc<Mutex<Vec<usize>>>);
+
+impl CountBuckets for Counted {
+    fn count(&self, bucket: usize) {
+        self.0.lock().expect("nothing panics").push(bucket);
+    }
+}
+
 #[test]
 fn shared_counters_replace_those_of_the_gate() {
-    #[derive(Clone, Debug, Default)]
-    struct Counted(Arc<Mutex<Vec<usize>>>);
-
-    impl CountBuckets for Counted {
-        fn count(&self, bucket: usize) {
-            self.0.lock().expect("nothing panics").push(bucket);
-        }
-    }
-
     let mut gate = TestGate::new(Limits::new(1).with_waiting_room(1)).expect("valid");
     let shared = Counted::default();
     plumbing::share_waits(&mut gate, Arc::new(Box::new(shared.clone())));
@@ -329,4 +329,25 @@ fn shared_counters_replace_those_of_the_gate() {
     gate.read_waits(&mut own);
     assert!(own.is_empty(), "{own:?}");
     assert!(format!("{gate:?}").contains("Tally { is_begun: false, shared: Some(Counted("), "{gate:?}");
+}
+
+#[test]
+fn shared_counters_replace_those_of_the_holds() {
+    let mut measured = Measured::new();
+    let shared = Counted::default();
+    plumbing::share_holds(&mut measured.calls, Arc::new(Box::new(shared.clone())));
+    let grant = granted(measured.enter(1, 0));
+    measured.release(grant, 1_500);
+    assert_eq!(shared.0.lock().expect("nothing panics").len(), 1);
+    let mut own = of(&[HOUR]);
+    measured.calls.read_holds(&mut own);
+    assert!(own.is_empty(), "{own:?}");
+}
+
+#[test]
+fn all_counts_of_a_histogram_can_be_replaced() {
+    let mut histogram = of(&[HOUR]);
+    plumbing::fill(&mut histogram, |bucket| bucket as u64);
+    let counts: Vec<_> = histogram.buckets().map(|(_, count)| count).collect();
+    assert_eq!(counts, (0..Histogram::BUCKETS as u64).collect::<Vec<_>>());
 }
