@@ -244,8 +244,10 @@ fn settling_a_ticket_wakes_its_latest_waker() {
     assert_eq!((waker.replace("first"), waker.replace("second")), (None, Some("first")));
     assert_eq!(gate.waker_mut(&waiting), Some(&mut Some("second")));
     gate.release(running);
+    assert!(!gate.has_wakes());
     gate.advance(Some(at(1)));
-    assert_eq!((gate.poll_wake(), gate.poll_wake()), (Some("second"), None));
+    assert!(gate.has_wakes());
+    assert_eq!((gate.poll_wake(), gate.poll_wake(), gate.has_wakes()), (Some("second"), None, false));
     assert_eq!(gate.waker_mut(&waiting), None, "it is settled: collect it");
 }
 
@@ -440,5 +442,7 @@ fn recorded_events_are_numbered_from_one() {
     let running = grant(&mut gate, 0);
     gate.release(running);
     assert_eq!(plumbing::events_recorded(&gate), 2);
-    assert_eq!(std::iter::from_fn(|| gate.poll_event()).last().map(|event| event.number), Some(2));
+    let mut event = gate.poll_event().expect("two are recorded");
+    assert_eq!((event.number, gate.poll_event_into(&mut event), event.number), (1, true, 2));
+    assert!(!gate.poll_event_into(&mut event), "there is no more");
 }
