@@ -50,13 +50,26 @@ fn a_circuit_that_would_never_open_is_refused() {
 }
 
 #[test]
+fn a_number_beside_a_rate_is_refused() {
+    for (settings, name, other) in [
+        (TEN.failure_rate(50), "failure_rate", "failures"),
+        (MINUTE.failure_rate(50).failures(5), "failures", "failure_rate"),
+        (TEN.slow_calls(SECOND, 5).slow_rate(SECOND, 50), "slow_rate", "slow_calls"),
+        (TEN.slow_rate(SECOND, 50).slow_calls(SECOND, 5), "slow_calls", "slow_rate"),
+    ] {
+        is_refused(settings, name, &format!("{name} is set, and must not be set beside {other}"));
+    }
+    TEN.failures(3).slow_rate(SECOND, 50).slow_rate(SECOND, 20).check().expect("a later number replaces an earlier");
+}
+
+#[test]
 fn the_thresholds_that_are_refused() {
     for (settings, name, text) in [
         (TEN.failures(0), "failures", "failures is 0, and must be from 1 to 10"),
         (TEN.failures(11), "failures", "failures is 11, and must be from 1 to 10"),
         (MINUTE.failures(0), "failures", "failures is 0, and must be at least 1"),
-        (TEN.failure_rate(0), "failure_rate", "failure_rate is 0, and must be from 1 to 100"),
-        (MINUTE.failure_rate(101), "failure_rate", "failure_rate is 101, and must be from 1 to 100"),
+        (Settings::of_last(10).failure_rate(0), "failure_rate", "failure_rate is 0, and must be from 1 to 100"),
+        (Settings::within(SECOND).failure_rate(101), "failure_rate", "failure_rate is 101, and must be from 1 to 100"),
         (TEN.slow_calls(SECOND, 0), "slow_calls", "slow_calls is 0, and must be from 1 to 10"),
         (TEN.slow_calls(SECOND, 11), "slow_calls", "slow_calls is 11, and must be from 1 to 10"),
         (MINUTE.slow_calls(SECOND, 0), "slow_calls", "slow_calls is 0, and must be at least 1"),
@@ -113,8 +126,8 @@ fn the_limits_of_each_setting_are_possible() {
         shortest,
         Settings::within(CENTURY).slow_calls(CENTURY, u32::MAX).cool_down(CENTURY).longest_cool_down(CENTURY),
         TEN.failures(10).slow_calls(NANOSECOND, 10).min_calls(10),
-        TEN.failure_rate(1).slow_rate(NANOSECOND, 100).min_calls(1),
-        TEN.failure_rate(100).slow_rate(SECOND, 1).longest_cool_down(Duration::from_secs(30)),
+        Settings::of_last(10).failure_rate(1).slow_rate(NANOSECOND, 100).min_calls(1),
+        Settings::of_last(10).failure_rate(100).slow_rate(SECOND, 1).longest_cool_down(Duration::from_secs(30)),
         TEN.probes(100).close_after(10_000).reopen_after(10_000).probe_lease(CENTURY),
         TEN.cool_down(NANOSECOND).longest_cool_down(NANOSECOND).probe_lease(NANOSECOND),
     ] {

@@ -79,39 +79,39 @@ impl<'a> Call<'a> {
         self.pass.probe.is_some()
     }
 
-    /// The call has succeeded.
+    /// Ends the call: it has succeeded.
     #[inline]
     pub fn succeed(self) {
         self.settle(Outcome::Success);
     }
 
-    /// The call has failed.
+    /// Ends the call: it has failed.
     pub fn fail(self) {
         self.settle(Outcome::Failure);
     }
 
-    /// The call counts for neither side.
+    /// Ends the call, which counts for neither side.
     pub fn ignore(self) {
         self.settle(Outcome::Ignore);
     }
 
-    /// The call has this outcome.
+    /// Ends the call with this outcome.
     #[inline]
     pub fn settle(mut self, outcome: Outcome) {
         self.end(Ending::Outcome(outcome));
     }
 
-    /// The call has not ended in time, which is a failure.
+    /// Ends the call: it took too long, which is a failure.
     pub(crate) fn time_out(mut self) {
         self.end(Ending::TimedOut);
     }
 
-    /// The operation has panicked, which is a failure.
+    /// Ends the call: its operation has panicked, which is a failure.
     pub(crate) fn panic(mut self) {
         self.end(Ending::Panicked);
     }
 
-    /// The call ends, and drops without effect.
+    /// Ends the call, whose drop then counts nothing.
     #[inline]
     pub(crate) fn end(&mut self, ending: Ending) {
         self.progress = Progress::Settled;

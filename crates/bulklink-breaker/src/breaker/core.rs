@@ -196,7 +196,8 @@ impl Core {
         OpenCircuit {
             label: Arc::clone(&self.config.label),
             state: refusal.state,
-            retry_after: refusal.retry_at.map(|at| at.saturating_since(now)),
+            // The end of a probe's lease is known too, but a probe usually ends long before.
+            retry_after: refusal.retry_at.filter(|_| refusal.state == State::Open).map(|at| at.saturating_since(now)),
         }
     }
 

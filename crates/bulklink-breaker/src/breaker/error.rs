@@ -18,8 +18,9 @@ pub struct OpenCircuit {
     pub label: Arc<str>,
     /// `Open`, or `HalfOpen` if as many probes ran as may.
     pub state: State,
-    /// In what time a call may be let through: the rest of the cool-down, or of a probe's lease.
-    /// `None` if the circuit stays open until it is closed by hand.
+    /// In what time a call may be let through: the rest of the cool-down. `None` if that is not
+    /// known: the circuit is half-open, and closes or opens when its probes have ended, or it stays
+    /// open until it is closed by hand.
     pub retry_after: Option<Duration>,
 }
 

@@ -380,7 +380,9 @@ impl Breaker {
         self.core.force(false);
     }
 
-    /// Calls `handler` at each transition, in order, on the thread that causes it, under no lock.
+    /// Calls `handler` at each transition, in order, under no lock, on a thread that causes one. If
+    /// several threads do so at the same time, one of them calls it for all: it may still be called
+    /// when [`force_open`](Breaker::force_open) returns on another.
     ///
     /// The circuit becomes half-open when the first call comes after the cool-down. A handler that
     /// panics is caught.

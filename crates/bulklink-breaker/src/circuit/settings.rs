@@ -34,6 +34,9 @@ pub struct Settings {
     pub(super) failures: Option<Threshold>,
     pub(super) slow_after: Option<Duration>,
     pub(super) slow: Option<Threshold>,
+    /// A number that has replaced a rate, or a rate that has replaced a number, and what it has
+    /// replaced.
+    replaced: Option<[&'static str; 2]>,
     pub(super) min_calls: Option<u32>,
     pub(super) cool_down: Duration,
     pub(super) longest_cool_down: Option<Duration>,
@@ -101,6 +104,7 @@ impl Settings {
             failures: None,
             slow_after: None,
             slow: None,
+            replaced: None,
             min_calls: None,
             cool_down: Duration::from_secs(30),
             longest_cool_down: None,
@@ -112,9 +116,13 @@ impl Settings {
     }
 
     /// Opens when at least `calls` of the window have failed. No fraction is made of it: 5 of the
-    /// last 10 are five calls, however few there have been.
+    /// last 10 are five calls, however few there have been. Not beside
+    /// [`failure_rate`](Settings::failure_rate), nor that beside this.
     #[must_use]
     pub const fn failures(mut self, calls: u32) -> Self {
+        if let Some(Threshold::Percent(_)) = self.failures {
+            self.replaced = Some(["failures", "failure_rate"]);
+        }
         self.failures = Some(Threshold::Calls(calls));
         self
     }
@@ -122,14 +130,20 @@ impl Settings {
     /// Opens when at least this part of the window's calls has failed, in percent.
     #[must_use]
     pub const fn failure_rate(mut self, percent: u32) -> Self {
+        if let Some(Threshold::Calls(_)) = self.failures {
+            self.replaced = Some(["failure_rate", "failures"]);
+        }
         self.failures = Some(Threshold::Percent(percent));
         self
     }
 
     /// Opens when at least `calls` of the window took `after` or longer, whether or not they
-    /// failed.
+    /// failed. Not beside [`slow_rate`](Settings::slow_rate), nor that beside this.
     #[must_use]
     pub const fn slow_calls(mut self, after: Duration, calls: u32) -> Self {
+        if let Some(Threshold::Percent(_)) = self.slow {
+            self.replaced = Some(["slow_calls", "slow_rate"]);
+        }
         self.slow_after = Some(after);
         self.slow = Some(Threshold::Calls(calls));
         self
@@ -139,6 +153,9 @@ impl Settings {
     /// whether or not they failed.
     #[must_use]
     pub const fn slow_rate(mut self, after: Duration, percent: u32) -> Self {
+        if let Some(Threshold::Calls(_)) = self.slow {
+            self.replaced = Some(["slow_rate", "slow_calls"]);
+        }
         self.slow_after = Some(after);
         self.slow = Some(Threshold::Percent(percent));
         self
@@ -251,6 +268,9 @@ impl Settings {
     ///
     /// Names the first setting that is impossible, and its value.
     pub fn check(&self) -> Result<(), InvalidSetting> {
+        if let Some([name, other]) = self.replaced {
+            return Err(InvalidSetting::beside(name, other));
+        }
         let most = match self.window {
             Span::Calls(calls) => {
                 number("window", calls, 1..=MOST_CALLS)?;
@@ -356,6 +376,7 @@ pub struct InvalidSetting {
 enum Value {
     Number(u32),
     Time(Duration),
+    Any,
     None,
 }
 
@@ -364,9 +385,16 @@ enum Range {
     Numbers(u32, u32),
     Times(Duration),
     Some,
+    /// Not beside another setting.
+    NotBeside(&'static str),
 }
 
 impl InvalidSetting {
+    /// Two settings of which only one can count.
+    pub(crate) const fn beside(name: &'static str, other: &'static str) -> Self {
+        InvalidSetting { name, value: Value::Any, range: Range::NotBeside(other) }
+    }
+
     /// Returns the name of the setting.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -380,12 +408,14 @@ impl fmt::Display for InvalidSetting {
         match self.value {
             Value::Number(value) => write!(f, "{value}")?,
             Value::Time(value) => write!(f, "{value:?}")?,
+            Value::Any => f.write_str("set")?,
             Value::None => f.write_str("not set")?,
         }
         match self.range {
             Range::Numbers(least, u32::MAX) => write!(f, ", and must be at least {least}"),
             Range::Numbers(least, most) => write!(f, ", and must be from {least} to {most}"),
             Range::Times(least) => write!(f, ", and must be from {least:?} to 100 years"),
+            Range::NotBeside(other) => write!(f, ", and must not be set beside {other}"),
             Range::Some => f.write_str(", and neither is slow_calls: the circuit would never open"),
         }
     }

@@ -17,8 +17,8 @@ use crate::{Breaker, InvalidSetting, Settings, State};
 pub struct GuardBuilder<R, K = ErrorsFail> {
     bulkhead: Bulkhead<R>,
     breaker: Option<Breaker>,
-    settings: Settings,
-    count_cancelled: bool,
+    settings: Option<Settings>,
+    count_cancelled: Option<bool>,
     run_limit: Option<Duration>,
     half_open_capacity: Option<usize>,
     classify: K,
@@ -30,8 +30,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Guard<R> {
         GuardBuilder {
             bulkhead: bulkhead.clone(),
             breaker: None,
-            settings: Settings::default(),
-            count_cancelled: false,
+            settings: None,
+            count_cancelled: None,
             run_limit: None,
             half_open_capacity: None,
             classify: ErrorsFail,
@@ -43,18 +43,20 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
     /// When the circuit opens and closes. If it is not set, five failures in a row open it for
     /// 30 s.
     pub fn settings(mut self, settings: Settings) -> Self {
-        self.settings = settings;
+        self.settings = Some(settings);
         self
     }
 
     /// Whether a call that is dropped before it has ended has failed; see
     /// [`BreakerBuilder::count_cancelled`](crate::BreakerBuilder::count_cancelled).
     pub fn count_cancelled(mut self, counted: bool) -> Self {
-        self.count_cancelled = counted;
+        self.count_cancelled = Some(counted);
         self
     }
 
-    /// Uses this breaker, with its own settings, instead of a new one.
+    /// Uses this breaker, with its own settings, instead of a new one. Set neither
+    /// [`settings`](GuardBuilder::settings) nor [`count_cancelled`](GuardBuilder::count_cancelled)
+    /// beside it.
     pub fn breaker(mut self, breaker: &Breaker) -> Self {
         self.breaker = Some(breaker.clone());
         self
@@ -95,7 +97,7 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
     ///
     /// # Errors
     ///
-    /// If a setting is impossible.
+    /// If a setting is impossible, or is that of a breaker that was passed.
     pub fn build(self) -> Result<Guard<R, K>, InvalidSetting> {
         if let Some(limit) = self.run_limit {
             duration("run_limit", limit, Duration::from_nanos(1))?;
@@ -104,11 +106,13 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
             let most = u32::try_from(self.bulkhead.limits().capacity).unwrap_or(u32::MAX);
             number("half_open_capacity", u32::try_from(capacity).unwrap_or(u32::MAX), 1..=most)?;
         }
-        let breaker = match self.breaker {
-            Some(breaker) => breaker,
-            None => Breaker::builder_on(self.bulkhead.runtime().clone(), self.bulkhead.label())
-                .settings(self.settings)
-                .count_cancelled(self.count_cancelled)
+        let breaker = match (self.breaker, self.settings, self.count_cancelled) {
+            (Some(breaker), None, None) => breaker,
+            (Some(_), Some(_), _) => return Err(InvalidSetting::beside("settings", "breaker")),
+            (Some(_), _, Some(_)) => return Err(InvalidSetting::beside("count_cancelled", "breaker")),
+            (None, settings, counted) => Breaker::builder_on(self.bulkhead.runtime().clone(), self.bulkhead.label())
+                .settings(settings.unwrap_or_default())
+                .count_cancelled(counted.unwrap_or_default())
                 .build()?,
         };
         if let Some(capacity) = self.half_open_capacity {

@@ -88,7 +88,7 @@ fn a_circuit_that_is_open_when_the_guard_is_built_counts_too() {
     let breaker = breaker.expect("valid settings");
     breaker.force_open();
     let bulkhead = bulkhead(executor.runtime(), 10, 5);
-    let guard = builder(&bulkhead).breaker(&breaker).half_open_capacity(2).build().expect("valid settings");
+    let guard = Guard::builder(&bulkhead).breaker(&breaker).half_open_capacity(2).build().expect("valid settings");
     assert_eq!(capacity(&guard), 2);
     open(ended(&waiting(&mut executor, &guard)));
     breaker.force_closed();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use bulklink::testing::Task;
-use bulklink_breaker::{Guard, GuardError, Health, Settings, State};
+use bulklink_breaker::{Breaker, Guard, GuardError, Health, Settings, State};
 
 use crate::{builder, bulkhead, call, ended, executor, guard, is_idle, ms, open, running, state, trip, waiting};
 
@@ -102,6 +102,22 @@ fn impossible_settings_are_refused_when_the_guard_is_built() {
     assert_eq!(refused(Settings::consecutive(0)).name(), "window");
     assert_eq!(refused(Settings::consecutive(1).probes(0)).name(), "probes");
     assert_eq!(refused(Settings::consecutive(1).cool_down(ms(0))).name(), "cool_down");
+}
+
+#[test]
+fn the_settings_of_a_breaker_that_is_passed_are_refused() {
+    let executor = executor();
+    let bulkhead = bulkhead(executor.runtime(), 1, 0);
+    let breaker = Breaker::builder_on(executor.clock(), "shared").build().expect("valid settings");
+    let with_breaker = || Guard::builder(&bulkhead).breaker(&breaker);
+    with_breaker().build().expect("the breaker has its own");
+    for (builder, name) in [
+        (with_breaker().settings(Settings::default()), "settings"),
+        (with_breaker().count_cancelled(false), "count_cancelled"),
+    ] {
+        let text = format!("{name} is set, and must not be set beside breaker");
+        assert_eq!(builder.build().expect_err("the breaker has its own").to_string(), text);
+    }
 }
 
 /// safe-client-gateway #3442 behind a guard, on threads: all callers come back at once when the
