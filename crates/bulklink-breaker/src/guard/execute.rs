@@ -231,7 +231,7 @@ impl<R: Runtime, K> Guard<R, K> {
         K: Classify<T, E>,
     {
         loop {
-            *rest = Some(match rest.as_mut().expect("not polled again after it had completed") {
+            *rest = Some(match rest.as_mut().expect("polled again after it had completed") {
                 Rest::Waiting(acquire, transition) => {
                     if let Poll::Ready(slot) = Pin::new(acquire).poll(context) {
                         let slot = slot?;

@@ -85,7 +85,7 @@ where
                 Err(rejection) => return Poll::Ready(M::answer(Err(rejection))),
             }
         }
-        let operation = this.operation.as_mut().as_pin_mut().expect("not polled again after it had completed");
+        let operation = this.operation.as_mut().as_pin_mut().expect("polled again after it had completed");
         let output = ready!(operation.poll(context));
         // In this order, as in a drop: the operation ends before its slot is free.
         this.operation.set(None);

@@ -79,7 +79,7 @@ fn poll_may_run<T>(
 /// the value.
 fn run<F: Future>(mut operation: Pin<&mut Option<F>>, context: &mut Context<'_>) -> Poll<Result<F::Output, JoinError>> {
     let polled = catch(|| {
-        let running = operation.as_mut().as_pin_mut().expect("not polled again after it had completed");
+        let running = operation.as_mut().as_pin_mut().expect("polled again after it had completed");
         running.poll(context)
     });
     let output = match polled {
