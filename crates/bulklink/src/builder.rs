@@ -270,9 +270,10 @@ impl<R> Builder<R> {
     }
 
     /// Checks the configuration. Returns what all bulkheads that are made from it have in common.
-    pub(crate) fn check(&self) -> Result<Identity, InvalidArgument> {
+    /// `kind` says in errors what they are: a bulkhead or partitions.
+    pub(crate) fn check(&self, kind: &str) -> Result<Identity, InvalidArgument> {
         let label = label::check(&self.label)?;
-        let unused = self.validate().map_err(|invalid| invalid.of(format_args!("bulkhead {label}")))?;
+        let unused = self.validate().map_err(|invalid| invalid.of(format_args!("{kind} {label}")))?;
         Ok(Identity::new(label, unused, self.options))
     }
 
@@ -327,7 +328,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
     /// label is blank or holds control or invisible characters (see [Labels](Builder#labels)). The
     /// error names the bulkhead, the field and the value.
     pub fn build(self) -> Result<Bulkhead<R>, InvalidArgument> {
-        let identity = Arc::new(self.check()?);
+        let identity = Arc::new(self.check("bulkhead")?);
         Ok(Bulkhead::new(self.make(&identity, None), self.runtime))
     }
 

@@ -166,7 +166,8 @@ impl Handle {
         self.try_reconfigure(&limits).map_err(|refused| match refused {
             Refused::Closed => ReconfigureError::Closed { label: Arc::clone(self.shared.label()) },
             Refused::Invalid(reasons) => {
-                ReconfigureError::invalid(reasons.into_iter(), self.label(), self.shared.capacity_field())
+                let owner = format_args!("bulkhead {}", self.label());
+                ReconfigureError::invalid(reasons.into_iter(), owner, self.shared.capacity_field())
             }
         })
     }
@@ -457,7 +458,8 @@ impl Handle {
     /// If the capacity is zero.
     pub fn subscribe_for(&self, filter: EventFilter, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
         let source = Arc::downgrade(&self.shared);
-        EventReceiver::new(self.label(), filter, capacity, Arc::clone(&self.shared.runtime), source)
+        let owner = format_args!("bulkhead {}", self.label());
+        EventReceiver::new(owner, filter, capacity, Arc::clone(&self.shared.runtime), source)
     }
 
     /// Returns how often a handler has panicked.

@@ -86,17 +86,17 @@ pub enum ReconfigureError {
 }
 
 impl ReconfigureError {
-    /// Returns the error for these reasons, with the names that the user knows.
+    /// Returns the error for these reasons of `owner`, with the names that the user knows.
     pub(crate) fn invalid(
         reasons: impl Iterator<Item = InvalidArgument>,
-        label: &str,
+        owner: impl fmt::Display,
         capacity_field: &'static str,
     ) -> Self {
         let named = reasons.map(|reason| match reason.field() {
             "capacity" => reason.for_field(capacity_field),
             _ => reason,
         });
-        ReconfigureError::Invalid(named.map(|reason| reason.of(format_args!("bulkhead {label}"))).collect())
+        ReconfigureError::Invalid(named.map(|reason| reason.of(&owner)).collect())
     }
 }
 

@@ -361,7 +361,7 @@ impl Rejection {
         }
         write!(f, "{}", self.reason())?;
         match self.limit() {
-            Some(Duration::ZERO) => f.write_str(", as it had no time to wait")?,
+            Some(Duration::ZERO) => f.write_str(", as its deadline had passed or its wait limit is zero")?,
             Some(limit) => write!(f, " after {} of {}", Rounded(self.waited()), Rounded(limit))?,
             None => {}
         }

@@ -86,7 +86,7 @@ struct Sender(Arc<Lock<Channel>>);
 
 impl EventReceiver {
     pub(crate) fn new(
-        label: &str,
+        owner: impl fmt::Display,
         filter: EventFilter,
         capacity: usize,
         runtime: Arc<dyn DynClock>,
@@ -94,7 +94,7 @@ impl EventReceiver {
     ) -> Result<Self, InvalidArgument> {
         if capacity == 0 {
             let invalid = InvalidArgument::new("capacity", capacity, "must be at least 1");
-            return Err(invalid.of(format_args!("event channel of bulkhead {label}")));
+            return Err(invalid.of(format_args!("event channel of {owner}")));
         }
         let channel = Channel { capacity, events: VecDeque::new(), dropped: 0, waker: None, is_over: false };
         let channel = Arc::new(Lock::new(channel));

@@ -192,14 +192,14 @@ where
     /// characters (see [Labels](crate::Builder#labels)). The error names the field and the value.
     pub fn build(self) -> Result<Partitions<K, R, S>, InvalidArgument> {
         let Builder { each, max_partitions, idle_timeout, limits_for, hasher } = self;
-        let identity = each.check()?;
+        let identity = each.check("partitions")?;
         let max_partitions =
             max_partitions.ok_or_else(|| InvalidArgument::new("max_partitions", "nothing", "must be set"));
         let inner = max_partitions.and_then(|max| {
             let limits = Limits::new(max).with_idle_timeout(idle_timeout);
             Inner::new(each, &identity, limits, limits_for, hasher)
         });
-        let inner = inner.map_err(|invalid| invalid.of(format_args!("bulkhead {}", identity.label)))?;
+        let inner = inner.map_err(|invalid| invalid.of(format_args!("partitions {}", identity.label)))?;
         Ok(Partitions { inner })
     }
 }

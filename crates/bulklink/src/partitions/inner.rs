@@ -109,7 +109,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         self.try_reconfigure(limits).map_err(|refused| match refused {
             Refused::Closed => ReconfigureError::Closed { label: Arc::clone(&self.identity.label) },
             Refused::Invalid(reasons) => {
-                ReconfigureError::invalid(reasons.into_iter(), &self.identity.label, self.each.capacity_field())
+                let owner = format_args!("partitions {}", self.identity.label);
+                ReconfigureError::invalid(reasons.into_iter(), owner, self.each.capacity_field())
             }
         })
     }

@@ -425,7 +425,7 @@ where
     pub fn subscribe_for(&self, filter: EventFilter, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
         let inner = Arc::downgrade(&self.inner);
         let runtime = Arc::new(self.inner.each.runtime.clone());
-        EventReceiver::new(self.label(), filter, capacity, runtime, inner)
+        EventReceiver::new(format_args!("partitions {}", self.label()), filter, capacity, runtime, inner)
     }
 }
 

@@ -35,7 +35,8 @@ impl fmt::Display for RegisterError {
         match self {
             RegisterError::Closed => f.write_str("the registry is closed, and takes in no bulkhead"),
             RegisterError::Taken { label } => {
-                write!(f, "label must be free, and the registry has it or is removing it, got {}", quoted(label))
+                let label = quoted(label);
+                write!(f, "label must be new, but the registry has it or has not finished removing it, got {label}")
             }
             RegisterError::Invalid(invalid) => invalid.fmt(f),
         }
@@ -97,6 +98,7 @@ impl fmt::Display for MemberFailure {
             // These errors name the bulkhead themselves.
             FailureCause::Resize(error) => error.fmt(f),
             FailureCause::Reconfigure(error) => error.fmt(f),
+            FailureCause::Partitions => write!(f, "partitions {}: cannot be resized", escaped(&self.label)),
             cause => write!(f, "bulkhead {}: {cause}", escaped(&self.label)),
         }
     }

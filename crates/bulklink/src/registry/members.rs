@@ -1,8 +1,10 @@
 //! The members of a registry: found by label, listed in the order in which they were added.
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -27,7 +29,7 @@ pub(super) struct Member {
     /// The bulkhead or the partitions, with their types.
     typed: Box<dyn Any + Send + Sync>,
     /// The runtime of the bulkhead, or the type of the partitions.
-    type_name: &'static str,
+    type_name: Cow<'static, str>,
     /// Set if a configuration has made the member.
     pub(super) configured: Option<Configured>,
     is_leaving: AtomicBool,
@@ -112,7 +114,7 @@ impl Member {
     where
         R: Clock + Clone + Send + Sync + 'static,
     {
-        Arc::new(Member::new(Kind::Bulkhead(bulkhead.handle().clone()), Box::new(bulkhead), type_name::<R>()))
+        Arc::new(Member::new(Kind::Bulkhead(bulkhead.handle().clone()), Box::new(bulkhead), type_name::<R>().into()))
     }
 
     /// The member that a configuration has made.
@@ -120,7 +122,7 @@ impl Member {
     where
         R: Clock + Clone + Send + Sync + 'static,
     {
-        let member = Member::new(Kind::Bulkhead(bulkhead.handle().clone()), Box::new(bulkhead), type_name::<R>());
+        let member = Member::new(Kind::Bulkhead(bulkhead.handle().clone()), Box::new(bulkhead), type_name::<R>().into());
         Arc::new(Member { configured: Some(Configured::Bulkhead), ..member })
     }
 
@@ -131,7 +133,7 @@ impl Member {
         S: Send + Sync + 'static,
     {
         let kind = Kind::Partitions(partitions.to_handle());
-        Arc::new(Member::new(kind, Box::new(partitions), type_name::<Partitions<K, R, S>>()))
+        Arc::new(Member::new(kind, Box::new(partitions), partitions_type::<K, R, S>().into()))
     }
 
     /// The member that a configuration has made.
@@ -142,11 +144,11 @@ impl Member {
         let typed = partitions.typed().clone();
         let kind = Kind::Partitions(typed.to_handle());
         let configured = Some(Configured::Partitions(Arc::new(partitions)));
-        let member = Member::new(kind, Box::new(typed), type_name::<Partitions<String, R>>());
+        let member = Member::new(kind, Box::new(typed), partitions_type::<String, R, partitions::RandomState>().into());
         Arc::new(Member { configured, ..member })
     }
 
-    fn new(kind: Kind, typed: Box<dyn Any + Send + Sync>, type_name: &'static str) -> Self {
+    fn new(kind: Kind, typed: Box<dyn Any + Send + Sync>, type_name: Cow<'static, str>) -> Self {
         Member { kind, typed, type_name, configured: None, is_leaving: AtomicBool::new(false) }
     }
 
@@ -175,9 +177,9 @@ impl Member {
             return Err(other_kind("partitions", "a bulkhead", self.kind.label()));
         }
         self.typed.downcast_ref().cloned().ok_or_else(|| {
-            let wanted = type_name::<Partitions<K, R, S>>();
+            let wanted = partitions_type::<K, R, S>();
             InvalidArgument::new("type", wanted, format_args!("must be {}", self.type_name))
-                .of(format_args!("bulkhead {}", self.kind.label()))
+                .of(format_args!("partitions {}", self.kind.label()))
         })
     }
 
@@ -227,6 +229,12 @@ impl Member {
     pub(super) fn leave(&self) -> bool {
         !self.is_leaving.swap(true, Ordering::Relaxed)
     }
+}
+
+/// Returns the name of a type of partitions. It always has the hasher, which
+/// [`type_name`] leaves out if it is the default one.
+fn partitions_type<K, R, S>() -> String {
+    format!("Partitions<{}, {}, {}>", type_name::<K>(), type_name::<R>(), type_name::<S>())
 }
 
 /// The state under the registry's lock. A member is identified by its number, because a later one

@@ -283,7 +283,7 @@ impl Registry {
     /// let error = registry.reconfigure_all(limits).unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "1 of 2 failed: bulkhead tenants: parallelism must be at least 1, got 0"
+    ///     "1 of 2 failed: partitions tenants: parallelism must be at least 1, got 0"
     /// );
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -87,7 +87,7 @@ fn a_label_that_is_taken_meanwhile_has_all_changed_back() {
         let _ = registry.create(Bulkhead::builder_on(clock.clone(), "new").parallelism(9));
     });
     let error = world.apply().expect_err("taken").to_string();
-    assert!(error.contains("label must be free") && error.ends_with("all was changed back"), "{error}");
+    assert!(error.contains("label must be new") && error.ends_with("all was changed back"), "{error}");
     assert_eq!(["a", "b"].map(|label| world.bulkhead(label).limits().capacity), [5, 5]);
     assert_eq!(world.bulkhead("new").limits().capacity, 9);
 }

@@ -127,7 +127,7 @@ fn a_dropped_receiver_removes_its_handler_from_all_partitions() {
 #[test]
 fn a_channel_without_capacity_is_refused() {
     let refused = tenants(&executor(), 2).subscribe(0).expect_err("zero").to_string();
-    assert_eq!(refused, "event channel of bulkhead tenants: capacity must be at least 1, got 0");
+    assert_eq!(refused, "event channel of partitions tenants: capacity must be at least 1, got 0");
 }
 
 #[test]

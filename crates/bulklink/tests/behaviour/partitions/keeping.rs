@@ -283,13 +283,13 @@ fn invalid_numbers_are_rejected() {
     let executor = executor();
     let refused = |build: Result<Tenants, InvalidArgument>| build.expect_err("the value is invalid").to_string();
     let sound = || builder(&executor).parallelism(1);
-    assert_eq!(refused(sound().build()), "bulkhead tenants: max_partitions must be set, got nothing");
+    assert_eq!(refused(sound().build()), "partitions tenants: max_partitions must be set, got nothing");
     let none = refused(sound().max_partitions(0).build());
-    assert_eq!(none, "bulkhead tenants: max_partitions must be at least 1, got 0");
+    assert_eq!(none, "partitions tenants: max_partitions must be at least 1, got 0");
     let many = refused(sound().max_partitions(Limits::MAX + 1).build());
     assert!(many.ends_with(&format!("must be at most {}, got {}", Limits::MAX, Limits::MAX + 1)), "{many}");
     let no_room = refused(builder(&executor).parallelism(0).max_partitions(1).build());
-    assert_eq!(no_room, "bulkhead tenants: parallelism must be at least 1, got 0");
+    assert_eq!(no_room, "partitions tenants: parallelism must be at least 1, got 0");
     sound().max_partitions(Limits::MAX).idle_timeout(Duration::MAX).build().expect("valid");
 }
 

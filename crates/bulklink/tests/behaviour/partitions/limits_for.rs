@@ -113,15 +113,15 @@ fn a_refused_reconfiguration_has_each_reason_once_and_changes_no_partition() {
     assert_eq!(
         reasons,
         [
-            "bulkhead tenants: limits of a key: parallelism must be at least 1, got 0",
-            "bulkhead tenants: limits of a key: wait_limit must not be set without a waiting room, got 3 ms",
-            "bulkhead tenants: limits of a key: wait_limit must not be set without a waiting room, got 5 ms",
-            "bulkhead tenants: limits of a key: waiting_room_units must not be set without a waiting room, got 1",
-            "bulkhead tenants: parallelism must be at least 3, which a waiter asks for, got 2",
+            "partitions tenants: limits of a key: parallelism must be at least 1, got 0",
+            "partitions tenants: limits of a key: wait_limit must not be set without a waiting room, got 3 ms",
+            "partitions tenants: limits of a key: wait_limit must not be set without a waiting room, got 5 ms",
+            "partitions tenants: limits of a key: waiting_room_units must not be set without a waiting room, got 1",
+            "partitions tenants: parallelism must be at least 3, which a waiter asks for, got 2",
         ]
     );
     let error = tenants.reconfigure(Limits::new(0)).expect_err("invalid").to_string();
-    assert_eq!(error, "bulkhead tenants: parallelism must be at least 3, which a waiter asks for, got 0");
+    assert_eq!(error, "partitions tenants: parallelism must be at least 3, which a waiter asks for, got 0");
     assert_eq!(taken(&log), [], "not even for a moment");
     assert!(["few", "fewer", "ann", "bob"].iter().all(|key| limits(&tenants, key) == before));
 }

@@ -82,7 +82,7 @@ fn an_unknown_label_is_escaped_in_errors() {
     let taken = RegisterError::Taken { label: name.into() };
     assert_eq!(
         taken.to_string(),
-        format!("label must be free, and the registry has it or is removing it, got \"{shown}\"")
+        format!("label must be new, but the registry has it or has not finished removing it, got \"{shown}\"")
     );
 }
 
@@ -93,7 +93,10 @@ fn labels_are_unique_and_an_error_changes_nothing() {
     let taken = RegisterError::Taken { label: "payments".into() };
     assert_eq!(registry.create(builder(" payments ")).expect_err("taken"), taken);
     assert_eq!(registry.add(&payments), Err(taken.clone()), "even if it is the same bulkhead");
-    assert_eq!(taken.to_string(), r#"label must be free, and the registry has it or is removing it, got "payments""#);
+    assert_eq!(
+        taken.to_string(),
+        r#"label must be new, but the registry has it or has not finished removing it, got "payments""#
+    );
     let refused = registry.create(builder("  ")).expect_err("blank");
     assert!(matches!(&refused, RegisterError::Invalid(invalid) if invalid.field() == "label"), "{refused}");
     let refused = registry.create(builder("reports").parallelism(0)).expect_err("zero");

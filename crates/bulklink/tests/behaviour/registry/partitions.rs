@@ -1,5 +1,8 @@
 //! Partitions in a registry, beside bulkheads.
 
+use std::any::type_name;
+use std::hash;
+
 use bulklink::partitions::{self, RandomState};
 use bulklink::testing::FakeClock;
 use bulklink::{
@@ -64,8 +67,14 @@ fn partitions_are_found_with_their_types() {
     drop(found.try_slot("ann").expect("free"));
     let wrong = registry.partitions::<u32, FakeClock, RandomState>("tenants").expect_err("other keys");
     assert_eq!(wrong.field(), "type");
-    let text = wrong.to_string();
-    assert!(text.starts_with("bulkhead tenants: type must be ") && text.contains("String"), "{text}");
+    let of_keys = |key: &str| {
+        format!("Partitions<{key}, {}, {}>", type_name::<FakeClock>(), type_name::<RandomState>())
+    };
+    let (present, wanted) = (of_keys("alloc::string::String"), of_keys("u32"));
+    assert_eq!(wrong.to_string(), format!("partitions tenants: type must be {present}, got {wanted}"));
+    let hasher = registry.partitions::<String, FakeClock, hash::RandomState>("tenants").expect_err("another hasher");
+    assert!(hasher.to_string().contains("hasher::RandomState>, got "), "{hasher}");
+    assert!(hasher.to_string().ends_with(&format!("{}>", type_name::<hash::RandomState>())), "{hasher}");
     let unknown = |label: &str| {
         let found = registry.partitions::<String, FakeClock, RandomState>(label);
         found.expect_err("no such name").to_string()
@@ -185,8 +194,8 @@ fn reconfigure_all_tries_both_kinds_and_returns_all_failures() {
         text,
         "4 of 5 failed: bulkhead unknown: not in the registry; bulkhead closed: closed, and cannot be reconfigured; \
          bulkhead reports: parallelism must be at least 1, got 0; \
-         bulkhead tenants: parallelism must be at least 1, got 0"
+         partitions tenants: parallelism must be at least 1, got 0"
     );
     let text = registry.resize_all([("tenants", 5)]).expect_err("partitions").to_string();
-    assert_eq!(text, "1 of 1 failed: bulkhead tenants: partitions, which cannot be resized");
+    assert_eq!(text, "1 of 1 failed: partitions tenants: cannot be resized");
 }
