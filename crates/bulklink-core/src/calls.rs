@@ -10,7 +10,7 @@ use crate::histogram::Tally;
 #[cfg(feature = "histogram")]
 use crate::histogram::{Histogram, SharedCounts};
 use crate::instant::nanos;
-use crate::queue::Found;
+use crate::queue::Uncollected;
 use crate::reserve::ReserveState;
 use crate::slab::{Place, Slab, invalid_place};
 use crate::totals::Sum;
@@ -62,7 +62,7 @@ pub struct Calls {
     /// `u64::MAX` for any length of time.
     collect_within_nanos: u64,
     /// The slots that were not collected at the last look, the oldest last.
-    found: Vec<Found>,
+    found: Vec<Uncollected>,
     /// When to look next. A slot that is not among those found cannot be due before.
     next_look: Instant,
     taken_back: u64,

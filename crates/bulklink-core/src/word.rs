@@ -150,10 +150,10 @@ impl Word {
     }
 
     /// Rejects and counts a [simple](Request::is_simple) request that may not wait, as
-    /// [`turn_away`](Word::turn_away) does, with fewer instructions.
+    /// [`reject`](Word::reject) does, with fewer instructions.
     #[inline]
     #[must_use]
-    pub fn turn_away_now(self) -> Option<(Word, Refusal)> {
+    pub fn reject_now(self) -> Option<(Word, Refusal)> {
         // Complete with nothing on offer: the gate would certainly reject it.
         let is_certain = self.0 & (COMPLETE | UNITS << OFFERED | MANY_REJECTED) == COMPLETE;
         is_certain.then(|| (Word(self.0 + ONE_REJECTED), Refusal(self)))
@@ -164,7 +164,7 @@ impl Word {
     /// created with.
     #[inline]
     #[must_use]
-    pub fn turn_away(self, request: &Request, waiting_room: u32) -> Option<(Word, Refusal)> {
+    pub fn reject(self, request: &Request, waiting_room: u32) -> Option<(Word, Refusal)> {
         if self.0 & (COMPLETE | MANY_REJECTED) != COMPLETE {
             return None;
         }
@@ -237,7 +237,7 @@ impl Word {
     }
 }
 
-/// The rejection of a request that was [rejected by a word](Word::turn_away), in its smallest form.
+/// The rejection of a request that was [rejected by a word](Word::reject), in its smallest form.
 #[derive(Clone, Copy, Debug)]
 pub struct Refusal(Word);
 

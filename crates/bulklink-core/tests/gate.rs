@@ -383,10 +383,10 @@ fn a_word_rejects_while_the_waiting_room_is_as_large_as_at_first() {
     for _ in 0..2 {
         drop(gate.enter(&Request::new(), Some(Instant::EPOCH)));
     }
-    assert!(gate.publish().turn_away(&Request::new(), 1).is_some());
+    assert!(gate.publish().reject(&Request::new(), 1).is_some());
     for (waiting_room, rejects) in [(0, false), (1, true)] {
         gate.reconfigure(&gate.limits().with_waiting_room(waiting_room), Instant::EPOCH).expect("valid");
-        assert_eq!(gate.publish().turn_away(&Request::new(), 1).is_some(), rejects, "{waiting_room}");
+        assert_eq!(gate.publish().reject(&Request::new(), 1).is_some(), rejects, "{waiting_room}");
     }
 }
 

@@ -9,7 +9,6 @@ use bulklink_core::{Calls, Gate, InvalidArgument, Limits, Occupancy, Reserve};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::Waker;
 
-use crate::gate::counts::SharedHistograms;
 use crate::gate::shared::Shared;
 use crate::reconfigure::unused_wait_limit;
 use crate::rejection::Identity;
@@ -329,22 +328,24 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
     /// error names the bulkhead, the field and the value.
     pub fn build(self) -> Result<Bulkhead<R>, InvalidArgument> {
         let identity = Arc::new(self.check("bulkhead")?);
-        Ok(Bulkhead::new(self.make(&identity, None), self.runtime))
+        Ok(Bulkhead::new(self.make(&identity, |_, _| ()), self.runtime))
     }
 
-    /// Makes a bulkhead that is not in use yet. The configuration must have been checked.
-    pub(crate) fn make(&self, identity: &Arc<Identity>, histograms: Option<&SharedHistograms>) -> Arc<Shared> {
+    /// Makes a bulkhead that is not in use yet. The configuration must have been checked. `prepare`
+    /// changes the gate and the account of single calls before anything else does.
+    pub(crate) fn make(
+        &self,
+        identity: &Arc<Identity>,
+        prepare: impl FnOnce(&mut Gate<Waker>, Option<&mut Calls>),
+    ) -> Arc<Shared> {
         let runtime = Arc::new(self.runtime.clone());
         let (mut gate, mut calls) = (self.gate(), self.calls());
-        if let Some(histograms) = histograms {
-            histograms.share(&mut gate, calls.as_deref_mut());
-        }
+        prepare(&mut gate, calls.as_deref_mut());
         Shared::new(gate, Arc::clone(identity), self.capacity_is(), runtime, calls)
     }
 
-    /// Makes the histograms that bulkheads of this configuration can share.
-    pub(crate) fn histograms(&self) -> SharedHistograms {
-        SharedHistograms::new(self.options.measure_holds)
+    pub(crate) fn measures_holds(&self) -> bool {
+        self.options.measure_holds
     }
 
     /// Returns the account of single calls, if the bulkhead is built with it.

@@ -61,7 +61,7 @@ impl Handle {
     pub fn estimated_wait(&self, cost: usize) -> Option<Duration> {
         // Read before the lock is taken, because it is foreign.
         let now = attempt(|| self.shared.now());
-        self.shared.look(|state| state.estimated_wait(cost, now))
+        self.shared.with_gate(|state| state.estimated_wait(cost, now))
     }
 
     /// Returns how long the first call in the queue has waited: no call has waited longer.

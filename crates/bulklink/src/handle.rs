@@ -49,7 +49,7 @@ impl Handle {
     pub fn status(&self) -> Status {
         // A clock that panics must not hide the figures.
         let now = attempt(|| self.shared.now());
-        let snapshot = self.shared.look(|state| state.snapshot(now));
+        let snapshot = self.shared.with_gate(|state| state.snapshot(now));
         Status::new(self.shared.label(), snapshot)
     }
 
@@ -72,7 +72,7 @@ impl Handle {
     #[must_use]
     #[doc(alias = "available_permits")]
     pub fn free(&self) -> usize {
-        self.shared.look(|state| {
+        self.shared.with_gate(|state| {
             let occupancy = state.gate.occupancy();
             let free = occupancy.capacity().saturating_sub(occupancy.in_use());
             if state.gate.is_paused() { 0 } else { free }
@@ -471,7 +471,7 @@ impl Handle {
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (occupancy, is_closed) = self.shared.look(|state| (state.gate.occupancy(), state.gate.is_closed()));
+        let (occupancy, is_closed) = self.shared.with_gate(|state| (state.gate.occupancy(), state.gate.is_closed()));
         f.debug_struct("Bulkhead")
             .field("label", &self.label())
             .field("occupancy", &occupancy)

@@ -6,7 +6,7 @@ use core::num::NonZeroU64;
 
 use super::{Answer, Gate, Grant};
 use crate::coarse::{Coarse, FRACTION, pack};
-use crate::queue::{Found, Granted, Outcome, TicketState};
+use crate::queue::{Granted, Outcome, TicketState, Uncollected};
 use crate::{EventKind, Instant, Reason, Rejection, Ticket};
 
 impl<W> Gate<W> {
@@ -52,7 +52,7 @@ impl<W> Gate<W> {
     }
 
     /// Returns the slots that are handed over and not collected yet, the oldest last.
-    pub(crate) fn uncollected(&self) -> Vec<Found> {
+    pub(crate) fn uncollected(&self) -> Vec<Uncollected> {
         self.queue.all_uncollected()
     }
 
@@ -63,7 +63,7 @@ impl<W> Gate<W> {
 
     /// Takes back a slot that was handed over, if it is not collected yet. Returns whether that is
     /// so. [`advance`](Gate::advance) must follow.
-    pub(crate) fn take_back(&mut self, found: &Found, now: Instant) -> bool {
+    pub(crate) fn take_back(&mut self, found: &Uncollected, now: Instant) -> bool {
         let Some((place, granted)) = self.queue.still_uncollected(found) else { return false };
         let Granted { cost, waited_nanos, at } = granted;
         self.count_abandoned(cost.get());

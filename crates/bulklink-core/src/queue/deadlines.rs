@@ -66,7 +66,9 @@ impl Deadlines {
         }
     }
 
-    /// `expected` is as for [`Slab::insert`].
+    /// Adds the deadline of the request at `node`, and returns the place of its entry: in O(1) if
+    /// no deadline in the list is later, and otherwise in O(log n). `expected` is as for
+    /// [`Slab::insert`].
     pub(super) fn add(&mut self, at: Instant, node: Place, stamp: Stamp, expected: u32) -> Place {
         // A deadline earlier than the last one in the list would break its order, so it goes to the
         // heap.

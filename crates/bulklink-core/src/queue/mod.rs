@@ -24,9 +24,10 @@ use crate::{Instant, Rejection, list, slab};
 
 /// A first-in, first-out queue of requests, with their deadlines.
 ///
-/// Everything here takes O(1), or O(log n) for a deadline earlier than one that joined before it.
-/// The exceptions are [`largest_cost`](Queue::largest_cost) and [`rouse`](Queue::rouse), which walk
-/// the line.
+/// Everything here takes O(1), or O(log n) for a deadline earlier than one that joined before it,
+/// except for what is rare: [`largest_cost`](Queue::largest_cost) and [`rouse`](Queue::rouse) walk
+/// the line; [`uncollected_since`](Queue::uncollected_since) and
+/// [`all_uncollected`](Queue::all_uncollected) walk all nodes, and the latter sorts what it finds.
 #[derive(Debug)]
 pub(crate) struct Queue<W> {
     nodes: Slab<Node<W>>,
@@ -56,7 +57,7 @@ pub(crate) enum TicketState {
 
 /// A granted ticket that was not collected when it was found.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct Uncollected {
     /// When the slot was handed over.
     at: Instant,
     place: Place,
@@ -64,7 +65,7 @@ pub(crate) struct Found {
     stamp: Stamp,
 }
 
-impl Found {
+impl Uncollected {
     /// Returns when the slot has been handed over for this long.
     pub(crate) fn due(&self, age_nanos: u64) -> Instant {
         self.at.saturating_add_nanos(age_nanos)
@@ -292,11 +293,11 @@ impl<W> Queue<W> {
 
     /// Visits the granted tickets that are not collected yet, in no particular order. Walks all
     /// nodes, unless there is none.
-    fn for_each_uncollected(&self, mut visit: impl FnMut(Found)) {
+    fn for_each_uncollected(&self, mut visit: impl FnMut(Uncollected)) {
         if self.uncollected > 0 {
             self.nodes.for_each(|place, node| {
                 if let Node::Granted(stamp, Granted { at, .. }) = *node {
-                    visit(Found { at, place, stamp });
+                    visit(Uncollected { at, place, stamp });
                 }
             });
         }
@@ -312,7 +313,7 @@ impl<W> Queue<W> {
     }
 
     /// Returns the granted tickets that are not collected yet, the one that was granted first last.
-    pub(crate) fn all_uncollected(&self) -> Vec<Found> {
+    pub(crate) fn all_uncollected(&self) -> Vec<Uncollected> {
         let mut all = Vec::new();
         self.for_each_uncollected(|found| all.push(found));
         all.sort_unstable_by_key(|found| Reverse((found.at, found.stamp.0)));
@@ -320,7 +321,7 @@ impl<W> Queue<W> {
     }
 
     /// Returns what was handed over to a ticket that was found, if it is not collected yet.
-    pub(crate) fn still_uncollected(&self, found: &Found) -> Option<(Place, Granted)> {
+    pub(crate) fn still_uncollected(&self, found: &Uncollected) -> Option<(Place, Granted)> {
         match self.nodes.get(found.place)? {
             Node::Granted(stamp, granted) if *stamp == found.stamp => Some((found.place, *granted)),
             _ => None,
@@ -337,8 +338,9 @@ impl<W> Queue<W> {
         waker
     }
 
-    /// Writes a rejection over a grant, which [counts](Queue::note_collected) no more, or over the
-    /// placeholder that [`leave`](Queue::leave) left.
+    /// Writes a rejection over the placeholder that [`leave`](Queue::leave) left, or over a grant
+    /// that was not collected. The caller has called [`note_collected`](Queue::note_collected) for
+    /// that grant, because it is no longer among those that are not collected.
     pub(crate) fn reject(&mut self, place: Place, rejection: Rejection) {
         let node = &mut self.nodes[place];
         *node = Node::Rejected(node.stamp(), rejection);

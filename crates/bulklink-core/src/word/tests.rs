@@ -118,10 +118,10 @@ fn a_held_word_keeps_flags_and_counts_through_releases() {
             assert_eq!(flags_and_counts(released), flags_and_counts(word(f)), "{f:?} after {releases}");
             assert!(released.acquire().is_none() && !released.has_released(&Grant::BY_WORD));
             assert!(released.acquire().is_none());
-            assert!(released.turn_away_now().is_none_or(|(after, _)| after.is_held()));
+            assert!(released.reject_now().is_none_or(|(after, _)| after.is_held()));
             for (ask, room) in asks.iter().flat_map(|ask| [(ask, 0), (ask, 7)]) {
                 let [after, before] =
-                    [released, word(f)].map(|word| word.turn_away(ask, room).map(|(_, it)| it.rejection(room)));
+                    [released, word(f)].map(|word| word.reject(ask, room).map(|(_, it)| it.rejection(room)));
                 assert_eq!(after.is_some(), before.is_some(), "{f:?} after {releases}");
                 let (Some(after), Some(before)) = (after, before) else { continue };
                 let ended = if f.closed { releases } else { 0 };
@@ -146,8 +146,7 @@ fn a_word_rejects_only_requests_that_the_gate_would_reject() {
             };
             let limited = request.has_limit();
             let certain = f.complete && f.rejected <= COUNTS / 2 && (f.closed || !limited);
-            let rejected =
-                word(f).turn_away(request, waiting_room).map(|(after, it)| (after, it.rejection(waiting_room)));
+            let rejected = word(f).reject(request, waiting_room).map(|(after, it)| (after, it.rejection(waiting_room)));
             let seen = rejected.map(|(after, rejection)| (fields(after), rejection.reason()));
             let after = Fields { rejected: f.rejected + 1, ..f };
             assert_eq!(seen, reason.filter(|_| certain).map(|reason| (after, reason)), "{f:?} {request:?}");
@@ -164,9 +163,9 @@ fn a_word_rejects_only_requests_that_the_gate_would_reject() {
 #[test]
 fn a_request_that_may_not_wait_is_turned_away_alike_in_both_ways() {
     for f in all().into_iter().filter(|f| !f.closed || f.offered == 0) {
-        let rejected = word(f).turn_away(&Request::new().now(), 7).map(|(after, it)| (after, it.rejection(7)));
+        let rejected = word(f).reject(&Request::new().now(), 7).map(|(after, it)| (after, it.rejection(7)));
         let rejected = rejected.filter(|_| f.offered == 0);
-        let rejected_now = word(f).turn_away_now().map(|(after, it)| (after, it.rejection(7)));
+        let rejected_now = word(f).reject_now().map(|(after, it)| (after, it.rejection(7)));
         assert_eq!(rejected_now, rejected, "{f:?}");
         assert!(rejected_now.is_none() || word(f).acquire().is_none());
     }
@@ -177,8 +176,8 @@ fn nothing_succeeds_on_an_inert_word() {
     for f in all().into_iter().filter(|f| f.in_flight > 0 && word(*f).is_inert()) {
         assert!(word(f).acquire().is_none() && !word(f).has_released(&Grant::BY_WORD));
         assert!(
-            word(f).turn_away(&Request::new().now(), 0).is_none()
-                && word(f).turn_away_now().is_none()
+            word(f).reject(&Request::new().now(), 0).is_none()
+                && word(f).reject_now().is_none()
                 && word(f).acquire().is_none()
         );
     }
@@ -188,7 +187,7 @@ fn nothing_succeeds_on_an_inert_word() {
 #[test]
 fn nothing_succeeds_on_the_gate_word() {
     assert!(Word::GATE.acquire().is_none() && !Word::GATE.has_released(&Grant::BY_WORD));
-    assert!(Word::GATE.turn_away(&Request::new().now(), 0).is_none());
+    assert!(Word::GATE.reject(&Request::new().now(), 0).is_none());
 }
 
 #[test]

@@ -130,7 +130,7 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         let Call::Unfinished(Unfinished { shared, state: AcquireState::NotEntered(request) }) = &*self.call else {
             return None;
         };
-        let rejection = shared.refuse(request)?;
+        let rejection = shared.reject(request)?;
         trace::rejected(Some(shared), &rejection);
         // The claim of a call without a grant only ends the lease of its partition.
         drop(Claim::new(self.finish().shared, None));

@@ -25,14 +25,14 @@ impl FastPath {
         // Two loops, because the compiler would merge the two answers of one in memory.
         match self.acquire() {
             Some(grant) => Some(Ok(grant)),
-            None => self.apply(Word::turn_away_now).map(Err),
+            None => self.apply(Word::reject_now).map(Err),
         }
     }
 
     /// Rejects a simple request and counts it, or returns `None` if the gate must decide.
     #[inline]
     pub(crate) fn reject(&self, request: &Request, waiting_room: u32) -> Option<Refusal> {
-        self.apply(|word| word.turn_away(request, waiting_room))
+        self.apply(|word| word.reject(request, waiting_room))
     }
 }
 

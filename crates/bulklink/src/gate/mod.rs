@@ -1,13 +1,12 @@
 //! The core's gate behind a lock, the word in front of it, and the outputs of an input.
 
 pub(crate) mod closed;
-pub(crate) mod counts;
 pub(crate) mod drivers;
 mod fast;
 pub(crate) mod latch;
 pub(crate) mod lock;
 pub(crate) mod outputs;
+pub(crate) mod park;
 pub(crate) mod rate;
 pub(crate) mod shared;
 pub(crate) mod state;
-pub(crate) mod waker_cell;

@@ -70,7 +70,7 @@ impl Shared {
     /// events while other waiters have not been woken.
     #[inline(never)]
     fn take_rest(&self, GateState { gate, observers, .. }: &mut GateState, delivers: bool) -> Rest {
-        let delivers = delivers || observers.begin();
+        let delivers = delivers || observers.claim_delivery();
         if gate.has_wakes() {
             return if delivers { Rest::WakeThenDeliver } else { Rest::Wake };
         }
@@ -110,7 +110,7 @@ impl Shared {
                     delivery.deliver(self);
                     let mut displaced = Some(delivery);
                     let rest = self.beside_the_word(|state| {
-                        state.observers.arrive(&mut displaced);
+                        state.observers.keep_delivery(&mut displaced);
                         // Checked and given up in one step under the lock: an input that adds an
                         // event later finds that no thread delivers, and delivers it itself.
                         if state.gate.has_output() {
@@ -137,7 +137,7 @@ impl Shared {
     fn wake_batch(&self, delivers: bool) -> Rest {
         let (wakers, rest, delivers) = self.beside_the_word(|state| {
             let wakers: Vec<_> = core::iter::from_fn(|| state.gate.poll_wake()).take(BATCH).collect();
-            let delivers = delivers || state.observers.begin();
+            let delivers = delivers || state.observers.claim_delivery();
             let rest = state.gate.has_wakes().then(|| self.take_rest(state, delivers));
             (wakers, rest, delivers)
         });
@@ -161,7 +161,7 @@ impl Observers {
     /// Takes the right to deliver events, unless another thread has it. Returns whether it was
     /// taken.
     #[inline]
-    fn begin(&mut self) -> bool {
+    fn claim_delivery(&mut self) -> bool {
         !mem::replace(&mut self.is_delivering, true)
     }
 
@@ -201,7 +201,7 @@ impl Observers {
     /// Keeps the delivery for the next event. If the handlers have changed meanwhile, it is
     /// obsolete: the caller must drop it, outside the lock.
     #[inline]
-    fn arrive(&mut self, delivery: &mut Option<Box<Delivery>>) {
+    fn keep_delivery(&mut self, delivery: &mut Option<Box<Delivery>>) {
         if !self.is_obsolete {
             mem::swap(&mut self.delivery, delivery);
         }

@@ -25,8 +25,8 @@ use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
 use crate::gate::lock::Lock;
 use crate::gate::outputs::{Observers, Rest};
+use crate::gate::park::look_or_park;
 use crate::gate::state::GateState;
-use crate::gate::waker_cell::look_or_park;
 use crate::observe::event::Handlers;
 use crate::observe::trace;
 use crate::rejection::Identity;
@@ -112,7 +112,8 @@ impl Shared {
             this: this.clone(),
             runtime,
         });
-        shared.look(|_| ());
+        // Publishes the first word: until then, the fast path decides nothing.
+        shared.with_gate(|_| ());
         shared
     }
 
@@ -137,7 +138,7 @@ impl Shared {
     /// Reads the clock for an input that must succeed even if the clock panics. Then the time is
     /// that of the latest input, so no wait expires.
     pub(crate) fn now_if_sound(&self) -> Instant {
-        attempt(|| self.now()).unwrap_or_else(|| self.look(|state| state.snapshot(None).at))
+        attempt(|| self.now()).unwrap_or_else(|| self.with_gate(|state| state.snapshot(None).at))
     }
 
     /// Gives the gate an input, then wakes tasks and delivers events as it requires. An input that
@@ -145,16 +146,16 @@ impl Shared {
     /// displaced, such as a waker, after this returns and so outside the lock.
     #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> T {
-        let (answer, outputs) = self.give(input);
+        let (answer, outputs) = self.input_undelivered(input);
         self.deliver(outputs);
         answer
     }
 
-    /// Gives the gate an input as [`input`](Shared::input) does. The caller must deliver the
-    /// outputs, outside all locks.
+    /// Gives the gate an input as [`input`](Shared::input) does, and returns its outputs, which the
+    /// caller must [deliver](Shared::deliver) outside all locks.
     #[inline]
-    pub(crate) fn give<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> (T, (Option<Waker>, Rest)) {
-        self.look(|state| {
+    pub(crate) fn input_undelivered<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> (T, (Option<Waker>, Rest)) {
+        self.with_gate(|state| {
             let answer = input(state);
             debug_assert!(!state.gate.wants_now(), "an input that frees units advances");
             (answer, self.take_outputs(state))
@@ -164,13 +165,13 @@ impl Shared {
     /// Works with the gate without giving it an input that has outputs. Until it returns, the word
     /// grants and releases nothing, so the gate's figures are complete.
     #[inline]
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&mut GateState) -> T) -> T {
+    pub(crate) fn with_gate<T>(&self, work: impl FnOnce(&mut GateState) -> T) -> T {
         self.state.with(|state| {
             // What the word has counted must be in the gate before the gate is read or changed.
             if let Some(word) = self.fast.take() {
                 state.gate.fold(word);
             }
-            let answer = look(state);
+            let answer = work(state);
             self.fast.put(state.publish());
             answer
         })
@@ -205,7 +206,7 @@ impl Shared {
         let decided = if request.is_simple() { self.fast.decide() } else { None };
         match decided {
             Some(Ok(grant)) => Ok(make(grant)),
-            Some(Err(refusal)) if trace::is_on() => Err(self.refuse_and_log(refusal)),
+            Some(Err(refusal)) if trace::is_on() => Err(self.reject_and_log(refusal)),
             Some(Err(refusal)) => Err(Rejection::refused(Arc::clone(&self.identity), refusal)),
             None => self.try_enter_gate(request).map(make),
         }
@@ -214,7 +215,7 @@ impl Shared {
     /// Apart from the usual rejection, which would otherwise be copied to memory first.
     #[cold]
     #[inline(never)]
-    fn refuse_and_log(&self, refusal: Refusal) -> Rejection {
+    fn reject_and_log(&self, refusal: Refusal) -> Rejection {
         let rejection = Rejection::refused(Arc::clone(&self.identity), refusal);
         trace::rejected(Some(self), &rejection);
         rejection
@@ -223,7 +224,7 @@ impl Shared {
     #[inline(never)]
     fn try_enter_gate(&self, request: &Request) -> Result<Grant, Rejection> {
         let request = request.now();
-        if let Some(rejection) = self.refuse(&request) {
+        if let Some(rejection) = self.reject(&request) {
             trace::rejected(Some(self), &rejection);
             return Err(rejection);
         }
@@ -241,7 +242,7 @@ impl Shared {
 
     /// Rejects the request if the word says that the gate would.
     #[inline]
-    pub(crate) fn refuse(&self, request: &Request) -> Option<Rejection> {
+    pub(crate) fn reject(&self, request: &Request) -> Option<Rejection> {
         let refused = if request.is_simple() { self.fast.reject(request, self.identity.waiting_room) } else { None };
         refused.map(|refusal| Rejection::refused(Arc::clone(&self.identity), refusal))
     }
@@ -273,7 +274,7 @@ impl Shared {
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
     ) -> Result<Option<Grant>, TimerError> {
-        if let Some(rejection) = self.refuse(request) {
+        if let Some(rejection) = self.reject(request) {
             *not_granted = NotGranted::Rejected(rejection);
             return Ok(None);
         }

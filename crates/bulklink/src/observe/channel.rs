@@ -13,8 +13,8 @@ use futures_core::Stream;
 
 use crate::foreign::{discard, wake};
 use crate::gate::lock::Lock;
+use crate::gate::park::look_or_park;
 use crate::gate::shared::Shared;
-use crate::gate::waker_cell::look_or_park;
 use crate::observe::event::Handler;
 use crate::time::runtime::DynClock;
 use crate::{Event, HandlerId};

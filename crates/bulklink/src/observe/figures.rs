@@ -87,7 +87,7 @@ impl Handle {
     pub fn figures(&self, into: &mut Figures) {
         // A clock that panics must not hide the figures.
         let now = attempt(|| self.shared.now());
-        into.status.value = self.shared.look(|state| state.figures(now, &mut into.waits, &mut into.holds));
+        into.status.value = self.shared.with_gate(|state| state.figures(now, &mut into.waits, &mut into.holds));
         if !Arc::ptr_eq(&into.status.label, self.shared.label()) {
             into.status.label = Arc::clone(self.shared.label());
         }

@@ -8,11 +8,11 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use bulklink_core::partitions::{self, Id};
 use bulklink_core::{Instant, InvalidArgument, Request};
 
+use super::histograms::SharedHistograms;
 use super::state::{Changed, Delivery, LimitsFor, Partition, PartitionsState};
 use super::{Limits, Lookup, Status};
 use crate::acquire::claim::LeaseOwner;
 use crate::foreign::{attempt, discard};
-use crate::gate::counts::SharedHistograms;
 use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
 use crate::gate::shared::Shared;
@@ -179,8 +179,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
     /// code.
     #[cold]
     fn create<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, request: &Request) -> Result<Arc<Shared>, Rejection> {
-        let mut spare =
-            Some(Partition { hash, key: key.to_key(), shared: self.each.make(&self.identity, Some(&self.histograms)) });
+        let shared = self.each.make(&self.identity, |gate, calls| self.histograms.share(gate, calls));
+        let mut spare = Some(Partition { hash, key: key.to_key(), shared });
         // Another call may have created this partition meanwhile: look it up again.
         let entered = self.state.with(|state| {
             if let Some(id) = state.find(hash, key) {
@@ -263,7 +263,7 @@ where
         Ok(Arc::new_cyclic(|this: &Weak<Self>| {
             let identity = Arc::new(identity.owned_by(Weak::<Self>::clone(this)));
             let needs_now = state.account.needs_now();
-            let histograms = each.histograms();
+            let histograms = SharedHistograms::new(each.measures_holds());
             Inner { each, identity, limits_for, hasher, needs_now, histograms, state: Lock::new(state), drained }
         }))
     }

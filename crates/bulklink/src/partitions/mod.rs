@@ -10,6 +10,7 @@ mod builder;
 mod figures;
 mod handle;
 mod hasher;
+mod histograms;
 mod inner;
 mod key;
 mod reconfigure;

@@ -128,7 +128,7 @@ fn change(
 /// Gives an input to all these partitions. Returns the outputs to deliver.
 fn give_all(targets: &[Target], mut input: impl FnMut(&Target, &mut GateState)) -> Vec<Delivery> {
     let give = |target: &Target| {
-        let ((), outputs) = target.shared.give(|state| input(target, state));
+        let ((), outputs) = target.shared.input_undelivered(|state| input(target, state));
         (Arc::clone(&target.shared), outputs)
     };
     targets.iter().map(give).collect()

@@ -144,13 +144,13 @@ impl<K> PartitionsState<K> {
     fn prepare(&self, shared: &Shared, limits: Option<crate::Limits>) {
         if let Some(limits) = limits {
             // Not refused: the limits are valid, and no call waits.
-            let _ = shared.look(|state| shared.set_limits(state, &limits, Instant::EPOCH));
+            let _ = shared.with_gate(|state| shared.set_limits(state, &limits, Instant::EPOCH));
         }
         if self.is_paused {
-            shared.look(|state| state.gate.pause());
+            shared.with_gate(|state| state.gate.pause());
         }
         if !self.handlers.is_empty() {
-            shared.look(|state| state.set_handlers(self.handlers.clone()));
+            shared.with_gate(|state| state.set_handlers(self.handlers.clone()));
         }
     }
 
@@ -162,7 +162,7 @@ impl<K> PartitionsState<K> {
         }
         // It is idle, so its counters are final: each of its calls has ended, and no other comes.
         let read_at = self.read_at;
-        self.gone.count(&gone.shared.look(|state| state.snapshot(read_at)));
+        self.gone.count(&gone.shared.with_gate(|state| state.snapshot(read_at)));
         gone
     }
 
@@ -227,7 +227,7 @@ impl<K> PartitionsState<K> {
 
     /// Gives an input to all partitions. Returns the outputs to deliver.
     fn give_all(&self, mut input: impl FnMut(&mut GateState)) -> Vec<Delivery> {
-        self.all().map(|shared| (Arc::clone(shared), shared.give(&mut input).1)).collect()
+        self.all().map(|shared| (Arc::clone(shared), shared.input_undelivered(&mut input).1)).collect()
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<Shared>> {
@@ -249,7 +249,7 @@ impl<K> PartitionsState<K> {
         let changed = change(&self.handlers)?;
         let before = mem::replace(&mut self.handlers, changed);
         let change_in = |shared: &Arc<Shared>| {
-            shared.look(|state| {
+            shared.with_gate(|state| {
                 let is_shared = state.observers.handlers.is(&before);
                 let changed = if is_shared { Some(self.handlers.clone()) } else { change(&state.observers.handlers) };
                 changed.map(|changed| state.set_handlers(changed))

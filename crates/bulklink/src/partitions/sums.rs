@@ -151,7 +151,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
             ..Sums::default()
         };
         for shared in bulkheads {
-            let snapshot = shared.look(|state| state.snapshot(now));
+            let snapshot = shared.with_gate(|state| state.snapshot(now));
             sums.in_flight += snapshot.in_flight;
             sums.in_use += snapshot.in_use;
             // Three of the largest limits are beyond 32 bits.

@@ -122,7 +122,8 @@ impl Member {
     where
         R: Clock + Clone + Send + Sync + 'static,
     {
-        let member = Member::new(Kind::Bulkhead(bulkhead.handle().clone()), Box::new(bulkhead), type_name::<R>().into());
+        let member =
+            Member::new(Kind::Bulkhead(bulkhead.handle().clone()), Box::new(bulkhead), type_name::<R>().into());
         Arc::new(Member { configured: Some(Configured::Bulkhead), ..member })
     }
 

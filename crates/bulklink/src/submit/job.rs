@@ -10,8 +10,8 @@ use super::JoinError;
 use crate::acquire::claim::Claim;
 use crate::foreign::{contain, discard, wake};
 use crate::gate::lock::Lock;
+use crate::gate::park::look_or_park;
 use crate::gate::shared::Shared;
-use crate::gate::waker_cell::look_or_park;
 use crate::time::runtime::DynClock;
 use crate::{Rejection, SpawnError};
 

@@ -331,9 +331,8 @@ impl World {
         let before = self.word.filter(|_| request.is_simple())?;
         let room = self.first_room;
         let admitted = before.acquire().map(|(after, grant)| (after, Answer::Granted(grant)));
-        let rejected = || {
-            before.turn_away(request, room).map(|(after, refusal)| (after, Answer::Rejected(refusal.rejection(room))))
-        };
+        let rejected =
+            || before.reject(request, room).map(|(after, refusal)| (after, Answer::Rejected(refusal.rejection(room))));
         let (after, entry) = admitted.or_else(rejected)?;
         self.word = Some(after);
         Some(entry)

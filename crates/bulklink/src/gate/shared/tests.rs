@@ -64,7 +64,11 @@ fn is_closed_and_closed_leave_the_word_in_place() {
     drop((front.try_slot(), held));
     drop(front.try_slot());
     let counted = || front.handle().shared.fast.peek();
-    assert_ne!(counted().to_bits(), front.handle().shared.look(|state| state.gate.publish()).to_bits(), "it counts");
+    assert_ne!(
+        counted().to_bits(),
+        front.handle().shared.with_gate(|state| state.gate.publish()).to_bits(),
+        "it counts"
+    );
     drop(front.try_slot());
     let before = counted();
     let mut closed = pin!(front.closed());
@@ -108,7 +112,7 @@ fn a_watched_bulkhead_admits_and_rejects_without_the_lock() {
 #[test]
 fn a_bulkhead_that_is_no_longer_watched_has_no_handler() {
     let front = front(1);
-    let has_handler = || !front.handle().shared.look(|state| state.observers.handlers.is_empty());
+    let has_handler = || !front.handle().shared.with_gate(|state| state.observers.handlers.is_empty());
     let readiness = Readiness::new(LONG).expect("valid");
     readiness.watch(&front);
     let clone = readiness.clone();

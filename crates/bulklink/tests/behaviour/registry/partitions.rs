@@ -67,9 +67,8 @@ fn partitions_are_found_with_their_types() {
     drop(found.try_slot("ann").expect("free"));
     let wrong = registry.partitions::<u32, FakeClock, RandomState>("tenants").expect_err("other keys");
     assert_eq!(wrong.field(), "type");
-    let of_keys = |key: &str| {
-        format!("Partitions<{key}, {}, {}>", type_name::<FakeClock>(), type_name::<RandomState>())
-    };
+    let of_keys =
+        |key: &str| format!("Partitions<{key}, {}, {}>", type_name::<FakeClock>(), type_name::<RandomState>());
     let (present, wanted) = (of_keys("alloc::string::String"), of_keys("u32"));
     assert_eq!(wrong.to_string(), format!("partitions tenants: type must be {present}, got {wanted}"));
     let hasher = registry.partitions::<String, FakeClock, hash::RandomState>("tenants").expect_err("another hasher");

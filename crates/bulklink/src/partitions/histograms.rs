@@ -1,9 +1,9 @@
 //! The histograms that the bulkheads of all partitions share.
 
 #[cfg(feature = "std")]
-pub(crate) use with_std::SharedHistograms;
+pub(super) use with_std::SharedHistograms;
 #[cfg(not(feature = "std"))]
-pub(crate) use without_std::SharedHistograms;
+pub(super) use without_std::SharedHistograms;
 
 #[cfg(feature = "std")]
 mod with_std {
