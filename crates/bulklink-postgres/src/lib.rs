@@ -79,7 +79,8 @@ pub mod tokio {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidStore {
-    /// The URL is of no known form.
+    /// The URL does not begin with `postgresql://` or `postgres://` and is not of pairs as
+    /// `host=db user=service`, or it is malformed, or it names no host.
     Url,
     /// The certificates cannot be read.
     Certificates,
@@ -90,7 +91,10 @@ pub enum InvalidStore {
 impl fmt::Display for InvalidStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Url => "the URL of PostgreSQL has no known form",
+            Self::Url => {
+                "the URL must begin with postgresql:// or postgres://, or be key=value pairs; it must name a host, \
+                 and have @ and ? in a password as %40 and %3F"
+            }
             Self::Certificates => "the certificates cannot be read",
             Self::NoCryptoProvider => "TLS needs a provider of cryptography, which the program has to install",
         })

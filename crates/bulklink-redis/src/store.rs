@@ -209,7 +209,8 @@ const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidStore {
-    /// The URL is of no known form.
+    /// The URL does not begin with `redis://`, `rediss://`, `valkey://`, `valkeys://` or `unix://`,
+    /// or it is malformed, or it demands TLS that trusts any server.
     Url,
     /// There is a user, and no password.
     NoPassword,
@@ -222,7 +223,10 @@ pub enum InvalidStore {
 impl fmt::Display for InvalidStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Url => "the URL is not one of a Redis server",
+            Self::Url => {
+                "the URL must be well-formed, begin with redis://, rediss://, valkey://, valkeys:// or unix://, and \
+                 not end with #insecure"
+            }
             Self::NoPassword => "there is a user, and no password",
             Self::Certificates => "the certificates cannot be read, or the URL is without TLS",
             Self::NoCryptoProvider => "TLS needs a provider of cryptography, which the program installs for rustls",

@@ -83,7 +83,8 @@ fn a_wrong_password_is_refused_and_not_shown() {
 
 #[test]
 fn a_malformed_url_shows_no_password() {
-    let postgres = "the URL of PostgreSQL has no known form";
+    let postgres = "the URL must begin with postgresql:// or postgres://, or be key=value pairs; it must name a host, \
+                    and have @ and ? in a password as %40 and %3F";
     let neither = "the URL is one of neither Redis nor PostgreSQL";
     for (url, message) in [
         ("postgresql://operator:hunter2@db:x/app", postgres),

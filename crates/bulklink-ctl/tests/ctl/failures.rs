@@ -88,10 +88,12 @@ fn a_password_comes_from_the_environment_or_a_file_and_is_never_shown() {
 #[test]
 fn a_wrong_command_line_or_environment_is_a_usage_error() {
     let url = "redis://127.0.0.1:1";
+    let malformed = "the URL must be well-formed, begin with redis://, rediss://, valkey://, valkeys:// or unix://, \
+                     and not end with #insecure";
     for (words, message) in [
-        (&["list", "--url", "http://:hunter2@host"][..], "the URL is not one of a Redis server"),
-        (&["list", "--url", "hunter2"], "the URL is not one of a Redis server"),
-        (&["list", "--url", "rediss://:hunter2@host#insecure"], "the URL is not one of a Redis server"),
+        (&["list", "--url", "http://:hunter2@host"][..], malformed),
+        (&["list", "--url", "hunter2"], malformed),
+        (&["list", "--url", "rediss://:hunter2@host#insecure"], malformed),
         (&["list", "redis://:hunter2@host"], "unexpected argument (hidden) found"),
         (&["--password=hunter2", "list"], "unexpected argument '--password' found"),
         (&["list", "--password", "hunter2"], "unexpected argument '--password' found"),

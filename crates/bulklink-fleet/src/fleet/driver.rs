@@ -52,7 +52,7 @@ pub(crate) async fn drive<S: LeaseStore, R: Runtime>(
                 is_broken: false,
             };
             for member in desk.shared.all() {
-                member.call_driver();
+                member.mark_ready();
             }
             desk.serve(&mut line, &inbox).await;
             if line.has_answered {

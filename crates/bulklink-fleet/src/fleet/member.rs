@@ -84,7 +84,7 @@ impl Shared {
         }
         drop(lists);
         if is_open {
-            member.call_driver();
+            member.mark_ready();
         } else {
             member.with(State::abandon);
         }
@@ -165,7 +165,7 @@ impl Member {
             reply.set(Err(StoreError::Unreachable));
         }
         if effects.has_work {
-            self.call_driver();
+            self.mark_ready();
         }
         for kind in effects.events {
             self.tell(kind);
@@ -173,14 +173,15 @@ impl Member {
         value
     }
 
-    pub(crate) fn call_driver(self: &Arc<Self>) {
+    /// Adds this bulkhead to those that the driver visits, and wakes the driver.
+    pub(crate) fn mark_ready(self: &Arc<Self>) {
         if !self.is_ready.swap(true, Ordering::AcqRel) {
             self.shared.lists().ready.push(Arc::clone(self));
             self.shared.driver.wake();
         }
     }
 
-    /// The driver looks at this bulkhead now; what happens later calls it again.
+    /// The driver looks at this bulkhead now; what happens later makes it ready again.
     pub(crate) fn begin_visit(&self) {
         self.is_ready.store(false, Ordering::Release);
     }

@@ -47,13 +47,13 @@ const COLUMNS: &str =
     "name settings state generation until reopened marks newest parts successes failures probes said rest differed";
 
 pub(super) async fn check(server: &Server) -> Check {
-    match look(server).await {
+    match check_tables(server).await {
         Ok(found) => found,
         Err(failure) => Check::Undetermined { error: store_error(&failure) },
     }
 }
 
-async fn look(server: &Server) -> Result<Check, Failure> {
+async fn check_tables(server: &Server) -> Result<Check, Failure> {
     let (client, mut wire) = server.connect("bulklink check").await?;
     let queries = async {
         let found = client.query_one(LOOK, &[]).await?;

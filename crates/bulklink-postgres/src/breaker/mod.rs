@@ -11,6 +11,8 @@
 
 mod changes;
 mod check;
+#[cfg(feature = "deadpool")]
+mod pool;
 mod session;
 mod statement;
 mod store;

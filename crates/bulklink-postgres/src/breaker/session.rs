@@ -1,4 +1,4 @@
-//! Where statements run: on a session of the store, or on one of a pool.
+//! Where statements run: on a session of the store, unless it has a pool.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::server::{Server, Wire};
 
 /// The values of an operation, in order.
-const TYPES: [Type; 8] =
+pub(super) const TYPES: [Type; 8] =
     [Type::TEXT, Type::INT8_ARRAY, Type::TEXT, Type::INT8, Type::TEXT, Type::TEXT, Type::INT8_ARRAY, Type::TEXT];
 
 /// The sessions of a store.
@@ -86,7 +86,7 @@ impl Sessions {
     ) -> Result<Vec<Row>, Failure> {
         #[cfg(feature = "deadpool")]
         if let Some(pool) = &self.pool {
-            return run_on(pool, text, values, time).await;
+            return super::pool::run(pool, text, values, time).await;
         }
         let session = self.session(text).await?;
         let rows = timeout(time, session.client.query(&session.operate, values)).await;
@@ -97,8 +97,8 @@ impl Sessions {
         rows
     }
 
-    /// Runs another statement, which is not prepared.
-    pub(super) async fn look(&self, text: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Failure> {
+    /// Runs another statement, which is not prepared, on a connection of its own.
+    pub(super) async fn run_unprepared(&self, text: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Failure> {
         let (client, mut wire) = self.server.connect("bulklink list").await?;
         let query = wire.drive(client.query(text, values));
         self.server.in_time(query).await?.map_err(|error| Failure::of(&error))
@@ -143,39 +143,11 @@ impl Sessions {
 }
 
 /// Whether a session is of no more use.
-fn is_last(failure: &Failure) -> bool {
+pub(super) fn is_last(failure: &Failure) -> bool {
     match failure {
         Failure::Lost | Failure::TimedOut => true,
         // A standby: the primary may be elsewhere now. Or the plan is of a table that was replaced.
         Failure::Refused(code) => ["25006", "0A000", "26000", "42P01", "42703"].contains(&&**code),
         Failure::Full => false,
     }
-}
-
-#[cfg(feature = "deadpool")]
-async fn run_on(
-    pool: &deadpool_postgres::Pool,
-    text: &str,
-    values: &[&(dyn ToSql + Sync)],
-    time: Duration,
-) -> Result<Vec<Row>, Failure> {
-    use deadpool_postgres::{Object, PoolError};
-    let deadline = tokio::time::Instant::now() + time;
-    let got = tokio::time::timeout_at(deadline, pool.get()).await.map_err(|_| Failure::TimedOut)?;
-    let session = got.map_err(|error| match error {
-        PoolError::Timeout(_) => Failure::TimedOut,
-        PoolError::Backend(error) => Failure::of_connection(&error),
-        _ => Failure::Lost,
-    })?;
-    let run = async {
-        let statement = session.prepare_typed_cached(text, &TYPES).await?;
-        session.query(&statement, values).await
-    };
-    let rows = tokio::time::timeout_at(deadline, run).await;
-    let rows = rows.map_err(|_| Failure::TimedOut).and_then(|rows| rows.map_err(|error| Failure::of(&error)));
-    if rows.as_ref().is_err_and(is_last) {
-        // It must not go back to the pool.
-        drop(Object::take(session));
-    }
-    rows
 }

@@ -196,7 +196,8 @@ impl CircuitStore for PostgresCircuits {
     async fn list(&self, namespace: &Namespace) -> Result<Vec<(Name, Row)>, StoreError> {
         // The letter after the colon.
         let (from, to) = (format!("{namespace}:"), format!("{namespace};"));
-        let rows = self.sessions.look(&self.list, &[&from, &to]).await.map_err(|failure| store_error(&failure))?;
+        let rows =
+            self.sessions.run_unprepared(&self.list, &[&from, &to]).await.map_err(|failure| store_error(&failure))?;
         let mut list = Vec::new();
         for row in rows {
             let name: &str = row.try_get(0).map_err(|_| StoreError::Malformed)?;

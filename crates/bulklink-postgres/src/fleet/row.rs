@@ -113,8 +113,8 @@ impl Row {
             match (kind, &words[..]) {
                 ("m", words) if state.settings.is_none() => state.settings = Some(settings(words)?),
                 ("n", [last]) => row.last = number(last)?,
-                ("l", [id, until]) => state.lease_page.push((call(id)?, number(until)?.into())),
-                ("q", [id, ticket]) => state.waiter_page.push((call(id)?, number(ticket)?.into())),
+                ("l", [id, until]) => state.lease_page.push((parse_call_id(id)?, number(until)?.into())),
+                ("q", [id, ticket]) => state.waiter_page.push((parse_call_id(id)?, number(ticket)?.into())),
                 ("o", [owner, until, generation, ..]) => {
                     let info = rest.splitn(4, ' ').nth(3).ok_or(Malformed)?.into();
                     let (until, generation) = (number(until)?.into(), parsed(generation)?);
@@ -207,14 +207,14 @@ pub(crate) fn notice_text(notice: &Notice) -> String {
 pub(crate) fn read_notice(words: &[&str]) -> Result<Notice, Malformed> {
     Ok(match words {
         ["g", id, token, epoch] => {
-            Notice::Granted { id: call(id)?, token: number(token)?.into(), epoch: number(epoch)?.into() }
+            Notice::Granted { id: parse_call_id(id)?, token: number(token)?.into(), epoch: number(epoch)?.into() }
         }
-        ["x", id] => Notice::TooLarge { id: call(id)? },
+        ["x", id] => Notice::TooLarge { id: parse_call_id(id)? },
         _ => return Err(Malformed),
     })
 }
 
-fn call(text: &str) -> Result<CallId, Malformed> {
+fn parse_call_id(text: &str) -> Result<CallId, Malformed> {
     let id: CallId = parsed(text)?;
     if id.cost < MAX { Ok(id) } else { Err(Malformed) }
 }
