@@ -5,13 +5,14 @@ use std::future::Future;
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU64;
 use std::panic::catch_unwind;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bulklink::runtime::{DriverHome, Instant, Runtime, Timer, TimerError};
 use pin_project_lite::pin_project;
 use tokio::runtime::{Handle, Id};
+use tokio::task::coop::{has_budget_remaining, unconstrained};
 use tokio::time::Sleep;
 
 use crate::Tokio;
@@ -34,7 +35,8 @@ pin_project! {
     /// A timer on tokio.
     ///
     /// Tokio's own timer belongs to the runtime that made it, and panics if it is polled after that
-    /// runtime has ended. This one moves to the runtime that polls it.
+    /// runtime has ended. This one moves to the runtime that polls it. Like `tokio::time::timeout`,
+    /// it fires in time beside an operation that uses up the budget of its task.
     #[derive(Debug)]
     pub struct TokioSleep {
         home: Option<Id>,
@@ -54,7 +56,12 @@ impl Future for TokioSleep {
             this.sleep.set(tokio::time::sleep_until(Tokio.to_tokio(*this.deadline)));
             *this.home = here;
         }
-        this.sleep.poll(context)
+        if has_budget_remaining() {
+            return this.sleep.poll(context);
+        }
+        // Tokio's timer is never ready without budget, and the operation that it limits was polled
+        // before it, and may use up all budget in each poll.
+        pin!(unconstrained(this.sleep)).poll(context)
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bulklink_tokio::{Bulkhead, Partitions, Reason, Request};
+use bulklink::runtime::{Clock, Timer};
+use bulklink_tokio::{Bulkhead, Partitions, Reason, Request, Tokio};
 use tokio::sync::oneshot;
 use tokio::task::coop::poll_proceed;
 use tokio::task::yield_now;
@@ -103,6 +104,22 @@ fn spend(units: usize, context: &mut Context<'_>) -> usize {
         Poll::Pending => false,
     });
     spent.count()
+}
+
+/// Tokio's own timer is not ready, and is not registered either.
+#[tokio::test(start_paused = true)]
+async fn a_timer_fires_in_a_task_that_has_used_up_its_budget() {
+    let mut timer = pin!(Tokio.sleep_until(Tokio.now() + Duration::from_millis(10)));
+    let mut poll = async || {
+        std::future::poll_fn(|context| {
+            assert!(spend(ROUNDS, context) < ROUNDS);
+            Poll::Ready(timer.as_mut().poll(context))
+        })
+        .await
+    };
+    assert!(poll().await.is_pending());
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert!(poll().await.is_ready());
 }
 
 #[tokio::test]

@@ -44,6 +44,23 @@ async fn a_request_is_cancelled_at_its_deadline_and_gives_its_slot_back() {
     assert_eq!(patient.await.unwrap(), 7, "not cancelled by default");
 }
 
+/// It uses up the budget of its task in each poll, as reading from a channel that is never empty
+/// does.
+#[tokio::test]
+async fn a_request_that_is_always_busy_is_cancelled_at_its_deadline() {
+    let payments = one_slot();
+    let begun = std::time::Instant::now();
+    let service = service_fn(|()| async {
+        while begun.elapsed() < 25 * TIME {
+            tokio::task::consume_budget().await;
+        }
+        Ok::<_, Infallible>(())
+    });
+    let error = layer(&payments).cancel_at_deadline().layer(service).oneshot(()).await.unwrap_err();
+    assert!(error.is::<DeadlinePassed>());
+    assert_eq!(payments.status().in_flight, 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_request_that_waits_until_its_deadline_is_rejected_and_not_cancelled() {
     let payments = one_slot();

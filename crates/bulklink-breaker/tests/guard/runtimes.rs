@@ -93,6 +93,24 @@ async fn on_paused_time() {
     assert!(begun.elapsed() >= ms(50) && begun.elapsed() < ms(55), "{:?}", begun.elapsed());
 }
 
+/// It uses up the budget of its task in each poll, as reading from a channel that is never empty
+/// does.
+#[tokio::test]
+async fn an_operation_that_is_always_busy_ends_at_its_limit() {
+    let guard = limited(&guard(bulklink_tokio::Tokio));
+    let begun = Instant::now();
+    let busy: Outcome<()> = guard
+        .execute(async {
+            while begun.elapsed() < ms(2000) {
+                tokio::task::consume_budget().await;
+            }
+            Ok(())
+        })
+        .await;
+    assert!(matches!(busy, Err(GuardError::TimedOut(_))), "{busy:?}");
+    is_idle(&guard);
+}
+
 /// Tasks wait, time out, fail and are rejected while the circuit opens and closes all the time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_by_tasks_under_load() {
