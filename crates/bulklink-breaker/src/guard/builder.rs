@@ -73,8 +73,12 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
     /// set, the capacity stays as it is.
     ///
     /// So no probe is let through while more operations of before still run. A call that costs more
-    /// than this capacity is rejected meanwhile. A bulkhead that has been resized by others
-    /// meanwhile is left as it is.
+    /// than this capacity is rejected meanwhile. A bulkhead that is smaller already stays so.
+    ///
+    /// The earlier capacity comes back when the circuit is closed, or when the breaker is dropped
+    /// with its last guard. A bulkhead that has been resized by others meanwhile, as by a
+    /// configuration that is applied, is left as it is; but one that was set to this very capacity
+    /// is not told from one that was not resized. So set this for one guard of a bulkhead only.
     pub fn half_open_capacity(mut self, capacity: usize) -> Self {
         self.half_open_capacity = Some(capacity);
         self
@@ -122,28 +126,43 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
     }
 }
 
+/// The bulkhead of a guard, which is smaller while the circuit is not closed.
+struct Shrink {
+    bulkhead: Handle,
+    capacity: usize,
+    /// The capacity before, while it is smaller.
+    before: Mutex<Option<usize>>,
+}
+
 /// Shrinks the bulkhead while the circuit is not closed.
 fn shrink(breaker: &Breaker, bulkhead: Handle, capacity: usize) {
-    let before = Mutex::new(None);
-    let adapt = Arc::new(move |state: &dyn Fn() -> State| {
-        let mut before = lock(&before);
-        match state() {
-            State::Closed => {
-                let before = before.take().filter(|_| bulkhead.limits().capacity == capacity);
-                if let Some(before) = before {
-                    let _ = bulkhead.resize(before);
-                }
-            }
-            // Refused while a call that costs more waits. It is rejected before the first probe.
-            State::Open | State::HalfOpen if before.is_none() => {
-                *before = bulkhead.resize(capacity).ok().map(|resized| resized.previous);
-            }
-            State::Open | State::HalfOpen => {}
-        }
-    });
-    let handler = Arc::clone(&adapt);
-    breaker.on_transition(move |transition| handler(&|| transition.to));
+    let shrink = Arc::new(Shrink { bulkhead, capacity, before: Mutex::new(None) });
+    let handler = Arc::clone(&shrink);
+    breaker.on_transition(move |transition| handler.adapt(|| transition.to));
     // For a circuit that is open already. The state is read under the lock, so that a transition
     // after it is seen by the handler after this.
-    adapt(&|| breaker.view().state);
+    shrink.adapt(|| breaker.view().state);
+}
+
+impl Shrink {
+    fn adapt(&self, state: impl FnOnce() -> State) {
+        let mut before = lock(&self.before);
+        let is_closed = state() == State::Closed;
+        let current = self.bulkhead.limits().capacity;
+        if is_closed {
+            if let Some(before) = before.take().filter(|_| current == self.capacity) {
+                let _ = self.bulkhead.resize(before);
+            }
+        } else if before.is_none() && current > self.capacity {
+            // Refused while a call that costs more waits. It is rejected before the first probe.
+            *before = self.bulkhead.resize(self.capacity).ok().map(|resized| resized.previous);
+        }
+    }
+}
+
+impl Drop for Shrink {
+    /// The breaker is gone, so no transition will restore the capacity.
+    fn drop(&mut self) {
+        self.adapt(|| State::Closed);
+    }
 }

@@ -57,6 +57,30 @@ fn a_bulkhead_that_others_have_resized_is_left_as_it_is() {
     assert_eq!(capacity(&guard), 5);
 }
 
+#[test]
+fn a_bulkhead_that_is_smaller_already_stays_so() {
+    let executor = executor();
+    let guard = builder(&bulkhead(executor.runtime(), 10, 5)).half_open_capacity(2).build().expect("valid settings");
+    guard.bulkhead().resize(1).expect("valid");
+    guard.breaker().force_open();
+    assert_eq!(capacity(&guard), 1);
+    guard.breaker().force_closed();
+    assert_eq!(capacity(&guard), 1);
+}
+
+#[test]
+fn a_guard_that_is_dropped_while_it_is_open_gives_the_capacity_back() {
+    let executor = executor();
+    let bulkhead = bulkhead(executor.runtime(), 10, 5);
+    let guard = builder(&bulkhead).half_open_capacity(2).build().expect("valid settings");
+    let clone = guard.clone();
+    guard.breaker().force_open();
+    drop(guard);
+    assert_eq!(bulkhead.limits().capacity, 2);
+    drop(clone);
+    assert_eq!(bulkhead.limits().capacity, 10);
+}
+
 /// A bulkhead refuses to be smaller than a call that waits. That call leaves the queue when the
 /// circuit opens, but not before the bulkhead was to be resized.
 #[test]
