@@ -33,7 +33,9 @@ mod sync;
 pub mod tower;
 
 #[cfg(feature = "std")]
-pub use breaker::{Breaker, BreakerBuilder, BreakerError, Call, Health, OpenCircuit, Outcome, Stats, Transition};
+pub use breaker::{
+    Breaker, BreakerBuilder, BreakerError, Call, Figures, Health, OpenCircuit, Outcome, Stats, Transition,
+};
 pub use bulklink::runtime::Instant;
 pub use circuit::{Circuit, Counts, InvalidSetting, Mark, Outcomes, Pass, ProbeId, Refusal, Settings, State, View};
 #[cfg(feature = "std")]

@@ -9,7 +9,7 @@ use bulklink::Handle;
 use bulklink::runtime::Clock;
 
 use crate::sync::{Mutex, lock};
-use crate::{Breaker, Guard, GuardStats, Health};
+use crate::{Breaker, Figures, Guard, GuardStats, Health};
 
 /// A registry of guards and breakers by name, in the order in which they were added, on any
 /// runtimes.
@@ -156,6 +156,13 @@ impl Registry {
                 GuardStats::of(Arc::clone(label), breaker, bulkhead.as_ref())
             })
             .collect()
+    }
+
+    /// Returns what an exporter reads of each member, in the order in which they were added.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figures> {
+        let members = self.members();
+        members.into_iter().map(|Member { label, breaker, .. }| Figures { label, ..breaker.figures() }).collect()
     }
 
     /// Returns the worst health of all: a registry without members is healthy.

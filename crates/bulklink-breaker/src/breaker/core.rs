@@ -6,12 +6,14 @@
 
 use std::fmt;
 use std::sync::Arc;
+// Not loom's: a number is all there is to it.
+use std::sync::atomic::AtomicU64 as Number;
 use std::sync::atomic::Ordering;
 
 use super::counters::Striped;
 use super::event::{Handlers, Transition};
 use super::waiters::Waiters;
-use super::{Config, OpenCircuit, Stats};
+use super::{Config, Figures, OpenCircuit, Stats};
 use crate::circuit::{Circuit, Mark, Pass, ProbeId, Refusal, State, View};
 #[cfg(feature = "shared")]
 use crate::shared::Remote;
@@ -35,8 +37,12 @@ const BY_LOCK: u64 = 1 << 63;
 #[derive(Clone, Copy)]
 pub(crate) struct Ticket(u64);
 
+/// The number of the latest breaker.
+static INSTANCES: Number = Number::new(0);
+
 pub(crate) struct Core {
     pub(crate) config: Config,
+    instance: u64,
     word: AtomicU64,
     /// When the cool-down ends, if the word says open: nanoseconds of the clock.
     until: AtomicU64,
@@ -79,6 +85,7 @@ impl Core {
     pub(crate) fn new(config: Config, circuit: Circuit) -> Self {
         let core = Core {
             config,
+            instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             word: AtomicU64::new(0),
             until: AtomicU64::new(0),
             locked: Mutex::new(Locked {
@@ -371,7 +378,24 @@ impl Core {
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        let mut stats = self.lock().stats;
+        self.whole(self.lock().stats)
+    }
+
+    pub(crate) fn figures(&self) -> Figures {
+        let now = self.now();
+        let locked = self.lock();
+        let (view, stats) = (locked.circuit.view(now), locked.stats);
+        #[cfg(feature = "shared")]
+        let is_connected = locked.remote.as_ref().map(Remote::is_connected);
+        #[cfg(not(feature = "shared"))]
+        let is_connected = None;
+        drop(locked);
+        let (label, stats) = (Arc::clone(&self.config.label), self.whole(stats));
+        Figures { label, instance: self.instance, view, stats, is_connected }
+    }
+
+    /// Adds what is counted beside the lock.
+    fn whole(&self, mut stats: Stats) -> Stats {
         stats.successes += self.clean.sum();
         stats.rejected += self.refused.sum();
         stats

@@ -5,6 +5,7 @@ mod core;
 mod counters;
 mod error;
 mod event;
+mod figures;
 mod stats;
 mod waiters;
 
@@ -23,6 +24,7 @@ pub(crate) use self::core::Locked;
 pub(crate) use self::core::{Core, Ending, Ticket};
 pub use self::error::{BreakerError, OpenCircuit};
 pub use self::event::Transition;
+pub use self::figures::Figures;
 pub use self::stats::{Health, Stats};
 pub(crate) use self::waiters::NextTransition;
 use crate::Instant;
@@ -361,6 +363,12 @@ impl Breaker {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.core.stats()
+    }
+
+    /// Returns all that an exporter reads, in one reading.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        self.core.figures()
     }
 
     /// Opens the circuit until it is closed by hand.

@@ -123,7 +123,7 @@ impl Remote {
         }
     }
 
-    fn is_connected(&self) -> bool {
+    pub(crate) fn is_connected(&self) -> bool {
         self.down.is_none()
     }
 
