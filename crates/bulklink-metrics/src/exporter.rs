@@ -1,4 +1,4 @@
-//! The exporter: which bulkheads it exports, and the walk over them.
+//! The exporter: which bulkheads and breakers it exports, and the walk over them.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,7 +10,8 @@ use bulklink::{Figures, Handle, Registry, partitions};
 use crate::label;
 use crate::walk::{self, Visit};
 
-/// Exports the figures of bulkheads and partitions.
+/// Exports the figures of bulkheads and partitions, and with the feature `breaker` of circuit
+/// breakers.
 ///
 /// It *pulls*: it reads each bulkhead when it is asked to, and adds no event handler. So an
 /// exported bulkhead costs a call nothing more, and gauges cannot drift from what they show.
@@ -62,6 +63,10 @@ enum Source {
     Registry(Registry),
     Bulkhead(Handle),
     Partitions(partitions::Handle),
+    #[cfg(feature = "breaker")]
+    Breakers(bulklink_breaker::Registry),
+    #[cfg(feature = "breaker")]
+    Breaker(bulklink_breaker::Breaker),
 }
 
 /// The memory of a walk, which is reused.
@@ -111,8 +116,41 @@ impl Exporter {
         self.add_source(Source::Partitions(partitions.clone()));
     }
 
-    /// Forgets the bulkheads and partitions with this label (trimmed) that were added by their
-    /// handles. Returns whether there were any. Those of a registry stay until they leave the
+    /// Exports the circuit breakers of a registry of guards and breakers: those that it has at the
+    /// time of each reading. The bulkheads of the guards are not among them; see
+    /// [`add_registry`](Exporter::add_registry) and [`add`](Exporter::add).
+    ///
+    /// ```
+    /// use bulklink_breaker::{Breaker, Registry, Settings};
+    /// # #[cfg(feature = "text")]
+    /// # {
+    /// use bulklink_metrics::{Exporter, Format};
+    ///
+    /// let breakers = Registry::new();
+    /// let exporter = Exporter::default();
+    /// exporter.add_breakers(&breakers);
+    /// let payments = Breaker::builder_on(bulklink::StdClock, "payments").build()?;
+    /// breakers.add_breaker(&payments)?;
+    /// payments.force_open();
+    ///
+    /// let text = exporter.render(Format::Prometheus);
+    /// assert!(text.contains("kind=\"breaker\",state=\"open\"} 1\n"));
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "breaker")]
+    pub fn add_breakers(&self, registry: &bulklink_breaker::Registry) {
+        self.add_source(Source::Breakers(registry.clone()));
+    }
+
+    /// Exports a circuit breaker that is in no registry.
+    #[cfg(feature = "breaker")]
+    pub fn add_breaker(&self, breaker: &bulklink_breaker::Breaker) {
+        self.add_source(Source::Breaker(breaker.clone()));
+    }
+
+    /// Forgets the bulkheads, partitions and breakers with this label (trimmed) that were added one
+    /// by one. Returns whether there were any. Those of a registry stay until they leave the
     /// registry.
     pub fn remove(&self, label: &str) -> bool {
         let label = label.trim();
@@ -121,6 +159,10 @@ impl Exporter {
             Source::Registry(_) => false,
             Source::Bulkhead(bulkhead) => bulkhead.label() == label,
             Source::Partitions(partitions) => partitions.label() == label,
+            #[cfg(feature = "breaker")]
+            Source::Breakers(_) => false,
+            #[cfg(feature = "breaker")]
+            Source::Breaker(breaker) => breaker.label().trim() == label,
         });
         *sources = kept;
         drop(sources);
@@ -149,6 +191,12 @@ impl Exporter {
                 }
                 Source::Bulkhead(bulkhead) => walker.bulkhead(&bulkhead, visit),
                 Source::Partitions(partitions) => walker.partitions(&partitions, visit),
+                #[cfg(feature = "breaker")]
+                Source::Breakers(registry) => {
+                    registry.figures().iter().map(|breaker| walker.breaker(breaker, visit)).sum()
+                }
+                #[cfg(feature = "breaker")]
+                Source::Breaker(breaker) => walker.breaker(&breaker.figures(), visit),
             };
         }
         left_out
@@ -172,6 +220,17 @@ impl Walker {
         let is_new = self.is_new("partitions", &label);
         if is_new {
             walk::partitions(partitions, &label, &mut self.partition_figures, visit);
+        }
+        u64::from(!is_new)
+    }
+
+    /// Returns 1 if the breaker is left out, else 0.
+    #[cfg(feature = "breaker")]
+    fn breaker(&mut self, figures: &bulklink_breaker::Figures, visit: &mut impl Visit) -> u64 {
+        let label = label::exported(&figures.label);
+        let is_new = self.is_new("breaker", &label);
+        if is_new {
+            walk::breaker(figures, &label, visit);
         }
         u64::from(!is_new)
     }
@@ -200,6 +259,10 @@ impl fmt::Debug for Source {
             Source::Registry(registry) => registry.fmt(f),
             Source::Bulkhead(bulkhead) => bulkhead.fmt(f),
             Source::Partitions(partitions) => partitions.fmt(f),
+            #[cfg(feature = "breaker")]
+            Source::Breakers(registry) => registry.fmt(f),
+            #[cfg(feature = "breaker")]
+            Source::Breaker(breaker) => breaker.fmt(f),
         }
     }
 }

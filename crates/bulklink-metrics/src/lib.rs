@@ -1,5 +1,5 @@
-//! Exports the figures of [Bulklink](bulklink)'s bulkheads to Prometheus, the `metrics` facade and
-//! OpenTelemetry.
+//! Exports the figures of [Bulklink](bulklink)'s bulkheads and circuit breakers to Prometheus, the
+//! `metrics` facade and OpenTelemetry.
 //!
 //! ```
 //! # #[cfg(feature = "text")]
@@ -26,6 +26,8 @@
 //! | `metrics` | `Exporter::record`, for the recorder of the `metrics` facade |
 //! | `opentelemetry` | `Exporter::observe_with`, which creates observable instruments on a meter |
 //!
+//! The feature `breaker` adds the circuit breakers of `bulklink-breaker`, to all outputs.
+//!
 //! An exporter reads the figures when it is asked to, and adds no event handler. So an exported
 //! bulkhead keeps its fast path, and a gauge shows what is, not what was counted. All figures of
 //! one bulkhead are of one moment. [`NAMES`] is the table of all metrics; the repository has it as
@@ -38,7 +40,8 @@
 //! # Labels
 //!
 //! Every metric but `bulklink_left_out` has the labels `bulkhead`, which is the label of the
-//! bulkhead or the partitions, and `kind`, which is `bulkhead` or `partitions`. A label of more
+//! bulkhead, the partitions or the breaker, and `kind`, which is `bulkhead`, `partitions` or
+//! `breaker`. A label of more
 //! than [`MAX_LABEL`] bytes is cut, and ends in a hash of the whole. No key of partitions is
 //! exported.
 

@@ -23,6 +23,8 @@ pub enum Subject {
     Partitions,
     /// Each bulkhead, and the sum over each set of partitions.
     Both,
+    /// Each circuit breaker, with the feature `breaker`.
+    Breaker,
     /// The exporter itself.
     Exporter,
 }
@@ -52,6 +54,7 @@ pub struct Metric {
 macro_rules! table {
     ($($id:ident: $kind:ident of $subject:ident, $name:literal $otel:literal $unit:literal $([$label:literal])?, $help:literal;)*) => {
         /// A row of the table.
+        #[cfg_attr(not(feature = "breaker"), allow(dead_code, reason = "the table has all rows"))]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Id { $($id,)* }
 
@@ -112,7 +115,7 @@ table! {
     PartitionWaitingRoom: Gauge of Partitions, "partition_waiting_room" "partition_waiting_room" "{call}",
         "Calls that may wait in one partition, unless its key was given another limit.";
     LeftOut: Gauge of Exporter, "left_out" "left_out" "{bulkhead}",
-        "Bulkheads that the exporter leaves out, because another has their label.";
+        "Bulkheads and breakers that the exporter leaves out, because another has their label.";
     Admitted: Counter of Both, "admitted_total" "admitted" "{call}" ["path"],
         "Calls admitted: directly, or from the queue.";
     Rejected: Counter of Both, "rejected_total" "rejected" "{call}" ["reason"],
@@ -141,6 +144,24 @@ table! {
         "Units in use, summed over time; absent unless holds are measured.";
     OfferedUnitSeconds: Counter of Both, "offered_unit_seconds_total" "offered_unit" "s",
         "Capacity in units, summed over time; absent unless holds are measured.";
+    BreakerState: Gauge of Breaker, "breaker_state" "breaker.state" "" ["state"],
+        "1 for the state that the circuit is in, else 0; it is half-open from the end of the cool-down on.";
+    BreakerForced: Gauge of Breaker, "breaker_forced_open" "breaker.forced_open" "",
+        "1 while the circuit is open because it was opened by hand, else 0.";
+    BreakerConnected: Gauge of Breaker, "breaker_store_connected" "breaker.store_connected" "",
+        "1 while the store of a shared circuit is in reach, else 0; absent unless the circuit is shared.";
+    BreakerCalls: Counter of Breaker, "breaker_calls_total" "breaker.calls" "{call}" ["outcome"],
+        "Calls that were let through and have ended, by outcome; each is counted once.";
+    BreakerSlow: Counter of Breaker, "breaker_slow_total" "breaker.slow" "{call}",
+        "Of the ended calls, those that were slow by the settings.";
+    BreakerStale: Counter of Breaker, "breaker_stale_total" "breaker.stale" "{call}",
+        "Of the ended calls, those that changed nothing because the circuit had changed its state meanwhile.";
+    BreakerRejected: Counter of Breaker, "breaker_rejected_total" "breaker.rejected" "{call}",
+        "Calls that the circuit rejected.";
+    BreakerProbes: Counter of Breaker, "breaker_probes_total" "breaker.probes" "{call}",
+        "Calls that were let through as probes.";
+    BreakerOpened: Counter of Breaker, "breaker_opened_total" "breaker.opened" "{opening}",
+        "How often the circuit was opened, also after a probe and by hand.";
 }
 
 impl Id {

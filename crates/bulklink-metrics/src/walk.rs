@@ -20,7 +20,7 @@ pub(crate) trait Visit {
     fn histogram(&mut self, id: Id, up_to: &mut dyn Iterator<Item = (&'static str, u64)>, count: u64, sum: Duration);
 }
 
-/// A bulkhead, or a set of partitions.
+/// A bulkhead, a set of partitions, or a circuit breaker.
 pub(crate) struct Member<'a> {
     /// The label, cut if it is too long.
     pub(crate) label: &'a str,
@@ -195,6 +195,36 @@ pub(crate) fn partitions(
     pen.put(Id::PartitionsDiscarded, set.totals.discarded);
     pen.histogram(Id::Wait, &figures.waits, sums.totals.cumulative_wait());
     pen.holds(&figures.holds, sums.cumulative_hold, [sums.busy, sums.offered]);
+}
+
+/// Visits the figures of a circuit breaker.
+#[cfg(feature = "breaker")]
+pub(crate) fn breaker(figures: &bulklink_breaker::Figures, label: &str, visit: &mut impl Visit) {
+    use bulklink_breaker::State;
+    visit.member(&Member { label, kind: "breaker", instance: figures.instance });
+    let (mut pen, view, counted) = (Pen(visit), &figures.view, &figures.stats);
+    let is_now = |state| u64::from(view.state == state);
+    let states =
+        [("closed", is_now(State::Closed)), ("open", is_now(State::Open)), ("half_open", is_now(State::HalfOpen))];
+    pen.labelled(Id::BreakerState, &states);
+    pen.put(Id::BreakerForced, view.is_forced);
+    // All failures are counted, and those of a kind are among them.
+    let failures = counted.failures.saturating_sub(counted.timed_out + counted.panicked);
+    let outcomes = [
+        ("success", counted.successes),
+        ("failure", failures),
+        ("timed_out", counted.timed_out),
+        ("panicked", counted.panicked),
+        ("ignored", counted.ignored),
+        ("cancelled", counted.cancelled),
+    ];
+    pen.labelled(Id::BreakerCalls, &outcomes);
+    pen.put(Id::BreakerSlow, counted.slow);
+    pen.put(Id::BreakerStale, counted.stale);
+    pen.put(Id::BreakerRejected, counted.rejected);
+    pen.put(Id::BreakerProbes, counted.probes);
+    pen.put(Id::BreakerOpened, counted.opened);
+    pen.put_some(Id::BreakerConnected, figures.is_connected);
 }
 
 #[expect(clippy::cast_precision_loss, reason = "small numbers")]

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock};
 use bulklink::{Bulkhead, Partitions, Registry};
+use bulklink_breaker::store::MemoryStore;
+use bulklink_breaker::{Breaker, Circuits};
 use bulklink_metrics::{Exporter, Format, Kind, NAMES};
 use bulklink_servers::{Prometheus, require};
 
@@ -62,8 +64,10 @@ fn registry() -> (Registry, Executor) {
 
 #[test]
 fn prometheus_scrapes_both_formats_and_evaluates_the_dashboard_and_the_alerts() {
-    let (registry, _executor) = registry();
+    let (registry, executor) = registry();
     let exporter = Exporter::new(&registry);
+    let circuits = Circuits::builder(MemoryStore::new(executor.clock()), executor.runtime()).build().unwrap();
+    exporter.add_breaker(&circuits.share(Breaker::builder_on(executor.clock(), "search")).unwrap());
     let (open, served) = serve(exporter.clone(), None);
     let (plain, _) = serve(exporter, Some(Format::Prometheus));
     let prometheus = require!(Prometheus::scraping(&[open, plain]));

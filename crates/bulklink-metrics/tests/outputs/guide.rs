@@ -16,6 +16,7 @@ fn row(metric: &Metric) -> String {
         Subject::Bulkhead => "bulkhead",
         Subject::Partitions => "partitions",
         Subject::Both => "both",
+        Subject::Breaker => "breaker",
         Subject::Exporter => "exporter",
         _ => unreachable!("there is no other"),
     };

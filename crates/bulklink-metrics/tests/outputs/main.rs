@@ -1,5 +1,6 @@
-//! The three outputs, of bulkheads and partitions on virtual time.
+//! The three outputs, of bulkheads, partitions and breakers on virtual time.
 
+mod breakers;
 mod facade;
 mod guide;
 mod labels;

@@ -1,5 +1,7 @@
 //! The text of Prometheus and OpenMetrics, read by a parser and by Prometheus' own tool.
 
+use bulklink_breaker::store::MemoryStore;
+use bulklink_breaker::{Breaker, Circuits};
 use bulklink_metrics::{Exporter, Format, Kind, NAMES};
 use bulklink_servers::{Promtool, require};
 use openmetrics_parser::openmetrics::parse_openmetrics;
@@ -8,7 +10,7 @@ use openmetrics_parser::prometheus::parse_prometheus;
 use crate::scene::{SECOND, Scene};
 use crate::series::Series;
 
-/// All metrics have a sample: also those that need a limit, or a hold.
+/// All metrics have a sample: also those that need a limit, a hold or a store.
 pub(crate) fn full_scene() -> (Scene, Exporter) {
     let mut scene = Scene::new();
     let limits = scene.payments.limits();
@@ -25,6 +27,9 @@ pub(crate) fn full_scene() -> (Scene, Exporter) {
     scene.executor.advance(SECOND / 4);
     assert!(one.output().unwrap().is_ok() && other.output().unwrap().is_ok());
     let exporter = Exporter::new(&scene.registry);
+    let circuits = MemoryStore::new(scene.executor.clock());
+    let circuits = Circuits::builder(circuits, scene.executor.runtime()).build().unwrap();
+    exporter.add_breaker(&circuits.share(Breaker::builder_on(scene.executor.clock(), "payments")).unwrap());
     (scene, exporter)
 }
 
