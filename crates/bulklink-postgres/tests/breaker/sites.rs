@@ -1,4 +1,5 @@
-//! Processes on a real server behind a line, on tokio with several threads.
+//! Processes on a real server behind a line, on tokio with several threads: on a session of the
+//! store, and on those of a pool.
 
 use std::sync::Arc;
 
@@ -15,13 +16,14 @@ struct Line {
     proxy: Arc<Proxy>,
     server: Arc<Postgres>,
     runtime: Arc<Runtime>,
+    is_pooled: bool,
 }
 
 impl Line {
-    fn start() -> Result<Self, Missing> {
+    fn start(is_pooled: bool) -> Result<Self, Missing> {
         let server = start()?;
         let proxy = Arc::new(Proxy::to(server.socket()));
-        Ok(Line { proxy, server: Arc::new(server), runtime: Arc::new(runtime()) })
+        Ok(Line { proxy, server: Arc::new(server), runtime: Arc::new(runtime()), is_pooled })
     }
 }
 
@@ -30,8 +32,13 @@ impl Site for Line {
     type Runtime = Tokio;
 
     fn store(&self) -> PostgresCircuits {
-        let store = PostgresCircuits::builder(&self.server.url_through(&self.proxy));
-        store.connect_timeout(FOREVER).answer_timeout(FOREVER).build().unwrap()
+        let url = self.server.url_through(&self.proxy);
+        let mut store = PostgresCircuits::builder(&url).connect_timeout(FOREVER).answer_timeout(FOREVER);
+        if self.is_pooled {
+            let manager = deadpool_postgres::Manager::new(url.parse().unwrap(), tokio_postgres::NoTls);
+            store = store.pool(deadpool_postgres::Pool::builder(manager).max_size(2).build().unwrap());
+        }
+        store.build().unwrap()
     }
 
     fn runtime(&self) -> Tokio {
@@ -55,4 +62,10 @@ impl Site for Line {
     }
 }
 
-bulklink_circuits::site_suite!(require!(Line::start()));
+bulklink_circuits::site_suite!(require!(Line::start(false)));
+
+mod pooled {
+    use super::*;
+
+    bulklink_circuits::site_suite!(require!(Line::start(true)));
+}
