@@ -206,3 +206,16 @@ fn ending_a_lease_that_had_not_begun_panics() {
     partitions.end(id, Instant::EPOCH);
     partitions.end(id, Instant::EPOCH);
 }
+
+#[test]
+fn a_partition_that_is_leased_again_is_idle_once_both_leases_end() {
+    let limits = partitions::Limits::new(1);
+    let mut partitions = Partitions::new(limits).expect("valid");
+    let id = partitions.create(1).expect("there is room").id;
+    partitions.close();
+    partitions.lease_again(id);
+    let snapshot = partitions.snapshot();
+    assert_eq!((snapshot.leased_operations, snapshot.peak_leased_operations, snapshot.active_partitions), (2, 2, 1));
+    assert_eq!([(); 2].map(|()| partitions.end(id, Instant::EPOCH)), [false, true]);
+    assert!(partitions.snapshot().is_drained());
+}
