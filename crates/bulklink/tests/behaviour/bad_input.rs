@@ -61,7 +61,7 @@ fn limits_that_cannot_be_meant_are_rejected() {
 fn partitions_reject_a_wait_limit_without_a_waiting_room() {
     let clock = executor().clock();
     let builder = || Partitions::<u8, _>::builder_on(clock.clone(), "keys").parallelism(1).max_partitions(1);
-    let text = "bulkhead keys: wait_limit must not be set without a waiting room, got 50 ms";
+    let text = "partitions keys: wait_limit must not be set without a waiting room, got 50 ms";
     assert_eq!(builder().wait_limit(ms(50)).build().expect_err("no call can wait").to_string(), text);
     let keys = builder().waiting_room(1).wait_limit(ms(50)).build().expect("valid");
     let before = keys.status().each;

@@ -56,8 +56,8 @@ fn a_refusal_changes_no_partition() {
     let error = tenants.reconfigure(before.with_capacity(2).with_wait_limit(Some(ms(0)))).expect_err("invalid");
     assert_eq!(
         error.to_string(),
-        "bulkhead tenants: parallelism must be at least 3, which a waiter asks for, got 2; \
-         bulkhead tenants: wait_limit must be longer than zero, got 0 s"
+        "partitions tenants: parallelism must be at least 3, which a waiter asks for, got 2; \
+         partitions tenants: wait_limit must be longer than zero, got 0 s"
     );
     assert!(others.iter().chain(&["bob"]).all(|key| tenants.handle(*key).expect("kept").limits() == before));
     assert_eq!(tenants.status().each, before);
