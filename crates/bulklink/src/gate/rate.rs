@@ -80,10 +80,10 @@ impl ReleaseRate {
     /// Returns the window from a sample to the present counters, from which a rate can be
     /// estimated, and keeps a sample of them if the others are old.
     pub(crate) fn window_to(&mut self, present: Sample) -> Option<Window> {
-        // Threads arrive in another order than that in which they read the clock, so a time slightly
-        // before the younger sample is usual, and does no harm. A time before both samples means
-        // that the clock was set back, and then neither of them is of use. It may also mean that
-        // both are of nearly the same moment: then they say little, and to lose them does no harm.
+        // Threads arrive in another order than that in which they read the clock, so a time that is
+        // slightly before the younger sample is usual, and does no harm. A time before both samples
+        // means that the clock was set back, and then neither of them is of use. It may also mean
+        // that both are of nearly the same moment: then they say little, and are no loss.
         if nanos_since(present.at, self.asked) > FORGOTTEN || present.at < self.older.at {
             *self = ReleaseRate::from(present);
         }
