@@ -166,8 +166,8 @@ impl Handle {
         self.try_reconfigure(&limits).map_err(|refused| match refused {
             Refused::Closed => ReconfigureError::Closed { label: Arc::clone(self.shared.label()) },
             Refused::Invalid(reasons) => {
-                let owner = format_args!("bulkhead {}", self.label());
-                ReconfigureError::invalid(reasons.into_iter(), owner, self.shared.capacity_field())
+                let (reasons, capacity) = (reasons.into_iter(), self.shared.capacity_field());
+                ReconfigureError::invalid(reasons, format_args!("bulkhead {}", self.label()), capacity)
             }
         })
     }
@@ -458,8 +458,8 @@ impl Handle {
     /// If the capacity is zero.
     pub fn subscribe_for(&self, filter: EventFilter, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
         let source = Arc::downgrade(&self.shared);
-        let owner = format_args!("bulkhead {}", self.label());
-        EventReceiver::new(owner, filter, capacity, Arc::clone(&self.shared.runtime), source)
+        let clock = Arc::clone(&self.shared.runtime);
+        EventReceiver::new(format_args!("bulkhead {}", self.label()), filter, capacity, clock, source)
     }
 
     /// Returns how often a handler has panicked.

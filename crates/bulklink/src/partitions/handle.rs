@@ -280,8 +280,8 @@ impl Handle {
     /// If the capacity is zero.
     pub fn subscribe_for(&self, filter: EventFilter, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
         let source = Arc::clone(&self.inner).event_source();
-        let owner = format_args!("partitions {}", self.label());
-        EventReceiver::new(owner, filter, capacity, self.inner.clock(), source)
+        let clock = self.inner.clock();
+        EventReceiver::new(format_args!("partitions {}", self.label()), filter, capacity, clock, source)
     }
 
     /// Returns how often a handler has panicked, in all partitions.

@@ -109,8 +109,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         self.try_reconfigure(limits).map_err(|refused| match refused {
             Refused::Closed => ReconfigureError::Closed { label: Arc::clone(&self.identity.label) },
             Refused::Invalid(reasons) => {
-                let owner = format_args!("partitions {}", self.identity.label);
-                ReconfigureError::invalid(reasons.into_iter(), owner, self.each.capacity_field())
+                let (reasons, capacity) = (reasons.into_iter(), self.each.capacity_field());
+                ReconfigureError::invalid(reasons, format_args!("partitions {}", self.identity.label), capacity)
             }
         })
     }
