@@ -41,9 +41,8 @@
 //!
 //! Every metric but `bulklink_left_out` has the labels `bulkhead`, which is the label of the
 //! bulkhead, the partitions or the breaker, and `kind`, which is `bulkhead`, `partitions` or
-//! `breaker`. A label of more
-//! than [`MAX_LABEL`] bytes is cut, and ends in a hash of the whole. No key of partitions is
-//! exported.
+//! `breaker`. A label of more than [`MAX_LABEL`] bytes is cut, and ends in a hash of the whole. No
+//! key of partitions is exported.
 
 #![doc(html_root_url = "https://docs.rs/bulklink-metrics/latest")]
 #![forbid(unsafe_code)]

@@ -18,66 +18,44 @@ impl OnTokio {
     }
 }
 
-impl Site for OnTokio {
-    type Store = MemoryStore;
-    type Runtime = Tokio;
-
-    fn store(&self) -> MemoryStore {
-        self.0.clone()
-    }
-
-    fn runtime(&self) -> Tokio {
-        Tokio
-    }
-
-    fn block_on<F: Future>(&self, future: F) -> F::Output {
-        self.1.block_on(future)
-    }
-
-    fn silence(&self) {
-        self.0.stall(true);
-    }
-
-    fn heal(&self) {
-        self.0.stall(false);
-    }
-
-    fn cut(&self) {
-        self.0.cut();
-    }
-}
-
 #[derive(Clone)]
 struct OnSmol(MemoryStore);
 
-impl Site for OnSmol {
-    type Store = MemoryStore;
-    type Runtime = Smol;
+macro_rules! site {
+    ($site:ident $runtime:ident $block_on:expr) => {
+        impl Site for $site {
+            type Store = MemoryStore;
+            type Runtime = $runtime;
 
-    fn store(&self) -> MemoryStore {
-        self.0.clone()
-    }
+            fn store(&self) -> MemoryStore {
+                self.0.clone()
+            }
 
-    fn runtime(&self) -> Smol {
-        Smol
-    }
+            fn runtime(&self) -> $runtime {
+                $runtime
+            }
 
-    fn block_on<F: Future>(&self, future: F) -> F::Output {
-        smol::block_on(future)
-    }
+            fn block_on<F: Future>(&self, future: F) -> F::Output {
+                $block_on(self, future)
+            }
 
-    fn silence(&self) {
-        self.0.stall(true);
-    }
+            fn silence(&self) {
+                self.0.stall(true);
+            }
 
-    fn heal(&self) {
-        self.0.stall(false);
-    }
+            fn heal(&self) {
+                self.0.stall(false);
+            }
 
-    fn cut(&self) {
-        self.0.cut();
-    }
+            fn cut(&self) {
+                self.0.cut();
+            }
+        }
+    };
 }
+
+site!(OnTokio Tokio |site: &Self, future| site.1.block_on(future));
+site!(OnSmol Smol |_, future| smol::block_on(future));
 
 mod on_tokio {
     use super::OnTokio;
