@@ -3,11 +3,15 @@
 use alloc::vec::Vec;
 use core::mem;
 
+/// The largest number of items for which memory is kept.
+const KEPT: usize = 64;
+
 /// A first-in, first-out queue.
 ///
 /// Items are pushed on one stack and popped from the other; when that is empty, the first is
 /// reversed and takes its place. A push never moves other items, except to a larger allocation, and
-/// each item is moved once. It takes less code than a ring buffer.
+/// each item is moved once. It takes less code than a ring buffer. The memory of a burst is given
+/// back with its last item.
 #[derive(Debug)]
 pub(crate) struct Fifo<T> {
     incoming: Vec<T>,
@@ -33,7 +37,13 @@ impl<T> Fifo<T> {
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub(crate) fn pop(&mut self) -> Option<T> {
-        self.stack().pop()
+        if self.has_at_most_one() {
+            return self.incoming.pop();
+        }
+        self.fill_outgoing();
+        let item = self.outgoing.pop();
+        self.trim();
+        item
     }
 
     /// Moves the next item to `place`. Returns whether there was one.
@@ -43,27 +53,35 @@ impl<T> Fifo<T> {
         T: Copy,
     {
         // Only the large processors are slow to move an item that was just written.
-        if cfg!(not(target_pointer_width = "64")) {
+        if cfg!(not(target_pointer_width = "64")) || !self.has_at_most_one() {
             return self.pop().map(|item| *place = item).is_some();
         }
-        let stack = self.stack();
-        let Some(&item) = stack.last() else { return false };
+        let Some(&item) = self.incoming.last() else { return false };
         *place = item;
-        stack.truncate(stack.len() - 1);
+        self.incoming.clear();
         true
     }
 
-    /// Returns the stack that the next item is on.
+    /// Returns whether there is nothing to reverse.
     #[inline]
-    fn stack(&mut self) -> &mut Vec<T> {
-        // A single item needs no reversal.
-        if self.outgoing.is_empty() && self.incoming.len() < 2 {
-            return &mut self.incoming;
-        }
+    fn has_at_most_one(&self) -> bool {
+        self.outgoing.is_empty() && self.incoming.len() < 2
+    }
+
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    fn fill_outgoing(&mut self) {
         if self.outgoing.is_empty() {
             self.refill_outgoing();
         }
-        &mut self.outgoing
+    }
+
+    /// Gives back the memory of a burst that is over. The stack for incoming items never has it: it
+    /// takes the place of this one before it is empty again.
+    #[inline]
+    fn trim(&mut self) {
+        if self.outgoing.is_empty() && self.outgoing.capacity() > KEPT {
+            self.outgoing = Vec::new();
+        }
     }
 
     #[cfg_attr(target_pointer_width = "64", cold)]
@@ -82,6 +100,19 @@ impl<T> Fifo<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_memory_of_a_burst_is_given_back() {
+        let (mut fifo, mut item) = (Fifo::new(), 0);
+        let capacity = |fifo: &Fifo<usize>| fifo.incoming.capacity() + fifo.outgoing.capacity();
+        for burst in [10 * KEPT, KEPT / 2] {
+            (0..burst).for_each(|item| fifo.push(item));
+            // One way of removal after the other.
+            while if item % 2 == 0 { fifo.pop_into(&mut item) } else { fifo.pop().is_some() } {}
+            assert!(capacity(&fifo) <= KEPT, "{burst}: {}", capacity(&fifo));
+        }
+        assert!(capacity(&fifo) >= KEPT / 2, "a usual burst allocates nothing");
+    }
 
     #[test]
     fn items_come_out_in_order_for_every_script_of_pushes_and_pops() {

@@ -342,19 +342,29 @@ impl Handle {
     ///
     /// Adding and removing copy the list of handlers, so the n-th costs O(n).
     ///
-    /// Handlers are called for one event at a time, in the order in which the events happened, and
-    /// in order of registration. They run outside all locks, on the thread that caused an event:
-    /// the thread of a call, of a dropped slot, or of the background task that expires calls. That
-    /// thread delivers its event before it goes on. Until it is done, it also delivers the events
-    /// that other threads add. A call that finds another thread delivering runs no handler and does
-    /// not wait; its own event may be delivered a little later. Events that a handler causes are
-    /// delivered after it has returned. A call wakes all wakers that it has to wake before it
-    /// delivers the first event.
+    /// Handlers are called for one event at a time, in order, and in order of registration. They
+    /// run outside all locks, on a thread that causes events: that of a call, of a dropped slot, or
+    /// of the task that expires calls. The call first wakes all that it has to wake. Events that a
+    /// handler causes are delivered after it has returned.
     ///
-    /// A handler should take less time than passes between events. A slow one delays the thread
-    /// that delivers, and the events that wait for it are kept in memory. Do slow work behind
-    /// [`subscribe`](Handle::subscribe). A handler must not wait for another event of the same
-    /// bulkhead.
+    /// # Slow handlers
+    ///
+    /// The calls that cause events pay for them. A call delivers its own events and at most 64 of
+    /// other calls. While another thread delivers, a call leaves its events to that one and goes
+    /// on, unless 32 events of others are queued, or that thread has done its share. Then the call
+    /// blocks its thread until its events are delivered, or until it takes over. So where events
+    /// come faster than a handler takes them, calls become as slow as the handler. Do slow work
+    /// behind [`subscribe`](Handle::subscribe): a channel is filled at once, and delays no call.
+    ///
+    /// A handler is called with the events of other calls, on threads that hold whatever locks
+    /// their code holds around a call. So a handler must take no lock that is held anywhere around
+    /// a call of this bulkhead or the drop of a slot, and must not wait for another call or event
+    /// of it.
+    ///
+    /// A call in a handler never blocks for its events; nor does any without the standard library.
+    /// If 1,024 events are queued then, its events are dropped: [counted](Handle::dropped_events),
+    /// and visible as a gap in their [numbers](bulklink_core::Event::number). A handler that
+    /// causes an event each time that it is called keeps its thread for ever.
     ///
     /// A panic of a handler changes nothing: the other handlers are called, and the panic is
     /// [counted](Handle::handler_panics). While there is a handler of all events, every call takes
@@ -417,8 +427,9 @@ impl Handle {
         self.shared.change_handlers(|handlers| handlers.without(id))
     }
 
-    /// Subscribes to the events of this bulkhead, for an async consumer. The receiver keeps the
-    /// latest `capacity` events, and starts with those that have not been delivered yet.
+    /// Subscribes to the events of this bulkhead, for an async consumer. A call puts its events
+    /// into the channel before it returns, also while a handler is slow. A full channel, of
+    /// `capacity` events, drops the oldest one and [counts](EventReceiver::dropped) it.
     ///
     /// # Errors
     ///
@@ -465,7 +476,14 @@ impl Handle {
     /// Returns how often a handler has panicked.
     #[must_use]
     pub fn handler_panics(&self) -> usize {
-        self.shared.handler_panics()
+        self.shared.identity().handler_panics()
+    }
+
+    /// Returns how many events no handler was called for, for the reason in
+    /// [`add_event_handler`](Handle::add_event_handler).
+    #[must_use]
+    pub fn dropped_events(&self) -> usize {
+        self.shared.identity().dropped_events()
     }
 }
 

@@ -63,6 +63,7 @@ pub(crate) struct Identity {
     /// `None` for the default ones, so that these take no memory.
     options: Option<Box<Options>>,
     handler_panics: AtomicUsize,
+    dropped_events: AtomicUsize,
     /// How many rejections are logged. All partitions of one `Partitions` share it.
     logged: Account,
     /// The partitions to which the bulkhead belongs, if any.
@@ -73,8 +74,16 @@ impl Identity {
     pub(crate) fn new(label: Arc<str>, unused: Occupancy, options: Options) -> Self {
         let waiting_room = u32::try_from(unused.waiting_room()).expect("the gate has checked it");
         let options = (options != Options::default()).then(|| Box::new(options));
-        let (handler_panics, logged) = (AtomicUsize::new(0), Account::new());
-        Identity { label, waiting_room, unused, options, handler_panics, logged, owner: None }
+        Identity {
+            label,
+            waiting_room,
+            unused,
+            options,
+            handler_panics: AtomicUsize::new(0),
+            dropped_events: AtomicUsize::new(0),
+            logged: Account::new(),
+            owner: None,
+        }
     }
 
     /// The same bulkhead, as that of a partition.
@@ -103,6 +112,14 @@ impl Identity {
 
     pub(crate) fn handler_panics(&self) -> usize {
         self.handler_panics.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_dropped_event(&self) {
+        self.dropped_events.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn dropped_events(&self) -> usize {
+        self.dropped_events.load(Ordering::Relaxed)
     }
 }
 

@@ -189,4 +189,11 @@ impl<R> Bulkhead<R> {
     pub fn handler_panics(&self) -> usize {
         self.handle.handler_panics()
     }
+
+    /// Returns how many events no handler was called for. [More](crate::Handle::dropped_events)
+    #[must_use]
+    #[inline]
+    pub fn dropped_events(&self) -> usize {
+        self.handle.dropped_events()
+    }
 }

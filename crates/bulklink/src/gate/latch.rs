@@ -17,8 +17,9 @@ use crate::{Clock, Closed, OwnedSlot};
 #[derive(Clone)]
 pub(crate) struct Latch(Arc<Shared>);
 
-/// The clock of a gate in which no call ever waits.
-struct NoTime;
+/// The clock of what never asks for the time: a gate in which no call waits, a thread without a
+/// deadline.
+pub(crate) struct NoTime;
 
 impl Clock for NoTime {
     type Instant = Instant;

@@ -21,11 +21,13 @@ use bulklink_core::{
 
 use crate::builder::{CapacityIs, Options};
 use crate::foreign::{attempt, discard};
+use crate::gate::delivery::Observers;
 use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
 use crate::gate::lock::Lock;
-use crate::gate::outputs::{Observers, Rest};
+use crate::gate::outputs::Undelivered;
 use crate::gate::park::look_or_park;
+use crate::gate::patience::NoWait;
 use crate::gate::state::GateState;
 use crate::observe::event::Handlers;
 use crate::observe::trace;
@@ -122,6 +124,10 @@ impl Shared {
         self.capacity_is.field()
     }
 
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
     /// Returns the bulkhead's name.
     pub(crate) fn label(&self) -> &Arc<str> {
         &self.identity.label
@@ -146,20 +152,24 @@ impl Shared {
     /// displaced, such as a waker, after this returns and so outside the lock.
     #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> T {
-        let (answer, outputs) = self.input_undelivered(input);
+        let (answer, outputs) = self.with_gate(|state| {
+            let answer = input(state);
+            debug_assert!(!state.gate.wants_now(), "an input that frees units advances");
+            (answer, self.take_outputs(state))
+        });
         self.deliver(outputs);
         answer
     }
 
     /// Gives the gate an input as [`input`](Shared::input) does, and returns its outputs, which the
-    /// caller must [deliver](Shared::deliver) outside all locks.
-    #[inline]
-    pub(crate) fn input_undelivered<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> (T, (Option<Waker>, Rest)) {
-        self.with_gate(|state| {
-            let answer = input(state);
-            debug_assert!(!state.gate.wants_now(), "an input that frees units advances");
-            (answer, self.take_outputs(state))
-        })
+    /// caller must [deliver](crate::gate::outputs::deliver_all) outside all locks.
+    pub(crate) fn input_undelivered(self: &Arc<Self>, input: impl FnOnce(&mut GateState)) -> Undelivered {
+        let _held = NoWait::begin();
+        let outputs = self.with_gate(|state| {
+            input(state);
+            self.take_outputs(state)
+        });
+        (Arc::clone(self), outputs)
     }
 
     /// Works with the gate without giving it an input that has outputs. Until it returns, the word
@@ -462,7 +472,8 @@ impl Shared {
     /// Changes the handlers, unless `change` returns `None`. Returns whether they changed. The
     /// replaced list is dropped outside the lock.
     pub(crate) fn change_handlers(&self, change: impl FnOnce(&Handlers) -> Option<Handlers>) -> bool {
-        let replaced = self.input(|state| change(&state.observers.handlers).map(|changed| state.set_handlers(changed)));
+        let replaced =
+            self.input(|state| change(state.observers.handlers()).map(|changed| state.set_handlers(changed)));
         replaced.is_some()
     }
 
@@ -474,13 +485,5 @@ impl Shared {
         let now = attempt(|| self.now())?;
         let since = self.beside_the_word(|state| plumbing::waiting_since(&state.gate))?;
         Some(now.saturating_since(since))
-    }
-
-    pub(crate) fn count_handler_panic(&self) {
-        self.identity.count_handler_panic();
-    }
-
-    pub(crate) fn handler_panics(&self) -> usize {
-        self.identity.handler_panics()
     }
 }

@@ -10,8 +10,8 @@ use bulklink_core::Histogram;
 use bulklink_core::plumbing::{self, Word};
 use bulklink_core::{Answer, Calls, Gate, Grant, Instant, InvalidArgument, Request, Reserve, Snapshot, Ticket};
 
+use crate::gate::delivery::{Displaced, Observers};
 use crate::gate::drivers::Drivers;
-use crate::gate::outputs::Observers;
 use crate::gate::rate::{ReleaseRate, Sample};
 use crate::observe::event::Handlers;
 
@@ -188,8 +188,7 @@ impl GateState {
         if missing == 0 { Some(Duration::ZERO) } else { Some(window?.time_for(missing)) }
     }
 
-    /// Replaces the handlers. The caller must drop what this returns outside the lock.
-    pub(crate) fn set_handlers(&mut self, handlers: Handlers) -> Observers {
+    pub(crate) fn set_handlers(&mut self, handlers: Handlers) -> Displaced {
         self.gate.observe(handlers.filter());
         self.observers.change(handlers)
     }

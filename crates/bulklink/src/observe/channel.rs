@@ -23,8 +23,9 @@ use crate::{Event, HandlerId};
 /// made by [`Handle::subscribe`](crate::Handle::subscribe) and
 /// [`Partitions::subscribe`](crate::Partitions::subscribe).
 ///
-/// It receives the events that happen after it was made, and those that had not been delivered by
-/// then.
+/// It receives the events that happen after it was made: each is in the channel before the call
+/// that caused it returns, whatever event handlers do meanwhile. An event has the
+/// [time](Event::at) at which it was put there.
 ///
 /// It keeps as many events as its capacity says. When one more comes, it drops the oldest one and
 /// [counts](EventReceiver::dropped) it, because the latest events have the current figures, and the
@@ -82,7 +83,7 @@ struct Channel {
 }
 
 /// The side of the event handler. It is dropped together with the bulkhead or the receiver.
-struct Sender(Arc<Lock<Channel>>);
+pub(crate) struct Sender(Arc<Lock<Channel>>);
 
 impl EventReceiver {
     pub(crate) fn new(
@@ -99,7 +100,7 @@ impl EventReceiver {
         let channel = Channel { capacity, events: VecDeque::new(), dropped: 0, waker: None, is_over: false };
         let channel = Arc::new(Lock::new(channel));
         let sender = Sender(Arc::clone(&channel));
-        let handler = Handler::new(filter, move |event| sender.send(event));
+        let handler = Handler::channel(filter, sender);
         if let Some(source) = source.upgrade() {
             source.add(&handler);
         }
@@ -169,22 +170,23 @@ impl Channel {
         }
     }
 
-    /// Returns the event to drop outside the lock.
-    fn push(&mut self, event: Event) -> Option<Event> {
-        let dropped = if self.events.len() < self.capacity { None } else { self.events.pop_front() };
-        self.dropped += u64::from(dropped.is_some());
+    fn push(&mut self, event: Event) {
+        if self.events.len() == self.capacity {
+            self.events.pop_front();
+            self.dropped += 1;
+        }
         self.events.push_back(event);
-        dropped
     }
 }
 
 impl Sender {
-    fn send(&self, event: &Event) {
-        // Cloned outside the lock, because that reads the clock.
-        let event = event.clone();
-        let (waker, _dropped) = self.0.with(|channel| (channel.waker.take(), channel.push(event)));
-        // Contained: a panic of the consumer's waker must not count as a panic of the handler.
-        wake(waker);
+    /// Keeps the event for the receiver. Returns its waker, if it waits. Runs no foreign code, as
+    /// it is called under the lock of the bulkhead.
+    pub(crate) fn send(&self, event: Event) -> Option<Waker> {
+        self.0.with(|channel| {
+            channel.push(event);
+            channel.waker.take()
+        })
     }
 }
 

@@ -6,9 +6,12 @@ use core::fmt;
 use core::ops::Deref;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicUsize, Ordering};
+use core::task::Waker;
 
 use bulklink_core::{EventFilter, Instant};
 
+use crate::foreign::contain;
+use crate::observe::channel::Sender;
 use crate::time::runtime::DynClock;
 
 /// A transition of a bulkhead, with the figures right after it. It never holds arguments or results
@@ -46,10 +49,11 @@ impl Event {
 
     /// Returns when the event was delivered, by the bulkhead's clock.
     ///
-    /// In a handler, each call reads the clock. A clone, such as the event that a channel receives,
-    /// has the time at which it was cloned. Each clock has its own epoch, so only the difference
-    /// between two instants has a meaning; see [`saturating_since`](Instant::saturating_since). An
-    /// adapter may convert the instant to that of its runtime, as `Tokio::to_tokio` does.
+    /// In a handler, each call reads the clock. A clone has the time at which it was cloned, and an
+    /// event of a channel that at which it was put there. Each clock has its own epoch, so only the
+    /// difference between two instants has a meaning; see
+    /// [`saturating_since`](Instant::saturating_since). An adapter may convert the instant to that
+    /// of its runtime, as `Tokio::to_tokio` does.
     #[must_use]
     pub fn at(&self) -> Instant {
         match &self.time {
@@ -104,38 +108,72 @@ pub struct HandlerId(usize);
 #[derive(Clone)]
 pub(crate) struct Handler {
     id: HandlerId,
-    pub(crate) filter: EventFilter,
-    pub(crate) function: Arc<dyn Fn(&Event) + Send + Sync>,
+    filter: EventFilter,
+    target: Target,
+}
+
+/// Where the events of a handler go.
+#[derive(Clone)]
+enum Target {
+    Function(Arc<dyn Fn(&Event) + Send + Sync>),
+    Channel(Arc<Sender>),
 }
 
 impl Handler {
     pub(crate) fn new(filter: EventFilter, function: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        Handler::to(Target::Function(Arc::new(function)), filter)
+    }
+
+    pub(crate) fn channel(filter: EventFilter, sender: Sender) -> Self {
+        Handler::to(Target::Channel(Arc::new(sender)), filter)
+    }
+
+    fn to(target: Target, filter: EventFilter) -> Self {
         static ADDED: AtomicUsize = AtomicUsize::new(1);
-        let id = HandlerId(ADDED.fetch_add(1, Ordering::Relaxed));
-        Handler { id, filter, function: Arc::new(function) }
+        Handler { id: HandlerId(ADDED.fetch_add(1, Ordering::Relaxed)), filter, target }
     }
 
     pub(crate) fn id(&self) -> HandlerId {
         self.id
+    }
+
+    fn includes(&self, event: &bulklink_core::Event) -> bool {
+        self.filter.includes(event.kind, event.from_queue())
     }
 }
 
 /// The handlers, in order of registration. A list in use never changes: adding and removing make a
 /// new list.
 #[derive(Clone, Default)]
-pub(crate) struct Handlers(Option<Arc<[Handler]>>);
+pub(crate) struct Handlers(Option<Arc<List>>);
+
+struct List {
+    handlers: Vec<Handler>,
+    /// The events for which any function is called.
+    called_for: EventFilter,
+    has_channels: bool,
+}
 
 impl Handlers {
+    fn of(handlers: Vec<Handler>) -> Self {
+        if handlers.is_empty() {
+            return Handlers(None);
+        }
+        let functions = handlers.iter().filter(|handler| matches!(handler.target, Target::Function(_)));
+        let called_for = functions.fold(EventFilter::NONE, |filter, handler| filter.or(handler.filter));
+        let has_channels = handlers.iter().any(|handler| matches!(handler.target, Target::Channel(_)));
+        Handlers(Some(Arc::new(List { handlers, called_for, has_channels })))
+    }
+
     /// Returns the list with the handler at its end.
     pub(crate) fn with(&self, handler: &Handler) -> Handlers {
-        Handlers(Some(self.as_slice().iter().chain([handler]).cloned().collect()))
+        Handlers::of(self.as_slice().iter().chain([handler]).cloned().collect())
     }
 
     /// Returns the list without the handler; `None` if it is not in the list.
     pub(crate) fn without(&self, id: HandlerId) -> Option<Handlers> {
         let others: Vec<_> = self.as_slice().iter().filter(|handler| handler.id != id).cloned().collect();
-        let found = others.len() < self.as_slice().len();
-        found.then(|| Handlers(if others.is_empty() { None } else { Some(others.into()) }))
+        (others.len() < self.as_slice().len()).then(|| Handlers::of(others))
     }
 
     /// Returns whether it is the same list, not only a list of the same handlers.
@@ -147,18 +185,49 @@ impl Handlers {
         self.0.is_none()
     }
 
-    /// Returns the list, unless it is empty.
-    pub(crate) fn list(&self) -> Option<&Arc<[Handler]>> {
-        self.0.as_ref()
-    }
-
-    /// Returns the events for which any of them is called.
+    /// Returns the events that any of them gets.
     pub(crate) fn filter(&self) -> EventFilter {
         self.as_slice().iter().fold(EventFilter::NONE, |filter, handler| filter.or(handler.filter))
     }
 
+    pub(crate) fn has_channels(&self) -> bool {
+        self.0.as_ref().is_some_and(|list| list.has_channels)
+    }
+
+    /// Returns whether a function is called for the event.
     #[inline]
-    pub(crate) fn as_slice(&self) -> &[Handler] {
-        self.0.as_deref().unwrap_or_default()
+    pub(crate) fn are_called_for(&self, event: &bulklink_core::Event) -> bool {
+        self.0.as_ref().is_some_and(|list| list.called_for.includes(event.kind, event.from_queue()))
+    }
+
+    /// Calls the functions for the event, outside the lock. Returns how many panicked.
+    #[inline]
+    pub(crate) fn call(&self, event: &Event) -> usize {
+        let mut panics = 0;
+        for handler in self.as_slice() {
+            if let (Target::Function(function), true) = (&handler.target, handler.includes(event)) {
+                panics += usize::from(!contain(|| function(event)));
+            }
+        }
+        panics
+    }
+
+    /// Sends the event of this time to the channels. Returns the wakers of the receivers that wait.
+    pub(crate) fn send(
+        &self,
+        event: bulklink_core::Event,
+        label: &Arc<str>,
+        at: Instant,
+    ) -> impl Iterator<Item = Waker> {
+        let channels = self.as_slice().iter().filter(move |handler| handler.includes(&event));
+        channels.filter_map(move |handler| match &handler.target {
+            Target::Channel(sender) => sender.send(Event { label: Arc::clone(label), event, time: Time::At(at) }),
+            Target::Function(_) => None,
+        })
+    }
+
+    #[inline]
+    fn as_slice(&self) -> &[Handler] {
+        self.0.as_ref().map(|list| list.handlers.as_slice()).unwrap_or_default()
     }
 }

@@ -289,6 +289,13 @@ impl Handle {
     pub fn handler_panics(&self) -> usize {
         self.inner.identity().handler_panics()
     }
+
+    /// Returns how many events no handler was called for, in all partitions, as
+    /// [of one bulkhead](crate::Handle::dropped_events).
+    #[must_use]
+    pub fn dropped_events(&self) -> usize {
+        self.inner.identity().dropped_events()
+    }
 }
 
 /// Shows the label and the occupancy, and no key.

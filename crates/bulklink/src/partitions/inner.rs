@@ -9,12 +9,13 @@ use bulklink_core::partitions::{self, Id};
 use bulklink_core::{Instant, InvalidArgument, Request};
 
 use super::histograms::SharedHistograms;
-use super::state::{Changed, Delivery, LimitsFor, Partition, PartitionsState};
+use super::state::{Changed, LimitsFor, Partition, PartitionsState};
 use super::{Limits, Lookup, Status};
 use crate::acquire::claim::LeaseOwner;
 use crate::foreign::{attempt, discard};
 use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
+use crate::gate::outputs::deliver_all;
 use crate::gate::shared::Shared;
 use crate::observe::channel::EventSource;
 use crate::observe::event::{Handler, Handlers};
@@ -136,7 +137,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
             }
             (changed, deliveries)
         });
-        deliver(deliveries);
+        deliver_all(deliveries);
         changed
     }
 
@@ -145,14 +146,14 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
     pub(super) fn check(&self, limits: &crate::Limits, limits_for: Option<&LimitsFor<K>>) -> Result<(), Refused> {
         let (now, limits_for) = (self.now_if_sound(), limits_for.or(self.limits_for.as_ref()));
         let (checked, deliveries) = self.state.with(|state| state.check(limits, limits_for, now));
-        deliver(deliveries);
+        deliver_all(deliveries);
         checked
     }
 
     pub(super) fn set_paused(&self, is_paused: bool) -> bool {
         let now = if is_paused { Instant::EPOCH } else { self.now_if_sound() };
         let (changed, deliveries) = self.state.with(|state| state.set_paused(is_paused, now));
-        deliver(deliveries);
+        deliver_all(deliveries);
         changed
     }
 
@@ -299,15 +300,5 @@ impl<K: Send, R: Clock + Clone + Send + Sync + 'static, S: Send + Sync> EventSou
 
     fn remove(&self, handler: HandlerId) {
         self.change_handlers(|handlers| handlers.without(handler));
-    }
-}
-
-/// Wakes the waiters of all partitions, and then delivers the events, outside the lock. A handler
-/// may have discarded a partition meanwhile: what it drops is foreign, and contained.
-fn deliver(deliveries: Vec<Delivery>) {
-    let woken: Vec<_> = deliveries.into_iter().map(|(shared, outputs)| (shared.wake_all(outputs), shared)).collect();
-    for (rest, shared) in woken {
-        shared.deliver_rest(rest);
-        discard(shared);
     }
 }

@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 
 use bulklink_core::{Instant, InvalidArgument, Limits, Occupancy};
 
-use super::state::{Changed, Delivery, LimitsFor, PartitionsState};
+use super::state::{Changed, LimitsFor, PartitionsState};
 use crate::Reconfigured;
+use crate::gate::outputs::Undelivered;
 use crate::gate::shared::{LimitsRefused, Shared};
 use crate::gate::state::GateState;
 use crate::reconfigure::{Refused, invalid};
@@ -33,7 +34,7 @@ impl<K> PartitionsState<K> {
         limits: &Limits,
         limits_for: Option<&LimitsFor<K>>,
         now: Instant,
-    ) -> (Result<Reconfigured, Refused>, Vec<Delivery>) {
+    ) -> (Result<Reconfigured, Refused>, Vec<Undelivered>) {
         let (judged, mut deliveries) = self.judge(limits, limits_for, now);
         let changed = judged.and_then(|(unused, targets)| {
             let (admitted, keys_changed) = change(limits, &targets, now, &mut deliveries)?;
@@ -51,7 +52,7 @@ impl<K> PartitionsState<K> {
         limits: &Limits,
         limits_for: Option<&LimitsFor<K>>,
         now: Instant,
-    ) -> (Result<(), Refused>, Vec<Delivery>) {
+    ) -> (Result<(), Refused>, Vec<Undelivered>) {
         let (judged, deliveries) = self.judge(limits, limits_for, now);
         (judged.map(drop), deliveries)
     }
@@ -64,7 +65,7 @@ impl<K> PartitionsState<K> {
         limits: &Limits,
         limits_for: Option<&LimitsFor<K>>,
         now: Instant,
-    ) -> (Result<(Occupancy, Vec<Target>), Refused>, Vec<Delivery>) {
+    ) -> (Result<(Occupancy, Vec<Target>), Refused>, Vec<Undelivered>) {
         if self.account.is_closed() {
             return (Err(Refused::Closed), Vec::new());
         }
@@ -95,7 +96,7 @@ fn change(
     common: &Limits,
     targets: &[Target],
     now: Instant,
-    deliveries: &mut Vec<Delivery>,
+    deliveries: &mut Vec<Undelivered>,
 ) -> Result<(usize, bool), Refused> {
     let (mut changed, mut shrunk, mut faults) = ((0, false), Vec::new(), Faults::new(common));
     deliveries.extend(give_all(targets, |Target { shared, limits }, state| {
@@ -126,12 +127,8 @@ fn change(
 }
 
 /// Gives an input to all these partitions. Returns the outputs to deliver.
-fn give_all(targets: &[Target], mut input: impl FnMut(&Target, &mut GateState)) -> Vec<Delivery> {
-    let give = |target: &Target| {
-        let ((), outputs) = target.shared.input_undelivered(|state| input(target, state));
-        (Arc::clone(&target.shared), outputs)
-    };
-    targets.iter().map(give).collect()
+fn give_all(targets: &[Target], mut input: impl FnMut(&Target, &mut GateState)) -> Vec<Undelivered> {
+    targets.iter().map(|target| target.shared.input_undelivered(|state| input(target, state))).collect()
 }
 
 impl Faults {

@@ -4,7 +4,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::iter;
 use core::mem;
-use core::task::Waker;
 
 use bulklink_core::partitions::{Created, Id, Partitions, Rejection};
 use bulklink_core::{Instant, InvalidArgument};
@@ -14,7 +13,8 @@ use super::sums::Gone;
 use super::{Limits, Lookup};
 use crate::OwnedSlot;
 use crate::builder::next_instance;
-use crate::gate::outputs::{Observers, Rest};
+use crate::gate::delivery::Displaced;
+use crate::gate::outputs::Undelivered;
 use crate::gate::shared::Shared;
 use crate::gate::state::GateState;
 use crate::observe::event::Handlers;
@@ -54,9 +54,6 @@ pub(super) struct Changed {
 /// The limits of a key: a function of it and of the limits that the partitions have in common. It
 /// is foreign.
 pub(crate) type LimitsFor<K> = Arc<dyn Fn(&K, crate::Limits) -> crate::Limits + Send + Sync>;
-
-/// The outputs of an input to a partition, which must be delivered outside the lock.
-pub(super) type Delivery = (Arc<Shared>, (Option<Waker>, Rest));
 
 /// A partition: its key and its bulkhead.
 pub(super) struct Partition<K> {
@@ -214,7 +211,7 @@ impl<K> PartitionsState<K> {
     ///
     /// It works under the lock, so that a pause and a resumption at the same time end alike in all
     /// partitions.
-    pub(super) fn set_paused(&mut self, is_paused: bool, now: Instant) -> (bool, Vec<Delivery>) {
+    pub(super) fn set_paused(&mut self, is_paused: bool, now: Instant) -> (bool, Vec<Undelivered>) {
         if self.account.is_closed() {
             return (false, Vec::new());
         }
@@ -226,8 +223,8 @@ impl<K> PartitionsState<K> {
     }
 
     /// Gives an input to all partitions. Returns the outputs to deliver.
-    fn give_all(&self, mut input: impl FnMut(&mut GateState)) -> Vec<Delivery> {
-        self.all().map(|shared| (Arc::clone(shared), shared.input_undelivered(&mut input).1)).collect()
+    fn give_all(&self, mut input: impl FnMut(&mut GateState)) -> Vec<Undelivered> {
+        self.all().map(|shared| shared.input_undelivered(&mut input)).collect()
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<Shared>> {
@@ -245,13 +242,13 @@ impl<K> PartitionsState<K> {
     pub(super) fn change_handlers(
         &mut self,
         change: impl Fn(&Handlers) -> Option<Handlers>,
-    ) -> Option<(Handlers, Vec<Observers>)> {
+    ) -> Option<(Handlers, Vec<Displaced>)> {
         let changed = change(&self.handlers)?;
         let before = mem::replace(&mut self.handlers, changed);
         let change_in = |shared: &Arc<Shared>| {
             shared.with_gate(|state| {
-                let is_shared = state.observers.handlers.is(&before);
-                let changed = if is_shared { Some(self.handlers.clone()) } else { change(&state.observers.handlers) };
+                let is_shared = state.observers.handlers().is(&before);
+                let changed = if is_shared { Some(self.handlers.clone()) } else { change(state.observers.handlers()) };
                 changed.map(|changed| state.set_handlers(changed))
             })
         };

@@ -145,7 +145,7 @@ impl Readiness {
             track.start(state.gate.occupancy().waiting() > 0, state.gate.is_closed());
             // An event that has not been delivered yet is older than this state.
             let handler = handler(Arc::clone(&track), plumbing::events_recorded(&state.gate));
-            let handlers = state.observers.handlers.with(&handler);
+            let handlers = state.observers.handlers().with(&handler);
             (handler.id(), state.set_handlers(handlers))
         });
         // The replaced list, dropped outside the lock.

@@ -1,5 +1,6 @@
 //! The order and the thread in which wakers are woken and events are delivered.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -309,4 +310,149 @@ fn an_event_reads_the_clock_only_on_demand() {
     drop(slot);
     assert_eq!((calls.load(SeqCst), bulkhead.handler_panics()), (2, 1));
     assert_eq!(*timed.lock().expect("no panic"), [(2, clock.clock.now())]);
+}
+
+/// Makes one call after the other that is rejected, and returns the most events for which a handler
+/// was called in one of them.
+fn most_delivered_in_a_call(bulkhead: &TestBulkhead, calls: usize) -> usize {
+    let rejected = |_| {
+        DELIVERED.set(0);
+        assert!(bulkhead.try_slot().is_err());
+        DELIVERED.get()
+    };
+    (0..calls).map(rejected).max().expect("a call")
+}
+
+thread_local! { static DELIVERED: Cell<usize> = const { Cell::new(0) } }
+
+#[test]
+fn a_call_delivers_at_most_64_events_of_others() {
+    const THREADS: usize = 4;
+    const CALLS: usize = 3_000;
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let _running = bulkhead.try_slot().expect("free");
+    let numbers = Arc::new(Mutex::new(vec![]));
+    let log = Arc::clone(&numbers);
+    bulkhead.add_event_handler(move |event| {
+        DELIVERED.set(DELIVERED.get() + 1);
+        log.lock().expect("no panic").push(event.number);
+        // Other threads add events meanwhile.
+        thread::yield_now();
+    });
+    let most = thread::scope(|scope| {
+        let threads = [(); THREADS].map(|()| scope.spawn(|| most_delivered_in_a_call(&bulkhead, CALLS)));
+        threads.map(|thread| thread.join().expect("no panic")).into_iter().max().expect("a thread")
+    });
+    assert!((2..=1 + 64).contains(&most), "{most}");
+    let numbers = numbers.lock().expect("no panic");
+    assert!(numbers.iter().copied().eq(1..=(THREADS * CALLS) as u64), "each once, in order");
+}
+
+#[test]
+fn where_events_wait_for_a_handler_calls_wait_too_and_one_takes_over() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let _running = bulkhead.try_slot().expect("free");
+    let Blocking { handler, blocked, go_on, ran } = blocking();
+    bulkhead.add_event_handler(move |event| handler(event));
+    let rejected = |calls: usize| {
+        let bulkhead = bulkhead.clone();
+        thread::spawn(move || (0..calls).for_each(|_| assert!(bulkhead.try_slot().is_err())))
+    };
+    let first = rejected(1);
+    blocked.recv_timeout(LONG).expect("the handler is called");
+    let second = rejected(50);
+    let until = std::time::Instant::now() + LONG;
+    while bulkhead.status().totals.rejected() < 1 + 33 && std::time::Instant::now() < until {
+        thread::yield_now();
+    }
+    // Time for another call, if there could be one.
+    thread::sleep(ms(20));
+    assert_eq!(bulkhead.status().totals.rejected(), 1 + 33, "32 events are left, and the next call waits");
+    go_on.send(()).expect("the handler goes on");
+    let threads = [first, second].map(|joined| {
+        let id = joined.thread().id();
+        joined.join().expect("no panic");
+        id
+    });
+    let ran = ran.lock().expect("no panic");
+    assert!(ran.iter().map(|&(number, _)| number).eq(1..=51), "each once, in order");
+    let by_first = ran.iter().filter(|&&(_, thread)| thread == threads[0]).count();
+    assert_eq!(by_first, 32, "then the call that waits takes over");
+    assert!(ran[by_first..].iter().all(|&(_, thread)| thread == threads[1]));
+}
+
+#[test]
+fn a_channel_is_filled_while_a_handler_is_slow() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let Blocking { handler, blocked, go_on, .. } = blocking();
+    bulkhead.add_event_handler(move |event| handler(event));
+    let mut events = bulkhead.subscribe(100).expect("valid");
+    let slow = thread::spawn({
+        let bulkhead = bulkhead.clone();
+        move || drop(bulkhead.try_slot())
+    });
+    blocked.recv_timeout(LONG).expect("the handler is called");
+    drop(bulkhead.try_slot());
+    let received: Vec<_> = std::iter::from_fn(|| events.try_recv().ok()).map(|event| event.kind).collect();
+    assert_eq!(received, [EventKind::Admitted, EventKind::Saturated], "of both threads");
+    go_on.send(()).expect("the handler goes on");
+    slow.join().expect("no panic");
+    assert_eq!(events.try_recv().map(|event| event.kind), Ok(EventKind::Released));
+}
+
+#[test]
+fn a_call_in_a_handler_never_waits_and_its_events_are_bounded() {
+    const CALLS: usize = 10_000;
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let _running = bulkhead.try_slot().expect("free");
+    let (inside, left, numbers) = (bulkhead.clone(), AtomicUsize::new(CALLS), Arc::new(Mutex::new(vec![])));
+    let log = Arc::clone(&numbers);
+    // Twice as many events as are delivered.
+    let added = bulkhead.add_event_handler(move |event| {
+        log.lock().expect("no panic").push(event.number);
+        for _ in 0..2 {
+            if left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok() {
+                assert!(inside.try_slot().is_err());
+            }
+        }
+    });
+    assert!(bulkhead.try_slot().is_err());
+    assert!(bulkhead.remove_event_handler(added));
+    let (delivered, dropped) = (numbers.lock().expect("no panic").len(), bulkhead.dropped_events());
+    assert_eq!((delivered + dropped, bulkhead.handler_panics()), (CALLS + 1, 0), "each is delivered or counted");
+    // One more is queued for each that is delivered, until the queue is full; then one in two is
+    // dropped, and at the end all that is queued is delivered.
+    assert!((CALLS / 2 + 1_000..CALLS / 2 + 1_050).contains(&delivered), "{delivered}");
+    assert!(numbers.lock().expect("no panic").is_sorted(), "in order");
+}
+
+#[test]
+fn threads_that_deliver_do_not_wait_for_each_other() {
+    let executor = executor();
+    let bulkheads = [bulkhead(&executor, 1, 0), bulkhead(&executor, 1, 0)];
+    let budget = Arc::new(AtomicUsize::new(10_000));
+    for (bulkhead, other) in [(0, 1), (1, 0)] {
+        let (other, budget) = (bulkheads[other].clone(), Arc::clone(&budget));
+        bulkheads[bulkhead].add_event_handler(move |_| {
+            if budget.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok() {
+                drop(other.try_slot());
+            }
+        });
+    }
+    let (ended, ends) = mpsc::channel();
+    for thread in 0..4 {
+        let (bulkhead, ended) = (bulkheads[thread % 2].clone(), ended.clone());
+        thread::spawn(move || {
+            (0..500).for_each(|_| drop(bulkhead.try_slot()));
+            ended.send(()).expect("the test waits");
+        });
+    }
+    for _ in 0..4 {
+        ends.recv_timeout(LONG).expect("no thread waits for ever");
+    }
+    assert_eq!(bulkheads.map(|bulkhead| bulkhead.handler_panics()), [0, 0]);
 }

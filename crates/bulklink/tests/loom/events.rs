@@ -106,3 +106,29 @@ fn a_handler_may_use_the_bulkhead_in_any_interleaving() {
         assert!(bulkhead.remove_event_handler(added));
     });
 }
+
+#[test]
+fn a_thread_that_waits_for_its_events_takes_over_or_goes_on() {
+    // A share is one event here, so threads wait. One that is never woken would be a deadlock.
+    let by_others = model(1, 0).preemptions(3).explore(|bulkhead| {
+        bulkhead.close();
+        let delivered = Arc::new(std::sync::Mutex::new(vec![]));
+        let log = Arc::clone(&delivered);
+        let added = bulkhead.add_event_handler(move |event| {
+            // Reading the clock lets another thread go on.
+            event.at();
+            log.lock().unwrap().push((event.number, thread::current().id()));
+        });
+        let threads = [(); 2].map(|()| on_a_thread(bulkhead, |bulkhead| drop(bulkhead.try_slot())));
+        (0..2).for_each(|_| drop(bulkhead.try_slot()));
+        for other in threads {
+            other.join().unwrap();
+        }
+        bulkhead.remove_event_handler(added);
+        let delivered = delivered.lock().unwrap();
+        assert!(delivered.iter().map(|&(number, _)| number).eq(1..=4), "each once, in order");
+        let this = thread::current().id();
+        delivered.iter().filter(|&&(_, thread)| thread != this).count()
+    });
+    assert_eq!(by_others, BTreeSet::from([1, 2, 3]), "this thread delivers one of its own at least, and not all");
+}

@@ -112,7 +112,7 @@ fn a_watched_bulkhead_admits_and_rejects_without_the_lock() {
 #[test]
 fn a_bulkhead_that_is_no_longer_watched_has_no_handler() {
     let front = front(1);
-    let has_handler = || !front.handle().shared.with_gate(|state| state.observers.handlers.is_empty());
+    let has_handler = || !front.handle().shared.with_gate(|state| state.observers.handlers().is_empty());
     let readiness = Readiness::new(LONG).expect("valid");
     readiness.watch(&front);
     let clone = readiness.clone();

@@ -1,0 +1,70 @@
+//! With the feature `tracing` and without a subscriber, nothing is allocated for it; and a burst of
+//! events leaves no memory behind. A program of its own, because it counts what the whole program
+//! allocates: so one test at a time.
+
+use std::alloc::System;
+use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
+
+use bulklink::Bulkhead;
+use bulklink::testing::FakeClock;
+use futures_util::FutureExt;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+static ONE_TEST: Mutex<()> = Mutex::new(());
+
+#[test]
+fn without_a_subscriber_nothing_is_allocated() {
+    let _turn = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
+    let bulkhead = Bulkhead::builder_on(FakeClock::new(), "test").parallelism(1).waiting_room(1);
+    let bulkhead = bulkhead.build().expect("valid");
+    let calls = || {
+        let held = bulkhead.try_slot().expect("free");
+        let mut waiting = pin!(bulkhead.slot());
+        assert!((&mut waiting).now_or_never().is_none(), "it waits");
+        assert!(bulkhead.try_slot().is_err(), "no slot is free");
+        drop(held);
+        assert!(waiting.now_or_never().expect("it was handed the slot").is_ok());
+    };
+    // The queue and the histogram keep what the first calls allocate.
+    (0..10).for_each(|_| calls());
+    let region = Region::new(HEAP);
+    (0..100).for_each(|_| calls());
+    let change = region.change();
+    assert_eq!(change.allocations + change.reallocations, 0, "{change:?}");
+}
+
+#[test]
+fn a_burst_of_events_leaves_no_memory_behind() {
+    const CALLS: usize = 5_000;
+    let _turn = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
+    let bulkhead = Bulkhead::builder_on(FakeClock::new(), "test").parallelism(1).waiting_room(CALLS);
+    let bulkhead = bulkhead.build().expect("valid");
+    // Admits all calls in one step: an event each, before the first is delivered.
+    let burst = || {
+        let held = bulkhead.try_slot().expect("free");
+        let waiting: Vec<_> = (0..CALLS)
+            .map(|_| {
+                let mut waiting = Box::pin(bulkhead.slot());
+                assert!((&mut waiting).now_or_never().is_none(), "it waits");
+                waiting
+            })
+            .collect();
+        bulkhead.resize(1 + CALLS).expect("open");
+        drop((waiting, held));
+        bulkhead.resize(1).expect("open");
+    };
+    // The queue of calls keeps what it allocates.
+    burst();
+    bulkhead.add_event_handler(|_| ());
+    drop(bulkhead.try_slot());
+    let region = Region::new(HEAP);
+    burst();
+    let change = region.change();
+    let left = change.bytes_allocated.saturating_sub(change.bytes_deallocated);
+    assert!(change.bytes_allocated > CALLS * size_of::<bulklink::Event>() / 2, "events were queued: {change:?}");
+    assert!(left < 16 * 1024, "{left} bytes are left: {change:?}");
+}
