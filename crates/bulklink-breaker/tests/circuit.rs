@@ -8,6 +8,7 @@ use bulklink_breaker::{Circuit, Counts, Instant, Mark, Outcomes, Pass, ProbeId, 
 const GOOD: Option<Mark> = Some(Mark { failed: false, slow: false });
 const BAD: Option<Mark> = Some(Mark { failed: true, slow: false });
 const SLOW: Option<Mark> = Some(Mark { failed: false, slow: true });
+const BOTH: Option<Mark> = Some(Mark { failed: true, slow: true });
 
 const START: Instant = Instant::from_nanos(1_000_000_000_000);
 const SECOND: Duration = Duration::from_secs(1);
@@ -292,42 +293,63 @@ fn a_circuit_opened_by_hand_stays_open_until_it_is_closed_by_hand() {
     assert_eq!((call(&mut circuit, START, GOOD), circuit.generation()), (State::Closed, 2));
 }
 
-/// Only then can a breaker let successes pass without its lock.
+/// Only then can a breaker count successes without its lock.
 #[test]
-fn a_circuit_that_opens_by_numbers_of_calls_is_clean_until_one_fails() {
-    for settings in [Settings::consecutive(2), Settings::of_last(3).slow_calls(SECOND, 2)] {
-        for bad in [BAD, SLOW] {
-            let mut circuit = circuit(settings);
-            assert!(circuit.is_clean());
-            call(&mut circuit, START, bad);
-            assert!(!circuit.is_clean(), "a success would push the call out of the window");
-            assert_eq!([GOOD; 3].map(|outcome| call(&mut circuit, START, outcome)), [State::Closed; 3]);
-            assert!(circuit.is_clean());
-        }
+fn a_circuit_that_opens_by_numbers_of_calls_is_calm_until_it_opens() {
+    let by_time = Settings::within(SECOND).failures(2).slow_calls(SECOND, 2);
+    for settings in [Settings::consecutive(2), Settings::of_last(3).slow_calls(SECOND, 2), by_time] {
+        let mut circuit = circuit(settings);
+        assert!(circuit.is_calm());
+        call(&mut circuit, START, BOTH);
+        assert!(circuit.is_calm());
+        call(&mut circuit, START, BOTH);
+        assert!(!circuit.is_calm(), "it is open");
     }
-    let mut by_time = circuit(Settings::within(SECOND).failures(2).slow_calls(SECOND, 2));
-    call(&mut by_time, START, BAD);
-    assert!(by_time.is_clean(), "a success does not push a call out of a window of time");
-    call(&mut by_time, START, BAD);
-    assert!(!by_time.is_clean(), "it is open");
+}
+
+/// A success of which a circuit is told late ends a row of failures all the same.
+#[test]
+fn successes_that_are_told_late_push_failures_out_of_the_window() {
+    let mut circuit = circuit(Settings::of_last(5).failures(3));
+    for _ in 0..2 {
+        call(&mut circuit, START, BAD);
+    }
+    circuit.add_successes(START, 3);
+    assert_eq!(circuit.view(START).counts, Counts { calls: 5, failures: 2, slow: 0 });
+    circuit.add_successes(START, 1);
+    assert_eq!(circuit.view(START).counts, Counts { calls: 5, failures: 1, slow: 0 });
+    assert_eq!(call(&mut circuit, START, BAD), State::Closed, "one is out of the window, and this pushes out another");
+    circuit.add_successes(START, u64::from(u32::MAX));
+    assert_eq!(circuit.view(START).counts, Counts { calls: 5, failures: 0, slow: 0 });
+    for _ in 0..3 {
+        call(&mut circuit, START, BAD);
+    }
+    let open = circuit.clone();
+    circuit.add_successes(START, 5);
+    assert_eq!((circuit.view(START).state, &circuit), (State::Open, &open));
 }
 
 #[test]
-fn a_circuit_that_opens_by_a_rate_is_clean_once_its_window_is_full_of_successes() {
+fn a_circuit_that_opens_by_a_rate_is_calm_while_its_window_is_full() {
     for settings in [
         Settings::of_last(2).failure_rate(100),
         Settings::of_last(2).failures(1).slow_rate(SECOND, 100),
         Settings::of_last(2).failures(1).min_calls(2),
     ] {
         let mut circuit = circuit(settings);
-        assert!(!circuit.is_clean());
+        assert!(!circuit.is_calm());
         call(&mut circuit, START, GOOD);
-        assert!(!circuit.is_clean());
+        assert!(!circuit.is_calm(), "a success could be the call that a rate still needs");
         call(&mut circuit, START, GOOD);
-        assert!(circuit.is_clean());
+        assert!(circuit.is_calm());
     }
-    assert!(!circuit(Settings::within(SECOND).failure_rate(1)).is_clean());
-    assert!(!circuit(Settings::within(SECOND).failures(1).min_calls(1)).is_clean());
+    let mut half = circuit(Settings::of_last(3).failure_rate(50));
+    for outcome in [GOOD, BAD, GOOD] {
+        call(&mut half, START, outcome);
+    }
+    assert!(half.is_calm(), "a failure is no reason not to be calm");
+    assert!(!circuit(Settings::within(SECOND).failure_rate(1)).is_calm());
+    assert!(!circuit(Settings::within(SECOND).failures(1).min_calls(1)).is_calm());
 }
 
 #[test]

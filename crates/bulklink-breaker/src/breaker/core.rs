@@ -1,8 +1,9 @@
 //! What all clones of a breaker share: its circuit under a lock, and a word beside it.
 //!
 //! The word says whether the circuit is closed, so that a call of a closed circuit reads it and
-//! nothing else. It also says whether a success would change the circuit: if not, which is so as
-//! long as nothing fails, the success is only counted.
+//! nothing else. While the circuit is calm, a success cannot open it, so successes are counted
+//! beside the lock, in stripes by thread: what takes the lock tells the circuit of them first. The
+//! stripes are shut meanwhile, so that all happens in one order.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64 as Number;
 use std::sync::atomic::Ordering;
 
-use super::counters::Striped;
+use super::counters::{Striped, Successes, TAG, Used};
 use super::event::{Handlers, Transition};
 use super::waiters::Waiters;
 use super::{Config, Figures, OpenCircuit, Stats};
@@ -20,20 +21,19 @@ use crate::shared::Remote;
 use crate::sync::{self, AtomicU64, Mutex, MutexGuard};
 use crate::{Instant, Outcome};
 
-/// The lowest bits of the word; above them and `PLAIN` is the generation.
+/// The lowest bits of the word. Those from `TAG` on are the tag of its calls, by which their
+/// successes are counted.
 const STATE: u64 = 0b11;
-const HALF_OPEN: u64 = 0b00;
-const CLOSED: u64 = 0b01;
+/// Zero, as `TIMED` usually is, so that one test of bits finds both.
+const CLOSED: u64 = 0b00;
+const HALF_OPEN: u64 = 0b01;
 const OPEN: u64 = 0b10;
-/// Closed, and a success that is not slow changes nothing.
-const CLEAN: u64 = 0b11;
-/// No call is slow, so none reads the clock.
-const PLAIN: u64 = 0b100;
-const GENERATION: u32 = PLAIN.trailing_zeros() + 1;
-/// Only in a ticket: its success is not only counted.
-const BY_LOCK: u64 = 1 << 63;
+/// Calls can be slow, so each reads the clock before its success is counted.
+const TIMED: u64 = 1 << TAG;
+const GENERATION: u32 = TAG + 1;
 
-/// The word with which a closed circuit has let a call through.
+/// The word with which a closed circuit has let a call through. Without `TIMED`, so that the tag of
+/// a call that can be slow is no stripe's.
 #[derive(Clone, Copy)]
 pub(crate) struct Ticket(u64);
 
@@ -47,8 +47,7 @@ pub(crate) struct Core {
     /// When the cool-down ends, if the word says open: nanoseconds of the clock.
     until: AtomicU64,
     locked: Mutex<Locked>,
-    /// Successes of a clean circuit.
-    clean: Striped,
+    successes: Successes,
     refused: Striped,
     waiters: Waiters,
     handlers: Handlers,
@@ -59,6 +58,8 @@ pub(crate) struct Locked {
     next_probe: u64,
     /// Without what is counted beside the lock.
     pub(crate) stats: Stats,
+    /// Where threads of this breaker count successes.
+    used: Used,
     /// How the circuit is shared, if it is.
     #[cfg(feature = "shared")]
     pub(crate) remote: Option<Remote>,
@@ -77,7 +78,7 @@ pub(crate) enum Ending {
 impl Ticket {
     #[inline]
     pub(crate) fn pass(self) -> Pass {
-        Pass { generation: (self.0 & !BY_LOCK) >> GENERATION, probe: None }
+        Pass { generation: self.0 >> GENERATION, probe: None }
     }
 }
 
@@ -92,10 +93,11 @@ impl Core {
                 circuit,
                 next_probe: 0,
                 stats: Stats::default(),
+                used: Used::default(),
                 #[cfg(feature = "shared")]
                 remote: None,
             }),
-            clean: Striped::default(),
+            successes: Successes::default(),
             refused: Striped::default(),
             waiters: Waiters::default(),
             handlers: Handlers::default(),
@@ -108,8 +110,8 @@ impl Core {
     #[inline]
     pub(crate) fn admit(&self) -> Result<(Pass, Instant), OpenCircuit> {
         let word = self.word.load(Ordering::Acquire);
-        let pass = if word & CLOSED == 0 { self.admit_slowly(word)? } else { Ticket(word).pass() };
-        Ok((pass, if word & PLAIN == 0 { self.now() } else { Instant::EPOCH }))
+        let pass = if word & STATE == CLOSED { Ticket(word).pass() } else { self.admit_slowly(word)? };
+        Ok((pass, if word & TIMED == 0 { Instant::EPOCH } else { self.now() }))
     }
 
     /// Lets a call through if the circuit is closed. Returns its ticket, and when it began if its
@@ -117,28 +119,32 @@ impl Core {
     #[inline]
     pub(crate) fn admit_closed(&self) -> Option<(Ticket, Instant)> {
         let word = self.word.load(Ordering::Acquire);
-        if word & (STATE | PLAIN) == CLEAN | PLAIN {
+        if word & (STATE | TIMED) == CLOSED {
             return Some((Ticket(word), Instant::EPOCH));
         }
-        if word & CLOSED == 0 {
-            return None;
-        }
-        Some((Ticket(word | BY_LOCK), self.began(word)))
+        if word & STATE == CLOSED { Some(self.admit_timed(word)) } else { None }
     }
 
-    /// Not inlined, so that the code of a clean circuit goes straight on.
+    /// Not inlined, so that the code of a circuit without slow calls goes straight on.
     #[cold]
-    fn began(&self, word: u64) -> Instant {
-        if word & PLAIN == 0 { self.now() } else { Instant::EPOCH }
+    fn admit_timed(&self, word: u64) -> (Ticket, Instant) {
+        (Ticket(word & !TIMED), self.now())
     }
 
     /// Counts the outcome of a call that `admit_closed` has let through.
     #[inline]
     pub(crate) fn settle_closed(&self, ticket: Ticket, began: Instant, outcome: Outcome) {
-        // No word is that of a ticket by the lock.
-        if outcome == Outcome::Success && self.word.load(Ordering::Acquire) == ticket.0 {
-            return self.clean.add();
+        // Two calls, so that a success does not take its outcome along.
+        if outcome != Outcome::Success {
+            self.settle_ticket(ticket, began, outcome);
+        } else if !self.successes.add(ticket.0) {
+            self.settle_ticket(ticket, began, Outcome::Success);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn settle_ticket(&self, ticket: Ticket, began: Instant, outcome: Outcome) {
         self.settle_slowly(ticket.pass(), began, Ending::Outcome(outcome));
     }
 
@@ -146,7 +152,7 @@ impl Core {
     #[inline]
     pub(crate) fn check(&self) -> Result<(), OpenCircuit> {
         let word = self.word.load(Ordering::Acquire);
-        if word & CLOSED == 0 { self.check_slowly(word) } else { Ok(()) }
+        if word & STATE == CLOSED { Ok(()) } else { self.check_slowly(word) }
     }
 
     #[cold]
@@ -211,14 +217,10 @@ impl Core {
     /// Counts how a call ended.
     #[inline]
     pub(crate) fn settle(&self, pass: Pass, began: Instant, ending: Ending) {
-        let clean = pass.generation << GENERATION | CLEAN | PLAIN;
-        if ending == Ending::Outcome(Outcome::Success)
-            && pass.probe.is_none()
-            && self.word.load(Ordering::Acquire) == clean
-        {
-            return self.clean.add();
+        let is_success = ending == Ending::Outcome(Outcome::Success) && pass.probe.is_none();
+        if !is_success || !self.successes.add(pass.generation << GENERATION) {
+            self.settle_slowly(pass, began, ending);
         }
-        self.settle_slowly(pass, began, ending);
     }
 
     #[inline(never)]
@@ -226,9 +228,8 @@ impl Core {
         let now = self.now();
         let slow = self.config.settings.slow_after().is_some_and(|after| now.saturating_since(began) >= after);
         let success = ending == Ending::Outcome(Outcome::Success);
-        let clean = pass.generation << GENERATION | CLEAN;
-        if success && !slow && pass.probe.is_none() && self.word.load(Ordering::Acquire) & !PLAIN == clean {
-            return self.clean.add();
+        if success && !slow && pass.probe.is_none() && self.successes.add(self.tag(pass.generation)) {
+            return;
         }
         let mark = match ending {
             Ending::Outcome(Outcome::Success) => Some(Mark { failed: false, slow }),
@@ -279,7 +280,6 @@ impl Core {
     pub(crate) fn share(&self, remote: Remote) {
         let mut locked = self.lock();
         locked.remote = Some(remote);
-        self.publish(&locked);
     }
 
     /// Opens or closes the circuit by hand.
@@ -310,7 +310,8 @@ impl Core {
 
     /// Changes the circuit, publishes what it is now, and tells of a transition.
     pub(crate) fn change<T>(&self, now: Instant, is_forced: bool, change: impl FnOnce(&mut Locked) -> T) -> T {
-        let mut locked = self.lock();
+        let mut locked = self.lock_told(now);
+        locked.used.add_own();
         let generation = locked.circuit.generation();
         let from = self.state();
         let before = locked.circuit.view(now).counts;
@@ -336,16 +337,22 @@ impl Core {
         value
     }
 
-    /// Writes the word, under the lock.
+    /// Locks the circuit, tells it of all successes that were counted beside it, and lets none be
+    /// counted there until it is published.
+    fn lock_told(&self, now: Instant) -> MutexGuard<'_, Locked> {
+        let mut locked = self.lock();
+        let successes = self.successes.shut(locked.used);
+        locked.stats.successes += successes;
+        locked.circuit.add_successes(now, successes);
+        locked
+    }
+
+    /// Writes the word, and lets successes be counted beside the lock if the circuit is calm.
     fn publish(&self, locked: &Locked) -> State {
         let circuit = &locked.circuit;
         // At the epoch, a cool-down has never passed.
         let view = circuit.view(Instant::EPOCH);
         let bits = match view.state {
-            // A store is told of all successes.
-            #[cfg(feature = "shared")]
-            State::Closed if locked.remote.is_some() => CLOSED,
-            State::Closed if circuit.is_clean() => CLEAN,
             State::Closed => CLOSED,
             State::HalfOpen => HALF_OPEN,
             State::Open => {
@@ -354,13 +361,26 @@ impl Core {
                 OPEN
             }
         };
-        let plain = if self.config.settings.slow_after().is_none() { PLAIN } else { 0 };
-        let word = circuit.generation() << GENERATION | plain | bits;
+        let tag = self.tag(circuit.generation());
+        let word = tag | bits;
         // Usually it is the same, and a store would take it from the caches of all other threads.
         if self.word.load(Ordering::Relaxed) != word {
             self.word.store(word, Ordering::Release);
         }
+        // A store is told of each success.
+        #[cfg(feature = "shared")]
+        let is_told = locked.remote.is_some();
+        #[cfg(not(feature = "shared"))]
+        let is_told = false;
+        if !is_told && circuit.is_calm() {
+            self.successes.open(locked.used, tag);
+        }
         view.state
+    }
+
+    /// The tag of calls that were let through in this generation.
+    fn tag(&self, generation: u64) -> u64 {
+        generation << GENERATION | self.config.settings.slow_after().map_or(0, |_| TIMED)
     }
 
     /// The state by the word: open until the first call after the cool-down.
@@ -374,29 +394,32 @@ impl Core {
 
     pub(crate) fn view(&self) -> View {
         let now = self.now();
-        self.lock().circuit.view(now)
+        let locked = self.lock_told(now);
+        self.publish(&locked);
+        locked.circuit.view(now)
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        self.whole(self.lock().stats)
+        self.whole(&self.lock())
     }
 
     pub(crate) fn figures(&self) -> Figures {
         let now = self.now();
-        let locked = self.lock();
-        let (view, stats) = (locked.circuit.view(now), locked.stats);
+        let locked = self.lock_told(now);
+        self.publish(&locked);
+        let (view, stats) = (locked.circuit.view(now), self.whole(&locked));
         #[cfg(feature = "shared")]
         let is_connected = locked.remote.as_ref().map(Remote::is_connected);
         #[cfg(not(feature = "shared"))]
         let is_connected = None;
         drop(locked);
-        let (label, stats) = (Arc::clone(&self.config.label), self.whole(stats));
-        Figures { label, instance: self.instance, view, stats, is_connected }
+        Figures { label: Arc::clone(&self.config.label), instance: self.instance, view, stats, is_connected }
     }
 
     /// Adds what is counted beside the lock.
-    fn whole(&self, mut stats: Stats) -> Stats {
-        stats.successes += self.clean.sum();
+    fn whole(&self, locked: &Locked) -> Stats {
+        let mut stats = locked.stats;
+        stats.successes += self.successes.sum(locked.used);
         stats.rejected += self.refused.sum();
         stats
     }
@@ -404,7 +427,7 @@ impl Core {
     #[cfg(feature = "shared")]
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
-        self.word.load(Ordering::Acquire) & CLOSED != 0
+        self.word.load(Ordering::Acquire) & STATE == CLOSED
     }
 
     /// Returns the generation by the word.

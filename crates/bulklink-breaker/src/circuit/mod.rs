@@ -366,14 +366,25 @@ impl Circuit {
         view
     }
 
-    /// Returns whether the circuit is closed, and a success that was not slow would change nothing.
+    /// Returns whether the circuit is closed, and no success that was not slow can open it.
     ///
-    /// Such a success need not be told: only [`View::counts`] would have more calls. If the clock
-    /// is set back later, a window of time may count longer what came before the success; and if
-    /// the settings change, other numbers of calls may matter.
+    /// It is calm until another input than such successes, so they may be told later and all at
+    /// once, but before that: see [`add_successes`](Circuit::add_successes).
     #[must_use]
-    pub fn is_clean(&self) -> bool {
-        self.phase == Phase::Closed && self.window.is_clean(&self.settings)
+    pub fn is_calm(&self) -> bool {
+        self.phase == Phase::Closed && self.window.is_calm(&self.settings)
+    }
+
+    /// Counts successes that were not slow, and of which a circuit that [is
+    /// calm](Circuit::is_calm) was not told yet. A circuit that is not closed forgets them.
+    ///
+    /// In a window of calls that is as if it had been told of each. A window of time counts them at
+    /// `now`, so [`View::counts`] may have them longer; and if the clock is set back or rates are
+    /// set later, that may matter.
+    pub fn add_successes(&mut self, now: Instant, successes: u64) {
+        if self.phase == Phase::Closed {
+            self.window.add_successes(now, successes);
+        }
     }
 
     /// Opens the circuit as a store says.

@@ -122,8 +122,11 @@ impl Outcomes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Window {
     Calls {
-        size: usize,
-        marks: VecDeque<Mark>,
+        size: u64,
+        /// All calls since it was empty.
+        ended: u64,
+        /// The calls that failed or were slow, each with the number of those before it.
+        spoilt: VecDeque<(u64, Mark)>,
         counts: Counts,
     },
     Time {
@@ -140,7 +143,7 @@ impl Window {
     pub(crate) fn new(settings: &Settings) -> Self {
         match settings.window {
             Span::Calls(calls) => {
-                Window::Calls { size: calls as usize, marks: VecDeque::new(), counts: Counts::default() }
+                Window::Calls { size: calls.into(), ended: 0, spoilt: VecDeque::new(), counts: Counts::default() }
             }
             Span::Time(time) => {
                 let part = u64::try_from(time.as_nanos() / PARTS as u128).unwrap_or(u64::MAX);
@@ -152,11 +155,9 @@ impl Window {
     /// Becomes the window of other settings.
     pub(crate) fn fit(&mut self, settings: &Settings) {
         match (&mut *self, Window::new(settings)) {
-            (Window::Calls { size, marks, counts }, Window::Calls { size: wanted, .. }) => {
+            (Window::Calls { size, .. }, Window::Calls { size: wanted, .. }) => {
                 *size = wanted;
-                while marks.len() > wanted {
-                    counts.remove(marks.pop_front().unwrap_or_default().into());
-                }
+                self.lengthen(0);
             }
             (Window::Time { part, .. }, Window::Time { part: wanted, .. }) if *part == wanted => {}
             (_, other) => *self = other,
@@ -165,8 +166,9 @@ impl Window {
 
     pub(crate) fn clear(&mut self) {
         match self {
-            Window::Calls { marks, counts, .. } => {
-                marks.clear();
+            Window::Calls { ended, spoilt, counts, .. } => {
+                *ended = 0;
+                spoilt.clear();
                 *counts = Counts::default();
             }
             Window::Time { newest, parts, .. } => {
@@ -190,13 +192,33 @@ impl Window {
         }
     }
 
-    fn push_mark(&mut self, mark: Mark) {
-        let Window::Calls { size, marks, counts } = self else { return };
-        if marks.len() == *size {
-            counts.remove(marks.pop_front().unwrap_or_default().into());
+    /// Adds successes that were not slow.
+    pub(crate) fn add_successes(&mut self, now: Instant, successes: u64) {
+        match self {
+            Window::Calls { .. } => self.lengthen(successes),
+            Window::Time { .. } if successes == 0 => {}
+            Window::Time { .. } => self.add(now, Counts { calls: successes, ..Counts::default() }),
         }
-        marks.push_back(mark);
-        *counts += mark.into();
+    }
+
+    fn push_mark(&mut self, mark: Mark) {
+        let Window::Calls { ended, spoilt, counts, .. } = self else { return };
+        if mark != Mark::default() {
+            spoilt.push_back((*ended, mark));
+            *counts += Counts { calls: 0, ..mark.into() };
+        }
+        self.lengthen(1);
+    }
+
+    /// Adds calls, of which those that are spoilt have been added, and removes what is too old.
+    fn lengthen(&mut self, calls: u64) {
+        let Window::Calls { size, ended, spoilt, counts } = self else { return };
+        *ended += calls;
+        counts.calls = (counts.calls + calls).min(*size);
+        while let Some(&(_, mark)) = spoilt.front().filter(|(before, _)| before + counts.calls < *ended) {
+            counts.remove(Counts { calls: 0, ..mark.into() });
+            spoilt.pop_front();
+        }
     }
 
     fn add(&mut self, now: Instant, added: Counts) {
@@ -228,16 +250,15 @@ impl Window {
         }
     }
 
-    /// Whether a success that is not slow changes nothing that matters.
-    pub(crate) fn is_clean(&self, settings: &Settings) -> bool {
-        match self {
-            Window::Calls { size, marks, counts } => {
-                let unspoilt = counts.failures == 0 && counts.slow == 0;
-                unspoilt && (marks.len() == *size || settings.counts_alone())
-            }
-            // At a change of settings, the window may have reached the new ones: any outcome opens.
-            Window::Time { parts, .. } => settings.counts_alone() && !sum(parts).trip(settings),
-        }
+    /// Whether no success that is not slow opens the circuit.
+    pub(crate) fn is_calm(&self, settings: &Settings) -> bool {
+        // Such a success changes no numbers but that of the calls, unless it makes others fewer.
+        let (is_full, counts) = match self {
+            Window::Calls { size, counts, .. } => (counts.calls == *size, *counts),
+            Window::Time { parts, .. } => (false, sum(parts)),
+        };
+        // At a change of settings, the window may have reached the new ones: any outcome opens.
+        (is_full || settings.counts_alone()) && !counts.trip(settings)
     }
 }
 

@@ -131,6 +131,26 @@ fn nothing_is_lost_in_random_interleavings() {
     }
 }
 
+/// Successes are counted beside the lock in few bits: more of them than that, of several threads,
+/// are all counted, and push the failures before them out of the window.
+#[test]
+fn a_full_stripe_counts_on() {
+    const EACH: u64 = 140_000;
+    let breaker = breaker(&FakeClock::new(), Settings::of_last(100).failures(3));
+    let fail = || breaker.admit().expect("closed").fail();
+    fail();
+    fail();
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| (0..EACH).for_each(|_| breaker.admit().expect("closed").succeed()));
+        }
+    });
+    fail();
+    let (stats, counts) = (breaker.stats(), breaker.view().counts);
+    assert_eq!((stats.successes, stats.failures, stats.stale, stats.opened), (2 * EACH, 3, 0, 0));
+    assert_eq!((counts.calls, counts.failures), (100, 1));
+}
+
 /// Calls all come at once when the cool-down is over.
 fn rush(breaker: &Breaker, threads: usize, call: impl Fn(&Breaker) + Sync) {
     let barrier = Barrier::new(threads);

@@ -1,8 +1,9 @@
 //! The breaker under loom: small scenes of two threads, each run in the orders that the lock and
 //! the word beside it allow.
 //!
-//! Loom interrupts threads at the locks, the word and the wakers of `block_on`. The clock, the
-//! counters and the recorders are plain `std`. No search has a bound on the preemptions.
+//! Loom interrupts threads at the locks, the word, the stripes of successes and the wakers of
+//! `block_on`. The clock, the other counters and the recorders are plain `std`. No search has a
+//! bound on the preemptions.
 #![cfg(bulklink_loom)]
 
 use std::collections::BTreeSet;
@@ -34,11 +35,27 @@ impl Clock for ByHand {
 
 /// Runs a scene of two threads, each time on a new breaker that opens at the first failure, for
 /// 10 ns. Compares the outcomes with those expected.
+fn outcomes<A, B, O>(
+    prepare: fn(&Breaker, &ByHand),
+    one: fn(&Breaker) -> A,
+    other: fn(&Breaker) -> B,
+    outcome: fn(&Breaker, A, B) -> O,
+    expected: impl IntoIterator<Item = O>,
+) where
+    A: 'static,
+    B: 'static,
+    O: Ord + Debug + Send + 'static,
+{
+    outcomes_with(Settings::consecutive(1), prepare, one, other, outcome, expected);
+}
+
+/// The same with other settings.
 ///
 /// The scene runs twice, and each thread begins first in one of them: loom forgets that a thread
 /// has read a word once another has read it too, so the first never sees what the second wrote
 /// before it began.
-fn outcomes<A, B, O>(
+fn outcomes_with<A, B, O>(
+    settings: Settings,
     prepare: fn(&Breaker, &ByHand),
     one: fn(&Breaker) -> A,
     other: fn(&Breaker) -> B,
@@ -54,7 +71,7 @@ fn outcomes<A, B, O>(
         let inside = Arc::clone(&seen);
         loom::model(move || {
             let clock = ByHand::default();
-            let settings = Settings::consecutive(1).cool_down(Duration::from_nanos(10));
+            let settings = settings.cool_down(Duration::from_nanos(10));
             let breaker = Breaker::builder_on(clock.clone(), "test").settings(settings).build().expect("valid");
             prepare(&breaker, &clock);
             let [first, second] = [breaker.clone(), breaker.clone()];
@@ -105,6 +122,71 @@ fn a_success_races_with_a_trip() {
             (succeeded, stats.stale)
         },
         [(true, 0), (true, 1), (false, 0)],
+    );
+}
+
+/// A success that is counted beside the lock comes before the failure or after it, for all to see:
+/// it has kept the circuit closed, or it is stale and the next call of its thread is rejected.
+#[test]
+fn a_success_beside_the_lock_races_with_the_failure_that_opens_without_it() {
+    outcomes_with(
+        Settings::of_last(3).failures(2),
+        |breaker, _| breaker.admit().expect("closed").fail(),
+        fails,
+        |breaker| {
+            // The first opens the stripe of this thread. The second pushes the failure out.
+            let first = succeeds(breaker);
+            // Loom would not see that the circuit opens just here.
+            thread::yield_now();
+            let succeeded = [first, succeeds(breaker)];
+            (succeeded, breaker.check().is_ok())
+        },
+        |breaker, failed, (succeeded, is_closed)| {
+            let stats = breaker.stats();
+            let is_open = breaker.view().state == State::Open;
+            assert_eq!((is_closed, stats.opened), (!is_open, u64::from(is_open)));
+            assert_eq!((failed, stats.failures), (true, 2));
+            assert_eq!(stats.successes, succeeded.iter().filter(|succeeded| **succeeded).count() as u64);
+            assert_eq!(stats.rejected, 2 - stats.successes + u64::from(is_open));
+            (is_closed, succeeded, stats.stale)
+        },
+        [
+            (true, [true, true], 0),
+            (false, [true, true], 1),
+            (false, [true, false], 0),
+            (false, [true, false], 1),
+            (false, [false, false], 0),
+        ],
+    );
+}
+
+/// A reading has each success once, whenever it is counted, and the next reading has no fewer.
+#[test]
+fn a_reading_races_with_successes_beside_the_lock() {
+    outcomes_with(
+        Settings::consecutive(3),
+        as_it_is,
+        |breaker| [breaker.view().counts.calls, breaker.stats().successes],
+        |breaker| assert!([succeeds(breaker), succeeds(breaker)].iter().all(|succeeded| *succeeded)),
+        |breaker, [calls, successes], ()| {
+            assert_eq!((breaker.stats().successes, breaker.view().counts.calls), (2, 2));
+            (calls, successes)
+        },
+        [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)],
+    );
+}
+
+/// Successes of two threads, in one stripe or two, are all counted.
+#[test]
+fn successes_of_two_threads_are_all_counted() {
+    let twice = |breaker: &Breaker| assert!([succeeds(breaker), succeeds(breaker)].iter().all(|succeeded| *succeeded));
+    outcomes_with(
+        Settings::consecutive(9),
+        |breaker, _| assert!(succeeds(breaker)),
+        twice,
+        twice,
+        |breaker, (), ()| (breaker.view().counts.calls, breaker.stats().successes),
+        [(5, 5)],
     );
 }
 
