@@ -30,7 +30,7 @@ pub use command::{
 pub use event::{Event, EventKind, LocalStatus, Totals};
 pub use fleet::{
     BuildError, BulkheadBuilder, ConnectError, ExecuteError, Fleet, FleetBuilder, FleetBulkhead, Outage, Permit,
-    SetLimitError, Wrapped,
+    RandomError, SetLimitError, Wrapped,
 };
 pub use id::{CallId, InvalidId, OwnerId};
 pub use memory::{MemoryLink, MemoryStore};

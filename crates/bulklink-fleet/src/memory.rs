@@ -228,14 +228,14 @@ impl MemoryLink {
         command: &Command,
         context: &mut Context<'_>,
     ) -> Poll<Result<Answer, StoreError>> {
-        let now = (self.store.clock)();
+        let (now, waker) = ((self.store.clock)(), context.waker().clone());
         let _order = self.store.order.lock().unwrap_or_else(PoisonError::into_inner);
         let mut data = self.store.data();
         if !data.lines.contains_key(&self.number) {
             return Poll::Ready(Err(StoreError::Unreachable));
         }
         if data.faults.is_stalled {
-            data.stalled.push(context.waker().clone());
+            data.stalled.push(waker);
             return Poll::Pending;
         }
         let (answer, notices) = data.serve(now, name, command);

@@ -5,6 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use bulklink::InvalidArgument;
+
 const MAX_NAMESPACE: usize = 64;
 
 const MAX_LABEL: usize = 200;
@@ -27,6 +29,14 @@ impl Namespace {
             Some(byte) => Err(InvalidName::Byte(byte)),
             None => Ok(Self(text.into())),
         }
+    }
+
+    /// Checks the namespace of a builder, where it is required: so two environments on one store
+    /// never share anything by accident.
+    #[doc(hidden)]
+    pub fn required(text: Option<&str>) -> Result<Self, InvalidArgument> {
+        let text = text.unwrap_or_default();
+        Self::new(text).map_err(|error| error.of("namespace", text))
     }
 
     /// Returns the text.
@@ -68,6 +78,12 @@ impl Name {
         let label = escape(label.trim());
         check_length(&label, MAX_LABEL)?;
         Ok(Self(format!("{namespace}:{label}").into()))
+    }
+
+    /// Makes the name of the label that a builder was given.
+    #[doc(hidden)]
+    pub fn labelled(namespace: &Namespace, label: &str) -> Result<Self, InvalidArgument> {
+        Self::new(namespace, label).map_err(|error| error.of("label", label))
     }
 
     /// Returns namespace, colon and escaped label.
@@ -133,6 +149,12 @@ pub enum InvalidName {
     },
     /// A namespace must not have this byte.
     Byte(u8),
+}
+
+impl InvalidName {
+    fn of(self, field: &'static str, value: &str) -> InvalidArgument {
+        InvalidArgument::new(field, format_args!("{value:?}"), format_args!("must be a valid name: {self}"))
+    }
 }
 
 impl fmt::Display for InvalidName {

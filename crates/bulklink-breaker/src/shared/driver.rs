@@ -12,10 +12,10 @@ use bulklink::runtime::Runtime;
 use super::Options;
 use super::remote::Work;
 use super::signal::{Keep, Left, Signal};
-use crate::Instant;
 use crate::breaker::Core;
 use crate::guard::limited;
-use crate::store::{Changes, CircuitStore, Forced, Name, Namespace, Report, Row, StoreError};
+use crate::store::{Asked, Changes, CircuitStore, Forced, Name, Namespace, Report, Row, StoreError};
+use crate::{Instant, ProbeId, Settings};
 
 /// The breakers by their numbers.
 type Members = BTreeMap<u64, (Name, Weak<Core>)>;
@@ -356,7 +356,7 @@ impl<S: CircuitStore> Hub<S> {
                     error
                 }
             },
-            Work::Ask(id, answer) => match self.within(runtime, self.store.admit_probe(name, settings, id)).await {
+            Work::Ask(answer) => match self.ask(runtime, name, settings).await {
                 Ok(asked) => {
                     core.adopt(&asked.row);
                     core.answer(answer, asked.admission);
@@ -385,6 +385,17 @@ impl<S: CircuitStore> Hub<S> {
         };
         core.lose(&failed);
         if matches!(failed, StoreError::Unreachable | StoreError::TimedOut) { Err(failed) } else { Ok(()) }
+    }
+
+    /// Asks for a probe, under a name that no other process chooses, one forked from it neither.
+    async fn ask<R: Runtime<Sleep: Send>>(
+        &self,
+        runtime: &R,
+        name: &Name,
+        settings: &Settings,
+    ) -> Result<Asked, StoreError> {
+        let id = getrandom::u64().map_err(|error| StoreError::Refused { code: error.to_string().into() })?;
+        self.within(runtime, self.store.admit_probe(name, settings, ProbeId(id))).await
     }
 
     /// Waits for an answer of the store, but not for longer than it may take.

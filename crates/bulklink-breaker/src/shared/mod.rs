@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bulklink::InvalidArgument;
 use bulklink::runtime::{Runtime, Spawn, SpawnError};
 
 pub(crate) use self::block::block_on;
@@ -18,7 +19,7 @@ use self::driver::Hub;
 pub(crate) use self::remote::Remote;
 pub use self::remote::Sharing;
 use self::signal::{Keep, Signal};
-use crate::store::{CircuitStore, InvalidName, Name, Namespace};
+use crate::store::{CircuitStore, Name, Namespace};
 use crate::{Breaker, BreakerBuilder, InvalidSetting};
 
 /// How a process uses the store.
@@ -84,7 +85,7 @@ pub struct Circuits<S> {
 pub struct CircuitsBuilder<S, R> {
     store: S,
     runtime: R,
-    namespace: String,
+    namespace: Option<String>,
     options: Options,
 }
 
@@ -97,7 +98,7 @@ impl<S: CircuitStore> Circuits<S> {
             store_timeout: Duration::from_millis(500),
             retry: Duration::from_secs(1),
         };
-        CircuitsBuilder { store, runtime, namespace: String::from("default"), options }
+        CircuitsBuilder { store, runtime, namespace: None, options }
     }
 
     /// Builds a breaker whose circuit is shared under its label. It works immediately, by the calls
@@ -108,7 +109,7 @@ impl<S: CircuitStore> Circuits<S> {
     /// If a setting is impossible, or the label cannot be a name on the store. Several breakers may
     /// share one label: each is as one of another process.
     pub fn share(&self, breaker: BreakerBuilder) -> Result<Breaker, ShareError> {
-        let name = Name::new(&self.hub.namespace, breaker.label()).map_err(ShareError::Name)?;
+        let name = Name::labelled(&self.hub.namespace, breaker.label()).map_err(ShareError::Name)?;
         let id = self.hub.next_id.fetch_add(1, Ordering::Relaxed);
         let remote = |settings, now| Remote::new(id, name.clone(), settings, Arc::clone(&self.keep), now);
         let breaker = breaker.build_shared(remote).map_err(ShareError::Setting)?;
@@ -121,10 +122,10 @@ impl<S: CircuitStore> Circuits<S> {
 }
 
 impl<S: CircuitStore, R: Runtime<Sleep: Send> + Spawn> CircuitsBuilder<S, R> {
-    /// What separates these circuits from those of others on the same store: `default` if it is not
-    /// set.
-    pub fn namespace(mut self, namespace: &str) -> Self {
-        namespace.clone_into(&mut self.namespace);
+    /// Sets the namespace, such as the name of the environment. Required: so two environments on
+    /// one store never share a circuit by accident.
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
         self
     }
 
@@ -159,9 +160,9 @@ impl<S: CircuitStore, R: Runtime<Sleep: Send> + Spawn> CircuitsBuilder<S, R> {
     ///
     /// # Errors
     ///
-    /// If the namespace is invalid, a duration is zero, or the runtime refuses the task.
+    /// If the namespace is missing or invalid, a duration is zero, or the runtime refuses the task.
     pub fn build(self) -> Result<Circuits<S>, ShareError> {
-        let namespace = Namespace::new(&self.namespace).map_err(ShareError::Name)?;
+        let namespace = Namespace::required(self.namespace.as_deref()).map_err(ShareError::Name)?;
         let Options { flush, refresh, store_timeout, retry } = self.options;
         for (name, time) in [("flush", flush), ("refresh", refresh), ("store_timeout", store_timeout), ("retry", retry)]
         {
@@ -181,8 +182,8 @@ impl<S: CircuitStore, R: Runtime<Sleep: Send> + Spawn> CircuitsBuilder<S, R> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShareError {
-    /// A namespace or a label cannot be a name on the store.
-    Name(InvalidName),
+    /// The namespace is missing, or it or a label cannot be a name on the store.
+    Name(InvalidArgument),
     /// A setting is impossible.
     Setting(InvalidSetting),
     /// The runtime refused the task that synchronizes.

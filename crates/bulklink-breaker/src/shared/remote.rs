@@ -1,9 +1,7 @@
 //! What a breaker knows of its row on a store, and what it has to tell the store.
 
 use std::collections::VecDeque;
-use std::collections::hash_map::RandomState;
 use std::fmt;
-use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +9,7 @@ use futures_channel::oneshot;
 
 use super::signal::{Keep, Left, Signal};
 use crate::breaker::{Core, Locked, Source};
-use crate::circuit::{Circuit, Mark, Outcomes, Pass, ProbeId, Refusal, State, Window};
+use crate::circuit::{Circuit, Mark, Outcomes, Pass, Refusal, State, Window};
 use crate::store::{Force, Name, Refused, Report, Row, StoreError};
 use crate::{Call, Instant, OpenCircuit, Settings};
 
@@ -79,7 +77,7 @@ impl Drop for Granted {
 pub(super) enum Work {
     Load,
     Force(Force),
-    Ask(ProbeId, Answer),
+    Ask(Answer),
     Report(Report),
 }
 
@@ -225,6 +223,15 @@ impl Remote {
         (!outcomes.is_empty()).then_some(Report::Closed { generation, outcomes })
     }
 
+    /// Takes the asks that nothing waits for any more. They are dropped without the lock: each may
+    /// find the waker of a call whose future is being dropped just then, and wake it.
+    fn take_cancelled(&mut self) -> VecDeque<Answer> {
+        let asks = std::mem::take(&mut self.asks).into_iter();
+        let (cancelled, asks) = asks.partition(oneshot::Sender::is_canceled);
+        self.asks = asks;
+        cancelled
+    }
+
     fn forget_pending(&mut self) {
         self.pending.clear();
         self.recent.clear();
@@ -236,12 +243,12 @@ impl Remote {
 impl Core {
     /// Lets a call through as a probe of the store's, if it must be one. `None` if it need not be.
     pub(crate) async fn ask(self: &Arc<Self>) -> Option<Result<Call<'static>, OpenCircuit>> {
-        let (now, mut answer) = (self.now(), None);
+        let (now, mut answer, mut cancelled) = (self.now(), None, VecDeque::new());
         let refusal = self.with_remote(|locked, remote| {
             if !remote.must_ask(&locked.circuit, now) {
                 return None;
             }
-            remote.asks.retain(|answer| !answer.is_canceled());
+            cancelled = remote.take_cancelled();
             if remote.is_full(&locked.circuit, now) {
                 return Some(Refusal { state: State::HalfOpen, retry_at: None });
             }
@@ -250,6 +257,7 @@ impl Core {
             answer = Some((receiver, remote.signal()));
             None
         });
+        drop(cancelled);
         if let Some(refusal) = refusal.flatten() {
             return Some(Err(self.refuse(now, refusal)));
         }
@@ -268,7 +276,8 @@ impl Core {
 
     /// Returns what has to be sent to the store next, if anything is due.
     pub(super) fn next_work(&self, now: Instant, flush: Duration, refresh: Duration) -> Option<Work> {
-        self.with_remote(|locked, remote| {
+        let mut cancelled = VecDeque::new();
+        let work = self.with_remote(|locked, remote| {
             if remote.retry_at.is_some_and(|at| at > now) {
                 return None;
             }
@@ -281,17 +290,17 @@ impl Core {
             if let Some(report) = remote.next_report() {
                 return Some(Work::Report(report));
             }
-            while let Some(answer) = remote.asks.pop_front() {
-                if !answer.is_canceled() {
-                    remote.asking += 1;
-                    return Some(Work::Ask(ProbeId(RandomState::new().hash_one(now.as_nanos())), answer));
-                }
+            cancelled = remote.take_cancelled();
+            if let Some(answer) = remote.asks.pop_front() {
+                remote.asking += 1;
+                return Some(Work::Ask(answer));
             }
             let is_due =
                 remote.pending_since.is_some_and(|since| remote.is_urgent || now.saturating_since(since) >= flush);
             if is_due { remote.take_pending().map(Work::Report) } else { None }
-        })
-        .flatten()
+        });
+        drop(cancelled);
+        work.flatten()
     }
 
     /// Returns when something is due that is not now.

@@ -160,13 +160,13 @@ impl MemoryStore {
         step: &mut impl FnMut(&mut Data, Instant) -> T,
         context: &mut Context<'_>,
     ) -> Poll<Result<T, StoreError>> {
-        let now = (self.now)();
+        let (now, waker) = ((self.now)(), context.waker().clone());
         let mut data = self.data();
         if data.is_down || data.cuts != cuts {
             return Poll::Ready(Err(StoreError::Unreachable));
         }
         if data.faults.is_stalled {
-            data.stalled.push(context.waker().clone());
+            data.stalled.push(waker);
             return Poll::Pending;
         }
         data.operations += 1;

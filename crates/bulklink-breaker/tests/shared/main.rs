@@ -6,7 +6,7 @@ mod random;
 mod scene;
 
 use bulklink::testing::Task;
-use bulklink_breaker::{Health, State};
+use bulklink_breaker::{Breaker, Circuits, Health, State};
 use scene::{Process, Scene};
 
 const BAD: bool = false;
@@ -173,4 +173,19 @@ fn the_task_ends_with_the_last_handle() {
     scene.executor.run_until_idle();
     scene.advance(60_000);
     assert_eq!(scene.store.operations(), before + 1);
+}
+
+#[test]
+fn a_namespace_is_required_and_errors_name_what_cannot_be_a_name() {
+    let scene = Scene::new();
+    let builder = || Circuits::builder(scene.store.clone(), scene.executor.runtime());
+    let missing = builder().build().unwrap_err();
+    assert_eq!(missing.to_string(), "namespace must be a valid name: the name is empty, got \"\"");
+    let invalid = builder().namespace("a b").build().unwrap_err();
+    let requirement = "must be a valid name: a namespace has only A-Z, a-z, 0-9, '.', '_' and '-', got 0x20";
+    assert_eq!(invalid.to_string(), format!("namespace {requirement}, got \"a b\""));
+    let circuits = builder().namespace("test").build().unwrap();
+    let long = "x".repeat(201);
+    let too_long = circuits.share(Breaker::builder_on(scene.executor.clock(), &long)).unwrap_err();
+    assert!(too_long.to_string().starts_with("label must be a valid name: "), "{too_long}");
 }

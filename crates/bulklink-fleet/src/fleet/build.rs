@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt;
 use std::future::poll_fn;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use bulklink::{Bulkhead, InvalidArgument};
 use super::bulkhead::FleetBulkhead;
 use super::member::Handler;
 use super::state::{Options, State};
-use super::{Fleet, Open, Outage, requirement};
+use super::{Fleet, Open, Outage};
 use crate::{Conflict, Declaration, Event, Name, OwnerId, Terms};
 
 /// How many calls of one process ask the store at the same time, unless the builder says otherwise.
@@ -44,8 +43,7 @@ pub struct BulkheadBuilder<R> {
 
 impl<R: Runtime + Spawn> BulkheadBuilder<R> {
     pub(crate) fn new(fleet: &Fleet<R>, label: &str) -> Self {
-        let name = Name::new(&fleet.namespace, label)
-            .map_err(|error| InvalidArgument::new("label", format_args!("{label:?}"), requirement(error)));
+        let name = Name::labelled(&fleet.namespace, label);
         let terms = Terms { ttl: Duration::from_secs(10), claim: Duration::from_secs(3), block: 1 };
         let declared = Declaration {
             owner: fleet.owner,
@@ -207,7 +205,7 @@ impl<R: Runtime + Spawn> BulkheadBuilder<R> {
     pub async fn connect(self) -> Result<FleetBulkhead<R>, ConnectError> {
         let bulkhead = self.build().map_err(ConnectError::Invalid)?;
         let member = bulkhead.member();
-        let opened = poll_fn(|context| member.with(|state, _| state.poll_opened(context.waker()))).await;
+        let opened = poll_fn(|context| member.poll(context, State::poll_opened)).await;
         match opened {
             Ok(()) => Ok(bulkhead),
             Err(Some(conflict)) => Err(ConnectError::Conflict(conflict)),
@@ -277,6 +275,8 @@ pub enum BuildError {
     Invalid(InvalidArgument),
     /// The runtime refuses to run the fleet's task.
     Spawn(SpawnError),
+    /// The process can have no identity.
+    Random(RandomError),
 }
 
 impl From<InvalidArgument> for BuildError {
@@ -290,11 +290,19 @@ impl fmt::Display for BuildError {
         match self {
             Self::Invalid(error) => error.fmt(f),
             Self::Spawn(error) => error.fmt(f),
+            Self::Random(error) => error.fmt(f),
         }
     }
 }
 
-impl Error for BuildError {}
+impl Error for BuildError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Random(error) => error.source(),
+            Self::Invalid(_) | Self::Spawn(_) => None,
+        }
+    }
+}
 
 /// Why a bulkhead of a fleet could not be opened on the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -320,14 +328,30 @@ impl fmt::Display for ConnectError {
 
 impl Error for ConnectError {}
 
-/// Returns 128 random bits. The standard library takes the keys of its hashes from the system.
-pub(super) fn random_owner() -> OwnerId {
-    let half = |input: u64| {
-        let mut hasher = RandomState::new().build_hasher();
-        hasher.write_u64(input);
-        u128::from(hasher.finish())
-    };
-    OwnerId::from((half(1) << 64) | half(2))
+/// The operating system gives no random bits, so a process can have no identity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RandomError(getrandom::Error);
+
+impl fmt::Display for RandomError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the operating system gives no random bits")
+    }
+}
+
+impl Error for RandomError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// Returns 128 random bits of the operating system. Nothing that a process keeps, and that those
+/// forked from it would share, goes into them.
+pub(super) fn random_owner(
+    fill: impl FnOnce(&mut [u8]) -> Result<(), getrandom::Error>,
+) -> Result<OwnerId, RandomError> {
+    let mut bits = [0; size_of::<u128>()];
+    fill(&mut bits).map_err(RandomError)?;
+    Ok(OwnerId::from(u128::from_ne_bytes(bits)))
 }
 
 /// Returns the name of the program and the number of the process.
@@ -342,4 +366,29 @@ pub(super) fn printable(text: &str) -> String {
     let printable = |char: char| if char.is_ascii_graphic() { char } else { '_' };
     let text: String = text.trim().chars().take(100).map(printable).collect();
     if text.is_empty() { "-".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_is_what_the_system_gives_for_it_and_nothing_else() {
+        for byte in [1, 2, 1] {
+            let owner = random_owner(|bits| {
+                bits.fill(byte);
+                Ok(())
+            });
+            assert_eq!(owner, Ok(OwnerId::from(u128::from_ne_bytes([byte; 16]))));
+        }
+    }
+
+    #[test]
+    fn a_system_without_random_bits_is_an_error_with_its_cause() {
+        let refused = random_owner(|_| Err(getrandom::Error::UNSUPPORTED)).expect_err("there are none");
+        let error = BuildError::Random(refused);
+        assert_eq!(error.to_string(), "the operating system gives no random bits");
+        let cause = error.source().expect("it is kept").to_string();
+        assert_eq!(cause, getrandom::Error::UNSUPPORTED.to_string());
+    }
 }

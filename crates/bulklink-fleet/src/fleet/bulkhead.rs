@@ -143,7 +143,7 @@ impl<R: Runtime> FleetBulkhead<R> {
         let end = (waits && end < Instant::FAR_FUTURE).then(|| end.saturating_since(Instant::EPOCH));
         let number = member.with(|state, now| state.ask(now, cost, waits, end));
         asking.stage = Stage::Remote(number);
-        let result = poll_fn(|context| member.with(|state, _| state.poll_call(number, context.waker()))).await;
+        let result = poll_fn(|context| member.poll(context, |state, waker| state.poll_call(number, waker))).await;
         asking.stage = Stage::Over;
         match result {
             Ok(mut grant) => {
@@ -310,7 +310,7 @@ impl<R: Runtime> FleetBulkhead<R> {
         let member = self.member();
         self.inner.local.close();
         member.with(State::close);
-        async move { poll_fn(|context| member.with(|state, _| state.poll_over(context.waker()))).await }
+        async move { poll_fn(|context| member.poll(context, State::poll_over)).await }
     }
 
     async fn ask(&self, command: Command) -> Result<Outcome, StoreError> {

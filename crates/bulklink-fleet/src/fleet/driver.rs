@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::{Future, poll_fn};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -80,10 +79,8 @@ pub(crate) async fn drive<S: LeaseStore, R: Runtime>(
 
 /// Between 0.8 and 1.2, so that a fleet does not connect again in one moment.
 fn random_factor() -> f64 {
-    let bits = RandomState::new().build_hasher().finish();
-    #[expect(clippy::cast_precision_loss, reason = "any number will do")]
-    let part = (bits >> 32) as f64 / f64::from(u32::MAX);
-    0.8 + 0.4 * part
+    let bits = getrandom::u32().unwrap_or(u32::MAX / 2);
+    0.8 + 0.4 * f64::from(bits) / f64::from(u32::MAX)
 }
 
 /// Ends the bulkheads when the driver ends, also when its runtime drops it.

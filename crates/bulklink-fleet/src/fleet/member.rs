@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
@@ -134,11 +135,11 @@ impl Shared {
 
     /// The driver is gone.
     pub(crate) fn abandon(&self) {
-        let members = {
+        // Neither is dropped under the lock: the last handle of a member drops its handlers.
+        let (members, _ready) = {
             let mut lists = self.lists();
             lists.has_driver = false;
-            lists.ready.clear();
-            std::mem::take(&mut lists.all)
+            (std::mem::take(&mut lists.all), std::mem::take(&mut lists.ready))
         };
         for member in members.into_values() {
             member.with(State::abandon);
@@ -147,11 +148,26 @@ impl Shared {
 }
 
 impl Member {
-    /// Changes the state, and then wakes, tells and calls, without the lock.
+    /// Looks for what a task waits for. Its waker is cloned before the lock is taken, and what is
+    /// left in its place afterwards, unused or displaced, is dropped after it was released.
+    pub(crate) fn poll<T>(
+        self: &Arc<Self>,
+        context: &Context<'_>,
+        poll: impl FnOnce(&mut State, &mut Option<Waker>) -> Poll<T>,
+    ) -> Poll<T> {
+        let mut waker = Some(context.waker().clone());
+        let polled = self.with(|state, _| poll(state, &mut waker));
+        foreign::contain(|| drop(waker));
+        polled
+    }
+
+    /// Reads the clock, changes the state, and then wakes, tells and calls. Only the change has the
+    /// lock.
     pub(crate) fn with<T>(self: &Arc<Self>, change: impl FnOnce(&mut State, Duration) -> T) -> T {
+        let now = self.shared.now();
         let (value, effects) = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            let now = self.shared.now();
+            let now = state.latest(now);
             let value = change(&mut state, now);
             (value, state.settle(now))
         };

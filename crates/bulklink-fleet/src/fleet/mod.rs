@@ -17,10 +17,11 @@ use std::time::Duration;
 use bulklink::InvalidArgument;
 use bulklink::runtime::{Clock, Instant, Runtime, Spawn};
 
-pub use self::build::{BuildError, BulkheadBuilder, ConnectError};
+pub use self::build::{BuildError, BulkheadBuilder, ConnectError, RandomError};
 pub use self::bulkhead::{ExecuteError, FleetBulkhead, SetLimitError, Wrapped};
 use self::member::Shared;
 pub use self::permit::Permit;
+use self::state::State;
 use crate::{LeaseStore, Namespace, OwnerId, Session};
 
 /// What happens to calls while the store is out of reach.
@@ -100,7 +101,7 @@ where
         let members = self.open.shared.all();
         async move {
             for member in members {
-                poll_fn(|context| member.with(|state, _| state.poll_over(context.waker()))).await;
+                poll_fn(|context| member.poll(context, State::poll_over)).await;
             }
         }
     }
@@ -186,16 +187,18 @@ where
     ///
     /// # Errors
     ///
-    /// If the namespace is missing or invalid, the time is zero, or the runtime refuses the task.
+    /// If the namespace is missing or invalid, the time is zero, the operating system gives no
+    /// random bits for the process' identity, or the runtime refuses the task.
     pub fn build(self) -> Result<Fleet<R>, BuildError> {
-        let namespace = self.namespace.unwrap_or_default();
-        let namespace = Namespace::new(&namespace)
-            .map_err(|error| InvalidArgument::new("namespace", format_args!("{namespace:?}"), requirement(error)))?;
+        let namespace = Namespace::required(self.namespace.as_deref())?;
         if self.store_timeout.is_zero() {
             return Err(InvalidArgument::new("store_timeout", "0 s", "must be longer than zero").into());
         }
         let process: Arc<str> = build::printable(&self.process.unwrap_or_else(build::program)).into();
-        let owner = self.owner.unwrap_or_else(build::random_owner);
+        let owner = match self.owner {
+            Some(owner) => owner,
+            None => build::random_owner(getrandom::fill).map_err(BuildError::Random)?,
+        };
         let clock = self.runtime.clone();
         let shared = Arc::new(Shared::new(move || Clock::now(&clock).saturating_since(Instant::EPOCH)));
         let session = Session { owner, process: Arc::clone(&process) };
@@ -204,11 +207,6 @@ where
         let open = Arc::new(Open { shared });
         Ok(Fleet { open, namespace, owner, process, runtime: self.runtime, store_timeout: self.store_timeout })
     }
-}
-
-/// The error of a name as the requirement of an argument.
-fn requirement(error: crate::InvalidName) -> String {
-    format!("must be a valid name: {error}")
 }
 
 impl<S, R> fmt::Debug for FleetBuilder<S, R> {

@@ -74,7 +74,7 @@ impl Permit {
     /// Dropping the future changes nothing.
     pub fn lost(&self) -> impl Future<Output = ()> + Send + '_ {
         poll_fn(|context| match self.grant.lease {
-            Some(lease) => self.member.with(|state, _| state.poll_lost(lease, context.waker())),
+            Some(lease) => self.member.poll(context, |state, waker| state.poll_lost(lease, waker)),
             None => Poll::Pending,
         })
     }
@@ -93,7 +93,7 @@ impl Permit {
         let (member, lease) = (Arc::clone(&self.member), self.grant.lease);
         drop(self);
         poll_fn(move |context| match lease {
-            Some(lease) => member.with(|state, _| state.poll_released(lease, context.waker())),
+            Some(lease) => member.poll(context, |state, waker| state.poll_released(lease, waker)),
             None => Poll::Ready(true),
         })
     }

@@ -33,14 +33,14 @@ impl Reply {
     /// Completes when the answer is there.
     pub(crate) async fn get(&self) -> Result<Answer, StoreError> {
         poll_fn(|context| {
-            let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(answer) = place.answer.take() {
-                return Poll::Ready(answer);
-            }
-            let displaced = place.waker.replace(context.waker().clone());
-            drop(place);
-            drop(displaced);
-            Poll::Pending
+            let mut waker = Some(context.waker().clone());
+            let answer = {
+                let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                std::mem::swap(&mut place.waker, &mut waker);
+                place.answer.take()
+            };
+            foreign::contain(|| drop(waker));
+            answer.map_or(Poll::Pending, Poll::Ready)
         })
         .await
     }

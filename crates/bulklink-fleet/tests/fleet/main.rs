@@ -14,3 +14,4 @@ mod reuse;
 mod scene;
 mod stuck;
 mod threads;
+mod watched;

@@ -66,7 +66,8 @@ fn registry() -> (Registry, Executor) {
 fn prometheus_scrapes_both_formats_and_evaluates_the_dashboard_and_the_alerts() {
     let (registry, executor) = registry();
     let exporter = Exporter::new(&registry);
-    let circuits = Circuits::builder(MemoryStore::new(executor.clock()), executor.runtime()).build().unwrap();
+    let circuits =
+        Circuits::builder(MemoryStore::new(executor.clock()), executor.runtime()).namespace("test").build().unwrap();
     exporter.add_breaker(&circuits.share(Breaker::builder_on(executor.clock(), "search")).unwrap());
     let (open, served) = serve(exporter.clone(), None);
     let (plain, _) = serve(exporter, Some(Format::Prometheus));

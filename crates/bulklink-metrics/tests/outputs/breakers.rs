@@ -88,7 +88,7 @@ fn each_call_is_in_one_outcome_and_the_state_is_that_of_the_moment() {
 fn a_shared_circuit_says_whether_its_store_is_in_reach() {
     let mut executor = Executor::new(FakeClock::new());
     let store = MemoryStore::new(executor.clock());
-    let circuits = Circuits::builder(store.clone(), executor.runtime()).build().unwrap();
+    let circuits = Circuits::builder(store.clone(), executor.runtime()).namespace("test").build().unwrap();
     let breaker = circuits.share(Breaker::builder_on(executor.clock(), "payments")).unwrap();
     let exporter = Exporter::default();
     exporter.add_breaker(&breaker);

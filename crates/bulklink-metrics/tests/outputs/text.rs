@@ -28,7 +28,7 @@ pub(crate) fn full_scene() -> (Scene, Exporter) {
     assert!(one.output().unwrap().is_ok() && other.output().unwrap().is_ok());
     let exporter = Exporter::new(&scene.registry);
     let circuits = MemoryStore::new(scene.executor.clock());
-    let circuits = Circuits::builder(circuits, scene.executor.runtime()).build().unwrap();
+    let circuits = Circuits::builder(circuits, scene.executor.runtime()).namespace("test").build().unwrap();
     exporter.add_breaker(&circuits.share(Breaker::builder_on(scene.executor.clock(), "payments")).unwrap());
     (scene, exporter)
 }

@@ -62,7 +62,7 @@ impl State {
         self.closing.as_ref().is_some_and(|closing| closing.is_over)
     }
 
-    pub(crate) fn poll_over(&mut self, waker: &Waker) -> Poll<()> {
+    pub(crate) fn poll_over(&mut self, waker: &mut Option<Waker>) -> Poll<()> {
         match &mut self.closing {
             Some(closing) if !closing.is_over => {
                 park(&mut closing.wakers, waker);

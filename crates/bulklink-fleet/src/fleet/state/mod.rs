@@ -28,6 +28,9 @@ pub(crate) struct Options {
 
 /// The state of one bulkhead in this process.
 pub(crate) struct State {
+    /// The latest time of a change. Clocks are read before the lock is taken, so a change can bring
+    /// an earlier one.
+    now: Duration,
     owner: Owner,
     declared: Declaration,
     options: Options,
@@ -78,11 +81,9 @@ struct Closing {
     wakers: Vec<Waker>,
 }
 
-/// Adds a waker, unless it is there.
-fn park(wakers: &mut Vec<Waker>, waker: &Waker) {
-    if !wakers.iter().any(|known| known.will_wake(waker)) {
-        wakers.push(waker.clone());
-    }
+/// Takes a waker, unless its task has one here.
+fn park(wakers: &mut Vec<Waker>, waker: &mut Option<Waker>) {
+    wakers.extend(waker.take_if(|waker| !wakers.iter().any(|known| known.will_wake(waker))));
 }
 
 /// What has to be done once the lock is released.
@@ -138,6 +139,7 @@ impl State {
     pub(crate) fn new(now: Duration, declared: Declaration, options: Options) -> Self {
         let occupancy = Occupancy { waiting_room: declared.queue, ..Occupancy::default() };
         Self {
+            now,
             owner: Owner::new(now, declared.clone()),
             declared,
             options,
@@ -165,6 +167,12 @@ impl State {
             releases: vec![],
             effects: Effects::default(),
         }
+    }
+
+    /// Returns the time of a change: never before that of another one.
+    pub(crate) fn latest(&mut self, now: Duration) -> Duration {
+        self.now = self.now.max(now);
+        self.now
     }
 
     /// A call begins. Its result comes from [`poll_call`](Self::poll_call).
@@ -226,7 +234,7 @@ impl State {
     }
 
     /// Returns the result of a call once it has one. The call is over then.
-    pub(crate) fn poll_call(&mut self, number: u64, waker: &Waker) -> Poll<Result<Grant, Refused>> {
+    pub(crate) fn poll_call(&mut self, number: u64, waker: &mut Option<Waker>) -> Poll<Result<Grant, Refused>> {
         let Some(call) = self.calls.get_mut(&number) else {
             unreachable!("the future of a call that is over is not polled");
         };
@@ -234,9 +242,7 @@ impl State {
             self.calls.remove(&number);
             return Poll::Ready(outcome);
         }
-        if call.waker.as_ref().is_none_or(|known| !known.will_wake(waker)) {
-            self.effects.displaced.extend(call.waker.replace(waker.clone()));
-        }
+        std::mem::swap(&mut call.waker, waker);
         Poll::Pending
     }
 

@@ -8,7 +8,7 @@ use crate::{CallId, Conflict, Occupancy, Totals};
 
 impl State {
     /// Returns what came of the first attempt to open the bulkhead on the store.
-    pub(crate) fn poll_opened(&mut self, waker: &Waker) -> Poll<Result<(), Option<Conflict>>> {
+    pub(crate) fn poll_opened(&mut self, waker: &mut Option<Waker>) -> Poll<Result<(), Option<Conflict>>> {
         if let Some(result) = self.opened.result {
             return Poll::Ready(result);
         }
@@ -22,7 +22,7 @@ impl State {
     }
 
     /// Completes when the lease is no longer valid.
-    pub(crate) fn poll_lost(&mut self, lease: CallId, waker: &Waker) -> Poll<()> {
+    pub(crate) fn poll_lost(&mut self, lease: CallId, waker: &mut Option<Waker>) -> Poll<()> {
         match self.leases.get_mut(&lease) {
             Some(lease) if !lease.is_lost => {
                 park(&mut lease.wakers, waker);
@@ -34,15 +34,16 @@ impl State {
 
     /// Completes when the store has taken the lease back, with `true`, or when it is unknown
     /// whether it has.
-    pub(crate) fn poll_released(&mut self, lease: CallId, waker: &Waker) -> Poll<bool> {
+    pub(crate) fn poll_released(&mut self, lease: CallId, waker: &mut Option<Waker>) -> Poll<bool> {
         if !self.owner.is_up() || self.owner.is_gone(lease) {
             return Poll::Ready(false);
         }
         if !self.owner.is_giving_back(lease) {
             return Poll::Ready(true);
         }
-        if !self.releases.iter().any(|(id, known)| *id == lease && known.will_wake(waker)) {
-            self.releases.push((lease, waker.clone()));
+        let is_parked = |waker: &Waker| self.releases.iter().any(|(id, known)| *id == lease && known.will_wake(waker));
+        if let Some(waker) = waker.take_if(|waker| !is_parked(waker)) {
+            self.releases.push((lease, waker));
         }
         Poll::Pending
     }
