@@ -9,7 +9,7 @@ use bulklink_core::partitions::{self, Id};
 use bulklink_core::{Instant, InvalidArgument, Request};
 
 use super::histograms::SharedHistograms;
-use super::state::{Changed, LimitsFor, Partition, PartitionsState};
+use super::state::{Changed, HandlersChanged, LimitsFor, Partition, PartitionsState};
 use super::{Limits, Lookup, Status};
 use crate::acquire::claim::LeaseOwner;
 use crate::foreign::{attempt, discard};
@@ -35,6 +35,9 @@ pub(crate) struct Inner<K, R, S> {
     /// The lengths of waits and holds in all partitions.
     pub(super) histograms: SharedHistograms,
     pub(super) state: Lock<PartitionsState<K>>,
+    /// Held while all partitions are changed one after the other, so that two changes come in the
+    /// same order to all. Calls do not need it.
+    walk: Lock<()>,
     /// Opens when all partitions are closed and the last lease has ended.
     pub(super) drained: Latch,
 }
@@ -150,16 +153,50 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         checked
     }
 
+    /// Pauses all partitions, present and future, or resumes them. Returns whether anything changed.
     pub(super) fn set_paused(&self, is_paused: bool) -> bool {
         let now = if is_paused { Instant::EPOCH } else { self.now_if_sound() };
-        let (changed, deliveries) = self.state.with(|state| state.set_paused(is_paused, now));
+        let (changed, deliveries) = self.walk.with(|()| {
+            let (mut changed, kept) = self.state.with(|state| state.set_paused(is_paused));
+            let give = |shared: &Arc<Shared>| {
+                shared.input_undelivered(|state| {
+                    changed |= if is_paused { state.gate.pause() } else { state.resume(now) };
+                })
+            };
+            let deliveries = kept.iter().map(give).collect();
+            (changed, deliveries)
+        });
         deliver_all(deliveries);
         changed
     }
 
+    /// Changes the handlers of all partitions, present and future. Returns whether anything changed.
+    ///
+    /// Partitions share one list, except those with additional handlers; for these the change is
+    /// applied to their own list.
     pub(super) fn change_handlers(&self, change: impl Fn(&Handlers) -> Option<Handlers>) -> bool {
-        let displaced = self.state.with(|state| state.change_handlers(change));
-        displaced.is_some()
+        let changed = self.walk.with(|()| {
+            let HandlersChanged { before, after, kept } = self.state.with(|state| state.change_handlers(&change))?;
+            let change_in = |shared: Arc<Shared>| {
+                let displaced = shared.with_gate(|state| {
+                    let is_shared = state.observers.handlers().is(&before);
+                    let changed = if is_shared { Some(after.clone()) } else { change(state.observers.handlers()) };
+                    changed.map(|changed| state.set_handlers(changed))
+                });
+                (displaced, shared)
+            };
+            let displaced: Vec<_> = kept.into_iter().map(change_in).collect();
+            Some((before, after, displaced))
+        });
+        // What is displaced, and a partition that is gone by now, have foreign handlers.
+        let Some((before, after, displaced)) = changed else { return false };
+        discard(before);
+        discard(after);
+        for (displaced, shared) in displaced {
+            discard(displaced);
+            discard(shared);
+        }
+        true
     }
 }
 
@@ -265,7 +302,17 @@ where
             let identity = Arc::new(identity.owned_by(Weak::<Self>::clone(this)));
             let needs_now = state.account.needs_now();
             let histograms = SharedHistograms::new(each.measures_holds());
-            Inner { each, identity, limits_for, hasher, needs_now, histograms, state: Lock::new(state), drained }
+            Inner {
+                each,
+                identity,
+                limits_for,
+                hasher,
+                needs_now,
+                histograms,
+                state: Lock::new(state),
+                walk: Lock::new(()),
+                drained,
+            }
         }))
     }
 }

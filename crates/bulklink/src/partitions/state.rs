@@ -13,10 +13,7 @@ use super::sums::Gone;
 use super::{Limits, Lookup};
 use crate::OwnedSlot;
 use crate::builder::next_instance;
-use crate::gate::delivery::Displaced;
-use crate::gate::outputs::Undelivered;
 use crate::gate::shared::Shared;
-use crate::gate::state::GateState;
 use crate::observe::event::Handlers;
 use crate::rejection::Identity;
 
@@ -54,6 +51,14 @@ pub(super) struct Changed {
 /// The limits of a key: a function of it and of the limits that the partitions have in common. It
 /// is foreign.
 pub(crate) type LimitsFor<K> = Arc<dyn Fn(&K, crate::Limits) -> crate::Limits + Send + Sync>;
+
+/// The handlers that a new partition got and gets, and the bulkheads of those that are kept, which
+/// must be changed and dropped outside the lock.
+pub(super) struct HandlersChanged {
+    pub(super) before: Handlers,
+    pub(super) after: Handlers,
+    pub(super) kept: Vec<Arc<Shared>>,
+}
 
 /// A partition: its key and its bulkhead.
 pub(super) struct Partition<K> {
@@ -206,25 +211,14 @@ impl<K> PartitionsState<K> {
         (was_open, self.all().cloned().collect(), self.take_bolt())
     }
 
-    /// Pauses all partitions, present and future, or resumes them. Returns whether anything
-    /// changed, and the outputs to deliver.
-    ///
-    /// It works under the lock, so that a pause and a resumption at the same time end alike in all
-    /// partitions.
-    pub(super) fn set_paused(&mut self, is_paused: bool, now: Instant) -> (bool, Vec<Undelivered>) {
+    /// Lets new partitions begin paused, or not. Returns whether that changed anything, and the
+    /// bulkheads of those that are kept, which the caller must change outside the lock.
+    pub(super) fn set_paused(&mut self, is_paused: bool) -> (bool, Vec<Arc<Shared>>) {
         if self.account.is_closed() {
             return (false, Vec::new());
         }
-        let mut changed = mem::replace(&mut self.is_paused, is_paused) != is_paused;
-        let deliveries = self.give_all(|state| {
-            changed |= if is_paused { state.gate.pause() } else { state.resume(now) };
-        });
-        (changed, deliveries)
-    }
-
-    /// Gives an input to all partitions. Returns the outputs to deliver.
-    fn give_all(&self, mut input: impl FnMut(&mut GateState)) -> Vec<Undelivered> {
-        self.all().map(|shared| shared.input_undelivered(&mut input)).collect()
+        let changed = mem::replace(&mut self.is_paused, is_paused) != is_paused;
+        (changed, self.all().cloned().collect())
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<Shared>> {
@@ -235,24 +229,13 @@ impl<K> PartitionsState<K> {
         self.index.iter().map(|&id| self.account.get(id))
     }
 
-    /// Changes the handlers of all partitions, present and future. Returns the previous lists,
-    /// which must be dropped outside the lock, or `None` if nothing changed. Partitions share one
-    /// list, except those with additional handlers; for these the change is applied to their own
-    /// list.
+    /// Changes the handlers that a new partition gets. Returns `None` if nothing changed.
     pub(super) fn change_handlers(
         &mut self,
         change: impl Fn(&Handlers) -> Option<Handlers>,
-    ) -> Option<(Handlers, Vec<Displaced>)> {
-        let changed = change(&self.handlers)?;
-        let before = mem::replace(&mut self.handlers, changed);
-        let change_in = |shared: &Arc<Shared>| {
-            shared.with_gate(|state| {
-                let is_shared = state.observers.handlers().is(&before);
-                let changed = if is_shared { Some(self.handlers.clone()) } else { change(state.observers.handlers()) };
-                changed.map(|changed| state.set_handlers(changed))
-            })
-        };
-        let displaced = self.all().filter_map(change_in).collect();
-        Some((before, displaced))
+    ) -> Option<HandlersChanged> {
+        let after = change(&self.handlers)?;
+        let before = mem::replace(&mut self.handlers, after.clone());
+        Some(HandlersChanged { before, after, kept: self.all().cloned().collect() })
     }
 }

@@ -5,9 +5,11 @@ use std::fmt::Debug;
 use std::future::Future;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Waker};
 
-use bulklink::{Partitions, Reason, Rejection, Request};
+use bulklink::{Event, Partitions, Reason, Rejection, Request};
 use loom::future::block_on;
 use loom::thread;
 
@@ -211,6 +213,50 @@ fn a_pause_and_a_resumption_leave_partitions_alike() {
         paused
     });
     assert_eq!(paused, BTreeSet::from([false, true]));
+}
+
+/// The pause has come to one partition and not to the other: that holds back no call.
+#[test]
+fn calls_enter_while_a_pause_goes_from_partition_to_partition() {
+    let is_entered = [(ANN, BOB), (BOB, ANN)].map(|(one, other)| {
+        explore_up_to(Some(2), 2, move |partitions| {
+            [ANN, BOB].iter().for_each(|key| drop(partitions.try_slot(key).unwrap()));
+            let handle = partitions.handle(&one).unwrap();
+            let pause = on_a_thread(partitions, |partitions| partitions.pause());
+            let is_entered = handle.is_paused() && partitions.try_slot(&other).is_ok();
+            assert!(pause.join().unwrap());
+            assert!([ANN, BOB].iter().all(|key| partitions.handle(key).unwrap().is_paused()));
+            partitions.resume();
+            is_entered
+        })
+    });
+    assert!(is_entered.iter().any(|outcomes| outcomes.contains(&true)), "in one of the two orders");
+}
+
+/// Of two handlers that are added while a third is removed, each partition has both and no other.
+#[test]
+fn handlers_that_change_at_the_same_time_are_alike_in_all_partitions() {
+    explore_up_to(Some(2), 2, |partitions| {
+        [ANN, BOB].iter().for_each(|key| drop(partitions.try_slot(key).unwrap()));
+        let counts = [(); 3].map(|()| Arc::new(AtomicUsize::new(0)));
+        let counter = |which: usize| {
+            let count = Arc::clone(&counts[which]);
+            move |_: &Event| {
+                count.fetch_add(1, Relaxed);
+            }
+        };
+        let [first, second, third] = [counter(0), counter(1), counter(2)];
+        let gone = partitions.add_event_handler(first);
+        let change = on_a_thread(partitions, move |partitions| {
+            partitions.add_event_handler(second);
+            partitions.remove_event_handler(gone)
+        });
+        partitions.add_event_handler(third);
+        assert!(change.join().unwrap());
+        [ANN, BOB].iter().for_each(|key| drop(partitions.try_slot(key).unwrap()));
+        // A call is admitted and ends.
+        assert_eq!(counts.each_ref().map(|count| count.load(Relaxed)), [0, 4, 4]);
+    });
 }
 
 #[test]
