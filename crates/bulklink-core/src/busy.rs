@@ -12,9 +12,13 @@ pub(crate) struct Busy {
     pub(crate) in_use: Sum,
     #[cfg(feature = "histogram")]
     pub(crate) offered: Sum,
-    /// The latest time up to which they are summed: an earlier reading of a clock adds nothing.
+    /// For how long they are summed.
     #[cfg(feature = "histogram")]
-    pub(crate) until: Instant,
+    nanos: u64,
+    /// The latest time up to which they are summed: an earlier reading of a clock adds nothing. The
+    /// epoch, which stands for no time, until there is one.
+    #[cfg(feature = "histogram")]
+    until: Instant,
     /// What is in use, and offered, from then on.
     #[cfg(feature = "histogram")]
     units: (u32, u32),
@@ -23,7 +27,7 @@ pub(crate) struct Busy {
 #[cfg(feature = "histogram")]
 impl Busy {
     pub(crate) const NONE: Busy =
-        Busy { in_use: Sum::of(0), offered: Sum::of(0), until: Instant::EPOCH, units: (0, 0) };
+        Busy { in_use: Sum::of(0), offered: Sum::of(0), nanos: 0, until: Instant::EPOCH, units: (0, 0) };
 
     /// Sums up to `now`, from which on this much is in use, of this capacity.
     #[inline]
@@ -50,14 +54,15 @@ impl Busy {
         Busy {
             in_use: self.in_use.since(earlier.in_use),
             offered: self.offered.since(earlier.offered),
-            until: Instant::from_nanos(self.until.nanos_since(earlier.until)),
+            nanos: self.nanos.saturating_sub(earlier.nanos),
+            until: self.until,
             units: self.units,
         }
     }
 
     /// Returns the mean number of units in use, of sums since an earlier time.
     pub(crate) fn mean_in_use(&self) -> Option<f64> {
-        ratio(self.in_use.nanos(), self.until.as_nanos().into())
+        ratio(self.in_use.nanos(), self.nanos.into())
     }
 
     /// Returns the part of the capacity that was in use, of sums since an earlier time.
@@ -67,13 +72,18 @@ impl Busy {
 
     #[inline]
     fn pass(&mut self, now: Instant) {
-        let nanos = now.nanos_since(self.until);
-        if nanos > 0 {
-            let (in_use, capacity) = self.units;
+        if now <= self.until {
+            return;
+        }
+        // The first instant that is known begins the sums: how long the units were in use before is
+        // not, and the time from the epoch to a clock's present can be centuries.
+        if self.until > Instant::EPOCH {
+            let (nanos, (in_use, capacity)) = (now.nanos_since(self.until), self.units);
             self.in_use.add(u128::from(in_use) * u128::from(nanos));
             self.offered.add(u128::from(capacity) * u128::from(nanos));
-            self.until = now;
+            self.nanos = self.nanos.saturating_add(nanos);
         }
+        self.until = now;
     }
 }
 

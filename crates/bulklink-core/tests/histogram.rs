@@ -11,8 +11,9 @@ type TestGate = Gate<()>;
 const MICROSECOND: Duration = Duration::from_micros(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 
+/// Returns an instant far from the epoch, as those of clocks are.
 fn at(nanos: u64) -> Instant {
-    Instant::from_nanos(nanos)
+    Instant::from_nanos((1 << 63) + nanos)
 }
 
 fn of(durations: &[Duration]) -> Histogram {
@@ -277,6 +278,24 @@ fn a_slot_that_is_given_up_before_it_was_collected_was_in_use_until_then() {
     let ticket = measured.calls.cancel(&mut measured.gate, ticket, None).expect_err("the time is needed");
     measured.calls.cancel(&mut measured.gate, ticket, Some(at(150))).expect("the time is known");
     assert_eq!(measured.busy(900), 400 + 100);
+}
+
+/// The epoch stands for no time: a gate whose limits are set before any clock was read offers
+/// nothing from then on.
+#[test]
+fn use_counts_from_the_first_known_time_on() {
+    let gate = TestGate::new(Limits::new(4)).expect("valid");
+    let mut measured = Measured { gate, calls: Calls::new(Reserve::ByLateness).measure_holds(true) };
+    measured.gate.resize(2, Instant::EPOCH).expect("open");
+    measured.calls.note_use(&measured.gate, Instant::EPOCH);
+    let mut before = measured.gate.snapshot(None);
+    measured.calls.complete(&mut before);
+    let one = granted(measured.enter(1, 100));
+    measured.release(one, 150);
+    let after = measured.snapshot(200);
+    assert_eq!((after.busy().as_nanos(), after.offered().as_nanos()), (50, 2 * 100));
+    let interval = after.since(&before).expect("in order");
+    assert_eq!((interval.mean_in_use(), interval.utilization()), (Some(0.5), Some(0.25)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use bulklink::testing::{FakeClock, Task};
-use bulklink::{Bulkhead, Figures, Handle, Histogram, Partitions, Reason, Request, StdClock, partitions};
+use bulklink::{Bulkhead, Figures, Handle, Histogram, Limits, Partitions, Reason, Request, StdClock, partitions};
 
 use crate::panicking_clock::PanickingClock;
 use crate::{bulkhead, call, executor, ms, reason, slot};
@@ -287,6 +287,41 @@ fn the_partitions_are_read_together_and_what_is_dropped_stays_counted() {
     assert_eq!((read.sums.capacity, read.sums.waiting_room, read.sums.in_use), (3, 6, 0));
     assert_eq!(read.waits, of(&[ms(5); 10]));
     assert!(!format!("{:?}", read.sums).contains("key"));
+}
+
+/// In each partition, the capacity is set after it was made, when its clock is not read.
+#[test]
+fn partitions_offer_nothing_before_their_first_reading() {
+    for by_key in [false, true] {
+        let clock = FakeClock::new();
+        let builder = Partitions::builder_on(clock.clone(), "tenants").parallelism(1).max_partitions(3);
+        let builder = builder.measure_holds(true);
+        let double = move |_: &u32, each: Limits| each.with_capacity(if by_key { 2 } else { each.capacity });
+        let tenants = builder.limits_for(double).build().expect("valid");
+        if !by_key {
+            tenants.reconfigure(tenants.status().each.with_capacity(2)).expect("valid");
+        }
+        let running = tenants.try_slot(&1).expect("free");
+        let mut read = partitions::Figures::new();
+        tenants.to_handle().figures(&mut read);
+        assert_eq!((read.sums.offered, read.sums.busy), (Duration::ZERO, Duration::ZERO));
+        clock.advance(ms(10));
+        tenants.to_handle().figures(&mut read);
+        assert_eq!((read.sums.offered, read.sums.busy), (ms(20), ms(10)));
+        drop(running);
+    }
+}
+
+#[test]
+fn a_clock_that_panics_while_limits_are_set_offers_nothing_before_it_works_again() {
+    let clock = PanickingClock::default();
+    let builder = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).measure_holds(true);
+    let bulkhead = builder.build().expect("valid");
+    clock.panic(true);
+    bulkhead.pause();
+    bulkhead.resume();
+    clock.panic(false);
+    assert_eq!(figures(&bulkhead).status.offered(), Duration::ZERO);
 }
 
 #[test]
