@@ -2,9 +2,10 @@
 
 use std::panic::resume_unwind;
 
-use bulklink::Request;
 use bulklink::runtime::Clock;
+use bulklink::{Request, Slot};
 
+use super::slot::Unused;
 use super::{Classify, Guard, GuardError};
 use crate::foreign::catch;
 
@@ -43,8 +44,9 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> Guard<R, K> {
         K: Classify<T, E>,
     {
         self.breaker.check()?;
-        let _slot = self.bulkhead.blocking_slot_unless(request, self.breaker.opened())??;
+        let slot = Unused::new(self.bulkhead.blocking_slot_unless(request, self.breaker.opened())??, Slot::abandon);
         let call = self.breaker.blocking_ask_operation()?;
+        let _slot = slot.begin();
         // Caught, because a closure may run and succeed on a thread that is panicking already.
         match catch(operation) {
             Ok(result) => {

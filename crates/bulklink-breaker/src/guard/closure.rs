@@ -12,6 +12,7 @@ use bulklink::{OwnedSlot, Request};
 use futures_channel::oneshot;
 
 use super::run::limited;
+use super::slot::Unused;
 use super::{Classify, Guard, GuardError, slot};
 use crate::Call;
 use crate::foreign::{catch, discard};
@@ -71,6 +72,7 @@ impl<R: Runtime + SpawnBlocking, K> Guard<R, K> {
     {
         self.breaker.check()?;
         let slot = slot::wait(&self.breaker, self.bulkhead.slot_owned_with(request)).await?;
+        let slot = Unused::new(slot, OwnedSlot::abandon);
         let call = self.breaker.ask_owned_operation().await?;
         let (sender, mut receiver) = oneshot::channel();
         let caller = Caller(Arc::new(Mutex::new(Stage::Waiting { operation, call, slot })));
@@ -117,7 +119,7 @@ enum Stage<F> {
     Waiting {
         operation: F,
         call: Call<'static>,
-        slot: OwnedSlot,
+        slot: Unused<OwnedSlot>,
     },
     /// Whichever takes the call, the closure's end or its limit, counts the outcome.
     Running(Call<'static>),
@@ -162,7 +164,7 @@ where
         match mem::replace(&mut *stage, Stage::Over) {
             Stage::Waiting { operation, call, slot } => {
                 *stage = Stage::Running(call);
-                (operation, slot)
+                (operation, slot.begin())
             }
             _ => return None,
         }

@@ -13,6 +13,7 @@ use bulklink::{Request, Slot, SlotFuture};
 use pin_project_lite::pin_project;
 
 use super::run::Limit;
+use super::slot::Unused;
 use super::{Classify, Guard, GuardError};
 use crate::breaker::{Core, Ending, NextTransition, Source, Ticket};
 use crate::{Call, OpenCircuit};
@@ -65,7 +66,7 @@ enum Rest<'a, R: Timer> {
     /// In the queue of the bulkhead, and waiting for the circuit to open.
     Waiting(SlotFuture<'a, R>, Option<NextTransition<'a>>),
     /// The circuit is not closed: the call may have to ask a store.
-    Asking(Asking<'a>, Option<Slot<'a>>),
+    Asking(Asking<'a>, Option<Unused<Slot<'a>>>),
     Running {
         call: Call<'a>,
         _slot: Slot<'a>,
@@ -235,9 +236,11 @@ impl<R: Runtime, K> Guard<R, K> {
                 Rest::Waiting(acquire, transition) => {
                     if let Poll::Ready(slot) = Pin::new(acquire).poll(context) {
                         let slot = slot?;
-                        match self.breaker.admit_closed() {
-                            Some(call) => Rest::Running { call, _slot: slot, limit: self.limit() },
-                            None => Rest::Asking(Box::pin(self.breaker.ask_operation()), Some(slot)),
+                        if let Some(call) = self.breaker.admit_closed() {
+                            Rest::Running { call, _slot: slot, limit: self.limit() }
+                        } else {
+                            let slot = Unused::new(slot, Slot::abandon);
+                            Rest::Asking(Box::pin(self.breaker.ask_operation()), Some(slot))
                         }
                     } else {
                         if transition.is_none() {
@@ -255,7 +258,7 @@ impl<R: Runtime, K> Guard<R, K> {
                 Rest::Asking(asking, slot) => {
                     let call = ready!(asking.as_mut().poll(context))?;
                     let Some(slot) = slot.take() else { unreachable!("it is taken once") };
-                    Rest::Running { call, _slot: slot, limit: self.limit() }
+                    Rest::Running { call, _slot: slot.begin(), limit: self.limit() }
                 }
                 Rest::Running { call, limit, .. } => {
                     let Some(pinned) = operation.as_mut().as_pin_mut() else { unreachable!("it has not ended") };

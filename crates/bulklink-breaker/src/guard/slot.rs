@@ -1,4 +1,4 @@
-//! The wait for a slot, which ends when the circuit opens.
+//! The wait for a slot, which ends when the circuit opens, and a slot that is not used yet.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -20,4 +20,31 @@ where
         Poll::Pending => opened.as_mut().poll(context).map(|open| Err(GuardError::Open(open))),
     })
     .await
+}
+
+/// A slot whose operation has not begun. If it never does, because the circuit has opened or the
+/// call is dropped, the slot is abandoned: what the bulkhead learns from operations, it must not
+/// learn from this one.
+pub(super) struct Unused<S> {
+    slot: Option<S>,
+    abandon: fn(S),
+}
+
+impl<S> Unused<S> {
+    pub(super) fn new(slot: S, abandon: fn(S)) -> Self {
+        Unused { slot: Some(slot), abandon }
+    }
+
+    /// Returns the slot for its operation, which begins now.
+    pub(super) fn begin(mut self) -> S {
+        self.slot.take().unwrap_or_else(|| unreachable!("only this and the drop take it"))
+    }
+}
+
+impl<S> Drop for Unused<S> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            (self.abandon)(slot);
+        }
+    }
 }

@@ -130,6 +130,7 @@ fn a_closure_that_has_not_begun_ends_with_its_caller() {
     runtime.run();
     let stats = guard.breaker().stats();
     assert_eq!((stats.ignored, stats.ended(), state(&guard)), (3, 3, State::Closed));
+    assert_eq!(guard.bulkhead().status().totals.abandoned, 3);
 }
 
 /// All threads are busy for the whole limit.

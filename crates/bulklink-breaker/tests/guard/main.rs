@@ -11,6 +11,7 @@ mod registry;
 mod run_limit;
 mod runtimes;
 mod threads;
+mod unused;
 mod wrap;
 
 use std::future::{Future, pending};

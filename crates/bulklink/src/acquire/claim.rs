@@ -115,13 +115,7 @@ impl<S: SharedRef> Claim<S> {
     pub(crate) fn abandon(mut self) {
         let now = self.shared.now_if_sound();
         if let Some(grant) = self.grant.take() {
-            self.shared.input(|state| {
-                state.gate.abandon(match &mut state.calls {
-                    Some(calls) => calls.abandon(grant, now),
-                    None => grant,
-                });
-                state.advance(Some(now));
-            });
+            self.shared.input(|state| state.abandon(grant, now));
         }
     }
 

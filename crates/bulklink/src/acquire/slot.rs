@@ -111,6 +111,25 @@ impl<'a> Slot<'a> {
     pub fn forget(self) {
         self.0.write_off();
     }
+
+    /// Gives the slot back unused: its operation has not begun and never will, as where another
+    /// condition refuses it.
+    ///
+    /// It counts as [abandoned](crate::Totals::abandoned), not as finished. Its hold is not
+    /// measured, and says nothing to [estimates](crate::Handle::estimated_wait) of waits.
+    ///
+    /// ```
+    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::Bulkhead;
+    /// let reports = Bulkhead::builder_on(FakeClock::new(), "reports").capacity(8).build()?;
+    /// reports.try_slot()?.abandon();
+    /// let totals = reports.status().totals;
+    /// assert_eq!((totals.admitted, totals.abandoned, totals.finished), (1, 1, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn abandon(self) {
+        self.0.abandon();
+    }
 }
 
 impl fmt::Debug for Slot<'_> {
@@ -171,6 +190,12 @@ impl OwnedSlot {
     /// does not wait for it.
     pub fn forget(self) {
         self.0.write_off();
+    }
+
+    /// Gives the slot back unused, as [`Slot::abandon`] does: its operation has not begun and never
+    /// will.
+    pub fn abandon(self) {
+        self.0.abandon();
     }
 }
 

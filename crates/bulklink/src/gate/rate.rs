@@ -104,6 +104,15 @@ impl ReleaseRate {
         let with_next = short.with_a_slot_of(long);
         Some(if with_next.is_slower_than(&long) { with_next } else { long })
     }
+
+    /// Leaves a slot of so many units out of the windows that include now: it is given back unused,
+    /// which says nothing of how long operations keep theirs.
+    pub(crate) fn leave_out(&mut self, units: u64) {
+        for sample in [&mut self.older, &mut self.newer] {
+            sample.units = sample.units.wrapping_add(units);
+            sample.slots = sample.slots.wrapping_add(1);
+        }
+    }
 }
 
 impl Window {

@@ -134,6 +134,19 @@ impl GateState {
         }
     }
 
+    /// Takes back the grant of an operation that never begins.
+    pub(crate) fn abandon(&mut self, grant: Grant, now: Instant) {
+        let grant = match &mut self.calls {
+            Some(calls) => calls.abandon(grant, now),
+            None => grant,
+        };
+        if let (Some(rate), Some(units)) = (&mut self.rate, grant.cost()) {
+            rate.leave_out(units as u64);
+        }
+        self.gate.abandon(grant);
+        self.advance(Some(now));
+    }
+
     pub(crate) fn split(&mut self, grant: Grant, units: usize) -> Result<(Grant, Grant), Grant> {
         self.calls.get_or_insert_with(new_calls).split(&mut self.gate, grant, units)
     }
