@@ -208,6 +208,23 @@ impl Snapshot {
     pub fn capacity_report(&self) -> CapacityReport {
         CapacityReport::of(self)
     }
+
+    /// Reports as [`capacity_report`](Snapshot::capacity_report) does, but counts rates and waits
+    /// from `earlier` on, a snapshot of the same gate: what was over by then is not reported. With
+    /// this snapshot itself, only the present is.
+    ///
+    /// The longest wait is known only if none before `earlier` was as long, and zero otherwise. The
+    /// report has the totals of the [interval](Snapshot::since).
+    ///
+    /// # Errors
+    ///
+    /// If the two are of different gates, or in the wrong order.
+    pub fn capacity_report_since(&self, earlier: &Snapshot) -> Result<CapacityReport, IntervalError> {
+        let totals = self.since(earlier)?.totals;
+        let is_longest = self.longest_wait_nanos > earlier.longest_wait_nanos;
+        let longest_wait_nanos = if is_longest { self.longest_wait_nanos } else { 0 };
+        Ok(CapacityReport::of(&Snapshot { longest_wait_nanos, totals, ..*self }))
+    }
 }
 
 /// Divides two figures. Both fit 31 bits by [`Limits::MAX`], so the result is exact to the last

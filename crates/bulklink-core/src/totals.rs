@@ -63,7 +63,9 @@ macro_rules! totals {
         }
 
         impl Totals {
-            pub(crate) fn since(&self, earlier: &Totals) -> Totals {
+            /// Returns what was counted since these counters were `earlier`.
+            #[must_use]
+            pub fn since(&self, earlier: &Totals) -> Totals {
                 Totals {
                     $($name: self.$name.wrapping_sub(earlier.$name),)*
                     waited: self.waited.since(earlier.waited),

@@ -264,6 +264,45 @@ fn wait_time_near_limit_depends_on_average_and_longest_wait() {
     assert_eq!((report.average_wait_ratio(), report.longest_wait_ratio()), (None, None));
 }
 
+/// What happened before the earlier snapshot is not counted; the present always is.
+#[test]
+fn a_report_since_a_snapshot_counts_from_then_on() {
+    let since = |snapshot: &Snapshot, earlier: &Snapshot| {
+        let report = snapshot.capacity_report_since(earlier).expect("of one gate, in order");
+        report.findings.iter().map(|finding| (finding.code, finding.severity)).collect::<Vec<_>>()
+    };
+    let mut earlier = waited(20, 0, 1_000_000_000);
+    (earlier.totals.admitted, earlier.totals.queued, earlier.totals.expired) = (20, 40, 20);
+    let full = [(FrequentQueueing, Notice), (ElevatedRejectionRate, Critical), (ElevatedExpirationRate, Critical)];
+    assert_eq!(codes(&earlier), [&full[..], &[(WaitTimeNearLimit, Warning)]].concat());
+    assert!(full.iter().all(|(code, _)| code.is_counted()) && WaitTimeNearLimit.is_counted());
+    let mut later = earlier;
+    later.totals.admitted += 100;
+    (later.in_flight, later.in_use) = (4, 4);
+    assert_eq!(since(&later, &earlier), [(ExecutionFull, Notice)]);
+    assert_eq!(since(&later, &later), [(ExecutionFull, Notice)]);
+    assert!(!ExecutionFull.is_counted());
+    later.totals.saturated += 25;
+    assert_eq!(since(&later, &earlier), [(ExecutionFull, Notice), (ElevatedRejectionRate, Critical)]);
+    let other = Gate::<()>::with_instance(Limits::new(1), 7).expect("valid").snapshot(None);
+    assert!(other.capacity_report_since(&earlier).is_err());
+}
+
+#[test]
+fn the_longest_wait_is_known_since_a_snapshot_if_it_is_the_longest_of_all() {
+    let earlier = waited(5, 1_000_000, 950_000_000);
+    let report = |later: &Snapshot| later.capacity_report_since(&earlier).expect("in order");
+    let short = waited(10, 2_000_000, 950_000_000);
+    assert_eq!(codes(&short), [(WaitTimeNearLimit, Warning)]);
+    assert_eq!(report(&short).findings, []);
+    let longer = report(&waited(10, 1_001_000_000, 960_000_000));
+    let text = "waits of 200 ms on average and 960 ms at most, with a limit of 1 s";
+    assert_eq!(longer.finding(WaitTimeNearLimit).expect("found").message, text);
+    let steady = report(&waited(10, 4_001_000_000, 950_000_000));
+    let text = "waits of 800 ms on average, with a limit of 1 s";
+    assert_eq!(steady.finding(WaitTimeNearLimit).expect("found").message, text);
+}
+
 #[test]
 fn waits_without_a_limit_are_not_near_a_limit() {
     let mut unlimited = waited(1000, u64::MAX, u64::MAX);

@@ -40,6 +40,21 @@ async fn json(app: &Router, query: &str) -> Value {
     serde_json::from_str(&body).unwrap()
 }
 
+/// Lets a bulkhead without a waiting room reject so many calls.
+fn reject(bulkhead: &Bulkhead, calls: usize) {
+    let _running = run(bulkhead, bulkhead.limits().capacity);
+    (0..calls).for_each(|_| assert!(bulkhead.try_slot().is_err()));
+}
+
+fn run(bulkhead: &Bulkhead, calls: usize) -> Vec<impl Sized + use<>> {
+    (0..calls).map(|_| bulkhead.try_slot_owned().unwrap()).collect()
+}
+
+/// Returns the headings of the rows: label, severity and state.
+fn headings(page: &str) -> Vec<&str> {
+    page.split("\n\n").skip(1).map(|row| row.lines().next().unwrap()).collect()
+}
+
 fn labels(page: &Value) -> Vec<&str> {
     page["bulkheads"].as_array().unwrap().iter().map(|row| row["label"].as_str().unwrap()).collect()
 }
@@ -74,6 +89,7 @@ async fn registry() -> (Registry, impl Sized) {
 async fn the_text_has_all_figures_with_the_worst_first() {
     let (registry, _calls) = registry().await;
     let expected = r#"bulkheads: 3, worst first
+nothing is known of the last 30 s: look again, for rates and what they say
 
 "pay \"ments\"": critical
   in use      1 of 1, 1 running
@@ -107,6 +123,7 @@ async fn the_json_has_all_figures_with_durations_in_seconds() {
     let full = json!({
         "label": "pay \"ments\"", "kind": "bulkhead", "severity": "critical",
         "is_closed": false, "is_paused": false, "utilization": 1.0, "rejected_share": 1.0 / 3.0,
+        "recently": null,
         "limits": { "capacity": 1, "waiting_room": 2, "waiting_room_units": 5, "wait_limit_seconds": 2.0 },
         "in_flight": 1, "in_use": 1, "written_off": 0, "waiting": 2, "waiting_units": 2, "uncollected": 0,
         "oldest_wait_seconds": 1.52, "oldest_uncollected_seconds": null, "longest_wait_seconds": 0.03,
@@ -125,6 +142,7 @@ async fn the_json_has_all_figures_with_durations_in_seconds() {
     let tenants = json!({
         "label": "tenants", "kind": "partitions", "severity": "warning",
         "is_closed": false, "is_paused": false, "utilization": 1.0, "rejected_share": 0.5,
+        "recently": null,
         "limits": { "capacity": 2, "waiting_room": 1, "waiting_room_units": null, "wait_limit_seconds": 0.001 },
         "in_flight": 1, "in_use": 1, "written_off": 0, "waiting": 0, "waiting_units": 0, "uncollected": 0,
         "partitions": {
@@ -168,23 +186,20 @@ async fn the_format_is_what_the_client_accepts_or_asks_for() {
 #[tokio::test(start_paused = true)]
 async fn the_order_is_by_severity_then_rejections_then_utilisation_then_label() {
     let registry = Registry::new();
-    let create = |label: &str, parallelism: usize, running: usize, rejected: usize| {
-        let bulkhead = registry.create(Bulkhead::builder(label).parallelism(parallelism)).unwrap();
-        for _ in 0..rejected {
-            let all: Vec<_> = (0..parallelism).map(|_| bulkhead.try_slot().unwrap()).collect();
-            assert!(bulkhead.try_slot().is_err());
-            drop(all);
-        }
-        (0..running).map(|_| bulkhead.try_slot_owned().unwrap()).collect::<Vec<_>>()
-    };
-    let _running = [
-        create("b idle", 10, 0, 0),
-        create("a idle", 10, 0, 0),
-        create("used", 10, 5, 0),
-        create("rejecting", 2, 0, 1),
-        create("full", 1, 1, 0),
-    ];
-    let page = json(&page::router(&registry), "").await;
+    let create = |label: &str, parallelism: usize| registry.create(Bulkhead::builder(label).parallelism(parallelism));
+    let [_, _, used, rejecting, full] = [("b idle", 10), ("a idle", 10), ("used", 10), ("rejecting", 2), ("full", 1)]
+        .map(|(label, parallelism)| {
+            let bulkhead = create(label, parallelism).unwrap();
+            reject(&bulkhead, usize::from(label == "used"));
+            bulkhead
+        });
+    let app = page::router(&registry);
+    // What was rejected before this does not count.
+    text(&app, "").await;
+    advance(MS).await;
+    reject(&rejecting, 1);
+    let _running: Vec<_> = [5, 1].into_iter().zip([&used, &full]).map(|(calls, one)| run(one, calls)).collect();
+    let page = json(&app, "").await;
     assert_eq!(labels(&page), ["full", "rejecting", "used", "a idle", "b idle"]);
 }
 
@@ -200,7 +215,8 @@ async fn ten_thousand_bulkheads_are_a_short_page_of_the_worst() {
     let begin = Instant::now();
     let page = text(&app, "").await;
     assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
-    assert!(page.starts_with("bulkheads: 10000, worst first\n\n\"number 07777\": warning\n"));
+    assert!(page.starts_with("bulkheads: 10000, worst first\n"));
+    assert_eq!(headings(&page)[0], "\"number 07777\": warning");
     assert!(page.ends_with("\n\n9900 more, none of them worse; ?limit= shows up to 1000\n"));
     assert!(page.len() < 100 * 400);
     let few = json(&app, "&limit=2").await;
@@ -243,11 +259,71 @@ async fn the_page_shows_what_is_there_when_it_is_asked_for_and_changes_nothing()
     single.close();
     let before = late.status();
     let page = text(&app, "").await;
-    let states: Vec<_> = page.lines().filter(|line| line.contains(": ") && !line.starts_with("bulkheads")).collect();
-    let states: Vec<_> = states.into_iter().filter(|line| !line.starts_with(' ')).collect();
-    assert!(states.contains(&"single: ok, closed") || states.contains(&"single: notice, closed"), "{states:?}");
-    assert!(states.iter().any(|line| line.starts_with("late: ") && line.ends_with(", paused")), "{states:?}");
+    assert_eq!(headings(&page), ["single: critical, closed", "late: warning, paused", "keyed: ok"]);
+    assert!(page.contains("\n  critical    closed: all calls are rejected\n"), "{page}");
+    assert!(page.contains("\n  warning     paused: no call is admitted\n"), "{page}");
     assert!(!late.status().since(&before).unwrap().has_activity());
     registry.remove("late").await.unwrap();
     assert_eq!(labels(&json(&app, "").await).len(), 2);
+}
+
+/// Of what was over half a minute ago, the page says nothing, whether it is asked for often, by
+/// several viewers, seldom, or for the first time.
+#[tokio::test(start_paused = true)]
+async fn a_burst_that_is_over_is_not_reported() {
+    for look_at in [&[0, 1, 3, 3, 8, 12, 16, 20, 24, 28, 33][..], &[3, 33], &[1, 2, 60], &[33], &[3, 31, 32, 33]] {
+        let registry = Registry::new();
+        let calm = registry.create(Bulkhead::builder("calm").parallelism(1)).unwrap();
+        let bulkhead = registry.create(Bulkhead::builder("payments").parallelism(1)).unwrap();
+        let tenants = Partitions::builder("tenants").parallelism(1).max_partitions(1);
+        let tenants: Partitions<String> = registry.create_partitions(tenants).unwrap();
+        let app: Router = page::router(&registry);
+        for second in 0..=60 {
+            if second < 3 {
+                let _running = (bulkhead.try_slot().unwrap(), tenants.try_slot("ann").unwrap());
+                for key in ["ann", "bob"].repeat(10) {
+                    assert!(bulkhead.try_slot().is_err() && tenants.try_slot(key).is_err());
+                }
+            }
+            // One call a second, all of which are served: so few that the burst weighs for hours.
+            drop((calm.try_slot().unwrap(), bulkhead.try_slot().unwrap(), tenants.try_slot("ann").unwrap()));
+            for _ in look_at.iter().filter(|at| **at == second) {
+                let page = text(&app, "").await;
+                let during = ["payments: critical", "tenants: critical", "calm: ok"];
+                let after = ["calm: ok", "payments: ok", "tenants: ok"];
+                if second > 32 {
+                    assert_eq!(headings(&page), after, "{look_at:?}: {page}");
+                } else if (2..4).contains(&second) && look_at.contains(&1) {
+                    assert_eq!(headings(&page)[2], during[2], "{look_at:?}: {page}");
+                    assert!(during[..2].iter().all(|one| headings(&page).contains(one)), "{page}");
+                }
+            }
+            advance(1_000 * MS).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rates_are_those_since_an_earlier_look() {
+    let registry = Registry::new();
+    let bulkhead = registry.create(Bulkhead::builder("payments").parallelism(1)).unwrap();
+    let app: Router = page::router(&registry);
+    reject(&bulkhead, 30);
+    let page = text(&app, "").await;
+    assert!(page.contains("nothing is known") && page.contains("rejected    30 (96.8 %)"), "{page}");
+    assert_eq!(headings(&page), ["payments: ok"]);
+    advance(2_500 * MS).await;
+    drop(bulkhead.try_slot().unwrap());
+    let page = text(&app, "").await;
+    assert!(!page.contains("nothing is known") && page.contains("rejected    30 (93.8 %)"), "{page}");
+    assert!(page.contains("\n  recently    in 2.5 s: 1 admitted, 0 rejected (0.0 %), 0 cancelled\n"), "{page}");
+    advance(7_500 * MS).await;
+    reject(&bulkhead, 22);
+    let page = json(&app, "").await;
+    let recently = json!({
+        "seconds": 10.0, "admitted": 2, "rejected": 22, "cancelled": 0, "rejected_share": 22.0 / 24.0,
+    });
+    assert_eq!(page["bulkheads"][0]["recently"], recently);
+    let found = &page["bulkheads"][0]["findings"][0];
+    assert_eq!((&found["severity"], &found["code"]), (&json!("critical"), &json!("elevated_rejection_rate")));
 }

@@ -107,6 +107,15 @@ codes! {
         "find out why slots come back late, before you raise the wait limit";
 }
 
+impl FindingCode {
+    /// Returns whether the finding is about what has been counted, and not about the present.
+    #[must_use]
+    pub const fn is_counted(self) -> bool {
+        use FindingCode::{ElevatedExpirationRate, ElevatedRejectionRate, FrequentQueueing, WaitTimeNearLimit};
+        matches!(self, FrequentQueueing | ElevatedRejectionRate | ElevatedExpirationRate | WaitTimeNearLimit)
+    }
+}
+
 impl fmt::Display for FindingCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

@@ -17,8 +17,9 @@ use crate::Snapshot;
 /// What a [`Snapshot`] says about capacity, created by [`Snapshot::capacity_report`].
 ///
 /// It is a pure function of that snapshot. Rates count from the creation of the gate: an old burst
-/// weighs less with every request that follows. The report changes nothing, and is silent about
-/// samples that are too small to be meaningful.
+/// weighs less with every request that follows. Those of
+/// [`capacity_report_since`](Snapshot::capacity_report_since) count from an earlier snapshot. The
+/// report changes nothing, and is silent about samples that are too small to be meaningful.
 ///
 /// # Weights
 ///
@@ -31,7 +32,7 @@ use crate::Snapshot;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CapacityReport {
-    /// The snapshot that the report was created from.
+    /// The snapshot that the report was created from, with the totals that it counts.
     pub snapshot: Snapshot,
     /// The findings, in the order of [`FindingCode`].
     pub findings: Vec<Finding>,

@@ -153,8 +153,8 @@ fn wait_time_near_limit(snapshot: &Snapshot) -> Option<Finding> {
     }
     let (limit, longest) = (snapshot.limits.wait_limit?, snapshot.longest_wait());
     let average = snapshot.totals.average_wait()?;
-    let [average, longest, limit] = [average, longest, limit].map(Rounded);
-    let message = format!("waits of {average} on average and {longest} at most, with a limit of {limit}");
+    let most = if longest.is_zero() { String::new() } else { format!(" and {} at most", Rounded(longest)) };
+    let message = format!("waits of {} on average{most}, with a limit of {}", Rounded(average), Rounded(limit));
     found(WaitTimeNearLimit, Warning, message)
 }
 

@@ -32,6 +32,13 @@ fn row(row: &Row) -> Value {
         "is_paused": row.is_paused,
         "utilization": row.utilization,
         "rejected_share": row.rejected_share,
+        "recently": row.recently.as_ref().map(|recently| json!({
+            "seconds": seconds(recently.time),
+            "admitted": recently.admitted,
+            "rejected": recently.rejected,
+            "cancelled": recently.cancelled,
+            "rejected_share": recently.rejected_share,
+        })),
         "limits": {
             "capacity": limits.capacity,
             "waiting_room": limits.waiting_room,

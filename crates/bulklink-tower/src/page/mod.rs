@@ -2,6 +2,7 @@
 
 mod json;
 mod query;
+mod recent;
 mod row;
 mod text;
 mod worst;
@@ -16,9 +17,11 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use bulklink::{Handle, Registry, partitions};
+use tokio::time::Instant;
 
 use self::query::{Format, Query};
-use self::row::Row;
+use self::recent::Recent;
+use self::row::{Earlier, Row};
 use self::worst::Worst;
 
 /// How much of a label is shown, in bytes. So a page is short, whatever the labels are.
@@ -42,14 +45,28 @@ const BATCH: usize = 64;
 ///
 /// # Order
 ///
-/// The worst come first: by the [severity](bulklink::CapacityReport) of the capacity report, then
-/// by the share of calls that were rejected since the bulkhead was built, then by the utilisation
-/// (of partitions: how many are in use, of those that may be kept), and then by label.
+/// The worst come first: by severity, then by the share of calls that were rejected lately, then by
+/// the utilisation (of partitions: how many are in use, of those that may be kept), and then by
+/// label. The severity is that of the [capacity report](bulklink::Status::capacity_report_since)
+/// about the present and the recent past; closed is critical, because all calls are rejected, and
+/// paused a warning at least.
 ///
 /// There are at most `?limit=` of them: 100 by default, and from 1 to 1,000. A last line has the
-/// number of the rest. However many bulkheads there are, no more than `limit` are kept in memory, a
-/// label is cut off after 120 bytes, and other tasks run in between. Reading takes the lock of each
-/// bulkhead, and of each partition, for a moment; partitions are read twice.
+/// number of the rest. Other tasks run in between. Reading takes the lock of each bulkhead, and of
+/// each partition, for a moment; partitions are read twice.
+///
+/// # The recent past
+///
+/// Rates, their findings and the order count what has happened since an earlier look at the page,
+/// by any viewer: one that is 10 to 30 seconds old, or a younger one if there is none. Nothing that
+/// was over 30 seconds ago makes a bulkhead look bad. The first page, and the first after 30
+/// seconds in which none was asked for, says nothing of rates, and shows only what is so at this
+/// moment; look again. Counters are totals since the bulkhead was built.
+///
+/// No task and no call takes part in that: the figures are kept by the router from one look to the
+/// next, about a kilobyte for each bulkhead that is registered, however often the page is asked
+/// for. A page itself has no more than `limit` bulkheads in memory, with labels of at most 120
+/// bytes.
 ///
 /// A parameter that is unknown or out of its range is answered with 400 and a problem (RFC 9457).
 ///
@@ -118,40 +135,43 @@ impl Page {
     where
         S: Clone + Send + Sync + 'static,
     {
-        let page = Arc::new(self);
+        let earlier = Earlier { bulkheads: Recent::new(), partitions: Recent::new() };
+        let page = Arc::new((self, earlier));
         Router::new().route(
             "/debug/bulkheads",
             get(move |RawQuery(query): RawQuery, headers: HeaderMap| {
                 let page = Arc::clone(&page);
-                async move { page.answer(query.as_deref().unwrap_or_default(), &headers).await }
+                async move { page.0.answer(&page.1, query.as_deref().unwrap_or_default(), &headers).await }
             }),
         )
     }
 
-    async fn answer(&self, query: &str, headers: &HeaderMap) -> Response {
+    async fn answer(&self, earlier: &Earlier, query: &str, headers: &HeaderMap) -> Response {
         let Query { limit, format } = match Query::parse(query, headers) {
             Ok(query) => query,
             Err(detail) => return respond(StatusCode::BAD_REQUEST, PROBLEM, json::problem(&detail)),
         };
-        let worst = self.read(limit).await;
+        let worst = self.read(earlier, limit).await;
         match format {
             Format::Text => respond(StatusCode::OK, TEXT, text::page(&worst.into_page())),
             Format::Json => respond(StatusCode::OK, JSON, json::page(&worst.into_page())),
         }
     }
 
-    async fn read(&self, limit: usize) -> Worst {
-        let mut worst = Worst::new(limit);
+    async fn read(&self, earlier: &Earlier, limit: usize) -> Worst {
+        let (now, mut worst) = (Instant::now(), Worst::new(limit));
         for (place, bulkhead) in self.registry.handles().iter().chain(&self.bulkheads).enumerate() {
-            worst.add(Row::of_bulkhead(bulkhead));
+            worst.add(Row::of_bulkhead(bulkhead, &earlier.bulkheads, now));
             if place % BATCH == BATCH - 1 {
                 yield_now().await;
             }
         }
         for partitions in self.registry.partition_handles().iter().chain(&self.partitions) {
-            worst.add(Row::of_partitions(partitions));
+            worst.add(Row::of_partitions(partitions, &earlier.partitions, now));
             yield_now().await;
         }
+        earlier.bulkheads.forget_before(now);
+        earlier.partitions.forget_before(now);
         worst
     }
 }

@@ -4,7 +4,10 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink::{Handle, Limits, Severity, Totals, partitions};
+use bulklink::{Handle, Limits, Severity, Snapshot, Totals, partitions};
+use tokio::time::Instant;
+
+use super::recent::Recent;
 
 /// What the page shows of a bulkhead, or of partitions.
 pub(super) struct Row {
@@ -12,6 +15,8 @@ pub(super) struct Row {
     pub(super) severity: Severity,
     /// Of all calls that were decided, from 0 to 1.
     pub(super) rejected_share: f64,
+    /// What has happened lately, if the page was asked for lately.
+    pub(super) recently: Option<Recently>,
     pub(super) utilization: f64,
     pub(super) is_closed: bool,
     pub(super) is_paused: bool,
@@ -30,6 +35,22 @@ pub(super) struct Row {
     pub(super) kind: Kind,
 }
 
+/// The calls of the recent past.
+pub(super) struct Recently {
+    pub(super) time: Duration,
+    pub(super) admitted: u64,
+    pub(super) rejected: u64,
+    pub(super) cancelled: u64,
+    /// Of these.
+    pub(super) rejected_share: f64,
+}
+
+/// The earlier figures of all bulkheads and partitions.
+pub(super) struct Earlier {
+    pub(super) bulkheads: Recent<Snapshot>,
+    pub(super) partitions: Recent<partitions::Sums>,
+}
+
 pub(super) enum Kind {
     Bulkhead { oldest_wait: Option<Duration>, oldest_uncollected: Option<Duration>, longest_wait: Duration },
     Partitions { status: Box<partitions::Status> },
@@ -42,18 +63,28 @@ pub(super) struct Finding {
 }
 
 impl Row {
-    pub(super) fn of_bulkhead(bulkhead: &Handle) -> Self {
+    /// Reads a bulkhead; the page was asked for `now`.
+    pub(super) fn of_bulkhead(bulkhead: &Handle, earlier: &Recent<Snapshot>, now: Instant) -> Self {
         let status = bulkhead.status();
-        let report = status.capacity_report();
-        let severity = report.severity();
-        let findings = report.value.findings.into_iter();
-        let findings = findings.map(|found| {
+        // Another reading of this moment can have overtaken this one. Without earlier figures, only
+        // the present is reported: there are no rates since now.
+        let before = earlier.before(status.instance, now, &status.value);
+        let begins = [before, Some((Duration::ZERO, status.value))].into_iter().flatten();
+        let mut reports = begins.filter_map(|begin| status.capacity_report_since(&begin.1).ok().map(|of| (begin, of)));
+        let ((time, begin), report) = reports.next().expect("a status is not before itself");
+        let findings = report.value.findings.into_iter().map(|found| {
             let (severity, code, message) = (found.severity, found.code.as_str(), found.message);
             Finding { severity, code, message }
         });
+        let findings = of_state(status.is_closed, status.is_paused).chain(findings).collect::<Vec<_>>();
         let rejected = status.totals.rejected();
         Row {
-            severity,
+            severity: worst(&findings),
+            recently: Recently::of(
+                time,
+                rejected.wrapping_sub(begin.totals.rejected()),
+                &status.totals.since(&begin.totals),
+            ),
             rejected_share: share(rejected, &status.totals),
             utilization: status.utilization(),
             is_closed: status.is_closed,
@@ -68,7 +99,7 @@ impl Row {
             rejected,
             taken_back: status.taken_back,
             totals: status.totals,
-            findings: findings.collect(),
+            findings,
             kind: Kind::Bulkhead {
                 oldest_wait: if status.waiting > 0 { bulkhead.oldest_wait() } else { None },
                 oldest_uncollected: status.oldest_uncollected(),
@@ -78,17 +109,27 @@ impl Row {
         }
     }
 
-    pub(super) fn of_partitions(partitions: &partitions::Handle) -> Self {
-        let report = partitions.capacity_report();
-        let (severity, status, sums) = (report.severity(), report.status, partitions.sums());
+    /// Reads partitions; the page was asked for `now`.
+    pub(super) fn of_partitions(
+        partitions: &partitions::Handle,
+        earlier: &Recent<partitions::Sums>,
+        now: Instant,
+    ) -> Self {
+        let sums = partitions.sums();
+        let before = earlier.before(partitions.status().instance, now, &sums);
+        let (time, begin) = before.unwrap_or_else(|| (Duration::ZERO, sums.clone()));
+        let report = partitions.capacity_report_since(&begin);
+        let status = report.status;
         let findings = report.findings.into_iter().map(|found| {
             let (severity, code, message) = (found.severity, found.code.as_str(), found.message);
             Finding { severity, code, message }
         });
+        let findings = of_state(status.is_closed, status.is_paused).chain(findings).collect::<Vec<_>>();
         let rejected = sums.rejected();
         Row {
             label: Arc::clone(&status.label),
-            severity,
+            severity: worst(&findings),
+            recently: Recently::of(time, rejected.wrapping_sub(begin.rejected()), &sums.totals.since(&begin.totals)),
             rejected_share: share(rejected, &sums.totals),
             utilization: ratio(status.active_partitions as u64, status.snapshot.limits.max_partitions as u64),
             is_closed: status.is_closed,
@@ -103,7 +144,7 @@ impl Row {
             rejected,
             taken_back: sums.taken_back,
             totals: sums.totals,
-            findings: findings.collect(),
+            findings,
             kind: Kind::Partitions { status: Box::new(status) },
         }
     }
@@ -111,7 +152,8 @@ impl Row {
     /// Compares two rows by how bad they are. The worse one is less, and so comes first.
     pub(super) fn cmp_worst_first(&self, other: &Row) -> Ordering {
         let by_figures = other.severity.cmp(&self.severity);
-        let by_figures = by_figures.then_with(|| other.rejected_share.total_cmp(&self.rejected_share));
+        let rejected = |row: &Row| row.recently.as_ref().map_or(0.0, |recently| recently.rejected_share);
+        let by_figures = by_figures.then_with(|| rejected(other).total_cmp(&rejected(self)));
         let by_figures = by_figures.then_with(|| other.utilization.total_cmp(&self.utilization));
         by_figures.then_with(|| self.label.cmp(&other.label))
     }
@@ -125,6 +167,28 @@ impl Row {
         let end = (0..=most).rev().find(|&end| self.label.is_char_boundary(end)).unwrap_or(0);
         (&self.label[..end], true)
     }
+}
+
+impl Recently {
+    /// The time is zero if there are no earlier figures.
+    fn of(time: Duration, rejected: u64, totals: &Totals) -> Option<Self> {
+        let Totals { admitted, cancelled, .. } = *totals;
+        let rejected_share = share(rejected, totals);
+        (time > Duration::ZERO).then_some(Recently { time, admitted, rejected, cancelled, rejected_share })
+    }
+}
+
+/// Returns what it means that a bulkhead is closed or paused: all calls are rejected, or wait. A
+/// report of capacity says little of that: it is about load.
+fn of_state(is_closed: bool, is_paused: bool) -> impl Iterator<Item = Finding> {
+    let closed = (is_closed, Severity::Critical, "closed", "all calls are rejected");
+    let paused = (is_paused, Severity::Warning, "paused", "no call is admitted");
+    let states = [closed, paused].into_iter().filter(|(is_so, ..)| *is_so);
+    states.map(|(_, severity, code, message)| Finding { severity, code, message: message.into() })
+}
+
+fn worst(findings: &[Finding]) -> Severity {
+    findings.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Ok)
 }
 
 /// Returns the share of rejected calls among those that were admitted, rejected or cancelled.

@@ -3,7 +3,8 @@
 use std::fmt::{self, Write};
 use std::time::Duration;
 
-use super::row::{Kind, Row};
+use super::recent::LONGEST;
+use super::row::{Kind, Recently, Row};
 use super::worst::Rows;
 
 pub(super) fn page(page: &Rows) -> String {
@@ -15,6 +16,10 @@ pub(super) fn page(page: &Rows) -> String {
 fn write(page: &Rows, text: &mut String) -> fmt::Result {
     let Rows { rows, left_out } = page;
     writeln!(text, "bulkheads: {}, worst first", rows.len() + left_out)?;
+    if !rows.is_empty() && rows.iter().all(|row| row.recently.is_none()) {
+        let longest = LONGEST.as_secs();
+        writeln!(text, "nothing is known of the last {longest} s: look again, for rates and what they say")?;
+    }
     rows.iter().try_for_each(|row| write_row(row, text))?;
     if *left_out > 0 {
         writeln!(text, "\n{left_out} more, none of them worse; ?limit= shows up to 1000")?;
@@ -90,6 +95,11 @@ fn write_row(row: &Row, text: &mut String) -> fmt::Result {
         write!(text, "{} {count} {reason}", if place == 0 { ":" } else { "," })?;
     }
     write!(text, "; {} cancelled", totals.cancelled)?;
+    if let Some(Recently { time, admitted, rejected, cancelled, rejected_share }) = &row.recently {
+        let (time, percent) = (Rounded(*time), rejected_share * 100.0);
+        write!(text, "\n  recently    in {time}: {admitted} admitted, {rejected} rejected ({percent:.1} %), ")?;
+        write!(text, "{cancelled} cancelled")?;
+    }
     for found in &row.findings {
         write!(text, "\n  {:<10}  {}: {}", found.severity.as_str(), found.code, found.message)?;
     }

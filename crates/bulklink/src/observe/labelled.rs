@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::ops::Deref;
 
-use bulklink_core::Snapshot;
+use bulklink_core::{IntervalError, Snapshot};
 
 /// A value together with the name of its bulkhead. It dereferences to the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +51,32 @@ impl Status {
     #[must_use]
     pub fn capacity_report(&self) -> CapacityReport {
         Labelled::new(&self.label, self.value.capacity_report())
+    }
+
+    /// Returns what these figures say about capacity, with the rates since an earlier status of the
+    /// bulkhead, as [`Snapshot::capacity_report_since`] does: so that a burst that is over does not
+    /// count.
+    ///
+    /// # Errors
+    ///
+    /// If the two are of different bulkheads, or in the wrong order.
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, Severity, testing::FakeClock};
+    /// # let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(1).build()?;
+    /// let running = payments.try_slot()?;
+    /// (0..50).for_each(|_| drop(payments.try_slot()));
+    /// drop(running);
+    /// let earlier = payments.status();
+    /// assert_eq!(earlier.capacity_report().severity(), Severity::Critical);
+    ///
+    /// (0..50).for_each(|_| drop(payments.try_slot()));
+    /// let report = payments.status().capacity_report_since(&earlier)?;
+    /// assert_eq!(report.severity(), Severity::Ok);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn capacity_report_since(&self, earlier: &Snapshot) -> Result<CapacityReport, IntervalError> {
+        Ok(Labelled::new(&self.label, self.value.capacity_report_since(earlier)?))
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) trait AnyPartitions: Send + Sync + RefUnwindSafe {
     fn sums(&self) -> Sums;
     #[cfg(feature = "std")]
     fn figures(&self, into: &mut Figures);
-    fn capacity_report(&self) -> CapacityReport;
+    fn capacity_report(&self, earlier: Option<&Sums>) -> CapacityReport;
     fn reconfigure(&self, limits: &Limits) -> Result<Reconfigured, ReconfigureError>;
     fn try_reconfigure(&self, limits: &Limits) -> Result<Reconfigured, Refused>;
     fn check(&self, limits: &Limits) -> Result<(), Refused>;
@@ -77,8 +77,8 @@ where
         self.figures(into);
     }
 
-    fn capacity_report(&self) -> CapacityReport {
-        CapacityReport::of(self)
+    fn capacity_report(&self, earlier: Option<&Sums>) -> CapacityReport {
+        CapacityReport::of(self, earlier)
     }
 
     fn reconfigure(&self, limits: &Limits) -> Result<Reconfigured, ReconfigureError> {
@@ -171,7 +171,14 @@ impl Handle {
     /// Reports what the partitions say about capacity, as [`Partitions::capacity_report`] does.
     #[must_use]
     pub fn capacity_report(&self) -> CapacityReport {
-        self.inner.capacity_report()
+        self.inner.capacity_report(None)
+    }
+
+    /// Reports what the partitions say about capacity since an earlier time, as
+    /// [`Partitions::capacity_report_since`] does.
+    #[must_use]
+    pub fn capacity_report_since(&self, earlier: &Sums) -> CapacityReport {
+        self.inner.capacity_report(Some(earlier))
     }
 
     /// Changes the limits of all partitions, as [`Partitions::reconfigure`] does.

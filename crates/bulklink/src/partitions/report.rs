@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use bulklink_core::Severity;
+use bulklink_core::{Gate, Severity};
 
 use super::inner::Inner;
 use super::{Status, Sums};
@@ -36,7 +36,8 @@ pub enum FindingCode {
     PartitionLimitReached,
     /// A large share of calls was rejected because they got no partition.
     ElevatedLimitRejectionRate,
-    /// A finding of partitions, each for itself.
+    /// A finding of partitions, each for itself; or of all together, if it counts from an
+    /// [earlier](Partitions::capacity_report_since) time on.
     Each(bulklink_core::FindingCode),
 }
 
@@ -78,12 +79,22 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// ```
     #[must_use]
     pub fn capacity_report(&self) -> CapacityReport {
-        CapacityReport::of(&self.inner)
+        CapacityReport::of(&self.inner, None)
+    }
+
+    /// Reports as [`capacity_report`](Partitions::capacity_report) does, but counts rates and waits
+    /// from `earlier` on, [sums](Partitions::sums) of these partitions: what was over by then is
+    /// not reported. These rates are of all partitions together, with the limits of
+    /// [each](Status::each), because each for itself keeps nothing of earlier times.
+    #[must_use]
+    pub fn capacity_report_since(&self, earlier: &Sums) -> CapacityReport {
+        CapacityReport::of(&self.inner, Some(earlier))
     }
 }
 
 impl CapacityReport {
-    pub(super) fn of<K, R, S>(inner: &Inner<K, R, S>) -> Self
+    /// With earlier sums, counts from then on.
+    pub(super) fn of<K, R, S>(inner: &Inner<K, R, S>, earlier: Option<&Sums>) -> Self
     where
         R: Clock + Clone + Send + Sync + 'static,
     {
@@ -91,7 +102,8 @@ impl CapacityReport {
         let now = attempt(|| inner.each.runtime.now());
         let mut found: Vec<(bulklink_core::FindingCode, Severity, usize)> = Vec::new();
         let (status, sums) = inner.read(now, |snapshot| {
-            for one in snapshot.capacity_report().findings {
+            let of_one = snapshot.capacity_report().findings.into_iter();
+            for one in of_one.filter(|one| earlier.is_none() || !one.code.is_counted()) {
                 match found.iter_mut().find(|(code, ..)| *code == one.code) {
                     Some((_, severity, partitions)) => {
                         *severity = one.severity.max(*severity);
@@ -106,8 +118,10 @@ impl CapacityReport {
             let message = format!("{name} in {partitions} of {} partitions", status.partitions);
             Finding { code: FindingCode::Each(code), severity, partitions: Some(partitions), message }
         });
+        let sums = earlier.map_or_else(|| sums.clone(), |earlier| sums.since(earlier));
         let together = [limit_reached(&status), limit_rejection_rate(&sums)];
-        let mut findings: Vec<_> = together.into_iter().flatten().chain(each).collect();
+        let rates = earlier.map(|_| rates(&status, &sums)).into_iter().flatten();
+        let mut findings: Vec<_> = together.into_iter().flatten().chain(rates).chain(each).collect();
         findings.sort_by_key(|finding| finding.code);
         CapacityReport { status, findings }
     }
@@ -170,6 +184,23 @@ fn limit_rejection_rate(sums: &Sums) -> Option<Finding> {
     let percent = 100 * rejected / decisions;
     let message = format!("{rejected} of {decisions} calls got no partition ({percent} %)");
     Some(Finding { code: FindingCode::ElevatedLimitRejectionRate, severity, partitions: None, message })
+}
+
+/// Returns what the counters of all partitions together say, by the rules of a bulkhead.
+fn rates(status: &Status, sums: &Sums) -> impl Iterator<Item = Finding> + use<> {
+    let gate = Gate::<()>::new(status.each);
+    let snapshot = gate.ok().map(|mut gate| {
+        let mut all = gate.snapshot(None);
+        all.totals = sums.totals;
+        all
+    });
+    let counted = snapshot.into_iter().flat_map(|all| all.capacity_report().findings);
+    counted.filter(|one| one.code.is_counted()).map(|one| Finding {
+        code: one.code.into(),
+        severity: one.severity,
+        partitions: None,
+        message: one.message,
+    })
 }
 
 impl FindingCode {

@@ -99,6 +99,16 @@ impl Sums {
     pub const fn rejected(&self) -> u64 {
         self.totals.rejected().wrapping_add(self.limit_rejected).wrapping_add(self.closed_rejected)
     }
+
+    /// Returns these sums with the calls that were counted since earlier ones.
+    pub(super) fn since(&self, earlier: &Sums) -> Sums {
+        Sums {
+            limit_rejected: self.limit_rejected.wrapping_sub(earlier.limit_rejected),
+            closed_rejected: self.closed_rejected.wrapping_sub(earlier.closed_rejected),
+            totals: self.totals.since(&earlier.totals),
+            ..self.clone()
+        }
+    }
 }
 
 /// The counters of the partitions that are gone. Nothing ran or waited in them, and units that were

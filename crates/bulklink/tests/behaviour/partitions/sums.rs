@@ -163,6 +163,28 @@ fn the_report_says_whether_there_are_enough_partitions() {
 }
 
 #[test]
+fn a_report_since_earlier_sums_counts_the_calls_of_all_partitions_from_then_on() {
+    let executor = executor();
+    let tenants = builder(&executor).parallelism(1).max_partitions(2).build().expect("valid");
+    let _running = ["ann", "bob"].map(|key| tenants.try_slot(key).expect("free"));
+    let reject = |calls: usize, keys: &[&str]| {
+        keys.iter().cycle().take(calls).for_each(|&key| _ = tenants.try_slot(key).expect_err("full"));
+    };
+    reject(60, &["ann", "cid"]);
+    let present =
+        [("partition_limit_reached", Severity::Warning, None), ("execution_full", Severity::Warning, Some(2))];
+    let earlier = tenants.sums();
+    let report = tenants.to_handle().capacity_report_since(&earlier);
+    assert_eq!(found(&report), present, "nothing since then");
+    reject(20, &["ann", "bob"]);
+    let report = tenants.capacity_report_since(&earlier);
+    let rejected = ("elevated_rejection_rate", Severity::Critical, None);
+    assert_eq!(found(&report), [present[0], present[1], rejected]);
+    assert_eq!(report.findings[2].message, "20 of 20 requests (100 %) found no room or expired");
+    assert_eq!(found(&tenants.capacity_report()).len(), 4, "each for itself, and too few partitions");
+}
+
+#[test]
 fn too_few_calls_say_nothing_about_the_number_of_partitions() {
     let executor = executor();
     let tenants = builder(&executor).parallelism(20).max_partitions(1).build().expect("valid");
