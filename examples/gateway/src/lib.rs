@@ -7,7 +7,7 @@
 
 pub mod upstream;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -24,6 +24,9 @@ use tokio::time::{Instant, timeout_at};
 /// The cost of a request that does not say it, in tokens.
 const USUAL: usize = 1_000;
 
+/// The header with the point in time at which a request is to be over, in milliseconds since 1970.
+const DEADLINE: &str = "x-deadline";
+
 /// The time of a request that has no deadline.
 const LONGEST: Duration = Duration::from_mins(5);
 
@@ -32,7 +35,6 @@ const LONGEST: Duration = Duration::from_mins(5);
 struct Upstream {
     client: reqwest::Client,
     url: String,
-    deadline: TimeoutHeader,
 }
 
 /// Makes the gateway to the upstream at `url`. The units of both limits are tokens.
@@ -41,7 +43,7 @@ struct Upstream {
 ///
 /// None: the names of its headers are valid.
 pub fn gateway(url: &str, tokens: &Bulkhead, tenants: &Partitions<String>) -> Result<Router, InvalidArgument> {
-    let deadline = TimeoutHeader::unix_millis("x-deadline")?.or(LONGEST).at_most(LONGEST);
+    let deadline = TimeoutHeader::unix_millis(DEADLINE)?.or(LONGEST).at_most(LONGEST);
     let tenant = KeyHeader::new("x-tenant", "anonymous")?;
     let all = BulkheadLayer::new(tokens).cost(cost).deadline_from(&deadline).respond();
     let each = BulkheadLayer::keyed_by_header(tenants, &tenant)
@@ -55,13 +57,21 @@ pub fn gateway(url: &str, tokens: &Bulkhead, tenants: &Partitions<String>) -> Re
         // Outside, so that a tenant beyond its share takes no place in the queue of all.
         .layer(each)
         .route("/health", get(async || "ok\n"))
-        .with_state(Upstream { client: reqwest::Client::new(), url: url.into(), deadline }))
+        .with_state(Upstream { client: reqwest::Client::new(), url: url.into() }))
 }
 
 /// What a request costs: at most as many tokens as it generates.
 fn cost(request: &Request) -> usize {
     let tokens = request.headers().get("x-max-tokens").and_then(|value| value.to_str().ok()?.parse().ok());
     tokens.unwrap_or(USUAL).max(1)
+}
+
+/// Returns when a request is to be over. A point in time stays the same however long it has waited.
+fn end(headers: &HeaderMap) -> Instant {
+    let millis = headers.get(DEADLINE).and_then(|value| value.to_str().ok()?.parse().ok());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let left = millis.map_or(LONGEST, |millis| Duration::from_millis(millis).saturating_sub(now));
+    Instant::now() + left.min(LONGEST)
 }
 
 /// Forwards the events as they come. The deadline, and an upstream that dies, end the stream with
@@ -71,7 +81,7 @@ async fn forward(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<impl IntoResponse, StatusCode> {
-    let end = Instant::now() + upstream.deadline.read(&headers).unwrap_or(LONGEST);
+    let end = end(&headers);
     let answer = upstream.client.post(upstream.url).body(body).send().await;
     let answer = answer.and_then(reqwest::Response::error_for_status).map_err(|_| StatusCode::BAD_GATEWAY)?;
     let events = stream::try_unfold(answer, move |mut answer| async move {

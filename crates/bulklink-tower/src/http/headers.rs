@@ -1,5 +1,8 @@
 //! Values from a request's headers: how long it may take, and whose it is.
 
+#[cfg(test)]
+mod tests;
+
 use std::hash::BuildHasher;
 use std::str;
 use std::sync::Arc;
@@ -31,6 +34,9 @@ const LONGEST_KEY: usize = 128;
 ///
 /// Zero, and a point in time that has passed, are valid: the request's time is over, and it is
 /// rejected immediately, as expired.
+///
+/// The time begins when the request comes to the layer. A handler cannot read it here: by then, the
+/// request may have waited for most of it.
 ///
 /// ```
 /// use bulklink_tokio::Bulkhead;
@@ -157,8 +163,14 @@ impl TimeoutHeader {
     }
 
     /// Returns how long the request with these headers may take, and counts an invalid value.
-    #[must_use]
-    pub fn read(&self, headers: &HeaderMap) -> Option<Duration> {
+    ///
+    /// Only layers read it, when the request comes: later, some of that time has been spent.
+    ///
+    /// ```compile_fail
+    /// use bulklink_tower::http::TimeoutHeader;
+    /// let _ = TimeoutHeader::grpc().read(&http::HeaderMap::new());
+    /// ```
+    fn read(&self, headers: &HeaderMap) -> Option<Duration> {
         let Some(value) = only_value(headers, &self.name) else {
             return self.default;
         };
@@ -169,7 +181,8 @@ impl TimeoutHeader {
         Some(time.min(self.longest))
     }
 
-    /// Returns how many invalid values this reader and its clones have found.
+    /// Returns how many invalid values this reader and its clones have found: of a request in two
+    /// layers, each of them finds its own.
     #[must_use]
     pub fn invalid(&self) -> usize {
         self.invalid.load(Ordering::Relaxed)
@@ -287,7 +300,7 @@ fn header_name(name: &str) -> Result<HeaderName, InvalidArgument> {
 
 impl<B, R: Runtime, O> BulkheadLayer<Request<B>, R, O> {
     /// Sets in what time the whole request is to be over, with its work, from a header: as
-    /// [`deadline_after`](BulkheadLayer::deadline_after) with [`TimeoutHeader::read`].
+    /// [`deadline_after`](BulkheadLayer::deadline_after).
     #[must_use]
     pub fn deadline_from(self, header: &TimeoutHeader) -> Self {
         let header = header.clone();

@@ -1,0 +1,101 @@
+//! How long a request may take, by its header.
+
+use http::HeaderValue;
+use proptest::collection::vec;
+use proptest::prelude::{any, prop_assert_eq, proptest};
+
+use super::*;
+
+const DEFAULT: Duration = Duration::from_millis(12_345);
+
+fn with(name: &'static str, values: &[&[u8]]) -> HeaderMap {
+    let name = HeaderName::from_static(name);
+    values.iter().map(|value| (name.clone(), HeaderValue::from_bytes(value).unwrap())).collect()
+}
+
+fn grpc(value: &str) -> Option<Duration> {
+    TimeoutHeader::grpc().read(&with("grpc-timeout", &[value.as_bytes()]))
+}
+
+fn unix_millis() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis().try_into().unwrap()
+}
+
+#[test]
+fn a_grpc_timeout_has_one_to_eight_digits_and_a_unit() {
+    for (value, time) in [
+        ("3H", Duration::from_secs(3 * 3600)),
+        ("99999999H", Duration::from_secs(99_999_999 * 3600)),
+        ("2M", Duration::from_secs(120)),
+        ("00000010S", Duration::from_secs(10)),
+        ("250m", Duration::from_millis(250)),
+        ("7u", Duration::from_micros(7)),
+        ("1n", Duration::from_nanos(1)),
+        ("0n", Duration::ZERO),
+    ] {
+        assert_eq!(grpc(value), Some(time), "{value}");
+    }
+    for value in ["", "S", "1", "1s", "1h", "123456789S", "+1S", "-1S", "1.5S", " 1S", "1S ", "1 S", "1SS", "1é"] {
+        assert_eq!(grpc(value), None, "{value}");
+    }
+}
+
+#[test]
+fn an_invalid_timeout_is_the_default_and_is_counted_by_all_clones() {
+    let timeout = TimeoutHeader::millis("X-Timeout-Ms").unwrap().or(DEFAULT);
+    let clone = timeout.clone();
+    assert_eq!(timeout.read(&with("x-timeout-ms", &[b"250"])), Some(Duration::from_millis(250)));
+    assert_eq!(timeout.read(&HeaderMap::new()), Some(DEFAULT));
+    assert_eq!(timeout.invalid(), 0, "a missing header is none");
+    for invalid in [&b"soon"[..], b"", b"-1", b"1e3", b"18446744073709551616", b"\xff"] {
+        assert_eq!(clone.read(&with("x-timeout-ms", &[invalid])), Some(DEFAULT), "{invalid:?}");
+    }
+    assert_eq!(clone.read(&with("x-timeout-ms", &[b"1", b"1"])), Some(DEFAULT), "which of them?");
+    assert_eq!(timeout.invalid(), 7);
+}
+
+#[test]
+fn a_request_cannot_ask_for_more_time_than_the_longest() {
+    let timeout = TimeoutHeader::grpc().at_most(Duration::from_secs(5)).or(DEFAULT);
+    assert_eq!(timeout.read(&with("grpc-timeout", &[b"8760H"])), Some(Duration::from_secs(5)));
+    assert_eq!(timeout.read(&with("grpc-timeout", &[b"4S"])), Some(Duration::from_secs(4)));
+    assert_eq!(timeout.read(&HeaderMap::new()), Some(DEFAULT));
+    assert_eq!(timeout.invalid(), 0);
+}
+
+#[test]
+fn a_point_in_time_is_compared_with_the_wall_clock() {
+    let timeout = TimeoutHeader::unix_millis("x-deadline").unwrap();
+    let read = |millis: u64| timeout.read(&with("x-deadline", &[millis.to_string().as_bytes()])).unwrap();
+    let left = read(unix_millis() + 60_000);
+    assert!((Duration::from_secs(30)..=Duration::from_secs(60)).contains(&left), "{left:?}");
+    assert_eq!((read(unix_millis() - 1), read(0)), (Duration::ZERO, Duration::ZERO));
+    assert!(read(u64::MAX) > Duration::from_secs(1 << 40));
+}
+
+proptest! {
+    #[test]
+    fn whatever_the_values_are_nothing_panics_and_each_bad_one_counts(
+        values in vec(vec(any::<u8>(), 0..12), 0..3),
+        digits in "[0-9HMSmun+. ]{0,22}",
+    ) {
+        let readers = [
+            TimeoutHeader::grpc().at_most(DEFAULT),
+            TimeoutHeader::millis("grpc-timeout").unwrap().at_most(DEFAULT),
+            TimeoutHeader::unix_millis("grpc-timeout").unwrap().at_most(DEFAULT),
+        ];
+        let mut headers = HeaderMap::new();
+        for value in values.iter().filter_map(|value| HeaderValue::from_bytes(value).ok()) {
+            headers.append("grpc-timeout", value);
+        }
+        for headers in [headers, with("grpc-timeout", &[digits.as_bytes()])] {
+            let found = headers.get_all("grpc-timeout").iter().count();
+            for reader in &readers {
+                let before = reader.invalid();
+                let time = reader.read(&headers);
+                prop_assert_eq!(time.is_some(), found > 0 && reader.invalid() == before);
+                prop_assert_eq!(time.filter(|&time| time > DEFAULT), None);
+            }
+        }
+    }
+}
