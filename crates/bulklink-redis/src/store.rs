@@ -20,6 +20,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 ///
 /// - `redis://[user:password@]host[:port][/database]`,
 /// - `rediss://…`, with TLS,
+/// - `valkey://…` and `valkeys://…`, which mean the same as these two,
 /// - `unix:///path[?db=database&user=user&pass=password]`.
 ///
 /// Any node of a cluster may be named: the others are found through it.
