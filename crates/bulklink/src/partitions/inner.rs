@@ -153,7 +153,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         checked
     }
 
-    /// Pauses all partitions, present and future, or resumes them. Returns whether anything changed.
+    /// Pauses all partitions, present and future, or resumes them. Returns whether that changed
+    /// anything.
     pub(super) fn set_paused(&self, is_paused: bool) -> bool {
         let now = if is_paused { Instant::EPOCH } else { self.now_if_sound() };
         let (changed, deliveries) = self.walk.with(|()| {
@@ -170,7 +171,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         changed
     }
 
-    /// Changes the handlers of all partitions, present and future. Returns whether anything changed.
+    /// Changes the handlers of all partitions, present and future. Returns whether that changed
+    /// anything.
     ///
     /// Partitions share one list, except those with additional handlers; for these the change is
     /// applied to their own list.
