@@ -265,9 +265,6 @@ impl Calls {
         let call = Call { entered: now, wait_end, end, waited_nanos: 0, kept_nanos: 0, by_gate, grant: None };
         let answer = gate.enter(&request.ending(wait_end), Some(now))?;
         self.note_use(gate, now);
-        if by_gate && !matches!(answer, Answer::Rejected(_)) {
-            self.reserve.begin(budget);
-        }
         Ok(match answer {
             Answer::Granted(grant) => {
                 let recorded = grant.as_recorded();

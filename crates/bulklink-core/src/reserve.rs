@@ -14,11 +14,16 @@ use crate::instant::nanos;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reserve {
-    /// Follows the calls without a reserve of their own. One that ends at or after its deadline
-    /// increases the reserve by 9.9 %, up to 90 % of its own time and unless it has run for all of
-    /// that; one that ends in time after a long wait reduces it by 0.1 %, and to 90 % of its own
-    /// time at most. So about one such call in a hundred ends late. It begins with a quarter of the
-    /// first call's time.
+    /// Learns from the calls without a reserve of their own how long operations take, so that about
+    /// one in a hundred ends late. Until the first of them ends, each leaves a quarter of its time;
+    /// then the reserve is the time of that operation. From then on, an operation that takes as
+    /// long or longer increases it by 9.9 %, and so does one that ends late after more than half of
+    /// it. Any other reduces it: by 0.1 % after a long wait, by 1.6 % after a short one. A wait is
+    /// long that exceeds the reserve, or half of what it may be. So the reserve is what all
+    /// operations but one in a hundred need where calls wait long, and less where they hardly wait.
+    ///
+    /// After a bad time it comes down within some fifty calls that hardly wait. No deadline changes
+    /// it, however far away. An operation that takes 95 % of its call's time teaches nothing.
     #[default]
     ByLateness,
     /// Always this much.
@@ -28,7 +33,7 @@ pub enum Reserve {
 }
 
 /// The reserve of one gate, in nanoseconds. If it follows lateness, the highest bit is set; it is
-/// zero then before the first call with a deadline.
+/// zero then before the first end of a call with a deadline.
 #[derive(Debug)]
 pub(crate) struct ReserveState(u64);
 
@@ -54,47 +59,38 @@ impl ReserveState {
 
     /// Returns what is kept for the operation, of a call that has `budget` nanoseconds in all.
     pub(crate) fn keep(&self, own: Option<u64>, budget: u64) -> u64 {
-        let present = if self.0 == FOLLOWS { first(budget) } else { self.nanos() };
+        let present = if self.0 == FOLLOWS { (budget / 4).max(1) } else { self.nanos() };
         own.unwrap_or(present).min(share(budget, MOST_KEPT))
-    }
-
-    /// Begins with the first call that is admitted or queued, if the reserve follows lateness.
-    pub(crate) fn begin(&mut self, budget: u64) {
-        if self.0 == FOLLOWS {
-            self.0 |= first(budget);
-        }
     }
 
     /// Learns from the end of a call. Returns whether the call ended late.
     pub(crate) fn learn(&mut self, call: &Call, now: Instant) -> bool {
         let is_late = now >= call.end;
-        let budget = call.end.nanos_since(call.entered);
-        // A hold longer than the whole budget says nothing about the wait.
-        if self.follows() && call.by_gate && call.hold_nanos(now) < budget {
+        let (budget, hold) = (call.end.nanos_since(call.entered), call.hold_nanos(now));
+        // A longer hold says nothing about the wait, which may always take the rest.
+        if self.follows() && call.by_gate && hold < share(budget, MOST_KEPT) {
             let present = self.nanos();
-            if is_late {
-                let more = present + share(present, GROWTH).max(1);
-                self.0 = FOLLOWS | more.min(share(budget, MOST_LEARNT)).max(present);
-            } else if call.waited_nanos > call.wait_end.nanos_since(call.entered) / 2 {
-                // This call shows that no more than its own time is needed.
-                let present = present.min(share(budget, MOST_LEARNT).max(1));
-                self.0 = FOLLOWS | (present - share(present, DECAY)).max(1);
-            }
+            let next = if present == 0 {
+                hold
+            } else if hold >= present || is_late && hold > present / 2 {
+                // A hold that ends late may have been cut there.
+                present + share(present, GROWTH).max(1)
+            } else {
+                // Else those with much time would say of any wait that it was short.
+                let long = present.min(call.wait_end.nanos_since(call.entered) / 2);
+                present - share(present, if call.waited_nanos > long { DECAY } else { DECAY_AT_REST })
+            };
+            self.0 = FOLLOWS | next.max(1);
         }
         is_late
     }
 }
 
-/// Returns the reserve that a first call begins with.
-fn first(budget: u64) -> u64 {
-    (budget / 4).max(1)
-}
-
-/// Parts of 1,024: about 95 %, 90 %, 9.9 % and 0.1 %.
+/// Parts of 1,024: about 95 %, 9.9 %, 0.1 % and 1.6 %.
 const MOST_KEPT: u64 = 972;
-const MOST_LEARNT: u64 = 921;
 const GROWTH: u64 = 101;
 const DECAY: u64 = 1;
+const DECAY_AT_REST: u64 = 16;
 
 /// Returns `parts` ÷ 1,024 of `whole`, which counts as 2⁵³ ns (104 days) at most. A shift in place
 /// of a division, which takes much code on a microcontroller.
@@ -134,47 +130,51 @@ mod tests {
     }
 
     #[test]
-    fn the_reserve_follows_lateness() {
-        assert_eq!(learnt(CALL, 1_099_999), (false, 19_981), "in time, after a long wait");
-        assert_eq!(learnt(Call { waited_nanos: 40_000, ..CALL }, 1_099_999), (false, 20_000), "after a short wait");
-        assert_eq!(learnt(CALL, 1_100_000), (true, 21_972), "late");
-        assert_eq!(learnt(CALL, 1_159_999).1, 21_972, "late by much");
-        assert_eq!(learnt(CALL, 1_160_000), (true, 20_000), "a hold as long as the whole budget");
+    fn the_reserve_follows_holds_and_the_wait_says_how_fast() {
+        let waited = |waited_nanos| Call { waited_nanos, ..CALL };
+        assert_eq!(learnt(waited(60_000), 1_079_999), (false, 19_981), "a shorter hold, after a long wait");
+        assert_eq!(learnt(waited(20_001), 1_040_000), (false, 19_981), "after a wait longer than the reserve");
+        assert_eq!(learnt(waited(20_000), 1_039_999), (false, 19_688), "after a short wait");
+        let soon = Call { wait_end: Instant::from_nanos(1_030_000), ..CALL };
+        let after = |waited_nanos| learnt(Call { waited_nanos, grant: None, ..soon }, 1_030_000).1;
+        assert_eq!((after(15_000), after(15_001)), (19_688, 19_981), "half of a wait of 30 µs");
+        assert_eq!(learnt(waited(60_000), 1_080_000), (false, 21_972), "a hold as long as the reserve");
+        assert_eq!(learnt(waited(89_999), 1_100_000), (true, 21_972), "late after more than half of it");
+        assert_eq!(learnt(waited(90_000), 1_100_000), (true, 19_981), "late after half of it");
+        assert_eq!(learnt(waited(0), 1_094_920), (false, 21_972), "a hold of nearly 95 % of the budget");
+        assert_eq!(learnt(waited(0), 1_094_921), (false, 20_000), "a hold of 95 %");
+        assert_eq!(learnt(waited(60_000), 1_160_000), (true, 20_000), "a hold of more than the budget");
         assert_eq!(learnt(Call { by_gate: false, ..CALL }, 1_100_000), (true, 20_000), "the call's own reserve");
     }
 
     #[test]
-    fn the_reserve_grows_up_to_nine_tenths_of_the_budget() {
-        let mut reserve = following(85_000);
-        for _ in 0..3 {
-            reserve.learn(&CALL, Instant::from_nanos(1_100_000));
-            assert_eq!(reserve.nanos(), share(100_000, MOST_LEARNT));
+    fn the_first_hold_is_the_reserve() {
+        for (end, reserve) in [(1_060_000, 1), (1_060_007, 7), (1_120_000, 60_000)] {
+            let mut first = ReserveState::new(Reserve::ByLateness);
+            first.learn(&CALL, Instant::from_nanos(end));
+            assert_eq!(first.nanos(), reserve);
+            assert_eq!(first.keep(None, 100_000), reserve);
         }
-        let mut reserve = following(95_000);
-        reserve.learn(&CALL, Instant::from_nanos(1_100_000));
-        assert_eq!(reserve.nanos(), 95_000, "a call with less time does not reduce it");
+    }
+
+    #[test]
+    fn a_reserve_of_one_nanosecond_grows_and_never_becomes_none() {
+        let mut reserve = following(1);
+        reserve.learn(&Call { waited_nanos: 0, ..CALL }, CALL.entered);
+        assert_eq!(reserve.nanos(), 1);
+        reserve.learn(&CALL, Instant::from_nanos(1_060_001));
+        assert_eq!(reserve.nanos(), 2);
     }
 
     #[test]
     fn what_is_kept_is_limited_by_the_budget() {
-        let mut reserve = ReserveState::new(Reserve::ByLateness);
-        assert_eq!(reserve.keep(Some(7), 100), 7);
-        assert_eq!(reserve.keep(None, 100), 25, "a quarter at first");
-        assert_eq!(reserve.nanos(), 0, "the call may still be rejected");
-        reserve.begin(100);
-        reserve.begin(1_000);
-        assert_eq!(reserve.keep(None, 20), share(20, MOST_KEPT));
-        assert_eq!(reserve.nanos(), 25);
+        let learning = ReserveState::new(Reserve::ByLateness);
+        assert_eq!(learning.keep(Some(7), 100), 7);
+        assert_eq!((learning.keep(None, 100), learning.keep(None, 3)), (25, 1), "a quarter at first");
+        assert_eq!(learning.nanos(), 0);
+        assert_eq!(following(25).keep(None, 20), share(20, MOST_KEPT));
         assert_eq!(ReserveState::new(Reserve::Fixed(Duration::from_nanos(9))).keep(None, 100), 9);
         assert_eq!(ReserveState::new(Reserve::None).keep(None, 100), 0);
         assert_eq!(ReserveState::new(Reserve::Fixed(Duration::MAX)).nanos(), FOLLOWS - 1);
-    }
-
-    #[test]
-    fn a_call_in_time_shows_that_no_more_than_its_time_is_needed() {
-        let mut reserve = following(1 << 50);
-        reserve.learn(&CALL, Instant::from_nanos(1_099_999));
-        let most = share(100_000, MOST_LEARNT);
-        assert_eq!(reserve.nanos(), most - share(most, DECAY));
     }
 }

@@ -82,7 +82,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Returns what the wait of a call with a [deadline](crate::Request::deadline) leaves to the
-    /// operation; zero before the first such call, if it follows lateness or was not set.
+    /// operation; zero before the first such call has ended, if it is learnt or was not set.
     #[must_use]
     pub const fn reserve(&self) -> Duration {
         Duration::from_nanos(self.reserve_nanos)

@@ -44,23 +44,26 @@ fn measured_holds_are_summed_in_snapshots_and_averaged_in_intervals() {
 
 #[test]
 fn half_of_the_possible_wait_counts_whatever_limits_it() {
-    // Of 1 ms, 250 µs are kept at first. The call may wait for 100 µs.
-    let (mut gate, mut calls) = (gate(1, 1), Calls::new(Reserve::ByLateness));
-    let reserve = |gate: &mut TestGate, calls: &Calls| {
+    let until = |deadline| Request::new().deadline(at(deadline));
+    for (waited, less) in [(50_000, 250_000 * 16 / 1_024), (50_001, 250_000 / 1_024)] {
+        let (mut gate, mut calls) = (gate(1, 1), Calls::new(Reserve::ByLateness));
+        let Ok(Answer::Granted(first)) = calls.enter(&mut gate, &until(1_000_000), at(0)) else {
+            panic!("not granted")
+        };
+        gate.release(calls.end(first, at(250_000)));
+        let Ok(Answer::Granted(running)) = gate.enter(&Request::new(), Some(at(300_000))) else {
+            panic!("not granted")
+        };
+        // It may wait for 100 µs of the 750 that the reserve leaves.
+        let request = until(1_300_000).within(Duration::from_micros(100));
+        let Ok(Answer::Queued(ticket)) = calls.enter(&mut gate, &request, at(300_000)) else { panic!("not queued") };
+        gate.release(running);
+        calls.advance(&mut gate, at(300_000 + waited));
+        let Answer::Granted(grant) = calls.collect(&mut gate, ticket) else { panic!("not granted") };
+        gate.release(calls.end(grant, at(300_000 + waited + 200_000)));
         let mut snapshot = gate.snapshot(None);
         calls.complete(&mut snapshot);
-        snapshot.reserve()
-    };
-    for (waited, learns) in [(50_000, false), (50_001, true)] {
-        let request = Request::new().deadline(at(1_000_000)).within(Duration::from_micros(100));
-        let Ok(Answer::Granted(running)) = gate.enter(&Request::new(), Some(at(0))) else { panic!("not granted") };
-        let Ok(Answer::Queued(ticket)) = calls.enter(&mut gate, &request, at(0)) else { panic!("not queued") };
-        let before = reserve(&mut gate, &calls);
-        gate.release(running);
-        calls.advance(&mut gate, at(waited));
-        let Answer::Granted(grant) = calls.collect(&mut gate, ticket) else { panic!("not granted") };
-        gate.release(calls.end(grant, at(waited + 200_000)));
-        assert_eq!(reserve(&mut gate, &calls) < before, learns, "after {waited} ns");
+        assert_eq!(snapshot.reserve(), Duration::from_nanos(250_000 - less), "after {waited} ns");
     }
 }
 

@@ -12,7 +12,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::Empty;
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert_eq, proptest};
-use tower::{Layer, Service, service_fn};
+use tokio::{join, time::sleep};
+use tower::{Layer, Service, ServiceExt, service_fn};
 
 fn with(name: &'static str, values: &[&[u8]]) -> HeaderMap {
     let name = HeaderName::from_static(name);
@@ -70,6 +71,28 @@ async fn a_request_whose_time_is_over_is_rejected_and_one_with_a_bad_header_is_n
     let endless = TimeoutHeader::millis("x-timeout-ms").unwrap();
     let layer = BulkheadLayer::new(&orders).deadline_from(&endless).respond();
     assert_eq!(status(&layer, "x-timeout-ms", &u64::MAX.to_string()).await, StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_request_with_a_header_of_an_hour_takes_no_time_from_later_ones() {
+    let orders = Bulkhead::builder("orders").parallelism(1).waiting_room(10).build().unwrap();
+    let timeout = TimeoutHeader::millis("x-timeout-ms").unwrap().at_most(Duration::MAX);
+    let work = async |request: Request<Duration>| {
+        sleep(*request.body()).await;
+        Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new()))
+    };
+    let service = BulkheadLayer::new(&orders).deadline_from(&timeout).respond().layer(service_fn(work));
+    let send = async |time: Duration, work: Duration| {
+        let request = Request::builder().header("x-timeout-ms", time.as_millis().to_string()).body(work).unwrap();
+        service.clone().oneshot(request).await.unwrap().status()
+    };
+    let (second, work) = (Duration::from_secs(1), Duration::from_millis(100));
+    assert_eq!(send(3600 * second, work / 100).await, StatusCode::OK);
+    for _ in 0..100 {
+        let burst = async { join!(send(second, work), send(second, work), send(second, work)) };
+        assert_eq!(join!(burst, sleep(6 * work)).0, (StatusCode::OK, StatusCode::OK, StatusCode::OK));
+    }
+    assert_eq!((orders.status().totals.admitted, orders.status().ended_late), (301, 0));
 }
 
 #[tokio::test]

@@ -84,14 +84,11 @@ impl<I: Copy> Request<I> {
     /// The whole call, with its operation, is to be over by `deadline`.
     ///
     /// A call that is admitted a millisecond before its deadline only wastes the slot. So its wait
-    /// ends earlier, and leaves the *reserve* to the operation: what the bulkhead has learnt, or
-    /// was [told](crate::Builder::reserve), or [this call](Request::leaving) asks for. At least 5 %
-    /// of the time may be waited. A call that ends late increases what the bulkhead has learnt by
-    /// 9.9 %, up to 90 % of its own time and unless it has run for all of that; one that ends in
-    /// time after a long wait reduces it by 0.1 %, and to 90 % of its own time at most. It begins
-    /// with a quarter of the first call's time. If a slot is free and no call waits, the call is
-    /// admitted with whatever time is left. If the deadline has already passed, it expires
-    /// immediately.
+    /// ends earlier, and leaves the *reserve* to the operation: what the bulkhead has
+    /// [learnt](crate::Reserve::ByLateness), or was [told](crate::Builder::reserve), or [this
+    /// call](Request::leaving) asks for. At least 5 % of the time may be waited. If a slot is free
+    /// and no call waits, the call is admitted with whatever time is left. If the deadline has
+    /// already passed, it expires immediately.
     ///
     /// The clock is read when the call asks for its slot and when it gives the slot back. The
     /// operation is not cancelled at the deadline. Replaces a [`before`](Request::before).

@@ -30,13 +30,6 @@ impl Model {
         own.or(self.reserve).unwrap_or((budget / 4).max(1)).min(share(budget, 972))
     }
 
-    /// Begins the reserve with the first call that is admitted or queued.
-    pub(super) fn begin(&mut self, ask: Ask, now: Time) {
-        if let (Some(end), None) = (ask.deadline, ask.leaving) {
-            self.reserve.get_or_insert(((end - now) / 4).max(1));
-        }
-    }
-
     /// Takes the end of a call into account, if it had a deadline or its hold is measured.
     pub fn note_end(&mut self, id: Id, now: Time) {
         let Some(call) = self.calls.iter().find(|call| call.id == id).copied() else { return };
@@ -48,16 +41,13 @@ impl Model {
         let is_late = now >= call.end;
         self.ended_late += u64::from(is_late);
         let budget = call.end - call.entered;
-        if !self.follows || !call.by_gate || hold >= budget {
-            return;
-        }
-        let reserve = self.reserve.expect("a call has come");
-        if is_late {
-            let grown = reserve + share(reserve, 101).max(1);
-            self.reserve = Some(grown.min(share(budget, 921)).max(reserve));
-        } else if call.waited > (call.wait_end - call.entered) / 2 {
-            let reserve = reserve.min(share(budget, 921).max(1));
-            self.reserve = Some((reserve - share(reserve, 1)).max(1));
+        if self.follows && call.by_gate && hold < share(budget, 972) {
+            let possible = call.wait_end - call.entered;
+            let moved = self.reserve.map(|reserve| {
+                let waited_long = call.waited > possible / 2 || call.waited > reserve;
+                moved(reserve, hold, is_late, waited_long)
+            });
+            self.reserve = Some(moved.unwrap_or(hold).max(1));
         }
     }
 
@@ -131,6 +121,15 @@ impl Model {
         let found = self.found.first().map(|(_, at)| at.saturating_add(limit));
         let has_tickets = !self.queue.is_empty() || !self.uncollected().is_empty();
         found.into_iter().chain([self.next_look]).min().filter(|_| has_tickets)
+    }
+}
+
+/// Returns the reserve after a hold.
+fn moved(reserve: Time, hold: Time, is_late: bool, waited_long: bool) -> Time {
+    if hold >= reserve || is_late && 2 * hold > reserve {
+        reserve + share(reserve, 101).max(1)
+    } else {
+        reserve - share(reserve, if waited_long { 1 } else { 16 })
     }
 }
 

@@ -111,7 +111,7 @@ pub struct Model {
     pub woken: Vec<Id>,
     pub history: Vec<Past>,
     pub(super) calls: Vec<Call>,
-    /// `None` if it follows how many calls end late, and none has come yet.
+    /// `None` if it follows the holds of calls with a deadline, and none has ended yet.
     pub reserve: Option<Time>,
     pub(super) follows: bool,
     pub ended_late: u64,
@@ -205,7 +205,6 @@ impl Model {
         }
         let by_reserve = ask.deadline.map(|end| end - self.keep(ask, end - now));
         if self.queue.is_empty() && ask.cost <= self.free() {
-            self.begin(ask, now);
             if let Some(end) = ask.deadline {
                 let (wait_end, by_gate) = (by_reserve.expect("not past"), ask.leaving.is_none());
                 self.calls.push(Call { id, entered: now, waited: 0, end, wait_end, by_gate });
@@ -232,7 +231,6 @@ impl Model {
         // Where slots are taken back, each ticket has a deadline, which may never come.
         let never = self.collect_within.map(|_| Time::MAX - 1);
         let deadline = by_limit.into_iter().chain(ask.before).chain(by_reserve).chain(never).min();
-        self.begin(ask, now);
         let lead = ask.deadline.map(|end| end - deadline.expect("at most the end"));
         let keeps = by_reserve == deadline;
         let by_gate = ask.leaving.is_none();

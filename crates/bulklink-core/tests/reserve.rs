@@ -1,0 +1,332 @@
+//! What the reserve that is learnt makes of a bad past, of other tenants, and of hostile calls: the
+//! real gate in virtual time.
+
+mod simulation;
+
+use std::time::Duration;
+
+use bulklink_core::{Answer, Calls, Gate, Grant, Instant, Limits, Request, Reserve, Ticket};
+use proptest::prelude::*;
+use simulation::{Fate, MS, Random, Run, Upstream, count, nanos, whole};
+
+const SECOND: u64 = 1_000 * MS;
+const MINUTE: u64 = 60 * SECOND;
+const HOUR: u64 = 60 * MINUTE;
+
+/// A call that comes.
+#[derive(Clone, Copy)]
+struct Arrival {
+    at: u64,
+    /// The time in which the whole call is to be over, if it has a deadline.
+    budget: Option<u64>,
+    /// How long its operation takes.
+    hold: u64,
+}
+
+fn call(at: u64, budget: u64, hold: u64) -> Arrival {
+    Arrival { at, budget: Some(budget), hold }
+}
+
+/// Returns what becomes of the later calls, at an upstream with so many slots.
+fn fates(slots: usize, past: &[Arrival], then: &[Arrival]) -> Vec<Fate> {
+    let arrivals = [past, then].concat();
+    let upstream = Upstream { slots, waiting_room: 400, reserve: Reserve::ByLateness, is_cut: false };
+    let mut run = Run::new(&upstream, |call| arrivals[call].hold);
+    for arrival in &arrivals {
+        run.enter(arrival.at, arrival.budget);
+    }
+    run.pass_until(u64::MAX);
+    run.fates[past.len()..].iter().map(|&(fate, _)| fate).collect()
+}
+
+fn failed(fates: &[Fate]) -> usize {
+    fates.iter().filter(|&&fate| fate != Fate::InTime).count()
+}
+
+/// Returns what becomes of the calls with this budget.
+fn fates_of(budget: u64, calls: &[Arrival], fates: &[Fate]) -> Vec<Fate> {
+    calls.iter().zip(fates).filter(|(call, _)| call.budget == Some(budget)).map(|(_, &fate)| fate).collect()
+}
+
+/// Returns bursts of these calls.
+fn bursts(from: u64, number: u64, period: u64, calls: &[Arrival]) -> Vec<Arrival> {
+    let at = |burst| calls.iter().map(move |call| Arrival { at: from + burst * period, ..*call });
+    (0..number).flat_map(at).collect()
+}
+
+/// Returns calls that come at random, with this mean interval, their budgets and holds.
+fn at_random(from: u64, until: u64, interval: f64, mut call: impl FnMut(&mut Random) -> (u64, f64)) -> Vec<Arrival> {
+    let (mut random, mut arrivals, mut next) = (Random::new(), vec![], nanos(from));
+    while next < nanos(until) {
+        let (budget, hold) = call(&mut random);
+        arrivals.push(self::call(whole(next), budget, whole(hold)));
+        next += interval * random.exponential();
+    }
+    arrivals
+}
+
+/// Returns calls that are late: each waits for one without a deadline.
+fn late(number: u64, period: u64, wait: u64, late: Arrival) -> Vec<Arrival> {
+    bursts(0, number, period, &[Arrival { at: 0, budget: None, hold: wait }, late])
+}
+
+#[test]
+fn a_first_call_with_an_hour_rejects_nobody() {
+    let then = bursts(MINUTE, 1_000, 600 * MS, &[call(0, SECOND, 100 * MS); 3]);
+    assert_eq!(failed(&fates(1, &[call(0, HOUR, MS)], &then)), 0, "of 3,000");
+}
+
+#[test]
+fn after_a_slow_minute_bursts_are_served_again() {
+    let past = late(55, 1_080 * MS, 60 * MS, call(0, SECOND, 945 * MS));
+    let then = bursts(MINUTE, 1_000, 600 * MS, &[call(0, SECOND, 150 * MS); 3]);
+    let last = fates(1, &past, &then).chunks(3).rposition(|burst| failed(burst) > 0);
+    println!("the last burst of three: {last:?}");
+    assert!(last < Some(25), "{last:?}");
+}
+
+#[test]
+fn after_a_slow_minute_tight_bursts_are_served_again() {
+    let past = late(300, 200 * MS, 15 * MS, call(0, 110 * MS, 96 * MS));
+    let then = bursts(MINUTE, 1_000, 200 * MS, &[call(0, 110 * MS, 50 * MS); 2]);
+    let last = fates(1, &past, &then).chunks(2).rposition(|burst| failed(burst) > 0);
+    println!("the last burst of two: {last:?}");
+    assert!(last < Some(40), "{last:?}");
+}
+
+#[test]
+fn after_a_slow_minute_random_calls_are_served_again() {
+    let calls = |hold| move |_: &mut Random| (SECOND, nanos(hold));
+    let slow = at_random(0, MINUTE, nanos(250 * MS), calls(945 * MS));
+    let then = at_random(MINUTE + SECOND, 31 * MINUTE, nanos(250 * MS), calls(150 * MS));
+    let blocks = |past| fates(1, past, &then).chunks(50).map(failed).collect::<Vec<_>>();
+    let (after, control) = (blocks(&slow), blocks(&[]));
+    println!("of the first two fifties: {:?}, without the past {:?}", &after[..2], &control[..2]);
+    let worse = after.iter().zip(&control).skip(1).position(|(after, control)| *after > control + 2);
+    assert_eq!(worse, None, "{after:?}, without the past {control:?}");
+}
+
+#[test]
+fn holds_four_times_as_long_for_a_minute() {
+    let hold = |random: &mut Random| (300 * MS, nanos(50 * MS) * (0.5 + random.unit()));
+    let mut past = at_random(0, 20 * MINUTE, nanos(50 * MS) / 2.0 / 0.7, hold);
+    let then = past.split_off(past.partition_point(|call| call.at < 2 * MINUTE + SECOND));
+    let control = failed(&fates(2, &past, &then));
+    for call in past.iter_mut().filter(|call| (MINUTE..2 * MINUTE).contains(&call.at)) {
+        call.hold *= 4;
+    }
+    let after = failed(&fates(2, &past, &then));
+    println!("of {}: {after}, without the past {control}", then.len());
+    assert!(count(after) <= count(control) + 0.01 * count(then.len()), "{after}, without the past {control}");
+}
+
+/// One call in twenty has an hour, and takes a second; the others have a second, for 50 ms.
+#[test]
+fn long_calls_of_one_tenant_do_not_reject_another() {
+    let interval = nanos(975 * MS / 10) / (8.0 * 0.8);
+    let calls = at_random(0, 5 * MINUTE, interval, |random| {
+        let (budget, hold) = if random.unit() < 0.95 { (SECOND, 50 * MS) } else { (HOUR, SECOND) };
+        (budget, nanos(hold) * (0.5 + random.unit()))
+    });
+    let others = fates_of(SECOND, &calls, &fates(8, &[], &calls));
+    println!("of {}: {}", others.len(), failed(&others));
+    assert!(failed(&others) * 100 <= others.len(), "{}", failed(&others));
+}
+
+/// Half of the calls have an hour and take no time. To them, no wait is long.
+#[test]
+fn far_deadlines_of_one_tenant_do_not_make_another_late() {
+    let interval = nanos(25 * MS) / (16.0 * 2.0);
+    let calls = at_random(0, MINUTE, interval, |random| {
+        if random.unit() < 0.5 { (HOUR, 1_000.0) } else { (300 * MS, nanos(50 * MS) * (0.5 + random.unit())) }
+    });
+    let others = fates_of(300 * MS, &calls, &fates(16, &[], &calls));
+    let number = |fate| others.iter().filter(|&&of| of == fate).count();
+    let (in_time, late) = (number(Fate::InTime), number(Fate::Late));
+    println!("{in_time} in time, {late} late");
+    assert!(late * 50 <= in_time, "{late} late, {in_time} in time");
+}
+
+/// What is left of a call's time, from nothing to years.
+fn budgets() -> impl Strategy<Value = u64> {
+    prop_oneof![1 => 0_u64..100, 4 => 0_u64..20_000, 2 => 0..HOUR, 1 => 0_u64..1 << 62]
+}
+
+/// A gate whose tickets are collected as soon as they are settled.
+struct World {
+    gate: Gate<()>,
+    calls: Calls,
+    now: u64,
+    /// When each of them came.
+    tickets: Vec<(Ticket, u64)>,
+    /// When each of them was granted.
+    grants: Vec<(Grant, u64)>,
+    longest_hold: u64,
+}
+
+impl World {
+    fn new(slots: usize) -> Self {
+        let gate = Gate::new(Limits::new(slots).with_waiting_room(8)).expect("valid");
+        let calls = Calls::new(Reserve::ByLateness);
+        World { gate, calls, now: 1 << 32, tickets: vec![], grants: vec![], longest_hold: 0 }
+    }
+
+    fn at(&self) -> Instant {
+        Instant::from_nanos(self.now)
+    }
+
+    fn until(&self, budget: u64) -> Request {
+        Request::new().deadline(Instant::from_nanos(self.now + budget))
+    }
+
+    fn enter(&mut self, request: &Request) {
+        let now = self.at();
+        let answer = self.calls.enter(&mut self.gate, request, now).expect("not too many units");
+        self.take(answer, self.now);
+        self.collect();
+    }
+
+    fn take(&mut self, answer: Answer, came: u64) {
+        match answer {
+            Answer::Granted(grant) => {
+                let since = came + grant.waited_nanos();
+                self.grants.push((grant, since));
+            }
+            Answer::Queued(ticket) => self.tickets.push((ticket, came)),
+            _ => {}
+        }
+    }
+
+    fn collect(&mut self) {
+        let now = self.at();
+        self.calls.advance(&mut self.gate, now);
+        for (ticket, came) in std::mem::take(&mut self.tickets) {
+            let answer = self.calls.collect(&mut self.gate, ticket);
+            self.take(answer, came);
+        }
+    }
+
+    /// Ends the operation that has run for the longest time.
+    fn end(&mut self) {
+        let (grant, since) = self.grants.remove(0);
+        self.longest_hold = self.longest_hold.max(self.now.saturating_sub(since));
+        let now = self.at();
+        self.gate.release(self.calls.end(grant, now));
+        self.collect();
+    }
+
+    fn reserve(&mut self) -> u64 {
+        let mut snapshot = self.gate.snapshot(None);
+        self.calls.complete(&mut snapshot);
+        u64::try_from(snapshot.reserve().as_nanos()).expect("it was made of one")
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Enter { budget: Option<u64>, leaving: Option<u64>, within: Option<u64>, cost: usize },
+    End,
+    Abandon,
+    Cancel,
+    Split,
+    Merge,
+    Pass(u64),
+    PassBack(u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let optional = |weight| prop::option::weighted(weight, budgets());
+    let enter = (optional(0.9), optional(0.1), optional(0.1), 1_usize..=3);
+    let enter = enter.prop_map(|(budget, leaving, within, cost)| Step::Enter { budget, leaving, within, cost });
+    let step = prop_oneof![
+        40 => enter,
+        30 => Just(Step::End),
+        4 => Just(Step::Abandon),
+        4 => Just(Step::Cancel),
+        4 => Just(Step::Split),
+        4 => Just(Step::Merge),
+        20 => prop_oneof![8 => 0_u64..10_000, 1 => 0..HOUR].prop_map(Step::Pass),
+        1 => (0_u64..1_000).prop_map(Step::PassBack),
+    ];
+    prop::collection::vec(step, 0..800)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The first call of each period has a slot at once. Others wait behind it, with any deadline.
+    #[test]
+    fn each_busy_period_lowers_a_reserve_above_all_holds(
+        first in 1..HOUR,
+        longest in 1_u64..20_000,
+        periods in prop::collection::vec((0_u64..=8, prop::collection::vec((budgets(), 0_u64..=8), 0..4)), 0..400),
+    ) {
+        let mut world = World::new(1);
+        world.enter(&world.until(2 * HOUR));
+        world.now += first;
+        world.end();
+        prop_assert_eq!(world.reserve(), first);
+        let mut bound = nanos(first);
+        for (eighths, behind) in periods {
+            if world.reserve() <= longest {
+                break;
+            }
+            world.enter(&world.until(2 * longest));
+            for (budget, _) in &behind {
+                world.enter(&world.until(*budget));
+            }
+            let mut holds = [eighths].into_iter().chain(behind.iter().map(|(_, eighths)| *eighths));
+            while !world.grants.is_empty() {
+                world.now += longest * holds.next().expect("a hold per call") / 8;
+                world.end();
+            }
+            bound *= 63.0 / 64.0;
+            prop_assert!(nanos(world.reserve()) <= bound + 64.0, "{} after {eighths}, {behind:?}", world.reserve());
+        }
+    }
+
+    /// Whatever calls ask for, and however they end.
+    #[test]
+    fn the_reserve_is_bounded_by_holds(slots in 1_usize..4, steps in steps()) {
+        let mut world = World::new(slots + 2);
+        for step in steps {
+            let now = world.at();
+            match step {
+                Step::Enter { budget, leaving, within, cost } => {
+                    let request = budget.map_or(Request::new(), |budget| world.until(budget)).cost(cost);
+                    let request = leaving.map_or(request, |nanos| request.leaving(Duration::from_nanos(nanos)));
+                    world.enter(&within.map_or(request, |nanos| request.within(Duration::from_nanos(nanos))));
+                }
+                Step::End if !world.grants.is_empty() => world.end(),
+                Step::Abandon if !world.grants.is_empty() => {
+                    let (grant, _) = world.grants.remove(0);
+                    world.gate.abandon(world.calls.abandon(grant, now));
+                    world.collect();
+                }
+                Step::Cancel => {
+                    if let Some((ticket, _)) = world.tickets.pop() {
+                        world.calls.cancel(&mut world.gate, ticket, Some(now)).expect("the time is known");
+                        world.collect();
+                    }
+                }
+                Step::Split if !world.grants.is_empty() => {
+                    let (grant, since) = world.grants.remove(0);
+                    match world.calls.split(&mut world.gate, grant, 1) {
+                        Ok((grant, part)) => world.grants.extend([(grant, since), (part, since)]),
+                        Err(grant) => world.grants.push((grant, since)),
+                    }
+                }
+                Step::Merge if world.grants.len() > 1 => {
+                    let ((grant, since), (merged, of_merged)) = (world.grants.remove(0), world.grants.remove(0));
+                    world.longest_hold = world.longest_hold.max(world.now.saturating_sub(of_merged));
+                    world.grants.push((world.calls.merge(&mut world.gate, grant, merged, now), since));
+                }
+                Step::End | Step::Abandon | Step::Split | Step::Merge => {}
+                Step::Pass(nanos) => world.now += nanos,
+                Step::PassBack(nanos) => world.now -= nanos,
+            }
+            let (reserve, longest) = (world.reserve(), world.longest_hold.max(1));
+            prop_assert!(reserve * 10 <= longest * 22, "{reserve}, of at most {longest}");
+        }
+    }
+}
