@@ -15,6 +15,10 @@ use http::{HeaderMap, HeaderName, Request};
 
 use crate::BulkheadLayer;
 
+/// The longest time that a request can ask for by default: as long as clients of language models
+/// wait for an answer unless they are told otherwise.
+const LONGEST_TIME: Duration = Duration::from_secs(600);
+
 /// The longest keys that a [`KeyHeader`] reads by default, in bytes.
 const LONGEST_KEY: usize = 128;
 
@@ -31,6 +35,9 @@ const LONGEST_KEY: usize = 128;
 /// so are two headers of the name. An invalid value is [counted](TimeoutHeader::invalid), and the
 /// request gets the [default](TimeoutHeader::or), which is no deadline; so does a request without
 /// the header, which is not counted. Clones share the count.
+///
+/// A request can ask for ten minutes at most, or for [another time](TimeoutHeader::at_most); a
+/// longer one counts as that. A client that asks for more cannot wait for longer.
 ///
 /// Zero, and a point in time that has passed, are valid: the request's time is over, and it is
 /// rejected immediately, as expired.
@@ -144,7 +151,7 @@ impl TimeoutHeader {
     }
 
     fn of(name: HeaderName, format: Format) -> Self {
-        TimeoutHeader { name, format, default: None, longest: Duration::MAX, invalid: Arc::default() }
+        TimeoutHeader { name, format, default: None, longest: LONGEST_TIME, invalid: Arc::default() }
     }
 
     /// Sets the time of requests without the header, or with an invalid value.
@@ -154,8 +161,9 @@ impl TimeoutHeader {
         self
     }
 
-    /// Sets the longest time that a request can ask for; a longer one counts as this one. The
-    /// default of [`or`](TimeoutHeader::or) is not affected.
+    /// Sets the longest time that a request can ask for; a longer one counts as this one. It is ten
+    /// minutes by default, as long as clients of language models usually wait for an answer; with
+    /// `Duration::MAX`, there is none. The default of [`or`](TimeoutHeader::or) is not affected.
     #[must_use]
     pub fn at_most(mut self, longest: Duration) -> Self {
         self.longest = longest;

@@ -14,7 +14,7 @@ fn with(name: &'static str, values: &[&[u8]]) -> HeaderMap {
 }
 
 fn grpc(value: &str) -> Option<Duration> {
-    TimeoutHeader::grpc().read(&with("grpc-timeout", &[value.as_bytes()]))
+    TimeoutHeader::grpc().at_most(Duration::MAX).read(&with("grpc-timeout", &[value.as_bytes()]))
 }
 
 fn unix_millis() -> u64 {
@@ -64,8 +64,21 @@ fn a_request_cannot_ask_for_more_time_than_the_longest() {
 }
 
 #[test]
+fn by_default_a_request_cannot_ask_for_more_than_ten_minutes() {
+    let (minutes, in_an_hour) = (Duration::from_secs(600), (unix_millis() + 3_600_000).to_string());
+    let (millis, unix) = (TimeoutHeader::millis("x-time").unwrap(), TimeoutHeader::unix_millis("x-time").unwrap());
+    let read = |header: &TimeoutHeader, value: &str| header.read(&with("x-time", &[value.as_bytes()]));
+    assert_eq!(read(&millis, "600000"), Some(minutes));
+    assert_eq!(read(&millis, "600001"), Some(minutes));
+    assert_eq!(read(&unix, &in_an_hour), Some(minutes));
+    assert_eq!(TimeoutHeader::grpc().read(&with("grpc-timeout", &[b"1H"])), Some(minutes));
+    assert_eq!((millis.invalid(), unix.invalid()), (0, 0), "it is not invalid");
+    assert_eq!(read(&millis.or(2 * minutes), "soon"), Some(2 * minutes), "the default is the service's own");
+}
+
+#[test]
 fn a_point_in_time_is_compared_with_the_wall_clock() {
-    let timeout = TimeoutHeader::unix_millis("x-deadline").unwrap();
+    let timeout = TimeoutHeader::unix_millis("x-deadline").unwrap().at_most(Duration::MAX);
     let read = |millis: u64| timeout.read(&with("x-deadline", &[millis.to_string().as_bytes()])).unwrap();
     let left = read(unix_millis() + 60_000);
     assert!((Duration::from_secs(30)..=Duration::from_secs(60)).contains(&left), "{left:?}");
