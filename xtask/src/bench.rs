@@ -66,9 +66,10 @@ pub(crate) fn goal(name: &str, quick: bool, json: PathBuf) -> Vec<Step> {
 pub(crate) fn steps(options: Options) -> Vec<Step> {
     let (is_all, gate, quick, goal) =
         (options.goal.is_none(), options.gate, options.measure.quick, options.goal.clone());
-    let build = Step::new("bench build", || {
+    let build = Step::new("bench build", move || {
         readings::clear(&readings::folder())?;
-        run(&mut cargo(&["build", "--release", "-p", PACKAGE, "--bins"]))
+        let programs = if gate { ["--bin=bench-memory", "--bin=bench-report"].as_slice() } else { &["--bins"] };
+        run(cargo(&["build", "--release", "-p", PACKAGE]).args(programs))
     });
     let sources = [
         (is_all, source("memory", |readings| run(program("bench-memory").arg(readings.join("memory.json"))))),
