@@ -32,7 +32,7 @@ use tower::{BoxError, Service, ServiceBuilder, ServiceExt, service_fn};
 use crate::goal::{Figure, Goal, Limit, Row};
 use crate::measure::float;
 use crate::peers::tokio_runtime;
-use crate::scene::{Meter, Scene};
+use crate::scene::{Meter, Pace, Scene};
 use crate::work::{now, repeat};
 
 type Request = http::Request<Empty<Bytes>>;
@@ -73,6 +73,13 @@ pub(crate) fn goal() -> Goal {
     Goal::new("layer", rows)
 }
 
+/// So few that the requests, which are made before, stay in the caches.
+const REQUESTS: usize = 1_000;
+
+fn http(name: &str, body: impl Fn(usize, Meter<'_>) + 'static) -> Scene {
+    Scene::new(format!("layer/{name}"), body).pace(Pace::Fixed(REQUESTS))
+}
+
 /// The service that all layers are put around.
 fn service() -> impl Serves<Answer, Infallible> {
     service_fn(|_: Request| answer())
@@ -103,26 +110,26 @@ fn towers_layers() -> impl Serves<Answer, BoxError> {
 }
 
 fn alone() -> Scene {
-    Scene::new("layer/service alone", |operations, meter| call(&service(), operations, meter))
+    http("service alone", |operations, meter| call(&service(), operations, meter))
 }
 
 fn ours() -> Scene {
-    Scene::new("layer/BulkheadLayer", |operations, meter| call(&our_layer(&bulkhead()), operations, meter))
+    http("BulkheadLayer", |operations, meter| call(&our_layer(&bulkhead()), operations, meter))
 }
 
 fn ours_by_deadline() -> Scene {
-    Scene::new("layer/BulkheadLayer with a deadline", |operations, meter| {
+    http("BulkheadLayer with a deadline", |operations, meter| {
         let layer = BulkheadLayer::new(&bulkhead()).deadline_after(|_: &Request| Some(TIME)).cancel_at_deadline();
         call(&ServiceBuilder::new().layer(layer.respond()).service(service()), operations, meter);
     })
 }
 
 fn three_layers() -> Scene {
-    Scene::new("layer/tower", |operations, meter| call(&towers_layers(), operations, meter))
+    http("tower", |operations, meter| call(&towers_layers(), operations, meter))
 }
 
 fn tower_resilience() -> Scene {
-    Scene::new("layer/tower-resilience", |operations, meter| {
+    http("tower-resilience", |operations, meter| {
         call(&ServiceBuilder::new().layer(resilience()).service(service()), operations, meter);
     })
 }
@@ -161,7 +168,7 @@ fn echo(request: u32) -> Ready<Result<u32, Infallible>> {
 /// The bulkhead has released slots and rejected requests before, so that it has a rate to estimate
 /// from.
 fn our_rejection() -> Scene {
-    Scene::new("layer/BulkheadLayer full", |operations, meter| {
+    http("BulkheadLayer full", |operations, meter| {
         let bulkhead = bulkhead();
         let service = our_layer(&bulkhead);
         let fill = || (0..LIMIT).map(|_| bulkhead.try_slot().expect("there is room")).collect::<Vec<_>>();
@@ -178,7 +185,7 @@ fn our_rejection() -> Scene {
 
 /// The error becomes a response as in axum's examples.
 fn shed_and_mapped() -> Scene {
-    Scene::new("layer/tower full", |operations, meter| {
+    http("tower full", |operations, meter| {
         let runtime = tokio_runtime();
         let _entered = runtime.enter();
         let inside = towers_layers();
@@ -290,7 +297,6 @@ pub(crate) fn read(heap: &StatsAlloc<System>) -> [(String, f64); 2] {
 }
 
 fn allocations<S: Service<Request, Error: Debug> + Clone>(heap: &StatsAlloc<System>, service: &S) -> f64 {
-    const REQUESTS: usize = 1_000;
     let mut allocations = 0;
     call(service, REQUESTS, &mut |work| {
         work();
