@@ -1,4 +1,5 @@
-//! Counts the instructions of every scene under callgrind, through gungraun.
+//! Counts the instructions of every scene under callgrind, and those that lock the bus, through
+//! gungraun.
 
 // Its macros write undocumented items.
 #![allow(missing_docs)]
@@ -13,7 +14,7 @@ const ENTRY: &str = "*instructions::callgrind*";
 
 #[library_benchmark(
     config = LibraryBenchmarkConfig::default()
-        .tool(Callgrind::with_args(["--cache-sim=no"]).entry_point(EntryPoint::Custom(ENTRY.to_owned())))
+        .tool(Callgrind::with_args(["--cache-sim=no", "--collect-bus=yes"]).entry_point(EntryPoint::Custom(ENTRY.to_owned())))
 )]
 #[benches::scenes(iter = 0..goals::counted().len())]
 fn scene(place: usize) {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use bulklink_benches::goals;
 use bulklink_benches::report::readings::Readings;
-use bulklink_benches::report::verdict::{Verdict, judge};
+use bulklink_benches::report::verdict::{Verdict, judge, locked};
 use bulklink_benches::report::{document, json, summary, table};
 use clap::Parser;
 
@@ -36,18 +36,19 @@ struct Options {
 
 fn main() -> Result<ExitCode> {
     let options = Options::parse();
-    let mut verdicts = judge(&goals::chosen(options.goal.as_deref()), &Readings::load(&options.folder)?);
+    let readings = Readings::load(&options.folder)?;
+    let mut verdicts = judge(&goals::chosen(options.goal.as_deref()), &readings);
     ensure!(!verdicts.is_empty(), "there is no such goal");
     if options.gate {
         verdicts.retain(|verdict| verdict.is_exact);
     }
-    report(&options, &verdicts)?;
+    let about: Vec<_> = options.about.iter().cloned().chain(locked(&readings)).collect();
+    report(&options, &about.join("\n"), &verdicts)?;
     Ok(if options.gate && verdicts.iter().any(fails_the_gate) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn report(options: &Options, verdicts: &[Verdict]) -> Result<()> {
-    let about = options.about.as_ref().map_or_else(String::new, |about| format!("{about}\n\n"));
-    let text = format!("{about}{}", table::table(verdicts));
+fn report(options: &Options, about: &str, verdicts: &[Verdict]) -> Result<()> {
+    let text = format!("{about}\n\n{}", table::table(verdicts)).trim_start().to_owned();
     println!("{text}");
     if let Some(path) = &options.json {
         fs::write(path, serde_json::to_string_pretty(&json::entries(verdicts))? + "\n")?;

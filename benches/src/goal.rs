@@ -41,6 +41,8 @@ pub enum Figure {
     Time(Scene, Scene),
     /// Instructions of one operation, ours and the peer's.
     Instructions(Scene, Scene),
+    /// Instructions of one operation that lock the bus, ours and the peer's.
+    Locked(Scene, Scene),
     /// Instructions of our operation under several conditions: the largest and the smallest count.
     Spread(Vec<Scene>),
     /// Instructions of our operation, in the usual build and in a build without statistics.

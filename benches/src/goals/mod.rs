@@ -17,11 +17,12 @@ mod partitions;
 mod python;
 mod reject;
 mod statistics;
-mod uncontended;
+pub(crate) mod uncontended;
 mod uncontended_try;
 mod wait_cycle;
 
 use std::collections::HashSet;
+use std::iter;
 
 use crate::goal::{Figure, Goal};
 use crate::scene::Scene;
@@ -71,7 +72,7 @@ pub fn counted() -> Vec<Scene> {
 
 fn counted_in(figure: Figure) -> Vec<Scene> {
     match figure {
-        Figure::Instructions(ours, peer) => vec![ours, peer],
+        Figure::Instructions(ours, peer) | Figure::Locked(ours, peer) => vec![ours, peer],
         Figure::Builds(scene) | Figure::Within(scene, _) => vec![scene],
         Figure::Spread(scenes) => scenes,
         _ => Vec::new(),
@@ -79,11 +80,13 @@ fn counted_in(figure: Figure) -> Vec<Scene> {
 }
 
 /// Returns the pairs that a run times, by goal, of the goal with this name or of all. Runs count
-/// from 1, and all goals are in the first.
+/// from 1, and all goals are in the first. Among the pairs of each goal is the one with the cost of
+/// a locked instruction, because a machine changes its speed.
 #[must_use]
 pub fn timed(run: usize, name: Option<&str>) -> Vec<Vec<(Scene, Scene)>> {
     let goals = chosen(name).into_iter().filter(|goal| run <= goal.runs);
-    goals.map(|goal| goal.timed().collect()).collect()
+    let pairs = goals.map(|goal| goal.timed().collect::<Vec<_>>()).filter(|pairs| !pairs.is_empty());
+    pairs.map(|pairs| iter::once(uncontended::locked()).chain(pairs).collect()).collect()
 }
 
 #[cfg(test)]
@@ -131,13 +134,15 @@ mod tests {
     fn only_the_contended_pairs_are_timed_in_five_runs() {
         let timed = |run| timed(run, None).into_iter().flatten().map(|(ours, _)| ours.name).collect::<Vec<_>>();
         assert!(timed(1).len() > timed(5).len());
-        assert_eq!(timed(5), ["contended/slot", "contended/slot", "contended/try_slot"]);
+        assert_eq!(timed(5), ["uncontended/slot", "contended/slot", "contended/slot", "contended/try_slot"]);
         assert!(timed(6).is_empty());
     }
 
     #[test]
-    fn one_goal_is_timed_by_itself() {
-        let pairs = timed(1, Some("breaker")).into_iter().flatten().map(|(ours, _)| ours.name);
+    fn each_goal_is_timed_by_itself_beside_locked_instructions() {
+        assert!(timed(1, None).iter().all(|pairs| pairs[0].1.name == uncontended::FLOOR));
+        assert!(timed(1, Some("embedded")).is_empty());
+        let pairs = timed(1, Some("breaker")).into_iter().flatten().skip(1).map(|(ours, _)| ours.name);
         let pairs: Vec<_> = pairs.collect();
         assert!(pairs.len() > 5 && pairs.iter().all(|name| name.starts_with("breaker/")), "{pairs:?}");
         assert!(chosen(Some("no such")).is_empty());

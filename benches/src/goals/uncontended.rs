@@ -31,6 +31,14 @@ pub(crate) fn goal() -> Goal {
 
 const WHAT: &str = "slot + drop";
 
+/// The name of a scene of two locked instructions.
+pub(crate) const FLOOR: &str = "uncontended/two locked instructions";
+
+/// The pair whose peer is two locked instructions, which is timed with every goal.
+pub(crate) fn locked() -> (Scene, Scene) {
+    (slot(), floor())
+}
+
 /// Takes and drops one of our slots. Other goals compare their scenes with this one.
 pub(crate) fn slot() -> Scene {
     Scene::new("uncontended/slot", |operations, meter| {
@@ -44,7 +52,7 @@ pub(crate) fn slot() -> Scene {
 /// because the front uses it. The assertion fails if an exchange did not take place.
 fn floor() -> Scene {
     const FREE: u64 = 1;
-    Scene::new("uncontended/two locked instructions", |operations, meter| {
+    Scene::new(FLOOR, |operations, meter| {
         let word = AtomicU64::new(FREE);
         repeat(operations, meter, || {
             let _ = word.compare_exchange(FREE, 0, Acquire, Relaxed);

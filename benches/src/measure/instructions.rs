@@ -39,6 +39,8 @@ pub fn callgrind(work: &mut dyn FnMut()) {
 pub struct Counts {
     /// All instructions.
     pub all: f64,
+    /// Those that lock the bus: exchanges and additions of atomics, and the mutexes' own.
+    pub locked: f64,
     /// The instructions of each of our functions, without those of the functions it calls.
     pub within: BTreeMap<String, f64>,
 }
@@ -73,7 +75,7 @@ pub fn read(home: &Path) -> Result<BTreeMap<String, Counts>> {
 
 /// Reads a scene's name and counts from its summary and from callgrind's file beside it.
 fn read_scene(scenes: &[Scene], summary: &Path) -> Result<(String, Counts)> {
-    let (place, instructions) = parse(&fs::read_to_string(summary)?)?;
+    let (place, instructions, locked) = parse(&fs::read_to_string(summary)?)?;
     let scene = scenes.get(place).with_context(|| format!("there is no scene {place}"))?;
     let operations = float(scene.operations(OPERATIONS) as u128);
     let out = summary.with_file_name(format!("callgrind.scene.{ID}{place}.out"));
@@ -82,8 +84,9 @@ fn read_scene(scenes: &[Scene], summary: &Path) -> Result<(String, Counts)> {
     let sum: u64 = within.values().sum();
     ensure!(sum == instructions, "the functions have {sum} instructions in total, and the summary {instructions}");
     let ours = within.into_iter().filter(|(name, _)| is_ours(name));
-    let within = ours.map(|(name, count)| (name, float(count.into()) / operations)).collect();
-    Ok((scene.name.clone(), Counts { all: float(instructions.into()) / operations, within }))
+    let each = |count: u64| float(count.into()) / operations;
+    let within = ours.map(|(name, count)| (name, each(count))).collect();
+    Ok((scene.name.clone(), Counts { all: each(instructions), locked: each(locked), within }))
 }
 
 /// Reads the instructions of each function, without those of the functions it calls. In callgrind's
@@ -105,27 +108,31 @@ fn functions(out: &str) -> BTreeMap<String, u64> {
     counts
 }
 
-/// Parses the second number of a line that has two.
+/// Parses the second number of a line of numbers: instructions. Those that lock the bus follow.
 fn cost(line: &str) -> Option<u64> {
-    let (position, cost) = line.split_once(' ')?;
-    position.trim_start_matches('+').parse::<i64>().ok()?;
-    cost.trim().parse().ok()
+    let mut numbers = line.split_whitespace();
+    numbers.next()?.trim_start_matches('+').parse::<i64>().ok()?;
+    numbers.next()?.parse().ok()
 }
 
 fn is_ours(function: &str) -> bool {
     function.contains("bulklink") && !function.contains("bulklink_benches")
 }
 
-/// Parses the scene's place in the list, and the instructions of all its operations.
-fn parse(summary: &str) -> Result<(usize, u64)> {
+/// Parses the scene's place in the list, the instructions of all its operations, and how many of
+/// them lock the bus.
+fn parse(summary: &str) -> Result<(usize, u64, u64)> {
     let summary: Value = serde_json::from_str(summary)?;
     let id = summary["id"].as_str().context("the summary has no id")?;
     let place = id.strip_prefix(ID).and_then(|place| place.parse().ok());
     let place = place.with_context(|| format!("id is `{id}`, not `{ID}` and a number"))?;
-    let instructions = summary.pointer("/profiles/0/data/total/metrics/Ir/values/new").and_then(Value::as_u64);
-    let instructions = instructions.context("the summary has no new Ir")?;
+    let metric = |event: &str| {
+        let new = summary.pointer(&format!("/profiles/0/data/total/metrics/{event}/values/new"));
+        new.and_then(Value::as_u64).with_context(|| format!("the summary has no new {event}"))
+    };
+    let (instructions, locked) = (metric("Ir")?, metric("Ge")?);
     ensure!(instructions > 0, "nothing was counted: callgrind did not find the function to count in");
-    Ok((place, instructions))
+    Ok((place, instructions, locked))
 }
 
 #[cfg(test)]
@@ -138,8 +145,8 @@ mod tests {
 
     #[test]
     fn a_summary_names_its_scene_and_its_instructions() {
-        let text = summary("scenes_12", r#"{"Ir": {"values": {"new": 96820}}}"#);
-        assert_eq!(parse(&text).unwrap(), (12, 96_820));
+        let text = summary("scenes_12", r#"{"Ir": {"values": {"new": 96820}}, "Ge": {"values": {"new": 7000}}}"#);
+        assert_eq!(parse(&text).unwrap(), (12, 96_820, 7_000));
     }
 
     #[test]
@@ -148,10 +155,11 @@ mod tests {
         for (text, error) in [
             (summary("other_1", ir), "id is `other_1`, not `scenes_` and a number"),
             (
-                summary("scenes_1", r#"{"Ir": {"values": {"new": 0}}}"#),
+                summary("scenes_1", r#"{"Ir": {"values": {"new": 0}}, "Ge": {"values": {"new": 0}}}"#),
                 "nothing was counted: callgrind did not find the function to count in",
             ),
             (summary("scenes_1", r#"{"Ir": {"values": {"old": 1}}}"#), "the summary has no new Ir"),
+            (summary("scenes_1", ir), "the summary has no new Ge"),
             ("{}".to_owned(), "the summary has no id"),
         ] {
             assert_eq!(parse(&text).unwrap_err().to_string(), error);
@@ -160,13 +168,13 @@ mod tests {
 
     #[test]
     fn a_function_is_charged_with_its_own_instructions_and_found_by_a_word() {
-        let out = "events: Ir\nsummary: 9\n\nfn=bulklink::outputs::Outputs::take\n0 3000\ncfn=bulklink::b\ncalls=2 0 \n0 5000\n+1 1000\n\n\
+        let out = "events: Ir Ge\nsummary: 9\n\nfn=bulklink::outputs::Outputs::take\n0 3000 7\ncfn=bulklink::b\ncalls=2 0 \n0 5000\n+1 1000\n\n\
                    fn=bulklink::b\n0 5000\n\nfn=main\n0 7\n";
         let counts = functions(out);
         let expected = [("bulklink::b", 5_000), ("bulklink::outputs::Outputs::take", 4_000), ("main", 7)];
         assert_eq!(counts, expected.map(|(name, count)| (name.to_owned(), count)).into());
         let within = counts.into_iter().map(|(name, count)| (name, float(count.into()))).collect();
-        let counts = Counts { all: 9_000.0, within };
+        let counts = Counts { all: 9_000.0, locked: 7.0, within };
         assert_eq!((counts.within(&["outputs", "event"]), counts.within(&["event"])), (4_000.0, 0.0));
     }
 

@@ -72,7 +72,8 @@ fn judge_load(outcomes: &[Outcome], load: f64) -> Vec<Verdict> {
 
 fn row(what: String, peer: &'static str, figures: Result<Figures, String>, limit: Limit) -> Verdict {
     let limit = Some(limit);
-    Verdict { goal: "overload", what, peer, figures, limit, at_least: None, is_exact: false, headline: None }
+    let (at_least, headline) = (None, None);
+    Verdict { goal: "overload", what, peer, figures, limit, at_least, is_exact: false, is_judged: true, headline }
 }
 
 fn near(a: f64, b: f64) -> bool {

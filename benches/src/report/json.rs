@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::verdict::Verdict;
 
-/// A row with a limit. If it was not measured, it has no figures, does not hold, and says why.
+/// A row with a limit. If it was not measured, it has no figures, does not hold, and says why. If
+/// it is not judged on this machine, it neither holds nor not.
 #[derive(Debug, Serialize)]
 pub struct Entry {
     goal: &'static str,
@@ -15,7 +16,7 @@ pub struct Entry {
     unit: &'static str,
     ratio: Option<f64>,
     limit: f64,
-    holds: bool,
+    holds: Option<bool>,
 }
 
 /// Returns an entry for each row with a limit.
@@ -40,7 +41,7 @@ fn entry(verdict: &Verdict) -> Option<Entry> {
         unit: figures.map_or("", |figures| figures.unit),
         ratio: figures.and_then(|figures| figures.ratio),
         limit,
-        holds: verdict.holds(),
+        holds: (verdict.is_judged || verdict.figures.is_err()).then(|| verdict.holds()),
     })
 }
 
@@ -71,6 +72,12 @@ mod tests {
         let found = as_json(unmeasured);
         assert_eq!(found[0]["what"], "w (not measured: no valgrind)");
         assert_eq!((&found[0]["ours"], &found[0]["holds"]), (&json!(null), &json!(false)));
+    }
+
+    #[test]
+    fn a_row_that_is_not_judged_neither_holds_nor_misses() {
+        let found = as_json(Verdict { is_judged: false, ..verdict(1.0, 4.0, Limit::Ratio(0.3)) });
+        assert_eq!((&found[0]["ratio"], &found[0]["holds"]), (&json!(0.25), &json!(null)));
     }
 
     #[test]

@@ -7,8 +7,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 
+use crate::goals::uncontended::FLOOR;
 use crate::measure::instructions::{self, Counts};
-use crate::measure::time::Comparison;
+use crate::measure::time::{Comparison, median};
 
 /// Readings by name.
 pub type Named = BTreeMap<String, f64>;
@@ -50,6 +51,14 @@ impl Readings {
             python: json(folder, "python")?,
             embedded: json(folder, "embedded")?,
         })
+    }
+
+    /// Returns the nanoseconds of a locked instruction, if there are times.
+    #[must_use]
+    pub fn locked(&self) -> Option<f64> {
+        let floors = self.time.iter().flatten().filter(|pair| pair.peer == FLOOR);
+        let times: Vec<_> = floors.map(|pair| pair.peer_ns / 2.0).collect();
+        (!times.is_empty()).then(|| median(times.into_iter()))
     }
 }
 

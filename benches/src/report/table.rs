@@ -22,11 +22,13 @@ fn markdown(verdicts: &[&Verdict]) -> String {
     align(&rows)
 }
 
-/// Returns how many of the rows with a limit hold, as a sentence.
+/// Returns how many of the rows with a limit hold, and how many are not judged, as a sentence.
 pub(super) fn holding(verdicts: &[Verdict]) -> String {
     let goals = verdicts.iter().filter(|verdict| verdict.limit.is_some());
-    let (number, holding) = (goals.clone().count(), goals.filter(|verdict| verdict.holds()).count());
-    format!("{holding} of {number} rows hold.")
+    let (judged, others): (Vec<_>, Vec<_>) = goals.partition(|verdict| verdict.is_judged);
+    let holding = judged.iter().filter(|verdict| verdict.holds()).count();
+    let sentence = format!("{holding} of {} rows hold", judged.len());
+    if others.is_empty() { sentence + "." } else { format!("{sentence}; {} are not judged here.", others.len()) }
 }
 
 /// Returns the rows, the head first, as a Markdown table with aligned columns.
@@ -75,6 +77,7 @@ fn outcome(verdict: &Verdict) -> String {
     match (&verdict.figures, verdict.limit) {
         (Err(why), _) => format!("NOT MEASURED: {why}"),
         (Ok(_), None) => String::new(),
+        (Ok(_), Some(_)) if !verdict.is_judged => "not judged here".to_owned(),
         (Ok(_), Some(_)) if verdict.holds() => "holds".to_owned(),
         (Ok(_), Some(_)) => "MISSED".to_owned(),
     }
@@ -100,16 +103,18 @@ mod tests {
     fn columns_are_aligned_and_the_verdicts_are_shown() {
         let missed = verdict(90.0, 88.0, Limit::Ours(84.0));
         let unmeasured = Verdict { figures: Err("no pip".into()), ..verdict(1.0, 1.0, Limit::Ratio(0.001)) };
+        let unjudged = Verdict { is_judged: false, ..missed.clone() };
         let information = Verdict { limit: None, ..verdict(1.0, 4.0, Limit::Ratio(1.0)) };
-        let text = table(&[verdict(1.0, 4.0, Limit::Ratio(0.3)), missed, unmeasured, information]);
+        let text = table(&[verdict(1.0, 4.0, Limit::Ratio(0.3)), missed, unjudged, unmeasured, information]);
         let expected = "\
 | goal | what | ours    | peer     | ratio | limit     | verdict              |
 |------|------|---------|----------|-------|-----------|----------------------|
 | g    | w    | 1.00 ns | 4.00 (p) | 0.25  | ≤ 0.30 ×  | holds                |
 | g    | w    | 90.0 ns | 88.0 (p) | 1.02  | ours ≤ 84.0 | MISSED               |
+| g    | w    | 90.0 ns | 88.0 (p) | 1.02  | ours ≤ 84.0 | not judged here      |
 | g    | w    |         | p        |       | ≤ 0.0010 × | NOT MEASURED: no pip |
 
-1 of 3 rows hold.
+1 of 3 rows hold; 1 are not judged here.
 
 For information:
 

@@ -1,6 +1,7 @@
 //! The rows with their figures, and whether they hold. A row without a figure does not.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use super::readings::{Named, Readings, Source};
 use crate::goal::{Figure, Goal, Limit, Row};
@@ -8,7 +9,12 @@ use crate::measure::instructions::Counts;
 use crate::measure::time::{Comparison, median};
 use crate::scene::Scene;
 
-/// A judged row.
+/// The nanoseconds of a locked instruction on a machine that times are judged on. It decides
+/// between code with more of them and code with more of the others, so on other machines a limit of
+/// a time says nothing about the code.
+pub const LOCKED: RangeInclusive<f64> = 2.0..=3.0;
+
+/// A row and its figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// The goal's id.
@@ -25,6 +31,8 @@ pub struct Verdict {
     pub at_least: Option<Limit>,
     /// Whether every run gives the same figures.
     pub is_exact: bool,
+    /// Whether the figures are judged on this machine, where times may depend on it too much.
+    pub is_judged: bool,
     /// The text of the row in the summary, if it is shown there.
     pub headline: Option<&'static str>,
 }
@@ -42,14 +50,25 @@ pub struct Figures {
     pub unit: &'static str,
 }
 
+/// Returns a line for above the table: the cost of a locked instruction, if times were measured.
+#[must_use]
+pub fn locked(readings: &Readings) -> Option<String> {
+    let locked = readings.locked()?;
+    let [least, most] = [LOCKED.start(), LOCKED.end()];
+    let here = if LOCKED.contains(&locked) { "as here" } else { "so not here" };
+    let judged = format!("times are judged where it takes {least} to {most} ns, {here}");
+    Some(format!("A locked instruction takes {locked:.2} ns; {judged}."))
+}
+
 /// Judges every row.
 #[must_use]
 pub fn judge(goals: &[Goal], readings: &Readings) -> Vec<Verdict> {
     let rows = goals.iter().flat_map(|goal| goal.rows.iter().map(move |row| (goal, row)));
-    rows.map(|(goal, row)| judge_row(goal, row, readings)).collect()
+    let judges_times = readings.locked().is_some_and(|locked| LOCKED.contains(&locked));
+    rows.map(|(goal, row)| judge_row(goal, row, readings, judges_times)).collect()
 }
 
-fn judge_row(goal: &Goal, row: &Row, readings: &Readings) -> Verdict {
+fn judge_row(goal: &Goal, row: &Row, readings: &Readings, judges_times: bool) -> Verdict {
     let figures = figures(&row.figure, goal.runs, readings);
     Verdict {
         goal: goal.id,
@@ -59,15 +78,16 @@ fn judge_row(goal: &Goal, row: &Row, readings: &Readings) -> Verdict {
         limit: row.limit,
         at_least: row.at_least,
         is_exact: row.figure.is_exact(),
+        is_judged: row.figure.is_exact() || judges_times,
         headline: row.headline,
     }
 }
 
 impl Verdict {
-    /// Returns whether there is a limit, and figures within it.
+    /// Returns whether there is a limit, and figures within it that are judged.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.keeps(self.limit)
+        self.is_judged && self.keeps(self.limit)
     }
 
     /// Returns whether the row holds, or misses its limit by no more than before.
@@ -93,6 +113,10 @@ fn figures(figure: &Figure, runs: usize, readings: &Readings) -> Result<Figures,
         Figure::Instructions(ours, peer) => {
             let counts = &readings.instructions;
             Ok(Figures::of(counted(counts, ours)?.all, counted(counts, peer)?.all, "instructions"))
+        }
+        Figure::Locked(ours, peer) => {
+            let counts = &readings.instructions;
+            Ok(Figures::of(counted(counts, ours)?.locked, counted(counts, peer)?.locked, "locked instructions"))
         }
         Figure::Spread(scenes) => spread(scenes, &readings.instructions),
         Figure::Builds(scene) => {
@@ -170,6 +194,7 @@ fn spread(scenes: &[Scene], counts: &Source<BTreeMap<String, Counts>>) -> Result
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::goals::uncontended::FLOOR;
 
     pub(crate) fn verdict(ours: f64, peer: f64, limit: Limit) -> Verdict {
         let figures = Ok(Figures::of(ours, peer, "ns"));
@@ -181,6 +206,7 @@ pub(super) mod tests {
             limit: Some(limit),
             at_least: None,
             is_exact: true,
+            is_judged: true,
             headline: None,
         }
     }
@@ -196,17 +222,20 @@ pub(super) mod tests {
             let within = BTreeMap::from([("bulklink::event".to_owned(), 3.0), ("bulklink::other".to_owned(), 4.0)]);
             Ok(pairs
                 .iter()
-                .map(|(name, all)| ((*name).to_owned(), Counts { all: *all, within: within.clone() }))
+                .map(|(name, all)| {
+                    ((*name).to_owned(), Counts { all: *all, locked: *all / 10.0, within: within.clone() })
+                })
                 .collect())
         };
         let time = |ours: &str, ours_ns, peer_ns, ratio| {
             let (ours, peer) = (ours.to_owned(), "b".to_owned());
             Comparison { ours, peer, ours_ns, peer_ns, ratio }
         };
+        let floor = Comparison { peer: FLOOR.to_owned(), ..time("a", 5.0, 5.0, 1.0) };
         let thrice = [(3.0, 7.0, 0.5), (1.0, 9.0, 0.25), (2.0, 8.0, 0.75)];
         let thrice = thrice.map(|(ours_ns, peer_ns, ratio)| time("thrice", ours_ns, peer_ns, ratio));
         Readings {
-            time: Ok([time("a", 10.0, 40.0, 0.2)].into_iter().chain(thrice).collect()),
+            time: Ok([time("a", 10.0, 40.0, 0.2), floor].into_iter().chain(thrice).collect()),
             instructions: counts(&[("a", 50.0), ("b", 100.0), ("c", 40.0)]),
             without_statistics: counts(&[("a", 45.0)]),
             memory: named(&[("m", 1.0), ("none", 0.0)]),
@@ -228,6 +257,7 @@ pub(super) mod tests {
             // The median of the runs.
             (Figure::Time(scene("thrice"), b()), (2.0, Some(8.0), Some(0.5))),
             (Figure::Instructions(a(), b()), (50.0, Some(100.0), Some(0.5))),
+            (Figure::Locked(a(), b()), (5.0, Some(10.0), Some(0.5))),
             (Figure::Spread(vec![a(), b(), scene("c")]), (100.0, Some(40.0), Some(2.5))),
             (Figure::Builds(a()), (50.0, Some(45.0), Some(50.0 / 45.0))),
             (Figure::Within(a(), &["event"]), (3.0, None, None)),
@@ -250,6 +280,31 @@ pub(super) mod tests {
         assert!(judged(3).holds());
         assert_eq!(judged(5).figures, Err("3 of 5 runs of `thrice` and `b`".to_owned()));
         assert!(!judged(5).holds());
+    }
+
+    #[test]
+    fn times_are_judged_only_where_a_locked_instruction_takes_two_to_three_nanoseconds() {
+        let judged = |locked: Option<f64>, figure| {
+            let mut readings = readings();
+            let times = readings.time.as_mut().unwrap();
+            times.retain(|pair| locked.is_some() || pair.peer != FLOOR);
+            times.iter_mut().filter(|pair| pair.peer == FLOOR).for_each(|pair| pair.peer_ns = 2.0 * locked.unwrap());
+            let verdict = judge(&[Goal::new("g", [Row::new("w", "p", figure).at_most(0.5)])], &readings).remove(0);
+            (verdict.is_judged, verdict.holds())
+        };
+        for (locked, is_judged) in [(1.99, false), (2.0, true), (3.0, true), (3.01, false)] {
+            assert_eq!(judged(Some(locked), Figure::Time(scene("a"), scene("b"))), (is_judged, is_judged));
+            assert_eq!(judged(Some(locked), Figure::Python("a", "p")), (is_judged, is_judged));
+            assert_eq!(judged(Some(locked), Figure::Instructions(scene("a"), scene("b"))), (true, true));
+        }
+        assert_eq!(judged(None, Figure::Time(scene("a"), scene("b"))), (false, false));
+    }
+
+    #[test]
+    fn the_line_above_the_table_has_the_cost_of_a_locked_instruction() {
+        let text = "A locked instruction takes 2.50 ns; times are judged where it takes 2 to 3 ns, as here.";
+        assert_eq!(locked(&readings()).as_deref(), Some(text));
+        assert_eq!(locked(&Readings { time: Err("no time".to_owned()), ..readings() }), None);
     }
 
     #[test]
