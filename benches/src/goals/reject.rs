@@ -17,7 +17,7 @@ pub(crate) fn goal() -> Goal {
     Goal::new("reject", rows)
 }
 
-pub(crate) fn rejected() -> Scene {
+fn rejected() -> Scene {
     Scene::new("reject/try_slot", |operations, meter| {
         let bulkhead = bulkhead(1);
         let _held = bulkhead.try_slot().expect("there is room for one");
