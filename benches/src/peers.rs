@@ -6,8 +6,13 @@ use std::time::Duration;
 use bulklink_tokio::Bulkhead;
 use tokio::runtime::{self, Runtime};
 
+use crate::hand_made;
+
 /// More waiters than any scene has.
-const ROOM: usize = 4_000_000;
+pub const ROOM: usize = 4_000_000;
+
+/// A limit that is longer than any wait, except where waits expire.
+pub const LONG: Duration = Duration::from_secs(10);
 
 /// Makes a bulkhead with this many slots, and room for every waiter.
 ///
@@ -84,6 +89,7 @@ permits!(
     bulklink_tokio::OwnedSlot,
     tokio::sync::SemaphorePermit<'_>,
     tokio::sync::OwnedSemaphorePermit,
+    hand_made::Permit<'_>,
     async_lock::SemaphoreGuard<'_>,
     asyncband::semaphore::SemaphorePermit<'_>,
     throttle_net::BulkheadPermit<'_>,

@@ -3,9 +3,7 @@
 //! Every scene has a fixed number of operations. Otherwise criterion would choose a few operations
 //! for a long queue, because it plans by the time that setting up takes.
 
-use tokio::sync::Semaphore;
-
-use crate::goals::{contended, flat, hand_off};
+use crate::goals::{contended, flat, hand_off, wait_cycle};
 use crate::scene::{Pace, Scene};
 use crate::work::cycle;
 
@@ -28,7 +26,7 @@ const WAITERS: Series = Series {
     xs: &[1, 10, 100, 1_000, 10_000, 100_000, 1_000_000],
     contenders: &[
         ("Bulklink", flat::hand_off),
-        ("tokio", tokio_cycle),
+        ("tokio", wait_cycle::acquire),
         ("async-lock", async_lock_cycle),
         ("asyncband", asyncband_cycle),
     ],
@@ -70,13 +68,6 @@ impl Series {
         let pace = Pace::Fixed((self.operations)(x));
         self.contenders.iter().map(move |(name, scene)| (*name, scene(x).pace(pace)))
     }
-}
-
-fn tokio_cycle(waiting: usize) -> Scene {
-    Scene::new("waiters/tokio", move |operations, meter| {
-        let semaphore = Semaphore::new(1);
-        cycle(waiting, operations, meter, || semaphore.acquire());
-    })
 }
 
 fn async_lock_cycle(waiting: usize) -> Scene {

@@ -126,18 +126,29 @@ pub fn cancel<F: Future<Output: Answer>>(
     drop(held);
 }
 
-/// Begins waits, timer included: makes each future and polls it once, while there is no room.
+/// Begins waits, timer included: makes each future and polls it once, while there is no room. The
+/// queue was as long before, so neither its memory nor the futures' is new.
 pub fn enqueue<F: Future>(operations: usize, meter: Meter<'_>, acquire: impl Fn() -> F) {
     let runtime = tokio_runtime();
     let _entered = runtime.enter();
     let mut line: Vec<_> = (0..2 * operations).map(|_| Box::pin(None)).collect();
+    let queue = |place: &mut Pin<Box<Option<F>>>| {
+        place.set(Some(acquire()));
+        place.as_mut().as_pin_mut().into_iter().for_each(pending);
+    };
+    line.iter_mut().for_each(queue);
+    for place in &mut line {
+        place.set(None);
+    }
     let mut places = line.iter_mut();
-    meter(&mut || {
-        for place in places.by_ref().take(operations) {
-            place.set(Some(acquire()));
-            place.as_mut().as_pin_mut().into_iter().for_each(pending);
-        }
-    });
+    meter(&mut || places.by_ref().take(operations).for_each(queue));
+}
+
+/// Reads a clock as often as a measured wait does.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "the measured code is the caller's")]
+pub fn read_twice<T>(read: impl Fn() -> T) {
+    black_box((read(), read()));
 }
 
 /// Runs tasks on one thread of tokio's. Each acquires, yields while it holds the permit, and
@@ -166,4 +177,28 @@ where
             }
         });
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn the_queue_was_as_long_before_queueing_is_measured() {
+        let made = Cell::new(0);
+        let mut before = Vec::new();
+        let mut meter = |work: &mut dyn FnMut()| {
+            for _ in 0..2 {
+                before.push(made.get());
+                work();
+            }
+        };
+        enqueue(5, &mut meter, || {
+            made.set(made.get() + 1);
+            std::future::pending::<()>()
+        });
+        assert_eq!((before, made.get()), (vec![10, 15], 20));
+    }
 }

@@ -6,7 +6,6 @@
 use std::alloc::System;
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::time::Duration;
 
 use bulklink_tokio::{OwnedSlot, Slot};
 use stats_alloc::{Region, StatsAlloc};
@@ -16,14 +15,12 @@ use tokio::time::timeout;
 use super::{layer, observe, partitions};
 use crate::goal::{Figure, Goal, Limit, Row};
 use crate::measure::float;
-use crate::peers::{bulkhead, limited, tokio_runtime};
+use crate::peers::{LONG, bulkhead, limited, tokio_runtime};
 use crate::work::{now, poll};
 
 const WAITERS: [(usize, &str); 2] = [(1_000, "1,000"), (10_000, "10,000")];
 /// The number of waiters that the summary shows.
 const SHOWN: usize = 10_000;
-/// Longer than any wait here.
-const LONG: Duration = Duration::from_secs(10);
 
 pub(crate) fn goal() -> Goal {
     let waiters = WAITERS.into_iter().flat_map(|(waiters, shown)| of_waiters(waiters, shown));

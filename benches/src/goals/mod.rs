@@ -19,7 +19,7 @@ mod reject;
 mod statistics;
 pub(crate) mod uncontended;
 mod uncontended_try;
-mod wait_cycle;
+pub(crate) mod wait_cycle;
 
 use std::collections::HashSet;
 use std::iter;
@@ -105,10 +105,10 @@ mod tests {
         ("contended", 2),
         ("reject", 1),
         ("wait-cycle", 3),
-        ("hand-off", 2),
+        ("hand-off", 5),
         ("memory", 7),
         ("cancel", 2),
-        ("limits", 2),
+        ("limits", 3),
         ("flat", 1),
         ("observe", 14),
         ("config", 2),
