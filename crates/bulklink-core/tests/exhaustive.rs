@@ -1,16 +1,19 @@
 //! Every script of inputs up to a depth, in many small worlds, against the gate's reference model.
 //!
-//! Runs as part of `cargo test`. With `BULKLINK_DEPTH=N` each script is N inputs long, besides its
-//! prelude and one of the rarer inputs at its end.
+//! Runs as part of `cargo test`, and deeper in `cargo xtask prove`. With `BULKLINK_DEPTH=N` each
+//! script is N inputs long, besides its prelude and one of the rarer inputs at its end.
 
 use bulklink_core::{EventFilter, Reserve};
 use bulklink_model::gate::{Ask, Extra, Input, Start, World};
 use bulklink_model::search::{Extent, search};
 
-const EXTENT: Extent = Extent { depth: 4, scripts: 70_377_298, inputs: 78_086_360 };
+const EXTENTS: [Extent; 2] = [
+    Extent { depth: 3, scripts: 4_922_006, inputs: 5_462_963 },
+    Extent { depth: 4, scripts: 70_377_298, inputs: 78_086_360 },
+];
 
 fn main() {
-    search::<World>("exhaustive", &worlds(), EXTENT.depth, &EXTENT);
+    search::<World>("exhaustive", &worlds(), &EXTENTS);
 }
 
 /// Returns capacities, waiting rooms and limits in every combination, each with three preludes.

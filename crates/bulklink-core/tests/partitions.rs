@@ -7,13 +7,13 @@
 use bulklink_model::partitions::{Input, KEYS, Start, World};
 use bulklink_model::search::{Extent, search};
 
-/// The default of `BULKLINK_DEPTH`: the depth of the gate's search.
-const USUAL_DEPTH: usize = 4;
-
-const EXTENT: Extent = Extent { depth: 5, scripts: 5_070_927, inputs: 6_937_525 };
+const EXTENTS: [Extent; 2] = [
+    Extent { depth: 4, scripts: 477_435, inputs: 653_724 },
+    Extent { depth: 5, scripts: 5_070_927, inputs: 6_937_525 },
+];
 
 fn main() {
-    search::<World>("partitions", &worlds(), USUAL_DEPTH, &EXTENT);
+    search::<World>("partitions", &worlds(), &EXTENTS);
 }
 
 /// Returns numbers of partitions and timeouts in every combination, each with two preludes.

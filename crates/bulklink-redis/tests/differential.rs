@@ -25,7 +25,8 @@ use common::{Client, name};
 /// The commands of a script. Short ones begin without data more often.
 const STEPS: usize = 60;
 
-const COMMANDS: usize = 120_000;
+/// Ten times as many in `cargo xtask prove`.
+const COMMANDS: usize = 12_000;
 
 /// Small, so that short scripts reach them.
 const CUT: usize = 3;

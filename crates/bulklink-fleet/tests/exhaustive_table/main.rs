@@ -9,13 +9,11 @@ mod world;
 use bulklink_model::search::{Extent, search};
 use world::{Input, World};
 
-/// The default of `BULKLINK_DEPTH`: the depth of the gate's search.
-const USUAL_DEPTH: usize = 4;
-
-const EXTENT: Extent = Extent { depth: 2, scripts: 107_217, inputs: 110_637 };
+const EXTENTS: [Extent; 2] =
+    [Extent { depth: 1, scripts: 5_643, inputs: 5_814 }, Extent { depth: 2, scripts: 107_217, inputs: 110_637 }];
 
 fn main() {
-    search::<World>("table", &worlds(), USUAL_DEPTH, &EXTENT);
+    search::<World>("table", &worlds(), &EXTENTS);
 }
 
 /// Returns what happened before: nothing; both have joined; it is full, with leases of one or two
