@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::front::FrontSubject;
 use crate::gate::GateSubject;
-use crate::parse;
 use crate::partitioned::{PartitionedGates, PartitionsFront};
 use crate::replay::replay;
 use crate::subject::Subject;
 use crate::words::Kind;
 use crate::world::{FakeWorld, PausedTokio};
+use crate::{own_copy, parse, replay_all};
 
 /// Runs every test once against each subject.
 macro_rules! against {
@@ -202,6 +202,12 @@ fn absurd_numbers<S: Subject>(kind: &str) {
         steps.push(step(0, "resize", json!({ "to": u64::MAX, "result": "invalid" }), json!({})));
     }
     assert!(!differences::<S>(kind, config, &steps).is_empty());
+}
+
+#[test]
+fn the_recorded_traces_do_not_differ() {
+    let tally = replay_all(&own_copy()).unwrap();
+    assert_eq!((tally.traces, tally.differences), (180, 0));
 }
 
 #[test]
