@@ -28,6 +28,9 @@ pub(crate) struct Fleet {
     /// Run only this scene
     #[arg(long, value_name = "SCENE")]
     only: Vec<String>,
+    /// Install a missing Redis or PostgreSQL through apt-get without asking
+    #[arg(long)]
+    yes: bool,
 }
 
 /// The steps of `cargo xtask overload`: goodput under overload.
@@ -57,12 +60,11 @@ pub(crate) fn breaker(options: Fleet) -> Vec<Step> {
     steps
 }
 
-fn contest(name: &'static str, Fleet { measure, only }: Fleet, arguments: Vec<PathBuf>) -> Vec<Step> {
+fn contest(name: &'static str, Fleet { measure, only, yes }: Fleet, arguments: Vec<PathBuf>) -> Vec<Step> {
     let build = || run(&mut cargo(&["build", "--release", "-p", "bulklink-contest"]));
     let work = move || {
         let mut contest = measure.program("fleet-contest", &["rustc", "redis-server"], None)?;
         run(contest.args(arguments).args(only.iter().map(|scene| format!("--only={scene}"))))
     };
-    let servers = Step::new("servers", || test::servers(false));
-    vec![servers, Step::new(format!("{name} build"), build), Step::new(name, work)]
+    vec![test::required_servers(yes), Step::new(format!("{name} build"), build), Step::new(name, work)]
 }

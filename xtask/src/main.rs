@@ -12,6 +12,7 @@ mod no_std;
 mod run;
 mod size;
 mod step;
+mod suites;
 mod test;
 mod tidy;
 mod toolchain;
@@ -40,24 +41,26 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all tests: those of `cargo test`; the front without features; the front without its
-    /// fast path; the trace replay; loom
+    /// Run the tests that a change needs, many programs of them side by side
     Test {
         /// Install a missing Redis or PostgreSQL through apt-get without asking
         #[arg(long)]
         yes: bool,
     },
-    /// Run every script of inputs up to a depth against the reference model of the core
+    /// Run what takes longer: the exhaustive search and random scripts, both longer than in `test`;
+    /// the tests of the benches; the front without features, and without its fast path; loom
+    Prove,
+    /// Run every script of inputs up to a depth against the reference models
     Exhaustive {
-        /// The inputs of a script, without prelude and last input [default: set by the search]
-        #[arg(long, value_name = "N")]
-        depth: Option<u32>,
+        /// The inputs of a script of the gate, without prelude and last input
+        #[arg(long, value_name = "N", default_value_t = test::PROVEN_DEPTH)]
+        depth: u32,
     },
-    /// Run long random scripts against the reference models of the core
+    /// Run long random scripts against the reference models
     Properties {
-        /// The number of scripts of each kind [default: set by the tests]
-        #[arg(long, value_name = "N")]
-        cases: Option<u32>,
+        /// The number of scripts of each kind
+        #[arg(long, value_name = "N", default_value_t = test::PROVEN_CASES)]
+        cases: u32,
     },
     /// Run scripts that libFuzzer makes of bytes against the reference model; needs nightly
     Fuzz {
@@ -103,7 +106,8 @@ enum Task {
     /// Measure a circuit breaker beside its peers, and judge the circuit that processes share: two
     /// tables and JSON; needs Redis and PostgreSQL
     Breaker(contests::Fleet),
-    /// Run everything: lint, test, no-std, embedded, msrv, the isolation example, the bench gate
+    /// Run everything: lint, test, no-std, embedded, msrv, prove, the isolation example, the bench
+    /// gate
     Ci,
 }
 
@@ -121,8 +125,9 @@ fn main() -> ExitCode {
 fn steps(task: Task) -> Vec<Step> {
     match task {
         Task::Test { yes } => test::steps(yes),
-        Task::Exhaustive { depth } => test::exhaustive(depth),
-        Task::Properties { cases } => test::properties(cases),
+        Task::Prove => test::proofs(),
+        Task::Exhaustive { depth } => vec![test::exhaustive(depth)],
+        Task::Properties { cases } => vec![test::properties(cases)],
         Task::Fuzz { seconds } => fuzz::steps(seconds),
         Task::Mutants(options) => mutants::steps(options),
         Task::Conformance { dir } => vec![test::conformance(dir)],
@@ -145,5 +150,6 @@ fn steps(task: Task) -> Vec<Step> {
 fn all() -> Vec<Step> {
     let isolation = || run::run(&mut run::cargo(&["run", "--release", "--example", "isolation"]));
     let checks = [lint::steps(), test::steps(false), no_std::steps(), embedded::steps(false), msrv::steps()];
-    checks.into_iter().flatten().chain([Step::new("isolation", isolation)]).chain(bench::gate()).collect()
+    let checks = checks.into_iter().flatten().chain(test::proofs());
+    checks.chain([Step::new("isolation", isolation)]).chain(bench::gate()).collect()
 }

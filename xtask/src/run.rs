@@ -72,7 +72,7 @@ pub(crate) fn run_and_read(command: &mut Command, limit: Duration) -> Result<Str
     succeeded(text, status).map(|()| output)
 }
 
-fn succeeded(command: String, status: ExitStatus) -> Result<()> {
+pub(crate) fn succeeded(command: String, status: ExitStatus) -> Result<()> {
     if status.success() { Ok(()) } else { Err(Failed { command, status }.into()) }
 }
 

@@ -1,35 +1,46 @@
-//! The tests: those of `cargo test`, the front without its fast path, the trace replay, loom.
+//! The tests: those that a change needs, and the proofs, which take longer.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use crate::run::{cargo, flags, run};
 use crate::step::{Missing, Step};
 use crate::toolchain::{debian, programs};
-use crate::workspace;
+use crate::{bench, suites, workspace};
 
 /// The steps of `cargo xtask test`. With `yes`, a missing server is installed without a question.
 pub(crate) fn steps(yes: bool) -> Vec<Step> {
-    let front = ["test", "-p", "bulklink", "-p", "bulklink-tokio"];
-    let all = ["test", "--workspace", "--features=bulklink/tracing,bulklink/tsc,bulklink-tokio/tsc"];
+    let servers = Step::new("servers", move || servers(yes));
+    vec![servers, Step::new("prometheus", prometheus), Step::new("tests", suites::run_all)]
+}
+
+/// The steps of `cargo xtask prove`.
+pub(crate) fn proofs() -> Vec<Step> {
+    const FRONT: [&str; 5] = ["test", "-p", "bulklink", "-p", "bulklink-tokio"];
+    let tests = [SEARCHES, PROPERTIES, &["differential"]].concat();
+    let values = vec![(DEPTH, PROVEN_DEPTH), (CASES, PROVEN_CASES), ("BULKLINK_COMMANDS", 120_000)];
     let mut steps = vec![
-        Step::new("servers", move || servers(yes)),
-        Step::new("prometheus", prometheus),
-        Step::new("tests", move || run(&mut cargo(&all))),
-        Step::new("default features", move || run(&mut cargo(&front))),
+        Step::new("servers", || servers(false)),
+        longer("search, properties", tests, values),
+        Step::new("benches", || run(&mut cargo(&["test", "-p", bench::PACKAGE]))),
+        Step::new("default features", || run(&mut cargo(&FRONT))),
         // The front as it is on targets without 64-bit atomics.
-        Step::new("lock-only", move || run(&mut with_flags(&front, "lock-only", "--cfg bulklink_lock_only"))),
-        conformance(None),
+        Step::new("lock-only", || run(&mut with_flags(&FRONT, "lock-only", "--cfg bulklink_lock_only"))),
     ];
     steps.extend(loom());
     steps
 }
 
+/// The step of a command that cannot do without servers: what is missing ends it.
+pub(crate) fn required_servers(yes: bool) -> Step {
+    Step::new("servers", move || servers(yes).map_err(|missing| anyhow!("{missing:#}")))
+}
+
 /// Finds or installs the servers for the tests that need one, which otherwise skip themselves.
-pub(crate) fn servers(yes: bool) -> Result<()> {
+fn servers(yes: bool) -> Result<()> {
     let has_redis = || ["redis-server", "valkey-server"].iter().any(programs::runs);
     let redis = find("BULKLINK_REDIS_BIN", has_redis, || programs::from_apt_asking("redis-server", yes));
     // Debian has the versions of PostgreSQL in this folder, where `tests/servers` finds them.
@@ -65,25 +76,32 @@ fn find(variable: &str, is_there: impl Fn() -> bool, install: impl FnOnce() -> R
     Err(Missing(format!("{advice} ({why})")).into())
 }
 
-/// Runs every script of inputs up to a depth, for gates, partitions and circuits, against their
-/// reference models.
-pub(crate) fn exhaustive(depth: Option<u32>) -> Vec<Step> {
-    let tests = ["exhaustive", "partitions", "exhaustive_circuit"];
-    machine_tests("exhaustive search", tests, "BULKLINK_DEPTH", depth)
+/// The scripts of the gate's search in the proofs.
+pub(crate) const PROVEN_DEPTH: u32 = 4;
+
+/// The random scripts of each kind in the proofs.
+pub(crate) const PROVEN_CASES: u32 = 400;
+
+const DEPTH: &str = "BULKLINK_DEPTH";
+const SEARCHES: &[&str] = &["exhaustive", "partitions", "exhaustive_circuit", "exhaustive_table", "owners"];
+
+const CASES: &str = "PROPTEST_CASES";
+const PROPERTIES: &[&str] = &["properties", "partition_properties", "circuit_properties"];
+
+/// Runs every script of inputs up to a depth against the reference models, and those of a fleet
+/// against its rules.
+pub(crate) fn exhaustive(depth: u32) -> Step {
+    longer("exhaustive search", SEARCHES.into(), vec![(DEPTH, depth)])
 }
 
 /// Runs long random scripts against the reference models.
-pub(crate) fn properties(cases: Option<u32>) -> Vec<Step> {
-    let tests = ["properties", "partition_properties", "circuit_properties"];
-    machine_tests("properties", tests, "PROPTEST_CASES", cases)
+pub(crate) fn properties(cases: u32) -> Step {
+    longer("properties", PROPERTIES.into(), vec![(CASES, cases)])
 }
 
-fn machine_tests(name: &str, tests: [&'static str; 3], variable: &'static str, value: Option<u32>) -> Vec<Step> {
-    vec![Step::new(name, move || {
-        let mut test = cargo(&["test", "-p", "bulklink-core", "-p", "bulklink-breaker"]);
-        test.args(tests.iter().flat_map(|test| ["--test", test]));
-        run(test.envs(value.map(|value| (variable, value.to_string()))))
-    })]
+/// Tests of the usual build, with other values than usual.
+fn longer(name: &str, tests: Vec<&'static str>, values: Vec<(&'static str, u32)>) -> Step {
+    Step::new(name, move || suites::run_only(&tests, &values))
 }
 
 /// Replays recorded traces. A relative folder starts at the current folder of the user.

@@ -125,8 +125,10 @@ mod contest {
 }
 
 #[cfg(unix)]
-fn main() -> anyhow::Result<()> {
-    contest::run()
+fn main() -> std::process::ExitCode {
+    // On one line: what is missing needs no backtrace.
+    let failed = contest::run().inspect_err(|error| eprintln!("fleet-contest: {error:#}")).is_err();
+    std::process::ExitCode::from(u8::from(failed))
 }
 
 #[cfg(not(unix))]

@@ -1,0 +1,179 @@
+//! Builds the tests of the workspace once, and runs their programs side by side: many of them wait.
+
+use std::fs::{self, File};
+use std::num::NonZero;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::run::{cargo, run, succeeded};
+use crate::workspace::{self, Package};
+
+/// The same packages and features, whatever is run of them: so that one build serves all. The
+/// benches would bring dozens of packages with them.
+const WORKSPACE: [&str; 4] = [
+    "test",
+    "--workspace",
+    "--exclude=bulklink-benches",
+    "--features=bulklink/tracing,bulklink/tsc,bulklink-tokio/tsc",
+];
+
+/// How many programs run at once, besides one on each processor.
+const WAITING: usize = 1;
+
+/// The package of the private servers. A test that starts one waits longest, so it begins first.
+const SERVERS: &str = "bulklink-servers";
+
+/// A program of tests, and the command that a user runs it by.
+struct Suite {
+    command: String,
+    program: Command,
+    has_servers: bool,
+}
+
+/// Runs all tests, and the examples of the docs.
+pub(crate) fn run_all() -> Result<()> {
+    let mut suites = build(&[])?;
+    suites.sort_by_key(|suite| !suite.has_servers);
+    let mut docs = cargo(&WORKSPACE);
+    docs.arg("--doc");
+    let docs = Suite { command: "cargo test --doc".to_owned(), program: docs, has_servers: false };
+    side_by_side([docs].into_iter().chain(suites).collect())
+}
+
+/// Runs the integration tests of these names, with these variables.
+pub(crate) fn run_only(tests: &[&str], variables: &[(&str, u32)]) -> Result<()> {
+    let mut suites = build(tests)?;
+    for suite in &mut suites {
+        suite.program.envs(variables.iter().map(|(name, value)| (name, value.to_string())));
+    }
+    side_by_side(suites)
+}
+
+fn build(tests: &[&str]) -> Result<Vec<Suite>> {
+    let messages = workspace::target_path("suites.json");
+    fs::create_dir_all(workspace::target_path(""))?;
+    let mut build = cargo(&WORKSPACE);
+    build.args(tests.iter().flat_map(|test| ["--test", test]));
+    build.args(["--no-run", "--message-format=json-render-diagnostics"]).stdout(File::create(&messages)?);
+    run(&mut build)?;
+    suites(&fs::read_to_string(messages)?, &workspace::packages()?)
+}
+
+/// The programs of tests among what cargo has built.
+fn suites(messages: &str, packages: &[Package]) -> Result<Vec<Suite>> {
+    let built = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let tests = built.filter(|built| built["profile"]["test"] == true && built["executable"].is_string());
+    tests.map(|test| suite(&test, packages).with_context(|| format!("not a test: {test}"))).collect()
+}
+
+fn suite(test: &Value, packages: &[Package]) -> Option<Suite> {
+    let manifest = Path::new(test["manifest_path"].as_str()?);
+    let package = packages.iter().find(|package| package.manifest_path == manifest)?;
+    let which = match (test["target"]["kind"][0].as_str()?, test["target"]["name"].as_str()?) {
+        ("lib", _) => "--lib".to_owned(),
+        (kind, name) => format!("--{kind} {name}"),
+    };
+    let mut program = Command::new(test["executable"].as_str()?);
+    program.current_dir(manifest.parent()?).env("CARGO_MANIFEST_DIR", manifest.parent()?);
+    let has_servers = package.dependencies.iter().any(|dependency| dependency.name == SERVERS);
+    Some(Suite { command: format!("cargo test -p {} {which}", package.name), program, has_servers })
+}
+
+/// Runs all, and prints the output of each when it has ended. The error is that of the first that
+/// failed, and all are named.
+fn side_by_side(suites: Vec<Suite>) -> Result<()> {
+    let jobs = thread::available_parallelism().map_or(1, NonZero::get) + WAITING;
+    let (count, queue, failed) = (suites.len(), Mutex::new(suites.into_iter()), Mutex::new(vec![]));
+    let next = || queue.lock().expect("no thread panics").next();
+    let work = || {
+        while let Some(suite) = next() {
+            suite.run().unwrap_or_else(|error| failed.lock().expect("no thread panics").push(error));
+        }
+    };
+    thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(work))));
+    let mut failed = failed.into_inner()?;
+    for error in &failed {
+        eprintln!("{error:#}");
+    }
+    let text = format!("{} of {count} failed", failed.len());
+    if failed.is_empty() { Ok(()) } else { Err(failed.remove(0).context(text)) }
+}
+
+impl Suite {
+    /// The output is written to a file, because a process that outlives the program would keep a
+    /// pipe open.
+    fn run(mut self) -> Result<()> {
+        let folder = workspace::target_path("suites");
+        fs::create_dir_all(&folder)?;
+        let path = folder.join(self.command.replace(' ', "_")).with_extension("txt");
+        let file = File::create(&path)?;
+        self.program.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        let status = self.program.status().with_context(|| format!("cannot start: {}", self.command))?;
+        println!("\n$ {}\n{}", self.command, String::from_utf8_lossy(&fs::read(path)?).trim());
+        succeeded(self.command, status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::{code, command};
+
+    #[test]
+    fn each_test_program_that_was_built_is_found_with_its_command() {
+        let package = r#"[{ "name": "a", "manifest_path": "/a/Cargo.toml", "publish": null,
+            "dependencies": [{ "name": "bulklink-servers", "kind": "dev" }] }]"#;
+        let built = |kind, is_test, program| {
+            format!(
+                r#"{{ "manifest_path": "/a/Cargo.toml", "target": {{ "kind": ["{kind}"], "name": "b" }},
+                "profile": {{ "test": {is_test} }}, "executable": {program} }}"#
+            )
+            .replace('\n', "")
+        };
+        let found = |line: &str| suites(line, &serde_json::from_str::<Vec<_>>(package).unwrap());
+        for (line, command) in [
+            (built("lib", true, r#""/p""#), Some("cargo test -p a --lib")),
+            (built("test", true, r#""/p""#), Some("cargo test -p a --test b")),
+            (built("example", true, r#""/p""#), Some("cargo test -p a --example b")),
+            (built("bin", false, r#""/p""#), None),
+            (built("lib", false, "null"), None),
+            (r#"{ "reason": "build-finished" }"#.to_owned(), None),
+        ] {
+            let found = found(&line).unwrap();
+            assert_eq!(
+                found.iter().map(|suite| &*suite.command).collect::<Vec<_>>(),
+                Vec::from_iter(command),
+                "{line}"
+            );
+            assert!(
+                found.iter().all(|suite| suite.has_servers && suite.program.get_current_dir() == Some("/a".as_ref()))
+            );
+        }
+        assert!(found(&built("lib", true, r#""/p""#).replace("/a/", "/c/")).is_err());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn all_suites_run_and_the_first_that_fails_is_the_error() {
+        let folder = workspace::target_path("suites");
+        let suite = |name: &str, script| Suite {
+            command: name.to_owned(),
+            program: command("sh", &["-c", script]),
+            has_servers: false,
+        };
+        // Longer than the queue is short: what fails first must not keep the others from running.
+        let scripts = [("test first", "exit 3"), ("test second", "echo out; echo err >&2; sleep 0.1; exit 4")];
+        let all = (0..20).map(|number| suite(&format!("test {number}"), "echo ran"));
+        let error = side_by_side(scripts.map(|(name, script)| suite(name, script)).into_iter().chain(all).collect());
+        let error = error.unwrap_err();
+        assert_eq!((code(&error), error.to_string()), (Some(3), "2 of 22 failed".to_owned()));
+        let output = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+        assert_eq!((output("test_second.txt"), output("test_19.txt")), ("out\nerr\n".into(), "ran\n".into()));
+        side_by_side(vec![suite("test third", "exit 0")]).unwrap();
+    }
+}
