@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -25,8 +26,9 @@ pub(crate) struct Options {
     /// Only this package [default: all that have a `mutants.toml`]
     #[arg(long, value_name = "NAME", value_parser = TARGETS.map(|target| target.0))]
     package: Option<String>,
-    /// Only the K-th of N parts, counted from 0; the other parts of the list are not compared
-    #[arg(long, value_name = "K/N")]
+    /// Only the K-th of N parts, counted from 0; the other parts of the list are not compared. With
+    /// `today` as K, N days try each part once
+    #[arg(long, value_name = "K/N", value_parser = |asked: &str| shard(asked, SystemTime::now()))]
     shard: Option<String>,
 }
 
@@ -74,6 +76,14 @@ impl Target {
     fn output(self) -> PathBuf {
         workspace::target_path("mutation").join(self.0)
     }
+}
+
+/// Replaces `today` by the number of the day, modulo the number of parts.
+fn shard(asked: &str, now: SystemTime) -> Result<String> {
+    let Some(parts) = asked.strip_prefix("today/") else { return Ok(asked.to_owned()) };
+    let day = now.duration_since(UNIX_EPOCH)?.as_secs() / (24 * 60 * 60);
+    let part = day.checked_rem(parts.parse()?).context("there is no part of none")?;
+    Ok(format!("{part}/{parts}"))
 }
 
 /// The steps of `cargo xtask mutants`.
@@ -149,7 +159,16 @@ fn differences(listed: &[String], survivors: &[String], all: bool) -> Vec<String
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn the_parts_take_turns_by_the_day() {
+        let shard = |asked| shard(asked, UNIX_EPOCH + Duration::from_hours(24 * 35 + 23)).ok();
+        let parts = ["5/16", "today/16", "today/1", "today/0", "today/x"].map(shard);
+        assert_eq!(parts.each_ref().map(Option::as_deref), [Some("5/16"), Some("3/16"), Some("0/1"), None, None]);
+    }
 
     #[test]
     fn survivors_and_list_must_be_the_same() {
