@@ -152,13 +152,14 @@ pub use totals::Totals;
 pub mod plumbing {
     use core::time::Duration;
 
+    use crate::{Answer, Gate, Grant, Instant, InvalidArgument, Rejection, Request, Ticket, Totals};
     #[cfg(feature = "histogram")]
     use crate::{Calls, Histogram};
-    use crate::{Gate, Instant, Rejection, Request, Ticket, Totals};
 
     pub use crate::gate::Watch;
     #[cfg(feature = "histogram")]
     pub use crate::histogram::{CountBuckets, SharedCounts};
+    pub use crate::queue::Joining;
     pub use crate::word::{Refusal, Word};
 
     /// Makes a gate count its waits in the histogram of several gates, instead of one of its own.
@@ -190,6 +191,51 @@ pub mod plumbing {
     #[must_use]
     pub fn waiting_since<W>(gate: &Gate<W>) -> Option<Instant> {
         gate.waiting_since()
+    }
+
+    /// Decides on a request as [`Gate::enter`] does. A request that is queued leaves with its ticket
+    /// what it brings.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gate::enter`].
+    #[inline]
+    pub fn enter<W>(
+        gate: &mut Gate<W>,
+        request: &Request,
+        now: Option<Instant>,
+        joining: &mut Joining<W>,
+    ) -> Result<Answer, InvalidArgument> {
+        gate.enter_with(request, now, joining)
+    }
+
+    /// Redeems a granted ticket as [`Gate::collect`] does. Another ticket stays as it is.
+    #[must_use = "a grant that is forgotten keeps its units"]
+    #[inline]
+    pub fn collect_granted<W>(gate: &mut Gate<W>, ticket: &Ticket) -> Option<Grant> {
+        gate.collect_granted(ticket)
+    }
+
+    /// Ends an operation and advances, as [`Gate::release`] and [`Gate::advance`] do, in one step.
+    ///
+    /// # Errors
+    ///
+    /// Without `now`, returns the grant if the time is [needed](Gate::needs_now). Nothing has
+    /// changed then.
+    #[inline]
+    pub fn finish<W>(gate: &mut Gate<W>, grant: Grant, now: Option<Instant>) -> Result<(), Grant> {
+        gate.finish(grant, now)
+    }
+
+    /// Withdraws a ticket that waits behind another as [`Gate::cancel`] does, if nothing else
+    /// follows from that: no event, no admission and no other word. Returns the parked waker.
+    ///
+    /// # Errors
+    ///
+    /// Returns any other ticket, and nothing has changed.
+    #[inline]
+    pub fn cancel_behind<W>(gate: &mut Gate<W>, ticket: Ticket) -> Result<Option<W>, Ticket> {
+        gate.cancel_behind(ticket)
     }
 
     /// Returns the rejection that a ticket would be [collected](Gate::collect) as, if it was

@@ -56,10 +56,7 @@ impl<T> Slab<T> {
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub(crate) fn insert(&mut self, item: T, expected: u32) -> Place {
-        let place = match self.vacant {
-            Some(place) => place,
-            None => self.grow(expected),
-        };
+        let place = self.next_place(expected);
         let cell = self.cell(place);
         // Always true: the head of the vacant list is vacant. The pattern only reads its link.
         if let Cell::Vacant { next } = *cell {
@@ -67,6 +64,15 @@ impl<T> Slab<T> {
             self.vacant = next;
         }
         place
+    }
+
+    /// Returns the place of the next item. `expected` is as for [`insert`](Slab::insert).
+    #[inline]
+    pub(crate) fn next_place(&mut self, expected: u32) -> Place {
+        match self.vacant {
+            Some(place) => place,
+            None => self.grow(expected),
+        }
     }
 
     /// Adds a chunk of vacant cells, linked in order, and returns the first.
@@ -85,7 +91,9 @@ impl<T> Slab<T> {
         }
         self.chunks.push(cells);
         self.places += places;
-        Place(NonZeroU32::MIN.saturating_add(first - 1))
+        let place = Place(NonZeroU32::MIN.saturating_add(first - 1));
+        self.vacant = Some(place);
+        place
     }
 
     /// Frees the place. `take` takes what is needed of the item: moving all of it out would cost
@@ -98,6 +106,17 @@ impl<T> Slab<T> {
         let taken = take(item);
         *cell = Cell::Vacant { next: self.vacant.replace(place) };
         taken
+    }
+
+    /// Frees the place, if `take` takes something of the item.
+    #[inline]
+    pub(crate) fn vacate_if<R>(&mut self, place: Place, take: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
+        let (chunk, offset) = place.split();
+        let cell = &mut self.chunks[chunk][offset];
+        let Cell::Full(item) = cell else { invalid_place() };
+        let taken = take(item)?;
+        *cell = Cell::Vacant { next: self.vacant.replace(place) };
+        Some(taken)
     }
 
     /// Frees the place and returns the item.

@@ -8,8 +8,8 @@ use bulklink_model::gate::{Ask, Extra, Input, Start, World};
 use bulklink_model::search::{Extent, search};
 
 const EXTENTS: [Extent; 2] = [
-    Extent { depth: 3, scripts: 4_922_006, inputs: 5_462_963 },
-    Extent { depth: 4, scripts: 70_377_298, inputs: 78_086_360 },
+    Extent { depth: 3, scripts: 5_142_000, inputs: 5_717_000 },
+    Extent { depth: 4, scripts: 73_517_724, inputs: 81_714_938 },
 ];
 
 fn main() {
@@ -44,6 +44,7 @@ fn worlds() -> Vec<Start> {
     }
     worlds.extend(with_pauses());
     worlds.extend(with_bounded_units());
+    worlds.extend(with_places_left());
     worlds.extend(with_other_limits());
     worlds.extend(with_slots_that_are_taken_back());
     worlds.extend(with_measured_holds());
@@ -70,6 +71,18 @@ fn with_bounded_units() -> impl Iterator<Item = Start> {
         ..plain(limits)
     });
     by_gate.into_iter().flat_map(twice)
+}
+
+/// Returns worlds where two calls wait and the waiting room has one more place. One is through a
+/// word, and observed.
+fn with_places_left() -> impl Iterator<Item = Start> {
+    let by_gate = [(None, true), (Some(2), true), (None, false)].map(|(wait_limit, measures_waits)| Start {
+        measures_waits,
+        prelude: busy(1, 2),
+        ..plain((1, 3, wait_limit))
+    });
+    let observed = Start { observed: EventFilter::WAITS, through_word: true, ..by_gate[0].clone() };
+    by_gate.into_iter().flat_map(twice).chain([observed])
 }
 
 /// Returns worlds where all limits change: without a waiting room at first, and with one.

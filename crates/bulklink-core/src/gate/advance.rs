@@ -43,17 +43,34 @@ impl<W> Gate<W> {
         }
     }
 
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub(super) fn advance_to(&mut self, now: Instant) {
         self.mark = now;
         // Expiring comes first, so that no unit goes to a waiter that is due.
         if self.queue.has_deadlines() {
             self.expire_due();
         }
-        while let Some(handed_over) = self.queue.grant_first(self.free(), now) {
-            self.note_handed_over(handed_over);
+        let free = self.free();
+        if free > 0 {
+            self.hand_over(free, now);
         }
     }
 
+    /// Admits from the head of the queue. Usually the first takes all that is free, and the queue is
+    /// not looked at again.
+    #[cfg_attr(target_pointer_width = "64", inline(never))]
+    fn hand_over(&mut self, mut free: u32, now: Instant) {
+        while let Some(handed_over) = self.queue.grant_first(free, now) {
+            free -= handed_over.cost.get();
+            self.note_handed_over(handed_over);
+            if free == 0 {
+                return;
+            }
+        }
+    }
+
+    #[cfg_attr(target_pointer_width = "64", inline(never))]
     fn expire_due(&mut self) {
         while let Some(place) = self.queue.due(self.mark) {
             self.totals.expired += 1;

@@ -6,6 +6,7 @@ use super::{Answer, Gate, Grant};
 use crate::coarse::Coarse;
 use crate::invalid::Violation;
 use crate::limits::UNBOUNDED;
+use crate::queue::Joining;
 use crate::{EventKind, Instant, InvalidArgument, Reason, Rejection, Request, Ticket};
 
 impl<W> Gate<W> {
@@ -26,6 +27,18 @@ impl<W> Gate<W> {
     /// If the cost is zero or more than the whole capacity. The request is not counted.
     #[inline]
     pub fn enter(&mut self, request: &Request, now: Option<Instant>) -> Result<Answer, InvalidArgument> {
+        self.enter_with(request, now, &mut Joining::new(None))
+    }
+
+    /// Decides as [`enter`](Gate::enter) does. A request that is queued leaves with its ticket what
+    /// it brings.
+    #[inline]
+    pub(crate) fn enter_with(
+        &mut self,
+        request: &Request,
+        now: Option<Instant>,
+        joining: &mut Joining<W>,
+    ) -> Result<Answer, InvalidArgument> {
         if self.closed {
             return Ok(self.reject(Reason::Closed, request.cost));
         }
@@ -58,7 +71,7 @@ impl<W> Gate<W> {
         }
         // Without the time, nothing about this wait depends on it, and the far future is a
         // placeholder.
-        Ok(Answer::Queued(self.join(request, cost, now.unwrap_or(Instant::FAR_FUTURE))))
+        Ok(Answer::Queued(self.join(request, cost, now.unwrap_or(Instant::FAR_FUTURE), joining)))
     }
 
     /// Returns whether the gate would reject this request at `now` whatever room there is: the gate
@@ -87,13 +100,13 @@ impl<W> Gate<W> {
     }
 
     #[inline]
-    fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant) -> Ticket {
+    fn join(&mut self, request: &Request, cost: NonZeroU32, now: Instant, joining: &mut Joining<W>) -> Ticket {
         let deadline = request.wait_end(now, self.wait_limit);
         // A wait that is not measured gets a far-future start, so that its length saturates to
         // zero.
         let is_measured = self.measures_waits || deadline < Instant::FAR_FUTURE;
         let since = if is_measured { now } else { Instant::FAR_FUTURE };
-        let ticket = self.queue.push(cost, since, deadline);
+        let ticket = self.queue.push(cost, since, deadline, joining);
         self.totals.queued += 1;
         self.totals.queued_units = self.totals.queued_units.wrapping_add(cost.get().into());
         self.peaks.waiting = self.peaks.waiting.max(self.queue.len());

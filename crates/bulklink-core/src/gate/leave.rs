@@ -6,7 +6,7 @@ use core::num::NonZeroU64;
 
 use super::{Answer, Gate, Grant};
 use crate::coarse::{Coarse, FRACTION, pack};
-use crate::queue::{Granted, Outcome, TicketState, Uncollected};
+use crate::queue::{Granted, TicketState, Uncollected};
 use crate::{EventKind, Instant, Reason, Rejection, Ticket};
 
 impl<W> Gate<W> {
@@ -81,14 +81,22 @@ impl<W> Gate<W> {
     /// [`Answer::Queued`].
     #[inline]
     pub fn collect(&mut self, ticket: Ticket) -> Answer {
-        match self.queue.redeem(ticket) {
-            Ok(Outcome::Granted(granted)) => {
-                self.queue.note_collected(granted.cost);
-                Answer::Granted(Grant::by_gate(granted.cost, granted.waited_nanos))
-            }
-            Ok(Outcome::Rejected(rejection)) => Answer::Rejected(rejection),
+        if let Some(grant) = self.collect_granted(&ticket) {
+            return Answer::Granted(grant);
+        }
+        match self.queue.redeem_rejected(ticket) {
+            Ok(rejection) => Answer::Rejected(rejection),
             Err(ticket) => Answer::Queued(ticket),
         }
+    }
+
+    /// Redeems a granted ticket; another ticket stays as it is. This is the usual case of
+    /// [`collect`](Gate::collect), whose answer is slow to move.
+    #[cfg_attr(target_pointer_width = "64", inline(always))]
+    #[expect(clippy::inline_always, reason = "the general way is rare")]
+    pub(crate) fn collect_granted(&mut self, ticket: &Ticket) -> Option<Grant> {
+        let Granted { cost, waited_nanos, .. } = self.queue.redeem_granted(ticket)?;
+        Some(Grant::by_gate(cost, waited_nanos))
     }
 
     /// Ends an operation and frees its units. If a waiter can be admitted now,
@@ -99,6 +107,21 @@ impl<W> Gate<W> {
         self.give_back(cost);
         self.note(EventKind::Released, cost as usize);
         self.note_drained();
+    }
+
+    /// Ends an operation and [advances](Gate::advance), in one step. Without `now`, returns the
+    /// grant if the time is [needed](Gate::needs_now), and nothing has changed.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "of its two callers, one is rare")]
+    pub(crate) fn finish(&mut self, grant: Grant, now: Option<Instant>) -> Result<(), Grant> {
+        if now.is_none() && self.needs_now(None) {
+            return Err(grant);
+        }
+        self.release(grant);
+        if now.is_some() || self.queue.len() > 0 {
+            self.advance_to(now.unwrap_or(self.mark));
+        }
+        Ok(())
     }
 
     /// Gives back a grant for an operation that has not begun and never will.
@@ -136,13 +159,30 @@ impl<W> Gate<W> {
             }
             None => {}
         }
-        Ok(match state {
-            TicketState::First | TicketState::Behind => self.withdraw(ticket),
-            TicketState::Granted | TicketState::Rejected => {
-                self.discard_settled(ticket);
-                None
-            }
-        })
+        let Some((cost, since, waker)) = self.queue.withdraw(&ticket) else {
+            self.discard_settled(ticket);
+            return Ok(None);
+        };
+        self.totals.cancelled += 1;
+        self.note_settled(EventKind::Cancelled, cost, self.mark.nanos_since(since));
+        Ok(waker)
+    }
+
+    /// Withdraws a ticket that waits behind another, if nothing else follows from that and
+    /// [`publish`](Gate::publish) returns the same word before and after. Returns the parked waker;
+    /// or the ticket, and nothing has changed.
+    #[inline]
+    pub(crate) fn cancel_behind(&mut self, ticket: Ticket) -> Result<Option<W>, Ticket> {
+        // Where waits are not measured, the last deadline that goes changes the word; so does a
+        // full waiting room.
+        let keeps_word = self.queue.len() < self.waiting_room && (self.measures_waits || !self.queue.has_deadlines());
+        let is_observed = self.observed.includes(EventKind::Cancelled, true);
+        if is_observed || !keeps_word || self.queue.is_first(&ticket) {
+            return Err(ticket);
+        }
+        let (_, _, waker) = self.queue.withdraw(&ticket).ok_or(ticket)?;
+        self.totals.cancelled += 1;
+        Ok(waker)
     }
 
     /// Returns whether a waiter can be admitted once a ticket in this state is gone.
@@ -154,21 +194,14 @@ impl<W> Gate<W> {
         }
     }
 
-    #[inline]
-    fn withdraw(&mut self, ticket: Ticket) -> Option<W> {
-        let (cost, since, waker) = self.queue.withdraw(ticket);
-        self.totals.cancelled += 1;
-        self.note_settled(EventKind::Cancelled, cost, self.mark.nanos_since(since));
-        waker
-    }
-
     fn discard_settled(&mut self, ticket: Ticket) {
-        if let Ok(Outcome::Granted(Granted { cost, waited_nanos, .. })) = self.queue.redeem(ticket) {
-            self.queue.note_collected(cost);
-            self.count_abandoned(cost.get());
-            self.note_settled(EventKind::Abandoned, cost, waited_nanos);
-            self.note_drained();
-        }
+        let Some(Granted { cost, waited_nanos, .. }) = self.queue.redeem_granted(&ticket) else {
+            _ = self.queue.redeem_rejected(ticket);
+            return;
+        };
+        self.count_abandoned(cost.get());
+        self.note_settled(EventKind::Abandoned, cost, waited_nanos);
+        self.note_drained();
     }
 
     #[cfg_attr(target_pointer_width = "64", inline)]

@@ -69,13 +69,20 @@ impl Deadlines {
     /// Adds the deadline of the request at `node`, and returns the place of its entry: in O(1) if
     /// no deadline in the list is later, and otherwise in O(log n). `expected` is as for
     /// [`Slab::insert`].
-    pub(super) fn add(&mut self, at: Instant, node: Place, stamp: Stamp, expected: u32) -> Place {
+    pub(super) fn add(
+        &mut self,
+        at: Instant,
+        home: Option<NonZeroU64>,
+        node: Place,
+        stamp: Stamp,
+        expected: u32,
+    ) -> Place {
         // A deadline earlier than the last one in the list would break its order, so it goes to the
         // heap.
         let is_last = self.in_order.last().is_none_or(|last| self.entries[last].at <= at);
         // The position in the heap is a placeholder, which `push` writes.
         let location = if is_last { Location::Listed(self.in_order.links_for_push()) } else { Location::Heaped(0) };
-        let place = self.entries.insert(Due { at, home: None, node, stamp, location }, expected);
+        let place = self.entries.insert(Due { at, home, node, stamp, location }, expected);
         if is_last {
             self.in_order.push_back(&mut self.entries, place);
         } else {

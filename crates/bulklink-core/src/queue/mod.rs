@@ -3,6 +3,7 @@
 
 mod deadlines;
 mod heap;
+mod joining;
 mod node;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use list::{Links, List};
 use node::{Node, ONLY_WAITERS_ARE_LINKED, Stamp};
 use slab::Slab;
 
+pub use joining::Joining;
 pub use node::Ticket;
 pub(crate) use node::{Granted, Waiting};
 pub(crate) use slab::Place;
@@ -87,13 +89,6 @@ struct Settled<W> {
     waker: Option<W>,
 }
 
-/// The outcome of a settled ticket.
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    Granted(Granted),
-    Rejected(Rejection),
-}
-
 impl<W> Queue<W> {
     /// Creates an empty queue, in which no more than `waiting_room` requests are expected.
     pub(crate) const fn new(waiting_room: u32) -> Self {
@@ -129,16 +124,22 @@ impl<W> Queue<W> {
 
     /// Puts a request at the end of the line. A deadline in the far future means none.
     #[inline]
-    pub(crate) fn push(&mut self, cost: NonZeroU32, since: Instant, deadline: Instant) -> Ticket {
+    pub(crate) fn push(
+        &mut self,
+        cost: NonZeroU32,
+        since: Instant,
+        deadline: Instant,
+        joining: &mut Joining<W>,
+    ) -> Ticket {
         self.len += 1;
         self.units += u64::from(cost.get());
         let links = self.line.links_for_push();
-        let ticket = self.insert(Waiting { cost, since, waker: None, links, due: None });
+        let due = (deadline < Instant::FAR_FUTURE).then(|| {
+            let (node, stamp) = (self.nodes.next_place(self.expected), self.stamp.next());
+            self.deadlines.add(deadline, joining.home(deadline), node, stamp, self.expected)
+        });
+        let ticket = self.insert(Waiting { cost, since, waker: joining.waker.take(), links, due });
         self.line.push_back(&mut self.nodes, ticket.place);
-        if deadline < Instant::FAR_FUTURE {
-            let due = self.deadlines.add(deadline, ticket.place, ticket.stamp, self.expected);
-            self.waiting_mut(ticket.place).due = Some(due);
-        }
         ticket
     }
 
@@ -174,7 +175,7 @@ impl<W> Queue<W> {
     /// Gives up the ticket of a watch. Returns its waker, if the watch was not settled.
     pub(crate) fn unwatch(&mut self, ticket: Ticket) -> Option<W> {
         let waker = if self.get(&ticket).is_some() { self.end_watch_at(ticket.place) } else { None };
-        drop(self.redeem(ticket));
+        self.nodes.vacate(ticket.place, |_| ());
         waker
     }
 
@@ -205,10 +206,6 @@ impl<W> Queue<W> {
     #[inline]
     pub(crate) fn waiting(&self, place: Place) -> &Waiting<W> {
         self.nodes[place].waiting().expect(ONLY_WAITERS_ARE_LINKED)
-    }
-
-    fn waiting_mut(&mut self, place: Place) -> &mut Waiting<W> {
-        self.nodes[place].waiting_mut().expect(ONLY_WAITERS_ARE_LINKED)
     }
 
     /// Returns the deadline of a waiting request, if it has one.
@@ -391,37 +388,52 @@ impl<W> Queue<W> {
     #[inline]
     pub(crate) fn state(&self, ticket: &Ticket) -> TicketState {
         match self.node(ticket) {
-            Node::Waiting(..) if self.line.first() == Some(ticket.place) => TicketState::First,
+            Node::Waiting(..) if self.is_first(ticket) => TicketState::First,
             Node::Waiting(..) => TicketState::Behind,
             Node::Granted(..) => TicketState::Granted,
             Node::Rejected(..) => TicketState::Rejected,
         }
     }
 
-    /// Gives up the place of a ticket that still waits. Must not be called for any other ticket.
-    #[inline]
-    pub(crate) fn withdraw(&mut self, ticket: Ticket) -> (NonZeroU32, Instant, Option<W>) {
-        let (cost, since, links, due, waker) = self.nodes.vacate(ticket.place, |node| {
-            let waiting = node.waiting_mut().expect(ONLY_WAITERS_ARE_LINKED);
+    /// Gives up the place of a ticket that still waits; another ticket stays as it is.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "what it returns would pass through memory")]
+    pub(crate) fn withdraw(&mut self, ticket: &Ticket) -> Option<(NonZeroU32, Instant, Option<W>)> {
+        let (cost, since, links, due, waker) = self.nodes.vacate_if(ticket.place, |node| {
+            check(ticket, node);
+            let waiting = node.waiting_mut()?;
             let Waiting { cost, since, links, due, .. } = *waiting;
-            (cost, since, links, due, waiting.waker.take())
-        });
+            Some((cost, since, links, due, waiting.waker.take()))
+        })?;
         self.unlink(cost, links, due);
-        (cost, since, waker)
+        Some((cost, since, waker))
     }
 
-    /// Gives up the place of a settled ticket and returns its outcome. Hands back a ticket that
-    /// still waits.
-    #[cfg_attr(target_pointer_width = "64", inline)]
+    /// Returns whether the ticket is the first in line.
+    #[inline]
+    pub(crate) fn is_first(&self, ticket: &Ticket) -> bool {
+        self.line.first() == Some(ticket.place)
+    }
+
+    /// Gives up the place of a granted ticket, which is collected then; another ticket stays as it
+    /// is.
+    #[cfg_attr(target_pointer_width = "64", inline(always))]
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
-    pub(crate) fn redeem(&mut self, ticket: Ticket) -> Result<Outcome, Ticket> {
-        let outcome = match *self.node(&ticket) {
-            Node::Waiting(..) => return Err(ticket),
-            Node::Granted(_, granted) => Outcome::Granted(granted),
-            Node::Rejected(_, rejection) => Outcome::Rejected(rejection),
-        };
+    #[cfg_attr(target_pointer_width = "64", expect(clippy::inline_always, reason = "the general way is rare"))]
+    pub(crate) fn redeem_granted(&mut self, ticket: &Ticket) -> Option<Granted> {
+        let granted = self.nodes.vacate_if(ticket.place, |node| {
+            check(ticket, node);
+            if let Node::Granted(_, granted) = *node { Some(granted) } else { None }
+        })?;
+        self.note_collected(granted.cost);
+        Some(granted)
+    }
+
+    /// Gives up the place of a rejected ticket. Hands back any other.
+    pub(crate) fn redeem_rejected(&mut self, ticket: Ticket) -> Result<Rejection, Ticket> {
+        let Some(rejection) = self.rejection(&ticket) else { return Err(ticket) };
         self.nodes.vacate(ticket.place, |_| ());
-        Ok(outcome)
+        Ok(rejection)
     }
 
     #[inline]

@@ -62,8 +62,7 @@ fn the_queue_agrees_with_a_sorted_list() {
         if random.number(100) < if id % 4000 < 2000 { 65 } else { 35 } {
             let cost = NonZeroU32::new([1, 1, 2, 3][random.below(4)]).expect("not zero");
             let deadline = deadline(&mut random, id);
-            let ticket = queue.push(cost, Instant::EPOCH, deadline);
-            *queue.waker_mut(&ticket).expect("it waits") = Some(id);
+            let ticket = queue.push(cost, Instant::EPOCH, deadline, &mut Joining::new(Some(id)));
             expected.push(Expected { id, cost, deadline, ticket });
         } else if !expected.is_empty() {
             match random.number(3) {
@@ -83,10 +82,9 @@ fn grant(queue: &mut Queue<u64>, chosen: Expected) {
     assert_eq!((granted.cost, granted.waited_nanos, granted.waker), (chosen.cost, chosen.id, Some(chosen.id)));
     assert!(queue.get(&chosen.ticket).is_none());
     assert_eq!(queue.uncollected(), (1, cost));
-    let outcome = queue.redeem(chosen.ticket).expect("settled");
-    let Outcome::Granted(granted) = outcome else { panic!("{outcome:?}") };
+    let granted = queue.redeem_granted(&chosen.ticket).expect("granted");
     assert_eq!((granted.cost, granted.waited_nanos, granted.at), (chosen.cost, chosen.id, now));
-    queue.note_collected(granted.cost);
+    assert_eq!(queue.uncollected(), (0, 0));
 }
 
 fn reject(queue: &mut Queue<u64>, chosen: Expected) {
@@ -95,14 +93,14 @@ fn reject(queue: &mut Queue<u64>, chosen: Expected) {
     assert_eq!(queue.leave(chosen.ticket.place), Some(chosen.id));
     queue.reject(chosen.ticket.place, rejection);
     assert_eq!(queue.uncollected(), (0, 0));
-    let outcome = queue.redeem(chosen.ticket).expect("settled");
-    let Outcome::Rejected(rejected) = outcome else { panic!("{outcome:?}") };
-    assert_eq!(rejected, rejection);
+    assert!(queue.redeem_granted(&chosen.ticket).is_none());
+    assert_eq!(queue.redeem_rejected(chosen.ticket), Ok(rejection));
 }
 
 fn cancel(queue: &mut Queue<u64>, chosen: Expected) {
-    let ticket = queue.redeem(chosen.ticket).expect_err("it waits");
-    let (cost, _, waker) = queue.withdraw(ticket);
+    assert!(queue.redeem_granted(&chosen.ticket).is_none());
+    let ticket = queue.redeem_rejected(chosen.ticket).expect_err("it waits");
+    let (cost, _, waker) = queue.withdraw(&ticket).expect("it waits");
     assert_eq!((cost, waker), (chosen.cost, Some(chosen.id)));
 }
 

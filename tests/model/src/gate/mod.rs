@@ -8,6 +8,7 @@ mod measured;
 mod model;
 mod searched;
 mod steps;
+mod tickets;
 mod world;
 
 pub use filters::{FILTERS, FILTERS_WITH_A_WORD};

@@ -99,7 +99,7 @@ pub struct Start {
 #[derive(Debug)]
 pub struct World {
     pub(super) gate: Gate<Id>,
-    word: Option<Word>,
+    pub(super) word: Option<Word>,
     pub(super) model: Model,
     pub(super) now: Time,
     /// In worlds where calls are accounted for by themselves.
@@ -114,9 +114,9 @@ pub struct World {
     /// The waiting room with which the gate was made.
     first_room: u32,
     /// The units that each waiting call has asked for.
-    asked: BTreeMap<Id, usize>,
+    pub(super) asked: BTreeMap<Id, usize>,
     /// The calls that were still waiting when their deadline came.
-    late: BTreeSet<Id>,
+    pub(super) late: BTreeSet<Id>,
 }
 
 impl World {
@@ -161,6 +161,7 @@ impl World {
         match input {
             Input::Enter(ask) => self.enter(ask),
             Input::Release(id) => self.release(id),
+            Input::Cancel(id) => self.cancel(id),
             input => {
                 self.fold();
                 self.apply_to_gate(input);
@@ -180,7 +181,7 @@ impl World {
             self.model.take_back_due(self.now);
         }
         match input {
-            Input::Enter(_) | Input::Release(_) => unreachable!("may go through the word"),
+            Input::Enter(_) | Input::Release(_) | Input::Cancel(_) => unreachable!("may leave the word"),
             Input::Collect(id) => self.collect(id),
             Input::Abandon(id) => {
                 let grant = self.grants.remove(&id).expect("a live grant");
@@ -198,13 +199,6 @@ impl World {
                 calls.write_off(&mut self.gate, grant, now);
                 self.model.note_end(id, self.now);
                 self.model.write_off(id);
-            }
-            Input::Cancel(id) => {
-                let was_waiting = self.model.queue.iter().any(|waiter| waiter.id == id);
-                let ticket = self.tickets.remove(&id).expect("a live ticket");
-                let waker = self.cancel(ticket, now);
-                assert_eq!(waker, was_waiting.then_some(id), "the waker of a waiting ticket comes back");
-                self.model.cancel(id, self.now);
             }
             Input::Resize(capacity) => {
                 let before = self.model.history.len();
@@ -256,24 +250,6 @@ impl World {
         event.map_or(0, |event| event.affected)
     }
 
-    fn cancel(&mut self, ticket: Ticket, now: Instant) -> Option<Id> {
-        let ticket = match self.word {
-            Some(_) => match self.cancel_at(ticket, None) {
-                Ok(waker) => return waker,
-                Err(ticket) => ticket,
-            },
-            None => ticket,
-        };
-        self.cancel_at(ticket, Some(now)).expect("the time is known")
-    }
-
-    fn cancel_at(&mut self, ticket: Ticket, now: Option<Instant>) -> Result<Option<Id>, Ticket> {
-        match &mut self.calls {
-            Some(calls) => calls.cancel(&mut self.gate, ticket, now),
-            None => self.gate.cancel(ticket, now),
-        }
-    }
-
     /// Folds the word into the gate, which then knows everything.
     pub(super) fn fold(&mut self) {
         if let Some(word) = &mut self.word {
@@ -281,7 +257,7 @@ impl World {
         }
     }
 
-    fn publish(&mut self) {
+    pub(super) fn publish(&mut self) {
         if let Some(word) = &mut self.word {
             let needs_now = self.calls.as_ref().is_some_and(|calls| calls.needs_now(&self.gate));
             *word = if needs_now { Word::TIMED_GATE } else { self.gate.publish() };
@@ -341,13 +317,14 @@ impl World {
     fn ask_gate(&mut self, request: &Request) -> Result<Answer, InvalidArgument> {
         self.fold();
         let now = Instant::from_nanos(self.now);
-        let answer = match self.when_untimed(|gate| gate.enter(request, None)) {
+        let untimed = self.tries_untimed().then(|| self.enter_by_gate(request, None));
+        let answer = match untimed {
             None | Some(Ok(Answer::NeedsNow)) => match &mut self.calls {
                 Some(calls) => {
                     self.model.take_back_due(self.now);
                     calls.enter(&mut self.gate, request, now)
                 }
-                None => self.gate.enter(request, Some(now)),
+                None => self.enter_by_gate(request, Some(now)),
             },
             Some(answer) => answer,
         };
@@ -356,10 +333,9 @@ impl World {
     }
 
     /// Some worlds first try without the time.
-    fn when_untimed<T>(&mut self, input: impl FnOnce(&mut Gate<Id>) -> T) -> Option<T> {
+    fn tries_untimed(&self) -> bool {
         let is_possible = self.calls.as_ref().is_none_or(|calls| !calls.needs_now(&self.gate));
-        (is_possible && (self.gate.observed() != EventFilter::NONE || self.word.is_some()))
-            .then(|| input(&mut self.gate))
+        is_possible && (self.gate.observed() != EventFilter::NONE || self.word.is_some())
     }
 
     fn release(&mut self, id: Id) {
@@ -414,33 +390,6 @@ impl World {
         self.word = Some(Word::from_bits(before.to_bits() + Word::RELEASE));
         before.has_released(grant)
     }
-
-    fn collect(&mut self, id: Id) {
-        let ticket = self.tickets.remove(&id).expect("a live ticket");
-        let answer = match &mut self.calls {
-            Some(calls) => calls.collect(&mut self.gate, ticket),
-            None => self.gate.collect(ticket),
-        };
-        let (expected, waited) = self.model.collect(id);
-        let outcome = match answer {
-            Answer::Granted(grant) => {
-                assert_eq!(grant.waited_nanos(), waited);
-                assert!(!self.late.contains(&id), "a waiter gets no grant at or after its deadline");
-                self.grants.insert(id, grant);
-                Outcome::Granted
-            }
-            Answer::Queued(ticket) => {
-                self.tickets.insert(id, ticket);
-                Outcome::Queued
-            }
-            Answer::Rejected(rejection) => {
-                assert_eq!(Some(&rejection.cost()), self.asked.get(&id));
-                outcome_of(&rejection)
-            }
-            Answer::NeedsNow => unreachable!("a ticket needs no time"),
-        };
-        assert_eq!(outcome, expected);
-    }
 }
 
 fn calls(start: &Start) -> Calls {
@@ -479,7 +428,7 @@ fn request(ask: Ask) -> Request {
     request
 }
 
-fn outcome_of(rejection: &Rejection) -> Outcome {
+pub(super) fn outcome_of(rejection: &Rejection) -> Outcome {
     let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).expect("small worlds");
     let waited = nanos(rejection.waited());
     match rejection.reason() {
