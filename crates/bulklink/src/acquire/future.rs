@@ -13,7 +13,8 @@ use bulklink_core::{Grant, Instant, Request, Ticket};
 
 use crate::acquire::claim::{Claim, Lease, SharedRef};
 use crate::acquire::ticket;
-use crate::gate::shared::{NotGranted, Shared};
+use crate::gate::enter::NotGranted;
+use crate::gate::shared::Shared;
 use crate::observe::trace::{self, Aside, WaitSpan};
 use crate::time::runtime::DynClock;
 use crate::{OwnedSlot, Rejection, Runtime, Slot, SubmitError, Timer};
@@ -84,7 +85,7 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
                 trace::rejected(Some(shared), &rejection);
                 Err(rejection.into())
             }
-            NotGranted::Queued { .. } => {
+            NotGranted::Queued | NotGranted::Timed { .. } => {
                 let wait = WaitSpan::begin(shared, request);
                 *state = AcquireState::Queued { ticket, aside: Aside::new(wait) };
                 Ok(Asked::Queued(self))
@@ -186,7 +187,7 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
                 trace::rejected(Some(&claim), &rejection);
                 Poll::Ready(Err(rejection))
             }
-            NotGranted::Queued { .. } => unreachable!("a call that waits is pending"),
+            NotGranted::Queued | NotGranted::Timed { .. } => unreachable!("a call that waits is pending"),
         }
     }
 
@@ -247,14 +248,16 @@ impl<S: SharedRef, T: Future<Output = ()>> Unfinished<S, T> {
             Ok(granted) => return Poll::Ready(granted),
             Err(error) => panic!("bulkhead {}: {error}", shared.label()),
         }
-        let NotGranted::Queued { deadline, due, home } = *not_granted else { return Poll::Ready(None) };
+        if let NotGranted::Rejected(_) = not_granted {
+            return Poll::Ready(None);
+        }
         // No panic of a subscriber gets out of this, so the ticket is not lost.
         let wait = WaitSpan::begin(shared, request);
         // Stored before a timer is made: if that panics, the next poll makes the timer, or the drop
         // gives up the ticket.
         *state = AcquireState::Queued { ticket, aside: Aside::new(wait) };
-        if let (Some(due), None) = (due, home) {
-            state.ensure_wakeup(due, deadline, None, shared, runtime, context);
+        if let NotGranted::Timed { deadline, due, home } = *not_granted {
+            state.ensure_wakeup(due, deadline, home, shared, runtime, context);
         }
         Poll::Pending
     }
@@ -291,36 +294,47 @@ impl<T: Future<Output = ()>> AcquireState<T> {
         context: &mut Context<'_>,
         not_granted: &mut NotGranted,
     ) -> Poll<Option<Grant>> {
-        let mut granted = self.collect(shared, context, not_granted);
-        if granted.is_some() {
-            return Poll::Ready(granted);
-        }
-        if let NotGranted::Queued { due: Some(due), .. } = *not_granted {
-            // The clock decides what has expired, not the timer, which may be late or early.
-            let now = runtime.now();
-            if now >= due {
-                // This expires or admits the ticket, or another thread has settled it, or it was
-                // another ticket's time: collect it again.
-                shared.advance(now);
-                granted = self.collect(shared, context, not_granted);
-            }
-        }
+        let AcquireState::Queued { ticket, .. } = self else { unreachable!("the call waits") };
+        let granted = ticket::poll(shared, ticket, context.waker(), not_granted);
         match *not_granted {
-            NotGranted::Queued { deadline, due, home } if granted.is_none() => {
-                if let Some(due) = due {
-                    self.ensure_wakeup(due, deadline, home, shared, runtime, context);
-                }
-                Poll::Pending
-            }
-            _ => Poll::Ready(granted),
+            _ if granted.is_some() => Poll::Ready(granted),
+            NotGranted::Rejected(_) => Poll::Ready(None),
+            NotGranted::Queued => Poll::Pending,
+            NotGranted::Timed { due, .. } => self.wait_on(due, shared, runtime, context, not_granted),
         }
     }
 
-    /// Collects the ticket, or parks the task's waker with it.
-    #[inline]
-    fn collect(&mut self, shared: &Shared, context: &Context<'_>, not_granted: &mut NotGranted) -> Option<Grant> {
-        let AcquireState::Queued { ticket, .. } = self else { unreachable!("the call waits") };
-        ticket::poll(shared, ticket, context.waker(), not_granted)
+    /// Goes on waiting, or collects the ticket again, if the gate was due to be advanced.
+    #[cold]
+    #[inline(never)]
+    fn wait_on<R: Runtime<Sleep = T>>(
+        &mut self,
+        due: Instant,
+        shared: &Shared,
+        runtime: &R,
+        context: &mut Context<'_>,
+        not_granted: &mut NotGranted,
+    ) -> Poll<Option<Grant>> {
+        // The clock decides what has expired, not the timer, which may be late or early.
+        let now = runtime.now();
+        if now >= due {
+            // This expires or admits the ticket, or another thread has settled it, or it was
+            // another ticket's time: collect it again.
+            shared.advance(now);
+            let AcquireState::Queued { ticket, .. } = self else { unreachable!("the call waits") };
+            let granted = ticket::poll_again(shared, ticket, context.waker(), not_granted);
+            if granted.is_some() {
+                return Poll::Ready(granted);
+            }
+        }
+        match *not_granted {
+            NotGranted::Rejected(_) => return Poll::Ready(None),
+            NotGranted::Queued => {}
+            NotGranted::Timed { deadline, due, home } => {
+                self.ensure_wakeup(due, deadline, home, shared, runtime, context);
+            }
+        }
+        Poll::Pending
     }
 
     /// Makes sure that the gate is advanced when it is due, by the driver on `home` or by one on

@@ -5,42 +5,101 @@ use core::task::{Poll, Waker};
 use bulklink_core::{Answer, Grant, Ticket, plumbing};
 
 use crate::foreign::discard;
-use crate::gate::shared::{NotGranted, Shared};
+use crate::gate::enter::NotGranted;
+use crate::gate::shared::Shared;
+use crate::gate::state::GateState;
 use crate::observe::trace::{self, WaitSpan};
 
 /// Collects the ticket. If there is no grant, the reason is stored in `not_granted`. A ticket that
 /// still waits stays in `ticket`, and `waker` is woken when it can be collected.
-#[inline]
+#[inline(never)]
 pub(crate) fn poll(
     shared: &Shared,
     ticket: &mut Option<Ticket>,
     waker: &Waker,
     not_granted: &mut NotGranted,
 ) -> Option<Grant> {
-    let polled = shared.look_or_park(waker, |state| {
-        let queued = match state.collect(ticket.take().expect("a ticket is collected once")) {
-            Answer::Granted(grant) => return Ok(Some(grant)),
-            Answer::Rejected(rejection) => {
-                *not_granted = NotGranted::Rejected(shared.rejected(rejection));
-                return Ok(None);
-            }
-            Answer::Queued(queued) => ticket.insert(queued),
-            Answer::NeedsNow => unreachable!("collecting needs no time"),
-        };
-        let (deadline, due) = state.times(queued);
-        let home = due.and_then(|_| state.gate.relies_on(queued));
-        *not_granted = NotGranted::Queued { deadline, due, home };
-        Err(state.gate.waker_mut(queued).expect("the ticket waits"))
+    let polled = shared.beside_the_word(|state| {
+        // Nearly always, a task is woken because its ticket was granted.
+        let granted = state.collect_granted(ticket.as_ref()?);
+        if granted.is_none() {
+            return look(state, shared, ticket, waker, not_granted);
+        }
+        *ticket = None;
+        Some(granted)
     });
-    match polled {
-        Poll::Ready(granted) => granted,
-        Poll::Pending => None,
+    polled.unwrap_or_else(|| poll_again(shared, ticket, waker, not_granted))
+}
+
+/// Collects the ticket. Returns `None` if it waits and the waker has to be left.
+#[cold]
+#[inline(never)]
+fn look(
+    state: &mut GateState,
+    shared: &Shared,
+    ticket: &mut Option<Ticket>,
+    waker: &Waker,
+    not_granted: &mut NotGranted,
+) -> Option<Option<Grant>> {
+    match collect(state, shared, ticket, not_granted) {
+        Ok(granted) => Some(granted),
+        Err(parked) => parked.as_ref().is_some_and(|parked| parked.will_wake(waker)).then_some(None),
     }
 }
 
-/// Gives up the ticket, whatever its state. The clock is read only where the gate needs the time:
-/// for an event, which says how long the call waited, or to admit the next waiter. `wait` ends.
+/// Collects the ticket as [`poll`] does, in any case.
+#[cold]
+#[inline(never)]
+pub(crate) fn poll_again(
+    shared: &Shared,
+    ticket: &mut Option<Ticket>,
+    waker: &Waker,
+    not_granted: &mut NotGranted,
+) -> Option<Grant> {
+    let polled = shared.look_or_park(waker, |state| collect(state, shared, ticket, not_granted));
+    if let Poll::Ready(granted) = polled { granted } else { None }
+}
+
+/// Collects the ticket, or returns the place for its waker.
+#[cold]
+#[inline(never)]
+fn collect<'a>(
+    state: &'a mut GateState,
+    shared: &Shared,
+    ticket: &mut Option<Ticket>,
+    not_granted: &mut NotGranted,
+) -> Result<Option<Grant>, &'a mut Option<Waker>> {
+    let queued = match state.collect(ticket.take().expect("a ticket is collected once")) {
+        Answer::Granted(grant) => return Ok(Some(grant)),
+        Answer::Rejected(rejection) => {
+            *not_granted = NotGranted::Rejected(shared.rejected(rejection));
+            return Ok(None);
+        }
+        Answer::Queued(queued) => ticket.insert(queued),
+        Answer::NeedsNow => unreachable!("collecting needs no time"),
+    };
+    *not_granted = state.wait(queued);
+    Err(state.gate.waker_mut(queued).expect("the ticket waits"))
+}
+
+/// Gives up the ticket, whatever its state. `wait` ends. Usually the call waits behind another.
 pub(crate) fn withdraw(shared: &Shared, ticket: Ticket, wait: WaitSpan) {
+    match shared.beside_the_word(|state| state.cancel_behind(ticket)) {
+        Ok(displaced) => {
+            if displaced.is_some() {
+                discard(displaced);
+            }
+            wait.cancelled(shared);
+        }
+        Err(ticket) => withdraw_by_gate(shared, ticket, wait),
+    }
+}
+
+/// Gives up the ticket as an input of the gate. The clock is read only where the gate needs the
+/// time: for an event, which says how long the call waited, or to admit the next waiter.
+#[cold]
+#[inline(never)]
+fn withdraw_by_gate(shared: &Shared, ticket: Ticket, wait: WaitSpan) {
     let (mut ticket, mut now, mut rejected) = (Some(ticket), None, None);
     while let Some(given_up) = ticket.take() {
         let displaced = shared.input(|state| {

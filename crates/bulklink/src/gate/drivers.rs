@@ -81,10 +81,10 @@ impl Drivers {
         self.of(home).map(|entry| entry.armed)
     }
 
-    /// Returns whether the driver of this runtime runs at `deadline` or earlier.
+    /// Returns this runtime's driver, if it has one, and the time of its next run.
     #[inline]
-    pub(crate) fn covers(&mut self, home: NonZeroU64, deadline: Instant) -> bool {
-        self.armed(home).is_some_and(|armed| armed <= deadline)
+    pub(super) fn driver(&mut self, home: Option<NonZeroU64>) -> Option<(NonZeroU64, Instant)> {
+        home.and_then(|home| Some((home, self.armed(home)?)))
     }
 
     /// Adds the driver of a runtime.

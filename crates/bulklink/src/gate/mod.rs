@@ -3,6 +3,7 @@
 pub(crate) mod closed;
 pub(crate) mod delivery;
 pub(crate) mod drivers;
+pub(crate) mod enter;
 mod fast;
 pub(crate) mod latch;
 pub(crate) mod lock;

@@ -6,8 +6,6 @@ mod tests;
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
-use core::mem;
-use core::num::NonZeroU64;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::task::{Poll, Waker};
@@ -15,12 +13,10 @@ use core::time::Duration;
 
 use bulklink_core::partitions::Id;
 use bulklink_core::plumbing::{self, Refusal, Word};
-use bulklink_core::{
-    Answer, Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, ResizeError, Ticket,
-};
+use bulklink_core::{Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, ResizeError};
 
 use crate::builder::{CapacityIs, Options};
-use crate::foreign::{attempt, discard};
+use crate::foreign::attempt;
 use crate::gate::delivery::Observers;
 use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
@@ -33,7 +29,7 @@ use crate::observe::event::Handlers;
 use crate::observe::trace;
 use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
-use crate::{Reconfigured, Rejection, Runtime, TimerError};
+use crate::{Reconfigured, Rejection};
 
 /// The state that all clones of a bulkhead share.
 pub struct Shared {
@@ -45,10 +41,10 @@ pub struct Shared {
     /// How the user set the capacity. In one byte, because there can be many partitions.
     capacity_is: CapacityIs,
     /// A hint, so that a call need not lock to find that it cannot be late.
-    has_wait_limit: AtomicBool,
+    pub(super) has_wait_limit: AtomicBool,
     /// Whether slots that are not collected are taken back, so that each waiting call needs a
     /// driver.
-    takes_back: bool,
+    pub(super) takes_back: bool,
     /// A hint, so that most calls that leave a partition need not lock to find that it has no
     /// driver.
     pub(crate) has_drivers: AtomicBool,
@@ -61,31 +57,10 @@ pub struct Shared {
 impl UnwindSafe for Shared {}
 impl RefUnwindSafe for Shared {}
 
-/// Why a request, or a poll of a ticket, got no grant. The caller passes a place for it, so that
-/// the answer itself is an `Option<Grant>`: that fits a register, where an answer of 64 bytes is
-/// copied at each return.
-pub(crate) enum NotGranted {
-    /// The ticket itself is stored at the caller's place for it, so that a panic of foreign code
-    /// cannot lose it.
-    Queued {
-        deadline: Option<Instant>,
-        /// When the gate must be advanced, for this ticket or another, if it must.
-        due: Option<Instant>,
-        /// The runtime of the driver that does so, if there is one.
-        home: Option<NonZeroU64>,
-    },
-    Rejected(Rejection),
-}
-
 /// Why limits were not set.
 pub(crate) enum LimitsRefused {
     Closed,
     Invalid { largest_cost: usize },
-}
-
-impl NotGranted {
-    /// A value to be overwritten.
-    pub(crate) const UNKNOWN: NotGranted = NotGranted::Queued { deadline: None, due: None, home: None };
 }
 
 impl Shared {
@@ -231,25 +206,6 @@ impl Shared {
         rejection
     }
 
-    #[inline(never)]
-    fn try_enter_gate(&self, request: &Request) -> Result<Grant, Rejection> {
-        let request = request.now();
-        if let Some(rejection) = self.reject(&request) {
-            trace::rejected(Some(self), &rejection);
-            return Err(rejection);
-        }
-        let mut not_granted = NotGranted::UNKNOWN;
-        match (self.enter_gate(self.now_for(&request), &request, None, None, &mut None, &mut not_granted), not_granted)
-        {
-            (Some(grant), _) => Ok(grant),
-            (None, NotGranted::Rejected(rejection)) => {
-                trace::rejected(Some(self), &rejection);
-                Err(rejection)
-            }
-            (None, NotGranted::Queued { .. }) => unreachable!("the request may not wait"),
-        }
-    }
-
     /// Rejects the request if the word says that the gate would.
     #[inline]
     pub(crate) fn reject(&self, request: &Request) -> Option<Rejection> {
@@ -265,115 +221,13 @@ impl Shared {
         if self.fast.peek().is_full() { Word::MAX_ADMITTED } else { 1 }
     }
 
-    /// Asks the gate for admission, after the word has not granted it. If there is no grant, the
-    /// reason is stored in `not_granted`. If the request is queued, its ticket is stored in
-    /// `ticket`, and `waker` is woken when the wait is over. A request that can expire relies on
-    /// the driver of this thread's runtime, if that runs in time.
-    ///
-    /// # Errors
-    ///
-    /// If the current thread has no timer. A free slot would only hide that mistake, so the call
-    /// fails even if the gate would grant one. A request that the gate would reject in any case is
-    /// rejected instead.
-    #[inline]
-    pub(crate) fn enter<R: Runtime>(
-        &self,
-        request: &Request,
-        runtime: &R,
-        waker: &Waker,
-        ticket: &mut Option<Ticket>,
-        not_granted: &mut NotGranted,
-    ) -> Result<Option<Grant>, TimerError> {
-        if let Some(rejection) = self.reject(request) {
-            *not_granted = NotGranted::Rejected(rejection);
-            return Ok(None);
-        }
-        let may_be_late = request.may_be_late(self.has_wait_limit.load(Ordering::Relaxed));
-        let home = if may_be_late || self.takes_back { runtime.home() } else { Ok(None) };
-        let home = match home {
-            Err(error) if may_be_late && !self.would_reject(request) => return Err(error),
-            home => home.unwrap_or(None).map(|home| home.id()),
-        };
-        Ok(self.enter_gate(self.now_for(request), request, Some(waker), home, ticket, not_granted))
-    }
-
-    /// Returns whether the gate rejects the request however many slots are free.
-    #[cold]
-    fn would_reject(&self, request: &Request) -> bool {
-        let now = self.now();
-        self.beside_the_word(|state| state.gate.would_reject(request, now))
-    }
-
-    /// Reads the clock, if the gate will need the time for this request. The clock is foreign code,
-    /// and is read before the lock is taken. Usually the word tells whether the time will be
-    /// needed, so the lock is taken once.
-    #[inline]
-    fn now_for(&self, request: &Request) -> Option<Instant> {
-        self.fast.peek().needs_now(Some(request)).then(|| self.now())
-    }
-
-    /// Enters the gate. `waker` is `None` for a request that may not wait, and `not_granted` is
-    /// [`UNKNOWN`](NotGranted::UNKNOWN), which is what a wait without a deadline leaves there.
-    fn enter_gate(
-        &self,
-        now: Option<Instant>,
-        request: &Request,
-        waker: Option<&Waker>,
-        home: Option<NonZeroU64>,
-        ticket: &mut Option<Ticket>,
-        not_granted: &mut NotGranted,
-    ) -> Option<Grant> {
-        // Cloning and dropping a waker run foreign code too, so both happen outside the lock.
-        let mut parking = waker.cloned();
-        let answer = self.input(|state| match state.enter(request, now) {
-            Ok(Answer::Granted(grant)) => Some(Some(grant)),
-            Ok(Answer::Queued(queued)) => {
-                if let Some(parked) = state.gate.waker_mut(&queued) {
-                    mem::swap(parked, &mut parking);
-                }
-                // The ticket relies on the driver only if that already runs in time. If not, the
-                // caller brings the driver forward or makes a timer, outside the lock.
-                let (deadline, due) = state.times(&queued);
-                if let Some(at) = due {
-                    let home = home.filter(|&home| state.drivers.covers(home, at));
-                    if home.is_some() {
-                        state.gate.rely(&queued, home);
-                    }
-                    *not_granted = NotGranted::Queued { deadline, due, home };
-                }
-                *ticket = Some(queued);
-                Some(None)
-            }
-            Ok(Answer::Rejected(rejection)) => {
-                *not_granted = NotGranted::Rejected(self.rejected(rejection));
-                Some(None)
-            }
-            Ok(Answer::NeedsNow) => None,
-            Err(invalid) => {
-                *not_granted = NotGranted::Rejected(self.invalid(state.gate.occupancy(), invalid, request));
-                Some(None)
-            }
-        });
-        // The request was not queued, so its waker is left over. Dropping it can panic, and a grant
-        // is held.
-        if parking.is_some() {
-            discard(parking);
-        }
-        match answer {
-            Some(granted) => granted,
-            // The word had changed since the peek. With the time, the gate does not answer
-            // `NeedsNow`.
-            None => self.enter_gate(Some(self.now()), request, waker, home, ticket, not_granted),
-        }
-    }
-
     #[cold]
     pub(crate) fn rejected(&self, rejection: bulklink_core::Rejection) -> Rejection {
         Rejection::rejected(Arc::clone(&self.identity), rejection)
     }
 
     #[cold]
-    fn invalid(&self, occupancy: Occupancy, invalid: InvalidArgument, request: &Request) -> Rejection {
+    pub(super) fn invalid(&self, occupancy: Occupancy, invalid: InvalidArgument, request: &Request) -> Rejection {
         Rejection::invalid(Arc::clone(&self.identity), occupancy, invalid, request)
     }
 
@@ -389,28 +243,20 @@ impl Shared {
         if !grant.is_recorded() && word.has_released(&grant) && self.fast.release(&grant) {
             return;
         }
-        let mut now = (grant.is_recorded() || word.needs_now(None)).then(|| self.now_if_sound());
-        let mut held = Some(grant);
-        loop {
-            self.input(|state| {
-                if now.is_none() && state.gate.needs_now(None) {
-                    // A call has begun to wait since the peek: leave, read the clock and come
-                    // again.
-                    return;
-                }
-                if let Some(grant) = held.take() {
-                    state.gate.release(match (&mut state.calls, now) {
-                        (Some(calls), Some(now)) => calls.end(grant, now),
-                        _ => grant,
-                    });
-                }
-                state.advance(now);
-            });
-            if held.is_none() {
-                return;
-            }
-            now = Some(self.now_if_sound());
+        let now = (grant.is_recorded() || word.needs_now(None)).then(|| self.now_if_sound());
+        if let Err(grant) = self.input(|state| state.finish(grant, now)) {
+            self.release_now(grant);
         }
+    }
+
+    /// Gives the grant back, where a call has begun to wait since the word was looked at: leaves the
+    /// lock, reads the clock and comes again.
+    #[cold]
+    #[inline(never)]
+    fn release_now(&self, grant: Grant) {
+        let now = Some(self.now_if_sound());
+        let released = self.input(|state| state.finish_any(grant, now));
+        debug_assert_eq!(released, Ok(()), "the time is known");
     }
 
     pub(crate) fn advance(&self, now: Instant) {

@@ -2,16 +2,18 @@
 //! drivers and the handlers.
 
 use alloc::boxed::Box;
+use core::mem;
 use core::task::Waker;
 use core::time::Duration;
 
 #[cfg(feature = "std")]
 use bulklink_core::Histogram;
-use bulklink_core::plumbing::{self, Word};
+use bulklink_core::plumbing::{self, Joining, Word};
 use bulklink_core::{Answer, Calls, Gate, Grant, Instant, InvalidArgument, Request, Reserve, Snapshot, Ticket};
 
 use crate::gate::delivery::{Displaced, Observers};
 use crate::gate::drivers::Drivers;
+use crate::gate::enter::NotGranted;
 use crate::gate::rate::{ReleaseRate, Sample};
 use crate::observe::event::Handlers;
 
@@ -28,20 +30,36 @@ pub(crate) struct GateState {
 }
 
 impl GateState {
+    /// Returns whether the account of single calls decides on the request.
     #[inline]
-    pub(super) fn enter(&mut self, request: &Request, now: Option<Instant>) -> Result<Answer, InvalidArgument> {
-        match (&self.calls, now) {
-            (None, Some(now)) if request.has_call_deadline() => self.enter_call(request, now),
-            (Some(_), Some(now)) => self.enter_call(request, now),
-            (Some(calls), None) if calls.needs_now(&self.gate) => Ok(Answer::NeedsNow),
-            _ => self.gate.enter(request, now),
-        }
+    pub(super) fn keeps_account_of(&self, request: &Request) -> bool {
+        self.calls.is_some() || request.has_call_deadline()
     }
 
-    #[cold]
-    fn enter_call(&mut self, request: &Request, now: Instant) -> Result<Answer, InvalidArgument> {
-        let calls = self.calls.get_or_insert_with(new_calls);
-        calls.enter(&mut self.gate, request, now)
+    /// Enters the gate, by the account of single calls if that decides on the request.
+    pub(super) fn enter(
+        &mut self,
+        request: &Request,
+        now: Option<Instant>,
+        joining: &mut Joining<Waker>,
+    ) -> Result<Answer, InvalidArgument> {
+        let answer = match (&mut self.calls, now) {
+            (None, Some(now)) if request.has_call_deadline() => {
+                self.calls.insert(new_calls()).enter(&mut self.gate, request, now)
+            }
+            (Some(calls), Some(now)) => calls.enter(&mut self.gate, request, now),
+            (Some(calls), None) if calls.needs_now(&self.gate) => return Ok(Answer::NeedsNow),
+            _ => return plumbing::enter(&mut self.gate, request, now, joining),
+        };
+        if let Ok(Answer::Queued(ticket)) = &answer {
+            if let Some(parked) = self.gate.waker_mut(ticket) {
+                mem::swap(parked, &mut joining.waker);
+            }
+            if let (_, Some(due)) = self.times(ticket) {
+                self.gate.rely(ticket, joining.home(due));
+            }
+        }
+        answer
     }
 
     /// Advances the gate as [`Gate::advance`] does, after slots were taken back that were not
@@ -90,13 +108,20 @@ impl GateState {
 
     /// Returns the deadline of a ticket, and when the gate must be advanced, for this ticket or
     /// another.
-    #[inline]
-    pub(crate) fn times(&self, ticket: &Ticket) -> (Option<Instant>, Option<Instant>) {
+    fn times(&self, ticket: &Ticket) -> (Option<Instant>, Option<Instant>) {
         let deadline = self.gate.deadline(ticket);
         if deadline.is_some() && self.takes_back() {
             return (deadline.filter(|&deadline| deadline < Calls::NO_DEADLINE), self.next_deadline());
         }
         (deadline, deadline)
+    }
+
+    /// Returns how a ticket waits.
+    pub(crate) fn wait(&self, ticket: &Ticket) -> NotGranted {
+        match self.times(ticket) {
+            (_, None) => NotGranted::Queued,
+            (deadline, Some(due)) => NotGranted::Timed { deadline, due, home: self.gate.relies_on(ticket) },
+        }
     }
 
     /// Takes back the slots that were handed over at least this long ago and are not collected.
@@ -145,6 +170,43 @@ impl GateState {
         }
         self.gate.abandon(grant);
         self.advance(Some(now));
+    }
+
+    /// Ends an operation and advances. Without the time, returns the grant if that is needed.
+    #[inline]
+    pub(super) fn finish(&mut self, grant: Grant, now: Option<Instant>) -> Result<(), Grant> {
+        if self.calls.is_some() { self.finish_any(grant, now) } else { plumbing::finish(&mut self.gate, grant, now) }
+    }
+
+    /// Ends an operation in any case, also by the account of single calls.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn finish_any(&mut self, grant: Grant, now: Option<Instant>) -> Result<(), Grant> {
+        let (Some(calls), Some(now)) = (&mut self.calls, now) else {
+            return plumbing::finish(&mut self.gate, grant, now);
+        };
+        self.gate.release(calls.end(grant, now));
+        calls.advance(&mut self.gate, now);
+        Ok(())
+    }
+
+    /// Returns whether a ticket can leave by a quick path, which the account of single calls does
+    /// not have. A small target does without.
+    #[inline]
+    fn has_quick_paths(&self) -> bool {
+        cfg!(target_pointer_width = "64") && self.calls.is_none()
+    }
+
+    /// Redeems a granted ticket. Another ticket stays, and perhaps this one.
+    #[inline]
+    pub(crate) fn collect_granted(&mut self, ticket: &Ticket) -> Option<Grant> {
+        if self.has_quick_paths() { plumbing::collect_granted(&mut self.gate, ticket) } else { None }
+    }
+
+    /// Withdraws a ticket that waits behind another, if nothing else follows from that.
+    #[inline]
+    pub(crate) fn cancel_behind(&mut self, ticket: Ticket) -> Result<Option<Waker>, Ticket> {
+        if self.has_quick_paths() { plumbing::cancel_behind(&mut self.gate, ticket) } else { Err(ticket) }
     }
 
     pub(crate) fn split(&mut self, grant: Grant, units: usize) -> Result<(Grant, Grant), Grant> {

@@ -1,0 +1,195 @@
+//! How a call enters the gate, after the word has not decided.
+
+use core::num::NonZeroU64;
+use core::sync::atomic::Ordering;
+use core::task::Waker;
+
+use bulklink_core::plumbing::{self, Joining};
+use bulklink_core::{Answer, Grant, Instant, InvalidArgument, Request, Ticket};
+
+use crate::foreign::discard;
+use crate::gate::shared::Shared;
+use crate::gate::state::GateState;
+use crate::observe::trace;
+use crate::{Rejection, Runtime, TimerError};
+
+/// Why a request, or a poll of a ticket, got no grant. The caller passes a place for it, so that
+/// the answer itself is an `Option<Grant>`: that fits a register, where an answer of 64 bytes is
+/// copied at each return.
+pub(crate) enum NotGranted {
+    /// The ticket itself is stored at the caller's place for it, so that a panic of foreign code
+    /// cannot lose it.
+    Queued,
+    /// Queued as well, and the gate must be advanced in time.
+    Timed {
+        deadline: Option<Instant>,
+        /// When it must be advanced, for this ticket or another.
+        due: Instant,
+        /// The runtime of the driver that does so, if there is one.
+        home: Option<NonZeroU64>,
+    },
+    Rejected(Rejection),
+}
+
+impl NotGranted {
+    /// A value to be overwritten.
+    pub(crate) const UNKNOWN: NotGranted = NotGranted::Queued;
+}
+
+impl Shared {
+    #[inline(never)]
+    pub(super) fn try_enter_gate(&self, request: &Request) -> Result<Grant, Rejection> {
+        let request = request.now();
+        if let Some(rejection) = self.reject(&request) {
+            trace::rejected(Some(self), &rejection);
+            return Err(rejection);
+        }
+        let mut not_granted = NotGranted::UNKNOWN;
+        match (self.enter_gate(&request, None, None, &mut None, &mut not_granted), not_granted) {
+            (Some(grant), _) => Ok(grant),
+            (None, NotGranted::Rejected(rejection)) => {
+                trace::rejected(Some(self), &rejection);
+                Err(rejection)
+            }
+            (None, _) => unreachable!("the request may not wait"),
+        }
+    }
+
+    /// Asks the gate for admission, after the word has not granted it. If there is no grant, the
+    /// reason is stored in `not_granted`. If the request is queued, its ticket is stored in
+    /// `ticket`, and `waker` is woken when the wait is over. A request that can expire relies on
+    /// the driver of this thread's runtime, if that runs in time.
+    ///
+    /// # Errors
+    ///
+    /// If the current thread has no timer. A free slot would only hide that mistake, so the call
+    /// fails even if the gate would grant one. A request that the gate would reject in any case is
+    /// rejected instead.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it only passes on its arguments, but for calls that can be late")]
+    pub(crate) fn enter<R: Runtime>(
+        &self,
+        request: &Request,
+        runtime: &R,
+        waker: &Waker,
+        ticket: &mut Option<Ticket>,
+        not_granted: &mut NotGranted,
+    ) -> Result<Option<Grant>, TimerError> {
+        if let Some(rejection) = self.reject(request) {
+            *not_granted = NotGranted::Rejected(rejection);
+            return Ok(None);
+        }
+        let may_be_late = request.may_be_late(self.has_wait_limit.load(Ordering::Relaxed));
+        let home = if may_be_late || self.takes_back { runtime.home() } else { Ok(None) };
+        let home = match home {
+            Err(error) if may_be_late && !self.would_reject(request) => return Err(error),
+            home => home.unwrap_or(None).map(|home| home.id()),
+        };
+        Ok(self.enter_gate(request, Some(waker), home, ticket, not_granted))
+    }
+
+    /// Returns whether the gate rejects the request however many slots are free.
+    #[cold]
+    fn would_reject(&self, request: &Request) -> bool {
+        let now = self.now();
+        self.beside_the_word(|state| state.gate.would_reject(request, now))
+    }
+
+    /// Enters the gate. `waker` is `None` for a request that may not wait, and `not_granted` is
+    /// [`UNKNOWN`](NotGranted::UNKNOWN), which is what a wait that relies on a driver leaves there,
+    /// or on nothing.
+    ///
+    /// The clock is foreign code, and is read before the lock is taken. Usually the word tells
+    /// whether the gate will need the time, so the lock is taken once.
+    #[inline(never)]
+    fn enter_gate(
+        &self,
+        request: &Request,
+        waker: Option<&Waker>,
+        home: Option<NonZeroU64>,
+        ticket: &mut Option<Ticket>,
+        not_granted: &mut NotGranted,
+    ) -> Option<Grant> {
+        let now = self.fast.peek().needs_now(Some(request)).then(|| self.now());
+        // Cloning and dropping a waker run foreign code too, so both happen outside the lock.
+        let mut joining = Joining::new(waker.cloned());
+        let entered = self.input(|state| {
+            joining.driver = state.drivers.driver(home);
+            if state.keeps_account_of(request) {
+                return self.enter_any(state, request, now, &mut joining, ticket, not_granted);
+            }
+            let answer = plumbing::enter(&mut state.gate, request, now, &mut joining);
+            self.take_answer(state, answer, request, &joining, ticket, not_granted)
+        });
+        let granted = match entered {
+            Some(granted) => granted,
+            // The word had changed since the peek. With the time, the gate does not answer
+            // `NeedsNow`.
+            None => {
+                discard(joining.waker.take());
+                let now = Some(self.now());
+                joining.waker = waker.cloned();
+                self.input(|state| {
+                    // The driver may have ended meanwhile.
+                    joining.driver = state.drivers.driver(home);
+                    self.enter_any(state, request, now, &mut joining, ticket, not_granted)
+                })
+                .flatten()
+            }
+        };
+        // The request was not queued, so its waker is left over. Dropping it can panic, and a grant
+        // is held.
+        if joining.waker.is_some() {
+            discard(joining.waker);
+        }
+        granted
+    }
+
+    /// Enters in any case, also by the account of single calls.
+    #[cold]
+    #[inline(never)]
+    fn enter_any(
+        &self,
+        state: &mut GateState,
+        request: &Request,
+        now: Option<Instant>,
+        joining: &mut Joining<Waker>,
+        ticket: &mut Option<Ticket>,
+        not_granted: &mut NotGranted,
+    ) -> Option<Option<Grant>> {
+        let answer = state.enter(request, now, joining);
+        self.take_answer(state, answer, request, joining, ticket, not_granted)
+    }
+
+    /// Stores an answer as [`enter_gate`](Shared::enter_gate) does. Returns the grant, if there is
+    /// one, or `None` if the gate needs the time.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an answer is slow to move")]
+    fn take_answer(
+        &self,
+        state: &GateState,
+        answer: Result<Answer, InvalidArgument>,
+        request: &Request,
+        joining: &Joining<Waker>,
+        ticket: &mut Option<Ticket>,
+        not_granted: &mut NotGranted,
+    ) -> Option<Option<Grant>> {
+        match answer {
+            Ok(Answer::Granted(grant)) => return Some(Some(grant)),
+            Ok(Answer::Queued(queued)) => {
+                // No driver runs in time: the caller brings one forward or makes a timer, outside
+                // the lock.
+                if joining.needs_driver {
+                    *not_granted = state.wait(&queued);
+                }
+                *ticket = Some(queued);
+            }
+            Ok(Answer::Rejected(rejection)) => *not_granted = NotGranted::Rejected(self.rejected(rejection)),
+            Ok(Answer::NeedsNow) => return None,
+            Err(invalid) => {
+                *not_granted = NotGranted::Rejected(self.invalid(state.gate.occupancy(), invalid, request));
+            }
+        }
+        Some(None)
+    }
+}
