@@ -193,8 +193,8 @@ pub mod plumbing {
         gate.waiting_since()
     }
 
-    /// Decides on a request as [`Gate::enter`] does. A request that is queued leaves with its ticket
-    /// what it brings.
+    /// Decides on a request as [`Gate::enter`] does. A request that is queued leaves what it brings
+    /// with its ticket.
     ///
     /// # Errors
     ///

@@ -57,8 +57,8 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Admits from the head of the queue. Usually the first takes all that is free, and the queue is
-    /// not looked at again.
+    /// Admits from the head of the queue. Usually the first takes all that is free, and then the
+    /// queue is not looked at again.
     #[cfg_attr(target_pointer_width = "64", inline(never))]
     fn hand_over(&mut self, mut free: u32, now: Instant) {
         while let Some(handed_over) = self.queue.grant_first(free, now) {

@@ -84,9 +84,9 @@ impl<W> Gate<W> {
         if let Some(grant) = self.collect_granted(&ticket) {
             return Answer::Granted(grant);
         }
-        match self.queue.redeem_rejected(ticket) {
-            Ok(rejection) => Answer::Rejected(rejection),
-            Err(ticket) => Answer::Queued(ticket),
+        match self.queue.redeem_rejected(&ticket) {
+            Some(rejection) => Answer::Rejected(rejection),
+            None => Answer::Queued(ticket),
         }
     }
 
@@ -196,8 +196,7 @@ impl<W> Gate<W> {
 
     fn discard_settled(&mut self, ticket: Ticket) {
         let Some(Granted { cost, waited_nanos, .. }) = self.queue.redeem_granted(&ticket) else {
-            _ = self.queue.redeem_rejected(ticket);
-            return;
+            return self.queue.forget(ticket);
         };
         self.count_abandoned(cost.get());
         self.note_settled(EventKind::Abandoned, cost, waited_nanos);

@@ -175,7 +175,7 @@ impl<W> Queue<W> {
     /// Gives up the ticket of a watch. Returns its waker, if the watch was not settled.
     pub(crate) fn unwatch(&mut self, ticket: Ticket) -> Option<W> {
         let waker = if self.get(&ticket).is_some() { self.end_watch_at(ticket.place) } else { None };
-        self.nodes.vacate(ticket.place, |_| ());
+        self.forget(ticket);
         waker
     }
 
@@ -429,11 +429,18 @@ impl<W> Queue<W> {
         Some(granted)
     }
 
-    /// Gives up the place of a rejected ticket. Hands back any other.
-    pub(crate) fn redeem_rejected(&mut self, ticket: Ticket) -> Result<Rejection, Ticket> {
-        let Some(rejection) = self.rejection(&ticket) else { return Err(ticket) };
+    /// Gives up the place of a rejected ticket; another ticket stays as it is.
+    pub(crate) fn redeem_rejected(&mut self, ticket: &Ticket) -> Option<Rejection> {
+        self.nodes.vacate_if(ticket.place, |node| match *node {
+            Node::Rejected(_, rejection) => Some(rejection),
+            _ => None,
+        })
+    }
+
+    /// Gives up the place of a settled ticket that is not counted as not collected.
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+    pub(crate) fn forget(&mut self, ticket: Ticket) {
         self.nodes.vacate(ticket.place, |_| ());
-        Ok(rejection)
     }
 
     #[inline]

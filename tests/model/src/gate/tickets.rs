@@ -1,6 +1,6 @@
-//! How a ticket is made, collected and cancelled. Through a word, as in the front, the quick path is
-//! tried first, and the general one after it; the same world by the gate alone has only the general
-//! one. So both must do what the model does.
+//! How a ticket is made, collected and cancelled. Through a word, as in the front, the quick path
+//! is tried first, and the general one after it; the same world by the gate alone has only the
+//! general one. So both must do what the model does.
 
 use std::num::NonZeroU64;
 
