@@ -21,17 +21,17 @@ pub(crate) fn poll(
 ) -> Option<Grant> {
     let polled = shared.beside_the_word(|state| {
         // Nearly always, a task is woken because its ticket was granted.
-        let granted = state.collect_granted(ticket.as_ref()?);
+        let granted = state.collect_granted(ticket.as_ref().ok_or(())?);
         if granted.is_none() {
             return look(state, shared, ticket, waker, not_granted);
         }
         *ticket = None;
-        Some(granted)
+        Ok(granted)
     });
-    polled.unwrap_or_else(|| poll_again(shared, ticket, waker, not_granted))
+    polled.unwrap_or_else(|()| poll_again(shared, ticket, waker, not_granted))
 }
 
-/// Collects the ticket. Returns `None` if it waits and the waker has to be left.
+/// Collects the ticket. Returns an error if it waits and the waker has to be left.
 #[cold]
 #[inline(never)]
 fn look(
@@ -40,10 +40,11 @@ fn look(
     ticket: &mut Option<Ticket>,
     waker: &Waker,
     not_granted: &mut NotGranted,
-) -> Option<Option<Grant>> {
+) -> Result<Option<Grant>, ()> {
     match collect(state, shared, ticket, not_granted) {
-        Ok(granted) => Some(granted),
-        Err(parked) => parked.as_ref().is_some_and(|parked| parked.will_wake(waker)).then_some(None),
+        Ok(granted) => Ok(granted),
+        Err(Some(parked)) if parked.will_wake(waker) => Ok(None),
+        Err(_) => Err(()),
     }
 }
 

@@ -121,21 +121,19 @@ impl Shared {
             let answer = plumbing::enter(&mut state.gate, request, now, &mut joining);
             self.take_answer(state, answer, request, &joining, ticket, not_granted)
         });
-        let granted = match entered {
-            Some(granted) => granted,
-            // The word had changed since the peek. With the time, the gate does not answer
-            // `NeedsNow`.
-            None => {
-                discard(joining.waker.take());
-                let now = Some(self.now());
-                joining.waker = waker.cloned();
-                self.input(|state| {
-                    // The driver may have ended meanwhile.
-                    joining.driver = state.drivers.driver(home);
-                    self.enter_any(state, request, now, &mut joining, ticket, not_granted)
-                })
-                .flatten()
-            }
+        let granted = if let Ok(granted) = entered {
+            granted
+        } else {
+            // The word had changed since the peek. With the time, the gate does not ask for it.
+            discard(joining.waker.take());
+            let now = Some(self.now());
+            joining.waker = waker.cloned();
+            let entered = self.input(|state| {
+                // The driver may have ended meanwhile.
+                joining.driver = state.drivers.driver(home);
+                self.enter_any(state, request, now, &mut joining, ticket, not_granted)
+            });
+            entered.unwrap_or(None)
         };
         // The request was not queued, so its waker is left over. Dropping it can panic, and a grant
         // is held.
@@ -156,13 +154,13 @@ impl Shared {
         joining: &mut Joining<Waker>,
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
-    ) -> Option<Option<Grant>> {
+    ) -> Result<Option<Grant>, ()> {
         let answer = state.enter(request, now, joining);
         self.take_answer(state, answer, request, joining, ticket, not_granted)
     }
 
     /// Stores an answer as [`enter_gate`](Shared::enter_gate) does. Returns the grant, if there is
-    /// one, or `None` if the gate needs the time.
+    /// one, or an error if the gate needs the time.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "an answer is slow to move")]
     fn take_answer(
@@ -173,9 +171,9 @@ impl Shared {
         joining: &Joining<Waker>,
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
-    ) -> Option<Option<Grant>> {
+    ) -> Result<Option<Grant>, ()> {
         match answer {
-            Ok(Answer::Granted(grant)) => return Some(Some(grant)),
+            Ok(Answer::Granted(grant)) => return Ok(Some(grant)),
             Ok(Answer::Queued(queued)) => {
                 // No driver runs in time: the caller brings one forward or makes a timer, outside
                 // the lock.
@@ -185,11 +183,11 @@ impl Shared {
                 *ticket = Some(queued);
             }
             Ok(Answer::Rejected(rejection)) => *not_granted = NotGranted::Rejected(self.rejected(rejection)),
-            Ok(Answer::NeedsNow) => return None,
+            Ok(Answer::NeedsNow) => return Err(()),
             Err(invalid) => {
                 *not_granted = NotGranted::Rejected(self.invalid(state.gate.occupancy(), invalid, request));
             }
         }
-        Some(None)
+        Ok(None)
     }
 }

@@ -249,8 +249,8 @@ impl Shared {
         }
     }
 
-    /// Gives the grant back, where a call has begun to wait since the word was looked at: leaves the
-    /// lock, reads the clock and comes again.
+    /// Gives the grant back, where a call has begun to wait since the word was looked at: reads the
+    /// clock outside the lock, and comes again.
     #[cold]
     #[inline(never)]
     fn release_now(&self, grant: Grant) {
