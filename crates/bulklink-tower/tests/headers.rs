@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::future::ready;
+use std::time::Duration;
 
 use bulklink_tokio::{Bulkhead, Partitions, Tokio};
 use bulklink_tower::BulkheadLayer;

@@ -337,10 +337,8 @@ impl Handle {
         self.closed()
     }
 
-    /// Calls `handler` for every later transition, and for those that have not been delivered yet.
-    /// Returns an id to [remove](Handle::remove_event_handler) it by.
-    ///
-    /// Adding and removing copy the list of handlers, so the n-th costs O(n).
+    /// Calls `handler` for every later transition, and for those that are queued for handlers.
+    /// Returns an id to [remove](Handle::remove_event_handler) it by. The n-th handler costs O(n).
     ///
     /// Handlers are called for one event at a time, in order, and in order of registration. They
     /// run outside all locks, on a thread that causes events: that of a call, of a dropped slot, or
@@ -350,21 +348,23 @@ impl Handle {
     /// # Slow handlers
     ///
     /// The calls that cause events pay for them. A call delivers its own events and at most 64 of
-    /// other calls. While another thread delivers, a call leaves its events to that one and goes
-    /// on, unless 32 events of others are queued, or that thread has done its share. Then the call
-    /// blocks its thread until its events are delivered, or until it takes over. So where events
-    /// come faster than a handler takes them, calls become as slow as the handler. Do slow work
-    /// behind [`subscribe`](Handle::subscribe): a channel is filled at once, and delays no call.
+    /// others. While another thread delivers, a call leaves its events to that one and goes on. If
+    /// more are queued than that one delivers, the call blocks its thread, async or not, until its
+    /// events are delivered, or until it takes over. So where events come faster than a handler
+    /// takes them, calls become as slow as the handler. Do slow work behind
+    /// [`subscribe`](Handle::subscribe): a channel is filled at once, and delays no call.
     ///
     /// A handler is called with the events of other calls, on threads that hold whatever locks
-    /// their code holds around a call. So a handler must take no lock that is held anywhere around
-    /// a call of this bulkhead or the drop of a slot, and must not wait for another call or event
-    /// of it.
+    /// their code holds around a call. So neither a handler, nor a handler of a bulkhead that it
+    /// calls, may take a lock that is held anywhere around a call of this bulkhead or the drop of a
+    /// slot; and it must not wait for such a thread, nor for a task of a runtime whose tasks call
+    /// this bulkhead.
     ///
-    /// A call in a handler never blocks for its events; nor does any without the standard library.
-    /// If 1,024 events are queued then, its events are dropped: [counted](Handle::dropped_events),
-    /// and visible as a gap in their [numbers](bulklink_core::Event::number). A handler that
-    /// causes an event each time that it is called keeps its thread for ever.
+    /// Calls in a handler, a waker or a clock never block for their events; nor does any without
+    /// the standard library. Their events are dropped, [counted](Handle::dropped_events) and
+    /// missing in the [numbers](bulklink_core::Event::number) if more are queued than are delivered
+    /// next; those of the delivering thread itself, if 1,024 are. A handler that causes an event
+    /// each time that it is called keeps its thread for ever.
     ///
     /// A panic of a handler changes nothing: the other handlers are called, and the panic is
     /// [counted](Handle::handler_panics). While there is a handler of all events, every call takes

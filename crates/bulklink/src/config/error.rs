@@ -85,9 +85,9 @@ impl core::error::Error for ConfigError {}
 pub enum ApplyError {
     /// The registry is closed.
     Closed,
-    /// The registry applies another configuration, and this call is part of that: it was made by an
-    /// event handler, a waker or a function for the limits of keys. Without the standard library,
-    /// any call during another one is refused.
+    /// The registry applies another configuration, and this call may be part of that: it was made
+    /// by an event handler, a waker or a function for the limits of keys. Without the standard
+    /// library, any call during another one is refused.
     Busy,
     /// The configuration cannot be applied. Nothing was changed.
     Refused(ConfigError),
@@ -115,7 +115,7 @@ impl fmt::Display for ApplyError {
         match self {
             ApplyError::Closed => f.write_str("the registry is closed, and applies no configuration"),
             ApplyError::Busy => {
-                f.write_str("the registry applies another configuration, and this call came from there")
+                f.write_str("the registry applies another configuration, and this call may have come from there")
             }
             ApplyError::Refused(error) => error.fmt(f),
             ApplyError::RolledBack { reason, not_restored } => {

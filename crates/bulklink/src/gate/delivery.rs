@@ -6,14 +6,15 @@
 //! them, outside the lock, and the events of other threads queue meanwhile. So a handler that
 //! causes events does not recurse.
 //!
-//! The threads that cause events deliver them. A thread that delivers has its own events, and a
-//! share of the others. While it delivers, a share of other events may queue; the threads that add
-//! more wait. So does each thread that adds events after the share has been delivered. The first
-//! of them takes over, and each other one waits until its own events have been delivered. So the
-//! queue is bounded, and a call delivers at most two shares for others.
+//! The threads that cause events deliver them. A thread that delivers goes as far as its own events
+//! and a share of others. As many events may queue; a thread that adds more waits, until its own
+//! have been delivered, or until the thread before it has gone as far as it goes: then it takes
+//! over. So the queue is bounded, and so is what a call does for others; and where the queue is not
+//! empty, either the thread that delivers goes as far as its end, or another one waits.
 //!
-//! In a handler, and without the standard library, no call can wait. Then a queue that is full
-//! drops the events of the input, and counts them.
+//! In a handler, a waker or a clock, and without the standard library, no call can wait. Its events
+//! are dropped and counted if more are queued than the delivering thread will deliver; or, if it is
+//! that thread, if very many are.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -24,17 +25,20 @@ use core::task::Waker;
 
 use bulklink_core::{Gate, Instant};
 
-use crate::gate::outputs::Rest;
-use crate::gate::patience;
+use crate::gate::outputs::{Events, Rest};
+use crate::gate::patience::{self, without_waiting};
 use crate::gate::shared::Shared;
 use crate::observe::event::{Event, Handlers};
 
-/// The events of others that a thread delivers before it hands over, and those that queue before a
-/// thread waits. One under loom, where each event multiplies the search.
-const SHARE: usize = if cfg!(bulklink_loom) { 1 } else { 32 };
+/// The events of others that a thread delivers before it hands over. One under loom, where each
+/// event multiplies the search.
+const SHARE: usize = if cfg!(bulklink_loom) { 1 } else { 64 };
 
-/// The events that queue before one is dropped, where no thread can wait.
+/// The events that the delivering thread itself may have queued, as its handlers cause them.
 const MOST: usize = 1_024;
+
+/// The delivering thread until a successor has taken over.
+const NO_THREAD: usize = usize::MAX;
 
 /// The events for which memory is kept.
 const KEPT: usize = 64;
@@ -52,18 +56,20 @@ pub(crate) struct Observers {
 /// The events that handlers have not been called for, and the threads that wait for that.
 struct Queue {
     events: VecDeque<bulklink_core::Event>,
-    /// How many of the first events the delivering thread has caused, or must deliver before those.
-    owned: usize,
+    /// The number of the last event of the latest input.
+    seen: u64,
     /// How many more events the delivering thread delivers before it hands over.
     left: usize,
+    /// The delivering thread.
+    thread: usize,
+    /// How many threads have caused events and still wake others, or read the clock.
+    expected: usize,
     /// In the order of their events.
     waiting: VecDeque<Waiting>,
     /// The waiting thread that the delivery was handed to, by its number.
     successor: Option<u64>,
     /// Wakers of channels and of waiting threads, to be woken outside the lock.
     wakers: Vec<Waker>,
-    /// The time of the last event in a channel.
-    latest: Instant,
     /// Reused from one event to the next, so that an event allocates nothing.
     delivery: Option<Delivery>,
 }
@@ -72,6 +78,8 @@ struct Queue {
 struct Waiting {
     /// The number of its last event.
     number: u64,
+    /// How many events it has caused.
+    count: u32,
     waker: Option<Waker>,
 }
 
@@ -93,15 +101,37 @@ impl Observers {
         (mem::replace(&mut self.handlers, handlers), obsolete)
     }
 
-    /// Takes the right to deliver events, unless another thread has it. Returns whether it was
-    /// taken.
+    /// Returns the events of an input, after which this number was the last.
     #[inline]
-    pub(super) fn claim(&mut self) -> bool {
-        let is_free = !mem::replace(&mut self.is_delivering, true);
-        if let (true, Some(queue)) = (is_free, &mut self.queue) {
-            queue.left = SHARE;
+    pub(super) fn events_of_input(&mut self, last: u64) -> Events {
+        if last == 0 {
+            return Events { last, count: 0, delivers: false };
         }
-        is_free
+        let queue = self.queue.get_or_insert_with(Queue::new);
+        let count = last - mem::replace(&mut queue.seen, last);
+        Events { last, count: u32::try_from(count).unwrap_or(u32::MAX), delivers: false }
+    }
+
+    /// Takes the right to deliver for the thread with these events, unless another thread has it.
+    #[inline]
+    pub(super) fn claim_for(&mut self, events: &mut Events) {
+        if events.delivers || mem::replace(&mut self.is_delivering, true) {
+            return;
+        }
+        self.expect(*events, false);
+        events.delivers = true;
+        if let Some(queue) = &mut self.queue {
+            queue.begin(events.count);
+        }
+    }
+
+    /// Notes that a thread has something else to do before it takes the events, or that it has done
+    /// that: until then, the thread that delivers can leave them to this one.
+    #[inline]
+    pub(super) fn expect(&mut self, events: Events, is_expected: bool) {
+        if let (false, Some(queue)) = (events.delivers || events.count == 0, &mut self.queue) {
+            queue.expected = if is_expected { queue.expected + 1 } else { queue.expected - 1 };
+        }
     }
 
     /// Returns whether events can be taken out of the gate only with the time: channels keep it
@@ -117,16 +147,37 @@ impl Observers {
         &mut self,
         gate: &mut Gate<Waker>,
         shared: &Shared,
-        delivers: bool,
+        events: Events,
         at: Option<Instant>,
     ) -> Rest {
-        let number = if gate.has_output() { self.queue_events(gate, shared, delivers, at) } else { None };
-        if delivers {
+        let Some(queue) = &mut self.queue else {
+            self.is_delivering &= !events.delivers;
+            return Rest::Nothing;
+        };
+        if events.delivers && queue.events.is_empty() && !self.handlers.has_channels() {
+            // The usual case: the event moves once.
+            if let Some(mut delivery) = queue.delivery.take() {
+                if gate.poll_event_into(&mut delivery.0.1.event) && self.handlers.are_called_for(&delivery.0.1) {
+                    queue.left = queue.left.saturating_sub(1);
+                    if gate.has_output() {
+                        self.queue_events(gate, shared, events, at);
+                    }
+                    return Rest::Deliver(delivery);
+                }
+                queue.delivery = Some(delivery);
+            }
+        }
+        if gate.has_output() {
+            self.queue_events(gate, shared, events, at);
+        }
+        if events.delivers {
             return self.next(shared, &mut None);
         }
-        match (number, &mut self.queue) {
-            (Some(number), Some(queue)) if queue.is_crowded() && patience::may_wait() => {
-                queue.waiting.push_back(Waiting { number, waker: None });
+        match &mut self.queue {
+            Some(queue) if queue.is_crowded() && queue.has_any_of(events) && patience::may_wait() => {
+                let Events { last: number, count, .. } = events;
+                let place = queue.waiting.partition_point(|waiting| waiting.number < number);
+                queue.waiting.insert(place, Waiting { number, count, waker: None });
                 Rest::Wait(number)
             }
             _ => Rest::Nothing,
@@ -134,21 +185,10 @@ impl Observers {
     }
 
     /// Fills the channels with the gate's events, and queues those that a handler is called for.
-    /// Returns the number of the last one that was queued.
-    #[inline]
-    fn queue_events(
-        &mut self,
-        gate: &mut Gate<Waker>,
-        shared: &Shared,
-        delivers: bool,
-        at: Option<Instant>,
-    ) -> Option<u64> {
-        let queue = self.queue.get_or_insert_with(Queue::new);
-        let is_full = queue.events.len() >= MOST && !patience::may_wait();
-        // Another thread may have read the clock later and come first.
-        queue.latest = at.map_or(queue.latest, |at| at.max(queue.latest));
-        let at = at.map(|_| queue.latest);
-        let mut last = None;
+    #[cold]
+    fn queue_events(&mut self, gate: &mut Gate<Waker>, shared: &Shared, events: Events, at: Option<Instant>) {
+        let Some(queue) = &mut self.queue else { return };
+        let is_full = !events.delivers && queue.is_full() && !patience::may_wait();
         while let Some(event) = gate.poll_event() {
             if let Some(at) = at {
                 queue.wakers.extend(self.handlers.send(event, shared.label(), at));
@@ -158,16 +198,10 @@ impl Observers {
             }
             if is_full {
                 shared.identity().count_dropped_event();
-                continue;
+            } else {
+                queue.events.push_back(event);
             }
-            last = Some(event.number);
-            queue.events.push_back(event);
         }
-        if delivers && last.is_some() {
-            queue.owned = queue.events.len();
-            queue.left = queue.left.max(queue.owned);
-        }
-        last
     }
 
     /// Takes the next event for the thread that delivers. If there is none, or if the thread has
@@ -191,9 +225,12 @@ impl Observers {
         if queue.left == 0 && queue.hand_over() {
             return Rest::Nothing;
         }
+        if queue.left == 0 && queue.expected > 0 {
+            self.is_delivering = false;
+            return Rest::Nothing;
+        }
         match queue.events.pop_front() {
             Some(event) => {
-                queue.owned = queue.owned.saturating_sub(1);
                 queue.left = queue.left.saturating_sub(1);
                 Rest::Deliver(match queue.delivery.take() {
                     Some(mut delivery) => {
@@ -218,18 +255,20 @@ impl Observers {
         let Some(queue) = &mut self.queue else { return Ok(false) };
         if queue.successor == Some(number) {
             queue.successor = None;
+            queue.thread = patience::this_thread();
             return Ok(true);
         }
-        match queue.waiting.iter_mut().find(|waiting| waiting.number == number) {
-            Some(waiting) => Err(&mut waiting.waker),
-            None => Ok(false),
+        match queue.waiting.binary_search_by_key(&number, |waiting| waiting.number) {
+            Ok(place) => Err(&mut queue.waiting[place].waker),
+            Err(_) => Ok(false),
         }
     }
 
     /// Takes the wakers that the caller must wake outside the lock.
     #[inline]
-    pub(super) fn take_wakers(&mut self) -> Vec<Waker> {
-        self.queue.as_mut().map(|queue| mem::take(&mut queue.wakers)).unwrap_or_default()
+    pub(super) fn take_wakers(&mut self) -> Option<Vec<Waker>> {
+        let wakers = &mut self.queue.as_mut()?.wakers;
+        if wakers.is_empty() { None } else { Some(mem::take(wakers)) }
     }
 }
 
@@ -238,19 +277,39 @@ impl Queue {
     fn new() -> Box<Self> {
         Box::new(Queue {
             events: VecDeque::new(),
-            owned: 0,
+            seen: 0,
             left: SHARE,
+            thread: patience::this_thread(),
+            expected: 0,
             waiting: VecDeque::new(),
             successor: None,
             wakers: Vec::new(),
-            latest: Instant::EPOCH,
             delivery: None,
         })
     }
 
-    /// Returns whether a thread that adds events must wait.
+    /// Begins the delivery by this thread, which has caused so many events.
+    #[inline]
+    fn begin(&mut self, count: u32) {
+        self.left = count as usize + SHARE;
+        self.thread = patience::this_thread();
+    }
+
+    /// Returns whether the delivering thread will hand over before the last event.
+    #[inline]
     fn is_crowded(&self) -> bool {
-        self.left == 0 || self.events.len() - self.owned > SHARE
+        self.events.len() > self.left
+    }
+
+    /// Returns whether the events of a thread that cannot wait are dropped.
+    fn is_full(&self) -> bool {
+        self.events.len() >= if self.thread == patience::this_thread() { MOST } else { self.left }
+    }
+
+    /// Returns whether any of these events is queued.
+    fn has_any_of(&self, events: Events) -> bool {
+        let first = self.events.partition_point(|event| event.number <= events.last - u64::from(events.count));
+        self.events.get(first).is_some_and(|event| event.number <= events.last)
     }
 
     /// Ends the waits of the threads whose events have been delivered up to this number.
@@ -265,8 +324,8 @@ impl Queue {
     fn hand_over(&mut self) -> bool {
         let Some(first) = self.waiting.pop_front() else { return false };
         self.successor = Some(first.number);
-        self.owned = self.events.partition_point(|event| event.number <= first.number);
-        self.left = self.owned.max(SHARE);
+        self.left = first.count as usize + SHARE;
+        self.thread = NO_THREAD;
         self.wakers.extend(first.waker);
         true
     }
@@ -276,6 +335,9 @@ impl Queue {
     fn trim(&mut self) {
         if self.events.capacity() > KEPT {
             self.events = VecDeque::new();
+        }
+        if self.waiting.capacity() > KEPT {
+            self.waiting = VecDeque::new();
         }
     }
 }
@@ -290,7 +352,7 @@ impl Delivery {
     #[inline]
     pub(super) fn call_handlers(&mut self, shared: &Shared) {
         let (handlers, event) = &*self.0;
-        for _ in 0..handlers.call(event) {
+        for _ in 0..without_waiting(|| handlers.call(event)) {
             shared.identity().count_handler_panic();
         }
     }

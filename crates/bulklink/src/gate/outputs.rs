@@ -2,14 +2,15 @@
 //! as [`delivery`](crate::gate::delivery) says.
 
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
-use core::task::Waker;
+use core::task::{Poll, Waker};
 
-use bulklink_core::Instant;
+use bulklink_core::{Instant, plumbing};
 
 use crate::foreign::{discard, wake};
 use crate::gate::delivery::Delivery;
-use crate::gate::patience::{self, NoWait};
+use crate::gate::patience::{self, without_waiting};
 use crate::gate::shared::Shared;
 use crate::gate::state::GateState;
 
@@ -22,17 +23,22 @@ const BATCH: usize = if cfg!(bulklink_loom) { 2 } else { 16 };
 pub(crate) enum Rest {
     Nothing,
     /// The gate has more wakers. Events follow.
-    Wake {
-        delivers: bool,
-    },
+    Wake(Events),
     /// Channels want the time of the gate's events.
-    Time {
-        delivers: bool,
-    },
+    Time(Events),
     Deliver(Delivery),
     /// The thread waits until the event of this number has been delivered, or until it is its turn
     /// to deliver.
     Wait(u64),
+}
+
+/// The events of an input, and whether this thread has the right to deliver.
+#[derive(Clone, Copy)]
+pub(crate) struct Events {
+    /// The number of the last one.
+    pub(crate) last: u64,
+    pub(crate) count: u32,
+    pub(crate) delivers: bool,
 }
 
 /// The outputs of an input to one of several bulkheads.
@@ -47,24 +53,32 @@ impl Shared {
             return (None, Rest::Nothing);
         }
         let waker = state.gate.poll_wake();
-        let rest = if state.gate.has_output() { self.take_rest(state, false, None) } else { Rest::Nothing };
+        let rest = if state.gate.has_output() { self.take_first(state) } else { Rest::Nothing };
         (waker, rest)
+    }
+
+    #[inline(never)]
+    fn take_first(&self, state: &mut GateState) -> Rest {
+        let events = state.observers.events_of_input(plumbing::events_recorded(&state.gate));
+        state.observers.expect(events, true);
+        self.take_rest(state, events, None)
     }
 
     /// Returns what to do next. Events come after the last waker. But this thread takes the right
     /// to deliver them before it wakes: code that a waker runs on this thread must not deliver
     /// events while other waiters have not been woken.
-    #[inline(never)]
-    fn take_rest(&self, state: &mut GateState, delivers: bool, at: Option<Instant>) -> Rest {
+    #[inline]
+    fn take_rest(&self, state: &mut GateState, mut events: Events, at: Option<Instant>) -> Rest {
         let GateState { gate, observers, .. } = state;
-        let delivers = delivers || observers.claim();
+        observers.claim_for(&mut events);
         if gate.has_wakes() {
-            return Rest::Wake { delivers };
+            return Rest::Wake(events);
         }
         if at.is_none() && observers.needs_time(gate) {
-            return Rest::Time { delivers };
+            return Rest::Time(events);
         }
-        observers.take_events(gate, self, delivers, at)
+        observers.expect(events, false);
+        observers.take_events(gate, self, events, at)
     }
 
     /// Wakes and delivers until this thread has nothing left to do.
@@ -79,42 +93,36 @@ impl Shared {
 
     #[inline(never)]
     fn deliver_rest(&self, outputs: (Option<Waker>, Rest)) {
-        let foreign = NoWait::begin();
-        let mut rest = self.wake_all(outputs);
+        let rest = self.wake_all(outputs);
+        if let Some(number) = self.call_handlers(rest) {
+            wait_for_all(&mut vec![(self, number)]);
+        }
+    }
+
+    /// Calls the handlers for one event after the other, until this thread has done its share.
+    /// Returns the number of the event that it must wait for instead, if it must.
+    fn call_handlers(&self, mut rest: Rest) -> Option<u64> {
         while let Rest::Deliver(mut delivery) = rest {
             delivery.call_handlers(self);
             let mut displaced = Some(delivery);
             rest = self.turn(|state| state.observers.next(self, &mut displaced));
             // Handlers are foreign: outside the lock, and contained.
             if displaced.is_some() {
-                discard(displaced);
+                without_waiting(|| discard(displaced));
             }
         }
-        drop(foreign);
-        if let Rest::Wait(number) = rest {
-            self.wait(number);
-        }
-    }
-
-    /// Waits until the event of this number has been delivered, or delivers if it becomes this
-    /// thread's turn.
-    #[cold]
-    fn wait(&self, number: u64) {
-        if patience::block_on(|waker| self.look_or_park(waker, |state| state.observers.turn(number))) {
-            let rest = self.turn(|state| state.observers.next(self, &mut None));
-            self.deliver((None, rest));
-        }
+        if let Rest::Wait(number) = rest { Some(number) } else { None }
     }
 
     /// Wakes until the gate has no waker left. Returns what remains to be delivered.
     fn wake_all(&self, (waker, mut rest): (Option<Waker>, Rest)) -> Rest {
-        wake(waker);
+        without_waiting(|| wake(waker));
         loop {
             rest = match rest {
-                Rest::Wake { delivers } => self.wake_batch(delivers),
-                Rest::Time { delivers } => {
-                    let at = self.now_if_sound();
-                    self.turn(|state| self.take_rest(state, delivers, Some(at)))
+                Rest::Wake(events) => self.wake_batch(events),
+                Rest::Time(events) => {
+                    let at = without_waiting(|| self.now_if_sound());
+                    self.turn(|state| self.take_rest(state, events, Some(at)))
                 }
                 rest => return rest,
             }
@@ -125,31 +133,62 @@ impl Shared {
     /// then, this thread keeps the right to deliver them, for the reason in
     /// [`take_rest`](Shared::take_rest).
     #[cold]
-    fn wake_batch(&self, delivers: bool) -> Rest {
-        let (wakers, delivers, has_more) = self.beside_the_word(|GateState { gate, observers, .. }| {
+    fn wake_batch(&self, mut events: Events) -> Rest {
+        let (wakers, has_more) = self.beside_the_word(|GateState { gate, observers, .. }| {
             let wakers: Vec<_> = core::iter::from_fn(|| gate.poll_wake()).take(BATCH).collect();
-            (wakers, delivers || observers.claim(), gate.has_wakes())
+            observers.claim_for(&mut events);
+            (wakers, gate.has_wakes())
         });
-        wake(wakers);
-        if has_more { Rest::Wake { delivers } } else { self.turn(|state| self.take_rest(state, delivers, None)) }
+        without_waiting(|| wake(wakers));
+        if has_more { Rest::Wake(events) } else { self.turn(|state| self.take_rest(state, events, None)) }
     }
 
     /// Works on the delivery under the lock, and wakes what waits for it.
+    #[inline]
     fn turn(&self, work: impl FnOnce(&mut GateState) -> Rest) -> Rest {
         let (rest, wakers) = self.beside_the_word(|state| (work(state), state.observers.take_wakers()));
-        wake(wakers);
+        if let Some(wakers) = wakers {
+            without_waiting(|| wake(wakers));
+        }
         rest
     }
 }
 
-/// Wakes the waiters of several bulkheads, and then delivers the events, outside all locks. The
-/// inputs were given without waiting. A handler may have dropped a bulkhead meanwhile: what that
-/// drops is foreign, and contained.
+/// Wakes the waiters of several bulkheads, and then delivers the events, outside all locks. It
+/// waits for other threads when it has nothing left to deliver, so two threads that do this never
+/// wait for each other. A handler may have dropped a bulkhead meanwhile: what that drops is
+/// foreign, and contained.
 pub(crate) fn deliver_all(outputs: Vec<Undelivered>) {
-    let _foreign = NoWait::begin();
     let woken: Vec<_> = outputs.into_iter().map(|(shared, outputs)| (shared.wake_all(outputs), shared)).collect();
+    let mut bulkheads = Vec::new();
     for (rest, shared) in woken {
-        shared.deliver((None, rest));
-        discard(shared);
+        match shared.call_handlers(rest) {
+            Some(number) => bulkheads.push((shared, number)),
+            None => discard(shared),
+        }
+    }
+    wait_for_all(&mut bulkheads.iter().map(|(shared, number)| (&**shared, *number)).collect());
+    bulkheads.into_iter().for_each(discard);
+}
+
+/// Waits in each bulkhead until the event of this number has been delivered, and delivers where it
+/// becomes this thread's turn.
+#[cold]
+fn wait_for_all(waits: &mut Vec<(&Shared, u64)>) {
+    while !waits.is_empty() {
+        let (place, delivers) = patience::block_on(|waker| {
+            let turn_of = |(place, &(shared, number)): (usize, &(&Shared, u64))| match shared
+                .look_or_park(waker, |state| state.observers.turn(number))
+            {
+                Poll::Ready(delivers) => Some(Poll::Ready((place, delivers))),
+                Poll::Pending => None,
+            };
+            waits.iter().enumerate().find_map(turn_of).unwrap_or(Poll::Pending)
+        });
+        let (shared, _) = waits.swap_remove(place);
+        if delivers {
+            let rest = shared.turn(|state| state.observers.next(shared, &mut None));
+            shared.call_handlers(rest);
+        }
     }
 }

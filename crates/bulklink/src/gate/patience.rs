@@ -1,44 +1,44 @@
 //! Whether a call may block its thread until its events have been delivered, and how it does so.
 
 #[cfg(feature = "std")]
-pub(crate) use with_std::{NoWait, block_on, may_wait};
+pub(crate) use with_std::{block_on, may_wait, this_thread, without_waiting};
 #[cfg(not(feature = "std"))]
-pub(crate) use without_std::{NoWait, block_on, may_wait};
+pub(crate) use without_std::{block_on, may_wait, this_thread, without_waiting};
 
 #[cfg(feature = "std")]
 mod with_std {
     use core::cell::Cell;
     use core::future::poll_fn;
+    use core::ptr;
     use core::task::{Poll, Waker};
 
     use crate::blocking::thread::Thread;
     use crate::gate::latch::NoTime;
 
     #[cfg(bulklink_loom)]
-    loom::thread_local! { static NO_WAITS: Cell<usize> = Cell::new(0); }
+    loom::thread_local! { static MAY_WAIT: Cell<bool> = Cell::new(true); }
     #[cfg(not(bulklink_loom))]
-    std::thread_local! { static NO_WAITS: Cell<usize> = const { Cell::new(0) }; }
+    std::thread_local! { static MAY_WAIT: Cell<bool> = const { Cell::new(true) }; }
 
-    /// While it lives, no call of this thread waits for events to be delivered. A thread that
-    /// delivers, or holds what a handler may wait for, would wait for itself.
-    pub(crate) struct NoWait(());
-
-    impl NoWait {
-        pub(crate) fn begin() -> Self {
-            NO_WAITS.with(|count| count.set(count.get() + 1));
-            NoWait(())
-        }
-    }
-
-    impl Drop for NoWait {
-        fn drop(&mut self) {
-            NO_WAITS.with(|count| count.set(count.get() - 1));
-        }
+    /// Runs foreign code, which does not panic, so that none of its calls waits for events to be
+    /// delivered. A thread that delivers, or that others wait for, would wait for itself.
+    #[inline]
+    pub(crate) fn without_waiting<T>(foreign: impl FnOnce() -> T) -> T {
+        let before = MAY_WAIT.with(|may_wait| may_wait.replace(false));
+        let value = foreign();
+        MAY_WAIT.with(|may_wait| may_wait.set(before));
+        value
     }
 
     /// Returns whether the call may wait.
     pub(crate) fn may_wait() -> bool {
-        NO_WAITS.with(|count| count.get() == 0)
+        MAY_WAIT.with(Cell::get)
+    }
+
+    /// Returns a number that no other living thread has.
+    #[inline]
+    pub(crate) fn this_thread() -> usize {
+        MAY_WAIT.with(|place| ptr::from_ref(place).addr())
     }
 
     /// Blocks the thread until `poll` is ready.
@@ -47,22 +47,23 @@ mod with_std {
     }
 }
 
+/// A thread may be an interrupt that has stopped the one that it would wait for.
 #[cfg(not(feature = "std"))]
 mod without_std {
     use core::task::{Poll, Waker};
 
-    /// A thread may be an interrupt that has stopped the one that it would wait for.
-    pub(crate) struct NoWait(());
-
-    impl NoWait {
-        pub(crate) fn begin() -> Self {
-            NoWait(())
-        }
+    #[inline]
+    pub(crate) fn without_waiting<T>(foreign: impl FnOnce() -> T) -> T {
+        foreign()
     }
 
-    /// Returns whether the call may wait.
     pub(crate) fn may_wait() -> bool {
         false
+    }
+
+    /// Threads cannot be told apart.
+    pub(crate) fn this_thread() -> usize {
+        0
     }
 
     pub(crate) fn block_on<T>(_poll: impl FnMut(&Waker) -> Poll<T>) -> T {

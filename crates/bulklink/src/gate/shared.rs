@@ -16,14 +16,13 @@ use bulklink_core::plumbing::{self, Refusal, Word};
 use bulklink_core::{Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, ResizeError};
 
 use crate::builder::{CapacityIs, Options};
-use crate::foreign::attempt;
+use crate::foreign::{attempt, discard};
 use crate::gate::delivery::Observers;
 use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
 use crate::gate::lock::Lock;
 use crate::gate::outputs::Undelivered;
 use crate::gate::park::look_or_park;
-use crate::gate::patience::NoWait;
 use crate::gate::state::GateState;
 use crate::observe::event::Handlers;
 use crate::observe::trace;
@@ -139,7 +138,6 @@ impl Shared {
     /// Gives the gate an input as [`input`](Shared::input) does, and returns its outputs, which the
     /// caller must [deliver](crate::gate::outputs::deliver_all) outside all locks.
     pub(crate) fn input_undelivered(self: &Arc<Self>, input: impl FnOnce(&mut GateState)) -> Undelivered {
-        let _held = NoWait::begin();
         let outputs = self.with_gate(|state| {
             input(state);
             self.take_outputs(state)
@@ -320,7 +318,10 @@ impl Shared {
     pub(crate) fn change_handlers(&self, change: impl FnOnce(&Handlers) -> Option<Handlers>) -> bool {
         let replaced =
             self.input(|state| change(state.observers.handlers()).map(|changed| state.set_handlers(changed)));
-        replaced.is_some()
+        let has_changed = replaced.is_some();
+        // Handlers are foreign, and one of another caller may be among them.
+        discard(replaced);
+        has_changed
     }
 
     /// Returns how long the first call in the queue has waited; `None` if none waits, if its wait

@@ -8,7 +8,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use bulklink_core::{EventFilter, InvalidArgument};
+use bulklink_core::{EventFilter, Instant, InvalidArgument};
 use futures_core::Stream;
 
 use crate::foreign::{discard, wake};
@@ -78,6 +78,8 @@ struct Channel {
     capacity: usize,
     events: VecDeque<Event>,
     dropped: u64,
+    /// The time of the last event.
+    latest: Instant,
     waker: Option<Waker>,
     is_over: bool,
 }
@@ -97,7 +99,14 @@ impl EventReceiver {
             let invalid = InvalidArgument::new("capacity", capacity, "must be at least 1");
             return Err(invalid.of(format_args!("event channel of {owner}")));
         }
-        let channel = Channel { capacity, events: VecDeque::new(), dropped: 0, waker: None, is_over: false };
+        let channel = Channel {
+            capacity,
+            events: VecDeque::new(),
+            dropped: 0,
+            latest: Instant::EPOCH,
+            waker: None,
+            is_over: false,
+        };
         let channel = Arc::new(Lock::new(channel));
         let sender = Sender(Arc::clone(&channel));
         let handler = Handler::channel(filter, sender);
@@ -170,7 +179,10 @@ impl Channel {
         }
     }
 
-    fn push(&mut self, event: Event) {
+    fn push(&mut self, mut event: Event) {
+        // Of two threads, the one that has read the clock later may come first.
+        self.latest = self.latest.max(event.at());
+        event.set_time(self.latest);
         if self.events.len() == self.capacity {
             self.events.pop_front();
             self.dropped += 1;

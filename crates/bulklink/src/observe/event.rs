@@ -47,6 +47,10 @@ impl Event {
         Event { label, event, time: Time::Now(clock) }
     }
 
+    pub(crate) fn set_time(&mut self, at: Instant) {
+        self.time = Time::At(at);
+    }
+
     /// Returns when the event was delivered, by the bulkhead's clock.
     ///
     /// In a handler, each call reads the clock. A clone has the time at which it was cloned, and an

@@ -380,6 +380,13 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     pub fn handler_panics(&self) -> usize {
         self.inner.identity.handler_panics()
     }
+
+    /// Returns how many events no handler was called for, as [of one
+    /// bulkhead](crate::Handle::dropped_events).
+    #[must_use]
+    pub fn dropped_events(&self) -> usize {
+        self.inner.identity.dropped_events()
+    }
 }
 
 impl<K, R, S> Partitions<K, R, S>

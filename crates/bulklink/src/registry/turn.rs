@@ -8,6 +8,8 @@ mod imp {
     use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
     use std::thread::{self, ThreadId};
 
+    use crate::gate::patience;
+
     #[derive(Debug, Default)]
     pub(in super::super) struct Turn {
         taken_by: Mutex<Option<ThreadId>>,
@@ -15,12 +17,13 @@ mod imp {
     }
 
     impl Turn {
-        /// Takes the turn until the guard is dropped. `None` if this thread has it.
+        /// Takes the turn until the guard is dropped. `None` if this thread has it, or if another
+        /// one has it and this call must not wait: that one may wait for the handler which applies.
         pub(in super::super) fn take(&self) -> Option<Taken<'_>> {
             let this = thread::current().id();
             let mut taken_by = self.lock();
             while let Some(other) = *taken_by {
-                if other == this {
+                if other == this || !patience::may_wait() {
                     return None;
                 }
                 taken_by = self.over.wait(taken_by).unwrap_or_else(PoisonError::into_inner);

@@ -325,28 +325,60 @@ fn most_delivered_in_a_call(bulkhead: &TestBulkhead, calls: usize) -> usize {
 
 thread_local! { static DELIVERED: Cell<usize> = const { Cell::new(0) } }
 
-#[test]
-fn a_call_delivers_at_most_64_events_of_others() {
+/// Returns the most events that a call delivered in a storm on a bulkhead, whose events these are.
+fn most_delivered_in_a_storm(bulkhead: &TestBulkhead, beside: impl FnOnce()) -> (usize, Vec<u64>) {
     const THREADS: usize = 4;
-    const CALLS: usize = 3_000;
-    let executor = executor();
-    let bulkhead = bulkhead(&executor, 1, 0);
-    let _running = bulkhead.try_slot().expect("free");
+    const CALLS: usize = 2_000;
     let numbers = Arc::new(Mutex::new(vec![]));
     let log = Arc::clone(&numbers);
-    bulkhead.add_event_handler(move |event| {
+    let added = bulkhead.add_event_handler(move |event| {
         DELIVERED.set(DELIVERED.get() + 1);
         log.lock().expect("no panic").push(event.number);
         // Other threads add events meanwhile.
         thread::yield_now();
     });
     let most = thread::scope(|scope| {
-        let threads = [(); THREADS].map(|()| scope.spawn(|| most_delivered_in_a_call(&bulkhead, CALLS)));
+        let threads = [(); THREADS].map(|()| scope.spawn(|| most_delivered_in_a_call(bulkhead, CALLS)));
+        beside();
         threads.map(|thread| thread.join().expect("no panic")).into_iter().max().expect("a thread")
     });
+    assert!(bulkhead.remove_event_handler(added));
+    let numbers = std::mem::take(&mut *numbers.lock().expect("no panic"));
+    (most, numbers)
+}
+
+#[test]
+fn a_call_delivers_at_most_64_events_of_others() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let _running = bulkhead.try_slot().expect("free");
+    // Alone, and beside channels, which want the time of each event.
+    for channels in 0..2 {
+        let receivers: Vec<_> = (0..channels).map(|_| bulkhead.subscribe(100_000).expect("valid")).collect();
+        let (most, numbers) = most_delivered_in_a_storm(&bulkhead, || ());
+        assert!((2..=1 + 64).contains(&most), "{most}");
+        assert!(numbers.iter().copied().eq(numbers[0]..numbers[0] + 8_000), "each once, in order");
+        for mut receiver in receivers {
+            let received: Vec<_> = std::iter::from_fn(|| receiver.try_recv().ok()).collect();
+            assert!(received.iter().map(|event| event.number).eq(numbers.iter().copied()), "each once, in order");
+            assert!(received.is_sorted_by_key(Event::at), "time stands still or goes on");
+        }
+    }
+    assert_eq!(bulkhead.dropped_events(), 0);
+}
+
+#[test]
+fn calls_in_handlers_of_another_bulkhead_add_no_work_without_a_bound() {
+    let executor = executor();
+    let [bulkhead, other] = [bulkhead(&executor, 1, 0), bulkhead(&executor, 1, 0)];
+    let _running = [&bulkhead, &other].map(|bulkhead| bulkhead.try_slot().expect("free"));
+    let inside = bulkhead.clone();
+    let nested = move |_: &Event| assert!(inside.try_slot().is_err());
+    other.add_event_handler(nested);
+    let (most, numbers) = most_delivered_in_a_storm(&bulkhead, || (0..4_000).for_each(|_| drop(other.try_slot())));
     assert!((2..=1 + 64).contains(&most), "{most}");
-    let numbers = numbers.lock().expect("no panic");
-    assert!(numbers.iter().copied().eq(1..=(THREADS * CALLS) as u64), "each once, in order");
+    assert!(numbers.is_sorted(), "in order");
+    assert_eq!(numbers.len() + bulkhead.dropped_events(), 12_000, "each is delivered or counted");
 }
 
 #[test]
@@ -362,14 +394,14 @@ fn where_events_wait_for_a_handler_calls_wait_too_and_one_takes_over() {
     };
     let first = rejected(1);
     blocked.recv_timeout(LONG).expect("the handler is called");
-    let second = rejected(50);
+    let second = rejected(100);
     let until = std::time::Instant::now() + LONG;
-    while bulkhead.status().totals.rejected() < 1 + 33 && std::time::Instant::now() < until {
+    while bulkhead.status().totals.rejected() < 1 + 65 && std::time::Instant::now() < until {
         thread::yield_now();
     }
     // Time for another call, if there could be one.
     thread::sleep(ms(20));
-    assert_eq!(bulkhead.status().totals.rejected(), 1 + 33, "32 events are left, and the next call waits");
+    assert_eq!(bulkhead.status().totals.rejected(), 1 + 65, "64 events are left, and the next call waits");
     go_on.send(()).expect("the handler goes on");
     let threads = [first, second].map(|joined| {
         let id = joined.thread().id();
@@ -377,9 +409,9 @@ fn where_events_wait_for_a_handler_calls_wait_too_and_one_takes_over() {
         id
     });
     let ran = ran.lock().expect("no panic");
-    assert!(ran.iter().map(|&(number, _)| number).eq(1..=51), "each once, in order");
+    assert!(ran.iter().map(|&(number, _)| number).eq(1..=101), "each once, in order");
     let by_first = ran.iter().filter(|&&(_, thread)| thread == threads[0]).count();
-    assert_eq!(by_first, 32, "then the call that waits takes over");
+    assert_eq!(by_first, 1 + 64, "then the call that waits takes over");
     assert!(ran[by_first..].iter().all(|&(_, thread)| thread == threads[1]));
 }
 

@@ -14,7 +14,6 @@ use super::Registry;
 use super::members::Member;
 use crate::Clock;
 use crate::config::{self, Action, Applied, ApplyError, Checked, Config, ConfigError, Problem};
-use crate::gate::patience::NoWait;
 use crate::reconfigure::Refused;
 
 impl Registry {
@@ -77,8 +76,6 @@ impl Registry {
         R: Clock + Clone + Send + Sync + 'static,
     {
         let _turn = self.turn.take().ok_or(ApplyError::Busy)?;
-        // A handler that applies a configuration on another thread waits for this turn.
-        let _held = NoWait::begin();
         let (is_closed, members) = self.members.with(|members| (members.is_closed, members.numbered()));
         if is_closed {
             return Err(ApplyError::Closed);
