@@ -141,6 +141,24 @@ impl Observers {
         self.handlers.has_channels() && gate.has_output()
     }
 
+    /// Takes the only event out of the gate, if this thread can deliver it at once: the usual case,
+    /// in which an event moves once.
+    #[inline]
+    pub(super) fn take_only_event(&mut self, gate: &mut Gate<Waker>, count: u32) -> Option<Delivery> {
+        let queue = self.queue.as_mut()?;
+        if self.is_delivering || count != 1 || !queue.events.is_empty() || self.handlers.has_channels() {
+            return None;
+        }
+        let mut delivery = queue.delivery.take()?;
+        if gate.poll_event_into(&mut delivery.0.1.event) && self.handlers.are_called_for(&delivery.0.1) {
+            self.is_delivering = true;
+            queue.begin(0);
+            return Some(delivery);
+        }
+        queue.delivery = Some(delivery);
+        None
+    }
+
     /// Takes the events out of the gate, and returns what this thread does next.
     #[inline]
     pub(super) fn take_events(
@@ -150,28 +168,11 @@ impl Observers {
         events: Events,
         at: Option<Instant>,
     ) -> Rest {
-        let Some(queue) = &mut self.queue else {
-            self.is_delivering &= !events.delivers;
-            return Rest::Nothing;
-        };
-        if events.delivers && queue.events.is_empty() && !self.handlers.has_channels() {
-            // The usual case: the event moves once.
-            if let Some(mut delivery) = queue.delivery.take() {
-                if gate.poll_event_into(&mut delivery.0.1.event) && self.handlers.are_called_for(&delivery.0.1) {
-                    queue.left = queue.left.saturating_sub(1);
-                    if gate.has_output() {
-                        self.queue_events(gate, shared, events, at);
-                    }
-                    return Rest::Deliver(delivery);
-                }
-                queue.delivery = Some(delivery);
-            }
-        }
         if gate.has_output() {
             self.queue_events(gate, shared, events, at);
         }
         if events.delivers {
-            return self.next(shared, &mut None);
+            return self.next(shared).map_or(Rest::Nothing, Rest::Deliver);
         }
         match &mut self.queue {
             Some(queue) if queue.is_crowded() && queue.has_any_of(events) && patience::may_wait() => {
@@ -204,49 +205,50 @@ impl Observers {
         }
     }
 
-    /// Takes the next event for the thread that delivers. If there is none, or if the thread has
-    /// done its share and another one waits, it gives up the right to deliver, in the same step
-    /// under the lock.
-    ///
-    /// `delivered` is the event before. It is taken to be kept, unless the handlers have changed:
-    /// then the caller must drop it, outside the lock.
+    /// Takes the event after one that was delivered. If the handlers have changed, or there is no
+    /// next one, gives back what was delivered, if the caller must drop it outside the lock.
     #[inline]
-    pub(super) fn next(&mut self, shared: &Shared, delivered: &mut Option<Delivery>) -> Rest {
+    pub(super) fn after(&mut self, delivered: Delivery, shared: &Shared) -> (Option<Delivery>, Option<Delivery>) {
+        let Some(queue) = &mut self.queue else { return (None, Some(delivered)) };
+        queue.release(delivered.0.1.number);
+        if !self.handlers.is(&delivered.0.0) {
+            return (self.next(shared), Some(delivered));
+        }
+        queue.delivery = Some(delivered);
+        (self.next(shared), None)
+    }
+
+    /// Takes the next event for the thread that delivers. If there is none, or if the thread has
+    /// done its share and another one comes, it gives up the right to deliver, in the same step
+    /// under the lock.
+    #[inline]
+    pub(super) fn next(&mut self, shared: &Shared) -> Option<Delivery> {
         let Some(queue) = &mut self.queue else {
             self.is_delivering = false;
-            return Rest::Nothing;
+            return None;
         };
-        if let Some(Delivery(before)) = delivered {
-            queue.release(before.1.number);
-            if self.handlers.is(&before.0) {
-                queue.delivery = delivered.take();
-            }
+        if queue.events.is_empty() {
+            self.is_delivering = false;
+            queue.release(u64::MAX);
+            queue.trim();
+            return None;
         }
         if queue.left == 0 && queue.hand_over() {
-            return Rest::Nothing;
+            return None;
         }
         if queue.left == 0 && queue.expected > 0 {
             self.is_delivering = false;
-            return Rest::Nothing;
+            return None;
         }
-        match queue.events.pop_front() {
-            Some(event) => {
-                queue.left = queue.left.saturating_sub(1);
-                Rest::Deliver(match queue.delivery.take() {
-                    Some(mut delivery) => {
-                        delivery.0.1.event = event;
-                        delivery
-                    }
-                    None => Delivery::new(&self.handlers, event, shared),
-                })
+        let event = queue.events.pop_front()?;
+        queue.left = queue.left.saturating_sub(1);
+        Some(match queue.delivery.take() {
+            Some(mut delivery) => {
+                delivery.0.1.event = event;
+                delivery
             }
-            None => {
-                self.is_delivering = false;
-                queue.release(u64::MAX);
-                queue.trim();
-                Rest::Nothing
-            }
-        }
+            None => Delivery::new(&self.handlers, event, shared),
+        })
     }
 
     /// Returns whether a waiting thread delivers now; not if its events have been delivered. If it
@@ -264,11 +266,14 @@ impl Observers {
         }
     }
 
-    /// Takes the wakers that the caller must wake outside the lock.
+    /// Returns whether there are wakers that the caller must take and wake outside the lock.
     #[inline]
-    pub(super) fn take_wakers(&mut self) -> Option<Vec<Waker>> {
-        let wakers = &mut self.queue.as_mut()?.wakers;
-        if wakers.is_empty() { None } else { Some(mem::take(wakers)) }
+    pub(super) fn has_wakers(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| !queue.wakers.is_empty())
+    }
+
+    pub(super) fn take_wakers(&mut self) -> Vec<Waker> {
+        self.queue.as_mut().map(|queue| mem::take(&mut queue.wakers)).unwrap_or_default()
     }
 }
 

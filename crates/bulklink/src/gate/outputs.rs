@@ -60,6 +60,11 @@ impl Shared {
     #[inline(never)]
     fn take_first(&self, state: &mut GateState) -> Rest {
         let events = state.observers.events_of_input(plumbing::events_recorded(&state.gate));
+        if !state.gate.has_wakes() {
+            if let Some(delivery) = state.observers.take_only_event(&mut state.gate, events.count) {
+                return Rest::Deliver(delivery);
+            }
+        }
         state.observers.expect(events, true);
         self.take_rest(state, events, None)
     }
@@ -84,34 +89,45 @@ impl Shared {
     /// Wakes and delivers until this thread has nothing left to do.
     #[inline]
     pub(crate) fn deliver(&self, (waker, rest): (Option<Waker>, Rest)) {
-        if matches!(rest, Rest::Nothing) {
-            wake(waker);
-        } else {
-            self.deliver_rest((waker, rest));
+        match rest {
+            Rest::Nothing => wake(waker),
+            Rest::Deliver(delivery) if waker.is_none() => self.call_handlers(delivery),
+            rest => self.deliver_rest((waker, rest)),
         }
     }
 
+    #[cold]
     #[inline(never)]
     fn deliver_rest(&self, outputs: (Option<Waker>, Rest)) {
-        let rest = self.wake_all(outputs);
-        if let Some(number) = self.call_handlers(rest) {
-            wait_for_all(&mut vec![(self, number)]);
+        match self.wake_all(outputs) {
+            Rest::Deliver(delivery) => self.call_handlers(delivery),
+            Rest::Wait(number) => wait_for_all(&mut vec![(self, number)]),
+            _ => (),
         }
     }
 
     /// Calls the handlers for one event after the other, until this thread has done its share.
-    /// Returns the number of the event that it must wait for instead, if it must.
-    fn call_handlers(&self, mut rest: Rest) -> Option<u64> {
-        while let Rest::Deliver(mut delivery) = rest {
+    #[inline(never)]
+    fn call_handlers(&self, mut delivery: Delivery) {
+        loop {
             delivery.call_handlers(self);
-            let mut displaced = Some(delivery);
-            rest = self.turn(|state| state.observers.next(self, &mut displaced));
+            let (next, displaced) = self.turn(|state| state.observers.after(delivery, self));
             // Handlers are foreign: outside the lock, and contained.
             if displaced.is_some() {
                 without_waiting(|| discard(displaced));
             }
+            match next {
+                Some(next) => delivery = next,
+                None => return,
+            }
         }
-        if let Rest::Wait(number) = rest { Some(number) } else { None }
+    }
+
+    /// Wakes the threads whose wait for a delivery is over, and receivers.
+    #[cold]
+    fn wake_released(&self) {
+        let wakers = self.beside_the_word(|state| state.observers.take_wakers());
+        without_waiting(|| wake(wakers));
     }
 
     /// Wakes until the gate has no waker left. Returns what remains to be delivered.
@@ -145,10 +161,10 @@ impl Shared {
 
     /// Works on the delivery under the lock, and wakes what waits for it.
     #[inline]
-    fn turn(&self, work: impl FnOnce(&mut GateState) -> Rest) -> Rest {
-        let (rest, wakers) = self.beside_the_word(|state| (work(state), state.observers.take_wakers()));
-        if let Some(wakers) = wakers {
-            without_waiting(|| wake(wakers));
+    fn turn<T>(&self, work: impl FnOnce(&mut GateState) -> T) -> T {
+        let (rest, has_wakers) = self.beside_the_word(|state| (work(state), state.observers.has_wakers()));
+        if has_wakers {
+            self.wake_released();
         }
         rest
     }
@@ -162,9 +178,12 @@ pub(crate) fn deliver_all(outputs: Vec<Undelivered>) {
     let woken: Vec<_> = outputs.into_iter().map(|(shared, outputs)| (shared.wake_all(outputs), shared)).collect();
     let mut bulkheads = Vec::new();
     for (rest, shared) in woken {
-        match shared.call_handlers(rest) {
-            Some(number) => bulkheads.push((shared, number)),
-            None => discard(shared),
+        match rest {
+            Rest::Wait(number) => bulkheads.push((shared, number)),
+            rest => {
+                shared.deliver((None, rest));
+                discard(shared);
+            }
         }
     }
     wait_for_all(&mut bulkheads.iter().map(|(shared, number)| (&**shared, *number)).collect());
@@ -187,8 +206,10 @@ fn wait_for_all(waits: &mut Vec<(&Shared, u64)>) {
         });
         let (shared, _) = waits.swap_remove(place);
         if delivers {
-            let rest = shared.turn(|state| state.observers.next(shared, &mut None));
-            shared.call_handlers(rest);
+            let next = shared.turn(|state| state.observers.next(shared));
+            if let Some(delivery) = next {
+                shared.call_handlers(delivery);
+            }
         }
     }
 }
