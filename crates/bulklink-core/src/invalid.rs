@@ -212,6 +212,10 @@ mod tests {
                 limit(Field::WaitingRoomUnits, 5, u32::MAX),
                 "waiting_room_units must not be set without a waiting room, got 5",
             ),
+            (
+                limit(Field::WaitingRoomUnits, Limits::MAX, u32::MAX),
+                "waiting_room_units must not be set without a waiting room, got 2147483647",
+            ),
             (limit(Field::Capacity, 2, 3), "capacity must be at least 3, which a waiter asks for, got 2"),
             (Violation::CostOutOfRange { cost: 9, capacity: 5 }, "cost must be from 1 to the capacity, 5, got 9"),
             (

@@ -195,7 +195,14 @@ mod tests {
 
     #[test]
     fn a_cost_beyond_32_bits_saturates() {
-        assert_eq!(Request::new().cost(usize::MAX).cost, u32::MAX);
-        assert_eq!(Request::new().cost(7).cost, 7);
+        assert_eq!(Request::new().cost(usize::MAX).units(), u32::MAX);
+        assert_eq!(Request::new().cost(7).units(), 7);
+    }
+
+    #[test]
+    fn a_request_is_simple_that_costs_one_unit_and_has_no_deadline() {
+        let simple = Request::new().within(Duration::from_nanos(9)).now();
+        assert!(simple.is_simple() && !simple.cost(2).is_simple());
+        assert!(!simple.before(Instant::EPOCH).is_simple() && !simple.deadline(Instant::EPOCH).is_simple());
     }
 }

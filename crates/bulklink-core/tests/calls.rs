@@ -40,6 +40,7 @@ fn measured_holds_are_summed_in_snapshots_and_averaged_in_intervals() {
     calls.complete(&mut after);
     let interval = after.since(&before).expect("in order");
     assert_eq!((interval.holds, interval.mean_hold()), (2, Some(Duration::from_nanos(30))), "40 ns and 20 ns");
+    assert_eq!(interval.cumulative_hold(), Duration::from_nanos(60));
 }
 
 #[test]

@@ -446,3 +446,27 @@ fn recorded_events_are_numbered_from_one() {
     assert_eq!((event.number, gate.poll_event_into(&mut event), event.number), (1, true, 2));
     assert!(!gate.poll_event_into(&mut event), "there is no more");
 }
+
+#[test]
+fn a_rejection_says_whether_the_gate_was_paused() {
+    let mut gate = gate(1, 0);
+    let held = grant(&mut gate, 0);
+    assert!(!rejection(&mut gate, &Request::new(), 0).is_paused());
+    gate.release(held);
+    assert!(gate.pause());
+    assert!(rejection(&mut gate, &Request::new(), 0).is_paused());
+}
+
+#[test]
+fn a_snapshot_says_for_how_long_the_oldest_slot_is_not_collected() {
+    let mut gate = gate(1, 2);
+    let held = grant(&mut gate, 0);
+    let waiting = ticket(&mut gate, &Request::new(), 10);
+    assert_eq!(gate.snapshot(Some(at(20))).oldest_uncollected(), None);
+    gate.release(held);
+    gate.advance(Some(at(30)));
+    assert_eq!(gate.snapshot(Some(at(75))).oldest_uncollected(), Some(Duration::from_nanos(45)));
+    let Answer::Granted(collected) = gate.collect(waiting) else { panic!("it was handed the slot") };
+    assert_eq!(gate.snapshot(Some(at(80))).oldest_uncollected(), None);
+    gate.release(collected);
+}
