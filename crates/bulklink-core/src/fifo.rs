@@ -40,7 +40,9 @@ impl<T> Fifo<T> {
         if self.has_at_most_one() {
             return self.incoming.pop();
         }
-        self.fill_outgoing();
+        if self.outgoing.is_empty() {
+            self.refill_outgoing();
+        }
         let item = self.outgoing.pop();
         self.trim();
         item
@@ -68,18 +70,13 @@ impl<T> Fifo<T> {
         self.outgoing.is_empty() && self.incoming.len() < 2
     }
 
-    #[cfg_attr(target_pointer_width = "64", inline)]
-    fn fill_outgoing(&mut self) {
-        if self.outgoing.is_empty() {
-            self.refill_outgoing();
-        }
-    }
-
     /// Gives back the memory of a burst that is over. The stack for incoming items never has it: it
-    /// takes the place of this one before it is empty again.
+    /// takes the place of this one before it is empty again. A small target keeps its memory, and
+    /// saves the code.
     #[inline]
     fn trim(&mut self) {
-        if self.outgoing.is_empty() && self.outgoing.capacity() > KEPT {
+        let is_large = cfg!(target_pointer_width = "64") && self.outgoing.capacity() > KEPT;
+        if is_large && self.outgoing.is_empty() {
             self.outgoing = Vec::new();
         }
     }

@@ -1,6 +1,7 @@
 //! Storage in chunks that never move: growing copies nothing, and freed places are reused. The
 //! first chunks are small, because most slabs of a program with many bulkheads are.
 
+#[cfg(target_pointer_width = "64")]
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
@@ -8,6 +9,13 @@ use core::ops::{Index, IndexMut};
 
 /// The number of places in the first chunk.
 const FIRST: u32 = 4;
+/// A chunk never grows. On a small target it is a vector nevertheless, which takes less code to
+/// make.
+#[cfg(target_pointer_width = "64")]
+type Chunk<T> = Box<[Cell<T>]>;
+#[cfg(not(target_pointer_width = "64"))]
+type Chunk<T> = Vec<Cell<T>>;
+
 /// The number of places in the largest chunk. Place numbers of consecutive chunks are this far
 /// apart, whatever their sizes.
 const CHUNK: u32 = 128;
@@ -40,7 +48,7 @@ enum Cell<T> {
 
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    chunks: Vec<Box<[Cell<T>]>>,
+    chunks: Vec<Chunk<T>>,
     vacant: Option<Place>,
     /// The number of places in all chunks.
     places: u32,
@@ -82,7 +90,7 @@ impl<T> Slab<T> {
         let places = next_chunk(self.places, expected);
         #[expect(clippy::cast_possible_truncation, reason = "memory runs out before 32 bits of places do")]
         let first = self.chunks.len() as u32 * CHUNK + 1;
-        let mut cells: Box<[Cell<T>]> =
+        let mut cells: Chunk<T> =
             (first..first + places).map(|number| Cell::Vacant { next: Place::from_number(number + 1) }).collect();
         // The last cell of a chunk ends the list; the number after it belongs to no cell of this
         // chunk.

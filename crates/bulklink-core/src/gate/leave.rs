@@ -196,7 +196,7 @@ impl<W> Gate<W> {
 
     fn discard_settled(&mut self, ticket: Ticket) {
         let Some(Granted { cost, waited_nanos, .. }) = self.queue.redeem_granted(&ticket) else {
-            return self.queue.forget(ticket);
+            return self.queue.forget(&ticket);
         };
         self.count_abandoned(cost.get());
         self.note_settled(EventKind::Abandoned, cost, waited_nanos);

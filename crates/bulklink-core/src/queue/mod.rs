@@ -175,7 +175,7 @@ impl<W> Queue<W> {
     /// Gives up the ticket of a watch. Returns its waker, if the watch was not settled.
     pub(crate) fn unwatch(&mut self, ticket: Ticket) -> Option<W> {
         let waker = if self.get(&ticket).is_some() { self.end_watch_at(ticket.place) } else { None };
-        self.forget(ticket);
+        self.forget(&ticket);
         waker
     }
 
@@ -421,25 +421,31 @@ impl<W> Queue<W> {
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     #[cfg_attr(target_pointer_width = "64", expect(clippy::inline_always, reason = "the general way is rare"))]
     pub(crate) fn redeem_granted(&mut self, ticket: &Ticket) -> Option<Granted> {
-        let granted = self.nodes.vacate_if(ticket.place, |node| {
-            check(ticket, node);
-            if let Node::Granted(_, granted) = *node { Some(granted) } else { None }
-        })?;
+        let granted = if cfg!(target_pointer_width = "64") {
+            self.nodes.vacate_if(ticket.place, |node| {
+                check(ticket, node);
+                if let Node::Granted(_, granted) = *node { Some(granted) } else { None }
+            })?
+        } else {
+            // Two looks at the node, and less code.
+            let Node::Granted(_, granted) = *self.node(ticket) else { return None };
+            self.forget(ticket);
+            granted
+        };
         self.note_collected(granted.cost);
         Some(granted)
     }
 
     /// Gives up the place of a rejected ticket; another ticket stays as it is.
     pub(crate) fn redeem_rejected(&mut self, ticket: &Ticket) -> Option<Rejection> {
-        self.nodes.vacate_if(ticket.place, |node| match *node {
-            Node::Rejected(_, rejection) => Some(rejection),
-            _ => None,
-        })
+        let Node::Rejected(_, rejection) = *self.node(ticket) else { return None };
+        self.forget(ticket);
+        Some(rejection)
     }
 
     /// Gives up the place of a settled ticket that is not counted as not collected.
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
-    pub(crate) fn forget(&mut self, ticket: Ticket) {
+    pub(crate) fn forget(&mut self, ticket: &Ticket) {
         self.nodes.vacate(ticket.place, |_| ());
     }
 
