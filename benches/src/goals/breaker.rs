@@ -43,7 +43,7 @@ pub(crate) fn goal() -> Goal {
         Row::time(threads, "failsafe", ours_on_threads(), failsafe_on_threads()).at_most(0.5),
         Row::time(threads, "recloser", ours_on_threads(), recloser_on_threads()).at_most(0.5),
         Row::time("the same, one call of 50 fails", "failsafe", ours_failing(), failsafe_failing()),
-        Row::time("the same, one call of 50 fails", "recloser", ours_failing(), recloser_failing()),
+        Row::time("the same, one call of 50 fails", "recloser", ours_failing(), recloser_failing()).at_most(1.5),
         Row::time(open, floor, refused(), rejected_and_timed()),
     ];
     Goal::new("breaker", ahead.into_iter().chain(rows).chain(timed).collect::<Vec<_>>())
