@@ -116,7 +116,7 @@ fn a_thread_that_waits_for_its_events_takes_over_or_goes_on() {
         let log = Arc::clone(&delivered);
         let added = bulkhead.add_event_handler(move |event| {
             // Reading the clock lets another thread go on.
-            event.at();
+            let _ = event.at();
             log.lock().unwrap().push((event.number, thread::current().id()));
         });
         let threads = [(); 2].map(|()| on_a_thread(bulkhead, |bulkhead| drop(bulkhead.try_slot())));
