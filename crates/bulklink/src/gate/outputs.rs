@@ -18,8 +18,7 @@ use crate::gate::state::GateState;
 /// each step multiplies the search.
 const BATCH: usize = if cfg!(bulklink_loom) { 2 } else { 16 };
 
-/// The outputs of an input after the first waker. It fits two registers; another field in a variant
-/// would end that.
+/// The outputs of an input after the first waker.
 pub(crate) enum Rest {
     Nothing,
     /// The gate has more wakers. Events follow.
