@@ -155,6 +155,18 @@ fn waiting_room_full_is_found_without_a_free_place() {
 }
 
 #[test]
+fn waiting_room_full_is_found_where_the_units_to_wait_are_taken() {
+    let waiting = |units| {
+        let mut snapshot = busy(4, 10, 4, 2);
+        (snapshot.limits.waiting_room_units, snapshot.waiting_units) = (Some(20), units);
+        snapshot
+    };
+    assert_eq!(severity_of(WaitingRoomFull, &waiting(19)), None);
+    assert_eq!([20, 21].map(|units| severity_of(WaitingRoomFull, &waiting(units))), [Some(Critical); 2]);
+    assert_eq!(message(WaitingRoomFull, &waiting(20)), "4 of 4 in use, and all 20 units to wait taken");
+}
+
+#[test]
 fn unbounded_queue_wait_is_found_without_a_wait_limit() {
     let unlimited = |waiting_room| {
         let mut snapshot = snapshot(4, waiting_room);
