@@ -204,7 +204,8 @@ fn reap_drops_expired_leases_and_waiters_of_dead_processes() {
     let url = server.url();
     let show = ctl(&url, &["show", "payments", "--top", "3"]).text();
     assert!(show.contains("in use     4 by 3 permits, 2 expired\nwaiting    601\nprocesses  0\n"), "{show}");
-    assert_eq!(show.matches(" h ago").count(), 3, "{show}");
+    // Days and hours, or days alone in the first hour of a day.
+    assert_eq!(show.matches(" ago").count(), 3, "{show}");
     let expiry = &ctl(&url, &["show", "payments", "--json"]).json()["holders"][0]["expires_in_ms"];
     assert!(expiry.as_i64().unwrap() < -1_700_000_000_000, "{expiry}");
     assert_eq!(
