@@ -100,7 +100,7 @@ mod tests {
         ("uncontended-try", 2),
         ("execute", 3),
         ("layer", 5),
-        ("breaker", 8),
+        ("breaker", 9),
         ("statistics", 1),
         ("contended", 2),
         ("reject", 1),
