@@ -342,8 +342,8 @@ impl Handle {
     ///
     /// Handlers are called for one event at a time, in order, and in order of registration. They
     /// run outside all locks, on a thread that causes events: that of a call, of a dropped slot, or
-    /// of the task that expires calls. The call first wakes all that it has to wake. Events that a
-    /// handler causes are delivered after it has returned.
+    /// of the task that expires calls. A call wakes all that it has to wake before it calls a
+    /// handler. Events that a handler causes are delivered after it has returned.
     ///
     /// # Slow handlers
     ///
@@ -360,11 +360,12 @@ impl Handle {
     /// slot; and it must not wait for such a thread, nor for a task of a runtime whose tasks call
     /// this bulkhead.
     ///
-    /// Calls in a handler, a waker or a clock never block for their events; nor does any without
-    /// the standard library. Their events are dropped, [counted](Handle::dropped_events) and
-    /// missing in the [numbers](bulklink_core::Event::number) if more are queued than are delivered
-    /// next; those of the delivering thread itself, if 1,024 are. A handler that causes an event
-    /// each time that it is called keeps its thread for ever.
+    /// Calls in a handler do not block. Their events are delivered by the call that the handler
+    /// interrupts, after its own, and that blocks for them too. Events of such a call are dropped,
+    /// [counted](Handle::dropped_events) and missing in the
+    /// [numbers](bulklink_core::Event::number) while 1,024 are queued. Without the standard library
+    /// no call blocks, and its events are dropped if more are queued than the delivering call will
+    /// deliver. A handler that always causes an event keeps its threads for ever.
     ///
     /// A panic of a handler changes nothing: the other handlers are called, and the panic is
     /// [counted](Handle::handler_panics). While there is a handler of all events, every call takes

@@ -1,6 +1,6 @@
 //! With the feature `tracing` and without a subscriber, nothing is allocated for it; and a burst of
-//! events leaves no memory behind. A program of its own, because it counts what the whole program
-//! allocates: so one test at a time.
+//! events leaves no memory behind, with handlers and in channels. A program of its own, because it
+//! counts what the whole program allocates: so one test at a time.
 
 use std::alloc::System;
 use std::pin::pin;
@@ -66,5 +66,22 @@ fn a_burst_of_events_leaves_no_memory_behind() {
     let change = region.change();
     let left = change.bytes_allocated.saturating_sub(change.bytes_deallocated);
     assert!(change.bytes_allocated > CALLS * size_of::<bulklink::Event>() / 2, "events were queued: {change:?}");
+    assert!(left < 16 * 1024, "{left} bytes are left: {change:?}");
+}
+
+#[test]
+fn a_burst_of_events_leaves_no_memory_in_a_channel() {
+    const EVENTS: usize = 10_000;
+    let _turn = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
+    let bulkhead = Bulkhead::builder_on(FakeClock::new(), "burst").parallelism(1).build().expect("valid");
+    let _held = bulkhead.try_slot().expect("free");
+    let mut events = bulkhead.subscribe(EVENTS).expect("valid");
+    drop(bulkhead.try_slot());
+    let region = Region::new(HEAP);
+    (0..EVENTS).for_each(|_| drop(bulkhead.try_slot()));
+    while events.try_recv().is_ok() {}
+    let change = region.change();
+    let left = change.bytes_allocated.saturating_sub(change.bytes_deallocated);
+    assert!(change.bytes_allocated > EVENTS * size_of::<bulklink::Event>() / 2, "events were kept: {change:?}");
     assert!(left < 16 * 1024, "{left} bytes are left: {change:?}");
 }

@@ -1,20 +1,24 @@
 //! How the events of a bulkhead reach its channels and its handlers, in the order in which they
 //! happened.
 //!
-//! A channel is filled under the lock, by the input that caused the event or one that comes before
-//! its caller does: no handler delays it. Handlers are foreign code. One thread at a time calls
-//! them, outside the lock, and the events of other threads queue meanwhile. So a handler that
-//! causes events does not recurse.
+//! A channel is filled under the lock, by the call that caused the event, or by another that takes
+//! the lock before it: no handler delays it. Handlers are foreign code. One thread at a time calls
+//! them, outside the lock, and the events of other threads queue meanwhile.
 //!
-//! The threads that cause events deliver them. A thread that delivers goes as far as its own events
-//! and a share of others. As many events may queue; a thread that adds more waits, until its own
-//! have been delivered, or until the thread before it has gone as far as it goes: then it takes
-//! over. So the queue is bounded, and so is what a call does for others; and where the queue is not
-//! empty, either the thread that delivers goes as far as its end, or another one waits.
+//! The calls that cause events deliver them, each after it has woken all its waiters. A call that
+//! delivers goes as far as its own events and a share of others. As many events may queue; a call
+//! that adds more waits, until its own have been delivered, or until the call before it has gone as
+//! far as it goes: then it takes over. So the queue is bounded, and so is what a call does for
+//! others; and where the queue is not empty, either the thread that delivers goes as far as its
+//! end, or another one waits or comes.
 //!
-//! In a handler, a waker or a clock, and without the standard library, no call can wait. Its events
-//! are dropped and counted if more are queued than the delivering thread will deliver; or, if it is
-//! that thread, if very many are.
+//! A call inside of a handler or a waker neither delivers nor waits. It leaves its events to the
+//! outermost call of its thread, which delivers them after that code has returned. So handlers do
+//! not recurse, and no thread waits for itself. If very many are queued, its events are dropped and
+//! counted.
+//!
+//! Without the standard library, threads cannot be told apart, and no call waits. The events of a
+//! call are dropped and counted if more are queued than the delivering call will deliver.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -23,25 +27,22 @@ use alloc::vec::Vec;
 use core::mem;
 use core::task::Waker;
 
-use bulklink_core::{Gate, Instant};
+use bulklink_core::{EventKind, Gate, Instant};
 
-use crate::gate::outputs::{Events, Rest};
-use crate::gate::patience::{self, without_waiting};
+use crate::foreign::{discard, wake};
+use crate::gate::patience::{defer, inside, is_inside, may_wait};
 use crate::gate::shared::Shared;
 use crate::observe::event::{Event, Handlers};
 
-/// The events of others that a thread delivers before it hands over. One under loom, where each
-/// event multiplies the search.
-const SHARE: usize = if cfg!(bulklink_loom) { 1 } else { 64 };
+/// The events of others that a call delivers before it hands over. One under loom, where each event
+/// multiplies the search.
+pub(crate) const SHARE: usize = if cfg!(bulklink_loom) { 1 } else { 64 };
 
-/// The events that the delivering thread itself may have queued, as its handlers cause them.
+/// The queued events from which on those of calls inside of foreign code are dropped.
 const MOST: usize = 1_024;
 
-/// The delivering thread until a successor has taken over.
-const NO_THREAD: usize = usize::MAX;
-
 /// The events for which memory is kept.
-const KEPT: usize = 64;
+pub(crate) const KEPT: usize = 64;
 
 /// The event handlers, under the lock.
 #[derive(Default)]
@@ -60,31 +61,78 @@ struct Queue {
     seen: u64,
     /// How many more events the delivering thread delivers before it hands over.
     left: usize,
-    /// The delivering thread.
-    thread: usize,
-    /// How many threads have caused events and still wake others, or read the clock.
-    expected: usize,
+    /// How many calls have caused events and come for them later: after they have woken others and
+    /// read the clock, or after the foreign code that they are inside of has returned.
+    coming: usize,
     /// In the order of their events.
     waiting: VecDeque<Waiting>,
     /// The waiting thread that the delivery was handed to, by its number.
     successor: Option<u64>,
-    /// Wakers of channels and of waiting threads, to be woken outside the lock.
-    wakers: Vec<Waker>,
+    /// Wakers of threads whose wait is over, to be woken outside the lock.
+    released: Vec<Waker>,
     /// Reused from one event to the next, so that an event allocates nothing.
     delivery: Option<Delivery>,
 }
 
 /// A thread that waits.
 struct Waiting {
-    /// The number of its last event.
-    number: u64,
-    /// How many events it has caused.
-    count: u32,
+    events: Events,
+    /// The events of others that it delivers, if it takes over.
+    share: usize,
     waker: Option<Waker>,
 }
 
-/// What a change of the handlers displaces, to be dropped outside the lock.
-pub(crate) type Displaced = (Handlers, Option<Delivery>);
+/// The events of an input: up to this number, so many. Those of several inputs, which the outermost
+/// call of a thread delivers, count as the latest of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Events {
+    pub(crate) last: u64,
+    pub(crate) count: u32,
+}
+
+impl Events {
+    pub(super) const NONE: Events = Events { last: 0, count: 0 };
+
+    #[cfg(feature = "std")]
+    pub(super) fn join(&mut self, later: Events) {
+        self.last = self.last.max(later.last);
+        self.count = self.count.saturating_add(later.count);
+    }
+
+    /// Returns whether the event is one of this input.
+    fn includes(self, event: &bulklink_core::Event) -> bool {
+        event.number <= self.last && self.last - event.number < u64::from(self.count)
+    }
+}
+
+/// What the thread of a call does next, after the events of that are queued.
+pub(crate) enum Step {
+    /// Nothing: the events have been delivered, or are left to another call.
+    Done,
+    /// It reads the clock and comes again, because channels want the time of the events.
+    Time,
+    /// It wakes these receivers, and begins the delivery afterwards.
+    Wake(Vec<Waker>),
+    /// It calls the handlers.
+    Deliver(Delivery),
+    /// It waits until the event of this number has been delivered, or until it is its turn.
+    Wait(u64),
+}
+
+/// What a change of the handlers displaces, to be dropped outside the lock. That wakes receivers,
+/// and is contained: handlers are foreign, and one of another caller may be among them.
+#[must_use = "to be dropped outside the lock"]
+pub(crate) struct Displaced {
+    wakers: Vec<Waker>,
+    handlers: Option<(Handlers, Option<Delivery>)>,
+}
+
+impl Drop for Displaced {
+    fn drop(&mut self) {
+        wake(mem::take(&mut self.wakers));
+        discard(self.handlers.take());
+    }
+}
 
 /// An event on its way to the handlers, outside the lock. It is kept and reused, so an event
 /// allocates nothing and counts no references.
@@ -95,114 +143,136 @@ impl Observers {
         &self.handlers
     }
 
-    /// Replaces the handlers.
-    pub(crate) fn change(&mut self, handlers: Handlers) -> Displaced {
+    /// Replaces the handlers, after the events that are still in the gate have gone to the channels
+    /// of before: a new one gets no event of the past.
+    pub(crate) fn change(&mut self, gate: &mut Gate<Waker>, shared: &Shared, handlers: Handlers) -> Displaced {
+        // Of the latest input: the clock is foreign, and this is rare.
+        let at = self.handlers.has_channels().then(|| gate.snapshot(None).at);
+        let wakers = self.queue_events(gate, shared, Events::NONE, at);
         let obsolete = self.queue.as_mut().and_then(|queue| queue.delivery.take());
-        (mem::replace(&mut self.handlers, handlers), obsolete)
+        Displaced { wakers, handlers: Some((mem::replace(&mut self.handlers, handlers), obsolete)) }
     }
 
     /// Returns the events of an input, after which this number was the last.
     #[inline]
     pub(super) fn events_of_input(&mut self, last: u64) -> Events {
         if last == 0 {
-            return Events { last, count: 0, delivers: false };
+            return Events::NONE;
         }
         let queue = self.queue.get_or_insert_with(Queue::new);
         let count = last - mem::replace(&mut queue.seen, last);
-        Events { last, count: u32::try_from(count).unwrap_or(u32::MAX), delivers: false }
+        Events { last, count: u32::try_from(count).unwrap_or(u32::MAX) }
     }
 
-    /// Takes the right to deliver for the thread with these events, unless another thread has it.
+    /// Notes that a call comes for these events later, unless it has none: until then, a thread
+    /// that delivers can leave its own to that call.
     #[inline]
-    pub(super) fn claim_for(&mut self, events: &mut Events) {
-        if events.delivers || mem::replace(&mut self.is_delivering, true) {
-            return;
-        }
-        self.expect(*events, false);
-        events.delivers = true;
-        if let Some(queue) = &mut self.queue {
-            queue.begin(events.count);
+    pub(super) fn expect(&mut self, events: Events) {
+        if let (true, Some(queue)) = (events.count > 0, &mut self.queue) {
+            queue.coming += 1;
         }
     }
 
-    /// Notes that a thread has something else to do before it takes the events, or that it has done
-    /// that: until then, the thread that delivers can leave them to this one.
-    #[inline]
-    pub(super) fn expect(&mut self, events: Events, is_expected: bool) {
-        if let (false, Some(queue)) = (events.delivers || events.count == 0, &mut self.queue) {
-            queue.expected = if is_expected { queue.expected + 1 } else { queue.expected - 1 };
-        }
-    }
-
-    /// Returns whether events can be taken out of the gate only with the time: channels keep it
-    /// with each event.
-    #[inline]
-    pub(super) fn needs_time(&self, gate: &Gate<Waker>) -> bool {
-        self.handlers.has_channels() && gate.has_output()
-    }
-
-    /// Takes the only event out of the gate, if this thread can deliver it at once: the usual case,
-    /// in which an event moves once.
-    #[inline]
-    pub(super) fn take_only_event(&mut self, gate: &mut Gate<Waker>, count: u32) -> Option<Delivery> {
-        let queue = self.queue.as_mut()?;
-        if self.is_delivering || count != 1 || !queue.events.is_empty() || self.handlers.has_channels() {
-            return None;
-        }
-        let mut delivery = queue.delivery.take()?;
-        if gate.poll_event_into(&mut delivery.0.1.event) && self.handlers.are_called_for(&delivery.0.1) {
-            self.is_delivering = true;
-            queue.begin(0);
-            return Some(delivery);
-        }
-        queue.delivery = Some(delivery);
-        None
-    }
-
-    /// Takes the events out of the gate, and returns what this thread does next.
-    #[inline]
-    pub(super) fn take_events(
+    /// Takes the events out of the gate for a call that comes for its own, with the time if
+    /// channels want it, and begins the delivery.
+    pub(super) fn come(
         &mut self,
         gate: &mut Gate<Waker>,
         shared: &Shared,
         events: Events,
         at: Option<Instant>,
-    ) -> Rest {
+        share: usize,
+    ) -> Step {
         if gate.has_output() {
-            self.queue_events(gate, shared, events, at);
-        }
-        if events.delivers {
-            return self.next(shared).map_or(Rest::Nothing, Rest::Deliver);
-        }
-        match &mut self.queue {
-            Some(queue) if queue.is_crowded() && queue.has_any_of(events) && patience::may_wait() => {
-                let Events { last: number, count, .. } = events;
-                let place = queue.waiting.partition_point(|waiting| waiting.number < number);
-                queue.waiting.insert(place, Waiting { number, count, waker: None });
-                Rest::Wait(number)
+            if at.is_none() && self.handlers.has_channels() {
+                return Step::Time;
             }
-            _ => Rest::Nothing,
+            let wakers = self.queue_events(gate, shared, events, at);
+            if !wakers.is_empty() {
+                return Step::Wake(wakers);
+            }
         }
+        self.begin(shared, events, share)
+    }
+
+    /// Takes the only event out of the gate, if this thread can deliver it at once: the usual case,
+    /// in which an event moves once.
+    #[inline]
+    pub(super) fn take_only_event(&mut self, gate: &mut Gate<Waker>, events: Events) -> Option<Step> {
+        let queue = self.queue.as_mut()?;
+        let is_only = events.count == 1 && queue.coming == 0 && queue.events.is_empty();
+        if !is_only || self.is_delivering || self.handlers.has_channels() || is_inside() {
+            return None;
+        }
+        let mut delivery = queue.delivery.take()?;
+        if gate.poll_event_into(&mut delivery.0.1.event) && self.handlers.are_called_for(&delivery.0.1) {
+            self.is_delivering = true;
+            queue.left = SHARE;
+            return Some(Step::Deliver(delivery));
+        }
+        queue.delivery = Some(delivery);
+        Some(Step::Done)
     }
 
     /// Fills the channels with the gate's events, and queues those that a handler is called for.
+    /// Among them are those of a call, or none. Returns the wakers of receivers.
     #[cold]
-    fn queue_events(&mut self, gate: &mut Gate<Waker>, shared: &Shared, events: Events, at: Option<Instant>) {
-        let Some(queue) = &mut self.queue else { return };
-        let is_full = !events.delivers && queue.is_full() && !patience::may_wait();
+    fn queue_events(
+        &mut self,
+        gate: &mut Gate<Waker>,
+        shared: &Shared,
+        own: Events,
+        at: Option<Instant>,
+    ) -> Vec<Waker> {
+        let mut wakers = Vec::new();
+        let Some(queue) = &mut self.queue else { return wakers };
+        let most = match (is_inside(), may_wait()) {
+            (true, _) => MOST,
+            (false, false) if self.is_delivering => queue.left,
+            _ => usize::MAX,
+        };
         while let Some(event) = gate.poll_event() {
             if let Some(at) = at {
-                queue.wakers.extend(self.handlers.send(event, shared.label(), at));
+                wakers.extend(self.handlers.send(event, shared.label(), at));
             }
             if !self.handlers.are_called_for(&event) {
                 continue;
             }
-            if is_full {
+            if queue.events.len() >= most && own.includes(&event) && !is_last(event.kind) {
                 shared.identity().count_dropped_event();
             } else {
                 queue.events.push_back(event);
             }
         }
+        wakers
+    }
+
+    /// Begins the delivery for a call that comes for its events, unless another thread delivers or
+    /// the call is inside of foreign code. It delivers its own and at most so many of others, and
+    /// then hands over. A call that finds its own delivered already delivers none, unless nobody
+    /// else does.
+    pub(super) fn begin(&mut self, shared: &Shared, events: Events, share: usize) -> Step {
+        let Some(queue) = &mut self.queue else { return Step::Done };
+        let own = queue.count(events);
+        let is_left = own > 0 || !self.is_delivering && !queue.events.is_empty();
+        let is_deferred = is_left && is_inside();
+        if !is_deferred || !shared.this.upgrade().is_some_and(|shared| defer(&shared, events)) {
+            queue.coming -= 1;
+        }
+        if !is_left || is_deferred {
+            return Step::Done;
+        }
+        if !self.is_delivering {
+            self.is_delivering = true;
+            queue.left = own + share;
+            return self.next(shared).map_or(Step::Done, Step::Deliver);
+        }
+        if !queue.is_crowded() || !may_wait() {
+            return Step::Done;
+        }
+        let place = queue.waiting.partition_point(|waiting| waiting.events.last < events.last);
+        queue.waiting.insert(place, Waiting { events, share, waker: None });
+        Step::Wait(events.last)
     }
 
     /// Takes the event after one that was delivered. If the handlers have changed, or there is no
@@ -236,7 +306,7 @@ impl Observers {
         if queue.left == 0 && queue.hand_over() {
             return None;
         }
-        if queue.left == 0 && queue.expected > 0 {
+        if queue.left == 0 && queue.coming > 0 {
             self.is_delivering = false;
             return None;
         }
@@ -257,24 +327,28 @@ impl Observers {
         let Some(queue) = &mut self.queue else { return Ok(false) };
         if queue.successor == Some(number) {
             queue.successor = None;
-            queue.thread = patience::this_thread();
             return Ok(true);
         }
-        match queue.waiting.binary_search_by_key(&number, |waiting| waiting.number) {
+        match queue.waiting.binary_search_by_key(&number, |waiting| waiting.events.last) {
             Ok(place) => Err(&mut queue.waiting[place].waker),
             Err(_) => Ok(false),
         }
     }
 
-    /// Returns whether there are wakers that the caller must take and wake outside the lock.
+    /// Returns whether there are threads that the caller must wake outside the lock.
     #[inline]
-    pub(super) fn has_wakers(&self) -> bool {
-        self.queue.as_ref().is_some_and(|queue| !queue.wakers.is_empty())
+    pub(super) fn has_released(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| !queue.released.is_empty())
     }
 
-    pub(super) fn take_wakers(&mut self) -> Vec<Waker> {
-        self.queue.as_mut().map(|queue| mem::take(&mut queue.wakers)).unwrap_or_default()
+    pub(super) fn take_released(&mut self) -> Vec<Waker> {
+        self.queue.as_mut().map(|queue| mem::take(&mut queue.released)).unwrap_or_default()
     }
+}
+
+/// Returns whether it is the last event of its kind, which a bulkhead has once.
+fn is_last(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Closed | EventKind::Drained)
 }
 
 impl Queue {
@@ -283,55 +357,40 @@ impl Queue {
         Box::new(Queue {
             events: VecDeque::new(),
             seen: 0,
-            left: SHARE,
-            thread: patience::this_thread(),
-            expected: 0,
+            left: 0,
+            coming: 0,
             waiting: VecDeque::new(),
             successor: None,
-            wakers: Vec::new(),
+            released: Vec::new(),
             delivery: None,
         })
     }
 
-    /// Begins the delivery by this thread, which has caused so many events.
-    #[inline]
-    fn begin(&mut self, count: u32) {
-        self.left = count as usize + SHARE;
-        self.thread = patience::this_thread();
+    /// Returns how many of these events are queued.
+    fn count(&self, events: Events) -> usize {
+        let before = self.events.partition_point(|event| event.number <= events.last - u64::from(events.count));
+        self.events.range(before..).take_while(|event| event.number <= events.last).count()
     }
 
     /// Returns whether the delivering thread will hand over before the last event.
-    #[inline]
     fn is_crowded(&self) -> bool {
         self.events.len() > self.left
-    }
-
-    /// Returns whether the events of a thread that cannot wait are dropped.
-    fn is_full(&self) -> bool {
-        self.events.len() >= if self.thread == patience::this_thread() { MOST } else { self.left }
-    }
-
-    /// Returns whether any of these events is queued.
-    fn has_any_of(&self, events: Events) -> bool {
-        let first = self.events.partition_point(|event| event.number <= events.last - u64::from(events.count));
-        self.events.get(first).is_some_and(|event| event.number <= events.last)
     }
 
     /// Ends the waits of the threads whose events have been delivered up to this number.
     #[inline]
     fn release(&mut self, delivered: u64) {
-        while self.waiting.front().is_some_and(|first| first.number <= delivered) {
-            self.wakers.extend(self.waiting.pop_front().and_then(|first| first.waker));
+        while self.waiting.front().is_some_and(|first| first.events.last <= delivered) {
+            self.released.extend(self.waiting.pop_front().and_then(|first| first.waker));
         }
     }
 
     /// Hands the right to deliver to the first thread that waits. Returns whether there is one.
     fn hand_over(&mut self) -> bool {
         let Some(first) = self.waiting.pop_front() else { return false };
-        self.successor = Some(first.number);
-        self.left = first.count as usize + SHARE;
-        self.thread = NO_THREAD;
-        self.wakers.extend(first.waker);
+        self.successor = Some(first.events.last);
+        self.left = self.count(first.events) + first.share;
+        self.released.extend(first.waker);
         true
     }
 
@@ -357,7 +416,7 @@ impl Delivery {
     #[inline]
     pub(super) fn call_handlers(&mut self, shared: &Shared) {
         let (handlers, event) = &*self.0;
-        for _ in 0..without_waiting(|| handlers.call(event)) {
+        for _ in 0..inside(|| handlers.call(event)) {
             shared.identity().count_handler_panic();
         }
     }

@@ -2,15 +2,14 @@
 //! as [`delivery`](crate::gate::delivery) says.
 
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
-use core::task::{Poll, Waker};
+use core::task::Waker;
 
 use bulklink_core::{Instant, plumbing};
 
 use crate::foreign::{discard, wake};
-use crate::gate::delivery::Delivery;
-use crate::gate::patience::{self, without_waiting};
+use crate::gate::delivery::{Delivery, Events, SHARE, Step};
+use crate::gate::patience::{self, finish, inside};
 use crate::gate::shared::Shared;
 use crate::gate::state::GateState;
 
@@ -21,27 +20,14 @@ const BATCH: usize = if cfg!(bulklink_loom) { 2 } else { 16 };
 /// The outputs of an input after the first waker.
 pub(crate) enum Rest {
     Nothing,
-    /// The gate has more wakers. Events follow.
-    Wake(Events),
-    /// Channels want the time of the gate's events.
-    Time(Events),
-    Deliver(Delivery),
-    /// The thread waits until the event of this number has been delivered, or until it is its turn
-    /// to deliver.
-    Wait(u64),
-}
-
-/// The events of an input, and whether this thread has the right to deliver.
-#[derive(Clone, Copy)]
-pub(crate) struct Events {
-    /// The number of the last one.
-    pub(crate) last: u64,
-    pub(crate) count: u32,
-    pub(crate) delivers: bool,
+    /// The wakers that the gate still has, and then the events.
+    Later(Events),
+    /// The events, and what to do with them, if there is no waker.
+    Now(Events, Step),
 }
 
 /// The outputs of an input to one of several bulkheads.
-pub(crate) type Undelivered = (Arc<Shared>, (Option<Waker>, Rest));
+pub(crate) type Undelivered = (Arc<Shared>, (Option<Waker>, Events));
 
 impl Shared {
     /// Takes the outputs out of the gate: the first waker, and what follows. Usually there is
@@ -52,37 +38,33 @@ impl Shared {
             return (None, Rest::Nothing);
         }
         let waker = state.gate.poll_wake();
-        let rest = if state.gate.has_output() { self.take_first(state) } else { Rest::Nothing };
+        let rest = if state.gate.has_output() { self.take_rest(state, waker.is_some()) } else { Rest::Nothing };
         (waker, rest)
     }
 
-    #[inline(never)]
-    fn take_first(&self, state: &mut GateState) -> Rest {
+    /// Takes the outputs as [`take_outputs`](Shared::take_outputs) does, and leaves all events for
+    /// later.
+    pub(crate) fn take_undelivered(state: &mut GateState) -> (Option<Waker>, Events) {
+        let waker = state.gate.poll_wake();
         let events = state.observers.events_of_input(plumbing::events_recorded(&state.gate));
-        if !state.gate.has_wakes() {
-            if let Some(delivery) = state.observers.take_only_event(&mut state.gate, events.count) {
-                return Rest::Deliver(delivery);
-            }
-        }
-        state.observers.expect(events, true);
-        self.take_rest(state, events, None)
+        state.observers.expect(events);
+        (waker, events)
     }
 
-    /// Returns what to do next. Events come after the last waker. But this thread takes the right
-    /// to deliver them before it wakes: code that a waker runs on this thread must not deliver
-    /// events while other waiters have not been woken.
-    #[inline]
-    fn take_rest(&self, state: &mut GateState, mut events: Events, at: Option<Instant>) -> Rest {
+    #[inline(never)]
+    fn take_rest(&self, state: &mut GateState, has_waker: bool) -> Rest {
         let GateState { gate, observers, .. } = state;
-        observers.claim_for(&mut events);
-        if gate.has_wakes() {
-            return Rest::Wake(events);
+        let events = observers.events_of_input(plumbing::events_recorded(gate));
+        let wakes = has_waker || gate.has_wakes();
+        if wakes || events.count == 0 {
+            observers.expect(events);
+            return if wakes { Rest::Later(events) } else { Rest::Nothing };
         }
-        if at.is_none() && observers.needs_time(gate) {
-            return Rest::Time(events);
+        if let Some(step) = observers.take_only_event(gate, events) {
+            return Rest::Now(events, step);
         }
-        observers.expect(events, false);
-        observers.take_events(gate, self, events, at)
+        observers.expect(events);
+        Rest::Now(events, observers.come(gate, self, events, None, SHARE))
     }
 
     /// Wakes and delivers until this thread has nothing left to do.
@@ -90,125 +72,139 @@ impl Shared {
     pub(crate) fn deliver(&self, (waker, rest): (Option<Waker>, Rest)) {
         match rest {
             Rest::Nothing => wake(waker),
-            Rest::Deliver(delivery) if waker.is_none() => self.call_handlers(delivery),
-            rest => self.deliver_rest((waker, rest)),
+            Rest::Now(_, Step::Deliver(delivery)) => {
+                self.call_handlers(delivery);
+                finish();
+            }
+            rest => self.deliver_rest(waker, rest),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn deliver_rest(&self, outputs: (Option<Waker>, Rest)) {
-        match self.wake_all(outputs) {
-            Rest::Deliver(delivery) => self.call_handlers(delivery),
-            Rest::Wait(number) => wait_for_all(&mut vec![(self, number)]),
-            _ => (),
+    fn deliver_rest(&self, waker: Option<Waker>, rest: Rest) {
+        match rest {
+            Rest::Nothing => wake(waker),
+            Rest::Later(events) => {
+                self.wake_all(waker);
+                self.settle(events, SHARE);
+            }
+            Rest::Now(events, step) => _ = self.take_step(events, SHARE, step),
         }
+        finish();
+    }
+
+    /// Wakes until the gate has no waker left.
+    fn wake_all(&self, waker: Option<Waker>) {
+        inside(|| wake(waker));
+        let mut has_more = self.beside_the_word(|state| state.gate.has_wakes());
+        while has_more {
+            let wakers: Vec<_>;
+            (wakers, has_more) = self.beside_the_word(|GateState { gate, .. }| {
+                (core::iter::from_fn(|| gate.poll_wake()).take(BATCH).collect(), gate.has_wakes())
+            });
+            inside(|| wake(wakers));
+        }
+    }
+
+    /// Delivers the events of an input, after its waiters have been woken, and up to so many of
+    /// others. Returns how many it has delivered.
+    ///
+    /// No foreign code but handlers runs while this thread has the right to call them: the
+    /// receivers of channels are woken before it has it, and handlers that were removed are dropped
+    /// after it.
+    pub(crate) fn settle(&self, events: Events, share: usize) -> usize {
+        if events.count == 0 {
+            return 0;
+        }
+        let step = self.come(events, None, share);
+        self.take_step(events, share, step)
+    }
+
+    fn come(&self, events: Events, at: Option<Instant>, share: usize) -> Step {
+        self.beside_the_word(|GateState { gate, observers, .. }| observers.come(gate, self, events, at, share))
+    }
+
+    fn take_step(&self, events: Events, share: usize, mut step: Step) -> usize {
+        loop {
+            step = match step {
+                Step::Done => return 0,
+                Step::Deliver(delivery) => return self.call_handlers(delivery),
+                Step::Wait(number) => return self.wait(number),
+                Step::Time => {
+                    let at = self.now_if_sound();
+                    self.come(events, Some(at), share)
+                }
+                Step::Wake(wakers) => {
+                    inside(|| wake(wakers));
+                    self.beside_the_word(|state| state.observers.begin(self, events, share))
+                }
+            }
+        }
+    }
+
+    /// Waits until the event of this number has been delivered, or until it is this thread's turn
+    /// to deliver.
+    #[cold]
+    fn wait(&self, number: u64) -> usize {
+        let delivers = patience::block_on(|waker| self.look_or_park(waker, |state| state.observers.turn(number)));
+        let next = if delivers { self.turn(|state| state.observers.next(self)) } else { None };
+        next.map_or(0, |delivery| self.call_handlers(delivery))
     }
 
     /// Calls the handlers for one event after the other, until this thread has done its share.
+    /// Returns for how many.
     #[inline(never)]
-    fn call_handlers(&self, mut delivery: Delivery) {
+    fn call_handlers(&self, mut delivery: Delivery) -> usize {
+        let (mut delivered, mut displaced) = (0, Vec::new());
         loop {
             delivery.call_handlers(self);
-            let (next, displaced) = self.turn(|state| state.observers.after(delivery, self));
-            // Handlers are foreign: outside the lock, and contained.
-            if displaced.is_some() {
-                without_waiting(|| discard(displaced));
-            }
+            delivered += 1;
+            let (next, old) = self.turn(|state| state.observers.after(delivery, self));
+            displaced.extend(old);
             match next {
                 Some(next) => delivery = next,
-                None => return,
+                None => break,
             }
         }
-    }
-
-    /// Wakes the threads whose wait for a delivery is over, and receivers.
-    #[cold]
-    fn wake_released(&self) {
-        let wakers = self.beside_the_word(|state| state.observers.take_wakers());
-        without_waiting(|| wake(wakers));
-    }
-
-    /// Wakes until the gate has no waker left. Returns what remains to be delivered.
-    fn wake_all(&self, (waker, mut rest): (Option<Waker>, Rest)) -> Rest {
-        without_waiting(|| wake(waker));
-        loop {
-            rest = match rest {
-                Rest::Wake(events) => self.wake_batch(events),
-                Rest::Time(events) => {
-                    let at = without_waiting(|| self.now_if_sound());
-                    self.turn(|state| self.take_rest(state, events, Some(at)))
-                }
-                rest => return rest,
-            }
+        if !displaced.is_empty() {
+            discard(displaced);
         }
+        delivered
     }
 
-    /// Wakes a batch, and then returns what follows. Events are taken after the last batch. Until
-    /// then, this thread keeps the right to deliver them, for the reason in
-    /// [`take_rest`](Shared::take_rest).
-    #[cold]
-    fn wake_batch(&self, mut events: Events) -> Rest {
-        let (wakers, has_more) = self.beside_the_word(|GateState { gate, observers, .. }| {
-            let wakers: Vec<_> = core::iter::from_fn(|| gate.poll_wake()).take(BATCH).collect();
-            observers.claim_for(&mut events);
-            (wakers, gate.has_wakes())
-        });
-        without_waiting(|| wake(wakers));
-        if has_more { Rest::Wake(events) } else { self.turn(|state| self.take_rest(state, events, None)) }
-    }
-
-    /// Works on the delivery under the lock, and wakes what waits for it.
+    /// Works on the delivery under the lock, and wakes the threads whose wait is over.
     #[inline]
     fn turn<T>(&self, work: impl FnOnce(&mut GateState) -> T) -> T {
-        let (rest, has_wakers) = self.beside_the_word(|state| (work(state), state.observers.has_wakers()));
-        if has_wakers {
+        let (worked, has_released) = self.beside_the_word(|state| (work(state), state.observers.has_released()));
+        if has_released {
             self.wake_released();
         }
-        rest
+        worked
+    }
+
+    #[cold]
+    fn wake_released(&self) {
+        wake(self.beside_the_word(|state| state.observers.take_released()));
     }
 }
 
-/// Wakes the waiters of several bulkheads, and then delivers the events, outside all locks. It
-/// waits for other threads when it has nothing left to deliver, so two threads that do this never
-/// wait for each other. A handler may have dropped a bulkhead meanwhile: what that drops is
-/// foreign, and contained.
+/// Wakes the waiters of several bulkheads, and then delivers the events of one after the other,
+/// outside all locks. It has one share for all of them.
 pub(crate) fn deliver_all(outputs: Vec<Undelivered>) {
-    let woken: Vec<_> = outputs.into_iter().map(|(shared, outputs)| (shared.wake_all(outputs), shared)).collect();
-    let mut bulkheads = Vec::new();
-    for (rest, shared) in woken {
-        match rest {
-            Rest::Wait(number) => bulkheads.push((shared, number)),
-            rest => {
-                shared.deliver((None, rest));
-                discard(shared);
-            }
-        }
+    let woken: Vec<_> = outputs
+        .into_iter()
+        .map(|(shared, (waker, events))| {
+            shared.wake_all(waker);
+            (shared, events)
+        })
+        .collect();
+    let mut share = SHARE;
+    for (shared, events) in woken {
+        let delivered = shared.settle(events, share);
+        share -= delivered.saturating_sub(events.count as usize).min(share);
+        // A handler may have dropped the bulkhead meanwhile: what that drops is foreign.
+        discard(shared);
     }
-    wait_for_all(&mut bulkheads.iter().map(|(shared, number)| (&**shared, *number)).collect());
-    bulkheads.into_iter().for_each(discard);
-}
-
-/// Waits in each bulkhead until the event of this number has been delivered, and delivers where it
-/// becomes this thread's turn.
-#[cold]
-fn wait_for_all(waits: &mut Vec<(&Shared, u64)>) {
-    while !waits.is_empty() {
-        let (place, delivers) = patience::block_on(|waker| {
-            let turn_of = |(place, &(shared, number)): (usize, &(&Shared, u64))| match shared
-                .look_or_park(waker, |state| state.observers.turn(number))
-            {
-                Poll::Ready(delivers) => Some(Poll::Ready((place, delivers))),
-                Poll::Pending => None,
-            };
-            waits.iter().enumerate().find_map(turn_of).unwrap_or(Poll::Pending)
-        });
-        let (shared, _) = waits.swap_remove(place);
-        if delivers {
-            let next = shared.turn(|state| state.observers.next(shared));
-            if let Some(delivery) = next {
-                shared.call_handlers(delivery);
-            }
-        }
-    }
+    finish();
 }

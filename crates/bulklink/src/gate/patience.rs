@@ -1,44 +1,96 @@
-//! Whether a call may block its thread until its events have been delivered, and how it does so.
+//! What a call leaves for later that runs inside of a handler or a waker, and how a thread waits
+//! until its events have been delivered.
 
 #[cfg(feature = "std")]
-pub(crate) use with_std::{block_on, may_wait, this_thread, without_waiting};
+pub(crate) use with_std::{block_on, defer, finish, inside, is_inside, may_wait};
 #[cfg(not(feature = "std"))]
-pub(crate) use without_std::{block_on, may_wait, this_thread, without_waiting};
+pub(crate) use without_std::{block_on, defer, finish, inside, is_inside, may_wait};
 
 #[cfg(feature = "std")]
 mod with_std {
-    use core::cell::Cell;
+    use alloc::collections::VecDeque;
+    use alloc::sync::Arc;
+    use core::cell::{Cell, RefCell};
     use core::future::poll_fn;
-    use core::ptr;
     use core::task::{Poll, Waker};
 
     use crate::blocking::thread::Thread;
+    use crate::foreign::discard;
+    use crate::gate::delivery::{Events, SHARE};
     use crate::gate::latch::NoTime;
+    use crate::gate::shared::Shared;
 
+    type Deferred = VecDeque<(Arc<Shared>, Events)>;
+
+    // The flags have no destructor, so they can be read while the thread ends.
     #[cfg(bulklink_loom)]
-    loom::thread_local! { static MAY_WAIT: Cell<bool> = Cell::new(true); }
+    loom::thread_local! {
+        static IS_INSIDE: Cell<bool> = Cell::new(false);
+        static HAS_DEFERRED: Cell<bool> = Cell::new(false);
+        static DEFERRED: RefCell<Deferred> = RefCell::new(VecDeque::new());
+    }
     #[cfg(not(bulklink_loom))]
-    std::thread_local! { static MAY_WAIT: Cell<bool> = const { Cell::new(true) }; }
+    std::thread_local! {
+        static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+        static HAS_DEFERRED: Cell<bool> = const { Cell::new(false) };
+        static DEFERRED: RefCell<Deferred> = const { RefCell::new(VecDeque::new()) };
+    }
 
-    /// Runs foreign code, which does not panic, so that none of its calls waits for events to be
-    /// delivered. A thread that delivers, or that others wait for, would wait for itself.
+    /// Runs foreign code, which does not panic, so that its calls deliver no event and wait for
+    /// none: a thread that delivers would wait for itself.
     #[inline]
-    pub(crate) fn without_waiting<T>(foreign: impl FnOnce() -> T) -> T {
-        let before = MAY_WAIT.with(|may_wait| may_wait.replace(false));
+    pub(crate) fn inside<T>(foreign: impl FnOnce() -> T) -> T {
+        let before = IS_INSIDE.with(|is_inside| is_inside.replace(true));
         let value = foreign();
-        MAY_WAIT.with(|may_wait| may_wait.set(before));
+        IS_INSIDE.with(|is_inside| is_inside.set(before));
         value
     }
 
-    /// Returns whether the call may wait.
-    pub(crate) fn may_wait() -> bool {
-        MAY_WAIT.with(Cell::get)
+    #[inline]
+    pub(crate) fn is_inside() -> bool {
+        IS_INSIDE.with(Cell::get)
     }
 
-    /// Returns a number that no other living thread has.
+    /// Returns whether the call may block its thread.
+    pub(crate) fn may_wait() -> bool {
+        !is_inside()
+    }
+
+    /// Leaves the events of a call inside of foreign code to the outermost call of the thread.
+    /// Returns whether that comes for this bulkhead once more: not if it does so already, or if the
+    /// thread ends. Runs no foreign code.
+    pub(crate) fn defer(shared: &Arc<Shared>, events: Events) -> bool {
+        let push = |deferred: &RefCell<Deferred>| {
+            let mut deferred = deferred.borrow_mut();
+            if let Some((_, known)) = deferred.iter_mut().find(|(known, _)| Arc::ptr_eq(known, shared)) {
+                known.join(events);
+                return false;
+            }
+            deferred.push_back((Arc::clone(shared), events));
+            true
+        };
+        let is_new = DEFERRED.try_with(push).unwrap_or(false);
+        HAS_DEFERRED.with(|has_deferred| has_deferred.set(has_deferred.get() || is_new));
+        is_new
+    }
+
+    /// Delivers what the calls inside of foreign code have left. The outermost call of a thread
+    /// ends with it.
     #[inline]
-    pub(crate) fn this_thread() -> usize {
-        MAY_WAIT.with(|place| ptr::from_ref(place).addr())
+    pub(crate) fn finish() {
+        if HAS_DEFERRED.with(Cell::get) && !is_inside() {
+            deliver_deferred();
+        }
+    }
+
+    #[cold]
+    fn deliver_deferred() {
+        while let Ok(Some((shared, events))) = DEFERRED.try_with(|deferred| deferred.borrow_mut().pop_front()) {
+            shared.settle(events, SHARE);
+            // A handler may have dropped the bulkhead meanwhile: what that drops is foreign.
+            discard(shared);
+        }
+        HAS_DEFERRED.with(|has_deferred| has_deferred.set(false));
     }
 
     /// Blocks the thread until `poll` is ready.
@@ -47,24 +99,36 @@ mod with_std {
     }
 }
 
-/// A thread may be an interrupt that has stopped the one that it would wait for.
+/// A thread may be an interrupt that has stopped the one that it would wait for, and threads cannot
+/// be told apart.
 #[cfg(not(feature = "std"))]
 mod without_std {
+    use alloc::sync::Arc;
     use core::task::{Poll, Waker};
 
+    use crate::gate::delivery::Events;
+    use crate::gate::shared::Shared;
+
     #[inline]
-    pub(crate) fn without_waiting<T>(foreign: impl FnOnce() -> T) -> T {
+    pub(crate) fn inside<T>(foreign: impl FnOnce() -> T) -> T {
         foreign()
+    }
+
+    #[inline]
+    pub(crate) fn is_inside() -> bool {
+        false
     }
 
     pub(crate) fn may_wait() -> bool {
         false
     }
 
-    /// Threads cannot be told apart.
-    pub(crate) fn this_thread() -> usize {
-        0
+    pub(crate) fn defer(_shared: &Arc<Shared>, _events: Events) -> bool {
+        unreachable!("no call is known to be inside")
     }
+
+    #[inline]
+    pub(crate) fn finish() {}
 
     pub(crate) fn block_on<T>(_poll: impl FnMut(&Waker) -> Poll<T>) -> T {
         unreachable!("no call may wait")

@@ -16,7 +16,7 @@ use bulklink_core::plumbing::{self, Refusal, Word};
 use bulklink_core::{Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, ResizeError};
 
 use crate::builder::{CapacityIs, Options};
-use crate::foreign::{attempt, discard};
+use crate::foreign::attempt;
 use crate::gate::delivery::Observers;
 use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
@@ -140,7 +140,7 @@ impl Shared {
     pub(crate) fn input_undelivered(self: &Arc<Self>, input: impl FnOnce(&mut GateState)) -> Undelivered {
         let outputs = self.with_gate(|state| {
             input(state);
-            self.take_outputs(state)
+            Shared::take_undelivered(state)
         });
         (Arc::clone(self), outputs)
     }
@@ -316,12 +316,9 @@ impl Shared {
     /// Changes the handlers, unless `change` returns `None`. Returns whether they changed. The
     /// replaced list is dropped outside the lock.
     pub(crate) fn change_handlers(&self, change: impl FnOnce(&Handlers) -> Option<Handlers>) -> bool {
-        let replaced =
-            self.input(|state| change(state.observers.handlers()).map(|changed| state.set_handlers(changed)));
-        let has_changed = replaced.is_some();
-        // Handlers are foreign, and one of another caller may be among them.
-        discard(replaced);
-        has_changed
+        let displaced =
+            self.input(|state| change(state.observers.handlers()).map(|changed| state.set_handlers(self, changed)));
+        displaced.is_some()
     }
 
     /// Returns how long the first call in the queue has waited; `None` if none waits, if its wait

@@ -15,6 +15,7 @@ use crate::gate::delivery::{Displaced, Observers};
 use crate::gate::drivers::Drivers;
 use crate::gate::enter::NotGranted;
 use crate::gate::rate::{ReleaseRate, Sample};
+use crate::gate::shared::Shared;
 use crate::observe::event::Handlers;
 
 /// What the lock of a bulkhead protects.
@@ -263,9 +264,11 @@ impl GateState {
         if missing == 0 { Some(Duration::ZERO) } else { Some(window?.time_for(missing)) }
     }
 
-    pub(crate) fn set_handlers(&mut self, handlers: Handlers) -> Displaced {
-        self.gate.observe(handlers.filter());
-        self.observers.change(handlers)
+    pub(crate) fn set_handlers(&mut self, shared: &Shared, handlers: Handlers) -> Displaced {
+        let filter = handlers.filter();
+        let displaced = self.observers.change(&mut self.gate, shared, handlers);
+        self.gate.observe(filter);
+        displaced
     }
 }
 

@@ -12,6 +12,7 @@ use bulklink_core::{EventFilter, Instant, InvalidArgument};
 use futures_core::Stream;
 
 use crate::foreign::{discard, wake};
+use crate::gate::delivery::KEPT;
 use crate::gate::lock::Lock;
 use crate::gate::park::look_or_park;
 use crate::gate::shared::Shared;
@@ -173,7 +174,12 @@ impl Channel {
     /// Takes the next event, or `None` at the end of the bulkhead. Otherwise returns the place for
     /// the waker of the consumer, which waits for either.
     fn take(&mut self) -> Result<Option<Event>, &mut Option<Waker>> {
-        match self.events.pop_front() {
+        let event = self.events.pop_front();
+        // Gives back the memory of a burst.
+        if self.events.is_empty() && self.events.capacity() > KEPT {
+            self.events = VecDeque::new();
+        }
+        match event {
             None if !self.is_over => Err(&mut self.waker),
             event => Ok(event),
         }

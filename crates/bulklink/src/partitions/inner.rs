@@ -183,7 +183,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
                 let displaced = shared.with_gate(|state| {
                     let is_shared = state.observers.handlers().is(&before);
                     let changed = if is_shared { Some(after.clone()) } else { change(state.observers.handlers()) };
-                    changed.map(|changed| state.set_handlers(changed))
+                    changed.map(|changed| state.set_handlers(&shared, changed))
                 });
                 (displaced, shared)
             };
@@ -195,7 +195,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         discard(before);
         discard(after);
         for (displaced, shared) in displaced {
-            discard(displaced);
+            drop(displaced);
             discard(shared);
         }
         true

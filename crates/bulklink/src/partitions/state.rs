@@ -152,7 +152,7 @@ impl<K> PartitionsState<K> {
             shared.with_gate(|state| state.gate.pause());
         }
         if !self.handlers.is_empty() {
-            shared.with_gate(|state| state.set_handlers(self.handlers.clone()));
+            drop(shared.with_gate(|state| state.set_handlers(shared, self.handlers.clone())));
         }
     }
 

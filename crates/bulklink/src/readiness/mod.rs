@@ -146,10 +146,9 @@ impl Readiness {
             // An event that has not been delivered yet is older than this state.
             let handler = handler(Arc::clone(&track), plumbing::events_recorded(&state.gate));
             let handlers = state.observers.handlers().with(&handler);
-            (handler.id(), state.set_handlers(handlers))
+            (handler.id(), state.set_handlers(shared, handlers))
         });
-        // The replaced list, dropped outside the lock.
-        discard(displaced);
+        drop(displaced);
         self.inner.add(Watched {
             label: Arc::clone(shared.label()),
             bulkhead: Arc::downgrade(shared),

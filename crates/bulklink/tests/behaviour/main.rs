@@ -20,6 +20,7 @@ mod event_fields;
 mod events;
 mod faults;
 mod figures;
+mod foreign_code;
 mod holding;
 mod in_a_static;
 mod panicking_clock;
