@@ -261,7 +261,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     ///
     /// Returns whether this changed anything: not if none of them was paused. A partition that was
     /// paused by its [handle](Partitions::handle) is resumed too. This takes time in proportion to
-    /// the number of partitions, and calls enter and leave meanwhile.
+    /// the number of partitions. Calls enter and leave meanwhile, and are held up only as by
+    /// [`pause`](Partitions::pause).
     pub fn resume(&self) -> bool {
         self.inner.set_paused(false)
     }
@@ -346,8 +347,9 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// Returns an id to [remove](Partitions::remove_event_handler) it by.
     ///
     /// Events carry the label, and not the key; each partition numbers its own events. This takes
-    /// time in proportion to the number of partitions, and calls enter and leave meanwhile: *from
-    /// now on* is from when this returns.
+    /// time in proportion to the number of partitions. Calls enter and leave meanwhile, so *from
+    /// now on* is from when this returns; they are held up only as by
+    /// [`pause`](Partitions::pause).
     pub fn add_event_handler(&self, handler: impl Fn(&Event) + Send + Sync + 'static) -> HandlerId {
         self.add_event_handler_for(EventFilter::ALL, handler)
     }
@@ -370,7 +372,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// It was not if it had been removed before, or belongs to other partitions. An event whose
     /// delivery has begun may still reach it: pausing, resuming and reconfiguring begin with one of
     /// each partition. It stays with the bulkhead of an evicted partition while a
-    /// [handle](Partitions::handle) keeps that.
+    /// [handle](Partitions::handle) keeps that. Calls are held up only as by
+    /// [`pause`](Partitions::pause).
     pub fn remove_event_handler(&self, id: HandlerId) -> bool {
         self.inner.change_handlers(|handlers| handlers.without(id))
     }
@@ -401,8 +404,8 @@ where
     /// Events carry the label, and not the key; each partition numbers its own events. The receiver
     /// ends when the last clone of the partitions, the last handle of a partition, and the last
     /// slot and call have been dropped. Dropping the receiver removes its handler. Both subscribing
-    /// and dropping take time in proportion to the number of partitions, and calls enter and leave
-    /// meanwhile.
+    /// and dropping take time in proportion to the number of partitions. Calls enter and leave
+    /// meanwhile, and are held up only as by [`pause`](Partitions::pause).
     ///
     /// # Errors
     ///
