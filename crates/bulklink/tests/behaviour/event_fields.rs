@@ -160,3 +160,28 @@ fn every_event_has_label_time_limits_and_is_closed() {
     let seen: Vec<_> = events.iter().map(|event| (event.at().saturating_since(start), event.is_closed)).collect();
     assert_eq!(seen, [(ms(0), false), (ms(0), false), (ms(7), true), (ms(7), true)]);
 }
+
+#[test]
+fn events_of_parts_of_slots_come_from_no_queue() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 3, 1);
+    let log = observe(&bulkhead);
+    let running = bulkhead.try_slot_with(Request::new().cost(3)).expect("free");
+    let waiting = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(3)));
+    executor.advance(ms(5));
+    drop(running);
+    executor.run_until_idle();
+    let mut whole = slot(&waiting);
+    let part = whole.split(1).expect("it has more");
+    whole.merge(part).expect("of the same bulkhead");
+    whole.forget();
+    assert_eq!(
+        fields(&log)[3..],
+        [
+            (EventKind::Admitted, true, Some(ms(5))),
+            (EventKind::Split, false, None),
+            (EventKind::Merged, false, None),
+            (EventKind::WrittenOff, false, None),
+        ]
+    );
+}
