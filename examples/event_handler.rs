@@ -1,4 +1,5 @@
-//! Metrics from events: a handler is called for every transition, on the thread that caused it.
+//! Metrics from events: a handler is called for every transition, in order, on a thread that causes
+//! events.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -13,8 +14,9 @@ struct Metrics {
 }
 
 impl Metrics {
-    /// Counts an event. Keep a handler short, because the call that caused the event waits for it.
-    /// For anything longer, use an event channel.
+    /// Counts an event. Keep a handler short: calls that cause events faster than it takes them
+    /// wait for it. It gets the events of other calls too, so it must take no lock that is held
+    /// around a call; this one takes none. For anything longer, use an event channel.
     fn count(&self, event: &Event) {
         let counter = match event.kind {
             EventKind::Admitted => &self.admitted,

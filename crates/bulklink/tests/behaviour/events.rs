@@ -1,10 +1,15 @@
 //! Event handlers: what they receive, and what they may do.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use bulklink::{Event, EventFilter, EventKind, HandlerId};
 
 use crate::{Log, TestBulkhead, bulkhead, call, executor, ms, recorder, slot, taken};
+
+/// A timeout that only a failing test reaches.
+const LONG: Duration = Duration::from_secs(10);
 
 /// The kind of an event, and the numbers of operations and of waiters right after it.
 type Seen = (EventKind, usize, usize);
@@ -199,6 +204,34 @@ fn a_handler_is_called_for_the_events_of_its_filter_only() {
     assert!(bulkhead.try_slot().is_err());
     assert_eq!(taken(&rejections), [EventKind::Saturated, EventKind::ClosedRejection]);
     assert_eq!(taken(&waits), []);
+}
+
+/// So a handler that waited for such a lock would wait for ever.
+#[test]
+fn a_handler_gets_the_events_of_others_under_the_locks_of_a_call() {
+    let executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 0);
+    let _running = bulkhead.try_slot().expect("free");
+    let lock = Arc::new(Mutex::new(()));
+    let ((called, calls), (go_on, goes_on)) = (mpsc::channel(), mpsc::channel());
+    let (inside, goes_on) = (Arc::clone(&lock), Mutex::new(goes_on));
+    bulkhead.add_event_handler(move |_| {
+        called.send((thread::current().id(), inside.try_lock().is_err())).expect("the test goes on");
+        _ = goes_on.lock().expect("no panic").recv_timeout(LONG);
+    });
+    let locked = thread::spawn({
+        let bulkhead = bulkhead.clone();
+        move || {
+            let _held = lock.lock().expect("no panic");
+            drop(bulkhead.try_slot());
+        }
+    });
+    let thread = locked.thread().id();
+    assert_eq!(calls.recv_timeout(LONG), Ok((thread, true)), "its own event");
+    assert!(bulkhead.try_slot().is_err(), "this call holds no lock, and goes on");
+    (0..2).for_each(|_| go_on.send(()).expect("the handler goes on"));
+    assert_eq!(calls.recv_timeout(LONG), Ok((thread, true)), "that of this call");
+    locked.join().expect("no panic");
 }
 
 #[test]
