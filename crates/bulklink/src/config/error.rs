@@ -85,9 +85,9 @@ impl core::error::Error for ConfigError {}
 pub enum ApplyError {
     /// The registry is closed.
     Closed,
-    /// The registry applies another configuration, and this call may be part of that: it was made
-    /// by an event handler, a waker or a function for the limits of keys. Without the standard
-    /// library, any call during another one is refused.
+    /// The registry applies another configuration, and this call may be part of that, or that may
+    /// wait for this: it was made by an event handler, a waker, a clock or a function for the
+    /// limits of keys. Without the standard library, any call during another one is refused.
     Busy,
     /// The configuration cannot be applied. Nothing was changed.
     Refused(ConfigError),

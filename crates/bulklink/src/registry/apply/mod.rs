@@ -35,8 +35,8 @@ impl Registry {
     /// meanwhile, say, then the others are changed back.
     ///
     /// If several threads call this at the same time, they do so one after the other: a thread
-    /// blocks while another one applies a configuration. This takes O(n log n) for n sections and
-    /// members, and for partitions as long as
+    /// blocks while another one applies a configuration. A call in an event handler is refused
+    /// instead. This takes O(n log n) for n sections and members, and for partitions as long as
     /// [`Partitions::reconfigure`](crate::Partitions::reconfigure).
     ///
     /// # Errors
@@ -46,8 +46,10 @@ impl Registry {
     /// removed; if a setting would change that cannot change while the bulkhead exists; if a
     /// waiting call asks for more units than the new capacity; or if what would change is closed.
     ///
-    /// A call by an event handler, a waker or a function for the limits of keys that runs because
-    /// of another call of this is refused as [`ApplyError::Busy`].
+    /// A call by an event handler is refused as [`ApplyError::Busy`] while another call of this
+    /// runs, on whichever thread: that one may wait for the handler. So is a call by a waker, a
+    /// clock or a function for the limits of keys that runs because of another call of this.
+    /// Without the standard library, every call is refused while another one runs.
     ///
     /// # Examples
     ///

@@ -3,6 +3,7 @@
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use bulklink::config::{ApplyError, Config};
 use bulklink::partitions::RandomState;
@@ -11,6 +12,9 @@ use bulklink::testing::{FakeClock, FakeSleep};
 use bulklink::{Bulkhead, EventKind, Handle, Request};
 
 use super::World;
+
+/// A timeout that only a failing test reaches.
+const LONG: Duration = Duration::from_secs(10);
 
 /// Calls `act` in the middle of a change: when the capacity of this bulkhead has shrunk.
 fn when_resized(bulkhead: &Handle, act: impl Fn() + Send + Sync + 'static) {
@@ -183,6 +187,37 @@ fn a_handler_cannot_apply_another_configuration_meanwhile() {
     });
     assert!(world.apply().is_ok());
     assert_eq!(results.1.recv().expect("it was called"), Err(ApplyError::Busy));
+    world.section("a").capacity = Some(1);
+    assert!(world.apply().is_ok(), "the turn is over");
+}
+
+/// The thread that applies may wait for the handler.
+#[test]
+fn a_handler_on_another_thread_does_not_wait_for_its_turn() {
+    let mut world = world();
+    let ((begins, begun), (go_on, goes_on)) = (mpsc::channel(), mpsc::channel::<()>());
+    let goes_on = Mutex::new(goes_on);
+    when_resized(&world.bulkhead("a"), move || {
+        _ = begins.send(());
+        _ = goes_on.lock().expect("no panic").recv_timeout(LONG);
+    });
+    let (registry, clock) = (world.registry.clone(), world.clock.clone());
+    let results = Arc::new(Mutex::new(vec![]));
+    let inside = Arc::clone(&results);
+    let other = Bulkhead::builder_on(clock.clone(), "other").parallelism(1).build().expect("valid");
+    other.add_event_handler(move |_| {
+        let applied = registry.apply(&Config::default(), &clock);
+        inside.lock().expect("no panic").push(applied);
+    });
+    thread::scope(|scope| {
+        let World { registry, config, clock, .. } = &world;
+        let applied = scope.spawn(move || registry.apply(config, clock));
+        begun.recv_timeout(LONG).expect("the configuration is applied");
+        other.close();
+        assert_eq!(*results.lock().expect("no panic"), [Err(ApplyError::Busy), Err(ApplyError::Busy)]);
+        drop(go_on);
+        assert!(applied.join().expect("no panic").is_ok());
+    });
     world.section("a").capacity = Some(1);
     assert!(world.apply().is_ok(), "the turn is over");
 }
