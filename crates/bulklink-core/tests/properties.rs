@@ -56,7 +56,9 @@ fn starts(capacity: RangeInclusive<usize>, waiting_room: RangeInclusive<usize>) 
     let units = prop::option::weighted(0.3, 1_usize..=96);
     let fixed = (0_u64..60).prop_map(|fixed| Reserve::Fixed(Duration::from_nanos(fixed)));
     let reserve = prop_oneof![4 => Just(Reserve::ByLateness), 1 => fixed, 1 => Just(Reserve::None)];
-    let calls = (reserve, prop::option::weighted(0.3, 0_u64..60), prop::bool::weighted(0.2));
+    let takes_back = prop::option::weighted(0.3, 0_u64..60);
+    // Only without an account of calls are quick paths tried.
+    let calls = (reserve, takes_back, prop::bool::weighted(0.2), prop::bool::weighted(0.6));
     let all = (limits, units, any::<(bool, bool)>(), 0..FILTERS.len(), calls);
     all.prop_map(|(limits, waiting_room_units, (measures_waits, through_word), filter, calls)| Start {
         limits,
@@ -67,7 +69,7 @@ fn starts(capacity: RangeInclusive<usize>, waiting_room: RangeInclusive<usize>) 
         reserve: calls.0,
         collect_within: calls.1,
         measures_holds: calls.2,
-        deadlines: true,
+        deadlines: calls.3,
         extra: Extra::Nothing,
         prelude: vec![],
     })
@@ -87,7 +89,7 @@ fn for_grants() -> impl Strategy<Value = Step> {
 fn steps(cost: impl Strategy<Value = u8>) -> impl Strategy<Value = Step> {
     prop_oneof![
         1600 => raw_requests(cost).prop_map(Step::Enter),
-        800 => any::<u8>().prop_map(Step::Release),
+        800 => prop_oneof![any::<u8>().prop_map(Step::Release), any::<u8>().prop_map(Step::Finish)],
         240 => for_grants(),
         480 => any::<u8>().prop_map(Step::Collect),
         240 => any::<u8>().prop_map(Step::Cancel),

@@ -1,5 +1,6 @@
 //! The quick paths of the front: each takes the usual case, and leaves every other to the general
-//! path. What both do is compared by the search, in worlds through a word.
+//! path. What both do is compared by the search, in worlds through a word; how an operation
+//! finishes, by the random scripts, because the search advances in an input of its own.
 
 use bulklink_core::{Answer, EventFilter, Gate, Grant, Instant, Limits, Request, Ticket, plumbing};
 

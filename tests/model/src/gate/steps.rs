@@ -21,6 +21,8 @@ pub enum Step {
     Cancel(u8),
     /// A grant is given back.
     Release(u8),
+    /// A grant is given back, and the gate gets the time.
+    Finish(u8),
     /// A grant is given back unused.
     Abandon(u8),
     /// Units are split off a grant.
@@ -116,6 +118,7 @@ impl Machine for ScriptedWorld {
             Step::Collect(index) => one_of(tickets.keys(), index).map(Input::Collect).into_iter().collect(),
             Step::Cancel(index) => one_of(tickets.keys(), index).map(Input::Cancel).into_iter().collect(),
             Step::Release(index) => one_of(grants.keys(), index).map(Input::Release).into_iter().collect(),
+            Step::Finish(index) => one_of(grants.keys(), index).map(Input::Finish).into_iter().collect(),
             Step::Abandon(index) => one_of(grants.keys(), index).map(Input::Abandon).into_iter().collect(),
             Step::Split(..) | Step::Merge(..) | Step::WriteOff(_) if self.world.calls.is_none() => vec![],
             Step::Split(index, units) => {

@@ -36,7 +36,7 @@ impl World {
     }
 
     /// Returns whether the front would try the quick paths first.
-    fn is_quick(&self) -> bool {
+    pub(super) fn is_quick(&self) -> bool {
         self.word.is_some() && self.calls.is_none()
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::time::Duration;
 
-use bulklink_core::plumbing::Word;
+use bulklink_core::plumbing::{self, Word};
 use bulklink_core::{
     Answer, Calls, EventFilter, EventKind, Gate, Grant, Instant, InvalidArgument, Limits, Reason, Rejection, Request,
     Reserve, Ticket,
@@ -22,6 +22,8 @@ pub enum Input {
     Collect(Id),
     /// A grant is given back.
     Release(Id),
+    /// A grant is given back, and the gate gets the time.
+    Finish(Id),
     /// A grant is given back unused.
     Abandon(Id),
     /// Units are split off a grant.
@@ -161,6 +163,7 @@ impl World {
         match input {
             Input::Enter(ask) => self.enter(ask),
             Input::Release(id) => self.release(id),
+            Input::Finish(id) => self.finish(id),
             Input::Cancel(id) => self.cancel(id),
             input => {
                 self.fold();
@@ -181,7 +184,9 @@ impl World {
             self.model.take_back_due(self.now);
         }
         match input {
-            Input::Enter(_) | Input::Release(_) | Input::Cancel(_) => unreachable!("may leave the word"),
+            Input::Enter(_) | Input::Release(_) | Input::Finish(_) | Input::Cancel(_) => {
+                unreachable!("may leave the word")
+            }
             Input::Collect(id) => self.collect(id),
             Input::Abandon(id) => {
                 let grant = self.grants.remove(&id).expect("a live grant");
@@ -227,10 +232,7 @@ impl World {
                 self.late.clear();
             }
             Input::Advance => {
-                match &mut self.calls {
-                    Some(calls) => calls.advance(&mut self.gate, now),
-                    None => _ = self.gate.advance(Some(now)),
-                }
+                self.advance(now);
                 self.model.take_back_due(self.now);
                 self.model.advance(self.now);
             }
@@ -348,6 +350,44 @@ impl World {
         }
         self.model.note_end(id, self.now);
         self.model.release(id);
+    }
+
+    /// Through a word, tries the quick path first, and at first without the time. A word that takes
+    /// the grant back has no waiter to admit.
+    fn finish(&mut self, id: Id) {
+        let grant = self.grants.remove(&id).expect("a live grant");
+        let is_by_gate = !self.release_by_word(&grant);
+        if is_by_gate {
+            self.fold();
+            self.finish_by_gate(grant);
+            self.publish();
+        }
+        self.model.note_end(id, self.now);
+        self.model.release(id);
+        if is_by_gate {
+            self.model.take_back_due(self.now);
+            self.model.advance(self.now);
+        }
+    }
+
+    fn finish_by_gate(&mut self, grant: Grant) {
+        let now = Instant::from_nanos(self.now);
+        if self.is_quick() {
+            let untimed = plumbing::finish(&mut self.gate, grant, None);
+            let finished = untimed.or_else(|grant| plumbing::finish(&mut self.gate, grant, Some(now)));
+            assert_eq!(finished, Ok(()), "the time is known");
+        } else {
+            let grant = self.end(grant);
+            self.gate.release(grant);
+            self.advance(now);
+        }
+    }
+
+    fn advance(&mut self, now: Instant) {
+        match &mut self.calls {
+            Some(calls) => calls.advance(&mut self.gate, now),
+            None => _ = self.gate.advance(Some(now)),
+        }
     }
 
     fn end(&mut self, grant: Grant) -> Grant {
