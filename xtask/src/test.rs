@@ -86,7 +86,7 @@ const DEPTH: &str = "BULKLINK_DEPTH";
 const SEARCHES: &[&str] = &["exhaustive", "partitions", "exhaustive_circuit", "exhaustive_table", "owners"];
 
 const CASES: &str = "PROPTEST_CASES";
-const PROPERTIES: &[&str] = &["properties", "partition_properties", "circuit_properties"];
+const PROPERTIES: &[&str] = &["properties", "partition_properties", "circuit_properties", "reserve"];
 
 /// Runs every script of inputs up to a depth against the reference models, and those of a fleet
 /// against its rules.

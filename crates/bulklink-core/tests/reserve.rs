@@ -6,6 +6,7 @@ mod simulation;
 use std::time::Duration;
 
 use bulklink_core::{Answer, Calls, Gate, Grant, Instant, Limits, Request, Reserve, Ticket};
+use bulklink_model::runner::config;
 use proptest::prelude::*;
 use simulation::{Fate, MS, Random, Run, Upstream, count, nanos, whole};
 
@@ -252,7 +253,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     /// The first call of each period has a slot at once. Others wait behind it, with any deadline.
     #[test]

@@ -38,7 +38,8 @@ pub fn play_all<M: Machine>(scripts: impl Strategy<Value = Script<M::Start, M::S
 /// Returns proptest's configuration where its environment variables are set, and ours elsewhere.
 ///
 /// No regression file is written, because a script that fails is printed as inputs.
-fn config() -> Config {
+#[must_use]
+pub fn config() -> Config {
     let given = Config::default();
     let or = |variable, given, ours| if env::var_os(variable).is_some() { given } else { ours };
     Config {
