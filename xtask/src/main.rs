@@ -49,7 +49,11 @@ enum Task {
     },
     /// Run what takes longer: the exhaustive search and random scripts, both longer than in `test`;
     /// the tests of the benches; the front without features, and without its fast path; loom
-    Prove,
+    Prove {
+        /// Install a missing Redis or PostgreSQL through apt-get without asking
+        #[arg(long)]
+        yes: bool,
+    },
     /// Run every script of inputs up to a depth against the reference models
     Exhaustive {
         /// The inputs of a script of the gate, without prelude and last input
@@ -125,7 +129,7 @@ fn main() -> ExitCode {
 fn steps(task: Task) -> Vec<Step> {
     match task {
         Task::Test { yes } => test::steps(yes),
-        Task::Prove => test::proofs(),
+        Task::Prove { yes } => test::proofs(yes),
         Task::Exhaustive { depth } => vec![test::exhaustive(depth)],
         Task::Properties { cases } => vec![test::properties(cases)],
         Task::Fuzz { seconds } => fuzz::steps(seconds),
@@ -150,6 +154,19 @@ fn steps(task: Task) -> Vec<Step> {
 fn all() -> Vec<Step> {
     let isolation = || run::run(&mut run::cargo(&["run", "--release", "--example", "isolation"]));
     let checks = [lint::steps(), test::steps(false), no_std::steps(), embedded::steps(false), msrv::steps()];
-    let checks = checks.into_iter().flatten().chain(test::proofs());
+    let checks = checks.into_iter().flatten().chain(test::proofs(false));
     checks.chain([Step::new("isolation", isolation)]).chain(bench::gate()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_that_may_install_servers_can_be_told_not_to_ask() {
+        for task in ["test", "prove", "fleet", "breaker"] {
+            assert!(Cli::try_parse_from(["xtask", task, "--yes"]).is_ok(), "{task}");
+        }
+        assert!(Cli::try_parse_from(["xtask", "loom", "--yes"]).is_err(), "it needs none");
+    }
 }

@@ -17,13 +17,13 @@ pub(crate) fn steps(yes: bool) -> Vec<Step> {
     vec![servers, Step::new("prometheus", prometheus), Step::new("tests", suites::run_all)]
 }
 
-/// The steps of `cargo xtask prove`.
-pub(crate) fn proofs() -> Vec<Step> {
+/// The steps of `cargo xtask prove`, with `yes` as in [`steps`].
+pub(crate) fn proofs(yes: bool) -> Vec<Step> {
     const FRONT: [&str; 5] = ["test", "-p", "bulklink", "-p", "bulklink-tokio"];
     let tests = [SEARCHES, PROPERTIES, &["differential"]].concat();
     let values = vec![(DEPTH, PROVEN_DEPTH), (CASES, PROVEN_CASES), ("BULKLINK_COMMANDS", 120_000)];
     let mut steps = vec![
-        Step::new("servers", || servers(false)),
+        Step::new("servers", move || servers(yes)),
         longer("search, properties", tests, values),
         Step::new("benches", || run(&mut cargo(&["test", "-p", bench::PACKAGE]))),
         Step::new("default features", || run(&mut cargo(&FRONT))),
