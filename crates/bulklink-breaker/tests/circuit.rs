@@ -307,9 +307,9 @@ fn a_circuit_that_opens_by_numbers_of_calls_is_calm_until_it_opens() {
     }
 }
 
-/// A success of which a circuit is told late ends a row of failures all the same.
+/// A success that is added late ends a row of failures all the same.
 #[test]
-fn successes_that_are_told_late_push_failures_out_of_the_window() {
+fn successes_that_are_added_late_push_failures_out_of_the_window() {
     let mut circuit = circuit(Settings::of_last(5).failures(3));
     for _ in 0..2 {
         call(&mut circuit, START, BAD);

@@ -24,9 +24,9 @@ fn a_circuit_with_a_window_of_time_does_what_the_model_does() {
     play_all::<World>(scripts((SHORTEST..=3 * SHORTEST).prop_map(Span::Time), true));
 }
 
-/// The clock is never set back, so that successes are told late while a circuit is calm.
+/// The clock is never set back, so that successes are added late while a circuit is calm.
 #[test]
-fn with_a_clock_that_is_not_set_back_successes_may_be_told_late() {
+fn with_a_clock_that_is_not_set_back_successes_may_be_added_late() {
     let calls = (1_usize..=12).prop_map(Span::Calls);
     let time = (SHORTEST..=3 * SHORTEST).prop_map(Span::Time);
     play_all::<World>(scripts(prop_oneof![calls, time], false));

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64 as Number, AtomicUsize, Ordering::Relaxed};
 
 use crate::sync::AtomicU64;
 
-/// As many as threads that usually count at the same time; a power of two. Loom tries each.
+/// As many as threads that usually count at the same time; a power of two. Two
+/// under loom, which tries each.
 const STRIPES: usize = if cfg!(bulklink_loom) { 2 } else { 16 };
 
 /// Alone on its cache lines, of which processors fetch two.
@@ -17,7 +18,7 @@ struct Stripe<N>(N);
 #[derive(Debug, Default)]
 pub(super) struct Striped([Stripe<Number>; STRIPES]);
 
-/// Successes of a calm circuit, of which it is told later. Each stripe is open for the calls with
+/// Successes of a calm circuit, which are added to it later. Each stripe is open for the calls with
 /// one tag, or shut; only under the lock of the circuit is it opened or shut.
 #[derive(Debug)]
 pub(super) struct Successes([Stripe<AtomicU64>; STRIPES]);

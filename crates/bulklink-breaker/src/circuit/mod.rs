@@ -368,17 +368,17 @@ impl Circuit {
 
     /// Returns whether the circuit is closed, and no success that was not slow can open it.
     ///
-    /// It is calm until another input than such successes, so they may be told later and all at
+    /// It is calm until another input than such successes, so they may be added later and all at
     /// once, but before that: see [`add_successes`](Circuit::add_successes).
     #[must_use]
     pub fn is_calm(&self) -> bool {
         self.phase == Phase::Closed && self.window.is_calm(&self.settings)
     }
 
-    /// Counts successes that were not slow, and of which a circuit that [is
-    /// calm](Circuit::is_calm) was not told yet. A circuit that is not closed forgets them.
+    /// Adds successes that were not slow, and that came while the circuit [was
+    /// calm](Circuit::is_calm). A circuit that is not closed forgets them.
     ///
-    /// In a window of calls that is as if it had been told of each. A window of time counts them at
+    /// In a window of calls that is as if each had been settled. A window of time counts them at
     /// `now`, so [`View::counts`] may have them longer; and if the clock is set back or rates are
     /// set later, that may matter.
     pub fn add_successes(&mut self, now: Instant, successes: u64) {
@@ -393,8 +393,8 @@ impl Circuit {
         self.enter(Phase::Open { until });
     }
 
-    /// Ends the cool-down earlier, if a store says so. A longer one is only one of which the store
-    /// told late.
+    /// Ends the cool-down earlier, if a store says so. A longer one is only one that the store has
+    /// reported late.
     #[cfg(feature = "shared")]
     pub(crate) fn shorten(&mut self, until: Option<Instant>) {
         if let (Phase::Open { until: Some(known) }, Some(until)) = (&mut self.phase, until) {

@@ -14,7 +14,7 @@ pub(super) fn check(world: &World) {
     }
     let view = world.circuit.view(world.instant());
     at_the_end_of_the_cool_down(world);
-    successes_that_are_told_late(world, &view);
+    successes_that_are_added_late(world, &view);
     outcomes_that_do_not_count(world);
     ignored_outcomes(world);
     admissions_that_change_nothing(world);
@@ -95,18 +95,18 @@ fn at_the_end_of_the_cool_down(world: &World) {
     }
 }
 
-/// A circuit that is told late of the successes that came while it was calm is the same then, and
-/// as calm as before; but for the time at which a window of time has counted them.
-fn successes_that_are_told_late(world: &World, view: &View) {
-    let mut told = world.lazy.clone();
-    told.add_successes(world.instant(), world.untold);
-    assert!(world.untold == 0 || told.is_calm(), "a success is no reason not to be calm");
+/// A circuit to which the successes that came while it was calm are added late is the same then,
+/// and as calm as before; but for the time at which a window of time has counted them.
+fn successes_that_are_added_late(world: &World, view: &View) {
+    let mut late = world.lazy.clone();
+    late.add_successes(world.instant(), world.pending);
+    assert!(world.pending == 0 || late.is_calm(), "a success is no reason not to be calm");
     if world.model.setup().settings().window_calls().is_some() {
-        assert_eq!(told, world.circuit, "it matters when a success is told while the circuit is calm");
+        assert_eq!(late, world.circuit, "it matters when a success is added while the circuit is calm");
     }
-    let mut told = told.view(world.instant());
-    told.counts.calls = view.counts.calls;
-    assert_eq!(told, *view, "a success has changed something while the circuit was calm");
+    let mut late = late.view(world.instant());
+    late.counts.calls = view.counts.calls;
+    assert_eq!(late, *view, "a success has changed something while the circuit was calm");
 }
 
 /// The outcome of another generation, or of a probe that has ended or was replaced, changes

@@ -66,11 +66,11 @@ pub struct Start {
 pub struct World {
     pub(super) start: Start,
     pub(super) circuit: Circuit,
-    /// A second circuit, which is told late of the successes that come while it is calm: as a
-    /// breaker does, before the next other input. Until the clock is set back.
+    /// A second circuit, to which the successes that come while it is calm are added late: as in a
+    /// breaker, before the next other input. Until the clock is set back.
     pub(super) lazy: Circuit,
-    /// The successes of which it was not told yet.
-    pub(super) untold: u64,
+    /// The successes that are to be added to it.
+    pub(super) pending: u64,
     pub(super) model: Model,
     pub(super) now: Time,
     /// Whether the clock was set back.
@@ -90,7 +90,7 @@ impl search::World for World {
         let mut world = World {
             start: start.clone(),
             lazy: circuit.clone(),
-            untold: 0,
+            pending: 0,
             circuit,
             model: Model::new(start.setup),
             now: BEGIN,
@@ -191,19 +191,19 @@ impl World {
             Input::Wait(time) => self.now = self.now.saturating_add(time),
             Input::Back(time) => {
                 self.now -= time;
-                // A success that was not told would have said how late it was.
+                // A success that is still to be added would have said how late it was.
                 self.went_back = true;
                 self.lazy = self.circuit.clone();
-                self.untold = 0;
+                self.pending = 0;
             }
             Input::ForceOpen => {
                 self.circuit.force_open();
-                self.told().force_open();
+                self.caught_up().force_open();
                 self.model.force_open();
             }
             Input::ForceClosed => {
                 self.circuit.force_closed();
-                self.told().force_closed();
+                self.caught_up().force_closed();
                 self.model.force_closed();
             }
             Input::Change(setup) => self.change(setup),
@@ -212,7 +212,7 @@ impl World {
 
     fn change(&mut self, setup: Setup) {
         self.circuit.set_settings(setup.settings()).expect("the settings of a world are possible");
-        self.told().set_settings(setup.settings()).expect("the settings of a world are possible");
+        self.caught_up().set_settings(setup.settings()).expect("the settings of a world are possible");
         // By the new settings it might matter when a success came.
         if setup.settings().window_calls().is_none() {
             self.lazy = self.circuit.clone();
@@ -220,10 +220,10 @@ impl World {
         self.model.change(setup);
     }
 
-    /// Returns the second circuit, after it was told of all successes.
-    fn told(&mut self) -> &mut Circuit {
+    /// Returns the second circuit, after all successes were added to it.
+    fn caught_up(&mut self) -> &mut Circuit {
         let now = self.instant();
-        self.lazy.add_successes(now, std::mem::take(&mut self.untold));
+        self.lazy.add_successes(now, std::mem::take(&mut self.pending));
         &mut self.lazy
     }
 
@@ -231,7 +231,7 @@ impl World {
         let expected = self.model.admit(self.now, id);
         let admitted = self.circuit.admit(self.instant(), id);
         let now = self.instant();
-        assert_eq!(self.told().admit(now, id), admitted, "a circuit that was told of successes late");
+        assert_eq!(self.caught_up().admit(now, id), admitted, "a circuit to which successes were added late");
         self.ids = self.ids.max(id.0 + 1);
         match admitted {
             Ok(pass) => {
@@ -252,10 +252,10 @@ impl World {
         // As a breaker does, which then does not take its lock.
         let is_good = outcome == Some(GOOD) && pass == Pass { generation: self.lazy.generation(), probe: None };
         if !self.went_back && is_good && self.lazy.is_calm() {
-            self.untold += 1;
+            self.pending += 1;
         } else {
             let now = self.instant();
-            assert_eq!(self.told().settle(now, pass, outcome), expected);
+            assert_eq!(self.caught_up().settle(now, pass, outcome), expected);
         }
         if !self.passes.contains(&pass) {
             self.passes.push(pass);
@@ -270,6 +270,6 @@ impl World {
         let expected = self.model.report(self.now, generation, marks.to_vec());
         assert_eq!(self.circuit.report(self.instant(), generation, &outcomes), expected);
         let now = self.instant();
-        assert_eq!(self.told().report(now, generation, &outcomes), expected);
+        assert_eq!(self.caught_up().report(now, generation, &outcomes), expected);
     }
 }
