@@ -1,10 +1,11 @@
 //! Rejections as responses.
 
 use std::hash::{BuildHasher, RandomState};
+use std::process;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bulklink::runtime::Runtime;
 use bulklink::{OwnedSlot, Reason, Rejection};
@@ -83,8 +84,8 @@ struct Templates {
     cancelled: Template,
     /// The values of `Retry-After`, by seconds.
     seconds: Vec<HeaderValue>,
-    /// The position of the next client in the range over which they are spread. It begins anywhere,
-    /// so that services that were started together do not go in step.
+    /// The position of the next client in the range over which they are spread. It begins
+    /// [anywhere](beginning), so that services that were started together do not go in step.
     turn: AtomicU32,
 }
 
@@ -186,14 +187,13 @@ impl Templates {
     fn new(responses: &Responses, label: &str) -> Self {
         let ceiling = whole_seconds(responses.ceiling).min(3600);
         let answers = KINDS.iter().zip(&*MARKS).map(|(kind, mark)| Template::new(kind, mark, responses, label));
-        let start = RandomState::new().hash_one(label) >> u32::BITS;
         Templates {
             ceiling,
             attaches_rejections: responses.attaches_rejections,
             cancelled: Template::cancelled(label),
             answers: answers.collect(),
             seconds: (0..=2 * ceiling).map(HeaderValue::from).collect(),
-            turn: AtomicU32::new(u32::try_from(start).unwrap_or(0)),
+            turn: AtomicU32::new(beginning(&RandomState::new(), label, process::id(), SystemTime::now())),
         }
     }
 
@@ -222,6 +222,13 @@ impl Templates {
             Protocol::Grpc => HeaderValue::from(least * 1000 + spread((least + 1) * 1000)),
         }
     }
+}
+
+/// Returns where clients begin to be spread. Processes that are forked can share the seeds of the
+/// hasher, so their number and the time go into it too.
+fn beginning(hasher: &impl BuildHasher, label: &str, process: u32, now: SystemTime) -> u32 {
+    let hash = hasher.hash_one((label, process, now));
+    u32::try_from(hash >> u32::BITS).unwrap_or(0)
 }
 
 /// The fraction of the golden ratio, of 2^32.
@@ -437,5 +444,24 @@ impl<Q, R: Runtime> BackpressureLayer<Q, R> {
     #[must_use]
     pub fn hold_body(self) -> BackpressureLayer<Q, R, HoldBody> {
         self.with_outcome(|_| HoldBody)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::{BuildHasherDefault, DefaultHasher};
+
+    use super::*;
+
+    #[test]
+    fn forked_processes_with_the_same_seeds_begin_to_spread_clients_at_different_places() {
+        let seeds = BuildHasherDefault::<DefaultHasher>::default();
+        let now = SystemTime::UNIX_EPOCH;
+        let later = now + Duration::from_millis(1);
+        let beginnings = [("a", 1, now), ("a", 2, now), ("a", 1, later), ("b", 1, now)]
+            .map(|(label, process, now)| beginning(&seeds, label, process, now));
+        for (place, beginning) in beginnings.iter().enumerate() {
+            assert!(!beginnings[..place].contains(beginning), "{beginnings:?}");
+        }
     }
 }
