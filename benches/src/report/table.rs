@@ -28,7 +28,11 @@ pub(super) fn holding(verdicts: &[Verdict]) -> String {
     let (judged, others): (Vec<_>, Vec<_>) = goals.partition(|verdict| verdict.is_judged);
     let holding = judged.iter().filter(|verdict| verdict.holds()).count();
     let sentence = format!("{holding} of {} rows hold", judged.len());
-    if others.is_empty() { sentence + "." } else { format!("{sentence}; {} are not judged here.", others.len()) }
+    match others.len() {
+        0 => sentence + ".",
+        1 => sentence + "; 1 is not judged here.",
+        others => format!("{sentence}; {others} are not judged here."),
+    }
 }
 
 /// Returns the rows, the head first, as a Markdown table with aligned columns.
@@ -114,7 +118,7 @@ mod tests {
 | g    | w    | 90.0 ns | 88.0 (p) | 1.02  | ours ≤ 84.0 | not judged here      |
 | g    | w    |         | p        |       | ≤ 0.0010 × | NOT MEASURED: no pip |
 
-1 of 3 rows hold; 1 are not judged here.
+1 of 3 rows hold; 1 is not judged here.
 
 For information:
 
