@@ -11,7 +11,7 @@ use crate::work::cancel;
 const OPERATIONS: usize = 100;
 
 pub(crate) fn goal() -> Goal {
-    let middle = (100_000, 50_000);
+    let (middle, head) = ((100_000, 50_000), (100_000, 0));
     let lengths = Figure::Spread(vec![ours(middle), ours((10_000, 5_000))]);
     let what = "one of 100,000 waiting, from the middle";
     let rows = [
@@ -19,6 +19,8 @@ pub(crate) fn goal() -> Goal {
         Row::instructions(what, "tokio Acquire", ours(middle), tokio(middle))
             .limit(Limit::Ours(190.0))
             .missed_at_ours(257.0),
+        // By the general path: whether another waiter can be admitted then depends on the head.
+        Row::instructions("one of 100,000 waiting, from the head", "tokio Acquire", ours(head), tokio(head)),
     ];
     Goal::new("cancel", rows)
 }
