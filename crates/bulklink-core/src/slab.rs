@@ -9,16 +9,16 @@ use core::ops::{Index, IndexMut};
 
 /// The number of places in the first chunk.
 const FIRST: u32 = 4;
-/// A chunk never grows. On a small target it is a vector nevertheless, which takes less code to
-/// make.
+/// The number of places in the largest chunk. Place numbers of consecutive chunks are this far
+/// apart, whatever their sizes.
+const CHUNK: u32 = 128;
+
+// A chunk never grows. On a small target it is a vector nevertheless, which takes less code to
+// make.
 #[cfg(target_pointer_width = "64")]
 type Chunk<T> = Box<[Cell<T>]>;
 #[cfg(not(target_pointer_width = "64"))]
 type Chunk<T> = Vec<Cell<T>>;
-
-/// The number of places in the largest chunk. Place numbers of consecutive chunks are this far
-/// apart, whatever their sizes.
-const CHUNK: u32 = 128;
 
 /// The place of an item: its position counted from 1, so that an `Option` of it takes no more room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -134,7 +134,7 @@ impl Core {
     /// Counts the outcome of a call that `admit_closed` has let through.
     #[inline]
     pub(crate) fn settle_closed(&self, ticket: Ticket, began: Instant, outcome: Outcome) {
-        // Two calls, so that a success does not take its outcome along.
+        // Called twice, so that the path of a success need not keep the outcome in a register.
         if outcome != Outcome::Success {
             self.settle_ticket(ticket, began, outcome);
         } else if !self.successes.add(ticket.0) {

@@ -26,7 +26,7 @@ thread_local! {
     static IS_LOOKER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What runs, and how often it was looked at.
+/// Foreign code that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Clock,
@@ -37,7 +37,7 @@ enum Step {
 
 #[derive(Default)]
 struct Watch {
-    /// Takes where the end of a look is told.
+    /// Sends the looker the channel on which it answers.
     looker: OnceLock<Mutex<Sender<Sender<()>>>>,
     looks: Mutex<BTreeMap<Step, u64>>,
     held: Mutex<Vec<Step>>,

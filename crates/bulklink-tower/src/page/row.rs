@@ -178,8 +178,8 @@ impl Recently {
     }
 }
 
-/// Returns what it means that a bulkhead is closed or paused: all calls are rejected, or wait. A
-/// report of capacity says little of that: it is about load.
+/// Returns the findings *closed* and *paused*. A capacity report says little of these states,
+/// because it is about load.
 fn of_state(is_closed: bool, is_paused: bool) -> impl Iterator<Item = Finding> {
     let closed = (is_closed, Severity::Critical, "closed", "all calls are rejected");
     let paused = (is_paused, Severity::Warning, "paused", "no call is admitted");

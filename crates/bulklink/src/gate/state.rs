@@ -198,7 +198,8 @@ impl GateState {
         cfg!(target_pointer_width = "64") && self.calls.is_none()
     }
 
-    /// Redeems a granted ticket. Another ticket stays, and perhaps this one.
+    /// Redeems a granted ticket. Returns `None`, and changes nothing, where the general path is
+    /// needed.
     #[inline]
     pub(crate) fn collect_granted(&mut self, ticket: &Ticket) -> Option<Grant> {
         if self.has_quick_paths() { plumbing::collect_granted(&mut self.gate, ticket) } else { None }
