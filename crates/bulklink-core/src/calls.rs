@@ -33,7 +33,7 @@ use crate::{Answer, Gate, Grant, Instant, InvalidArgument, Reason, Request, Rese
 /// use bulklink_core::{Answer, Calls, Gate, Instant, Limits, Request, Reserve};
 ///
 /// let mut gate: Gate<()> = Gate::new(Limits::new(1))?;
-/// let mut calls = Calls::new(Reserve::ByLateness);
+/// let mut calls = Calls::new(Reserve::Learnt);
 /// let request = Request::new().deadline(Instant::from_nanos(100));
 /// let answer = calls.enter(&mut gate, &request, Instant::from_nanos(10))?;
 /// let Answer::Granted(grant) = answer else { panic!("not granted") };

@@ -25,41 +25,41 @@ pub enum Reserve {
     /// After a bad time it comes down within some fifty calls that hardly wait. No deadline changes
     /// it, however far away. An operation that takes 95 % of its call's time teaches nothing.
     #[default]
-    ByLateness,
+    Learnt,
     /// Always this much.
     Fixed(Duration),
     /// Nothing: calls are admitted up to their deadline.
     None,
 }
 
-/// The reserve of one gate, in nanoseconds. If it follows lateness, the highest bit is set; it is
-/// zero then before the first end of a call with a deadline.
+/// The reserve of one gate, in nanoseconds. If it is learnt, the highest bit is set; it is zero
+/// then before the first end of a call with a deadline.
 #[derive(Debug)]
 pub(crate) struct ReserveState(u64);
 
-const FOLLOWS: u64 = 1 << 63;
+const LEARNT: u64 = 1 << 63;
 
 impl ReserveState {
     pub(crate) const fn new(reserve: Reserve) -> Self {
         ReserveState(match reserve {
-            Reserve::ByLateness => FOLLOWS,
-            Reserve::Fixed(fixed) if nanos(fixed) < FOLLOWS => nanos(fixed),
-            Reserve::Fixed(_) => FOLLOWS - 1,
+            Reserve::Learnt => LEARNT,
+            Reserve::Fixed(fixed) if nanos(fixed) < LEARNT => nanos(fixed),
+            Reserve::Fixed(_) => LEARNT - 1,
             Reserve::None => 0,
         })
     }
 
     pub(crate) const fn nanos(&self) -> u64 {
-        self.0 & !FOLLOWS
+        self.0 & !LEARNT
     }
 
-    const fn follows(&self) -> bool {
-        self.0 & FOLLOWS != 0
+    const fn is_learnt(&self) -> bool {
+        self.0 & LEARNT != 0
     }
 
     /// Returns what is kept for the operation, of a call that has `budget` nanoseconds in all.
     pub(crate) fn keep(&self, own: Option<u64>, budget: u64) -> u64 {
-        let present = if self.0 == FOLLOWS { (budget / 4).max(1) } else { self.nanos() };
+        let present = if self.0 == LEARNT { (budget / 4).max(1) } else { self.nanos() };
         own.unwrap_or(present).min(share(budget, MOST_KEPT))
     }
 
@@ -68,7 +68,7 @@ impl ReserveState {
         let is_late = now >= call.end;
         let (budget, hold) = (call.end.nanos_since(call.entered), call.hold_nanos(now));
         // A longer hold says nothing about the wait, which may always take the rest.
-        if self.follows() && call.by_gate && hold < share(budget, MOST_KEPT) {
+        if self.is_learnt() && call.by_gate && hold < share(budget, MOST_KEPT) {
             let present = self.nanos();
             let next = if present == 0 {
                 hold
@@ -80,7 +80,7 @@ impl ReserveState {
                 let long = present.min(call.wait_end.nanos_since(call.entered) / 2);
                 present - share(present, if call.waited_nanos > long { DECAY } else { DECAY_AT_REST })
             };
-            self.0 = FOLLOWS | next.max(1);
+            self.0 = LEARNT | next.max(1);
         }
         is_late
     }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     fn following(nanos: u64) -> ReserveState {
-        ReserveState(FOLLOWS | nanos)
+        ReserveState(LEARNT | nanos)
     }
 
     /// A call with 100 µs in all, which has waited for 60 µs of 80.
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn the_first_hold_is_the_reserve() {
         for (end, reserve) in [(1_060_000, 1), (1_060_007, 7), (1_120_000, 60_000)] {
-            let mut first = ReserveState::new(Reserve::ByLateness);
+            let mut first = ReserveState::new(Reserve::Learnt);
             first.learn(&CALL, Instant::from_nanos(end));
             assert_eq!(first.nanos(), reserve);
             assert_eq!(first.keep(None, 100_000), reserve);
@@ -168,13 +168,13 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_limited_by_the_budget() {
-        let learning = ReserveState::new(Reserve::ByLateness);
+        let learning = ReserveState::new(Reserve::Learnt);
         assert_eq!(learning.keep(Some(7), 100), 7);
         assert_eq!((learning.keep(None, 100), learning.keep(None, 3)), (25, 1), "a quarter at first");
         assert_eq!(learning.nanos(), 0);
         assert_eq!(following(25).keep(None, 20), share(20, MOST_KEPT));
         assert_eq!(ReserveState::new(Reserve::Fixed(Duration::from_nanos(9))).keep(None, 100), 9);
         assert_eq!(ReserveState::new(Reserve::None).keep(None, 100), 0);
-        assert_eq!(ReserveState::new(Reserve::Fixed(Duration::MAX)).nanos(), FOLLOWS - 1);
+        assert_eq!(ReserveState::new(Reserve::Fixed(Duration::MAX)).nanos(), LEARNT - 1);
     }
 }

@@ -17,7 +17,7 @@ fn at(nanos: u64) -> Instant {
 #[test]
 fn measured_holds_are_summed_in_snapshots_and_averaged_in_intervals() {
     let mut gate = gate(2, 1);
-    let plain = Calls::new(Reserve::ByLateness);
+    let plain = Calls::new(Reserve::Learnt);
     assert!(!plain.measures_holds() && !plain.takes_back());
     let mut calls = plain.measure_holds(true);
     assert!(calls.measures_holds() && !calls.takes_back());
@@ -47,7 +47,7 @@ fn measured_holds_are_summed_in_snapshots_and_averaged_in_intervals() {
 fn half_of_the_possible_wait_counts_whatever_limits_it() {
     let until = |deadline| Request::new().deadline(at(deadline));
     for (waited, less) in [(50_000, 250_000 * 16 / 1_024), (50_001, 250_000 / 1_024)] {
-        let (mut gate, mut calls) = (gate(1, 1), Calls::new(Reserve::ByLateness));
+        let (mut gate, mut calls) = (gate(1, 1), Calls::new(Reserve::Learnt));
         let Ok(Answer::Granted(first)) = calls.enter(&mut gate, &until(1_000_000), at(0)) else {
             panic!("not granted")
         };
@@ -70,7 +70,7 @@ fn half_of_the_possible_wait_counts_whatever_limits_it() {
 
 #[test]
 fn only_a_call_that_needs_a_record_has_one() {
-    let (mut gate, mut calls) = (gate(2, 0), Calls::new(Reserve::ByLateness));
+    let (mut gate, mut calls) = (gate(2, 0), Calls::new(Reserve::Learnt));
     for (request, is_recorded) in [(Request::new(), false), (Request::new().deadline(at(9)), true)] {
         let Ok(Answer::Granted(grant)) = calls.enter(&mut gate, &request, at(0)) else { panic!("not granted") };
         assert_eq!((grant.is_recorded(), calls.cost(&grant)), (is_recorded, 1));
@@ -80,7 +80,7 @@ fn only_a_call_that_needs_a_record_has_one() {
 
 #[test]
 fn every_input_needs_the_time_where_holds_are_measured_or_a_slot_may_be_taken_back() {
-    let plain = || Calls::new(Reserve::ByLateness);
+    let plain = || Calls::new(Reserve::Learnt);
     let mut gate = gate(1, 1);
     assert!(!plain().needs_now(&gate) && plain().measure_holds(true).needs_now(&gate));
     let mut calls = plain().collect_within(Duration::from_nanos(5));

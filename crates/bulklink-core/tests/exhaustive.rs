@@ -143,7 +143,7 @@ fn with_some_events() -> impl Iterator<Item = Start> {
 /// Returns a world by the gate, which is observed.
 fn plain(limits: (usize, usize, Option<u64>)) -> Start {
     Start {
-        reserve: Reserve::ByLateness,
+        reserve: Reserve::Learnt,
         collect_within: None,
         measures_holds: false,
         deadlines: false,

@@ -150,7 +150,7 @@ struct Measured {
 impl Measured {
     fn new() -> Self {
         let gate = TestGate::new(Limits::new(4).with_waiting_room(4)).expect("valid");
-        let mut measured = Measured { gate, calls: Calls::new(Reserve::ByLateness).measure_holds(true) };
+        let mut measured = Measured { gate, calls: Calls::new(Reserve::Learnt).measure_holds(true) };
         measured.calls.note_use(&measured.gate, at(0));
         measured
     }
@@ -285,7 +285,7 @@ fn a_slot_that_is_given_up_before_it_was_collected_was_in_use_until_then() {
 #[test]
 fn use_counts_from_the_first_known_time_on() {
     let gate = TestGate::new(Limits::new(4)).expect("valid");
-    let mut measured = Measured { gate, calls: Calls::new(Reserve::ByLateness).measure_holds(true) };
+    let mut measured = Measured { gate, calls: Calls::new(Reserve::Learnt).measure_holds(true) };
     measured.gate.resize(2, Instant::EPOCH).expect("open");
     measured.calls.note_use(&measured.gate, Instant::EPOCH);
     let mut before = measured.gate.snapshot(None);

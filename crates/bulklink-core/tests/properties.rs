@@ -55,7 +55,7 @@ fn starts(capacity: RangeInclusive<usize>, waiting_room: RangeInclusive<usize>) 
     let limits = (capacity, waiting_room, prop::option::of(1_u64..=40));
     let units = prop::option::weighted(0.3, 1_usize..=96);
     let fixed = (0_u64..60).prop_map(|fixed| Reserve::Fixed(Duration::from_nanos(fixed)));
-    let reserve = prop_oneof![4 => Just(Reserve::ByLateness), 1 => fixed, 1 => Just(Reserve::None)];
+    let reserve = prop_oneof![4 => Just(Reserve::Learnt), 1 => fixed, 1 => Just(Reserve::None)];
     let takes_back = prop::option::weighted(0.3, 0_u64..60);
     // Only without an account of calls are quick paths tried.
     let calls = (reserve, takes_back, prop::bool::weighted(0.2), prop::bool::weighted(0.6));

@@ -31,7 +31,7 @@ fn call(at: u64, budget: u64, hold: u64) -> Arrival {
 /// Returns what becomes of the later calls, at an upstream with so many slots.
 fn fates(slots: usize, past: &[Arrival], then: &[Arrival]) -> Vec<Fate> {
     let arrivals = [past, then].concat();
-    let upstream = Upstream { slots, waiting_room: 400, reserve: Reserve::ByLateness, is_cut: false };
+    let upstream = Upstream { slots, waiting_room: 400, reserve: Reserve::Learnt, is_cut: false };
     let mut run = Run::new(&upstream, |call| arrivals[call].hold);
     for arrival in &arrivals {
         run.enter(arrival.at, arrival.budget);
@@ -168,7 +168,7 @@ struct World {
 impl World {
     fn new(slots: usize) -> Self {
         let gate = Gate::new(Limits::new(slots).with_waiting_room(8)).expect("valid");
-        let calls = Calls::new(Reserve::ByLateness);
+        let calls = Calls::new(Reserve::Learnt);
         World { gate, calls, now: 1 << 32, tickets: vec![], grants: vec![], longest_hold: 0 }
     }
 

@@ -262,7 +262,7 @@ impl<R> Builder<R> {
     }
 
     /// Sets how much time the wait of a call with a [deadline](crate::Request::deadline) leaves to
-    /// the operation. By default it [learns](Reserve::ByLateness) that from the calls that end.
+    /// the operation. By default it [learns](Reserve::Learnt) that from the calls that end.
     pub fn reserve(mut self, reserve: Reserve) -> Self {
         self.options.reserve = reserve;
         self

@@ -85,7 +85,7 @@ impl<I: Copy> Request<I> {
     ///
     /// A call that is admitted a millisecond before its deadline only wastes the slot. So its wait
     /// ends earlier, and leaves the *reserve* to the operation: what the bulkhead has
-    /// [learnt](crate::Reserve::ByLateness), or was [told](crate::Builder::reserve), or [this
+    /// [learnt](crate::Reserve::Learnt), or was [told](crate::Builder::reserve), or [this
     /// call](Request::leaving) asks for. At least 5 % of the time may be waited. If a slot is free
     /// and no call waits, the call is admitted with whatever time is left. If the deadline has
     /// already passed, it expires immediately.

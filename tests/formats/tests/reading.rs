@@ -99,7 +99,7 @@ fn a_value_that_is_none_is_refused_with_its_path_and_what_is_accepted() {
         ("wait_limit = 250", &format!("invalid value unsigned int `250`, expected {duration}")),
         ("wait_limit = \"250\"", &format!("invalid value string \"250\", expected {duration}")),
         ("collect_within = \"5 parsecs\"", &format!("invalid value string \"5 parsecs\", expected {duration}")),
-        ("reserve = \"some\"", "invalid value string \"some\", expected \"by_lateness\", \"none\" or a duration"),
+        ("reserve = \"some\"", "invalid value string \"some\", expected \"learnt\", \"none\" or a duration"),
         ("measure_waits = 1", "invalid type: found signed int `1`, expected a boolean"),
     ] {
         let error = error(&format!("[bulkheads.payments]\n{text}"));
@@ -147,7 +147,7 @@ fn environment_variables_override_a_file() {
         jail.set_env("BULKLINK_BULKHEADS__PAYMENTS__PARALLELISM", 20);
         jail.set_env("BULKLINK_BULKHEADS__PAYMENTS__WAIT_LIMIT", "1.5s");
         jail.set_env("BULKLINK_BULKHEADS__PAYMENTS__MEASURE_HOLDS", true);
-        jail.set_env("BULKLINK_BULKHEADS__PAYMENTS__RESERVE", "by_lateness");
+        jail.set_env("BULKLINK_BULKHEADS__PAYMENTS__RESERVE", "learnt");
         jail.set_env("BULKLINK_BULKHEADS__42__CAPACITY", "7");
         jail.set_env("BULKLINK_PARTITIONS__TENANTS__IDLE_TIMEOUT", "1h");
         jail.set_env("BULKLINK_PARTITIONS__TENANTS__KEYS__ANN__PARALLELISM", "30");
@@ -155,7 +155,7 @@ fn environment_variables_override_a_file() {
         let payments = &config.bulkheads["payments"];
         assert_eq!((payments.parallelism, payments.waiting_room), (Some(20), Some(50)));
         assert_eq!((payments.wait_limit, payments.measure_holds), (Some(ms(1500)), Some(true)));
-        assert_eq!(payments.reserve, Some(Reserve::ByLateness));
+        assert_eq!(payments.reserve, Some(Reserve::Learnt));
         assert_eq!(config.bulkheads["42"].capacity, Some(7));
         assert_eq!(config.partitions["tenants"].idle_timeout, Some(Duration::from_hours(1)));
         assert_eq!(config.partitions["tenants"].keys["ann"].parallelism, Some(30));
@@ -200,7 +200,7 @@ proptest! {
         waits in prop::option::of(any::<bool>()),
         kept in prop::option::of(prop_oneof![
             Just(Reserve::None),
-            Just(Reserve::ByLateness),
+            Just(Reserve::Learnt),
             any::<u32>().prop_map(|nanos| Reserve::Fixed(Duration::from_nanos(nanos.into()))),
         ]),
     ) {

@@ -35,7 +35,7 @@ fn start(bytes: &mut Unstructured<'_>) -> Result<Start> {
         collect_within,
         measures_holds,
         reserve: match bytes.int_in_range(0..=2)? {
-            0 => Reserve::ByLateness,
+            0 => Reserve::Learnt,
             1 => Reserve::Fixed(Duration::from_nanos(bytes.int_in_range(0..=60)?)),
             _ => Reserve::None,
         },

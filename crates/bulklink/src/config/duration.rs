@@ -88,7 +88,7 @@ pub(crate) fn reserve_text(reserve: Reserve) -> String {
     match reserve {
         Reserve::Fixed(fixed) => exact(fixed).to_string(),
         Reserve::None => "none".into(),
-        _ => "by_lateness".into(),
+        _ => "learnt".into(),
     }
 }
 

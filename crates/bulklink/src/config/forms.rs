@@ -90,7 +90,7 @@ impl Form for Kept {
     type Value = Reserve;
 
     fn expected(f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"by_lateness\", \"none\" or {FORM}")
+        write!(f, "\"learnt\", \"none\" or {FORM}")
     }
 
     fn write<S: Serializer>(value: &Reserve, serializer: S) -> Result<S::Ok, S::Error> {
@@ -103,7 +103,7 @@ impl Form for Kept {
 
     fn from_text(text: &str) -> Option<Reserve> {
         match text.trim() {
-            "by_lateness" => Some(Reserve::ByLateness),
+            "learnt" => Some(Reserve::Learnt),
             "none" => Some(Reserve::None),
             text => parse(text).map(Reserve::Fixed),
         }

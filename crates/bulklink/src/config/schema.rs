@@ -29,7 +29,7 @@ pub(super) fn duration(_: &mut SchemaGenerator) -> Schema {
 }
 
 pub(super) fn reserve(generator: &mut SchemaGenerator) -> Schema {
-    let named = json_schema!({ "type": "string", "enum": ["by_lateness", "none"] });
+    let named = json_schema!({ "type": "string", "enum": ["learnt", "none"] });
     json_schema!({ "anyOf": [named, duration(generator)] })
 }
 

@@ -116,14 +116,14 @@ fn a_call_may_bring_its_own_reserve() {
     let (mut executor, bulkhead) = setup(FIXED);
     let request = until(&executor, ms(100)).leaving(ms(80));
     assert_eq!(wait_of(&mut executor, &bulkhead, request), ms(20));
-    let (_, learning) = setup(Reserve::ByLateness);
+    let (_, learning) = setup(Reserve::Learnt);
     drop(learning.try_slot_with(until(&executor, ms(100)).leaving(ms(80))).expect("free"));
     assert_eq!(learning.status().reserve(), ms(0), "it is no example for other calls");
 }
 
 #[test]
 fn until_an_operation_ends_a_quarter_of_each_calls_time_is_kept() {
-    let (mut executor, bulkhead) = setup(Reserve::ByLateness);
+    let (mut executor, bulkhead) = setup(Reserve::Learnt);
     for time in [160, 100, 1_000] {
         let request = until(&executor, ms(time));
         assert_eq!(wait_of(&mut executor, &bulkhead, request), ms(time) * 3 / 4);
@@ -133,7 +133,7 @@ fn until_an_operation_ends_a_quarter_of_each_calls_time_is_kept() {
 
 /// Returns a bulkhead whose first operation took 40 ms, of any time.
 fn taught() -> (Executor, TestBulkhead) {
-    let (executor, bulkhead) = setup(Reserve::ByLateness);
+    let (executor, bulkhead) = setup(Reserve::Learnt);
     let slot = bulkhead.try_slot_with(until(&executor, ms(3_600_000))).expect("free");
     executor.clock().advance(ms(40));
     drop(slot);
@@ -289,7 +289,7 @@ fn a_rejection_says_only_what_was_kept() {
 
 #[test]
 fn a_rejected_call_teaches_nothing() {
-    let (executor, bulkhead) = setup(Reserve::ByLateness);
+    let (executor, bulkhead) = setup(Reserve::Learnt);
     let _running = bulkhead.try_slot().expect("free");
     assert_eq!(bulkhead.try_slot_with(until(&executor, ms(1_000))).expect_err("full").reason(), Reason::Saturated);
     assert_eq!(bulkhead.status().reserve(), ms(0));
@@ -297,7 +297,7 @@ fn a_rejected_call_teaches_nothing() {
 
 #[test]
 fn a_call_with_a_far_deadline_takes_no_time_from_others() {
-    let (mut executor, bulkhead) = setup(Reserve::ByLateness);
+    let (mut executor, bulkhead) = setup(Reserve::Learnt);
     let far = bulkhead.try_slot_with(until(&executor, ms(1 << 40))).expect("free");
     let request = until(&executor, ms(100));
     let waiting = call(&mut executor, &bulkhead, request);

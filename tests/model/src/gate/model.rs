@@ -138,7 +138,7 @@ pub struct Model {
 impl Model {
     pub fn new(limits: Limited, measures_waits: bool, reserve: Reserve) -> Self {
         let fixed = match reserve {
-            Reserve::ByLateness => None,
+            Reserve::Learnt => None,
             Reserve::Fixed(fixed) => Some(u64::try_from(fixed.as_nanos()).expect("small worlds")),
             _ => Some(0),
         };

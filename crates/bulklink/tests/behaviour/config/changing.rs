@@ -86,11 +86,11 @@ fn a_setting_that_cannot_change_is_refused_with_its_value() {
         world.refused(),
         "bulkheads.a.measure_holds must stay false while this exists, got true; \
          bulkheads.a.collect_within must stay 1s while this exists, got unset; \
-         bulkheads.a.reserve must stay by_lateness while this exists, got 50ms"
+         bulkheads.a.reserve must stay learnt while this exists, got 50ms"
     );
     let section = world.section("a");
     (section.collect_within, section.measure_waits) = (Some(ms(1000)), Some(true));
-    (section.measure_holds, section.reserve) = (Some(false), Some(Reserve::ByLateness));
+    (section.measure_holds, section.reserve) = (Some(false), Some(Reserve::Learnt));
     assert_eq!(world.applied(), "a: parallelism 1 -> 2", "the defaults, in words");
 }
 
