@@ -37,15 +37,7 @@ impl<T> Fifo<T> {
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub(crate) fn pop(&mut self) -> Option<T> {
-        if self.has_at_most_one() {
-            return self.incoming.pop();
-        }
-        if self.outgoing.is_empty() {
-            self.refill_outgoing();
-        }
-        let item = self.outgoing.pop();
-        self.trim();
-        item
+        if self.has_at_most_one() { self.incoming.pop() } else { self.pop_of_several() }
     }
 
     /// Moves the next item to `place`. Returns whether there was one.
@@ -70,6 +62,18 @@ impl<T> Fifo<T> {
         self.outgoing.is_empty() && self.incoming.len() < 2
     }
 
+    /// Apart, so that the usual case is small enough to be inlined.
+    #[cfg_attr(target_pointer_width = "64", cold, inline(never))]
+    fn pop_of_several(&mut self) -> Option<T> {
+        if self.outgoing.is_empty() {
+            mem::swap(&mut self.incoming, &mut self.outgoing);
+            self.outgoing.reverse();
+        }
+        let item = self.outgoing.pop();
+        self.trim();
+        item
+    }
+
     /// Gives back the memory of a burst that is over. The stack for incoming items never has it: it
     /// takes the place of this one before it is empty again. A small target keeps its memory, and
     /// saves the code.
@@ -79,12 +83,6 @@ impl<T> Fifo<T> {
         if is_large && self.outgoing.is_empty() {
             self.outgoing = Vec::new();
         }
-    }
-
-    #[cfg_attr(target_pointer_width = "64", cold)]
-    fn refill_outgoing(&mut self) {
-        mem::swap(&mut self.incoming, &mut self.outgoing);
-        self.outgoing.reverse();
     }
 
     /// Returns the items pushed since the last reversal, in order. Each keeps its position while

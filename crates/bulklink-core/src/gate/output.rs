@@ -17,7 +17,7 @@ impl<W> Gate<W> {
     /// Every caller of an input must call this until it returns `None`, and wake outside its lock.
     #[inline]
     pub fn poll_wake(&mut self) -> Option<W> {
-        if self.wakes.is_empty() { None } else { self.wakes.pop() }
+        self.wakes.pop()
     }
 
     /// Wakes every ticket that [relies](Gate::rely) on `home`, because `home` is gone. No ticket is

@@ -34,9 +34,6 @@ impl Shared {
     /// nothing, or one waker.
     #[inline]
     pub(crate) fn take_outputs(&self, state: &mut GateState) -> (Option<Waker>, Rest) {
-        if !state.gate.has_output() {
-            return (None, Rest::Nothing);
-        }
         let waker = state.gate.poll_wake();
         let rest = if state.gate.has_output() { self.take_rest(state, waker.is_some()) } else { Rest::Nothing };
         (waker, rest)
