@@ -58,6 +58,7 @@ impl Deadlines {
     }
 
     /// Returns the earliest deadline, and among equal ones that of the earlier arrival.
+    #[cfg_attr(target_pointer_width = "64", inline)]
     pub(super) fn first(&self) -> Option<&Due> {
         let listed = self.in_order.first().map(|place| &self.entries[place]);
         match self.others.first().map(|place| &self.entries[place]) {
