@@ -118,7 +118,13 @@ impl Shared {
     /// Reads the clock for an input that must succeed even if the clock panics. Then the time is
     /// that of the latest input, so no wait expires.
     pub(crate) fn now_if_sound(&self) -> Instant {
-        attempt(|| self.now()).unwrap_or_else(|| self.with_gate(|state| state.snapshot(None).at))
+        attempt(|| self.now()).unwrap_or_else(|| self.latest())
+    }
+
+    /// Returns the time of the latest input.
+    #[cold]
+    fn latest(&self) -> Instant {
+        self.with_gate(|state| state.snapshot(None).at)
     }
 
     /// Gives the gate an input, then wakes tasks and delivers events as it requires. An input that
