@@ -74,7 +74,7 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         let Acquire { runtime, call } = &mut self;
         let Call::Unfinished(Unfinished { shared, state }) = &mut **call else { unreachable!("the call is new") };
         let AcquireState::NotEntered(request) = state else { unreachable!("the call is new") };
-        let (mut ticket, mut not_granted) = (None, NotGranted::UNKNOWN);
+        let (mut ticket, mut not_granted) = (None, NotGranted::unknown());
         let mut granted = if request.is_simple() { shared.fast.acquire() } else { None };
         if granted.is_none() {
             granted = shared.enter(request, runtime, Waker::noop(), &mut ticket, &mut not_granted)?;
@@ -163,7 +163,7 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         };
         let unfinished = unfinished.expect("polled again after it had completed");
         let operations = unfinished.shared.operations();
-        let mut not_granted = NotGranted::UNKNOWN;
+        let mut not_granted = NotGranted::unknown();
         let poll = |context: &mut Context<'_>| unfinished.poll_gate(runtime, context, &mut not_granted);
         let granted = ready!(runtime.cooperate(context, operations, poll));
         let Unfinished { shared, state } = self.finish();

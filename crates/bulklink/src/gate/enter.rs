@@ -32,8 +32,10 @@ pub(crate) enum NotGranted {
 }
 
 impl NotGranted {
-    /// A value to be overwritten.
-    pub(crate) const UNKNOWN: NotGranted = NotGranted::Queued;
+    /// Returns a value to be overwritten.
+    pub(crate) fn unknown() -> Self {
+        NotGranted::Queued
+    }
 }
 
 impl Shared {
@@ -44,7 +46,7 @@ impl Shared {
             trace::rejected(Some(self), &rejection);
             return Err(rejection);
         }
-        let mut not_granted = NotGranted::UNKNOWN;
+        let mut not_granted = NotGranted::unknown();
         match (self.enter_gate(&request, None, None, &mut None, &mut not_granted), not_granted) {
             (Some(grant), _) => Ok(grant),
             (None, NotGranted::Rejected(rejection)) => {
@@ -96,7 +98,7 @@ impl Shared {
     }
 
     /// Enters the gate. `waker` is `None` for a request that may not wait, and `not_granted` is
-    /// [`UNKNOWN`](NotGranted::UNKNOWN), which is what a wait that relies on a driver leaves there,
+    /// [unknown](NotGranted::unknown), which is what a wait that relies on a driver leaves there,
     /// or on nothing.
     ///
     /// The clock is foreign code, and is read before the lock is taken. Usually the word tells
