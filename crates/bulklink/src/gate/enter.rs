@@ -77,9 +77,12 @@ impl Shared {
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
     ) -> Result<Option<Grant>, TimerError> {
-        if let Some(rejection) = self.reject(request) {
-            *not_granted = NotGranted::Rejected(rejection);
-            return Ok(None);
+        // While calls wait, the word is usually inert, and rejects none.
+        if !self.fast.peek().is_inert() {
+            if let Some(rejection) = self.reject(request) {
+                *not_granted = NotGranted::Rejected(rejection);
+                return Ok(None);
+            }
         }
         let may_be_late = request.may_be_late(self.has_wait_limit.load(Ordering::Relaxed));
         let home = if may_be_late || self.takes_back { runtime.home() } else { Ok(None) };
