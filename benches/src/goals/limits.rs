@@ -24,9 +24,7 @@ const SHORT: Duration = Duration::from_secs(2);
 pub(crate) fn goal() -> Goal {
     let what = "queue with a wait limit";
     let rows = [
-        Row::instructions(what, "tokio timeout(acquire)", queue(), queue_tokio())
-            .limit(Limit::Ours(980.0))
-            .missed_at_ours(1_205.0),
+        Row::instructions(what, "tokio timeout(acquire)", queue(), queue_tokio()).limit(Limit::Ours(980.0)),
         Row::time(what, "tokio timeout(acquire)", queue(), queue_tokio())
             .at_most(0.75)
             .headline("Join the queue with a wait limit"),
