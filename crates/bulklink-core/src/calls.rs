@@ -78,8 +78,6 @@ pub struct Calls {
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) entered: Instant,
-    /// The latest end of its wait.
-    pub(crate) wait_end: Instant,
     /// When the whole call is to be over: a call that ends then or later is late. The far future
     /// for a call without a deadline.
     pub(crate) end: Instant,
@@ -262,7 +260,7 @@ impl Calls {
         let keep = if has_deadline { self.reserve.keep(own, budget) } else { 0 };
         let by_gate = has_deadline && own.is_none();
         let wait_end = now.saturating_add_nanos(budget - keep);
-        let call = Call { entered: now, wait_end, end, waited_nanos: 0, kept_nanos: 0, by_gate, grant: None };
+        let call = Call { entered: now, end, waited_nanos: 0, kept_nanos: 0, by_gate, grant: None };
         let answer = gate.enter(&request.ending(wait_end), Some(now))?;
         self.note_use(gate, now);
         Ok(match answer {
@@ -272,9 +270,8 @@ impl Calls {
                 Answer::Granted(recorded(place))
             }
             Answer::Queued(ticket) => {
-                let latest = gate.deadline(&ticket).unwrap_or(wait_end);
-                let kept_nanos = if latest == wait_end { keep } else { 0 };
-                let call = Call { wait_end: latest, kept_nanos, ..call };
+                let kept_nanos = if gate.deadline(&ticket) == Some(wait_end) { keep } else { 0 };
+                let call = Call { kept_nanos, ..call };
                 let (number, place) = (ticket.number(), self.entries.insert(call, 0));
                 if number >= self.by_ticket.len() {
                     self.by_ticket.resize(number + 1, None);
@@ -416,8 +413,8 @@ impl Calls {
         }
         let (entered, waited_nanos) = (call.entered, call.waited_nanos);
         let recorded = part.as_recorded();
-        let (wait_end, end) = (entered, Instant::FAR_FUTURE);
-        let call = Call { entered, wait_end, end, waited_nanos, kept_nanos: 0, by_gate: false, grant: Some(part) };
+        let end = Instant::FAR_FUTURE;
+        let call = Call { entered, end, waited_nanos, kept_nanos: 0, by_gate: false, grant: Some(part) };
         Ok((grant, recorded(self.entries.insert(call, 0))))
     }
 

@@ -15,15 +15,31 @@ use crate::instant::nanos;
 #[non_exhaustive]
 pub enum Reserve {
     /// Learns from the calls without a reserve of their own how long operations take, so that about
-    /// one in a hundred ends late. Until the first of them ends, each leaves a quarter of its time;
-    /// then the reserve is the time of that operation. From then on, an operation that takes as
-    /// long or longer increases it by 9.9 %, and so does one that ends late after more than half of
-    /// it. Any other reduces it: by 0.1 % after a long wait, by 1.6 % after a short one. A wait is
-    /// long that exceeds the reserve, or half of what it may be. So the reserve is what all
-    /// operations but one in a hundred need where calls wait long, and less where they hardly wait.
+    /// one in a hundred ends late.
     ///
-    /// After a bad time it comes down within some fifty calls that hardly wait. No deadline changes
-    /// it, however far away. An operation that takes 95 % of its call's time teaches nothing.
+    /// Until it has learnt, each call leaves a quarter of its time; from then on, a sixteenth at
+    /// least. An operation that takes less than that teaches nothing, unless the reserve is longer,
+    /// nor does one that takes 95 % of its call's time. The first one that teaches is the reserve,
+    /// and the second one if it is shorter.
+    ///
+    /// Then an operation that takes as long or longer increases the reserve by 9.9 %, or by 9.9 %
+    /// of itself, up to 39 %. One that ends late after more than half of it increases it, too. Any
+    /// other reduces it: by 1.6 %, but not by more than an eighth of the time it took; if its call
+    /// has waited, by 0.1 %, but not by more than a 128th.
+    ///
+    /// # What others can do to it
+    ///
+    /// It takes time in slots to reduce the reserve. Calls that are quick, or dropped at once, do
+    /// not make others late, however many they are and whatever their deadlines. Where calls wait,
+    /// others that take a tenth as much time in slots make at most one more in a hundred late. But
+    /// where calls come rarely, or in bursts, others that have used slots since reduce it by up to
+    /// an eighth of that time, and the first calls then can be late.
+    ///
+    /// It takes operations as long as the reserve to increase it. The time of a call that has more
+    /// than 16 times the reserve and 16 times what its operation takes makes no difference.
+    ///
+    /// After a bad time, the reserve halves with each 45 calls that do not wait, or, if these are
+    /// quick, once they have used slots for four times its length.
     #[default]
     Learnt,
     /// Always this much.
@@ -32,25 +48,26 @@ pub enum Reserve {
     None,
 }
 
-/// The reserve of one gate, in nanoseconds. If it is learnt, the highest bit is set; it is zero
-/// then before the first end of a call with a deadline.
+/// The reserve of one gate, in nanoseconds. If it is learnt, the highest bit is set; it is
+/// zero then until a call teaches it, and while only one has, the next bit is set.
 #[derive(Debug)]
 pub(crate) struct ReserveState(u64);
 
 const LEARNT: u64 = 1 << 63;
+const BY_ONE: u64 = 1 << 62;
 
 impl ReserveState {
     pub(crate) const fn new(reserve: Reserve) -> Self {
         ReserveState(match reserve {
             Reserve::Learnt => LEARNT,
-            Reserve::Fixed(fixed) if nanos(fixed) < LEARNT => nanos(fixed),
-            Reserve::Fixed(_) => LEARNT - 1,
+            Reserve::Fixed(fixed) if nanos(fixed) < BY_ONE => nanos(fixed),
+            Reserve::Fixed(_) => BY_ONE - 1,
             Reserve::None => 0,
         })
     }
 
     pub(crate) const fn nanos(&self) -> u64 {
-        self.0 & !LEARNT
+        self.0 & !(LEARNT | BY_ONE)
     }
 
     const fn is_learnt(&self) -> bool {
@@ -59,26 +76,31 @@ impl ReserveState {
 
     /// Returns what is kept for the operation, of a call that has `budget` nanoseconds in all.
     pub(crate) fn keep(&self, own: Option<u64>, budget: u64) -> u64 {
-        let present = if self.0 == LEARNT { (budget / 4).max(1) } else { self.nanos() };
+        let least = if self.0 == LEARNT { (budget / 4).max(1) } else { least_kept(budget) };
+        let present = if self.is_learnt() { self.nanos().max(least) } else { self.nanos() };
         own.unwrap_or(present).min(share(budget, MOST_KEPT))
     }
 
-    /// Learns from the end of a call. Returns whether the call ended late.
+    /// Learns from the end of a call, or from its drop. Returns whether the call ended late.
     pub(crate) fn learn(&mut self, call: &Call, now: Instant) -> bool {
         let is_late = now >= call.end;
-        let (budget, hold) = (call.end.nanos_since(call.entered), call.hold_nanos(now));
-        // A longer hold says nothing about the wait, which may always take the rest.
-        if self.is_learnt() && call.by_gate && hold < share(budget, MOST_KEPT) {
-            let present = self.nanos();
+        let (budget, hold, present) = (call.end.nanos_since(call.entered), call.hold_nanos(now), self.nanos());
+        // A longer hold says nothing about the wait, which may always take the rest. To a call with
+        // much more time, neither the reserve nor its hold makes a difference.
+        let says_something = hold < share(budget, MOST_KEPT) && hold.max(present) >= least_kept(budget);
+        if self.is_learnt() && call.by_gate && says_something {
             let next = if present == 0 {
+                hold.max(1) | BY_ONE
+            } else if self.0 & BY_ONE > 0 && hold < present {
+                // A first hold of minutes must not be the reserve until it has come down.
                 hold
             } else if hold >= present || is_late && hold > present / 2 {
                 // A hold that ends late may have been cut there.
-                present + share(present, GROWTH).max(1)
+                present + share(hold.clamp(present, present.saturating_mul(MOST_WEIGHED)), GROWTH).max(1)
             } else {
-                // Else those with much time would say of any wait that it was short.
-                let long = present.min(call.wait_end.nanos_since(call.entered) / 2);
-                present - share(present, if call.waited_nanos > long { DECAY } else { DECAY_AT_REST })
+                // By the hold, so that slots must be used in order to reduce it.
+                let decay = if call.waited_nanos > 0 { DECAY } else { DECAY_AT_REST };
+                present - share(present.min(hold.saturating_mul(WEIGHT)), decay)
             };
             self.0 = LEARNT | next.max(1);
         }
@@ -91,6 +113,15 @@ const MOST_KEPT: u64 = 972;
 const GROWTH: u64 = 101;
 const DECAY: u64 = 1;
 const DECAY_AT_REST: u64 = 16;
+/// How many times a hold counts that reduces the reserve, and how many times the reserve a longer
+/// one counts at most.
+const WEIGHT: u64 = 8;
+const MOST_WEIGHED: u64 = 4;
+
+/// Returns what a call with `budget` nanoseconds in all leaves to its operation at least.
+const fn least_kept(budget: u64) -> u64 {
+    budget / 16
+}
 
 /// Returns `parts` ÷ 1,024 of `whole`, which counts as 2⁵³ ns (104 days) at most. A shift in place
 /// of a division, which takes much code on a microcontroller.
@@ -112,10 +143,9 @@ mod tests {
         ReserveState(LEARNT | nanos)
     }
 
-    /// A call with 100 µs in all, which has waited for 60 µs of 80.
+    /// A call with 100 µs in all, which has waited for 60.
     const CALL: Call = Call {
         entered: Instant::from_nanos(1_000_000),
-        wait_end: Instant::from_nanos(1_080_000),
         end: Instant::from_nanos(1_100_000),
         waited_nanos: 60_000,
         kept_nanos: 20_000,
@@ -123,47 +153,80 @@ mod tests {
         grant: None,
     };
 
-    fn learnt(call: Call, end: u64) -> (bool, u64) {
+    fn learnt(call: &Call, end: u64) -> (bool, u64) {
         let mut reserve = following(20_000);
-        let is_late = reserve.learn(&call, Instant::from_nanos(end));
+        let is_late = reserve.learn(call, Instant::from_nanos(end));
         (is_late, reserve.nanos())
     }
 
-    #[test]
-    fn the_reserve_follows_holds_and_the_wait_says_how_fast() {
-        let waited = |waited_nanos| Call { waited_nanos, ..CALL };
-        assert_eq!(learnt(waited(60_000), 1_079_999), (false, 19_981), "a shorter hold, after a long wait");
-        assert_eq!(learnt(waited(20_001), 1_040_000), (false, 19_981), "after a wait longer than the reserve");
-        assert_eq!(learnt(waited(20_000), 1_039_999), (false, 19_688), "after a short wait");
-        let soon = Call { wait_end: Instant::from_nanos(1_030_000), ..CALL };
-        let after = |waited_nanos| learnt(Call { waited_nanos, grant: None, ..soon }, 1_030_000).1;
-        assert_eq!((after(15_000), after(15_001)), (19_688, 19_981), "half of a wait of 30 µs");
-        assert_eq!(learnt(waited(60_000), 1_080_000), (false, 21_972), "a hold as long as the reserve");
-        assert_eq!(learnt(waited(89_999), 1_100_000), (true, 21_972), "late after more than half of it");
-        assert_eq!(learnt(waited(90_000), 1_100_000), (true, 19_981), "late after half of it");
-        assert_eq!(learnt(waited(0), 1_094_920), (false, 21_972), "a hold of nearly 95 % of the budget");
-        assert_eq!(learnt(waited(0), 1_094_921), (false, 20_000), "a hold of 95 %");
-        assert_eq!(learnt(waited(60_000), 1_160_000), (true, 20_000), "a hold of more than the budget");
-        assert_eq!(learnt(Call { by_gate: false, ..CALL }, 1_100_000), (true, 20_000), "the call's own reserve");
+    fn waited(waited_nanos: u64) -> Call {
+        Call { waited_nanos, ..CALL }
     }
 
     #[test]
-    fn the_first_hold_is_the_reserve() {
-        for (end, reserve) in [(1_060_000, 1), (1_060_007, 7), (1_120_000, 60_000)] {
+    fn the_reserve_follows_holds() {
+        assert_eq!(learnt(&CALL, 1_079_999), (false, 19_981), "a shorter hold, after a wait");
+        assert_eq!(learnt(&waited(1), 1_020_000), (false, 19_981), "after any wait");
+        assert_eq!(learnt(&waited(0), 1_019_999), (false, 19_688), "without one");
+        assert_eq!(learnt(&CALL, 1_080_000), (false, 21_972), "a hold as long as the reserve");
+        assert_eq!(learnt(&waited(89_999), 1_100_000), (true, 21_972), "late after more than half of it");
+        assert_eq!(learnt(&waited(90_000), 1_100_000), (true, 19_981), "late after half of it");
+        assert_eq!(learnt(&waited(0), 1_040_000), (false, 23_945), "a hold of twice the reserve");
+        assert_eq!(learnt(&waited(0), 1_080_000), (false, 27_890), "of four times");
+        assert_eq!(learnt(&waited(0), 1_094_920), (false, 27_890), "a hold of nearly 95 % of the budget");
+        assert_eq!(learnt(&waited(0), 1_094_921), (false, 20_000), "a hold of 95 %");
+        assert_eq!(learnt(&CALL, 1_160_000), (true, 20_000), "a hold of more than the budget");
+        assert_eq!(learnt(&Call { by_gate: false, ..CALL }, 1_100_000), (true, 20_000), "the call's own reserve");
+    }
+
+    #[test]
+    fn a_quick_operation_reduces_the_reserve_by_an_eighth_of_itself() {
+        for (hold, less) in [(0, 0), (7, 0), (8, 1), (800, 100), (2_500, 312), (2_501, 312)] {
+            assert_eq!(learnt(&waited(0), 1_000_000 + hold), (false, 20_000 - less), "{hold} ns");
+        }
+        for (hold, less) in [(127, 0), (128, 1), (2_432, 19), (2_501, 19)] {
+            assert_eq!(learnt(&CALL, 1_060_000 + hold), (false, 20_000 - less), "{hold} ns, after a wait");
+        }
+    }
+
+    #[test]
+    fn a_call_with_much_more_time_than_the_reserve_and_its_operation_teaches_nothing() {
+        let with = |budget: u64| Call { end: Instant::from_nanos(1_000_000 + budget), ..waited(0) };
+        assert_eq!(learnt(&with(320_015), 1_019_000), (false, 19_688), "16 times the reserve");
+        assert_eq!(learnt(&with(320_016), 1_019_000), (false, 20_000), "more than that");
+        assert_eq!(learnt(&with(480_015), 1_030_000), (false, 22_958), "16 times the hold");
+        assert_eq!(learnt(&with(480_016), 1_030_000), (false, 20_000), "more than that");
+        let mut unlearnt = ReserveState::new(Reserve::Learnt);
+        unlearnt.learn(&with(480_016), Instant::from_nanos(1_030_000));
+        assert_eq!(unlearnt.nanos(), 0);
+    }
+
+    #[test]
+    fn the_first_hold_is_the_reserve_and_the_second_one_if_it_is_shorter() {
+        for hold in [6_400, 60_000] {
             let mut first = ReserveState::new(Reserve::Learnt);
-            first.learn(&CALL, Instant::from_nanos(end));
+            let second = hold - 1;
+            let third = second - share(second, DECAY_AT_REST);
+            for (hold, reserve) in [(hold, hold), (second, second), (second - 1, third)] {
+                first.learn(&waited(0), Instant::from_nanos(1_000_000 + hold));
+                assert_eq!((first.nanos(), first.keep(None, 100_000)), (reserve, reserve));
+            }
+        }
+        let mut first = ReserveState::new(Reserve::Learnt);
+        for (hold, reserve) in [(10_000, 10_000), (10_000, 10_986), (0, 10_986)] {
+            first.learn(&waited(0), Instant::from_nanos(1_000_000 + hold));
             assert_eq!(first.nanos(), reserve);
-            assert_eq!(first.keep(None, 100_000), reserve);
         }
     }
 
     #[test]
     fn a_reserve_of_one_nanosecond_grows_and_never_becomes_none() {
-        let mut reserve = following(1);
-        reserve.learn(&Call { waited_nanos: 0, ..CALL }, CALL.entered);
-        assert_eq!(reserve.nanos(), 1);
-        reserve.learn(&CALL, Instant::from_nanos(1_060_001));
-        assert_eq!(reserve.nanos(), 2);
+        let mut reserve = ReserveState::new(Reserve::Learnt);
+        for (hold, nanos) in [(0, 1), (0, 1), (1, 2)] {
+            let call = Call { end: Instant::from_nanos(1_000_009), ..waited(0) };
+            reserve.learn(&call, Instant::from_nanos(1_000_000 + hold));
+            assert_eq!(reserve.nanos(), nanos, "after {hold} ns");
+        }
     }
 
     #[test]
@@ -173,8 +236,12 @@ mod tests {
         assert_eq!((learning.keep(None, 100), learning.keep(None, 3)), (25, 1), "a quarter at first");
         assert_eq!(learning.nanos(), 0);
         assert_eq!(following(25).keep(None, 20), share(20, MOST_KEPT));
-        assert_eq!(ReserveState::new(Reserve::Fixed(Duration::from_nanos(9))).keep(None, 100), 9);
+        assert_eq!((following(5).keep(None, 100), following(7).keep(None, 100)), (6, 7), "a sixteenth at least");
+        assert_eq!(following(5).keep(Some(1), 100), 1);
+        assert_eq!(ReserveState::new(Reserve::Fixed(Duration::from_nanos(2))).keep(None, 100), 2);
         assert_eq!(ReserveState::new(Reserve::None).keep(None, 100), 0);
-        assert_eq!(ReserveState::new(Reserve::Fixed(Duration::MAX)).nanos(), LEARNT - 1);
+        for fixed in [Duration::MAX, Duration::from_nanos(BY_ONE)] {
+            assert_eq!(ReserveState::new(Reserve::Fixed(fixed)).nanos(), BY_ONE - 1);
+        }
     }
 }

@@ -44,20 +44,23 @@ fn measured_holds_are_summed_in_snapshots_and_averaged_in_intervals() {
 }
 
 #[test]
-fn half_of_the_possible_wait_counts_whatever_limits_it() {
+fn a_shorter_operation_reduces_the_reserve_by_little_if_its_call_has_waited() {
     let until = |deadline| Request::new().deadline(at(deadline));
-    for (waited, less) in [(50_000, 250_000 * 16 / 1_024), (50_001, 250_000 / 1_024)] {
+    for (waited, less) in [(0, 250_000 * 16 / 1_024), (1, 250_000 / 1_024), (50_000, 250_000 / 1_024)] {
         let (mut gate, mut calls) = (gate(1, 1), Calls::new(Reserve::Learnt));
-        let Ok(Answer::Granted(first)) = calls.enter(&mut gate, &until(1_000_000), at(0)) else {
-            panic!("not granted")
-        };
-        gate.release(calls.end(first, at(250_000)));
+        // The second of them replaces the first.
+        for hold in [260_000, 250_000] {
+            let Ok(Answer::Granted(first)) = calls.enter(&mut gate, &until(1_000_000), at(0)) else {
+                panic!("not granted")
+            };
+            gate.release(calls.end(first, at(hold)));
+        }
         let Ok(Answer::Granted(running)) = gate.enter(&Request::new(), Some(at(300_000))) else {
             panic!("not granted")
         };
-        // It may wait for 100 µs of the 750 that the reserve leaves.
-        let request = until(1_300_000).within(Duration::from_micros(100));
-        let Ok(Answer::Queued(ticket)) = calls.enter(&mut gate, &request, at(300_000)) else { panic!("not queued") };
+        let Ok(Answer::Queued(ticket)) = calls.enter(&mut gate, &until(1_300_000), at(300_000)) else {
+            panic!("not queued")
+        };
         gate.release(running);
         calls.advance(&mut gate, at(300_000 + waited));
         let Answer::Granted(grant) = calls.collect(&mut gate, ticket) else { panic!("not granted") };

@@ -12,14 +12,12 @@ pub(super) struct Call {
     pub(super) entered: Time,
     pub(super) waited: Time,
     pub(super) end: Time,
-    /// The latest end of its wait.
-    pub(super) wait_end: Time,
     pub(super) by_gate: bool,
 }
 
 impl Call {
     pub(super) fn without_deadline(id: Id, entered: Time, waited: Time) -> Self {
-        Call { id, entered, waited, end: Time::MAX, wait_end: Time::MAX, by_gate: false }
+        Call { id, entered, waited, end: Time::MAX, by_gate: false }
     }
 }
 
@@ -27,7 +25,8 @@ impl Model {
     /// Returns what a call with this much time in all must leave to its operation.
     pub(super) fn keep(&self, ask: Ask, budget: Time) -> Time {
         let own = ask.leaving.map(|own| own.max(1));
-        own.or(self.reserve).unwrap_or((budget / 4).max(1)).min(share(budget, 972))
+        let learnt = self.reserve.map(|reserve| if self.follows { reserve.max(budget / 16) } else { reserve });
+        own.or(learnt).unwrap_or((budget / 4).max(1)).min(share(budget, 972))
     }
 
     /// Takes the end of a call into account, if it had a deadline or its hold is measured.
@@ -41,13 +40,15 @@ impl Model {
         let is_late = now >= call.end;
         self.ended_late += u64::from(is_late);
         let budget = call.end - call.entered;
-        if self.follows && call.by_gate && hold < share(budget, 972) {
-            let possible = call.wait_end - call.entered;
-            let moved = self.reserve.map(|reserve| {
-                let waited_long = call.waited > possible / 2 || call.waited > reserve;
-                moved(reserve, hold, is_late, waited_long)
-            });
-            self.reserve = Some(moved.unwrap_or(hold).max(1));
+        let matters = hold.max(self.reserve.unwrap_or(0)) >= budget / 16;
+        if self.follows && call.by_gate && matters && hold < share(budget, 972) {
+            let moved = match self.reserve {
+                Some(reserve) if self.taught_by == 1 && hold < reserve => hold,
+                Some(reserve) => moved(reserve, hold, is_late, call.waited > 0),
+                None => hold,
+            };
+            self.taught_by += 1;
+            self.reserve = Some(moved.max(1));
         }
     }
 
@@ -125,11 +126,11 @@ impl Model {
 }
 
 /// Returns the reserve after a hold.
-fn moved(reserve: Time, hold: Time, is_late: bool, waited_long: bool) -> Time {
+fn moved(reserve: Time, hold: Time, is_late: bool, has_waited: bool) -> Time {
     if hold >= reserve || is_late && 2 * hold > reserve {
-        reserve + share(reserve, 101).max(1)
+        reserve + share(hold.max(reserve).min(4 * reserve), 101).max(1)
     } else {
-        reserve - share(reserve, if waited_long { 1 } else { 16 })
+        reserve - share(reserve.min(8 * hold), if has_waited { 1 } else { 16 })
     }
 }
 

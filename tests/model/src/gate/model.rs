@@ -111,9 +111,11 @@ pub struct Model {
     pub woken: Vec<Id>,
     pub history: Vec<Past>,
     pub(super) calls: Vec<Call>,
-    /// `None` if it follows the holds of calls with a deadline, and none has ended yet.
+    /// `None` if it follows the holds of calls with a deadline, and none has taught it yet.
     pub reserve: Option<Time>,
     pub(super) follows: bool,
+    /// How many calls have.
+    pub(super) taught_by: u64,
     pub ended_late: u64,
     pub measures_holds: bool,
     pub holds: u64,
@@ -146,6 +148,7 @@ impl Model {
             calls: vec![],
             reserve: fixed,
             follows: fixed.is_none(),
+            taught_by: 0,
             ended_late: 0,
             measures_holds: false,
             holds: 0,
@@ -206,8 +209,7 @@ impl Model {
         let by_reserve = ask.deadline.map(|end| end - self.keep(ask, end - now));
         if self.queue.is_empty() && ask.cost <= self.free() {
             if let Some(end) = ask.deadline {
-                let (wait_end, by_gate) = (by_reserve.expect("not past"), ask.leaving.is_none());
-                self.calls.push(Call { id, entered: now, waited: 0, end, wait_end, by_gate });
+                self.calls.push(Call { id, entered: now, waited: 0, end, by_gate: ask.leaving.is_none() });
             } else if self.measures_holds {
                 self.calls.push(Call::without_deadline(id, now, 0));
             }
@@ -269,7 +271,7 @@ impl Model {
             if let (Some(lead), Some(wait_end)) = (head.lead, head.deadline) {
                 let Waiter { id, since: entered, by_gate, .. } = head;
                 let waited = now.saturating_sub(entered);
-                self.calls.push(Call { id, entered, waited, end: wait_end + lead, wait_end, by_gate });
+                self.calls.push(Call { id, entered, waited, end: wait_end + lead, by_gate });
             } else if self.measures_holds {
                 self.calls.push(Call::without_deadline(head.id, head.since, self.waited(&head, now)));
             }
