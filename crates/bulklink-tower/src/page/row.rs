@@ -117,6 +117,8 @@ impl Row {
     ) -> Self {
         let sums = partitions.sums();
         let before = earlier.before(partitions.status().instance, now, &sums);
+        // As above: the figures of a reading that has overtaken this one can be later than these.
+        let before = before.filter(|(_, begin)| is_earlier(begin, &sums));
         let (time, begin) = before.unwrap_or_else(|| (Duration::ZERO, sums.clone()));
         let report = partitions.capacity_report_since(&begin);
         let status = report.status;
@@ -178,6 +180,12 @@ impl Recently {
     }
 }
 
+/// Returns whether no call was counted in these figures that is missing in the others.
+fn is_earlier(figures: &partitions::Sums, than: &partitions::Sums) -> bool {
+    let counts = |sums: &partitions::Sums| [sums.totals.admitted, sums.totals.cancelled, sums.rejected()];
+    counts(figures).iter().zip(counts(than)).all(|(earlier, later)| *earlier <= later)
+}
+
 /// Returns the findings *closed* and *paused*. A capacity report says little of these states,
 /// because it is about load.
 fn of_state(is_closed: bool, is_paused: bool) -> impl Iterator<Item = Finding> {
@@ -199,4 +207,35 @@ fn share(rejected: u64, totals: &Totals) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "it is shown")]
 fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use bulklink_tokio::Partitions;
+
+    use super::*;
+
+    /// Partitions after so many calls that were admitted, and as many that were rejected.
+    fn tenants(calls: usize) -> Partitions<u32> {
+        let tenants = Partitions::builder("tenants").parallelism(1).max_partitions(9).build().expect("valid");
+        for _ in 0..calls {
+            let _running = tenants.try_slot(&7).expect("free");
+            tenants.try_slot(&7).expect_err("full");
+        }
+        tenants
+    }
+
+    #[test]
+    fn figures_of_a_reading_that_has_overtaken_this_one_are_not_its_past() {
+        let (before, tenants, later) = (tenants(1).sums(), tenants(3), tenants(4).sums());
+        let start = Instant::now();
+        let row = |past: &partitions::Sums| {
+            let earlier = Recent::new();
+            earlier.before(tenants.status().instance, start, past);
+            Row::of_partitions(&tenants.to_handle(), &earlier, start + Duration::from_secs(1))
+        };
+        assert!(row(&later).recently.is_none());
+        let recently = row(&before).recently.expect("looked at before");
+        assert_eq!((recently.admitted, recently.rejected), (2, 2));
+    }
 }
