@@ -347,7 +347,9 @@ impl Breaker {
         }
     }
 
-    /// Returns what is known of the circuit now.
+    /// Returns what is known of the circuit now. The [counts](View::counts) of a window of time
+    /// can contain older successes: those counted beside the lock count from the next look under
+    /// it, such as this one.
     #[must_use]
     pub fn view(&self) -> View {
         self.core.view()

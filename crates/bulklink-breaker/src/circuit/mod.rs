@@ -88,7 +88,8 @@ pub struct View {
     pub retry_at: Option<Instant>,
     /// Whether it was opened by hand.
     pub is_forced: bool,
-    /// The calls of the window. None if the circuit is not closed.
+    /// The calls of the window. None if the circuit is not closed. A window of time can contain
+    /// older successes: those that were told late count from then on.
     pub counts: Counts,
     /// The probes that have succeeded since the circuit became half-open.
     pub probe_successes: u32,
