@@ -92,6 +92,19 @@ impl<T> Fifo<T> {
     }
 }
 
+/// Wakers that were [taken](crate::plumbing::take_wakes) out of a gate, in the order in which their
+/// tickets were settled.
+#[derive(Debug)]
+pub struct Wakes<W>(pub(crate) Fifo<W>);
+
+impl<W> Iterator for Wakes<W> {
+    type Item = W;
+
+    fn next(&mut self) -> Option<W> {
+        self.0.pop()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

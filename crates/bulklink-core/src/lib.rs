@@ -156,6 +156,7 @@ pub mod plumbing {
     #[cfg(feature = "histogram")]
     use crate::{Calls, Histogram};
 
+    pub use crate::fifo::Wakes;
     pub use crate::gate::Watch;
     #[cfg(feature = "histogram")]
     pub use crate::histogram::{CountBuckets, SharedCounts};
@@ -255,6 +256,12 @@ pub mod plumbing {
             None => Instant::FAR_FUTURE,
         });
         (!request.is_past(now)).then_some((request.may_queue, end))
+    }
+
+    /// Takes all wakers at once, in the order of [`Gate::poll_wake`], so that no other caller of an
+    /// input gets any of them.
+    pub fn take_wakes<W>(gate: &mut Gate<W>) -> Wakes<W> {
+        gate.take_wakes()
     }
 
     /// Returns all counters, without the number of a [`snapshot`](Gate::snapshot): what was split

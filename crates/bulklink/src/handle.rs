@@ -347,10 +347,10 @@ impl Handle {
     ///
     /// # Slow handlers
     ///
-    /// The calls that cause events pay for them. A call delivers its own events and at most 64 of
-    /// others. While another thread delivers, a call leaves its events to that one and goes on. If
-    /// more are queued than that one delivers, the call blocks its thread, async or not, until its
-    /// events are delivered, or until it takes over. So where events come faster than a handler
+    /// The calls that cause events pay for them. A call delivers, in order, as many events as its
+    /// own and 64. While another thread delivers, a call leaves its events to that one and goes on.
+    /// If more are queued than that one delivers, the call blocks its thread, async or not, until
+    /// its events are delivered, or until it takes over. So where events come faster than a handler
     /// takes them, calls become as slow as the handler. Do slow work behind
     /// [`subscribe`](Handle::subscribe): a channel is filled at once, and delays no call.
     ///
@@ -360,9 +360,9 @@ impl Handle {
     /// slot; and it must not wait for such a thread, nor for a task of a runtime whose tasks call
     /// this bulkhead.
     ///
-    /// Calls in a handler do not block. Their events are delivered by the call that the handler
-    /// interrupts, after its own, and that blocks for them too. Events of such a call are dropped,
-    /// [counted](Handle::dropped_events) and missing in the
+    /// Calls in a handler, or in one of several wakers, do not block. Their events are delivered by
+    /// the call that this code interrupts, after its own, and that blocks for them too. They are
+    /// dropped, [counted](Handle::dropped_events) and missing in the
     /// [numbers](bulklink_core::Event::number) while 1,024 are queued. Without the standard library
     /// no call blocks, and its events are dropped if more are queued than the delivering call will
     /// deliver. A handler that always causes an event keeps its threads for ever.

@@ -31,10 +31,14 @@ fn without_a_subscriber_nothing_is_allocated() {
     };
     // The queue and the histogram keep what the first calls allocate.
     (0..10).for_each(|_| calls());
-    let region = Region::new(HEAP);
-    (0..100).for_each(|_| calls());
-    let change = region.change();
-    assert_eq!(change.allocations + change.reallocations, 0, "{change:?}");
+    let allocated = || {
+        let region = Region::new(HEAP);
+        (0..100).for_each(|_| calls());
+        let change = region.change();
+        change.allocations + change.reallocations
+    };
+    // A test that has just ended is still reported on another thread.
+    assert_eq!((0..5).map(|_| allocated()).min(), Some(0));
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! The outputs of the gate: wakers, events, snapshots.
 
+use core::mem;
 use core::num::NonZeroU64;
 
 use super::Gate;
 use crate::busy::Busy;
+use crate::fifo::{Fifo, Wakes};
 #[cfg(feature = "histogram")]
 use crate::histogram::{Histogram, SharedCounts};
 use crate::limits::Checked;
@@ -18,6 +20,11 @@ impl<W> Gate<W> {
     #[inline]
     pub fn poll_wake(&mut self) -> Option<W> {
         self.wakes.pop()
+    }
+
+    /// Takes all wakers at once, in the order of [`poll_wake`](Gate::poll_wake).
+    pub(crate) fn take_wakes(&mut self) -> Wakes<W> {
+        Wakes(mem::replace(&mut self.wakes, Fifo::new()))
     }
 
     /// Wakes every ticket that [relies](Gate::rely) on `home`, because `home` is gone. No ticket is

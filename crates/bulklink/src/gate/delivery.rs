@@ -12,10 +12,10 @@
 //! others; and where the queue is not empty, either the thread that delivers goes as far as its
 //! end, or another one waits or comes.
 //!
-//! A call inside of a handler or a waker neither delivers nor waits. It leaves its events to the
-//! outermost call of its thread, which delivers them after that code has returned. So handlers do
-//! not recurse, and no thread waits for itself. If very many are queued, its events are dropped and
-//! counted.
+//! A call inside of a handler, or of the wakers of another call, neither delivers nor waits. It
+//! leaves its events to the outermost call of its thread, which delivers them after that code has
+//! returned. So handlers do not recurse, and no thread waits for itself. If very many are queued,
+//! its events are dropped and counted.
 //!
 //! Without the standard library, threads cannot be told apart, and no call waits. The events of a
 //! call are dropped and counted if more are queued than the delivering call will deliver.
@@ -30,7 +30,7 @@ use core::task::Waker;
 use bulklink_core::{EventKind, Gate, Instant};
 
 use crate::foreign::{discard, wake};
-use crate::gate::patience::{defer, inside, is_inside, may_wait};
+use crate::gate::patience::{defer, finish, inside, is_inside, may_wait};
 use crate::gate::shared::Shared;
 use crate::observe::event::{Event, Handlers};
 
@@ -66,8 +66,11 @@ struct Queue {
     coming: usize,
     /// In the order of their events.
     waiting: VecDeque<Waiting>,
-    /// The waiting thread that the delivery was handed to, by its number.
-    successor: Option<u64>,
+    /// How many threads have waited.
+    waited: u64,
+    /// The waiting thread that the delivery was handed to, by its id, and how many of its events
+    /// are queued.
+    successor: Option<(u64, usize)>,
     /// Wakers of threads whose wait is over, to be woken outside the lock.
     released: Vec<Waker>,
     /// Reused from one event to the next, so that an event allocates nothing.
@@ -76,32 +79,36 @@ struct Queue {
 
 /// A thread that waits.
 struct Waiting {
+    id: u64,
+    /// The number of the last of its events that is queued. Others may have the same: the events of
+    /// several inputs have those of others in between.
+    number: u64,
     events: Events,
     /// The events of others that it delivers, if it takes over.
     share: usize,
     waker: Option<Waker>,
 }
 
-/// The events of an input: up to this number, so many. Those of several inputs, which the outermost
-/// call of a thread delivers, count as the latest of them.
+/// The numbers of the events of an input, or of several, which the outermost call of a thread
+/// delivers. Between those there can be events of others.
 #[derive(Clone, Copy)]
 pub(crate) struct Events {
-    pub(crate) last: u64,
+    first: u64,
+    last: u64,
     pub(crate) count: u32,
 }
 
 impl Events {
-    pub(super) const NONE: Events = Events { last: 0, count: 0 };
+    pub(super) const NONE: Events = Events { first: 1, last: 0, count: 0 };
 
     #[cfg(feature = "std")]
     pub(super) fn join(&mut self, later: Events) {
-        self.last = self.last.max(later.last);
+        self.last = later.last;
         self.count = self.count.saturating_add(later.count);
     }
 
-    /// Returns whether the event is one of this input.
     fn includes(self, event: &bulklink_core::Event) -> bool {
-        event.number <= self.last && self.last - event.number < u64::from(self.count)
+        (self.first..=self.last).contains(&event.number)
     }
 }
 
@@ -113,9 +120,9 @@ pub(crate) enum Step {
     Time,
     /// It wakes these receivers, and begins the delivery afterwards.
     Wake(Vec<Waker>),
-    /// It calls the handlers.
-    Deliver(Delivery),
-    /// It waits until the event of this number has been delivered, or until it is its turn.
+    /// It calls the handlers, and so many of its own events are queued.
+    Deliver(Delivery, usize),
+    /// It waits until its events have been delivered, or until it is its turn, by this id.
     Wait(u64),
 }
 
@@ -129,8 +136,9 @@ pub(crate) struct Displaced {
 
 impl Drop for Displaced {
     fn drop(&mut self) {
-        wake(mem::take(&mut self.wakers));
+        inside(|| wake(mem::take(&mut self.wakers)));
         discard(self.handlers.take());
+        finish();
     }
 }
 
@@ -160,8 +168,8 @@ impl Observers {
             return Events::NONE;
         }
         let queue = self.queue.get_or_insert_with(Queue::new);
-        let count = last - mem::replace(&mut queue.seen, last);
-        Events { last, count: u32::try_from(count).unwrap_or(u32::MAX) }
+        let before = mem::replace(&mut queue.seen, last);
+        Events { first: before + 1, last, count: u32::try_from(last - before).unwrap_or(u32::MAX) }
     }
 
     /// Notes that a call comes for these events later, unless it has none: until then, a thread
@@ -171,6 +179,12 @@ impl Observers {
         if let (true, Some(queue)) = (events.count > 0, &mut self.queue) {
             queue.coming += 1;
         }
+    }
+
+    /// Returns whether the events in the gate can be taken only with the time: channels keep it
+    /// with each event.
+    pub(super) fn needs_time(&self, gate: &Gate<Waker>) -> bool {
+        self.handlers.has_channels() && gate.has_output()
     }
 
     /// Takes the events out of the gate for a call that comes for its own, with the time if
@@ -184,7 +198,7 @@ impl Observers {
         share: usize,
     ) -> Step {
         if gate.has_output() {
-            if at.is_none() && self.handlers.has_channels() {
+            if at.is_none() && self.needs_time(gate) {
                 return Step::Time;
             }
             let wakers = self.queue_events(gate, shared, events, at);
@@ -208,7 +222,7 @@ impl Observers {
         if gate.poll_event_into(&mut delivery.0.1.event) && self.handlers.are_called_for(&delivery.0.1) {
             self.is_delivering = true;
             queue.left = SHARE;
-            return Some(Step::Deliver(delivery));
+            return Some(Step::Deliver(delivery, 1));
         }
         queue.delivery = Some(delivery);
         Some(Step::Done)
@@ -217,7 +231,7 @@ impl Observers {
     /// Fills the channels with the gate's events, and queues those that a handler is called for.
     /// Among them are those of a call, or none. Returns the wakers of receivers.
     #[cold]
-    fn queue_events(
+    pub(super) fn queue_events(
         &mut self,
         gate: &mut Gate<Waker>,
         shared: &Shared,
@@ -265,14 +279,20 @@ impl Observers {
         if !self.is_delivering {
             self.is_delivering = true;
             queue.left = own + share;
-            return self.next(shared).map_or(Step::Done, Step::Deliver);
+            return self.next(shared).map_or(Step::Done, |delivery| Step::Deliver(delivery, own));
         }
-        if !queue.is_crowded() || !may_wait() {
+        if !queue.is_crowded() {
             return Step::Done;
         }
-        let place = queue.waiting.partition_point(|waiting| waiting.events.last < events.last);
-        queue.waiting.insert(place, Waiting { events, share, waker: None });
-        Step::Wait(events.last)
+        if !may_wait() {
+            queue.drop_beyond_the_rest(events, shared);
+            return Step::Done;
+        }
+        let Some(number) = queue.last_of(events) else { return Step::Done };
+        let place = queue.waiting.partition_point(|waiting| waiting.number < number);
+        queue.waited += 1;
+        queue.waiting.insert(place, Waiting { id: queue.waited, number, events, share, waker: None });
+        Step::Wait(queue.waited)
     }
 
     /// Takes the event after one that was delivered. If the handlers have changed, or there is no
@@ -321,17 +341,16 @@ impl Observers {
         })
     }
 
-    /// Returns whether a waiting thread delivers now; not if its events have been delivered. If it
-    /// still waits, returns the place for its waker.
-    pub(super) fn turn(&mut self, number: u64) -> Result<bool, &mut Option<Waker>> {
-        let Some(queue) = &mut self.queue else { return Ok(false) };
-        if queue.successor == Some(number) {
-            queue.successor = None;
-            return Ok(true);
+    /// Returns how many of its events are queued, if a waiting thread delivers now; `None` if they
+    /// have been delivered. If it still waits, returns the place for its waker.
+    pub(super) fn turn(&mut self, id: u64) -> Result<Option<usize>, &mut Option<Waker>> {
+        let Some(queue) = &mut self.queue else { return Ok(None) };
+        if let Some((_, own)) = queue.successor.take_if(|(successor, _)| *successor == id) {
+            return Ok(Some(own));
         }
-        match queue.waiting.binary_search_by_key(&number, |waiting| waiting.events.last) {
-            Ok(place) => Err(&mut queue.waiting[place].waker),
-            Err(_) => Ok(false),
+        match queue.waiting.iter_mut().find(|waiting| waiting.id == id) {
+            Some(waiting) => Err(&mut waiting.waker),
+            None => Ok(None),
         }
     }
 
@@ -360,6 +379,7 @@ impl Queue {
             left: 0,
             coming: 0,
             waiting: VecDeque::new(),
+            waited: 0,
             successor: None,
             released: Vec::new(),
             delivery: None,
@@ -368,8 +388,31 @@ impl Queue {
 
     /// Returns how many of these events are queued.
     fn count(&self, events: Events) -> usize {
-        let before = self.events.partition_point(|event| event.number <= events.last - u64::from(events.count));
-        self.events.range(before..).take_while(|event| event.number <= events.last).count()
+        let before = self.events.partition_point(|event| event.number < events.first);
+        let queued = self.events.partition_point(|event| event.number <= events.last) - before;
+        queued.min(events.count as usize)
+    }
+
+    /// Returns the number of the last of these events that is queued.
+    fn last_of(&self, events: Events) -> Option<u64> {
+        let mut queued = self.events.iter().rev().skip_while(|event| event.number > events.last);
+        queued.next().filter(|event| events.includes(event)).map(|event| event.number)
+    }
+
+    /// Drops and counts those of these events, the last ones first, that the delivering thread will
+    /// not deliver.
+    #[cold]
+    fn drop_beyond_the_rest(&mut self, events: Events, shared: &Shared) {
+        let mut excess = self.events.len().saturating_sub(self.left);
+        let mut place = self.events.len();
+        while place > 0 && excess > 0 {
+            place -= 1;
+            if events.includes(&self.events[place]) && !is_last(self.events[place].kind) {
+                self.events.remove(place);
+                shared.identity().count_dropped_event();
+                excess -= 1;
+            }
+        }
     }
 
     /// Returns whether the delivering thread will hand over before the last event.
@@ -380,7 +423,7 @@ impl Queue {
     /// Ends the waits of the threads whose events have been delivered up to this number.
     #[inline]
     fn release(&mut self, delivered: u64) {
-        while self.waiting.front().is_some_and(|first| first.events.last <= delivered) {
+        while self.waiting.front().is_some_and(|first| first.number <= delivered) {
             self.released.extend(self.waiting.pop_front().and_then(|first| first.waker));
         }
     }
@@ -388,8 +431,9 @@ impl Queue {
     /// Hands the right to deliver to the first thread that waits. Returns whether there is one.
     fn hand_over(&mut self) -> bool {
         let Some(first) = self.waiting.pop_front() else { return false };
-        self.successor = Some(first.events.last);
-        self.left = self.count(first.events) + first.share;
+        let own = self.count(first.events);
+        self.successor = Some((first.id, own));
+        self.left = own + first.share;
         self.released.extend(first.waker);
         true
     }

@@ -9,6 +9,7 @@ use core::task::Waker;
 use bulklink_core::Instant;
 
 use crate::foreign::wake;
+use crate::gate::patience::{finish, inside};
 use crate::gate::shared::Shared;
 use crate::gate::state::GateState;
 
@@ -46,7 +47,8 @@ impl Shared {
         let wakers: Vec<_> = self.beside_the_word(|GateState { drivers, .. }| {
             drivers.entries.iter_mut().filter_map(|entry| entry.hurry(Instant::EPOCH)).collect()
         });
-        wake(wakers);
+        inside(|| wake(wakers));
+        finish();
     }
 
     /// Updates the hint that [`dismiss_drivers`](Shared::dismiss_drivers) reads. Called under the
@@ -138,6 +140,7 @@ impl Drop for Drivers {
     /// Wakes the drivers, so that they end now that the bulkhead is gone, and not at their next
     /// run.
     fn drop(&mut self) {
-        wake(self.entries.drain(..).filter_map(|entry| entry.waker));
+        inside(|| wake(self.entries.drain(..).filter_map(|entry| entry.waker)));
+        finish();
     }
 }

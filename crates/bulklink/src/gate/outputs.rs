@@ -5,7 +5,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::Waker;
 
-use bulklink_core::{Instant, plumbing};
+use bulklink_core::Instant;
+use bulklink_core::plumbing::{self, Wakes};
 
 use crate::foreign::{discard, wake};
 use crate::gate::delivery::{Delivery, Events, SHARE, Step};
@@ -13,21 +14,17 @@ use crate::gate::patience::{self, finish, inside};
 use crate::gate::shared::Shared;
 use crate::gate::state::GateState;
 
-/// The number of wakers taken at a time. It bounds how long the lock is held. Two under loom, where
-/// each step multiplies the search.
-const BATCH: usize = if cfg!(bulklink_loom) { 2 } else { 16 };
-
 /// The outputs of an input after the first waker.
 pub(crate) enum Rest {
     Nothing,
-    /// The wakers that the gate still has, and then the events.
-    Later(Events),
+    /// The other wakers, and then the events.
+    Later(Wakes<Waker>, Events),
     /// The events, and what to do with them, if there is no waker.
     Now(Events, Step),
 }
 
 /// The outputs of an input to one of several bulkheads.
-pub(crate) type Undelivered = (Arc<Shared>, (Option<Waker>, Events));
+pub(crate) type Undelivered = (Arc<Shared>, (Wakes<Waker>, Events));
 
 impl Shared {
     /// Takes the outputs out of the gate: the first waker, and what follows. Usually there is
@@ -39,23 +36,25 @@ impl Shared {
         (waker, rest)
     }
 
-    /// Takes the outputs as [`take_outputs`](Shared::take_outputs) does, and leaves all events for
-    /// later.
-    pub(crate) fn take_undelivered(state: &mut GateState) -> (Option<Waker>, Events) {
-        let waker = state.gate.poll_wake();
+    /// Takes all wakers, and leaves all events for later.
+    pub(crate) fn take_undelivered(state: &mut GateState) -> (Wakes<Waker>, Events) {
         let events = state.observers.events_of_input(plumbing::events_recorded(&state.gate));
         state.observers.expect(events);
-        (waker, events)
+        (plumbing::take_wakes(&mut state.gate), events)
     }
 
+    /// All wakers of an input are taken in its own turn of the lock: no other thread gets any.
     #[inline(never)]
     fn take_rest(&self, state: &mut GateState, has_waker: bool) -> Rest {
         let GateState { gate, observers, .. } = state;
         let events = observers.events_of_input(plumbing::events_recorded(gate));
-        let wakes = has_waker || gate.has_wakes();
-        if wakes || events.count == 0 {
+        if has_waker && (gate.has_wakes() || events.count > 0) {
             observers.expect(events);
-            return if wakes { Rest::Later(events) } else { Rest::Nothing };
+            return Rest::Later(plumbing::take_wakes(gate), events);
+        }
+        // What is left are events of calls that come for them.
+        if events.count == 0 {
+            return Rest::Nothing;
         }
         if let Some(step) = observers.take_only_event(gate, events) {
             return Rest::Now(events, step);
@@ -69,7 +68,7 @@ impl Shared {
     pub(crate) fn deliver(&self, (waker, rest): (Option<Waker>, Rest)) {
         match rest {
             Rest::Nothing => wake(waker),
-            Rest::Now(_, Step::Deliver(delivery)) => {
+            Rest::Now(_, Step::Deliver(delivery, _)) => {
                 self.call_handlers(delivery);
                 finish();
             }
@@ -82,8 +81,8 @@ impl Shared {
     fn deliver_rest(&self, waker: Option<Waker>, rest: Rest) {
         match rest {
             Rest::Nothing => wake(waker),
-            Rest::Later(events) => {
-                self.wake_all(waker);
+            Rest::Later(others, events) => {
+                inside(|| wake(waker.into_iter().chain(others)));
                 self.settle(events, SHARE);
             }
             Rest::Now(events, step) => _ = self.take_step(events, SHARE, step),
@@ -91,21 +90,8 @@ impl Shared {
         finish();
     }
 
-    /// Wakes until the gate has no waker left.
-    fn wake_all(&self, waker: Option<Waker>) {
-        inside(|| wake(waker));
-        let mut has_more = self.beside_the_word(|state| state.gate.has_wakes());
-        while has_more {
-            let wakers: Vec<_>;
-            (wakers, has_more) = self.beside_the_word(|GateState { gate, .. }| {
-                (core::iter::from_fn(|| gate.poll_wake()).take(BATCH).collect(), gate.has_wakes())
-            });
-            inside(|| wake(wakers));
-        }
-    }
-
     /// Delivers the events of an input, after its waiters have been woken, and up to so many of
-    /// others. Returns how many it has delivered.
+    /// others. Returns how many of others it has delivered.
     ///
     /// No foreign code but handlers runs while this thread has the right to call them: the
     /// receivers of channels are woken before it has it, and handlers that were removed are dropped
@@ -122,12 +108,24 @@ impl Shared {
         self.beside_the_word(|GateState { gate, observers, .. }| observers.come(gate, self, events, at, share))
     }
 
+    /// Puts the events of an input into the channels, and leaves the rest for
+    /// [`settle`](Shared::settle).
+    fn fill_channels(&self, events: Events) {
+        let needs_time = || self.beside_the_word(|state| state.observers.needs_time(&state.gate));
+        if events.count > 0 && needs_time() {
+            let at = Some(self.now_if_sound());
+            let wakers = self
+                .beside_the_word(|GateState { gate, observers, .. }| observers.queue_events(gate, self, events, at));
+            inside(|| wake(wakers));
+        }
+    }
+
     fn take_step(&self, events: Events, share: usize, mut step: Step) -> usize {
         loop {
             step = match step {
                 Step::Done => return 0,
-                Step::Deliver(delivery) => return self.call_handlers(delivery),
-                Step::Wait(number) => return self.wait(number),
+                Step::Deliver(delivery, own) => return self.call_handlers(delivery).saturating_sub(own),
+                Step::Wait(id) => return self.wait(id),
                 Step::Time => {
                     let at = self.now_if_sound();
                     self.come(events, Some(at), share)
@@ -140,13 +138,14 @@ impl Shared {
         }
     }
 
-    /// Waits until the event of this number has been delivered, or until it is this thread's turn
-    /// to deliver.
+    /// Waits until the events of this thread have been delivered, or until it is its turn to
+    /// deliver. Returns how many events of others it has delivered.
     #[cold]
-    fn wait(&self, number: u64) -> usize {
-        let delivers = patience::block_on(|waker| self.look_or_park(waker, |state| state.observers.turn(number)));
-        let next = if delivers { self.turn(|state| state.observers.next(self)) } else { None };
-        next.map_or(0, |delivery| self.call_handlers(delivery))
+    fn wait(&self, id: u64) -> usize {
+        let turn = patience::block_on(|waker| self.look_or_park(waker, |state| state.observers.turn(id)));
+        let Some(own) = turn else { return 0 };
+        let next = self.turn(|state| state.observers.next(self));
+        next.map_or(0, |delivery| self.call_handlers(delivery)).saturating_sub(own)
     }
 
     /// Calls the handlers for one event after the other, until this thread has done its share.
@@ -186,20 +185,20 @@ impl Shared {
     }
 }
 
-/// Wakes the waiters of several bulkheads, and then delivers the events of one after the other,
-/// outside all locks. It has one share for all of them.
+/// Wakes the waiters of several bulkheads and fills their channels, and then calls the handlers of
+/// one after the other, outside all locks. It has one share for all of them.
 pub(crate) fn deliver_all(outputs: Vec<Undelivered>) {
-    let woken: Vec<_> = outputs
-        .into_iter()
-        .map(|(shared, (waker, events))| {
-            shared.wake_all(waker);
-            (shared, events)
-        })
-        .collect();
+    let fill = |(shared, (wakes, events)): Undelivered| {
+        inside(|| wake(wakes));
+        (shared, events)
+    };
+    let woken: Vec<_> = outputs.into_iter().map(fill).collect();
+    for (shared, events) in &woken {
+        shared.fill_channels(*events);
+    }
     let mut share = SHARE;
     for (shared, events) in woken {
-        let delivered = shared.settle(events, share);
-        share -= delivered.saturating_sub(events.count as usize).min(share);
+        share -= shared.settle(events, share).min(share);
         // A handler may have dropped the bulkhead meanwhile: what that drops is foreign.
         discard(shared);
     }

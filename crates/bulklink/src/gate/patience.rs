@@ -12,28 +12,32 @@ mod with_std {
     use alloc::sync::Arc;
     use core::cell::{Cell, RefCell};
     use core::future::poll_fn;
+    use core::mem::ManuallyDrop;
     use core::task::{Poll, Waker};
 
     use crate::blocking::thread::Thread;
     use crate::foreign::discard;
-    use crate::gate::delivery::{Events, SHARE};
+    use crate::gate::delivery::Events;
     use crate::gate::latch::NoTime;
     use crate::gate::shared::Shared;
 
-    type Deferred = VecDeque<(Arc<Shared>, Events)>;
+    type Deferred = ManuallyDrop<VecDeque<(Arc<Shared>, Events)>>;
 
-    // The flags have no destructor, so they can be read while the thread ends.
+    // None has a destructor, so all can be used while the thread ends. The list has no memory while
+    // it is empty, as at the end of each outermost call.
     #[cfg(bulklink_loom)]
     loom::thread_local! {
         static IS_INSIDE: Cell<bool> = Cell::new(false);
         static HAS_DEFERRED: Cell<bool> = Cell::new(false);
-        static DEFERRED: RefCell<Deferred> = RefCell::new(VecDeque::new());
+        static DEFERRED: RefCell<Deferred> = RefCell::new(ManuallyDrop::new(VecDeque::new()));
+        static IS_FINISHING: Cell<bool> = Cell::new(false);
     }
     #[cfg(not(bulklink_loom))]
     std::thread_local! {
         static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
         static HAS_DEFERRED: Cell<bool> = const { Cell::new(false) };
-        static DEFERRED: RefCell<Deferred> = const { RefCell::new(VecDeque::new()) };
+        static DEFERRED: RefCell<Deferred> = const { RefCell::new(ManuallyDrop::new(VecDeque::new())) };
+        static IS_FINISHING: Cell<bool> = const { Cell::new(false) };
     }
 
     /// Runs foreign code, which does not panic, so that its calls deliver no event and wait for
@@ -57,8 +61,8 @@ mod with_std {
     }
 
     /// Leaves the events of a call inside of foreign code to the outermost call of the thread.
-    /// Returns whether that comes for this bulkhead once more: not if it does so already, or if the
-    /// thread ends. Runs no foreign code.
+    /// Returns whether that comes for this bulkhead once more: not if it does so already. Runs no
+    /// foreign code.
     pub(crate) fn defer(shared: &Arc<Shared>, events: Events) -> bool {
         let push = |deferred: &RefCell<Deferred>| {
             let mut deferred = deferred.borrow_mut();
@@ -69,9 +73,8 @@ mod with_std {
             deferred.push_back((Arc::clone(shared), events));
             true
         };
-        let is_new = DEFERRED.try_with(push).unwrap_or(false);
-        HAS_DEFERRED.with(|has_deferred| has_deferred.set(has_deferred.get() || is_new));
-        is_new
+        HAS_DEFERRED.with(|has_deferred| has_deferred.set(true));
+        DEFERRED.with(push)
     }
 
     /// Delivers what the calls inside of foreign code have left. The outermost call of a thread
@@ -83,14 +86,31 @@ mod with_std {
         }
     }
 
+    /// Delivers no event of others: the outermost call has had its share of them.
     #[cold]
     fn deliver_deferred() {
-        while let Ok(Some((shared, events))) = DEFERRED.try_with(|deferred| deferred.borrow_mut().pop_front()) {
-            shared.settle(events, SHARE);
+        // A bulkhead that is dropped here can make calls, which come here too: no recursion.
+        if IS_FINISHING.with(|is_finishing| is_finishing.replace(true)) {
+            return;
+        }
+        while let Some((shared, events)) = next_deferred() {
+            shared.settle(events, 0);
             // A handler may have dropped the bulkhead meanwhile: what that drops is foreign.
             discard(shared);
         }
-        HAS_DEFERRED.with(|has_deferred| has_deferred.set(false));
+        IS_FINISHING.with(|is_finishing| is_finishing.set(false));
+    }
+
+    fn next_deferred() -> Option<(Arc<Shared>, Events)> {
+        DEFERRED.with(|deferred| {
+            let mut deferred = deferred.borrow_mut();
+            let next = deferred.pop_front();
+            if next.is_none() {
+                **deferred = VecDeque::new();
+                HAS_DEFERRED.with(|has_deferred| has_deferred.set(false));
+            }
+            next
+        })
     }
 
     /// Blocks the thread until `poll` is ready.

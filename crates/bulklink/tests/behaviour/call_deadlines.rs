@@ -209,7 +209,7 @@ fn quick_operations_reduce_the_reserve_by_an_eighth_of_the_time_they_took() {
         executor.clock().advance(Duration::from_micros(8));
         drop(slot);
     }
-    assert_eq!(bulkhead.status().reserve(), ms(40) - Duration::from_micros(100));
+    assert_eq!(bulkhead.status().reserve(), Duration::from_micros(40_000 - 100));
 }
 
 /// A client asks and hangs up: as an operation that would have taken long, too.

@@ -12,6 +12,7 @@ mod closing;
 mod config;
 mod counters;
 mod deadlines;
+mod deferred;
 mod delivery;
 mod driver;
 mod estimates;
