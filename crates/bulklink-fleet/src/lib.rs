@@ -20,6 +20,7 @@ mod memory;
 mod name;
 mod owner;
 mod rejection;
+pub mod share;
 mod store;
 mod table;
 

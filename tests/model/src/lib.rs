@@ -3,12 +3,13 @@
 //!
 //! A model is written to be read: it keeps its whole history and counts in it. A world holds the
 //! machine and its model side by side, gives both the same inputs and compares the answers.
-//! [`search`] tries every script of inputs up to a depth; [`script`] plays long scripts, which
-//! `runner` makes at random and the fuzz target makes of bytes.
+//! [`search`] and [`merged`] try every script of inputs up to a depth; [`script`] plays long
+//! scripts, which `runner` makes at random and the fuzz target makes of bytes.
 
 #[cfg(feature = "circuit")]
 pub mod circuit;
 pub mod gate;
+pub mod merged;
 pub mod partitions;
 #[cfg(feature = "proptest")]
 pub mod runner;

@@ -49,7 +49,7 @@ pub struct Extent {
 /// Panics where the machine and its model differ, and where the counts are not those of the extent
 /// of this depth.
 pub fn search<W: World>(name: &str, worlds: &[W::Start], extents: &[Extent]) {
-    let depth = (extents[0].depth + depth_asked_for().unwrap_or(USUAL)).saturating_sub(USUAL);
+    let depth = extra_depth(extents[0].depth);
     let mut search = Search::default();
     for start in worlds {
         search.explore::<W>(start, &mut vec![], depth);
@@ -59,6 +59,11 @@ pub fn search<W: World>(name: &str, worlds: &[W::Start], extents: &[Extent]) {
         let expected = (extent.scripts, extent.inputs);
         assert_eq!((search.scripts, search.inputs), expected, "the search has changed its extent");
     }
+}
+
+/// Returns the depth of a search: the usual one, and as much as the gate's search goes deeper.
+pub(crate) fn extra_depth(usual: usize) -> usize {
+    (usual + depth_asked_for().unwrap_or(USUAL)).saturating_sub(USUAL)
 }
 
 fn depth_asked_for() -> Option<usize> {

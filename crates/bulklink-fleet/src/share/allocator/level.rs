@@ -1,0 +1,59 @@
+//! The level: what each process can keep while others wait, and the notices about it.
+
+use std::time::Duration;
+
+use super::row::Row;
+use super::{Data, Level, Notice, Publish, ServerTime};
+
+/// The level is computed at most once in this time for each row, so that its cost is bounded.
+const PAUSE_PER_ROW: Duration = Duration::from_micros(20);
+
+impl Data {
+    /// Returns the level while processes wait.
+    pub(super) fn level_at(&self, now: ServerTime) -> Option<Level> {
+        (now < self.tight).then_some(self.level)
+    }
+
+    /// Computes the level anew unless that was done a moment ago.
+    pub(super) fn update_level(&mut self, now: ServerTime) {
+        let rows = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        if self.leveled == ServerTime::default() || self.leveled.after(PAUSE_PER_ROW.saturating_mul(rows)) <= now {
+            (self.level, self.leveled) = (self.fair_level(now), now);
+        }
+    }
+
+    /// Returns the largest level at which each process can have what it needs up to it.
+    fn fair_level(&self, now: ServerTime) -> Level {
+        let fits = |level: Level| {
+            let wanted = self.rows.values().map(|row| u64::from(row.fair(level).min(self.wanted(now, row))));
+            wanted.sum::<u64>() <= self.limit.into()
+        };
+        if fits(Level::UNBOUNDED) {
+            return Level::UNBOUNDED;
+        }
+        // The level 0 fits, and the bound does not.
+        let (mut low, mut high) = (0, u32::MAX);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if fits(middle.into()) { low = middle } else { high = middle }
+        }
+        low.into()
+    }
+
+    /// Returns the units that a row can still come to: a silent process gets no more.
+    fn wanted(&self, now: ServerTime, row: &Row) -> u32 {
+        if self.is_served(now, row) { row.need } else { row.granted }
+    }
+
+    /// Notifies all processes if some have begun to wait, or if the level has fallen, at most once
+    /// in each calm.
+    pub(super) fn tell(&mut self, now: ServerTime, before: Option<Level>, publish: Publish<'_>) {
+        let Some(level) = self.level_at(now) else { return };
+        let (at, told) = self.told;
+        let is_news = before.is_none() || level < told;
+        if is_news && now >= at.after(self.declaration.terms.calm) {
+            self.told = (now, level);
+            publish(Notice::Tight(level));
+        }
+    }
+}

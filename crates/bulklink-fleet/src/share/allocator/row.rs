@@ -1,0 +1,41 @@
+//! The row of one process.
+
+use super::{Level, ServerTime, Token};
+
+/// What the server knows of one process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Row {
+    /// The latest statement.
+    pub(super) seq: u64,
+    /// When it was processed, in the order of the name.
+    pub(super) serial: Token,
+    pub(super) granted: u32,
+    pub(super) need: u32,
+    pub(super) weight: u32,
+    /// The place in the queue. Zero if the process has what it needs.
+    pub(super) ticket: u64,
+    /// The time of the latest statement.
+    pub(super) stated: ServerTime,
+    /// The row is dropped then.
+    pub(super) until: ServerTime,
+    /// The token of the last growth.
+    pub(super) token: Token,
+    /// A notice found that the process does not listen.
+    pub(super) is_deaf: bool,
+}
+
+impl Row {
+    pub(super) fn is_hungry(&self) -> bool {
+        self.granted < self.need
+    }
+
+    /// Whether the process has and needs nothing: its last statement was that it leaves.
+    pub(super) fn is_empty(&self) -> bool {
+        self.granted == 0 && self.need == 0
+    }
+
+    /// Returns the units that the process can keep in use while others wait.
+    pub(super) fn fair(&self, level: Level) -> u32 {
+        self.need.min(level.units(self.weight))
+    }
+}

@@ -1,0 +1,239 @@
+//! When a process states its condition, and how much of its share it keeps and uses.
+//!
+//! The limit does not depend on it: [`Share`] and [`Allocator`](super::Allocator) keep the limit
+//! whatever a process decides.
+
+use std::time::Duration;
+
+use bulklink::runtime::Instant;
+
+use super::{Demand, Share};
+
+/// How a process uses its share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tuning {
+    /// The time from one statement to the next, if nothing else is to be stated: 1 s.
+    pub beat: Duration,
+    /// How long units stay idle before they are given back, while other processes wait: 2 ms.
+    pub linger: Duration,
+    /// How long new units above the level can be used again and again, while other processes wait:
+    /// 5 ms. With zero, they are used once.
+    pub turn: Duration,
+    /// The idle units to have for each 100 in use, while no process waits: 25. At least one, unless
+    /// this is zero.
+    pub headroom: u32,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        let (beat, linger, turn) = (Duration::from_secs(1), Duration::from_millis(2), Duration::from_millis(5));
+        Self { beat, linger, turn, headroom: 25 }
+    }
+}
+
+impl Tuning {
+    /// Returns the tuning for mutual exclusion: a unit serves one call at a time, and is given back
+    /// immediately while other processes wait.
+    #[must_use]
+    pub fn strict(self) -> Self {
+        Self { linger: Duration::ZERO, turn: Duration::ZERO, headroom: 0, ..self }
+    }
+}
+
+/// The calls of a process, in units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Load {
+    /// Units in use.
+    pub in_use: u32,
+    /// Units that calls wait for.
+    pub waiting: u32,
+    /// Units of calls that were rejected since the last look because of the ceiling.
+    pub refused: u32,
+    /// The highest sum of units in use and waited for since the last look. It may be zero.
+    pub peak: u32,
+}
+
+/// What to do after a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The ceiling of the bulkhead.
+    pub ceiling: u32,
+    /// The statement to send. The ceiling must be at most `keep` by then, and `keep` must be raised
+    /// to the units that are in use by then.
+    pub demand: Option<Demand>,
+    /// When to look again, at the latest. If that is not in the future, immediately after the
+    /// ceiling has been set.
+    pub next: Option<Instant>,
+}
+
+/// Decides for one process and one name.
+///
+/// The caller looks after each message, after each change of the load that may matter, and at
+/// [`Decision::next`].
+#[derive(Clone, Debug)]
+pub struct Policy {
+    tuning: Tuning,
+    /// The most units that the process can use at once.
+    capacity: u32,
+    /// The highest load in this window and in the last one, and when this one began.
+    highest: u32,
+    last_highest: u32,
+    since: Instant,
+    /// Units of calls that were rejected since the last statement.
+    refused: u32,
+    /// The units that were usable at the last look, less what was given back then.
+    seen: u32,
+    /// New units above the level can be used until then.
+    turn: Instant,
+    beat: Instant,
+    /// A new connection is owed a statement.
+    must_state: bool,
+}
+
+/// The numbers of one look.
+struct Look {
+    now: Instant,
+    in_use: u32,
+    load: u32,
+    recent: u32,
+    headroom: u32,
+    usable: u32,
+    ceiling: u32,
+    is_tight: bool,
+    is_beat: bool,
+}
+
+impl Policy {
+    /// Makes the policy of a process that can use at most `capacity` units at once.
+    pub fn new(tuning: Tuning, capacity: u32) -> Self {
+        Self {
+            tuning,
+            capacity,
+            highest: 0,
+            last_highest: 0,
+            since: Instant::EPOCH,
+            refused: 0,
+            seen: 0,
+            turn: Instant::EPOCH,
+            beat: Instant::EPOCH,
+            must_state: true,
+        }
+    }
+
+    /// Changes the most units that the process can use at once.
+    pub fn set_capacity(&mut self, capacity: u32) {
+        self.capacity = capacity;
+    }
+
+    /// Notes that there is a new connection: the next look returns a statement.
+    pub fn reconnected(&mut self) {
+        self.must_state = true;
+    }
+
+    /// Returns the ceiling, and whether to send a statement.
+    ///
+    /// A process without units and without calls sends nothing.
+    pub fn look(&mut self, now: Instant, load: Load, share: &Share) -> Decision {
+        let usable = share.usable(now);
+        let has_grown = usable > self.seen;
+        if has_grown {
+            self.turn = now.saturating_add(self.tuning.turn);
+        }
+        self.seen = usable;
+        let look = self.observe(now, load, share);
+        if has_grown {
+            // Admits waiting calls to all new units first: each is used once at least.
+            return Decision { ceiling: usable, demand: None, next: Some(now) };
+        }
+        let keep = look.keep();
+        let demand = self.is_due(&look, share, keep).then(|| self.state(&look, keep));
+        let ceiling = demand.map_or(look.ceiling, |demand| look.ceiling.min(demand.keep));
+        Decision { ceiling, demand, next: self.next(&look, share) }
+    }
+
+    fn observe(&mut self, now: Instant, load: Load, share: &Share) -> Look {
+        self.refused = self.refused.saturating_add(load.refused);
+        let current = load.in_use.saturating_add(load.waiting);
+        let sum = current.saturating_add(self.refused).min(self.capacity);
+        let is_tight = share.firm().is_some();
+        let window = if is_tight { self.tuning.linger } else { self.tuning.beat };
+        let elapsed = now.saturating_since(self.since);
+        if elapsed >= window {
+            self.last_highest = if elapsed >= window.saturating_mul(2) { sum } else { self.highest };
+            (self.highest, self.since) = (sum, now);
+        }
+        self.highest = self.highest.max(sum).max(load.peak.min(self.capacity));
+        let recent = self.highest.max(self.last_highest);
+        let usable = share.usable(now);
+        let firm = share.firm().filter(|_| now >= self.turn).unwrap_or(u32::MAX);
+        Look {
+            now,
+            in_use: load.in_use,
+            load: sum,
+            recent,
+            headroom: self.headroom(recent),
+            usable,
+            ceiling: usable.min(firm),
+            is_tight,
+            is_beat: now >= self.beat,
+        }
+    }
+
+    /// Returns the idle units to have. A process that had no call in two windows has none.
+    fn headroom(&self, recent: u32) -> u32 {
+        if recent == 0 || self.tuning.headroom == 0 {
+            return 0;
+        }
+        let part = (u64::from(recent) * u64::from(self.tuning.headroom)).div_ceil(100);
+        u32::try_from(part).unwrap_or(u32::MAX)
+    }
+
+    fn is_due(&self, look: &Look, share: &Share, keep: u32) -> bool {
+        if share.is_pending() {
+            return false;
+        }
+        let stated = share.stated();
+        let is_idle = look.usable == 0 && look.load == 0 && stated.is_empty();
+        let needs_more = look.load > look.usable
+            && (stated.need <= look.usable || look.load >= stated.need.saturating_add((stated.need / 4).max(1)));
+        let gives_back = look.is_tight && keep < look.usable;
+        let is_free = stated.need > look.usable && share.due().is_some_and(|due| due <= look.now);
+        self.must_state || look.is_beat && !is_idle || needs_more || gives_back || is_free
+    }
+
+    fn state(&mut self, look: &Look, keep: u32) -> Demand {
+        let spare = if look.is_tight { 0 } else { look.recent.saturating_add(look.headroom).min(self.capacity) };
+        self.beat = look.now.saturating_add(self.tuning.beat);
+        (self.refused, self.must_state, self.seen) = (0, false, keep);
+        Demand { keep, need: look.load, spare: spare.saturating_sub(look.load) }
+    }
+
+    /// Returns the time after which something changes without any input.
+    fn next(&self, look: &Look, share: &Share) -> Option<Instant> {
+        let stated = share.stated();
+        let is_idle = look.usable == 0 && look.load == 0 && stated.is_empty();
+        let lingers = look.is_tight && look.usable > look.in_use;
+        let times = [
+            (!is_idle).then_some(self.beat),
+            lingers.then(|| self.since.saturating_add(self.tuning.linger)),
+            look.is_tight.then_some(self.turn),
+            share.due().filter(|_| stated.need > look.usable),
+            share.deadline(),
+        ];
+        times.into_iter().flatten().filter(|time| *time > look.now).min()
+    }
+}
+
+impl Look {
+    /// Returns the units to keep if a statement is sent now.
+    fn keep(&self) -> u32 {
+        let target = if self.is_tight {
+            self.ceiling.min(self.recent)
+        } else if self.is_beat {
+            self.recent.saturating_add(self.headroom)
+        } else {
+            self.usable
+        };
+        target.max(self.in_use).min(self.usable)
+    }
+}
