@@ -79,7 +79,7 @@ impl Judge {
     /// A server without the latest data, whose clock has gone back as well, cannot know tokens of
     /// before.
     pub(crate) fn lose_clock(&mut self, now: ServerTime) {
-        if u64::from(now) < u64::from(self.highest) {
+        if u64::from(now) <= u64::from(self.highest) {
             self.highest = Token::default();
         }
     }

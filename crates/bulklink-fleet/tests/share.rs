@@ -1,0 +1,302 @@
+//! The machines of one process: its units and their lease, and the policy of using them.
+
+use std::time::Duration;
+
+use bulklink::runtime::Instant;
+use bulklink_fleet::share::{
+    Allocator, Connection, Decision, Declaration, Demand, Grant, Level, Load, Notice, Policy, Reply, Share, Terms,
+    Tuning,
+};
+use bulklink_fleet::{OwnerId, ServerTime, Version};
+
+const PROCESS: u128 = 7;
+
+fn at(millis: u64) -> Instant {
+    Instant::EPOCH.saturating_add(Duration::from_millis(millis))
+}
+
+fn share() -> Share {
+    let declaration = Declaration { config: 1, limit: 10, terms: Terms::default() };
+    Share::new(OwnerId::from(PROCESS), 1, declaration)
+}
+
+fn need(keep: u32, need: u32) -> Demand {
+    Demand { keep, need, spare: 0 }
+}
+
+/// Sends a statement, and takes a reply that grants `units` for `valid` milliseconds.
+fn granted(share: &mut Share, now: u64, demand: Demand, units: u32, valid: u64) -> Reply {
+    let statement = share.send(at(now), Connection::default(), demand);
+    let grant = Grant {
+        process: statement.process,
+        seq: statement.seq,
+        serial: 100.into(),
+        units,
+        valid: Duration::from_millis(valid),
+        token: 50.into(),
+        epoch: 1.into(),
+        level: None,
+    };
+    let reply = Reply {
+        grant,
+        due: None,
+        quarantine: Duration::ZERO,
+        longest: Duration::from_secs(10),
+        limit: 10,
+        version: Version::from(1),
+        processes: 1,
+        weights: 1,
+    };
+    assert!(share.take(at(now), &reply));
+    reply
+}
+
+#[test]
+fn units_are_usable_from_sending_until_the_lease_ends() {
+    let mut share = share();
+    let reply = granted(&mut share, 0, need(0, 3), 3, 100);
+    assert_eq!((share.usable(at(99)), share.usable(at(100))), (3, 0));
+    assert_eq!((share.deadline(), share.token()), (Some(at(100)), reply.grant.token));
+    // A reply that takes 40 ms: the lease is counted from sending.
+    let statement = share.send(at(50), Connection::default(), need(3, 3));
+    let grant = Grant { seq: statement.seq, ..reply.grant };
+    assert!(share.take(at(90), &Reply { grant, ..reply }));
+    assert_eq!(share.deadline(), Some(at(150)));
+    assert!(!share.lapse(at(149)) && share.lapse(at(150)) && !share.lapse(at(151)));
+}
+
+#[test]
+fn units_that_are_given_back_are_not_usable_from_sending_on() {
+    let mut share = share();
+    granted(&mut share, 0, need(0, 3), 3, 100);
+    let statement = share.send(at(10), Connection::default(), need(1, 1));
+    assert_eq!((statement.keep, share.usable(at(10))), (1, 1));
+    assert_eq!(share.send(at(10), Connection::default(), need(3, 3)).keep, 1, "no more than there is");
+}
+
+#[test]
+fn only_the_latest_statement_counts() {
+    let mut share = share();
+    let old = granted(&mut share, 0, need(0, 3), 3, 100);
+    share.send(at(10), Connection::default(), need(1, 1));
+    assert!(!share.take(at(11), &old) && !share.take_notice(at(11), &Notice::Granted(old.grant)));
+    assert_eq!(share.usable(at(11)), 1);
+    let other = Grant { process: OwnerId::from(8), seq: old.grant.seq + 1, ..old.grant };
+    assert!(!share.take_notice(at(11), &Notice::Granted(other)));
+}
+
+/// A notice can come before the reply to the same statement, and neither takes units away.
+#[test]
+fn a_notice_and_a_reply_come_in_any_order() {
+    for notice_first in [false, true] {
+        let mut share = share();
+        let reply = granted(&mut share, 0, need(0, 0), 0, 30);
+        let statement = share.send(at(10), Connection::default(), need(0, 3));
+        let grant = Grant { seq: statement.seq, ..reply.grant };
+        let (reply, notice) = (Reply { grant, ..reply }, Notice::Granted(Grant { units: 2, ..grant }));
+        if notice_first {
+            share.take_notice(at(11), &notice);
+            assert!(share.is_pending());
+        }
+        share.take(at(11), &reply);
+        if !notice_first {
+            share.take_notice(at(11), &notice);
+        }
+        assert_eq!((share.usable(at(39)), share.usable(at(40)), share.is_pending()), (2, 0, false));
+    }
+}
+
+/// The epoch of data is named for as long as units of it can be held, and with it its lease.
+#[test]
+fn an_epoch_is_named_for_a_lease() {
+    let mut share = share();
+    let first = share.send(at(0), Connection::default(), need(0, 1));
+    assert_eq!((first.epoch, first.longest), (None, Duration::from_secs(10)));
+    let reply = granted(&mut share, 0, need(0, 1), 1, 100);
+    share.take(at(0), &Reply { longest: Duration::from_secs(20), ..reply });
+    for (now, is_named) in [(19_999, true), (20_000, false)] {
+        let connection = Connection { run: None, uptime: Some(Duration::from_secs(15)) };
+        let statement = share.clone().send(at(now), connection, need(0, 1));
+        let longest = Duration::from_secs(if is_named { 20 } else { 10 });
+        assert_eq!((statement.epoch.is_some(), statement.longest), (is_named, longest));
+        assert_eq!(statement.is_young, is_named, "younger than the longest lease");
+    }
+}
+
+#[test]
+fn hostile_replies_are_harmless() {
+    let mut share = share();
+    let reply = granted(&mut share, 0, need(0, 1), 1, 100);
+    let statement = share.send(at(1), Connection::default(), need(u32::MAX, u32::MAX));
+    let grant = Grant {
+        seq: statement.seq,
+        serial: u64::MAX.into(),
+        units: u32::MAX,
+        valid: Duration::MAX,
+        token: u64::MAX.into(),
+        level: Some(Level::UNBOUNDED),
+        ..reply.grant
+    };
+    share.take(at(1), &Reply { grant, due: Some(Duration::MAX), longest: Duration::MAX, ..reply });
+    assert_eq!((share.usable(at(2)), share.firm()), (u32::MAX, Some(u32::MAX)));
+    assert_eq!(share.usable(at(86_400_001)), 0, "at most a day");
+    share.send(Instant::FAR_FUTURE, Connection::default(), need(0, 0));
+}
+
+/// A process with its policy, and a server that answers at once.
+struct Process {
+    policy: Policy,
+    share: Share,
+    server: Allocator,
+    load: Load,
+    sent: Vec<Demand>,
+}
+
+impl Process {
+    fn new(tuning: Tuning) -> Self {
+        let (policy, server) = (Policy::new(tuning, 100), Allocator::default());
+        Self { policy, share: share(), server, load: Load::default(), sent: vec![] }
+    }
+
+    /// Looks until nothing is left to do now. Returns the last ceiling, and when to look again.
+    fn look(&mut self, now: u64) -> (u32, Option<Instant>) {
+        for _ in 0..9 {
+            let Decision { ceiling, demand, next } = self.policy.look(at(now), self.load, &self.share);
+            (self.load.refused, self.load.peak) = (0, 0);
+            if let Some(demand) = demand {
+                self.sent.push(demand);
+                let statement = self.share.send(at(now), Connection::default(), demand);
+                let reply = self.server.sync(ServerTime::from(now * 1_000), &statement, &mut |_| true).unwrap();
+                self.share.take(at(now), &reply);
+            } else if next.is_none_or(|next| next > at(now)) {
+                return (ceiling, next);
+            }
+        }
+        panic!("it never ends: {:?}", self.sent);
+    }
+
+    /// Another process states its condition.
+    fn other(&mut self, now: u64, demand: Demand) {
+        let declaration = Declaration { config: 1, limit: 10, terms: Terms::default() };
+        let mut other = Share::new(OwnerId::from(8), 1, declaration);
+        let statement = other.send(at(now), Connection::default(), Demand { keep: 0, ..demand });
+        let mut notices = vec![];
+        let mut publish = |notice| {
+            notices.push(notice);
+            true
+        };
+        self.server.sync(ServerTime::from(now * 1_000), &statement, &mut publish).unwrap();
+        notices.iter().for_each(|notice| _ = self.share.take_notice(at(now), notice));
+    }
+
+    fn take_sent(&mut self) -> Vec<Demand> {
+        std::mem::take(&mut self.sent)
+    }
+}
+
+/// A process without units and without calls sends nothing: after the first statement, and after
+/// two beats without a call.
+#[test]
+fn an_idle_process_sends_nothing() {
+    let mut process = Process::new(Tuning::default());
+    assert_eq!(process.look(1), (0, None));
+    assert_eq!(process.take_sent(), [Demand::default()]);
+    process.load.in_use = 4;
+    assert_eq!(process.look(5_000).0, 5, "one is spare");
+    process.load.in_use = 0;
+    let mut looks = 0;
+    let mut next = process.look(5_001).1;
+    while let Some(time) = next {
+        next = process.look(u64::try_from(time.saturating_since(at(0)).as_millis()).unwrap()).1;
+        looks += 1;
+    }
+    assert!(looks <= 4, "{looks}");
+    assert_eq!(process.take_sent().last(), Some(&Demand::default()));
+    assert_eq!(process.look(99_000), (0, None));
+    assert_eq!(process.take_sent(), []);
+}
+
+#[test]
+fn a_process_asks_when_its_load_exceeds_its_units_and_again_when_it_has_grown() {
+    let mut process = Process::new(Tuning { headroom: 0, ..Tuning::default() });
+    process.look(0);
+    process.take_sent();
+    process.load.waiting = 12;
+    assert_eq!(process.look(1).0, 10);
+    assert_eq!(process.take_sent(), [need(0, 12)]);
+    for (waiting, sent) in [(13, 0), (14, 0), (15, 1), (17, 0), (18, 1)] {
+        process.load.waiting = waiting;
+        process.look(2);
+        assert_eq!(process.take_sent().len(), sent, "{waiting}");
+    }
+    process.load = Load { in_use: 10, refused: 11, ..Load::default() };
+    process.look(3);
+    assert_eq!(process.take_sent(), [], "it has not grown by a quarter");
+    assert_eq!(process.look(1_002).1, Some(at(2_002)));
+    process.look(2_002);
+    assert_eq!(process.take_sent(), [need(10, 21), need(10, 10)], "refused calls count until the next statement");
+}
+
+#[test]
+fn idle_units_go_back_after_linger_while_others_wait() {
+    let mut process = Process::new(Tuning::default());
+    process.load.in_use = 10;
+    process.look(0);
+    process.take_sent();
+    process.other(100, need(0, 8));
+    assert_eq!(process.share.firm(), Some(5));
+    assert_eq!(process.look(100).0, 5);
+    process.load.in_use = 7;
+    process.look(101);
+    assert_eq!(process.take_sent().last().map(|demand| demand.keep), Some(7), "above the level, immediately");
+    process.load = Load { in_use: 2, peak: 7, ..Load::default() };
+    let (_, next) = process.look(107);
+    assert_eq!(process.take_sent().last().map(|demand| demand.keep), Some(5));
+    assert!(next.is_some_and(|next| next <= at(109)), "{next:?}");
+    process.look(109);
+    process.look(111);
+    assert_eq!(process.take_sent().last().map(|demand| demand.keep), Some(2));
+}
+
+/// New units above the level are used for a turn, and then no more.
+#[test]
+fn units_above_the_level_have_a_turn() {
+    let mut process = Process::new(Tuning::default());
+    process.load.in_use = 1;
+    process.look(0);
+    process.load.waiting = 9;
+    process.look(100);
+    process.other(100, need(0, 9));
+    assert_eq!(process.share.firm(), Some(5));
+    process.load = Load { in_use: 10, ..Load::default() };
+    assert_eq!(process.look(104).0, 10);
+    assert_eq!(process.look(105).0, 5);
+}
+
+/// With `strict`, new units are offered to waiting calls once, and idle units go back immediately.
+#[test]
+fn a_strict_process_gives_each_unit_back_after_one_use() {
+    let mut process = Process::new(Tuning::default().strict());
+    process.load.waiting = 10;
+    process.look(0);
+    process.other(100, need(0, 10));
+    process.load = Load { in_use: 10, waiting: 20, ..Load::default() };
+    assert_eq!(process.look(100).0, 5);
+    process.take_sent();
+    process.load.in_use = 9;
+    process.look(100);
+    assert_eq!(process.take_sent().first().map(|demand| (demand.keep, demand.spare)), Some((9, 0)));
+}
+
+#[test]
+fn a_new_connection_is_owed_a_statement() {
+    let mut process = Process::new(Tuning::default());
+    process.look(0);
+    process.policy.reconnected();
+    process.look(1);
+    assert_eq!(process.take_sent().len(), 2);
+    process.policy.set_capacity(3);
+    process.load.waiting = 9;
+    process.look(2);
+    assert_eq!(process.take_sent(), [need(0, 3)], "at most the capacity");
+}
