@@ -186,7 +186,9 @@ impl Process {
             true
         };
         self.server.sync(ServerTime::from(now * 1_000), &statement, &mut publish).unwrap();
-        notices.iter().for_each(|notice| _ = self.share.take_notice(at(now), notice));
+        for notice in &notices {
+            self.share.take_notice(at(now), notice);
+        }
     }
 
     fn take_sent(&mut self) -> Vec<Demand> {

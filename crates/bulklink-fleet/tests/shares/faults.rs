@@ -109,7 +109,7 @@ impl Fault {
             Message::Reply(Reply { grant, .. }) => self.grant(member, now, grant, true),
             Message::Notice(_, Notice::Granted(grant)) => self.grant(member, now, grant, false),
             Message::Notice(..) if self == Fault::NeverTight => {
-                *message = Message::Notice(member.id, Notice::Tight(u32::MAX.into()))
+                *message = Message::Notice(member.id, Notice::Tight(u32::MAX.into()));
             }
             _ => {}
         }

@@ -62,12 +62,11 @@ fn refill(random: &mut Rng, budget: &mut Budget) {
 /// Messages and statements are more frequent than faults.
 fn rarity(input: Input) -> u32 {
     match input {
-        Input::Crash(_) | Input::Upgrade(_) | Input::SetLimit(_) | Input::Replicate | Input::Promote => 12,
-        Input::Restart | Input::StepBack(_) | Input::Cut(_) => 12,
-        Input::End(_) => 8,
+        Input::Start(_) | Input::Arrive(..) | Input::Deliver(..) => 1,
         Input::Tick(4) => 4,
         Input::Send(..) | Input::Tick(_) => 2,
-        _ => 1,
+        Input::End(_) => 8,
+        _ => 12,
     }
 }
 

@@ -352,14 +352,13 @@ impl World {
 
     fn publish(&mut self, notices: Vec<Notice>) -> Result<(), String> {
         for notice in notices {
-            match notice {
-                Notice::Granted(grant) => self.push_down(Message::Notice(grant.process, notice))?,
-                _ => {
-                    self.judge.tight(self.now)?;
-                    for id in self.members.iter().map(|member| member.id).collect::<Vec<_>>() {
-                        self.push_down(Message::Notice(id, notice))?;
-                    }
-                }
+            if let Notice::Granted(grant) = notice {
+                self.push_down(Message::Notice(grant.process, notice))?;
+                continue;
+            }
+            self.judge.tight(self.now)?;
+            for place in 0..self.members.len() {
+                self.push_down(Message::Notice(self.members[place].id, notice))?;
             }
         }
         Ok(())
