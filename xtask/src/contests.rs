@@ -31,6 +31,9 @@ pub(crate) struct Fleet {
     /// Install a missing Redis or PostgreSQL through apt-get without asking
     #[arg(long)]
     yes: bool,
+    /// Simulate the rules of shares in virtual time instead, without servers (only of `fleet`)
+    #[arg(long)]
+    sim: bool,
 }
 
 /// The steps of `cargo xtask overload`: goodput under overload.
@@ -46,6 +49,9 @@ pub(crate) fn overload(Overload { measure, write }: Overload) -> Vec<Step> {
 
 /// The steps of `cargo xtask fleet`: the limit of a fleet.
 pub(crate) fn fleet(options: Fleet) -> Vec<Step> {
+    if options.sim {
+        return simulation(options.measure.quick);
+    }
     contest("fleet", options, vec![])
 }
 
@@ -60,7 +66,18 @@ pub(crate) fn breaker(options: Fleet) -> Vec<Step> {
     steps
 }
 
-fn contest(name: &'static str, Fleet { measure, only, yes }: Fleet, arguments: Vec<PathBuf>) -> Vec<Step> {
+/// The steps of `cargo xtask fleet --sim`, which needs no server.
+fn simulation(quick: bool) -> Vec<Step> {
+    let work = move || {
+        let mut sim =
+            cargo(&["run", "-q", "--release", "-p", "bulklink-contest", "--bin", "fleet-contest", "--", "sim"]);
+        run(sim.args(quick.then_some("--quick")))
+    };
+    vec![Step::new("fleet simulation", work)]
+}
+
+fn contest(name: &'static str, options: Fleet, arguments: Vec<PathBuf>) -> Vec<Step> {
+    let Fleet { measure, only, yes, .. } = options;
     let build = || run(&mut cargo(&["build", "--release", "-p", "bulklink-contest"]));
     let work = move || {
         let mut contest = measure.program("fleet-contest", &["rustc", "redis-server"], None)?;

@@ -14,6 +14,7 @@ pub mod record;
 pub mod report;
 pub mod scene;
 pub mod scheme;
+pub mod sim;
 pub mod task;
 pub mod witness;
 pub mod worker;

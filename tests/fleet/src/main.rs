@@ -10,7 +10,7 @@ mod contest {
     use anyhow::{Context, Result};
     use bulklink_contest::report::{Row, json, table};
     use bulklink_contest::scene::{self, Arena};
-    use bulklink_contest::{breaker, worker};
+    use bulklink_contest::{breaker, sim, worker};
     use clap::{Parser, Subcommand};
     use serde_json::Value;
 
@@ -39,6 +39,8 @@ mod contest {
     enum Role {
         /// The circuit that processes share, instead of their limit
         Breaker,
+        /// The rules of shares, in virtual time and without a server
+        Sim,
         /// Be a process of the contest
         #[command(hide = true)]
         Worker {
@@ -58,6 +60,10 @@ mod contest {
         match &options.role {
             None => options.limit(),
             Some(Role::Breaker) => options.circuit(),
+            Some(Role::Sim) => {
+                println!("{}", sim::table(options.quick));
+                Ok(())
+            }
             Some(Role::Worker { task }) => worker::run(serde_json::from_str(task)?),
             Some(Role::Prober { task }) => breaker::probe(&serde_json::from_str(task)?),
         }
