@@ -137,6 +137,24 @@ fn units_are_max_min_fair() {
     assert_eq!(server.grants(), [(OwnerId::from(2), 2), (OwnerId::from(3), 6)]);
 }
 
+/// A process that was granted a unit above its level goes to the end of the queue.
+#[test]
+fn units_above_the_level_are_granted_in_turn() {
+    let mut server = Server::new();
+    server.seq += 1;
+    let declaration = Declaration { limit: 1, ..statement(1).declaration };
+    let mut state = |process, keep| {
+        server.now += 1;
+        server.seq += 1;
+        server.sync(Statement { seq: server.seq, declaration, keep, need: 2, ..statement(process) }).unwrap();
+        let status = server.allocator.status(server.time()).unwrap();
+        status.rows.iter().find(|row| row.granted == 1).map(|row| u128::from(row.process))
+    };
+    assert_eq!([state(1, 0), state(2, 0), state(3, 0)], [Some(1); 3]);
+    let turns: Vec<_> = [1, 2, 3, 1].into_iter().filter_map(|holder| state(holder, 0)).collect();
+    assert_eq!(turns, [2, 3, 1, 2]);
+}
+
 #[test]
 fn tight_is_told_once_a_calm() {
     let mut server = Server::new();

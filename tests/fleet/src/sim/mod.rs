@@ -4,6 +4,13 @@
 //! The machines are those of `bulklink-fleet`. Bulkheads, operations and the network are models;
 //! the server takes no time. So it judges the rules, and not the speed of a store.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "times and counts of a run are small"
+)]
+
 mod bulkhead;
 mod load;
 mod measure;
@@ -17,7 +24,7 @@ use self::world::World;
 
 /// How the limit is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Scheme {
+enum Scheme {
     /// Each call asks the server, and waits there in one queue.
     PerCall,
     /// Each process has an equal part of the limit.
