@@ -1,5 +1,5 @@
-//! An exhaustive search that merges equal states: it tries every script of inputs up to a depth, and
-//! continues from each state once.
+//! An exhaustive search that merges equal states: it tries every script of inputs up to a depth,
+//! and continues from each state once.
 //!
 //! It suits machines that are values. [`search`](crate::search) suits those that are not, and is
 //! the simpler one.

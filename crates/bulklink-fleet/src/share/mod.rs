@@ -25,10 +25,12 @@
 //! let now = Instant::from_nanos(1_000);
 //! let demand = Demand { keep: 0, need: 3, spare: 0 };
 //! let statement = share.send(now, Connection::default(), demand);
-//! let reply = server.sync(ServerTime::from(1), &statement, &mut |_| true).unwrap();
+//! let time = ServerTime::from(1);
+//! let reply = server.sync(time, &statement, &mut |_| true).unwrap();
 //! share.take(now, &reply);
 //! assert_eq!(share.usable(now), 3);
-//! assert_eq!(share.usable(now.saturating_add(Duration::from_secs(10))), 0, "its lease is over");
+//! let later = now.saturating_add(Duration::from_secs(10));
+//! assert_eq!(share.usable(later), 0, "its lease is over");
 //! ```
 
 mod allocator;
