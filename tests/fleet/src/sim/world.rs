@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bulklink::runtime::Instant;
 use bulklink_fleet::share::{
-    Allocator, Connection, Declaration, Demand, Load as Calls, Notice, Policy, Reply, Share, Statement, Terms,
+    Allocator, Connection, Declaration, Demand, Load as Calls, Notice, Policy, Reply, Share, Statement, Terms, Tuning,
 };
 use bulklink_fleet::{OwnerId, ServerTime};
 use fastrand::Rng;
@@ -69,7 +69,7 @@ impl World {
         let part = case.limit / u32::try_from(case.processes).unwrap_or(u32::MAX);
         let declaration = Declaration { config: 1, limit: case.limit, terms: Terms::default() };
         let process = |number| {
-            let tuning = if let Scheme::Shares(tuning) = scheme { tuning } else { Default::default() };
+            let tuning = if let Scheme::Shares(tuning) = scheme { tuning } else { Tuning::default() };
             let ceiling = if scheme == Scheme::Split { part } else { 0 };
             Process {
                 bulkhead: Bulkhead::new(ceiling, case.room),
