@@ -285,9 +285,22 @@ fn a_strict_process_gives_each_unit_back_after_one_use() {
     process.load = Load { in_use: 10, waiting: 20, ..Load::default() };
     assert_eq!(process.look(100).0, 5);
     process.take_sent();
-    process.load.in_use = 9;
+    (process.load.in_use, process.load.peak) = (9, 30);
     process.look(100);
     assert_eq!(process.take_sent().first().map(|demand| (demand.keep, demand.spare)), Some((9, 0)));
+}
+
+/// An idle unit is not kept because of the call that has just ended.
+#[test]
+fn a_strict_process_keeps_nothing_for_a_past_load() {
+    let mut process = Process::new(Tuning::default().strict());
+    process.load.in_use = 10;
+    process.look(0);
+    process.other(100, need(0, 10));
+    process.take_sent();
+    process.load = Load { peak: 10, ..Load::default() };
+    process.look(100);
+    assert_eq!(process.take_sent(), [Demand::default()]);
 }
 
 #[test]

@@ -162,7 +162,9 @@ impl Policy {
             self.last_highest = if elapsed >= window.saturating_mul(2) { sum } else { self.highest };
             (self.highest, self.since) = (sum, now);
         }
-        self.highest = self.highest.max(sum).max(load.peak.min(self.capacity));
+        // Without a window, only the load of now counts: no later look would give units back.
+        let peak = if window.is_zero() { 0 } else { load.peak.min(self.capacity) };
+        self.highest = self.highest.max(sum).max(peak);
         let recent = self.highest.max(self.last_highest);
         let usable = share.usable(now);
         let firm = share.firm().filter(|_| now >= self.turn).unwrap_or(u32::MAX);
