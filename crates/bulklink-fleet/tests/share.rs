@@ -106,6 +106,18 @@ fn a_notice_and_a_reply_come_in_any_order() {
     }
 }
 
+/// A statement that was processed twice: the later row replaces the earlier one.
+#[test]
+fn a_later_serial_replaces_the_units() {
+    let mut share = share();
+    let reply = granted(&mut share, 0, need(0, 3), 3, 100);
+    let later = Grant { serial: 200.into(), units: 1, ..reply.grant };
+    assert!(share.take_notice(at(1), &Notice::Granted(later)));
+    assert_eq!(share.usable(at(1)), 1);
+    assert!(!share.take(at(2), &reply));
+    assert_eq!(share.usable(at(2)), 1);
+}
+
 /// The epoch of data is named for as long as units of it can be held, and with it its lease.
 #[test]
 fn an_epoch_is_named_for_a_lease() {
