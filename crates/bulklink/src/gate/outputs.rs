@@ -1,6 +1,7 @@
 //! The outputs of an input, handled outside the lock: wakers are woken, then events are delivered,
 //! as [`delivery`](crate::gate::delivery) says.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::Waker;
@@ -14,26 +15,33 @@ use crate::gate::patience::{self, finish, inside};
 use crate::gate::shared::Shared;
 use crate::gate::state::GateState;
 
-/// The outputs of an input after the first waker.
+/// The outputs of an input after the first waker. What is rare and large is in a box, because each
+/// input has a place for it.
 pub(crate) enum Rest {
     Nothing,
     /// The other wakers, and then the events.
-    Later(Wakes<Waker>, Events),
-    /// The events, and what to do with them, if there is no waker.
-    Now(Events, Step),
+    Later(Box<(Wakes<Waker>, Events)>),
+    /// An event for handlers, if there is no waker.
+    Deliver(Delivery),
+    /// The events, for which channels want the time, if there is no waker.
+    Time(Events),
+    /// The thread waits, by this id, if there is no waker.
+    Wait(u64),
 }
 
 /// The outputs of an input to one of several bulkheads.
 pub(crate) type Undelivered = (Arc<Shared>, (Wakes<Waker>, Events));
 
 impl Shared {
-    /// Takes the outputs out of the gate: the first waker, and what follows. Usually there is
-    /// nothing, or one waker.
+    /// Takes the outputs out of the gate: the first waker, and what follows, which is stored in
+    /// `rest`. Usually there is nothing, or one waker.
     #[inline]
-    pub(crate) fn take_outputs(&self, state: &mut GateState) -> (Option<Waker>, Rest) {
+    pub(crate) fn take_outputs(&self, state: &mut GateState, rest: &mut Rest) -> Option<Waker> {
         let waker = state.gate.poll_wake();
-        let rest = if state.gate.has_output() { self.take_rest(state, waker.is_some()) } else { Rest::Nothing };
-        (waker, rest)
+        if state.gate.has_output() {
+            self.take_rest(state, waker.is_some(), rest);
+        }
+        waker
     }
 
     /// Takes all wakers, and leaves all events for later.
@@ -45,49 +53,63 @@ impl Shared {
 
     /// All wakers of an input are taken in its own turn of the lock: no other thread gets any.
     #[inline(never)]
-    fn take_rest(&self, state: &mut GateState, has_waker: bool) -> Rest {
+    fn take_rest(&self, state: &mut GateState, has_waker: bool, rest: &mut Rest) {
         let GateState { gate, observers, .. } = state;
         let events = observers.events_of_input(plumbing::events_recorded(gate));
         if has_waker && (gate.has_wakes() || events.count > 0) {
             observers.expect(events);
-            return Rest::Later(plumbing::take_wakes(gate), events);
+            *rest = Rest::Later(Box::new((plumbing::take_wakes(gate), events)));
+            return;
         }
-        // What is left are events of calls that come for them.
+        // What is left without events of its own are those of calls that come for them.
         if events.count == 0 {
-            return Rest::Nothing;
+            return;
         }
-        if let Some(step) = observers.take_only_event(gate, events) {
-            return Rest::Now(events, step);
-        }
-        observers.expect(events);
-        Rest::Now(events, observers.come(gate, self, events, None, SHARE))
+        let step = observers.take_only_event(gate, events).unwrap_or_else(|| {
+            observers.expect(events);
+            observers.come(gate, self, events, None, SHARE)
+        });
+        *rest = match step {
+            Step::Done => Rest::Nothing,
+            Step::Deliver(delivery, _) => Rest::Deliver(delivery),
+            Step::Time => Rest::Time(events),
+            Step::Wait(id) => Rest::Wait(id),
+            Step::Wake(_) => unreachable!("only channels have receivers, and they want the time first"),
+        };
     }
 
     /// Wakes and delivers until this thread has nothing left to do.
     #[inline]
-    pub(crate) fn deliver(&self, (waker, rest): (Option<Waker>, Rest)) {
+    pub(crate) fn deliver(&self, waker: Option<Waker>, rest: Rest) {
         match rest {
             Rest::Nothing => wake(waker),
-            Rest::Now(_, Step::Deliver(delivery, _)) => {
-                self.call_handlers(delivery);
-                finish();
-            }
-            rest => self.deliver_rest(waker, rest),
+            _ => self.deliver_rest(waker, rest),
         }
     }
 
-    #[cold]
+    /// Usually there is one event, and no waker.
     #[inline(never)]
     fn deliver_rest(&self, waker: Option<Waker>, rest: Rest) {
         match rest {
+            Rest::Deliver(delivery) => _ = self.call_handlers(delivery),
+            rest => self.wake_and_deliver(waker, rest),
+        }
+        finish();
+    }
+
+    #[cold]
+    fn wake_and_deliver(&self, waker: Option<Waker>, rest: Rest) {
+        match rest {
             Rest::Nothing => wake(waker),
-            Rest::Later(others, events) => {
+            Rest::Later(outputs) => {
+                let (others, events) = *outputs;
                 inside(|| wake(waker.into_iter().chain(others)));
                 self.settle(events, SHARE);
             }
-            Rest::Now(events, step) => _ = self.take_step(events, SHARE, step),
+            Rest::Deliver(delivery) => _ = self.call_handlers(delivery),
+            Rest::Time(events) => _ = self.take_step(events, SHARE, Step::Time),
+            Rest::Wait(id) => _ = self.wait(id),
         }
-        finish();
     }
 
     /// Delivers the events of an input, after its waiters have been woken, and up to so many of

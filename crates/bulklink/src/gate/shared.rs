@@ -21,7 +21,7 @@ use crate::gate::delivery::Observers;
 use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
 use crate::gate::lock::Lock;
-use crate::gate::outputs::Undelivered;
+use crate::gate::outputs::{Rest, Undelivered};
 use crate::gate::park::look_or_park;
 use crate::gate::state::GateState;
 use crate::observe::event::Handlers;
@@ -132,12 +132,14 @@ impl Shared {
     /// displaced, such as a waker, after this returns and so outside the lock.
     #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> T {
-        let (answer, outputs) = self.with_gate(|state| {
+        // Stored where it is needed: it is slow to move.
+        let mut rest = Rest::Nothing;
+        let (answer, waker) = self.with_gate(|state| {
             let answer = input(state);
             debug_assert!(!state.gate.wants_now(), "an input that frees units advances");
-            (answer, self.take_outputs(state))
+            (answer, self.take_outputs(state, &mut rest))
         });
-        self.deliver(outputs);
+        self.deliver(waker, rest);
         answer
     }
 
