@@ -414,7 +414,8 @@ proptest! {
                 world.now += longest * holds.next().expect("a hold per call") / 8;
                 world.end();
             }
-            bound -= bound.min(nanos(longest * eighths)) / 64.0;
+            // Rounded down to nanoseconds.
+            bound -= (bound.min(nanos(longest * eighths)) / 64.0 - 1.0).max(0.0);
             prop_assert!(nanos(world.reserve()) <= bound + 64.0, "{} after {eighths}, {behind:?}", world.reserve());
         }
     }
