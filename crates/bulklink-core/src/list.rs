@@ -57,7 +57,9 @@ impl List {
     }
 
     /// Removes the item that had these links.
-    #[inline]
+    #[cfg_attr(target_pointer_width = "64", inline(always))]
+    #[cfg_attr(not(target_pointer_width = "64"), inline)]
+    #[expect(clippy::inline_always, reason = "a call costs as much as it does itself")]
     pub(crate) fn remove<T: Linked>(&mut self, items: &mut Slab<T>, links: Links) {
         let Links { previous, next } = links;
         match previous {
