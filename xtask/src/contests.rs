@@ -20,9 +20,19 @@ pub(crate) struct Overload {
     write: Option<PathBuf>,
 }
 
-/// The options of `cargo xtask fleet` and `cargo xtask breaker`.
+/// The options of `cargo xtask fleet`.
 #[derive(Args)]
 pub(crate) struct Fleet {
+    #[command(flatten)]
+    contest: Contest,
+    /// Simulate the rules of shares in virtual time instead, without servers
+    #[arg(long)]
+    sim: bool,
+}
+
+/// The options of `cargo xtask fleet` and `cargo xtask breaker`.
+#[derive(Args)]
+pub(crate) struct Contest {
     #[command(flatten)]
     measure: Measure,
     /// Run only this scene
@@ -31,9 +41,6 @@ pub(crate) struct Fleet {
     /// Install a missing Redis or PostgreSQL through apt-get without asking
     #[arg(long)]
     yes: bool,
-    /// Simulate the rules of shares in virtual time instead, without servers (only of `fleet`)
-    #[arg(long)]
-    sim: bool,
 }
 
 /// The steps of `cargo xtask overload`: goodput under overload.
@@ -48,15 +55,12 @@ pub(crate) fn overload(Overload { measure, write }: Overload) -> Vec<Step> {
 }
 
 /// The steps of `cargo xtask fleet`: the limit of a fleet.
-pub(crate) fn fleet(options: Fleet) -> Vec<Step> {
-    if options.sim {
-        return simulation(options.measure.quick);
-    }
-    contest("fleet", options, vec![])
+pub(crate) fn fleet(Fleet { contest: options, sim }: Fleet) -> Vec<Step> {
+    if sim { simulation(options.measure.quick) } else { contest("fleet", options, vec![]) }
 }
 
 /// The steps of `cargo xtask breaker`: the goal of the benches, and then the circuit of a fleet.
-pub(crate) fn breaker(options: Fleet) -> Vec<Step> {
+pub(crate) fn breaker(options: Contest) -> Vec<Step> {
     if !options.only.is_empty() {
         return contest("breaker", options, vec!["breaker".into()]);
     }
@@ -76,8 +80,8 @@ fn simulation(quick: bool) -> Vec<Step> {
     vec![Step::new("fleet simulation", work)]
 }
 
-fn contest(name: &'static str, options: Fleet, arguments: Vec<PathBuf>) -> Vec<Step> {
-    let Fleet { measure, only, yes, .. } = options;
+fn contest(name: &'static str, options: Contest, arguments: Vec<PathBuf>) -> Vec<Step> {
+    let Contest { measure, only, yes } = options;
     let build = || run(&mut cargo(&["build", "--release", "-p", "bulklink-contest"]));
     let work = move || {
         let mut contest = measure.program("fleet-contest", &["rustc", "redis-server"], None)?;

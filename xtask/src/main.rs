@@ -109,7 +109,7 @@ enum Task {
     Fleet(contests::Fleet),
     /// Measure a circuit breaker beside its peers, and judge the circuit that processes share: two
     /// tables and JSON; needs Redis and PostgreSQL
-    Breaker(contests::Fleet),
+    Breaker(contests::Contest),
     /// Run everything: lint, test, no-std, embedded, msrv, prove, the isolation example, the bench
     /// gate
     Ci,

@@ -17,16 +17,16 @@ use bulklink::{Event, EventFilter, EventKind, OwnedSlotFuture, Partitions};
 use crate::{TestBulkhead, bulkhead, executor, ms};
 
 /// A timeout that only a failing test reaches.
-const LONG: Duration = Duration::from_secs(10);
+pub(crate) const LONG: Duration = Duration::from_secs(10);
 
 /// A point at which foreign code stands still until the test lets it go on.
-struct Stop {
+pub(crate) struct Stop {
     reached: Receiver<()>,
     go_on: Sender<()>,
 }
 
 /// Returns the point, and the foreign code, which stops at its first call.
-fn stop() -> (Stop, impl Fn() + Send + Sync) {
+pub(crate) fn stop() -> (Stop, impl Fn() + Send + Sync) {
     let ((arrives, reached), (go_on, goes_on)) = (mpsc::channel(), mpsc::channel());
     let first = Mutex::new(Some((arrives, goes_on)));
     let code = move || {
@@ -41,11 +41,11 @@ fn stop() -> (Stop, impl Fn() + Send + Sync) {
 
 impl Stop {
     #[track_caller]
-    fn reached(&self) {
+    pub(crate) fn reached(&self) {
         self.reached.recv_timeout(LONG).expect("it is reached");
     }
 
-    fn go_on(&self) {
+    pub(crate) fn go_on(&self) {
         self.go_on.send(()).expect("it goes on");
     }
 }
@@ -58,27 +58,27 @@ impl<F: Fn() + Send + Sync + 'static> Wake for Runs<F> {
     }
 }
 
-fn waker(code: impl Fn() + Send + Sync + 'static) -> Waker {
+pub(crate) fn waker(code: impl Fn() + Send + Sync + 'static) -> Waker {
     Waker::from(Arc::new(Runs(code)))
 }
 
-type Call = Pin<Box<OwnedSlotFuture<FakeClock>>>;
+pub(crate) type Call = Pin<Box<OwnedSlotFuture<FakeClock>>>;
 
-fn queued(bulkhead: &TestBulkhead, waker: &Waker) -> Call {
+pub(crate) fn queued(bulkhead: &TestBulkhead, waker: &Waker) -> Call {
     let mut call = Box::pin(bulkhead.slot_owned());
     assert!(call.as_mut().poll(&mut Context::from_waker(waker)).is_pending());
     call
 }
 
 /// Makes calls that are rejected.
-fn rejected(bulkhead: &TestBulkhead, calls: usize) {
+pub(crate) fn rejected(bulkhead: &TestBulkhead, calls: usize) {
     (0..calls).for_each(|_| assert!(bulkhead.try_slot().is_err()));
 }
 
-thread_local! { static DELIVERED: Cell<usize> = const { Cell::new(0) } }
+thread_local! { pub(crate) static DELIVERED: Cell<usize> = const { Cell::new(0) } }
 
 /// Counts the events that a thread delivers.
-fn count(_: &Event) {
+pub(crate) fn count(_: &Event) {
     DELIVERED.set(DELIVERED.get() + 1);
 }
 
