@@ -11,6 +11,9 @@
 //!
 //! The first two keep the limit whatever the policy does: tests run them with arbitrary decisions.
 //!
+//! No driver and no store uses them yet: a [`FleetBulkhead`](crate::FleetBulkhead) acquires each
+//! permit from the store.
+//!
 //! ```
 //! use std::time::Duration;
 //!
