@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::{cargo, flags, run};
 use crate::step::Step;
-use crate::workspace::Package;
+use crate::workspace::{FEATURES, Package};
 use crate::{embedded, links, tidy, workspace};
 
 /// The steps of `cargo xtask lint`.
@@ -17,10 +17,6 @@ pub(crate) fn steps() -> Vec<Step> {
 /// A workspace of its own, which `--workspace` leaves out.
 const CODE_SIZE: &str = "tests/code-size/Cargo.toml";
 
-/// The features are off by default; their code is linted and documented all the same.
-const FEATURES: &str = "--features=bulklink/schema,bulklink/tracing,bulklink/tsc,bulklink-tokio/schema,bulklink-tokio/tsc,\
-                        bulklink-benches/instructions";
-
 fn fmt() -> Result<()> {
     // tests/fuzz is only formatted, because building it takes nightly and a C++ compiler.
     let manifests = ["Cargo.toml", CODE_SIZE, "tests/fuzz/Cargo.toml", "examples/embedded/Cargo.toml"];
@@ -29,7 +25,7 @@ fn fmt() -> Result<()> {
 
 fn clippy() -> Result<()> {
     let clippy = |args: &[&str]| run(cargo(&["clippy"]).args(args).args(["--", "-D", "warnings"]));
-    clippy(&["--workspace", "--all-targets", FEATURES])?;
+    clippy(&["--workspace", "--all-targets", FEATURES, "--features=bulklink-benches/instructions"])?;
     clippy(&["-p", "bulklink", "-p", "bulklink-tokio", "--all-targets"])?;
     let size = workspace::target_path("size");
     clippy(&["--manifest-path", CODE_SIZE, "--target-dir", &size.to_string_lossy()])?;

@@ -15,12 +15,7 @@ use crate::workspace::{self, Package};
 
 /// The same packages and features, whatever is run of them: so that one build serves all. The
 /// benches would bring dozens of packages with them.
-const WORKSPACE: [&str; 4] = [
-    "test",
-    "--workspace",
-    "--exclude=bulklink-benches",
-    "--features=bulklink/tracing,bulklink/tsc,bulklink-tokio/tsc",
-];
+const WORKSPACE: [&str; 4] = ["test", "--workspace", "--exclude=bulklink-benches", workspace::FEATURES];
 
 /// How many programs run at once, besides one on each processor.
 const WAITING: usize = 1;

@@ -11,6 +11,10 @@ use serde::Deserialize;
 
 use crate::run::{ask, cargo};
 
+/// Features that are off by default; their code is tested, linted and documented all the same.
+pub(crate) const FEATURES: &str = "--features=bulklink/schema,bulklink/tracing,bulklink/tsc,bulklink-tokio/schema,bulklink-tokio/tsc,\
+     bulklink-redis/breaker,bulklink-redis/smol,bulklink-postgres/breaker,bulklink-postgres/deadpool";
+
 /// The folder of the root `Cargo.toml`.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace")

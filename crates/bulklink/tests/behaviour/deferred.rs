@@ -191,12 +191,12 @@ fn a_call_waits_only_for_those_of_its_events_that_handlers_get() {
     let _running = bulkhead.try_slot_owned().expect("free");
     let waiting = queued(&bulkhead, Waker::noop());
     let mut events = bulkhead.subscribe(1_000).expect("valid");
-    let ((called, calls), (steps, step)) = (mpsc::channel(), mpsc::channel::<()>());
-    let step = Mutex::new(step);
+    let ((called, calls), (turns, turn)) = (mpsc::channel(), mpsc::channel::<()>());
+    let turn = Mutex::new(turn);
     let filter = EventFilter::CHANGES.or(EventFilter::REJECTIONS);
     bulkhead.add_event_handler_for(filter, move |event| {
         let _ = called.send(event.kind);
-        let _ = step.lock().expect("no panic").recv_timeout(LONG);
+        let _ = turn.lock().expect("no panic").recv_timeout(LONG);
     });
     let on_a_thread = |act: fn(&TestBulkhead)| {
         let (bulkhead, (ends, ended)) = (bulkhead.clone(), mpsc::channel());
@@ -222,11 +222,11 @@ fn a_call_waits_only_for_those_of_its_events_that_handlers_get() {
     // Time to come for its events. If it has not, it finds them delivered.
     thread::sleep(ms(20));
     for kind in [EventKind::Resized, EventKind::Saturated] {
-        steps.send(()).expect("the handler waits");
+        turns.send(()).expect("the handler waits");
         assert_eq!(calls.recv_timeout(LONG), Ok(kind));
     }
     resizing.1.recv_timeout(LONG / 4).expect("it waits for no event of another call");
-    drop(steps);
+    drop(turns);
     for (thread, _) in [first, resizing, others] {
         thread.join().expect("no panic");
     }
