@@ -21,12 +21,12 @@ pub mod circuit;
 mod foreign;
 #[cfg(feature = "std")]
 mod guard;
+/// For `bulklink-fleet`. It may change in any release.
+#[cfg(feature = "std")]
+#[doc(hidden)]
+pub mod plumbing;
 #[cfg(feature = "std")]
 mod registry;
-#[cfg(feature = "shared")]
-mod shared;
-#[cfg(feature = "shared")]
-pub mod store;
 #[cfg(feature = "std")]
 mod sync;
 #[cfg(feature = "tower")]
@@ -42,10 +42,3 @@ pub use circuit::{Circuit, Counts, InvalidSetting, Mark, Outcomes, Pass, ProbeId
 pub use guard::{Classify, ErrorsFail, Guard, GuardBuilder, GuardError, GuardStats, Guarded, TimedOut};
 #[cfg(feature = "std")]
 pub use registry::{LabelTaken, Registry};
-#[cfg(feature = "shared")]
-pub use shared::{Circuits, CircuitsBuilder, ShareError, Sharing};
-
-/// The page of the guide, with examples that are tested here.
-#[cfg(all(doctest, feature = "tower"))]
-#[doc = include_str!("../../../docs/guide/circuit-breaker.md")]
-struct Guide;

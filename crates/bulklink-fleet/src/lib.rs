@@ -9,9 +9,14 @@
 //! - [`LeaseStore`] and [`Link`]: what a store implements to carry them;
 //! - [`Table`]: what a server does with each command;
 //! - [`Owner`]: what a process knows, and what it sends.
+//!
+//! With the feature `circuits`, processes also share the circuits of `bulklink-breaker`: see
+//! [`Circuits`](circuits::Circuits).
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "circuits")]
+pub mod circuits;
 mod command;
 mod event;
 mod fleet;
@@ -40,3 +45,9 @@ pub use owner::{Declaration, Output, Owner};
 pub use rejection::{Conflict, Occupancy, Reason, Rejection};
 pub use store::{LeaseStore, Link, Receiver, Server, Session, StoreError};
 pub use table::{Cuts, Table};
+
+/// The page of the guide on the circuit breaker, with examples that are tested here: the last one
+/// shares its circuit.
+#[cfg(all(doctest, feature = "circuits"))]
+#[doc = include_str!("../../../docs/guide/circuit-breaker.md")]
+struct Guide;

@@ -19,7 +19,8 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use bulklink_breaker::{Breaker, Circuits, Settings, State};
+use bulklink_breaker::{Breaker, Settings, State};
+use bulklink_fleet::circuits::Circuits;
 use bulklink_postgres::Part;
 use bulklink_postgres::breaker::PostgresCircuits;
 use bulklink_servers::Postgres;

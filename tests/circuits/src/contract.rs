@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use bulklink_breaker::store::{Asked, CircuitStore, Force, Forced, Name, Namespace, Refused, Report, Row};
 use bulklink_breaker::{Counts, Mark, Pass, ProbeId, Settings, State};
+use bulklink_fleet::circuits::{Asked, CircuitStore, Force, Forced, Refused, Report, Row};
+use bulklink_fleet::{Name, Namespace};
 
 use crate::subject::{PATIENCE, Subject, listen, name, namespace, outcomes};
 

@@ -3,8 +3,9 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use bulklink_breaker::store::{Changes, CircuitStore, Force, Forced, Name, Namespace, Report};
 use bulklink_breaker::{Counts, ProbeId, Settings, State};
+use bulklink_fleet::circuits::{Changes, CircuitStore, Force, Forced, Report};
+use bulklink_fleet::{Name, Namespace};
 
 use crate::outcomes;
 

@@ -8,8 +8,9 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use bulklink_breaker::store::{CircuitStore, Force, Name, Report, Row};
 use bulklink_breaker::{Mark, Pass, ProbeId, Settings, State};
+use bulklink_fleet::Name;
+use bulklink_fleet::circuits::{CircuitStore, Force, Report, Row};
 
 use crate::subject::{Subject, name, outcomes};
 

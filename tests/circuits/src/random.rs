@@ -6,8 +6,9 @@
 use std::env;
 use std::time::Duration;
 
-use bulklink_breaker::store::{Changes, CircuitStore, Force, Name, Report};
 use bulklink_breaker::{Mark, ProbeId, Settings};
+use bulklink_fleet::Name;
+use bulklink_fleet::circuits::{Changes, CircuitStore, Force, Report};
 use fastrand::Rng;
 use futures_util::FutureExt;
 

@@ -13,8 +13,9 @@ use std::time::Duration;
 use bulklink::Bulkhead;
 use bulklink::runtime::Spawn;
 use bulklink_breaker::{
-    Breaker, BreakerBuilder, BreakerError, Call, Circuits, ErrorsFail, Guard, GuardError, Health, Registry, Settings,
+    Breaker, BreakerBuilder, BreakerError, Call, ErrorsFail, Guard, GuardError, Health, Registry, Settings,
 };
+use bulklink_fleet::circuits::Circuits;
 use futures_channel::oneshot;
 use futures_util::FutureExt;
 
@@ -84,13 +85,15 @@ impl<S: Site> Process<S> {
     }
 
     fn connect(&self) {
-        self.wait_for("connected", |process| process.breaker.sharing().expect("it is shared").is_connected);
+        self.wait_for("connected", |process| {
+            process.circuits.sharing(&process.breaker).expect("it is shared").is_connected
+        });
     }
 
     /// Takes every lock of the process, in ways that change nothing.
     fn look(&self, look: Look) {
         let Process { circuits, breaker, guard, registry, .. } = self;
-        let _ = (breaker.stats(), breaker.view(), breaker.sharing(), breaker.check(), breaker.transition());
+        let _ = (breaker.stats(), breaker.view(), circuits.sharing(breaker), breaker.check(), breaker.transition());
         let _ = (guard.stats(), registry.stats(), registry.health());
         if look == Look::Waking {
             drop(circuits.share(builder(&self.site, "looking")).expect("it is valid"));

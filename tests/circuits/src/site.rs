@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bulklink::runtime::{Runtime, Spawn, SpawnBlocking};
-use bulklink_breaker::store::CircuitStore;
+use bulklink_fleet::circuits::CircuitStore;
 
 /// Longer than any test: what waits for so long waits for an answer.
 pub const FOREVER: Duration = Duration::from_hours(1);

@@ -4,8 +4,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bulklink_breaker::store::{Change, Changes, CircuitStore, Name, Namespace};
 use bulklink_breaker::{Mark, Outcomes, Settings};
+use bulklink_fleet::circuits::{Change, Changes, CircuitStore};
+use bulklink_fleet::{Name, Namespace};
 
 /// Far more than anything here takes.
 pub const PATIENCE: Duration = Duration::from_secs(20);

@@ -6,8 +6,8 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use bulklink::runtime::{Clock, Spawn, Timer};
-use bulklink_breaker::store::{CircuitStore, Row};
-use bulklink_breaker::{Breaker, Call, Circuits, Counts, Settings, State};
+use bulklink_breaker::{Breaker, Call, Counts, Settings, State};
+use bulklink_fleet::circuits::{CircuitStore, Circuits, Row};
 
 use crate::site::{FOREVER, Site};
 use crate::subject::{PATIENCE, name, wait_until};
@@ -59,7 +59,7 @@ pub fn processes_on_threads_share_a_circuit<S: Site>(site: &S) {
 }
 
 fn is_connected(breaker: &Breaker) -> bool {
-    breaker.sharing().expect("it is shared").is_connected
+    breaker.figures().is_connected.expect("it is shared")
 }
 
 impl<S: Site> Scene<S> {

@@ -11,10 +11,9 @@ use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
-use bulklink_breaker::store::{
-    Asked, Change, Changes, CircuitStore, Force, Forced, Name, Namespace, Report, Reported, Row, StoreError,
-};
 use bulklink_breaker::{ProbeId, Settings};
+use bulklink_fleet::circuits::{Asked, Change, Changes, CircuitStore, Force, Forced, Report, Reported, Row};
+use bulklink_fleet::{Name, Namespace, StoreError};
 use futures_util::future::poll_fn;
 use futures_util::task::AtomicWaker;
 

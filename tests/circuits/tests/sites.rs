@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use bulklink_breaker::store::MemoryStore;
 use bulklink_circuits::Site;
+use bulklink_fleet::circuits::MemoryStore;
 use bulklink_smol::Smol;
 use bulklink_tokio::Tokio;
 use tokio::runtime::{Builder, Runtime};

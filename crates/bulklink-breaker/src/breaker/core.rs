@@ -16,10 +16,9 @@ use super::event::{Handlers, Transition};
 use super::waiters::Waiters;
 use super::{Config, Figures, OpenCircuit, Stats};
 use crate::circuit::{Circuit, Mark, Pass, ProbeId, Refusal, State, View};
-#[cfg(feature = "shared")]
-use crate::shared::Remote;
+use crate::plumbing::{Access, Peer, Settled};
 use crate::sync::{self, AtomicU64, Mutex, MutexGuard};
-use crate::{Instant, Outcome};
+use crate::{Instant, Outcome, Settings};
 
 /// The lowest bits of the word. Those from `TAG` on are the tag of its calls, by which their
 /// successes are counted.
@@ -51,19 +50,21 @@ pub(crate) struct Core {
     refused: Striped,
     waiters: Waiters,
     handlers: Handlers,
+    /// The other processes, if the circuit is shared.
+    pub(super) peer: Option<Arc<dyn Peer>>,
 }
 
-pub(crate) struct Locked {
-    pub(crate) circuit: Circuit,
+pub(super) struct Locked {
+    pub(super) circuit: Circuit,
     next_probe: u64,
     /// Without what is counted beside the lock.
-    pub(crate) stats: Stats,
+    pub(super) stats: Stats,
     /// Where threads of this breaker count successes.
     used: Used,
-    /// How the circuit is shared, if it is.
-    #[cfg(feature = "shared")]
-    pub(crate) remote: Option<Remote>,
 }
+
+/// The rejection of a call that could only be a probe, while as many run as may.
+const FULL: Refusal = Refusal { state: State::HalfOpen, retry_at: None };
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,18 +90,12 @@ impl Core {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             word: AtomicU64::new(0),
             until: AtomicU64::new(0),
-            locked: Mutex::new(Locked {
-                circuit,
-                next_probe: 0,
-                stats: Stats::default(),
-                used: Used::default(),
-                #[cfg(feature = "shared")]
-                remote: None,
-            }),
+            locked: Mutex::new(Locked { circuit, next_probe: 0, stats: Stats::default(), used: Used::default() }),
             successes: Successes::default(),
             refused: Striped::default(),
             waiters: Waiters::default(),
             handlers: Handlers::default(),
+            peer: None,
         };
         core.publish(&core.lock());
         core
@@ -112,6 +107,16 @@ impl Core {
         let word = self.word.load(Ordering::Acquire);
         let pass = if word & STATE == CLOSED { Ticket(word).pass() } else { self.admit_slowly(word)? };
         Ok((pass, if word & TIMED == 0 { Instant::EPOCH } else { self.now() }))
+    }
+
+    /// As `admit`, if the circuit is closed.
+    #[inline]
+    pub(super) fn admit_if_closed(&self) -> Option<(Pass, Instant)> {
+        let word = self.word.load(Ordering::Acquire);
+        if word & STATE != CLOSED {
+            return None;
+        }
+        Some((Ticket(word).pass(), if word & TIMED == 0 { Instant::EPOCH } else { self.now() }))
     }
 
     /// Lets a call through if the circuit is closed. Returns its ticket, and when it began if its
@@ -160,10 +165,8 @@ impl Core {
         let now = self.now();
         self.refuse_open(word, now)?;
         let admitted = self.change(now, false, |locked| {
-            // The store lets the probes of a shared circuit through.
-            #[cfg(feature = "shared")]
-            if locked.remote.as_ref().is_some_and(|remote| remote.keeps_probes(&locked.circuit, now)) {
-                return Err(Refusal { state: State::HalfOpen, retry_at: None });
+            if self.access(&locked.circuit, now) != Access::Local {
+                return Err(FULL);
             }
             locked.next_probe += 1;
             let admitted = locked.circuit.admit(now, ProbeId(locked.next_probe));
@@ -175,18 +178,18 @@ impl Core {
         admitted.map_err(|refusal| self.refuse(now, refusal))
     }
 
+    fn access(&self, circuit: &Circuit, now: Instant) -> Access {
+        self.peer.as_ref().map_or(Access::Local, |peer| peer.access(circuit, now))
+    }
+
     #[cold]
     fn check_slowly(&self, word: u64) -> Result<(), OpenCircuit> {
         let now = self.now();
         self.refuse_open(word, now)?;
         let locked = self.lock();
-        let checked = locked.circuit.check(now);
-        #[cfg(feature = "shared")]
-        let checked = checked.and_then(|()| match &locked.remote {
-            Some(remote) if remote.refuses(&locked.circuit, now) => {
-                Err(Refusal { state: State::HalfOpen, retry_at: None })
-            }
-            _ => Ok(()),
+        let checked = locked.circuit.check(now).and_then(|()| match self.access(&locked.circuit, now) {
+            Access::Full => Err(FULL),
+            Access::Local | Access::Ask => Ok(()),
         });
         drop(locked);
         checked.map_err(|refusal| self.refuse(now, refusal))
@@ -204,7 +207,7 @@ impl Core {
         Err(self.refuse(now, Refusal { state: State::Open, retry_at }))
     }
 
-    pub(crate) fn refuse(&self, now: Instant, refusal: Refusal) -> OpenCircuit {
+    pub(super) fn refuse(&self, now: Instant, refusal: Refusal) -> OpenCircuit {
         self.refused.add();
         OpenCircuit {
             label: Arc::clone(&self.config.label),
@@ -242,44 +245,32 @@ impl Core {
             Ending::Cancelled => slow.then_some(Mark { failed: false, slow }),
         };
         let has_work = self.change(now, false, |locked| {
-            #[cfg(feature = "shared")]
-            if let Some(remote) = &mut locked.remote {
-                if remote.settle_probe(pass, mark) {
-                    locked.stats.count(ending, mark, true);
-                    return true;
-                }
-            }
-            let counted = locked.circuit.settle(now, pass, mark);
-            locked.stats.count(ending, mark, counted);
-            #[cfg(feature = "shared")]
-            if let (Some(remote), Some(mark)) = (&mut locked.remote, mark.filter(|_| counted && pass.probe.is_none())) {
-                return remote.collect(&locked.circuit, now, mark);
-            }
-            false
+            let settled = match &self.peer {
+                Some(peer) => peer.settle(&mut locked.circuit, now, pass, mark),
+                None => Settled { counted: locked.circuit.settle(now, pass, mark), has_work: false },
+            };
+            locked.stats.count(ending, mark, settled.counted);
+            settled.has_work
         });
-        #[cfg(feature = "shared")]
         if has_work {
             self.notify();
         }
-        #[cfg(not(feature = "shared"))]
-        let _: bool = has_work;
-    }
-
-    /// Uses what is known of the store, if the circuit is shared.
-    #[cfg(feature = "shared")]
-    pub(crate) fn with_remote<T>(&self, with: impl FnOnce(&mut Locked, &mut Remote) -> T) -> Option<T> {
-        let mut locked = self.lock();
-        let mut remote = locked.remote.take()?;
-        let value = with(&mut locked, &mut remote);
-        locked.remote = Some(remote);
-        Some(value)
     }
 
     /// Shares the circuit, before any call comes.
-    #[cfg(feature = "shared")]
-    pub(crate) fn share(&self, remote: Remote) {
-        let mut locked = self.lock();
-        locked.remote = Some(remote);
+    pub(crate) fn share<P: Peer>(&mut self, peer: impl FnOnce(u64, Settings, Instant) -> Arc<P>) {
+        self.peer = Some(peer(self.instance, self.config.settings, self.now()));
+    }
+
+    /// Changes the circuit by what the other processes have done. A transition is by hand if the
+    /// circuit is opened by hand now, and was not before.
+    pub(crate) fn adopt<T>(&self, adopt: impl FnOnce(&mut Circuit, Instant) -> T) -> T {
+        let now = self.now();
+        self.change_if_forced(now, |locked| {
+            let was_forced = locked.circuit.view(now).is_forced;
+            let value = adopt(&mut locked.circuit, now);
+            (value, locked.circuit.view(now).is_forced && !was_forced)
+        })
     }
 
     /// Opens or closes the circuit by hand.
@@ -290,32 +281,32 @@ impl Core {
             } else {
                 locked.circuit.force_closed();
             }
-            #[cfg(feature = "shared")]
-            if let Some(remote) = &mut locked.remote {
-                remote.force(is_open);
+            if let Some(peer) = &self.peer {
+                peer.force(is_open);
             }
         });
-        #[cfg(feature = "shared")]
         self.notify();
     }
 
-    /// Wakes the task that synchronizes, if the circuit is shared.
-    #[cfg(feature = "shared")]
     fn notify(&self) {
-        let signal = self.lock().remote.as_ref().map(Remote::signal);
-        if let Some((signal, id)) = signal {
-            signal.notify_of(id);
+        if let Some(peer) = &self.peer {
+            peer.notify();
         }
     }
 
-    /// Changes the circuit, publishes what it is now, and tells of a transition.
-    pub(crate) fn change<T>(&self, now: Instant, is_forced: bool, change: impl FnOnce(&mut Locked) -> T) -> T {
+    fn change<T>(&self, now: Instant, is_forced: bool, change: impl FnOnce(&mut Locked) -> T) -> T {
+        self.change_if_forced(now, |locked| (change(locked), is_forced))
+    }
+
+    /// Changes the circuit, publishes its state, and makes a transition known. The change returns
+    /// whether it is by hand.
+    fn change_if_forced<T>(&self, now: Instant, change: impl FnOnce(&mut Locked) -> (T, bool)) -> T {
         let mut locked = self.lock_told(now);
         locked.used.add_own();
         let generation = locked.circuit.generation();
         let from = self.state();
         let before = locked.circuit.view(now).counts;
-        let value = change(&mut locked);
+        let (value, is_forced) = change(&mut locked);
         if generation == locked.circuit.generation() {
             self.publish(&locked);
             return value;
@@ -367,12 +358,8 @@ impl Core {
         if self.word.load(Ordering::Relaxed) != word {
             self.word.store(word, Ordering::Release);
         }
-        // A store is told of each success.
-        #[cfg(feature = "shared")]
-        let is_told = locked.remote.is_some();
-        #[cfg(not(feature = "shared"))]
-        let is_told = false;
-        if !is_told && circuit.is_calm() {
+        // The other processes count each success.
+        if self.peer.is_none() && circuit.is_calm() {
             self.successes.open(locked.used, tag);
         }
         view.state
@@ -408,11 +395,8 @@ impl Core {
         let locked = self.lock_told(now);
         self.publish(&locked);
         let (view, stats) = (locked.circuit.view(now), self.whole(&locked));
-        #[cfg(feature = "shared")]
-        let is_connected = locked.remote.as_ref().map(Remote::is_connected);
-        #[cfg(not(feature = "shared"))]
-        let is_connected = None;
         drop(locked);
+        let is_connected = self.peer.as_ref().map(|peer| peer.is_connected());
         Figures { label: Arc::clone(&self.config.label), instance: self.instance, view, stats, is_connected }
     }
 
@@ -424,10 +408,8 @@ impl Core {
         stats
     }
 
-    #[cfg(feature = "shared")]
-    #[inline]
-    pub(crate) fn is_closed(&self) -> bool {
-        self.word.load(Ordering::Acquire) & STATE == CLOSED
+    pub(crate) fn instance(&self) -> u64 {
+        self.instance
     }
 
     /// Returns the generation by the word.
@@ -447,7 +429,7 @@ impl Core {
         (self.config.now)()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Locked> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Locked> {
         sync::lock(&self.locked)
     }
 }

@@ -1,29 +1,31 @@
 //! A circuit breaker for tasks and threads.
 
+mod ask;
+mod block;
 mod call;
 mod core;
 mod counters;
 mod error;
 mod event;
+mod execute;
 mod figures;
 mod stats;
 mod waiters;
 
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::panic::resume_unwind;
-use std::pin::pin;
 use std::sync::Arc;
 
 use bulklink::runtime::Clock;
 
 pub use self::call::Call;
 pub(crate) use self::call::Source;
-#[cfg(feature = "shared")]
-pub(crate) use self::core::Locked;
 pub(crate) use self::core::{Core, Ending, Ticket};
 pub use self::error::{BreakerError, OpenCircuit};
 pub use self::event::Transition;
+use self::execute::Execute;
+pub(crate) use self::execute::Operation;
 pub use self::figures::Figures;
 pub use self::stats::{Health, Stats};
 pub(crate) use self::waiters::NextTransition;
@@ -116,19 +118,13 @@ impl BreakerBuilder {
         self
     }
 
-    #[cfg(feature = "shared")]
     pub(crate) fn label(&self) -> &str {
         &self.config.label
     }
 
-    #[cfg(feature = "shared")]
-    pub(crate) fn build_shared(
-        self,
-        remote: impl FnOnce(Settings, Instant) -> crate::shared::Remote,
-    ) -> Result<Breaker, InvalidSetting> {
-        let breaker = self.build()?;
-        breaker.core.share(remote(*breaker.settings(), breaker.core.now()));
-        Ok(breaker)
+    pub(crate) fn build_core(self) -> Result<Core, InvalidSetting> {
+        let circuit = Circuit::new(self.config.settings)?;
+        Ok(Core::new(self.config, circuit))
     }
 
     /// Builds the breaker, with a closed circuit.
@@ -137,8 +133,7 @@ impl BreakerBuilder {
     ///
     /// If a setting is impossible.
     pub fn build(self) -> Result<Breaker, InvalidSetting> {
-        let circuit = Circuit::new(self.config.settings)?;
-        Ok(Breaker { core: Arc::new(Core::new(self.config, circuit)) })
+        Ok(Breaker::of(Arc::new(self.build_core()?)))
     }
 }
 
@@ -148,6 +143,10 @@ impl Breaker {
         let now = Box::new(move || clock.now());
         let config = Config { label: label.into(), settings: Settings::default(), count_cancelled: false, now };
         BreakerBuilder { config }
+    }
+
+    pub(crate) fn of(core: Arc<Core>) -> Self {
+        Breaker { core }
     }
 
     /// Returns the name.
@@ -190,25 +189,18 @@ impl Breaker {
     /// As `admit`.
     #[inline]
     pub fn admit_owned(&self) -> Result<Call<'static>, OpenCircuit> {
-        self.admit_owned_operation().map(Call::held)
-    }
-
-    /// As `admit_owned`, for a call whose operation is caught.
-    #[inline]
-    pub(crate) fn admit_owned_operation(&self) -> Result<Call<'static>, OpenCircuit> {
         let (pass, began) = self.core.admit()?;
-        Ok(Call::new(Source::Owned(Arc::clone(&self.core)), pass, began))
+        Ok(Call::new(Source::Owned(Arc::clone(&self.core)), pass, began).held())
     }
 
-    /// As [`admit`](Breaker::admit), but where only a store can let the call through, it is asked.
+    /// As [`admit`](Breaker::admit), but waits where only other processes can let the call through.
     ///
-    /// That is so while a [shared](crate::Circuits) circuit is half-open and its store is in reach;
-    /// `admit` then lets no call through. Otherwise the future is ready immediately.
+    /// That is so while a circuit that `bulklink-fleet` shares is half-open and its store is in
+    /// reach; `admit` then lets no call through. Otherwise the future is ready immediately.
     ///
-    /// The answer takes at most [`store_timeout`](crate::CircuitsBuilder::store_timeout), and
-    /// longer only while the store answers slowly for 16 other circuits of the process. If it does
-    /// not come, or the task that asks has ended with its runtime, the circuit decides as `admit`
-    /// does.
+    /// The wait is limited by the store's timeout, and is longer only while the store answers
+    /// slowly for 16 other circuits of the process. Without an answer, or if the task that asks has
+    /// ended with its runtime, the circuit decides as `admit` does.
     ///
     /// # Errors
     ///
@@ -224,45 +216,22 @@ impl Breaker {
     }
 
     /// As `ask`, for a call whose operation is polled by it or caught.
-    #[cfg_attr(not(feature = "shared"), expect(clippy::unused_async, reason = "only a store is waited for"))]
-    #[inline]
     pub(crate) async fn ask_operation(&self) -> Result<Call<'_>, OpenCircuit> {
-        #[cfg(feature = "shared")]
-        if !self.core.is_closed() {
-            if let Some(asked) = self.core.ask().await {
-                return asked;
-            }
-        }
-        self.admit_operation()
+        let (pass, began) = self.core.admit_or_ask().await?;
+        Ok(Call::new(Source::Borrowed(&self.core), pass, began))
     }
 
     /// As `ask_operation`, for a call that borrows nothing.
-    #[cfg_attr(not(feature = "shared"), expect(clippy::unused_async, reason = "only a store is waited for"))]
     pub(crate) async fn ask_owned_operation(&self) -> Result<Call<'static>, OpenCircuit> {
-        #[cfg(feature = "shared")]
-        if !self.core.is_closed() {
-            if let Some(asked) = self.core.ask().await {
-                return asked;
-            }
-        }
-        self.admit_owned_operation()
+        let (pass, began) = self.core.admit_or_ask().await?;
+        Ok(Call::new(Source::Owned(Arc::clone(&self.core)), pass, began))
     }
 
     /// As `ask_operation`, but blocks the thread.
     #[inline]
     pub(crate) fn blocking_ask_operation(&self) -> Result<Call<'_>, OpenCircuit> {
-        #[cfg(feature = "shared")]
-        if !self.core.is_closed() {
-            return crate::shared::block_on(self.ask_operation());
-        }
-        self.admit_operation()
-    }
-
-    /// Returns how the circuit stands to the store that it is shared through, if it is shared.
-    #[cfg(feature = "shared")]
-    #[must_use]
-    pub fn sharing(&self) -> Option<crate::Sharing> {
-        self.core.sharing()
+        let (pass, began) = self.core.blocking_admit()?;
+        Ok(Call::new(Source::Borrowed(&self.core), pass, began))
     }
 
     /// As `admit_operation`, if the circuit is closed.
@@ -295,15 +264,11 @@ impl Breaker {
     /// # Cancel safety
     ///
     /// Dropping the future drops the operation; see [`Call`] for what that counts as.
-    pub async fn execute<T, E, F>(&self, operation: F) -> Result<T, BreakerError<E>>
+    pub fn execute<T, E, F>(&self, operation: F) -> impl Future<Output = Result<T, BreakerError<E>>> + use<'_, T, E, F>
     where
         F: Future<Output = Result<T, E>>,
     {
-        let mut call = self.ask_operation().await?;
-        let mut operation = pin!(operation);
-        let result = poll_fn(|context| call.poll(operation.as_mut(), context)).await;
-        call.settle(if result.is_ok() { Outcome::Success } else { Outcome::Failure });
-        result.map_err(BreakerError::Operation)
+        Execute::new(&self.core, operation)
     }
 
     /// Runs a closure on this thread. Its error is a failure, and so is its panic.
@@ -375,7 +340,7 @@ impl Breaker {
 
     /// Opens the circuit until it is closed by hand.
     ///
-    /// A [shared](crate::Circuits) circuit is opened here immediately, and in all processes as soon
+    /// A circuit that processes share is opened here immediately, and in all processes as soon
     /// as the store has been told. If the store is out of reach, it is told later.
     pub fn force_open(&self) {
         self.core.force(true);
@@ -383,7 +348,7 @@ impl Breaker {
 
     /// Closes the circuit, and forgets all outcomes. Calls that run already count no more.
     ///
-    /// A [shared](crate::Circuits) circuit is closed here immediately, and in all processes as soon
+    /// A circuit that processes share is closed here immediately, and in all processes as soon
     /// as the store has been told. If the store is out of reach, it is told later, unless the
     /// circuit has opened again meanwhile.
     pub fn force_closed(&self) {

@@ -4,16 +4,14 @@
 //! [`Breaker`](crate::Breaker) is a circuit for threads and tasks. A store that shares a circuit
 //! does the same steps on the server.
 
-mod settings;
-mod window;
+pub(crate) mod settings;
+pub(crate) mod window;
 
 use alloc::vec::Vec;
 use core::fmt;
 
 use bulklink::runtime::Instant;
 
-#[cfg(feature = "shared")]
-pub(crate) use settings::plain;
 pub use settings::{InvalidSetting, Settings};
 #[cfg(feature = "std")]
 pub(crate) use settings::{duration, number};
@@ -389,29 +387,30 @@ impl Circuit {
     }
 
     /// Opens the circuit as a store says.
-    #[cfg(feature = "shared")]
-    pub(crate) fn adopt_open(&mut self, until: Option<Instant>) {
+    #[doc(hidden)]
+    pub fn adopt_open(&mut self, until: Option<Instant>) {
         self.enter(Phase::Open { until });
     }
 
     /// Ends the cool-down earlier, if a store says so. A longer one is only one that the store has
     /// reported late.
-    #[cfg(feature = "shared")]
-    pub(crate) fn shorten(&mut self, until: Option<Instant>) {
+    #[doc(hidden)]
+    pub fn shorten(&mut self, until: Option<Instant>) {
         if let (Phase::Open { until: Some(known) }, Some(until)) = (&mut self.phase, until) {
             *known = (*known).min(until);
         }
     }
 
     /// Makes the circuit half-open as a store says.
-    #[cfg(feature = "shared")]
-    pub(crate) fn adopt_half_open(&mut self) {
+    #[doc(hidden)]
+    pub fn adopt_half_open(&mut self) {
         self.enter(Phase::HalfOpen { successes: 0, failures: 0, probes: Vec::new() });
     }
 
     /// Returns the state without the time: open until the first call after the cool-down.
-    #[cfg(feature = "shared")]
-    pub(crate) const fn phase_state(&self) -> State {
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn phase_state(&self) -> State {
         match self.phase {
             Phase::Closed => State::Closed,
             Phase::Open { .. } => State::Open,

@@ -48,16 +48,45 @@ pub struct Settings {
 
 /// The calls that a closed circuit looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Span {
+pub enum Span {
+    /// The last ones.
     Calls(u32),
+    /// Those that ended within this time.
     Time(Duration),
 }
 
 /// How many of these calls are too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Threshold {
+pub enum Threshold {
+    /// So many.
     Calls(u32),
+    /// Such a part of all.
     Percent(u32),
+}
+
+/// All settings of a circuit, for a server that does its steps.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    /// The calls that count.
+    pub window: Span,
+    /// How many failures open the circuit, from how many calls on.
+    pub failures: Option<(Threshold, u32)>,
+    /// How many slow calls open the circuit, from how many calls on.
+    pub slow: Option<(Threshold, u32)>,
+    /// From which duration on a call is slow.
+    pub slow_after: Option<Duration>,
+    /// The first cool-down.
+    pub cool_down: Duration,
+    /// The longest cool-down.
+    pub longest_cool_down: Option<Duration>,
+    /// The probes at once.
+    pub probes: u32,
+    /// How many probes must succeed.
+    pub close_after: u32,
+    /// How many probes must fail.
+    pub reopen_after: u32,
+    /// The lease of a probe.
+    pub probe_lease: Duration,
 }
 
 /// The largest number of calls in a window, and of probes that must succeed or fail.
@@ -220,14 +249,23 @@ impl Settings {
         self.slow_after
     }
 
-    #[cfg(feature = "shared")]
-    pub(crate) const fn most_probes(&self) -> usize {
-        self.probes as usize
-    }
-
-    #[cfg(feature = "shared")]
-    pub(crate) const fn lease(&self) -> Duration {
-        self.probe_lease
+    /// Returns all settings.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn parts(&self) -> Parts {
+        let enough = |threshold| (threshold, self.enough(threshold));
+        Parts {
+            window: self.window,
+            failures: self.failures.map(enough),
+            slow: self.slow.map(enough),
+            slow_after: self.slow_after,
+            cool_down: self.cool_down,
+            longest_cool_down: self.longest_cool_down,
+            probes: self.probes,
+            close_after: self.close_after,
+            reopen_after: self.reopen_after,
+            probe_lease: self.probe_lease,
+        }
     }
 
     /// Returns how many calls a window of calls has, or `None` for one of time.
@@ -303,34 +341,6 @@ impl Settings {
     }
 }
 
-/// The settings as whole numbers, for a server.
-#[cfg(feature = "shared")]
-pub(crate) fn plain(settings: &Settings) -> crate::store::Numbers {
-    use crate::store::micros;
-    // More calls than a server counts.
-    const NEVER: u64 = 1 << 53;
-    let limits = |set: Option<Threshold>| match set {
-        Some(threshold @ Threshold::Calls(calls)) => [calls.into(), 0, settings.enough(threshold).into()],
-        Some(threshold @ Threshold::Percent(percent)) => [0, percent.into(), settings.enough(threshold).into()],
-        None => [NEVER, 0, 1],
-    };
-    let (calls, part) = match settings.window {
-        Span::Calls(calls) => (calls.into(), 0),
-        Span::Time(time) => (0, u64::try_from(time.as_micros() / 10).unwrap_or(u64::MAX)),
-    };
-    let cool_down = micros(settings.cool_down);
-    crate::store::Numbers {
-        calls,
-        part,
-        failures: limits(settings.failures),
-        slow: limits(settings.slow),
-        slow_after: settings.slow_after.map_or(0, micros),
-        cool_downs: [cool_down, settings.longest_cool_down.map_or(cool_down, micros)],
-        probes: [settings.probes, settings.close_after, settings.reopen_after].map(u64::from),
-        lease: micros(settings.probe_lease),
-    }
-}
-
 impl Default for Settings {
     /// Five failures in a row.
     fn default() -> Self {
@@ -357,7 +367,12 @@ pub(crate) fn number(
     Err(InvalidSetting { name, value: Value::Number(value), range: Range::Numbers(*range.start(), *range.end()) })
 }
 
-pub(crate) fn duration(name: &'static str, value: Duration, least: Duration) -> Result<(), InvalidSetting> {
+/// Checks a duration, which must be at least `least`.
+///
+/// # Errors
+///
+/// Names the setting and its value.
+pub fn duration(name: &'static str, value: Duration, least: Duration) -> Result<(), InvalidSetting> {
     if (least..=LONGEST).contains(&value) {
         return Ok(());
     }

@@ -106,8 +106,8 @@ impl Outcomes {
     }
 
     /// Becomes the outcomes of a window of time, which has no order.
-    #[cfg(feature = "shared")]
-    pub(crate) fn set_counts(&mut self, counts: Counts) {
+    #[doc(hidden)]
+    pub fn set_counts(&mut self, counts: Counts) {
         self.counts = counts;
     }
 
@@ -120,15 +120,19 @@ impl Outcomes {
 
 /// The window of a circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Window {
+pub enum Window {
+    /// The last calls.
     Calls {
+        /// The most calls.
         size: u64,
         /// All calls since it was empty.
         ended: u64,
         /// The calls that failed or were slow, each with the number of those before it.
         spoilt: VecDeque<(u64, Mark)>,
+        /// What they are together.
         counts: Counts,
     },
+    /// Those of a time.
     Time {
         /// Nanoseconds of a part.
         part: u64,
@@ -140,7 +144,9 @@ pub(crate) enum Window {
 }
 
 impl Window {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    /// Makes an empty window.
+    #[must_use]
+    pub fn new(settings: &Settings) -> Self {
         match settings.window {
             Span::Calls(calls) => {
                 Window::Calls { size: calls.into(), ended: 0, spoilt: VecDeque::new(), counts: Counts::default() }
@@ -164,7 +170,8 @@ impl Window {
         }
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Removes all calls.
+    pub fn clear(&mut self) {
         match self {
             Window::Calls { ended, spoilt, counts, .. } => {
                 *ended = 0;
@@ -178,14 +185,16 @@ impl Window {
         }
     }
 
-    pub(crate) fn push(&mut self, now: Instant, mark: Mark) {
+    /// Adds a call.
+    pub fn push(&mut self, now: Instant, mark: Mark) {
         match self {
             Window::Calls { .. } => self.push_mark(mark),
             Window::Time { .. } => self.add(now, mark.into()),
         }
     }
 
-    pub(crate) fn append(&mut self, now: Instant, outcomes: &Outcomes) {
+    /// Adds calls.
+    pub fn append(&mut self, now: Instant, outcomes: &Outcomes) {
         match self {
             Window::Calls { .. } => outcomes.marks().for_each(|mark| self.push_mark(mark)),
             Window::Time { .. } => self.add(now, outcomes.counts()),
@@ -233,7 +242,8 @@ impl Window {
     }
 
     /// The calls of the window at `now`.
-    pub(crate) fn counts(&self, now: Instant) -> Counts {
+    #[must_use]
+    pub fn counts(&self, now: Instant) -> Counts {
         match self {
             Window::Calls { counts, .. } => *counts,
             Window::Time { part, newest, parts } => {

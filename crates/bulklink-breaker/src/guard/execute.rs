@@ -15,7 +15,7 @@ use pin_project_lite::pin_project;
 use super::run::Limit;
 use super::slot::Unused;
 use super::{Classify, Guard, GuardError};
-use crate::breaker::{Core, Ending, NextTransition, Source, Ticket};
+use crate::breaker::{Core, Ending, NextTransition, Operation, Source, Ticket};
 use crate::{Call, OpenCircuit};
 
 pin_project! {
@@ -75,17 +75,6 @@ enum Rest<'a, R: Timer> {
 }
 
 type Asking<'a> = Pin<Box<dyn Future<Output = Result<Call<'a>, OpenCircuit>> + Send + 'a>>;
-
-/// An operation that is dropped unless it is kept: also where a panic ends its poll, and before the
-/// slot that is declared above it.
-struct Operation<'p, F>(Pin<&'p mut Option<F>>);
-
-impl<F> Drop for Operation<'_, F> {
-    #[inline]
-    fn drop(&mut self) {
-        self.0.set(None);
-    }
-}
 
 /// A call in its first poll. If this is dropped, something has panicked.
 struct Polling<'a> {

@@ -22,8 +22,6 @@ pub use self::builder::GuardBuilder;
 pub use self::classify::{Classify, ErrorsFail};
 pub use self::error::{GuardError, TimedOut};
 use self::execute::Execute;
-#[cfg(feature = "shared")]
-pub(crate) use self::run::limited;
 pub use self::stats::GuardStats;
 pub use self::wrap::Guarded;
 use crate::{Breaker, Health};

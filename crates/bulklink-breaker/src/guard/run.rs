@@ -35,7 +35,7 @@ impl<R: Runtime> Limit<R> {
 }
 
 /// Polls an operation until it ends. Returns `None` when its limit has passed.
-pub(crate) async fn limited<R: Runtime, F: Future>(
+pub(super) async fn limited<R: Runtime, F: Future>(
     runtime: &R,
     limit: Option<Duration>,
     mut operation: Pin<&mut F>,

@@ -1,6 +1,6 @@
 //! The command line of `breaker`.
 
-use bulklink_breaker::store::Force;
+use bulklink_fleet::circuits::Force;
 use bulklink_postgres::Part;
 use clap::{Subcommand, ValueEnum};
 

@@ -4,7 +4,7 @@ mod args;
 mod report;
 mod store;
 
-use bulklink_breaker::store::{Name, Namespace};
+use bulklink_fleet::{Name, Namespace};
 use bulklink_postgres::{Part, set_up_statements};
 
 pub(crate) use self::args::Task;

@@ -1,7 +1,8 @@
 //! What the commands on circuits print: the keys of the JSON, and the text.
 
 use bulklink_breaker::State;
-use bulklink_breaker::store::{Name, Row};
+use bulklink_fleet::Name;
+use bulklink_fleet::circuits::Row;
 use bulklink_postgres::breaker::Check as Found;
 use serde::Serialize;
 

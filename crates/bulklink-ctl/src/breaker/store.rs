@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bulklink_breaker::store::{CircuitStore, Force, Forced, Name, Namespace, Row, StoreError};
+use bulklink_fleet::circuits::{CircuitStore, Force, Forced, Row};
+use bulklink_fleet::{Name, Namespace, StoreError};
 use bulklink_postgres::Part;
 use bulklink_postgres::breaker::{Check, PostgresCircuits};
 use bulklink_redis::RedisStore;

@@ -1,7 +1,7 @@
 //! The commands on circuits, the same on both stores.
 
-use bulklink_breaker::store::{CircuitStore, Report};
 use bulklink_breaker::{Mark, Outcomes, Settings};
+use bulklink_fleet::circuits::{CircuitStore, Report};
 use bulklink_postgres::Part;
 use bulklink_postgres::breaker::PostgresCircuits;
 use bulklink_redis::RedisStore;

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
 /// Runs foreign code and catches its panic, which the panic hook has reported.
-pub(super) fn contain(foreign: impl FnOnce()) {
+pub(crate) fn contain(foreign: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(foreign)) {
         // To drop a second payload could panic again, without end.
         if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
@@ -15,6 +15,12 @@ pub(super) fn contain(foreign: impl FnOnce()) {
     }
 }
 
-pub(super) fn wake(waker: Waker) {
+/// Drops a foreign value and catches its panic.
+#[cfg(feature = "circuits")]
+pub(crate) fn discard<T>(foreign: T) {
+    contain(|| drop(foreign));
+}
+
+pub(crate) fn wake(waker: Waker) {
     contain(|| waker.wake());
 }

@@ -3,7 +3,7 @@
 mod build;
 mod bulkhead;
 mod driver;
-mod foreign;
+pub(crate) mod foreign;
 mod member;
 mod permit;
 mod reply;

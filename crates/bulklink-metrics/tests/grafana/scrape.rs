@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock};
 use bulklink::{Bulkhead, Partitions, Registry};
-use bulklink_breaker::store::MemoryStore;
-use bulklink_breaker::{Breaker, Circuits};
+use bulklink_breaker::Breaker;
+use bulklink_fleet::circuits::{Circuits, MemoryStore};
 use bulklink_metrics::{Exporter, Format, Kind, NAMES};
 use bulklink_servers::{Prometheus, require};
 

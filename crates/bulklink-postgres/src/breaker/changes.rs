@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use bulklink_breaker::store::{Change, Changes, Namespace, StoreError};
+use bulklink_fleet::circuits::{Change, Changes};
+use bulklink_fleet::{Namespace, StoreError};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_postgres::{AsyncMessage, Client};
 

@@ -1,6 +1,6 @@
 //! Whether a database has what circuits need.
 
-use bulklink_breaker::store::StoreError;
+use bulklink_fleet::StoreError;
 
 use crate::error::store_error;
 use crate::failure::Failure;

@@ -1,6 +1,6 @@
 //! The statements of circuits. Each is a text with expressions that several of them share.
 
-use bulklink_breaker::store::plumbing::DIFFER;
+use bulklink_fleet::circuits::encoding::DIFFER;
 
 /// The server's time in microseconds.
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";

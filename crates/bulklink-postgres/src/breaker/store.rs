@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink_breaker::store::plumbing::{self, ROW, Reply, mark_text, probe_text};
-use bulklink_breaker::store::{Asked, CircuitStore, Force, Forced, Name, Namespace, Report, Reported, Row, StoreError};
 use bulklink_breaker::{ProbeId, Settings};
+use bulklink_fleet::circuits::encoding::{self, ROW, Reply, mark_text, probe_text};
+use bulklink_fleet::circuits::{Asked, CircuitStore, Force, Forced, Report, Reported, Row};
+use bulklink_fleet::{Name, Namespace, StoreError};
 use tokio_postgres::types::ToSql;
 
 use super::changes::{CHANNEL, PostgresChanges};
@@ -39,7 +40,8 @@ const TRIES: usize = 4;
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// use bulklink_breaker::Settings;
-/// use bulklink_breaker::store::{CircuitStore, Name, Namespace};
+/// use bulklink_fleet::circuits::CircuitStore;
+/// use bulklink_fleet::{Name, Namespace};
 /// use bulklink_postgres::breaker::PostgresCircuits;
 ///
 /// let circuits = PostgresCircuits::new("postgresql://service:password@db/app")?;
@@ -133,7 +135,7 @@ impl PostgresCircuits {
             // There is no row if another process has created it after this statement began, and
             // nothing was to change.
             if let Some(row) = rows.map_err(|failure| store_error(&failure))?.first() {
-                return plumbing::reply(&numbers(row, 0, 3 + ROW)?);
+                return encoding::reply(&numbers(row, 0, 3 + ROW)?);
             }
         }
         Err(refused("40001"))
@@ -203,7 +205,7 @@ impl CircuitStore for PostgresCircuits {
             let name: &str = row.try_get(0).map_err(|_| StoreError::Malformed)?;
             // Rows with another name are not ours.
             if let Ok(name) = name.parse() {
-                let known = plumbing::row(&numbers(&row, 1, ROW)?).ok_or(StoreError::Malformed)?;
+                let known = encoding::row(&numbers(&row, 1, ROW)?).ok_or(StoreError::Malformed)?;
                 let settings_differ = row.try_get(1 + ROW).map_err(|_| StoreError::Malformed)?;
                 list.push((name, Row { settings_differ, ..known }));
             }

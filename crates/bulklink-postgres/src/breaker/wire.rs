@@ -1,8 +1,8 @@
 //! How operations become values of a statement.
 
-use bulklink_breaker::store::plumbing::marks_text;
-use bulklink_breaker::store::{Change, Numbers, plumbing};
 use bulklink_breaker::{Counts, Outcomes, Settings};
+use bulklink_fleet::circuits::encoding::marks_text;
+use bulklink_fleet::circuits::{Change, Numbers, encoding};
 
 /// The values of an operation, after the name.
 #[derive(Debug, Default)]
@@ -35,5 +35,5 @@ pub(super) fn outcomes(outcomes: &Outcomes) -> (String, Vec<i64>) {
 /// Reads what a notification says: the name, and the numbers of the row.
 pub(super) fn change(message: &str) -> Option<Change> {
     let (name, numbers) = message.split_once(' ')?;
-    plumbing::change(name, numbers)
+    encoding::change(name, numbers)
 }

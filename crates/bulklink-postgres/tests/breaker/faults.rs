@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use bulklink_breaker::Settings;
-use bulklink_breaker::store::{Changes, CircuitStore, Force, Report, StoreError};
 use bulklink_circuits::{namespace, outcomes};
+use bulklink_fleet::StoreError;
+use bulklink_fleet::circuits::{Changes, CircuitStore, Force, Report};
 use bulklink_postgres::breaker::PostgresCircuits;
 use bulklink_servers::{Data, Postgres, Proxy, require};
 

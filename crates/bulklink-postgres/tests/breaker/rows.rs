@@ -1,7 +1,7 @@
 //! Rows that are none: each is replaced by a closed one in a new, larger generation.
 
-use bulklink_breaker::store::{Changes, CircuitStore, Force};
 use bulklink_circuits::namespace;
+use bulklink_fleet::circuits::{Changes, CircuitStore, Force};
 use bulklink_servers::require;
 
 use crate::world::{name, patient, runtime, start};

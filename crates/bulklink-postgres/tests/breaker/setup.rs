@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use bulklink_breaker::store::{Changes, CircuitStore, Force, StoreError};
 use bulklink_circuits::namespace;
+use bulklink_fleet::StoreError;
+use bulklink_fleet::circuits::{Changes, CircuitStore, Force};
 use bulklink_postgres::Part;
 use bulklink_postgres::breaker::{Check, PostgresCircuits};
 use bulklink_servers::{Postgres, User, require};

@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bulklink_breaker::Settings;
-use bulklink_breaker::store::{CircuitStore, Name, Namespace, Row, StoreError};
 use bulklink_circuits::Subject;
+use bulklink_fleet::circuits::{CircuitStore, Row};
+use bulklink_fleet::{Name, Namespace, StoreError};
 use bulklink_postgres::Part;
 use bulklink_postgres::breaker::{PostgresCircuits, PostgresCircuitsBuilder};
 use bulklink_servers::{Missing, Postgres, SqlSession};

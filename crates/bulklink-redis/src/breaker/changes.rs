@@ -5,7 +5,8 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use bulklink_breaker::store::{Change, Changes, Namespace, StoreError};
+use bulklink_fleet::circuits::{Change, Changes};
+use bulklink_fleet::{Namespace, StoreError};
 use futures_channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures_core::Stream;
 use redis::{PushInfo, PushKind, Value, cmd};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bulklink_breaker::store::{Name, StoreError};
+use bulklink_fleet::{Name, StoreError};
 use redis::{ConnectionInfo, Pipeline, Value};
 
 use super::scripts::Text;

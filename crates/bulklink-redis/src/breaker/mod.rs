@@ -17,9 +17,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink_breaker::store::plumbing::{Reply, mark_text, probe_text};
-use bulklink_breaker::store::{Asked, CircuitStore, Force, Forced, Name, Namespace, Report, Reported, Row, StoreError};
 use bulklink_breaker::{ProbeId, Settings};
+use bulklink_fleet::circuits::encoding::{Reply, mark_text, probe_text};
+use bulklink_fleet::circuits::{Asked, CircuitStore, Force, Forced, Report, Reported, Row};
+use bulklink_fleet::{Name, Namespace, StoreError};
 use redis::{ConnectionInfo, Value};
 
 pub use self::changes::RedisChanges;
@@ -40,7 +41,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// use bulklink_breaker::Settings;
-/// use bulklink_breaker::store::{CircuitStore, Name, Namespace};
+/// use bulklink_fleet::circuits::CircuitStore;
+/// use bulklink_fleet::{Name, Namespace};
 /// use bulklink_redis::RedisStore;
 ///
 /// let circuits = RedisStore::new("redis://localhost")?.circuits();

@@ -1,8 +1,9 @@
 //! How operations become arguments of scripts, and replies rows.
 
-use bulklink_breaker::store::plumbing::{self, Reply, marks_text};
-use bulklink_breaker::store::{Change, Namespace, Numbers, StoreError};
 use bulklink_breaker::{Counts, Outcomes, Settings};
+use bulklink_fleet::circuits::encoding::{self, Reply, marks_text};
+use bulklink_fleet::circuits::{Change, Numbers};
+use bulklink_fleet::{Namespace, StoreError};
 use redis::Value;
 
 pub(super) fn settings_text(settings: &Settings) -> String {
@@ -21,11 +22,11 @@ pub(super) fn reply(value: &Value) -> Result<Reply, StoreError> {
     let Value::Array(values) = value else { return Err(StoreError::Malformed) };
     let number = |value: &Value| if let Value::Int(number) = value { Some(*number) } else { None };
     let numbers: Option<Vec<i64>> = values.iter().map(number).collect();
-    plumbing::reply(&numbers.ok_or(StoreError::Malformed)?)
+    encoding::reply(&numbers.ok_or(StoreError::Malformed)?)
 }
 
 /// Reads what is published: the label, and the numbers of the row.
 pub(super) fn change(namespace: &Namespace, message: &[u8]) -> Option<Change> {
     let (label, numbers) = str::from_utf8(message).ok()?.split_once(' ')?;
-    plumbing::change(&format!("{namespace}:{label}"), numbers)
+    encoding::change(&format!("{namespace}:{label}"), numbers)
 }

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use bulklink_breaker::store::{Changes, CircuitStore, Force, Report, Row};
 use bulklink_breaker::{Settings, State};
 use bulklink_circuits::outcomes;
+use bulklink_fleet::circuits::{Changes, CircuitStore, Force, Report, Row};
 use bulklink_redis::breaker::RedisCircuits;
 use bulklink_redis::{Namespace, RedisStore, StoreError};
 use bulklink_servers::{Cluster, Data, Proxy, Server, User, require};

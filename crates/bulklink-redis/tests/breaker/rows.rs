@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bulklink_breaker::store::{Changes, CircuitStore, Force};
+use bulklink_fleet::circuits::{Changes, CircuitStore, Force};
 use bulklink_redis::plumbing::Keys;
 use bulklink_redis::{Namespace, RedisStore};
 use bulklink_servers::{Server, require};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use bulklink_breaker::Settings;
-use bulklink_breaker::store::CircuitStore;
+use bulklink_fleet::circuits::CircuitStore;
 
 use super::counting::{Counting, Statement};
 use super::ground::{Member, postgres, redis};

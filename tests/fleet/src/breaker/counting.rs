@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use bulklink_breaker::store::{Asked, CircuitStore, Force, Forced, Name, Namespace, Report, Reported, Row, StoreError};
 use bulklink_breaker::{ProbeId, Settings};
+use bulklink_fleet::circuits::{Asked, CircuitStore, Force, Forced, Report, Reported, Row};
+use bulklink_fleet::{Name, Namespace, StoreError};
 
 /// What an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

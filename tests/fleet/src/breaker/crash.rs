@@ -5,8 +5,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use bulklink_breaker::store::CircuitStore;
 use bulklink_breaker::{Breaker, Settings};
+use bulklink_fleet::circuits::CircuitStore;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 

@@ -6,9 +6,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use bulklink_breaker::store::{CircuitStore, Name};
-use bulklink_breaker::{Breaker, Circuits, Settings};
+use bulklink_breaker::{Breaker, Settings};
 use bulklink_circuits::Subject;
+use bulklink_fleet::Name;
+use bulklink_fleet::circuits::{CircuitStore, Circuits};
 use bulklink_postgres::Part;
 use bulklink_postgres::breaker::PostgresCircuits;
 use bulklink_redis::RedisStore;
@@ -110,7 +111,7 @@ impl Member {
         let circuits = Circuits::builder(store, Tokio).namespace(NAMESPACE).store_timeout(PATIENCE).build()?;
         let breaker = circuits.share(Breaker::builder_on(Tokio, label).settings(settings))?;
         drop(entered);
-        let is_connected = || breaker.sharing().is_some_and(|sharing| sharing.is_connected);
+        let is_connected = || breaker.figures().is_connected == Some(true);
         wait_until(is_connected).context("the store does not answer")?;
         Ok(Member { breaker, runtime })
     }

@@ -4,11 +4,10 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use bulklink_breaker::store::{
-    Asked, Change, Changes, CircuitStore, Force, Forced, Name, Namespace, Refused, Report, Reported, Row, StoreError,
-};
 use bulklink_breaker::{Counts, Pass, ProbeId, Settings, State};
 use bulklink_circuits::{FAILURES, PROBES};
+use bulklink_fleet::circuits::{Asked, Change, Changes, CircuitStore, Force, Forced, Refused, Report, Reported, Row};
+use bulklink_fleet::{Name, Namespace, StoreError};
 use bulklink_servers::{Connection, Postgres, Server, SqlSession};
 
 /// A text on a server.

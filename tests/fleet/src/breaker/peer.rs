@@ -5,8 +5,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use bulklink_breaker::store::CircuitStore;
 use bulklink_breaker::{Settings, State};
+use bulklink_fleet::circuits::CircuitStore;
 
 use super::ground::{Member, postgres, redis, wait_until};
 use super::{Effort, Ground, Kind, Scene};

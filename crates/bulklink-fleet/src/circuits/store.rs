@@ -1,7 +1,8 @@
 //! Where processes share circuits: what a store implements, and the values that it carries.
 //!
-//! A store keeps one row for each [`Name`], and does the steps of a [`Circuit`](crate::Circuit) on
-//! the server's clock, each whole or not at all. It decides nothing else.
+//! A store keeps one row for each [`Name`], and does the steps of a
+//! [`Circuit`](bulklink_breaker::Circuit) on the server's clock, each whole or not at all. It
+//! decides nothing else.
 //!
 //! - The generation of a new row is the server's time in microseconds, so a row that was lost and
 //!   made again never has a generation from before.
@@ -9,21 +10,12 @@
 //! - Each operation brings the settings of its process. If the row was used with others before, it
 //!   is changed to these first, and [`Row::settings_differ`] says so.
 
-mod memory;
-mod numbers;
-/// For the crates of stores. It may change in any release.
-#[doc(hidden)]
-pub mod plumbing;
-
 use std::future::Future;
 use std::time::Duration;
 
-pub use bulklink_fleet::{InvalidName, Name, Namespace, StoreError};
+use bulklink_breaker::{Counts, Instant, Mark, Outcomes, Pass, ProbeId, Settings, State, View};
 
-pub use self::memory::{MemoryChanges, MemoryStore};
-pub use self::numbers::Numbers;
-pub(crate) use self::numbers::micros;
-use crate::{Counts, Instant, Mark, Outcomes, Pass, ProbeId, Settings, State, View};
+use crate::{Name, Namespace, StoreError};
 
 /// A server on which processes share circuits.
 ///

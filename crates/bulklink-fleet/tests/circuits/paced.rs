@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bulklink::testing::FakeClock;
-use bulklink_breaker::store::{
-    Asked, CircuitStore, Force, Forced, MemoryStore, Name, Namespace, Report, Reported, Row, StoreError,
-};
-use bulklink_breaker::{Breaker, Circuits, Health, ProbeId, Settings};
+use bulklink_breaker::{Breaker, Health, ProbeId, Settings};
+use bulklink_fleet::circuits::{Asked, CircuitStore, Circuits, Force, Forced, MemoryStore, Report, Reported, Row};
+use bulklink_fleet::{Name, Namespace, StoreError};
 
 use crate::scene::{Scene, millis};
 
@@ -147,7 +146,7 @@ fn fail_once(breakers: &[Breaker]) {
 }
 
 fn is_connected(breaker: &Breaker) -> bool {
-    breaker.sharing().unwrap().is_connected
+    breaker.figures().is_connected.unwrap()
 }
 
 fn unless_locked(name: &str) -> Option<u64> {
@@ -163,7 +162,7 @@ fn a_row_that_is_locked_takes_the_store_from_no_other_circuit() {
     for _ in 0..100 {
         scene.advance(100);
         assert!(is_connected(&free));
-        assert_eq!(locked.sharing().unwrap().error, Some(StoreError::TimedOut));
+        assert_eq!(process.circuits.sharing(&locked).unwrap().error, Some(StoreError::TimedOut));
     }
 }
 

@@ -5,30 +5,31 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
-use crate::Settings;
-use crate::foreign::{contain, discard};
-use crate::store::{Force, Name, Report};
+use bulklink_breaker::Settings;
+
+use super::replica::Rest;
+use crate::Name;
+use crate::fleet::foreign::{contain, discard};
 
 /// A flag, the task that waits for it, and the breakers that have work for the task.
 #[derive(Debug, Default)]
-pub(crate) struct Signal {
+pub(super) struct Signal {
     state: Mutex<(bool, Option<Waker>)>,
     ready: Mutex<BTreeSet<u64>>,
     left: Mutex<Vec<Left>>,
 }
 
-/// What a breaker that was dropped had yet to tell the store.
+/// What a breaker that was dropped had yet to send.
 #[derive(Debug)]
 pub(super) struct Left {
     pub(super) name: Name,
     pub(super) settings: Settings,
-    pub(super) forced: Option<Force>,
-    pub(super) reports: Vec<Report>,
+    pub(super) rest: Rest,
 }
 
 /// Held by everything that needs the task. The task ends after the last of them is dropped.
 #[derive(Debug)]
-pub(crate) struct Keep(pub(crate) std::sync::Arc<Signal>);
+pub(super) struct Keep(pub(super) std::sync::Arc<Signal>);
 
 impl Drop for Keep {
     fn drop(&mut self) {
@@ -38,7 +39,7 @@ impl Drop for Keep {
 
 impl Signal {
     /// Sets the flag, and wakes the task. Not under a lock: a waker may run any code.
-    pub(crate) fn notify(&self) {
+    pub(super) fn notify(&self) {
         let waker = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             state.0 = true;
@@ -50,7 +51,7 @@ impl Signal {
     }
 
     /// Wakes the task for one breaker, so that it need not look at all of them.
-    pub(crate) fn notify_of(&self, id: u64) {
+    pub(super) fn notify_of(&self, id: u64) {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
         self.notify();
     }

@@ -1,32 +1,43 @@
-//! Circuits that several processes share through a store.
+//! Circuits of `bulklink-breaker` that processes share through a store.
+//!
+//! [`Circuits`] shares breakers through a [`CircuitStore`], which keeps one row for each [`Name`].
 
-mod block;
 mod driver;
-mod remote;
+/// For the crates of stores. It may change in any release.
+#[doc(hidden)]
+pub mod encoding;
+mod member;
+mod memory;
+mod numbers;
+/// What a process knows of a shared circuit. For tests: it may change in any release.
+#[doc(hidden)]
+pub mod replica;
 mod signal;
+mod store;
 
 use std::error::Error;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use bulklink::InvalidArgument;
 use bulklink::runtime::{Runtime, Spawn, SpawnError};
+use bulklink_breaker::{Breaker, BreakerBuilder, InvalidSetting, plumbing};
 
-pub(crate) use self::block::block_on;
 use self::driver::Hub;
-pub(crate) use self::remote::Remote;
-pub use self::remote::Sharing;
+use self::member::{Member, WeakSeat};
+pub use self::memory::{MemoryChanges, MemoryStore};
+pub use self::numbers::Numbers;
+pub use self::replica::Sharing;
+use self::replica::{Pace, Replica};
 use self::signal::{Keep, Signal};
-use crate::store::{CircuitStore, Name, Namespace};
-use crate::{Breaker, BreakerBuilder, InvalidSetting};
+pub use self::store::{Asked, Change, Changes, CircuitStore, Force, Forced, Refused, Report, Reported, Row};
+use crate::{Name, Namespace};
 
 /// How a process uses the store.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Options {
-    flush: Duration,
-    refresh: Duration,
+struct Options {
+    pace: Pace,
     store_timeout: Duration,
     retry: Duration,
 }
@@ -38,8 +49,8 @@ pub(crate) struct Options {
 /// by the calls of this process alone: it opens, cools down and sends probes by itself.
 ///
 /// ```
-/// use bulklink_breaker::store::MemoryStore;
-/// use bulklink_breaker::{Breaker, Circuits, Settings};
+/// use bulklink_breaker::{Breaker, Settings};
+/// use bulklink_fleet::circuits::{Circuits, MemoryStore};
 /// use bulklink_tokio::Tokio;
 /// use std::time::Duration;
 ///
@@ -93,8 +104,7 @@ impl<S: CircuitStore> Circuits<S> {
     /// Begins to build shared circuits on a store.
     pub fn builder<R: Runtime<Sleep: Send> + Spawn>(store: S, runtime: R) -> CircuitsBuilder<S, R> {
         let options = Options {
-            flush: Duration::from_millis(100),
-            refresh: Duration::from_secs(5),
+            pace: Pace { flush: Duration::from_millis(100), refresh: Duration::from_secs(5) },
             store_timeout: Duration::from_millis(500),
             retry: Duration::from_secs(1),
         };
@@ -109,15 +119,25 @@ impl<S: CircuitStore> Circuits<S> {
     /// If a setting is impossible, or the label cannot be a name on the store. Several breakers may
     /// share one label: each is as one of another process.
     pub fn share(&self, breaker: BreakerBuilder) -> Result<Breaker, ShareError> {
-        let name = Name::labelled(&self.hub.namespace, breaker.label()).map_err(ShareError::Name)?;
-        let id = self.hub.next_id.fetch_add(1, Ordering::Relaxed);
-        let remote = |settings, now| Remote::new(id, name.clone(), settings, Arc::clone(&self.keep), now);
-        let breaker = breaker.build_shared(remote).map_err(ShareError::Setting)?;
-        let mut members = self.hub.members.lock().unwrap_or_else(PoisonError::into_inner);
-        members.insert(id, (name, Arc::downgrade(breaker.core())));
-        drop(members);
+        let name = Name::labelled(&self.hub.namespace, plumbing::label(&breaker)).map_err(ShareError::Name)?;
+        let mut member = Weak::new();
+        let breaker = plumbing::build(breaker, |id, settings, now| {
+            let replica = Replica::new(settings, self.hub.options.pace, now);
+            let peer = Arc::new(Member::new(id, name.clone(), replica, settings, Arc::clone(&self.keep)));
+            member = Arc::downgrade(&peer);
+            peer
+        });
+        let breaker = breaker.map_err(ShareError::Setting)?;
+        let id = plumbing::instance(&breaker);
+        self.hub.lock().insert(id, WeakSeat { name, breaker: plumbing::downgrade(&breaker), member });
         self.hub.signal.notify_of(id);
         Ok(breaker)
+    }
+
+    /// Returns how a breaker stands to the store. `None` if it is not shared by this.
+    #[must_use]
+    pub fn sharing(&self, breaker: &Breaker) -> Option<Sharing> {
+        Some(self.hub.seat(plumbing::instance(breaker))?.sharing())
     }
 }
 
@@ -132,14 +152,14 @@ impl<S: CircuitStore, R: Runtime<Sleep: Send> + Spawn> CircuitsBuilder<S, R> {
     /// How long outcomes are collected before they are sent: 100 ms if it is not set. An outcome
     /// that opens the circuit is sent immediately.
     pub fn flush(mut self, every: Duration) -> Self {
-        self.options.flush = every;
+        self.options.pace.flush = every;
         self
     }
 
     /// After what time without an answer or a notice the store is asked for a row: 5 s if it is not
     /// set.
     pub fn refresh(mut self, every: Duration) -> Self {
-        self.options.refresh = every;
+        self.options.pace.refresh = every;
         self
     }
 
@@ -163,15 +183,15 @@ impl<S: CircuitStore, R: Runtime<Sleep: Send> + Spawn> CircuitsBuilder<S, R> {
     /// If the namespace is missing or invalid, a duration is zero, or the runtime refuses the task.
     pub fn build(self) -> Result<Circuits<S>, ShareError> {
         let namespace = Namespace::required(self.namespace.as_deref()).map_err(ShareError::Name)?;
-        let Options { flush, refresh, store_timeout, retry } = self.options;
+        let Options { pace: Pace { flush, refresh }, store_timeout, retry } = self.options;
         for (name, time) in [("flush", flush), ("refresh", refresh), ("store_timeout", store_timeout), ("retry", retry)]
         {
-            crate::circuit::duration(name, time, Duration::from_nanos(1)).map_err(ShareError::Setting)?;
+            plumbing::duration(name, time, Duration::from_nanos(1)).map_err(ShareError::Setting)?;
         }
         let signal = Arc::new(Signal::default());
         let keep = Arc::new(Keep(Arc::clone(&signal)));
-        let (store, next_id, members) = (self.store, AtomicU64::default(), Mutex::default());
-        let hub = Arc::new(Hub { store, namespace, options: self.options, signal, next_id, members });
+        let (store, members) = (self.store, Mutex::default());
+        let hub = Arc::new(Hub { store, namespace, options: self.options, signal, members });
         let task = Arc::clone(&hub).run(self.runtime.clone(), Arc::downgrade(&keep));
         self.runtime.spawn(task).map_err(ShareError::Refused)?;
         Ok(Circuits { hub, keep })

@@ -11,11 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock};
-use bulklink_breaker::store::{
-    Asked, CircuitStore, Force, Forced, MemoryStore, Name, Namespace, Report, Reported, Row, StoreError,
-};
-use bulklink_breaker::{Breaker, Circuits, ProbeId, Settings};
-use bulklink_fleet::Fleet;
+use bulklink_breaker::{Breaker, ProbeId, Settings};
+use bulklink_fleet::circuits::{Asked, CircuitStore, Circuits, Force, Forced, MemoryStore, Report, Reported, Row};
+use bulklink_fleet::{Fleet, Name, Namespace, StoreError};
 use fork::{Fork, fork, waitpid};
 
 /// A store that remembers for which probe it was asked last.

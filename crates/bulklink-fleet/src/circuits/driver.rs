@@ -3,22 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
-use bulklink::runtime::Runtime;
+use bulklink::runtime::{Instant, Runtime};
+use bulklink_breaker::{ProbeId, Settings};
 
-use super::Options;
-use super::remote::Work;
+use super::member::{Seat, WeakSeat};
+use super::replica::{Answer, Rest, Work};
 use super::signal::{Keep, Left, Signal};
-use crate::breaker::Core;
-use crate::guard::limited;
-use crate::store::{Asked, Changes, CircuitStore, Forced, Name, Namespace, Report, Row, StoreError};
-use crate::{Instant, ProbeId, Settings};
+use super::{Asked, Changes, CircuitStore, Forced, Options};
+use crate::{Name, Namespace, StoreError};
 
 /// The breakers by their numbers.
-type Members = BTreeMap<u64, (Name, Weak<Core>)>;
+type Members = BTreeMap<u64, WeakSeat>;
 
 /// The most commands that are under way, each of another breaker.
 const MOST_COMMANDS: usize = 16;
@@ -44,10 +42,7 @@ struct Connection {
     /// The breakers that may have work.
     ready: BTreeSet<u64>,
     timers: Timers,
-    /// The breakers that have a command under way, with the newest notice that has come meanwhile:
-    /// taken over before the answer, it would make that look as if the store had gone back.
-    busy: BTreeMap<u64, Option<Row>>,
-    /// What breakers that were dropped had yet to tell.
+    /// What breakers that were dropped had yet to send.
     left: VecDeque<Left>,
     /// How many answers have come.
     answers: u64,
@@ -74,7 +69,6 @@ pub(super) struct Hub<S> {
     pub(super) namespace: Namespace,
     pub(super) options: Options,
     pub(super) signal: Arc<Signal>,
-    pub(super) next_id: AtomicU64,
     pub(super) members: Mutex<Members>,
 }
 
@@ -107,6 +101,15 @@ impl Timers {
     }
 }
 
+/// Held by a command. Without its task it has no answer, and calls may wait for that.
+struct Abandon<'a>(&'a Seat);
+
+impl Drop for Abandon<'_> {
+    fn drop(&mut self) {
+        self.0.answered(Err(StoreError::Unreachable));
+    }
+}
+
 /// Held by the task. When it is dropped, nothing synchronizes any more: no call must wait for that.
 struct Driving<S: CircuitStore>(Arc<Hub<S>>);
 
@@ -127,30 +130,30 @@ impl<S: CircuitStore> Hub<S> {
     }
 
     /// Returns the breakers that still exist.
-    fn members(&self) -> Vec<(u64, Arc<Core>)> {
+    fn seats(&self) -> Vec<(u64, Seat)> {
         let mut members = self.lock();
-        members.retain(|_, (_, core)| core.strong_count() > 0);
-        members.iter().filter_map(|(id, (_, core))| Some((*id, core.upgrade()?))).collect()
+        members.retain(|_, member| member.is_alive());
+        members.iter().filter_map(|(id, member)| Some((*id, member.upgrade()?))).collect()
     }
 
     /// Returns a breaker, if it still exists.
-    fn member(&self, id: u64) -> Option<(Name, Arc<Core>)> {
+    pub(super) fn seat(&self, id: u64) -> Option<Seat> {
         let mut members = self.lock();
-        let member = members.get(&id).and_then(|(name, core)| Some((name.clone(), core.upgrade()?)));
-        if member.is_none() {
+        let seat = members.get(&id).and_then(WeakSeat::upgrade);
+        if seat.is_none() {
             members.remove(&id);
         }
-        member
+        seat
     }
 
     /// Returns the breakers of a name. There may be several.
-    fn named(&self, name: &Name) -> Vec<(u64, Arc<Core>)> {
+    fn named(&self, name: &Name) -> Vec<(u64, Seat)> {
         let members = self.lock();
-        let named = members.iter().filter(|(_, (other, _))| other == name);
-        named.filter_map(|(id, (_, core))| Some((*id, core.upgrade()?))).collect()
+        let named = members.iter().filter(|(_, member)| member.name == *name);
+        named.filter_map(|(id, member)| Some((*id, member.upgrade()?))).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Members> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Members> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -183,8 +186,8 @@ impl<S: CircuitStore> Hub<S> {
     }
 
     fn lose_all(&self, error: &StoreError) {
-        for (_, core) in self.members() {
-            core.lose(error);
+        for (_, seat) in self.seats() {
+            seat.lose(error);
         }
     }
 
@@ -198,8 +201,8 @@ impl<S: CircuitStore> Hub<S> {
     ) -> Result<(), StoreError> {
         let mut changes = self.within(runtime, self.store.changes(&self.namespace)).await?;
         let mut state = Connection::default();
-        for (id, core) in self.members() {
-            core.retry();
+        for (id, seat) in self.seats() {
+            seat.retry();
             state.ready.insert(id);
         }
         loop {
@@ -234,15 +237,9 @@ impl<S: CircuitStore> Hub<S> {
             }
             if let Some(change) = change {
                 let change = change?;
-                for (id, core) in self.named(&change.name) {
-                    if let Some(newest) = state.busy.get_mut(&id) {
-                        if newest.is_none_or(|newest| newest.generation < change.row.generation) {
-                            *newest = Some(change.row);
-                        }
-                        continue;
-                    }
-                    core.notice(&change.row);
-                    // It may have something to tell for that.
+                for (id, seat) in self.named(&change.name) {
+                    seat.notice(&change.row);
+                    // It may have something to send for that.
                     state.ready.insert(id);
                 }
             }
@@ -257,7 +254,6 @@ impl<S: CircuitStore> Hub<S> {
         commands: &mut Commands<'a>,
         turn: &mut u64,
     ) {
-        let Options { flush, refresh, .. } = self.options;
         // The first one connects for all.
         let most = if state.answers == 0 { 1 } else { MOST_COMMANDS };
         let sent_after = state.answers;
@@ -272,18 +268,14 @@ impl<S: CircuitStore> Hub<S> {
             let Some(id) = state.ready.range(*turn..).next().or_else(|| state.ready.first()).copied() else { return };
             state.ready.remove(&id);
             *turn = id + 1;
-            // A breaker whose command is under way is looked at when that has ended.
-            if state.busy.contains_key(&id) {
-                continue;
-            }
-            let Some((name, core)) = self.member(id) else { continue };
-            let Some(work) = core.next_work(runtime.now(), flush, refresh) else {
-                state.timers.set(id, core.next_due(flush, refresh));
+            let Some(seat) = self.seat(id) else { continue };
+            // None while a command is under way: the breaker is looked at when that has ended.
+            let Some(work) = seat.next_work() else {
+                state.timers.set(id, seat.next_due().map(|after| runtime.now() + after));
                 continue;
             };
-            state.busy.insert(id, None);
             commands.push(Box::pin(async move {
-                Done { id: Some(id), sent_after, result: self.perform(runtime, &name, &core, work).await }
+                Done { id: Some(id), sent_after, result: self.perform(runtime, &seat, work).await }
             }));
         }
     }
@@ -298,11 +290,7 @@ impl<S: CircuitStore> Hub<S> {
             (Err(StoreError::TimedOut), Some(id)) if !self.is_silent(state.silent, id) => state.silent = Some(id),
             (Err(error), _) => return Err(error),
         }
-        let Some(id) = done.id else { return Ok(()) };
-        if let (Some(Some(row)), Some((_, core))) = (state.busy.remove(&id), self.member(id)) {
-            core.notice(&row);
-        }
-        state.ready.insert(id);
+        state.ready.extend(done.id);
         Ok(())
     }
 
@@ -311,15 +299,16 @@ impl<S: CircuitStore> Hub<S> {
         silent.is_some_and(|other| other != id) || self.lock().len() == 1
     }
 
-    /// Sends what a breaker that was dropped had yet to tell.
+    /// Sends what a breaker that was dropped had yet to send.
     async fn deliver<R: Runtime<Sleep: Send>>(&self, runtime: &R, left: Left) -> Result<(), StoreError> {
-        if let Some(force) = left.forced {
+        let Rest { forced, reports } = left.rest;
+        if let Some(force) = forced {
             match self.within(runtime, self.store.force(&left.name, None, force)).await {
                 Err(error @ (StoreError::Unreachable | StoreError::TimedOut)) => return Err(error),
                 _refused_or_done => {}
             }
         }
-        for report in left.reports {
+        for report in reports {
             match self.within(runtime, self.store.report(&left.name, &left.settings, &report)).await {
                 Err(error @ (StoreError::Unreachable | StoreError::TimedOut)) => return Err(error),
                 _refused_or_done => {}
@@ -330,61 +319,27 @@ impl<S: CircuitStore> Hub<S> {
 
     /// Sends one command. A refusal only puts off the circuit; another error may end the
     /// connection.
-    async fn perform<R: Runtime<Sleep: Send>>(
-        &self,
-        runtime: &R,
-        name: &Name,
-        core: &Arc<Core>,
-        work: Work,
-    ) -> Result<(), StoreError> {
-        let settings = &core.config.settings;
-        let failed = match work {
-            Work::Load => match self.within(runtime, self.store.load(name, settings)).await {
-                Ok(row) => {
-                    core.adopt(&row);
-                    return Ok(());
-                }
-                Err(error) => error,
-            },
+    async fn perform<R: Runtime<Sleep: Send>>(&self, runtime: &R, seat: &Seat, work: Work) -> Result<(), StoreError> {
+        let (name, settings) = (seat.name(), seat.breaker.settings());
+        let _abandon = Abandon(seat);
+        let result: Result<Answer, StoreError> = match work {
+            Work::Load => self.within(runtime, self.store.load(name, settings)).await.map(Answer::from),
+            Work::Ask(_) => self.ask(runtime, name, settings).await.map(Answer::from),
             Work::Force(force) => match self.within(runtime, self.store.force(name, None, force)).await {
-                Ok(Forced::Done(row) | Forced::Stale(row)) => {
-                    core.forced(&row);
-                    return Ok(());
-                }
-                Err(error) => {
-                    core.force_again(force);
-                    error
-                }
+                Ok(Forced::Done(row) | Forced::Stale(row)) => Ok(row.into()),
+                Err(error) => Err(error),
             },
-            Work::Ask(answer) => match self.ask(runtime, name, settings).await {
-                Ok(asked) => {
-                    core.adopt(&asked.row);
-                    core.answer(answer, asked.admission);
-                    return Ok(());
-                }
-                Err(error) => {
-                    core.asked();
-                    // Before the answer is dropped: that wakes a call, which looks at the circuit.
-                    core.lose(&error);
-                    drop(answer);
-                    error
-                }
-            },
-            Work::Report(report) => match self.within(runtime, self.store.report(name, settings, &report)).await {
-                Ok(reported) => {
-                    core.adopt(&reported.row);
-                    return Ok(());
-                }
-                Err(error) => {
-                    if matches!(report, Report::Probe { .. }) {
-                        core.tell_again(report);
-                    }
-                    error
-                }
-            },
+            Work::Report(report) => {
+                let reported = self.within(runtime, self.store.report(name, settings, &report)).await;
+                reported.map(|reported| reported.row.into())
+            }
         };
-        core.lose(&failed);
-        if matches!(failed, StoreError::Unreachable | StoreError::TimedOut) { Err(failed) } else { Ok(()) }
+        let ended = match &result {
+            Err(error @ (StoreError::Unreachable | StoreError::TimedOut)) => Err(error.clone()),
+            _refused_or_done => Ok(()),
+        };
+        seat.answered(result);
+        ended
     }
 
     /// Asks for a probe, under a name that no other process chooses, one forked from it neither.
@@ -404,8 +359,12 @@ impl<S: CircuitStore> Hub<S> {
         runtime: &R,
         answer: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let answer = pin!(answer);
-        let answered = limited(runtime, Some(self.options.store_timeout), answer).await;
-        answered.unwrap_or(Err(StoreError::TimedOut))
+        let mut answer = pin!(answer);
+        let mut sleep = pin!(runtime.sleep_until(runtime.now() + self.options.store_timeout));
+        poll_fn(|context| match answer.as_mut().poll(context) {
+            Poll::Pending => sleep.as_mut().poll(context).map(|()| Err(StoreError::TimedOut)),
+            answered @ Poll::Ready(_) => answered,
+        })
+        .await
     }
 }

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use crate::Settings;
-use crate::circuit::plain;
+use bulklink_breaker::Settings;
+use bulklink_breaker::plumbing::{Span, Threshold};
+
+/// More calls than a server counts.
+const NEVER: u64 = 1 << 53;
 
 /// The settings of a circuit as a server takes them. Times are in microseconds.
 ///
@@ -33,7 +36,27 @@ impl Numbers {
     /// The numbers of settings.
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
-        plain(settings)
+        let parts = settings.parts();
+        let limits = |threshold| match threshold {
+            Some((Threshold::Calls(calls), enough)) => [calls.into(), 0, u64::from(enough)],
+            Some((Threshold::Percent(percent), enough)) => [0, percent.into(), u64::from(enough)],
+            None => [NEVER, 0, 1],
+        };
+        let (calls, part) = match parts.window {
+            Span::Calls(calls) => (calls.into(), 0),
+            Span::Time(time) => (0, u64::try_from(time.as_micros() / 10).unwrap_or(u64::MAX)),
+        };
+        let cool_down = micros(parts.cool_down);
+        Numbers {
+            calls,
+            part,
+            failures: limits(parts.failures),
+            slow: limits(parts.slow),
+            slow_after: parts.slow_after.map_or(0, micros),
+            cool_downs: [cool_down, parts.longest_cool_down.map_or(cool_down, micros)],
+            probes: [parts.probes, parts.close_after, parts.reopen_after].map(u64::from),
+            lease: micros(parts.probe_lease),
+        }
     }
 
     /// All of them, in the order of their declaration.
@@ -47,6 +70,6 @@ impl Numbers {
 }
 
 /// A duration in whole microseconds, of which a time that is set has at least one.
-pub(crate) fn micros(time: Duration) -> u64 {
+fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_nanos().div_ceil(1000)).unwrap_or(u64::MAX)
 }

@@ -6,7 +6,8 @@ mod random;
 mod scene;
 
 use bulklink::testing::Task;
-use bulklink_breaker::{Breaker, Circuits, Health, State};
+use bulklink_breaker::{Breaker, Health, State};
+use bulklink_fleet::circuits::Circuits;
 use scene::{Process, Scene};
 
 const BAD: bool = false;
@@ -104,7 +105,7 @@ fn without_the_store_each_process_opens_cools_down_and_probes_by_itself() {
     let [one, two] = [scene.process(), scene.process()];
     scene.store.stop();
     scene.executor.run_until_idle();
-    assert!(!one.breaker.sharing().unwrap().is_connected);
+    assert!(!one.is_connected());
     assert_eq!(scene.call(&one, &[BAD, BAD, BAD, BAD]), 3);
     assert_eq!((one.breaker.health(), two.breaker.health()), (Health::Isolated, Health::Healthy));
     scene.advance(10_000);
@@ -115,7 +116,7 @@ fn without_the_store_each_process_opens_cools_down_and_probes_by_itself() {
 
     scene.store.start();
     scene.advance(1_000);
-    assert!(one.breaker.sharing().unwrap().is_connected);
+    assert!(one.is_connected());
     assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Isolated; 2], "the store is told");
 }
 
@@ -136,7 +137,8 @@ fn a_store_that_does_not_answer_holds_up_no_call_for_longer_than_its_timeout() {
 
 #[test]
 fn a_circuit_that_is_forced_somewhere_is_forced_everywhere() {
-    use bulklink_breaker::store::{CircuitStore, Force, Name, Namespace};
+    use bulklink_fleet::circuits::{CircuitStore, Force};
+    use bulklink_fleet::{Name, Namespace};
     let mut scene = Scene::new();
     let process = scene.process();
     let name = Name::new(&Namespace::new("test").unwrap(), "payments").unwrap();

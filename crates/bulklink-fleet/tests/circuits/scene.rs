@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock, Task};
-use bulklink_breaker::store::MemoryStore;
-use bulklink_breaker::{Breaker, BreakerError, Circuits, Settings};
+use bulklink_breaker::{Breaker, BreakerError, Settings};
+use bulklink_fleet::circuits::{Circuits, MemoryStore, Sharing};
 
 pub(crate) struct Scene {
     pub(crate) executor: Executor,
@@ -16,6 +16,16 @@ pub(crate) struct Scene {
 pub(crate) struct Process {
     pub(crate) circuits: Circuits<MemoryStore>,
     pub(crate) breaker: Breaker,
+}
+
+impl Process {
+    pub(crate) fn sharing(&self) -> Sharing {
+        self.circuits.sharing(&self.breaker).expect("it is shared")
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.sharing().is_connected
+    }
 }
 
 pub(crate) const fn millis(millis: u64) -> Duration {

@@ -8,15 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bulklink::runtime::Clock;
+use bulklink_breaker::{Circuit, Instant, Pass, ProbeId, Refusal, Settings};
 use futures_channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
-use futures_core::Stream;
+use futures_util::Stream;
 
-use super::plumbing::DIFFER;
-use super::{
-    Asked, Change, Changes, CircuitStore, Force, Forced, Name, Namespace, Numbers, Refused, Report, Reported, Row,
-    StoreError,
-};
-use crate::{Circuit, Instant, Pass, ProbeId, Settings};
+use super::encoding::DIFFER;
+use super::{Asked, Change, Changes, CircuitStore, Force, Forced, Numbers, Refused, Report, Reported, Row};
+use crate::{Name, Namespace, StoreError};
 
 /// A store in the memory of one process, on any clock: for tests of services that share circuits.
 ///
@@ -24,9 +22,9 @@ use crate::{Circuit, Instant, Pass, ProbeId, Settings};
 ///
 /// ```
 /// use bulklink::testing::{Executor, FakeClock};
-/// use bulklink_breaker::store::{Changes, CircuitStore, Force, Forced, MemoryStore};
-/// use bulklink_breaker::store::{Name, Namespace};
 /// use bulklink_breaker::{Settings, State};
+/// use bulklink_fleet::circuits::{Changes, CircuitStore, Force, MemoryStore};
+/// use bulklink_fleet::{Name, Namespace};
 ///
 /// let mut executor = Executor::new(FakeClock::new());
 /// let store = MemoryStore::new(executor.clock());
@@ -242,7 +240,7 @@ impl CircuitStore for MemoryStore {
 
     async fn admit_probe(&self, name: &Name, settings: &Settings, id: ProbeId) -> Result<Asked, StoreError> {
         let admit = |circuit: &mut Circuit, now| {
-            let refused = |refusal: crate::Refusal| Refused {
+            let refused = |refusal: Refusal| Refused {
                 state: refusal.state,
                 retry_after: refusal.retry_at.map(|at| at.saturating_since(now)),
             };

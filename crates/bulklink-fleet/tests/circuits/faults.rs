@@ -2,8 +2,9 @@
 
 use bulklink::runtime::{Clock, Instant, Spawn, SpawnError, Timer};
 use bulklink::testing::{FakeClock, FakeSleep, Task};
-use bulklink_breaker::store::{CircuitStore, MemoryStore, Name, Namespace, Row};
-use bulklink_breaker::{Breaker, Circuits, Health, Settings, State};
+use bulklink_breaker::{Breaker, Health, Settings, State};
+use bulklink_fleet::circuits::{CircuitStore, Circuits, MemoryStore, Row};
+use bulklink_fleet::{Name, Namespace};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +19,7 @@ pub(crate) fn row(scene: &mut Scene) -> Row {
 
 fn shares(scene: &mut Scene, process: &Process) -> bool {
     scene.executor.run_until_idle();
-    process.breaker.sharing().unwrap().is_connected
+    process.is_connected()
 }
 
 /// A clock that its owner sets back.
@@ -156,7 +157,7 @@ fn without_its_task_a_circuit_goes_by_its_own_calls() {
         } else {
             assert_eq!(scene.call(&process, &[GOOD]), 1);
         }
-        assert!(!process.breaker.sharing().unwrap().is_connected);
+        assert!(!process.is_connected());
         let breaker = Breaker::builder_on(scene.executor.clock(), "later").settings(scene.settings);
         let later = Process { breaker: process.circuits.share(breaker).unwrap(), ..process };
         assert_eq!(scene.call(&later, &[BAD; 4]), 3);
@@ -228,7 +229,7 @@ fn a_probe_of_the_store_and_those_of_the_process_alone_are_not_more_than_may_run
     let probe = scene.begin(&process, 1_000, GOOD);
     scene.store.stop();
     scene.executor.run_until_idle();
-    assert!(!process.breaker.sharing().unwrap().is_connected);
+    assert!(!process.is_connected());
     assert_eq!(scene.call(&process, &[GOOD]), 0, "the store's probe runs");
     scene.advance(2_000);
     assert!(probe.is_finished());
@@ -442,7 +443,7 @@ fn a_trip_after_a_change_by_hand_is_not_undone_if_the_answer_is_lost() {
     scene.store.drop_answers(true);
     one.breaker.force_closed();
     scene.executor.run_until_idle();
-    assert!(!one.breaker.sharing().unwrap().is_connected, "it was told, and has not answered");
+    assert!(!one.is_connected(), "it was told, and has not answered");
     scene.store.drop_answers(false);
     assert_eq!(scene.call(&one, &[BAD; 4]), 3);
     scene.advance(1_000);

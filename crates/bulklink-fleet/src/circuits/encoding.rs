@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
-use super::{Asked, Change, Name, Refused, Row, StoreError};
-use crate::{Counts, Mark, Outcomes, Pass, ProbeId, State};
+use bulklink_breaker::{Counts, Mark, Outcomes, Pass, ProbeId, State};
+
+use super::{Asked, Change, Refused, Row};
+use crate::{Name, StoreError};
 
 /// How many numbers a row is: state, generation, rest of the cool-down or -1, whether it is forced,
 /// three counts, successes, failures and running probes.
