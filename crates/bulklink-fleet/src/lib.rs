@@ -24,6 +24,7 @@ mod id;
 mod memory;
 mod name;
 mod owner;
+mod pause;
 mod rejection;
 pub mod share;
 mod store;

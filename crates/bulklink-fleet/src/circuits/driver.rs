@@ -13,6 +13,7 @@ use super::member::{Seat, WeakSeat};
 use super::replica::{Answer, Rest, Work};
 use super::signal::{Keep, Left, Signal};
 use super::{Asked, Changes, CircuitStore, Forced, Options};
+use crate::pause::Pauses;
 use crate::{Name, Namespace, StoreError};
 
 /// The breakers by their numbers.
@@ -162,9 +163,10 @@ impl<S: CircuitStore> Hub<S> {
         // The breaker after the last one that had its turn. The next connection goes on there: the
         // first ones may be those that get no answer.
         let mut turn = 0;
+        let mut pauses = Pauses::up_to(self.options.retry);
         while keep.strong_count() > 0 {
             let mut commands = Commands::new();
-            let Err(error) = self.serve(&runtime, &keep, &mut commands, &mut turn).await else { return };
+            let Err(error) = self.serve(&runtime, &keep, &mut commands, &mut turn, &mut pauses).await else { return };
             self.lose_all(&error);
             // Not dropped: each gives back what it could not tell.
             poll_fn(|context| {
@@ -174,7 +176,7 @@ impl<S: CircuitStore> Hub<S> {
             .await;
             // Some may have had an answer.
             self.lose_all(&error);
-            let until = runtime.now() + self.options.retry;
+            let until = runtime.now() + pauses.next();
             let mut sleep = pin!(runtime.sleep_until(until));
             poll_fn(|context| {
                 // Only the end of all handles ends the pause, also if it was before.
@@ -198,6 +200,7 @@ impl<S: CircuitStore> Hub<S> {
         keep: &Weak<Keep>,
         commands: &mut Commands<'a>,
         turn: &mut u64,
+        pauses: &mut Pauses,
     ) -> Result<(), StoreError> {
         let mut changes = self.within(runtime, self.store.changes(&self.namespace)).await?;
         let mut state = Connection::default();
@@ -234,6 +237,9 @@ impl<S: CircuitStore> Hub<S> {
             .await;
             for done in done {
                 self.end(&mut state, done)?;
+            }
+            if state.answers > 0 {
+                pauses.reset();
             }
             if let Some(change) = change {
                 let change = change?;

@@ -170,7 +170,9 @@ impl<S: CircuitStore, R: Runtime<Sleep: Send> + Spawn> CircuitsBuilder<S, R> {
         self
     }
 
-    /// How long after a loss of the store it is tried again: 1 s if it is not set.
+    /// The longest pause before a store that was lost is tried again: 1 s if it is not set. The
+    /// first pauses are shorter, and each is up to a fifth shorter or longer, so that not all
+    /// processes connect in one moment.
     pub fn retry(mut self, after: Duration) -> Self {
         self.options.retry = after;
         self

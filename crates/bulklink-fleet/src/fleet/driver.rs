@@ -15,9 +15,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use super::member::{Member, Shared};
 use super::reply::Reply;
 use super::state::State;
+use crate::pause::Pauses;
 use crate::{Answer, LeaseStore, Link, Name, Notice, Receiver, Server, Session, StoreError};
-
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
@@ -31,7 +30,7 @@ pub(crate) async fn drive<S: LeaseStore, R: Runtime>(
 ) {
     let _guard = Abandon(Arc::clone(&shared));
     let mut desk = Desk { shared, runtime, timers: BTreeSet::new(), due: HashMap::new(), sleep: None };
-    let mut pause = FIRST_PAUSE;
+    let mut pauses = Pauses::up_to(LONGEST_PAUSE);
     for connection in 1.. {
         let inbox =
             Arc::new(Inbox { shared: Arc::downgrade(&desk.shared), connection, is_ended: AtomicBool::new(false) });
@@ -55,7 +54,7 @@ pub(crate) async fn drive<S: LeaseStore, R: Runtime>(
             }
             desk.serve(&mut line, &inbox).await;
             if line.has_answered {
-                pause = FIRST_PAUSE;
+                pauses.reset();
             }
             inbox.is_ended.store(true, Ordering::Release);
             drop(line);
@@ -68,19 +67,12 @@ pub(crate) async fn drive<S: LeaseStore, R: Runtime>(
                 member.with(|state, _| state.unreachable());
             }
         }
-        let until = desk.shared.now() + pause.mul_f64(random_factor());
-        pause = LONGEST_PAUSE.min(pause * 2);
+        let until = desk.shared.now() + pauses.next();
         desk.attend(until, std::future::pending::<()>()).await;
         if desk.shared.is_over() {
             return;
         }
     }
-}
-
-/// Between 0.8 and 1.2, so that a fleet does not connect again in one moment.
-fn random_factor() -> f64 {
-    let bits = getrandom::u32().unwrap_or(u32::MAX / 2);
-    0.8 + 0.4 * f64::from(bits) / f64::from(u32::MAX)
 }
 
 /// Ends the bulkheads when the driver ends, also when its runtime drops it.

@@ -213,7 +213,7 @@ fn outcomes_of_the_time_without_the_store_do_not_count_after_it() {
     scene.advance(60_000);
     assert_eq!(process.breaker.health(), Health::Degraded);
     scene.store.start();
-    scene.advance(1_000);
+    scene.advance(1_200);
     assert_eq!(process.breaker.health(), Health::Healthy, "as the store says");
     scene.advance(5_000);
     let row = row(&mut scene);
@@ -236,7 +236,7 @@ fn a_probe_of_the_store_and_those_of_the_process_alone_are_not_more_than_may_run
     let alone = scene.begin(&process, 100_000, GOOD);
     assert!(!alone.is_finished());
     scene.store.start();
-    scene.advance(1_000);
+    scene.advance(1_200);
     assert!(shares(&mut scene, &process));
     alone.cancel();
 }
@@ -461,7 +461,7 @@ fn a_circuit_that_is_forced_without_the_store_is_forced_everywhere_with_it() {
     scene.advance(60_000);
     assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Isolated, Health::Healthy]);
     scene.store.start();
-    scene.advance(1_000);
+    scene.advance(1_200);
     assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Isolated; 2]);
 
     scene.store.stop();
@@ -470,7 +470,7 @@ fn a_circuit_that_is_forced_without_the_store_is_forced_everywhere_with_it() {
     scene.call(&one, &[BAD; 3]);
     scene.advance(10_000);
     scene.store.start();
-    scene.advance(1_000);
+    scene.advance(1_200);
     assert!(row(&mut scene).is_forced, "it has opened again since");
 }
 

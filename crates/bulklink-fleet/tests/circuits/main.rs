@@ -115,7 +115,7 @@ fn without_the_store_each_process_opens_cools_down_and_probes_by_itself() {
     assert_eq!(scene.call(&one, &[BAD, BAD, BAD]), 3);
 
     scene.store.start();
-    scene.advance(1_000);
+    scene.advance(1_200);
     assert!(one.is_connected());
     assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Isolated; 2], "the store is told");
 }
