@@ -90,6 +90,17 @@ impl PostgresCircuits {
         }
     }
 
+    /// The circuits on a server that is known, as a builder makes them.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn of(server: Server) -> Self {
+        Self::on(Sessions::new(server, ANSWER_TIMEOUT * 4 / 5), ANSWER_TIMEOUT, None)
+    }
+
+    fn on(sessions: Sessions, timeout: Duration, clock: Option<&str>) -> Self {
+        let (operate, list) = (statement::operate(clock).into(), statement::list(clock).into());
+        PostgresCircuits { sessions: Arc::new(sessions), timeout, operate, list }
+    }
+
     fn server(&self) -> &Server {
         &self.sessions.server
     }
@@ -270,12 +281,6 @@ impl PostgresCircuitsBuilder {
         };
         #[cfg(not(feature = "deadpool"))]
         let sessions = Sessions::new(server, lock_timeout);
-        let clock = self.clock.as_deref();
-        Ok(PostgresCircuits {
-            sessions: Arc::new(sessions),
-            timeout: self.timeout,
-            operate: statement::operate(clock).into(),
-            list: statement::list(clock).into(),
-        })
+        Ok(PostgresCircuits::on(sessions, self.timeout, self.clock.as_deref()))
     }
 }

@@ -68,6 +68,14 @@ impl PostgresStore {
         PostgresStoreBuilder { settings: Settings::new(url, CONNECT_TIMEOUT), behaviour }
     }
 
+    /// Returns the shared circuits on the same server, on a session of their own.
+    /// [`PostgresCircuits::builder`](crate::breaker::PostgresCircuits::builder) has more settings.
+    #[cfg(feature = "breaker")]
+    #[must_use]
+    pub fn circuits(&self) -> crate::breaker::PostgresCircuits {
+        crate::breaker::PostgresCircuits::of(self.server.clone())
+    }
+
     /// Creates the tables that are missing, as a user with the right to create a schema in the
     /// database. It can be called again.
     ///

@@ -133,3 +133,14 @@ fn operations_run_on_a_pool() {
         assert_eq!(load(&store).await.unwrap().generation, generation);
     });
 }
+
+#[cfg(feature = "fleet")]
+#[test]
+fn circuits_of_a_store_are_those_of_its_server() {
+    let server = require!(start());
+    let same = bulklink_postgres::PostgresStore::new(&server.url()).unwrap().circuits();
+    runtime().block_on(async {
+        patient(&server.url()).build().unwrap().force(&name("payments"), None, Force::Open).await.unwrap();
+        assert_eq!(load(&same).await.unwrap().state, bulklink_breaker::State::Open);
+    });
+}
