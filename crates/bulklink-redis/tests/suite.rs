@@ -14,7 +14,7 @@ struct Redis(Server);
 impl Site for Redis {
     type Store = RedisStore;
 
-    const RESTART: Duration = Duration::ZERO;
+    const RESTART: Duration = Duration::from_secs(4);
 
     fn store(&self) -> RedisStore {
         RedisStore::new(&self.0.url()).expect("the URL is valid")

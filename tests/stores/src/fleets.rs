@@ -27,7 +27,7 @@ pub fn payments<R: Platform>(fleet: &Fleet<R>, limit: u64) -> BulkheadBuilder<R>
 /// Returns the bulkhead of these tests, with leases of this time.
 fn lasting<R: Platform>(fleet: &Fleet<R>, limit: u64, lease: Duration) -> BulkheadBuilder<R> {
     let builder = fleet.bulkhead("payments").limit(limit).waiting_room(10_000);
-    builder.lease(lease).claim(Duration::from_millis(500)).beat(Duration::from_millis(100))
+    builder.lease(lease).claim(lease / 2).beat(Duration::from_millis(100))
 }
 
 /// Two processes with a bulkhead of one name.

@@ -12,7 +12,7 @@ pub trait Site: Send {
     /// The store.
     type Store: LeaseStore;
 
-    /// Far more than a restart takes.
+    /// Far more than a restart takes, and than a busy machine keeps a process from beating.
     const RESTART: Duration;
 
     /// Returns a store that connects to the server itself.
