@@ -1,8 +1,9 @@
 //! What a process knows of a shared circuit, and what it has to send to the store: a pure machine.
 //!
-//! The circuit of the process is a [`Circuit`] beside it, which inputs get. At most one command is
-//! under way. So a command is sent after all earlier rows were adopted, and an answer of an older
-//! generation means that the store itself has gone back, as after a failover that lost writes.
+//! The circuit of the process is a [`Circuit`](bulklink_breaker::Circuit) beside it, which inputs
+//! get. At most one command is under way. So a command is sent after all earlier rows were adopted,
+//! and an answer of an older generation means that the store itself has gone back, as after a
+//! failover that lost writes.
 
 use std::collections::VecDeque;
 use std::time::Duration;

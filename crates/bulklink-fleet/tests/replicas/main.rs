@@ -50,7 +50,9 @@ fn found_before() {
     ];
     for script in scripts {
         let mut world = World::new(1);
-        script.iter().for_each(|input| world.apply(*input));
+        for input in script {
+            world.apply(*input);
+        }
         world.settle();
     }
 }

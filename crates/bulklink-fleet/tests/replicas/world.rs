@@ -218,7 +218,7 @@ impl World {
             }
             Tick(millis) => {
                 self.now = now + Duration::from_millis(millis);
-                // What a process that has not reached the server yet has counted may be too old now.
+                // What a process has counted that has not reached the server may be too old now.
                 self.is_disturbed |= self.processes.iter().any(|process| !process.replica.is_connected());
             }
         }
