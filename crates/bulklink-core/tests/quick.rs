@@ -65,3 +65,14 @@ fn an_operation_finishes_in_one_step() {
     assert_eq!(plumbing::finish(&mut gate, grant, None), Ok(()), "no call waits");
     assert_eq!(gate.snapshot(NOW).totals.finished, 2);
 }
+
+#[test]
+fn wakers_are_taken_all_at_once_in_their_order() {
+    let (mut gate, grant, [first, second]) = gate(2, true);
+    *gate.waker_mut(&second).expect("it waits") = Some("second");
+    gate.release(grant);
+    gate.advance(Some(Instant::from_nanos(9)));
+    let wakes: Vec<_> = plumbing::take_wakes(&mut gate).collect();
+    assert_eq!((wakes, gate.poll_wake()), (vec!["second", "parked"], None));
+    drop((gate.collect(first), gate.collect(second)));
+}

@@ -57,12 +57,14 @@ fn the_queue_agrees_with_a_sorted_list() {
     // Starts just before the stamps wrap.
     queue.stamp = Stamp(NonZeroU32::new(u32::MAX - 1000).expect("not zero"));
     let mut expected: Vec<Expected> = Vec::new();
+    let mut highest = 0;
     for id in 0..20_000 {
         // The queue grows for a while, then shrinks, so that long and empty queues both occur.
         if random.number(100) < if id % 4000 < 2000 { 65 } else { 35 } {
             let cost = NonZeroU32::new([1, 1, 2, 3][random.below(4)]).expect("not zero");
             let deadline = deadline(&mut random, id);
             let ticket = queue.push(cost, Instant::EPOCH, deadline, &mut Joining::new(Some(id)));
+            highest = highest.max(ticket.place.number().get());
             expected.push(Expected { id, cost, deadline, ticket });
         } else if !expected.is_empty() {
             match random.number(3) {
@@ -73,6 +75,7 @@ fn the_queue_agrees_with_a_sorted_list() {
         }
         check(&queue, &expected);
     }
+    assert!(highest < 2_000, "places are used again, however their tickets ended: {highest}");
 }
 
 fn grant(queue: &mut Queue<u64>, chosen: Expected) {
