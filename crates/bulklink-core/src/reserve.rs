@@ -20,23 +20,36 @@ pub enum Reserve {
     /// Until it has learnt, each call leaves a quarter of its time; from then on, a sixteenth at
     /// least. An operation that takes less than that teaches nothing, unless the reserve is longer,
     /// nor does one that takes 95 % of its call's time. The first one that teaches is the reserve,
-    /// and the second one if it is shorter.
+    /// and the second one if it is shorter; but no operation that takes less than a sixteenth of
+    /// its call's time is counted as either, it only makes the reserve this sixteenth.
     ///
     /// Then an operation that takes as long or longer increases the reserve by 9.9 %, or by 9.9 %
     /// of itself, up to 39 %. One that ends late after more than half of it increases it, too. Any
     /// other reduces it: by 1.6 %, but not by more than an eighth of the time it took; if its call
     /// has waited, by 0.1 %, but not by more than a 128th.
     ///
+    /// A call that it rejects reduces it by an eighth if none has taught it since another one was
+    /// rejected, at least four times its length before: so it comes down too where calls that teach
+    /// nothing leave those with a deadline no slot.
+    ///
     /// # What others can do to it
     ///
     /// It takes time in slots to reduce the reserve. Calls that are quick, or dropped at once, do
-    /// not make others late, however many they are and whatever their deadlines. Where calls wait,
+    /// not make others late, however many they are and whatever their deadlines; only with the
+    /// first few calls of a bulkhead, of which it knows nothing yet, they can. Where calls wait,
     /// others that take a tenth as much time in slots make at most one more in a hundred late. But
     /// where calls come rarely, or in bursts, others that have used slots since reduce it by up to
     /// an eighth of that time, and the first calls then can be late.
     ///
     /// It takes operations as long as the reserve to increase it. The time of a call that has more
-    /// than 16 times the reserve and 16 times what its operation takes makes no difference.
+    /// than 16 times the reserve and 16 times what its operation takes makes no difference. But
+    /// where others come in bursts and hardly in between, a single client whose operations are
+    /// always long can keep it at their length; calls with less time than that wait for only 5 % of
+    /// it.
+    ///
+    /// It is one number. Where operations are of two kinds and come in bursts, up to four of a
+    /// hundred calls end late, mostly those of the slower kind: two bulkheads, or
+    /// [`Request::leaving`](crate::Request::leaving), serve both better.
     ///
     /// After a bad time, the reserve halves with each 45 calls that do not wait, or, if these are
     /// quick, once they have used slots for four times its length.
@@ -48,17 +61,22 @@ pub enum Reserve {
     None,
 }
 
-/// The reserve of one gate, in nanoseconds. If it is learnt, the highest bit is set; it is
-/// zero then until a call teaches it, and while only one has, the next bit is set.
+/// The reserve of one gate.
 #[derive(Debug)]
-pub(crate) struct ReserveState(u64);
+pub(crate) struct ReserveState {
+    /// In nanoseconds. If it is learnt, the highest bit is set; it is zero then until a call
+    /// teaches it, and while only one has, the next bit is set.
+    bits: u64,
+    /// Since when calls have been rejected for its sake while none has taught it.
+    untaught: Instant,
+}
 
 const LEARNT: u64 = 1 << 63;
 const BY_ONE: u64 = 1 << 62;
 
 impl ReserveState {
     pub(crate) const fn new(reserve: Reserve) -> Self {
-        ReserveState(match reserve {
+        ReserveState::of(match reserve {
             Reserve::Learnt => LEARNT,
             Reserve::Fixed(fixed) if nanos(fixed) < BY_ONE => nanos(fixed),
             Reserve::Fixed(_) => BY_ONE - 1,
@@ -66,17 +84,21 @@ impl ReserveState {
         })
     }
 
+    const fn of(bits: u64) -> Self {
+        ReserveState { bits, untaught: Instant::FAR_FUTURE }
+    }
+
     pub(crate) const fn nanos(&self) -> u64 {
-        self.0 & !(LEARNT | BY_ONE)
+        self.bits & !(LEARNT | BY_ONE)
     }
 
     const fn is_learnt(&self) -> bool {
-        self.0 & LEARNT != 0
+        self.bits & LEARNT != 0
     }
 
     /// Returns what is kept for the operation, of a call that has `budget` nanoseconds in all.
     pub(crate) fn keep(&self, own: Option<u64>, budget: u64) -> u64 {
-        let least = if self.0 == LEARNT { (budget / 4).max(1) } else { least_kept(budget) };
+        let least = if self.bits == LEARNT { (budget / 4).max(1) } else { least_kept(budget) };
         let present = if self.is_learnt() { self.nanos().max(least) } else { self.nanos() };
         own.unwrap_or(present).min(share(budget, MOST_KEPT))
     }
@@ -91,9 +113,11 @@ impl ReserveState {
         if self.is_learnt() && call.by_gate && says_something {
             let next = if present == 0 {
                 hold.max(1) | BY_ONE
-            } else if self.0 & BY_ONE > 0 && hold < present {
-                // A first hold of minutes must not be the reserve until it has come down.
-                hold
+            } else if self.bits & BY_ONE > 0 && hold < present {
+                // A first hold of minutes must not be the reserve until it has come down. Nor must
+                // that of a call that is dropped at once: to a call like it, a sixteenth is as little.
+                let least = least_kept(budget);
+                if hold < least { least.min(present) | BY_ONE } else { hold }
             } else if hold >= present || is_late && hold > present / 2 {
                 // A hold that ends late may have been cut there.
                 present + share(hold.clamp(present, present.saturating_mul(MOST_WEIGHED)), GROWTH).max(1)
@@ -102,9 +126,26 @@ impl ReserveState {
                 let decay = if call.waited_nanos > 0 { DECAY } else { DECAY_AT_REST };
                 present - share(present.min(hold.saturating_mul(WEIGHT)), decay)
             };
-            self.0 = LEARNT | next.max(1);
+            self.bits = LEARNT | next.max(1);
+            self.untaught = Instant::FAR_FUTURE;
         }
         is_late
+    }
+
+    /// Learns from a call that was rejected at `now` so that its operation would have had time: if
+    /// others without a deadline leave no slot to such calls, none of these teaches.
+    pub(crate) fn note_rejected(&mut self, call: &Call, now: Instant) {
+        let present = self.nanos();
+        // Else it was not the reserve that ended the wait.
+        let is_why = call.by_gate && call.kept_nanos > least_kept(call.end.nanos_since(call.entered));
+        if !self.is_learnt() || present == 0 || !is_why {
+            return;
+        }
+        let is_first = self.untaught > now;
+        if is_first || now.nanos_since(self.untaught) >= present.saturating_mul(UNTAUGHT) {
+            self.bits -= if is_first { 0 } else { present / 8 };
+            self.untaught = now;
+        }
     }
 }
 
@@ -117,6 +158,8 @@ const DECAY_AT_REST: u64 = 16;
 /// one counts at most.
 const WEIGHT: u64 = 8;
 const MOST_WEIGHED: u64 = 4;
+/// For how many times the reserve no call must have taught it before one that it rejects does.
+const UNTAUGHT: u64 = 4;
 
 /// Returns what a call with `budget` nanoseconds in all leaves to its operation at least.
 const fn least_kept(budget: u64) -> u64 {
@@ -140,7 +183,7 @@ mod tests {
     }
 
     fn following(nanos: u64) -> ReserveState {
-        ReserveState(LEARNT | nanos)
+        ReserveState::of(LEARNT | nanos)
     }
 
     /// A call with 100 µs in all, which has waited for 60.
@@ -216,6 +259,72 @@ mod tests {
         for (hold, reserve) in [(10_000, 10_000), (10_000, 10_986), (0, 10_986)] {
             first.learn(&waited(0), Instant::from_nanos(1_000_000 + hold));
             assert_eq!(first.nanos(), reserve);
+        }
+    }
+
+    #[test]
+    fn until_a_second_one_teaches_a_call_that_is_dropped_leaves_a_sixteenth() {
+        let mut reserve = ReserveState::new(Reserve::Learnt);
+        for (hold, nanos) in [(50_000, 50_000), (0, 6_250), (6_249, 6_250), (6_250, 6_866), (0, 6_866)] {
+            reserve.learn(&waited(0), Instant::from_nanos(1_000_000 + hold));
+            assert_eq!(reserve.nanos(), nanos, "after {hold} ns");
+        }
+        for (hold, second) in [(6_249, 6_250), (6_250, 6_250), (49_999, 49_999)] {
+            let mut reserve = ReserveState::new(Reserve::Learnt);
+            reserve.learn(&waited(0), Instant::from_nanos(1_050_000));
+            reserve.learn(&waited(0), Instant::from_nanos(1_000_000 + hold));
+            assert_eq!(reserve.nanos(), second, "after {hold} ns");
+        }
+        let mut small = ReserveState::new(Reserve::Learnt);
+        let call = Call { end: Instant::from_nanos(1_050_000), ..waited(0) };
+        small.learn(&call, Instant::from_nanos(1_005_000));
+        small.learn(&waited(0), Instant::from_nanos(1_000_000));
+        assert_eq!(small.nanos(), 5_000, "a sixteenth is more, and the first one still holds");
+    }
+
+    #[test]
+    fn calls_that_are_rejected_while_none_teaches_reduce_it_by_an_eighth() {
+        let at = |nanos| Instant::from_nanos(nanos);
+        let mut reserve = following(8_000);
+        for (now, nanos) in [
+            (100, 8_000),
+            (32_099, 8_000),
+            (32_100, 7_000),
+            (60_099, 7_000),
+            (60_100, 6_125),
+            (50_000, 6_125),
+            (74_499, 6_125),
+            (74_500, 5_360),
+        ] {
+            reserve.note_rejected(&CALL, at(now));
+            assert_eq!(reserve.nanos(), nanos, "at {now}");
+        }
+        reserve.learn(&waited(0), at(1_006_300));
+        reserve.note_rejected(&CALL, at(200_000));
+        assert_eq!(reserve.nanos(), 5_981, "one has taught");
+
+        for (call, why) in [
+            (Call { by_gate: false, ..CALL }, "its own reserve"),
+            (Call { kept_nanos: 6_250, ..CALL }, "its sixteenth"),
+        ] {
+            let mut reserve = following(8_000);
+            for now in [100, 1_000_000] {
+                reserve.note_rejected(&call, at(now));
+            }
+            assert_eq!(reserve.nanos(), 8_000, "{why}");
+        }
+        let mut reserve = following(8_000);
+        for now in [100, 40_000] {
+            reserve.note_rejected(&Call { kept_nanos: 6_251, ..CALL }, at(now));
+        }
+        assert_eq!(reserve.nanos(), 7_000);
+        for fixed in [Reserve::Fixed(Duration::from_micros(8)), Reserve::Learnt] {
+            let mut reserve = ReserveState::new(fixed);
+            let before = reserve.nanos();
+            for now in [100, 1_000_000] {
+                reserve.note_rejected(&CALL, at(now));
+            }
+            assert_eq!(reserve.nanos(), before, "{fixed:?}");
         }
     }
 

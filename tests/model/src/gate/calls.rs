@@ -3,7 +3,7 @@
 
 use bulklink_core::EventKind;
 
-use super::model::{Ask, Id, Model, Outcome, Time};
+use super::model::{Ask, Id, Model, Outcome, Time, Waiter};
 
 /// The times of a call that holds a slot.
 #[derive(Clone, Copy, Debug)]
@@ -42,14 +42,37 @@ impl Model {
         let budget = call.end - call.entered;
         let matters = hold.max(self.reserve.unwrap_or(0)) >= budget / 16;
         if self.follows && call.by_gate && matters && hold < share(budget, 972) {
-            let moved = match self.reserve {
-                Some(reserve) if self.taught_by == 1 && hold < reserve => hold,
-                Some(reserve) => moved(reserve, hold, is_late, call.waited > 0),
-                None => hold,
+            let least = budget / 16;
+            let (moved, teaches) = match self.reserve {
+                Some(reserve) if self.taught_by == 1 && hold < reserve => (hold.max(least).min(reserve), hold >= least),
+                Some(reserve) => (moved(reserve, hold, is_late, call.waited > 0), true),
+                None => (hold, true),
             };
-            self.taught_by += 1;
+            self.taught_by += u64::from(teaches);
             self.reserve = Some(moved.max(1));
+            self.untaught = None;
         }
+    }
+
+    /// Notes the end of a wait, if the reserve that follows holds is why it ended.
+    pub(super) fn note_expired(&mut self, waiter: &Waiter, end: Time, now: Time) {
+        let kept = waiter.lead.filter(|_| waiter.keeps && waiter.by_gate && self.follows);
+        if kept.is_some_and(|kept| kept > (end + kept - waiter.since) / 16) {
+            self.kept_out.push((waiter.id, now));
+        }
+    }
+
+    /// Takes a call into account that the reserve has rejected.
+    pub(super) fn note_rejected(&mut self, id: Id) {
+        let Some(place) = self.kept_out.iter().position(|&(kept_out, _)| kept_out == id) else { return };
+        let (_, at) = self.kept_out.remove(place);
+        let Some(reserve) = self.reserve else { return };
+        match self.untaught.filter(|&since| since <= at) {
+            Some(since) if at - since < 4 * reserve => return,
+            Some(_) => self.reserve = Some(reserve - reserve / 8),
+            None => {}
+        }
+        self.untaught = Some(at);
     }
 
     /// Sums the use up to `now`, unless the clock was later already. It was as it is now since the

@@ -116,6 +116,9 @@ pub struct Model {
     pub(super) follows: bool,
     /// How many calls have.
     pub(super) taught_by: u64,
+    /// The calls that it has rejected, and when; and since when while none has taught it.
+    pub(super) kept_out: Vec<(Id, Time)>,
+    pub(super) untaught: Option<Time>,
     pub ended_late: u64,
     pub measures_holds: bool,
     pub holds: u64,
@@ -149,6 +152,8 @@ impl Model {
             reserve: fixed,
             follows: fixed.is_none(),
             taught_by: 0,
+            kept_out: vec![],
+            untaught: None,
             ended_late: 0,
             measures_holds: false,
             holds: 0,
@@ -255,6 +260,7 @@ impl Model {
                 self.queue.iter().position(|waiter| waiter.deadline == Some(late)).expect("a waiter has this deadline");
             let waiter = self.queue.remove(place);
             self.past_of(EventKind::Expired, &waiter, now);
+            self.note_expired(&waiter, late, now);
             let limit = late.saturating_sub(waiter.since);
             self.settle(
                 &waiter,
@@ -303,6 +309,7 @@ impl Model {
         match self.settled.iter().position(|settled| settled.id == id) {
             Some(place) => {
                 let Settled { outcome, waited, .. } = self.settled.remove(place);
+                self.note_rejected(id);
                 (outcome, waited)
             }
             None => (Outcome::Queued, 0),
