@@ -28,9 +28,9 @@ pub enum Reserve {
     /// other reduces it: by 1.6 %, but not by more than an eighth of the time it took; if its call
     /// has waited, by 0.1 %, but not by more than a 128th.
     ///
-    /// A call that it rejects reduces it by an eighth if none has taught it since another one was
-    /// rejected, at least four times its length before: so it comes down too where calls that teach
-    /// nothing leave those with a deadline no slot.
+    /// A call that it rejects reduces it by an eighth if others have been admitted since it has
+    /// rejected another one, at least four times its length before, and none of them has taught it:
+    /// so it comes down too where calls that teach nothing leave those with a deadline no slot.
     ///
     /// # What others can do to it
     ///
@@ -69,6 +69,8 @@ pub(crate) struct ReserveState {
     bits: u64,
     /// Since when calls have been rejected for its sake while none has taught it.
     untaught: Instant,
+    /// How many calls had been admitted then.
+    admitted: u64,
 }
 
 const LEARNT: u64 = 1 << 63;
@@ -85,7 +87,7 @@ impl ReserveState {
     }
 
     const fn of(bits: u64) -> Self {
-        ReserveState { bits, untaught: Instant::FAR_FUTURE }
+        ReserveState { bits, untaught: Instant::FAR_FUTURE, admitted: 0 }
     }
 
     pub(crate) const fn nanos(&self) -> u64 {
@@ -115,7 +117,7 @@ impl ReserveState {
                 hold.max(1) | BY_ONE
             } else if self.bits & BY_ONE > 0 && hold < present {
                 // A first hold of minutes must not be the reserve until it has come down. Nor must
-                // that of a call that is dropped at once: to a call like it, a sixteenth is as little.
+                // that of a call that is dropped at once: to one like it, a sixteenth is as little.
                 let least = least_kept(budget);
                 if hold < least { least.min(present) | BY_ONE } else { hold }
             } else if hold >= present || is_late && hold > present / 2 {
@@ -132,19 +134,22 @@ impl ReserveState {
         is_late
     }
 
-    /// Learns from a call that was rejected at `now` so that its operation would have had time: if
-    /// others without a deadline leave no slot to such calls, none of these teaches.
-    pub(crate) fn note_rejected(&mut self, call: &Call, now: Instant) {
+    /// Learns from a call that was rejected at `now` so that its operation would have had time, and
+    /// from how many calls were `admitted` until it collects that: if others without a deadline
+    /// leave no slot to such calls, none of these teaches. Where none is admitted, as during a
+    /// pause, rejections say nothing.
+    pub(crate) fn note_rejected(&mut self, call: &Call, now: Instant, admitted: u64) {
         let present = self.nanos();
         // Else it was not the reserve that ended the wait.
         let is_why = call.by_gate && call.kept_nanos > least_kept(call.end.nanos_since(call.entered));
         if !self.is_learnt() || present == 0 || !is_why {
             return;
         }
-        let is_first = self.untaught > now;
-        if is_first || now.nanos_since(self.untaught) >= present.saturating_mul(UNTAUGHT) {
+        let is_first = self.untaught == Instant::FAR_FUTURE;
+        let is_due = now.nanos_since(self.untaught) >= present.saturating_mul(UNTAUGHT) && admitted != self.admitted;
+        if is_first || is_due {
             self.bits -= if is_first { 0 } else { present / 8 };
-            self.untaught = now;
+            (self.untaught, self.admitted) = (now, admitted);
         }
     }
 }
@@ -286,21 +291,22 @@ mod tests {
     fn calls_that_are_rejected_while_none_teaches_reduce_it_by_an_eighth() {
         let at = |nanos| Instant::from_nanos(nanos);
         let mut reserve = following(8_000);
-        for (now, nanos) in [
-            (100, 8_000),
-            (32_099, 8_000),
-            (32_100, 7_000),
-            (60_099, 7_000),
-            (60_100, 6_125),
-            (50_000, 6_125),
-            (74_499, 6_125),
-            (74_500, 5_360),
+        for (now, admitted, nanos) in [
+            (100, 0, 8_000),
+            (32_099, 1, 8_000),
+            (32_100, 0, 8_000),
+            (32_100, 1, 7_000),
+            (60_099, 2, 7_000),
+            (60_100, 2, 6_125),
+            (50_000, 3, 6_125),
+            (84_599, 3, 6_125),
+            (84_600, 3, 5_360),
         ] {
-            reserve.note_rejected(&CALL, at(now));
-            assert_eq!(reserve.nanos(), nanos, "at {now}");
+            reserve.note_rejected(&CALL, at(now), admitted);
+            assert_eq!(reserve.nanos(), nanos, "at {now}, {admitted} admitted");
         }
         reserve.learn(&waited(0), at(1_006_300));
-        reserve.note_rejected(&CALL, at(200_000));
+        reserve.note_rejected(&CALL, at(200_000), 4);
         assert_eq!(reserve.nanos(), 5_981, "one has taught");
 
         for (call, why) in [
@@ -309,20 +315,20 @@ mod tests {
         ] {
             let mut reserve = following(8_000);
             for now in [100, 1_000_000] {
-                reserve.note_rejected(&call, at(now));
+                reserve.note_rejected(&call, at(now), now);
             }
             assert_eq!(reserve.nanos(), 8_000, "{why}");
         }
         let mut reserve = following(8_000);
         for now in [100, 40_000] {
-            reserve.note_rejected(&Call { kept_nanos: 6_251, ..CALL }, at(now));
+            reserve.note_rejected(&Call { kept_nanos: 6_251, ..CALL }, at(now), now);
         }
         assert_eq!(reserve.nanos(), 7_000);
         for fixed in [Reserve::Fixed(Duration::from_micros(8)), Reserve::Learnt] {
             let mut reserve = ReserveState::new(fixed);
             let before = reserve.nanos();
             for now in [100, 1_000_000] {
-                reserve.note_rejected(&CALL, at(now));
+                reserve.note_rejected(&CALL, at(now), now);
             }
             assert_eq!(reserve.nanos(), before, "{fixed:?}");
         }

@@ -67,12 +67,13 @@ impl Model {
         let Some(place) = self.kept_out.iter().position(|&(kept_out, _)| kept_out == id) else { return };
         let (_, at) = self.kept_out.remove(place);
         let Some(reserve) = self.reserve else { return };
-        match self.untaught.filter(|&since| since <= at) {
-            Some(since) if at - since < 4 * reserve => return,
+        let admitted = self.count(EventKind::Admitted);
+        match self.untaught {
+            Some((since, before)) if at < since + 4 * reserve || admitted == before => return,
             Some(_) => self.reserve = Some(reserve - reserve / 8),
             None => {}
         }
-        self.untaught = Some(at);
+        self.untaught = Some((at, admitted));
     }
 
     /// Sums the use up to `now`, unless the clock was later already. It was as it is now since the

@@ -116,9 +116,10 @@ pub struct Model {
     pub(super) follows: bool,
     /// How many calls have.
     pub(super) taught_by: u64,
-    /// The calls that it has rejected, and when; and since when while none has taught it.
+    /// The calls that it has rejected, and when; and since when while none has taught it, with how
+    /// many were admitted until then.
     pub(super) kept_out: Vec<(Id, Time)>,
-    pub(super) untaught: Option<Time>,
+    pub(super) untaught: Option<(Time, u64)>,
     pub ended_late: u64,
     pub measures_holds: bool,
     pub holds: u64,
