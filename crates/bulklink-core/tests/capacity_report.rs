@@ -166,6 +166,34 @@ fn waiting_room_full_is_found_where_the_units_to_wait_are_taken() {
     assert_eq!(message(WaitingRoomFull, &waiting(20)), "4 of 4 in use, and all 20 units to wait taken");
 }
 
+/// Of 4 units, all in use, with a bound of 10 on 7 places.
+#[test]
+fn the_waiting_room_is_judged_by_places_and_units() {
+    let mut snapshot = busy(4, 7, 4, 0);
+    snapshot.limits.waiting_room_units = Some(10);
+    let mut found = |waiting, units| {
+        (snapshot.waiting, snapshot.waiting_units) = (waiting, units);
+        let report = snapshot.capacity_report();
+        let message = |code| Some(report.finding(code)?.message.clone());
+        [WaitingRoomNearCapacity, WaitingRoomFull].map(message)
+    };
+    let near = |message: &str| [Some(format!("{message} in the waiting room taken")), None];
+    let full = |taken: &str| [None, Some(format!("4 of 4 in use, and all {taken} to wait taken"))];
+    assert_eq!(found(5, 7), [None, None]);
+    assert_eq!(found(5, 8), near("8 of 10 units").map(|text| text.map(|text| text + " (80 %)")));
+    assert_eq!(found(6, 9), near("6 of 7 places").map(|text| text.map(|text| text + " (85 %)")));
+    assert_eq!(found(6, 10), full("10 units"));
+    assert_eq!(found(7, 10), full("7 places"), "both");
+    assert_eq!(found(7, 9), full("7 places"));
+}
+
+#[test]
+fn a_full_room_of_a_paused_gate_says_that_it_is_paused() {
+    let mut snapshot = busy(4, 2, 1, 2);
+    snapshot.is_paused = true;
+    assert_eq!(message(WaitingRoomFull, &snapshot), "paused with 1 of 4 in use, and all 2 places to wait taken");
+}
+
 #[test]
 fn unbounded_queue_wait_is_found_without_a_wait_limit() {
     let unlimited = |waiting_room| {
