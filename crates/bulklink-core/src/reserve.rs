@@ -119,7 +119,7 @@ impl ReserveState {
                 // A first hold of minutes must not be the reserve until it has come down. Nor must
                 // that of a call that is dropped at once: to one like it, a sixteenth is as little.
                 let least = least_kept(budget);
-                if hold < least { least.min(present) | BY_ONE } else { hold }
+                if hold < least { least | BY_ONE } else { hold }
             } else if hold >= present || is_late && hold > present / 2 {
                 // A hold that ends late may have been cut there.
                 present + share(hold.clamp(present, present.saturating_mul(MOST_WEIGHED)), GROWTH).max(1)

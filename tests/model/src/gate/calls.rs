@@ -44,7 +44,7 @@ impl Model {
         if self.follows && call.by_gate && matters && hold < share(budget, 972) {
             let least = budget / 16;
             let (moved, teaches) = match self.reserve {
-                Some(reserve) if self.taught_by == 1 && hold < reserve => (hold.max(least).min(reserve), hold >= least),
+                Some(reserve) if self.taught_by == 1 && hold < reserve => (hold.max(least), hold >= least),
                 Some(reserve) => (moved(reserve, hold, is_late, call.waited > 0), true),
                 None => (hold, true),
             };
