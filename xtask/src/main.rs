@@ -135,7 +135,7 @@ fn steps(task: Task) -> Vec<Step> {
         Task::Fuzz { seconds } => fuzz::steps(seconds),
         Task::Mutants(options) => mutants::steps(options),
         Task::Conformance { dir } => vec![test::conformance(dir)],
-        Task::Loom => test::loom(),
+        Task::Loom => vec![test::loom()],
         Task::Lint => lint::steps(),
         Task::Tidy => vec![tidy::step()],
         Task::NoStd => no_std::steps(),

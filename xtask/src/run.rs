@@ -95,7 +95,7 @@ fn echo(command: &Command) -> String {
 }
 
 /// The command as it could be typed.
-fn shown(command: &Command) -> String {
+pub(crate) fn shown(command: &Command) -> String {
     let envs = command.get_envs().filter_map(|(name, value)| Some(format!("{}={}", quoted(name), quoted(value?))));
     let words = iter::once(command.get_program()).chain(command.get_args()).map(quoted);
     envs.chain(words).collect::<Vec<_>>().join(" ")

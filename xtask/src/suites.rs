@@ -6,11 +6,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::run::{cargo, run, succeeded};
+use crate::run::{cargo, run, shown, succeeded};
 use crate::workspace::{self, Package};
 
 /// The same packages and features, whatever is run of them: so that one build serves all. The
@@ -23,8 +24,10 @@ const WAITING: usize = 1;
 /// The package of the private servers. A test that starts one waits longest, so it begins first.
 const SERVERS: &str = "bulklink-servers";
 
-/// A program of tests, and the command that a user runs it by.
-struct Suite {
+/// A program of tests, or a cargo that builds and runs some.
+pub(crate) struct Suite {
+    name: String,
+    /// The command that a user runs it by.
     command: String,
     program: Command,
     has_servers: bool,
@@ -34,25 +37,32 @@ struct Suite {
 pub(crate) fn run_all() -> Result<()> {
     let mut suites = build(&[])?;
     suites.sort_by_key(|suite| !suite.has_servers);
-    let mut docs = cargo(&WORKSPACE);
+    let mut docs = cargo_of_all();
     docs.arg("--doc");
-    let docs = Suite { command: "cargo test --doc".to_owned(), program: docs, has_servers: false };
-    side_by_side([docs].into_iter().chain(suites).collect())
+    side_by_side([Suite::of_cargo("docs", docs)].into_iter().chain(suites).collect())
 }
 
-/// Runs the integration tests of these names, with these variables.
-pub(crate) fn run_only(tests: &[&str], variables: &[(&str, u32)]) -> Result<()> {
+/// Returns the integration tests of these names, with these variables.
+pub(crate) fn only(tests: &[&str], variables: &[(&str, u32)]) -> Result<Vec<Suite>> {
     let mut suites = build(tests)?;
     for suite in &mut suites {
         suite.program.envs(variables.iter().map(|(name, value)| (name, value.to_string())));
     }
-    side_by_side(suites)
+    Ok(suites)
+}
+
+/// Caches for the next compilation would take more disk than all else. A developer's own cargo has
+/// them.
+fn cargo_of_all() -> Command {
+    let mut cargo = cargo(&WORKSPACE);
+    cargo.env("CARGO_INCREMENTAL", "0");
+    cargo
 }
 
 fn build(tests: &[&str]) -> Result<Vec<Suite>> {
     let messages = workspace::target_path("suites.json");
     fs::create_dir_all(workspace::target_path(""))?;
-    let mut build = cargo(&WORKSPACE);
+    let mut build = cargo_of_all();
     build.args(tests.iter().flat_map(|test| ["--test", test]));
     build.args(["--no-run", "--message-format=json-render-diagnostics"]).stdout(File::create(&messages)?);
     run(&mut build)?;
@@ -76,12 +86,13 @@ fn suite(test: &Value, packages: &[Package]) -> Option<Suite> {
     let mut program = Command::new(test["executable"].as_str()?);
     program.current_dir(manifest.parent()?).env("CARGO_MANIFEST_DIR", manifest.parent()?);
     let has_servers = package.dependencies.iter().any(|dependency| dependency.name == SERVERS);
-    Some(Suite { command: format!("cargo test -p {} {which}", package.name), program, has_servers })
+    let command = format!("cargo test -p {} {which}", package.name);
+    Some(Suite { name: command.replace(' ', "_"), command, program, has_servers })
 }
 
 /// Runs all, and prints the output of each when it has ended. The error is that of the first that
 /// failed, and all are named.
-fn side_by_side(suites: Vec<Suite>) -> Result<()> {
+pub(crate) fn side_by_side(suites: Vec<Suite>) -> Result<()> {
     let jobs = thread::available_parallelism().map_or(1, NonZero::get) + WAITING;
     let (count, queue, failed) = (suites.len(), Mutex::new(suites.into_iter()), Mutex::new(vec![]));
     let next = || queue.lock().expect("no thread panics").next();
@@ -100,16 +111,22 @@ fn side_by_side(suites: Vec<Suite>) -> Result<()> {
 }
 
 impl Suite {
+    pub(crate) fn of_cargo(name: &str, program: Command) -> Self {
+        Suite { name: name.to_owned(), command: shown(&program), program, has_servers: false }
+    }
+
     /// The output is written to a file, because a process that outlives the program would keep a
     /// pipe open.
     fn run(mut self) -> Result<()> {
         let folder = workspace::target_path("suites");
         fs::create_dir_all(&folder)?;
-        let path = folder.join(self.command.replace(' ', "_")).with_extension("txt");
+        let path = folder.join(self.name).with_extension("txt");
         let file = File::create(&path)?;
         self.program.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        let start = Instant::now();
         let status = self.program.status().with_context(|| format!("cannot start: {}", self.command))?;
-        println!("\n$ {}\n{}", self.command, String::from_utf8_lossy(&fs::read(path)?).trim());
+        let took = start.elapsed().as_secs_f64();
+        println!("\n$ {}\n{}\ntook {took:.1} s", self.command, String::from_utf8_lossy(&fs::read(path)?).trim());
         succeeded(self.command, status)
     }
 }
@@ -157,6 +174,7 @@ mod tests {
     fn all_suites_run_and_the_first_that_fails_is_the_error() {
         let folder = workspace::target_path("suites");
         let suite = |name: &str, script| Suite {
+            name: name.replace(' ', "_"),
             command: name.to_owned(),
             program: command("sh", &["-c", script]),
             has_servers: false,

@@ -8,8 +8,9 @@ use anyhow::{Result, anyhow};
 
 use crate::run::{cargo, flags, run};
 use crate::step::{Missing, Step};
+use crate::suites::{self, Suite};
 use crate::toolchain::{debian, programs};
-use crate::{bench, suites, workspace};
+use crate::{bench, workspace};
 
 /// The steps of `cargo xtask test`. With `yes`, a missing server is installed without a question.
 pub(crate) fn steps(yes: bool) -> Vec<Step> {
@@ -19,19 +20,23 @@ pub(crate) fn steps(yes: bool) -> Vec<Step> {
 
 /// The steps of `cargo xtask prove`, with `yes` as in [`steps`].
 pub(crate) fn proofs(yes: bool) -> Vec<Step> {
+    vec![Step::new("servers", move || servers(yes)), Step::new("proofs", prove)]
+}
+
+/// Runs all proofs side by side, those first that take longest.
+fn prove() -> Result<()> {
     const FRONT: [&str; 5] = ["test", "-p", "bulklink", "-p", "bulklink-tokio"];
     let tests = [SEARCHES, PROPERTIES, &["differential"]].concat();
-    let values = vec![(DEPTH, PROVEN_DEPTH), (CASES, PROVEN_CASES), ("BULKLINK_COMMANDS", 120_000)];
-    let mut steps = vec![
-        Step::new("servers", move || servers(yes)),
-        longer("search, properties", tests, values),
-        Step::new("benches", || run(&mut cargo(&["test", "-p", bench::PACKAGE]))),
-        Step::new("default features", || run(&mut cargo(&FRONT))),
-        // The front as it is on targets without 64-bit atomics.
-        Step::new("lock-only", || run(&mut with_flags(&FRONT, "lock-only", "--cfg bulklink_lock_only"))),
+    let values = [(DEPTH, PROVEN_DEPTH), (CASES, PROVEN_CASES), ("BULKLINK_COMMANDS", 120_000)];
+    let longer = suites::only(&tests, &values)?;
+    // The front as it is on targets without 64-bit atomics.
+    let lock_only = with_flags(&FRONT, "lock-only", "--cfg bulklink_lock_only");
+    let others = [
+        Suite::of_cargo("lock-only", lock_only),
+        Suite::of_cargo("default-features", cargo(&FRONT)),
+        Suite::of_cargo("benches", cargo(&["test", "-p", bench::PACKAGE])),
     ];
-    steps.extend(loom());
-    steps
+    suites::side_by_side(scenes().into_iter().chain(longer).chain(others).collect())
 }
 
 /// The step of a command that cannot do without servers: what is missing ends it.
@@ -102,7 +107,7 @@ pub(crate) fn properties(cases: u32) -> Step {
 
 /// Tests of the usual build, with other values than usual.
 fn longer(name: &str, tests: Vec<&'static str>, values: Vec<(&'static str, u32)>) -> Step {
-    Step::new(name, move || suites::run_only(&tests, &values))
+    Step::new(name, move || suites::side_by_side(suites::only(&tests, &values)?))
 }
 
 /// Replays recorded traces. A relative folder starts at the current folder of the user.
@@ -114,11 +119,20 @@ pub(crate) fn conformance(dir: Option<PathBuf>) -> Step {
 }
 
 /// Runs the loom scenes of the front, with the fast path and without it, and of the breaker.
-pub(crate) fn loom() -> Vec<Step> {
+pub(crate) fn loom() -> Step {
+    Step::new("loom", || suites::side_by_side(scenes()))
+}
+
+fn scenes() -> Vec<Suite> {
     let scenes = ["test", "-p", "bulklink", "-p", "bulklink-breaker", "--test", "loom", "--profile", "proof"];
-    [("loom", "--cfg bulklink_loom"), ("loom-lock-only", "--cfg bulklink_loom --cfg bulklink_lock_only")]
-        .map(|(name, added)| Step::new(name, move || run(&mut with_flags(&scenes, name, added))))
-        .into()
+    let added = [("loom", "--cfg bulklink_loom"), ("loom-lock-only", "--cfg bulklink_loom --cfg bulklink_lock_only")];
+    let suite = |(name, added): (&str, _)| {
+        let mut cargo = with_flags(&scenes, name, added);
+        // Each execution maps and unmaps stacks, which the threads of one process do by turns.
+        cargo.env("RUST_TEST_THREADS", "1");
+        Suite::of_cargo(name, cargo)
+    };
+    added.map(suite).into()
 }
 
 /// Cargo with more compiler flags, in its own target folder: the flags would rebuild the usual one.
