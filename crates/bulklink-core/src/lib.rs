@@ -129,7 +129,7 @@ mod word;
 
 pub use calls::Calls;
 pub use event::{Event, EventFilter, EventKind};
-pub use gate::{Answer, Gate, Grant, ResizeError, Resized};
+pub use gate::{Answer, Gate, Grant, ResizeError, Resized, Restriction};
 #[cfg(feature = "histogram")]
 pub use histogram::Histogram;
 pub use instant::Instant;

@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::busy::Busy;
 use crate::instant::nanos;
 use crate::totals::Sum;
-use crate::{CapacityReport, Instant, Interval, IntervalError, Limits, Totals};
+use crate::{CapacityReport, Instant, Interval, IntervalError, Limits, Restriction, Totals};
 
 /// A consistent picture of a gate at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +76,9 @@ pub struct Snapshot {
     pub is_closed: bool,
     /// Whether the gate is paused, and so admits no request. A closed gate is not.
     pub is_paused: bool,
+    /// The [restriction](crate::Gate::restrict), if it is below the capacity.
+    #[cfg(feature = "restriction")]
+    pub restriction: Option<Restriction>,
     /// All counters since the gate was created.
     pub totals: Totals,
 }
@@ -135,10 +138,32 @@ impl Snapshot {
         Duration::from_nanos(self.longest_wait_nanos)
     }
 
-    /// Returns the number of units that requests can get; zero while paused or over capacity.
+    /// Returns the number of units that requests can get; zero while paused, or while more is in
+    /// use than the capacity or the restriction allows.
     #[must_use]
     pub const fn free(&self) -> usize {
-        if self.is_paused { 0 } else { self.limits.capacity.saturating_sub(self.in_use) }
+        if self.is_paused { 0 } else { self.effective_capacity().saturating_sub(self.in_use) }
+    }
+
+    /// Returns the capacity, or the [restriction](Restriction) below it. A pause does not
+    /// change it.
+    #[must_use]
+    pub const fn effective_capacity(&self) -> usize {
+        match self.binding() {
+            Some(restriction) => restriction.units,
+            None => self.limits.capacity,
+        }
+    }
+
+    #[cfg(feature = "restriction")]
+    pub(crate) const fn binding(&self) -> Option<Restriction> {
+        self.restriction
+    }
+
+    #[cfg(not(feature = "restriction"))]
+    #[expect(clippy::unused_self, reason = "with the feature it is used")]
+    pub(crate) const fn binding(&self) -> Option<Restriction> {
+        None
     }
 
     /// Returns the number of units in use beyond the capacity, after it was reduced.

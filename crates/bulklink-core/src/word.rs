@@ -46,24 +46,29 @@ pub struct Word(u64);
 const UNIT_BITS: u32 = 18;
 /// The width of the fields *rejected* and *admitted*, counted since the word was published. Under
 /// loom they are narrow, so that its scenes fill them.
-const COUNT_BITS: u32 = if cfg!(bulklink_loom) { 1 } else { 12 };
+const ADMITTED_BITS: u32 = if cfg!(bulklink_loom) { 1 } else { 12 };
+const REJECTED_BITS: u32 = if cfg!(bulklink_loom) { 1 } else { 11 };
 
 const OFFERED: u32 = UNIT_BITS;
-/// In flight and offered together are the capacity. If the word is held and not closed, also: the
-/// waiting room is full.
+/// In flight and offered together are the capacity, and the word may reject. If it is held and not
+/// closed, also: the waiting room is full.
 pub(crate) const COMPLETE: u64 = 1 << 36;
 /// The policy of [`needs_now`](Word::needs_now), as the gate computed it for this word. In a held
 /// word: the waits that go on are timed. In another: a wait that begins would be.
 pub(crate) const TIMED: u64 = 1 << 37;
 pub(crate) const CLOSED: u64 = 1 << 38;
-const REJECTED: u32 = 39;
-const ADMITTED: u32 = 63 - COUNT_BITS;
+/// As [`COMPLETE`], but in flight and offered together are the gate's restriction, which is below
+/// the capacity. Apart from it, so that a rejection without a restriction takes no longer.
+pub(crate) const RESTRICTED: u64 = if cfg!(feature = "restriction") { 1 << 39 } else { 0 };
+const REJECTED: u32 = 40;
+const ADMITTED: u32 = 63 - ADMITTED_BITS;
 /// The gate keeps the word to itself: nothing is admitted or released on it. It is the highest bit,
 /// which an admission beyond [`MAX_ADMITTED`](Word::MAX_ADMITTED) would set as well.
 pub(crate) const HELD: u64 = 1 << 63;
 
 const UNITS: u64 = (1 << UNIT_BITS) - 1;
-const COUNTS: u64 = (1 << COUNT_BITS) - 1;
+const REJECTIONS: u64 = (1 << REJECTED_BITS) - 1;
+const ADMISSIONS: u64 = (1 << ADMITTED_BITS) - 1;
 const ONE_OFFERED: u64 = 1 << OFFERED;
 /// Additions to a held word never reach its flags. Such a word begins with
 /// `in_flight + offered · 2¹⁸`, where the two together are at most the capacity, and so at most
@@ -75,7 +80,7 @@ const ONE_OFFERED: u64 = 1 << OFFERED;
 const _: () = assert!(UNITS * ONE_OFFERED + UNITS < COMPLETE);
 const ONE_REJECTED: u64 = 1 << REJECTED;
 /// The highest bit of the rejected count. Once it is set, the gate must fold the count.
-const MANY_REJECTED: u64 = 1 << (REJECTED + COUNT_BITS - 1);
+const MANY_REJECTED: u64 = 1 << (REJECTED + REJECTED_BITS - 1);
 /// One more in flight, one less on offer, and one more counted. A build that measures the cost of
 /// counting leaves the count out.
 const ADMISSION: u64 = ONE_ADMITTED.wrapping_sub(ONE_OFFERED).wrapping_add(1);
@@ -119,14 +124,14 @@ impl Word {
 
     /// The largest number of admissions that a word counts.
     #[expect(clippy::cast_possible_truncation, reason = "at most 12 bits")]
-    pub const MAX_ADMITTED: u32 = COUNTS as u32;
+    pub const MAX_ADMITTED: u32 = ADMISSIONS as u32;
 
     /// Returns whether the word has counted as many admissions as it can. Then the gate must be
     /// asked, though the word may offer a unit.
     #[inline]
     #[must_use]
     pub const fn is_full(self) -> bool {
-        self.0 & (HELD | COUNTS << ADMITTED) == COUNTS << ADMITTED
+        self.0 & (HELD | ADMISSIONS << ADMITTED) == ADMISSIONS << ADMITTED
     }
 
     /// What the end of an operation adds to the word's bits.
@@ -159,13 +164,37 @@ impl Word {
         is_certain.then(|| (Word(self.0 + ONE_REJECTED), Refusal(self)))
     }
 
+    /// Does what [`reject_now`](Word::reject_now) does, only while the gate is
+    /// [restricted](crate::Gate::restrict).
+    #[cfg(feature = "restriction")]
+    #[inline]
+    #[must_use]
+    pub fn reject_now_restricted(self) -> Option<(Word, Refusal)> {
+        let is_certain = self.0 & (RESTRICTED | UNITS << OFFERED | MANY_REJECTED) == RESTRICTED;
+        is_certain.then(|| (Word(self.0 + ONE_REJECTED), Refusal(self)))
+    }
+
     /// Rejects and counts a [simple](Request::is_simple) request where the gate would certainly
-    /// reject it. `waiting_room` is the one that the gate was
-    /// created with.
+    /// reject it. `waiting_room` is the one that the gate was created with. Rejects nothing while
+    /// the gate is restricted.
     #[inline]
     #[must_use]
     pub fn reject(self, request: &Request, waiting_room: u32) -> Option<(Word, Refusal)> {
-        if self.0 & (COMPLETE | MANY_REJECTED) != COMPLETE {
+        self.reject_by(COMPLETE, request, waiting_room)
+    }
+
+    /// Does what [`reject`](Word::reject) does, only while the gate is
+    /// [restricted](crate::Gate::restrict).
+    #[cfg(feature = "restriction")]
+    #[inline]
+    #[must_use]
+    pub fn reject_restricted(self, request: &Request, waiting_room: u32) -> Option<(Word, Refusal)> {
+        self.reject_by(RESTRICTED, request, waiting_room)
+    }
+
+    #[inline]
+    fn reject_by(self, flag: u64, request: &Request, waiting_room: u32) -> Option<(Word, Refusal)> {
+        if self.0 & (flag | MANY_REJECTED) != flag {
             return None;
         }
         let is_certain = match self.0 & (HELD | CLOSED) {
@@ -180,12 +209,20 @@ impl Word {
         is_certain.then_some((Word(self.0 + ONE_REJECTED), Refusal(self)))
     }
 
+    /// Returns whether the gate was restricted when this word was published, and the word can
+    /// reject.
+    #[inline]
+    #[must_use]
+    pub const fn is_restricted(self) -> bool {
+        cfg!(feature = "restriction") && self.0 & (1 << 39) != 0
+    }
+
     /// Returns whether nothing can succeed on this word, so that it is equivalent to
     /// [`GATE`](Word::GATE).
     #[inline]
     #[must_use]
     pub const fn is_inert(self) -> bool {
-        self.0 & (HELD | COMPLETE) == HELD
+        self.0 & (HELD | COMPLETE | RESTRICTED) == HELD
     }
 
     /// Returns whether the gate will probably need the time: for this request, or with `None` for
@@ -199,7 +236,10 @@ impl Word {
         if request.has_deadline() || !(timed || request.has_limit()) {
             return request.has_deadline();
         }
-        let would_wait = self.0 & (HELD | COMPLETE) == COMPLETE && self.offered() == 0 && request.may_queue;
+        // One of the two lower flags, and not the highest.
+        let flags = self.0 & (HELD | COMPLETE | RESTRICTED);
+        let is_used_up = flags != 0 && flags < HELD && self.offered() == 0;
+        let would_wait = is_used_up && request.may_queue;
         would_wait || timed && self.is_held()
     }
 
@@ -229,11 +269,11 @@ impl Word {
     }
 
     pub(crate) const fn rejected(self) -> u64 {
-        self.0 >> REJECTED & COUNTS
+        self.0 >> REJECTED & REJECTIONS
     }
 
     pub(crate) const fn admitted(self) -> u64 {
-        self.0 >> ADMITTED & COUNTS
+        self.0 >> ADMITTED & ADMISSIONS
     }
 }
 
@@ -242,17 +282,39 @@ impl Word {
 pub struct Refusal(Word);
 
 impl Refusal {
+    /// Returns the units that could be in use, if the gate is [restricted](crate::Gate::restrict)
+    /// to them. Then the word does not say what the capacity is.
+    #[cfg(feature = "restriction")]
+    #[inline]
+    #[must_use]
+    pub const fn restricted_to(&self) -> Option<u32> {
+        if self.0.is_restricted() { Some(self.0.in_flight() + self.0.offered()) } else { None }
+    }
+
     /// Expands the refusal to a [`Rejection`]. `waiting_room` is the one that the gate was
     /// created with.
     #[must_use]
     pub fn rejection(&self, waiting_room: u32) -> Rejection {
         let Refusal(word) = *self;
-        let capacity = word.in_flight() + word.offered();
+        self.of_capacity(waiting_room, word.in_flight() + word.offered())
+    }
+
+    /// Expands the refusal as [`rejection`](Refusal::rejection) does, of a gate with this capacity,
+    /// which is more than it is [restricted to](Refusal::restricted_to).
+    #[cfg(feature = "restriction")]
+    #[must_use]
+    pub fn rejection_of(&self, waiting_room: u32, capacity: u32) -> Rejection {
+        self.of_capacity(waiting_room, capacity)
+    }
+
+    #[inline]
+    fn of_capacity(self, waiting_room: u32, capacity: u32) -> Rejection {
+        let Refusal(word) = self;
         // While requests wait, a unit that was given back belongs to the queue, so all of them
         // count as in flight.
         let (reason, in_flight, waiting) = match (word.is_closed(), word.is_held()) {
             (true, _) => (Reason::Closed, word.in_flight(), 0),
-            (false, true) => (Reason::Saturated, capacity, waiting_room),
+            (false, true) => (Reason::Saturated, word.in_flight() + word.offered(), waiting_room),
             (false, false) => (Reason::Saturated, word.in_flight(), 0),
         };
         let occupancy = Occupancy { in_flight, in_use: in_flight, waiting, capacity, waiting_room };
@@ -267,6 +329,7 @@ impl fmt::Debug for Word {
             .field("is_closed", &self.is_closed())
             .field("is_timed", &(self.0 & TIMED != 0))
             .field("is_complete", &(self.0 & COMPLETE != 0))
+            .field("is_restricted", &self.is_restricted())
             .field("in_flight", &self.in_flight())
             .field("offered", &self.offered())
             .field("admitted", &self.admitted())

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use bulklink_core::{Answer, CapacityReport, FindingCode, Gate, Instant, Limits, Request, Severity, Snapshot, Totals};
+use bulklink_core::{
+    Answer, CapacityReport, FindingCode, Gate, Instant, Limits, Request, Restriction, Severity, Snapshot, Totals,
+};
 
 use FindingCode::{
-    ActiveWorkAboveCapacity, ClosedWithActiveWork, ElevatedExpirationRate, ElevatedRejectionRate, ExecutionFull,
-    FrequentQueueing, LargeWaitingRoom, UnboundedQueueWait, WaitTimeNearLimit, WaitingRoomFull,
-    WaitingRoomNearCapacity,
+    ActiveWorkAboveCapacity, AdmissionPaused, AdmissionRestricted, ClosedWithActiveWork, ElevatedExpirationRate,
+    ElevatedRejectionRate, ExecutionFull, FrequentQueueing, LargeWaitingRoom, UnboundedQueueWait, WaitTimeNearLimit,
+    WaitingRoomFull, WaitingRoomNearCapacity,
 };
 use Severity::{Critical, Notice, Ok as Fine, Warning};
 
@@ -433,4 +435,29 @@ fn rates_count_operations_whatever_their_cost() {
     assert_eq!(severity_of(ElevatedRejectionRate, &snapshot), Some(Warning));
     assert_eq!(snapshot.capacity_report(), snapshot.capacity_report(), "a pure function");
     assert_eq!(CapacityReport::MIN_DECISIONS, 20);
+}
+
+/// A gate that is full anyway is not full because of a restriction, nor is one that is paused.
+#[test]
+fn a_restriction_is_named_while_it_is_the_reason() {
+    let restricted = |in_flight, waiting, waiting_room| {
+        let mut snapshot = busy(4, waiting_room, in_flight, waiting);
+        snapshot.restriction = Some(Restriction::new(2, "fleet"));
+        snapshot
+    };
+    assert_eq!(codes(&restricted(1, 0, 10)), [], "a unit is free");
+    assert_eq!(codes(&restricted(2, 0, 10)), [(AdmissionRestricted, Notice)]);
+    assert_eq!(codes(&restricted(2, 1, 10)), [(AdmissionRestricted, Warning)]);
+    assert_eq!(codes(&restricted(3, 0, 0)), [(AdmissionRestricted, Warning)], "no call can wait");
+    assert_eq!(codes(&restricted(4, 1, 10)), [(ExecutionFull, Warning)]);
+    let mut paused = restricted(2, 1, 10);
+    paused.is_paused = true;
+    assert_eq!(codes(&paused), [(AdmissionPaused, Warning)]);
+    let report = restricted(2, 1, 10).capacity_report();
+    let expected = "fleet allows 2 of 4 units, 2 in use, 1 waiting";
+    assert_eq!(message(AdmissionRestricted, &restricted(2, 1, 10)), expected);
+    assert!(report.to_string().contains(expected), "{report}");
+    assert_eq!(AdmissionRestricted.as_str(), "admission_restricted");
+    let fine = restricted(1, 0, 10).capacity_report().to_string();
+    assert!(fine.ends_with("1 of 4 in use, 0 of 10 waiting, 2 allowed by fleet"), "{fine}");
 }

@@ -8,8 +8,8 @@ use bulklink_model::gate::{Ask, Extra, Input, Start, World};
 use bulklink_model::search::{Extent, search};
 
 const EXTENTS: [Extent; 2] = [
-    Extent { depth: 3, scripts: 5_118_790, inputs: 5_690_288 },
-    Extent { depth: 4, scripts: 73_517_724, inputs: 81_714_938 },
+    Extent { depth: 3, scripts: 5_582_674, inputs: 6_192_114 },
+    Extent { depth: 4, scripts: 81_730_962, inputs: 90_605_754 },
 ];
 
 fn main() {
@@ -43,6 +43,7 @@ fn worlds() -> Vec<Start> {
         }
     }
     worlds.extend(with_pauses());
+    worlds.extend(with_restrictions());
     worlds.extend(with_bounded_units());
     worlds.extend(with_places_left());
     worlds.extend(with_other_limits());
@@ -57,6 +58,17 @@ fn worlds() -> Vec<Start> {
 fn with_pauses() -> impl Iterator<Item = Start> {
     let by_gate = [(1, 1, Some(2)), (2, 1, None)].map(|limits| Start {
         extra: Extra::Pauses,
+        prelude: busy(limits.0, limits.1),
+        ..plain(limits)
+    });
+    by_gate.into_iter().flat_map(twice)
+}
+
+/// Returns worlds where restrictions are set and lifted: by the gate, which is observed, and
+/// through the word.
+fn with_restrictions() -> impl Iterator<Item = Start> {
+    let by_gate = [(2, 1, Some(2)), (3, 0, None), (2, 2, None)].map(|limits| Start {
+        extra: Extra::Restrictions,
         prelude: busy(limits.0, limits.1),
         ..plain(limits)
     });

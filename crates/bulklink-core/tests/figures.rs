@@ -154,10 +154,10 @@ fn occupancies_and_words_have_a_readable_debug_output() {
     gate.release(ended);
     let shown = |word: Word| format!("{word:?}");
     let counts = "in_flight: 1, offered: 1, admitted: 0, rejected: 0";
-    let flags = "is_held: false, is_closed: false, is_timed: true, is_complete: false";
+    let flags = "is_held: false, is_closed: false, is_timed: true, is_complete: false, is_restricted: false";
     assert_eq!(shown(gate.publish()), format!("Word {{ {flags}, {counts} }}"), "no more than were in use before");
     gate.close(Instant::EPOCH);
-    let flags = "is_held: true, is_closed: true, is_timed: false, is_complete: true";
+    let flags = "is_held: true, is_closed: true, is_timed: false, is_complete: true, is_restricted: false";
     let counts = "in_flight: 1, offered: 2, admitted: 0, rejected: 0";
     assert_eq!(shown(gate.publish()), format!("Word {{ {flags}, {counts} }}"));
     gate.release(running);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bulklink_core::plumbing::{self, Word};
 use bulklink_core::{
     Answer, EventFilter, Gate, Grant, Instant, Interval, IntervalError, InvalidArgument, Limits, Occupancy, Reason,
-    Rejection, Request, Snapshot, Ticket,
+    Rejection, Request, Restriction, Snapshot, Ticket,
 };
 
 type TestGate = Gate<&'static str>;
@@ -388,6 +388,32 @@ fn a_word_rejects_while_the_waiting_room_is_as_large_as_at_first() {
         gate.reconfigure(&gate.limits().with_waiting_room(waiting_room), Instant::EPOCH).expect("valid");
         assert_eq!(gate.publish().reject(&Request::new(), 1).is_some(), rejects, "{waiting_room}");
     }
+}
+
+/// Also with a full waiting room, and while nothing may be in use; but not while more is in use
+/// than the restriction allows.
+#[test]
+fn a_word_rejects_under_a_restriction() {
+    let mut gate = gate(3, 1);
+    let refused = |gate: &TestGate| {
+        let word = gate.publish();
+        assert!(word.reject(&Request::new().now(), 1).is_none(), "the other flag");
+        let (_, refusal) = word.reject_restricted(&Request::new().now(), 1)?;
+        Some((refusal.restricted_to()?, shown(refusal.rejection_of(1, 3).occupancy())))
+    };
+    let restrict = |gate: &mut TestGate, units| gate.restrict(Some(Restriction::new(units, "test")), at(0));
+    restrict(&mut gate, 0);
+    assert_eq!(refused(&gate), Some((0, [0, 0, 0, 3, 1])));
+    restrict(&mut gate, 2);
+    let running = [grant(&mut gate, 0), grant(&mut gate, 0)];
+    assert_eq!(refused(&gate), Some((2, [2, 2, 0, 3, 1])));
+    let waiting = ticket(&mut gate, &Request::new(), 0);
+    assert_eq!(refused(&gate), Some((2, [2, 2, 1, 3, 1])));
+    restrict(&mut gate, 1);
+    assert_eq!(refused(&gate), None);
+    assert_eq!(gate.restrict(None, at(0)), 1);
+    assert!(gate.publish().reject(&Request::new().now(), 1).is_some(), "all are in use");
+    drop((running, waiting));
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn steps(cost: impl Strategy<Value = u8>) -> impl Strategy<Value = Step> {
         40 => (0_u8..20).prop_map(Step::TickBack),
         240 => Just(Step::Advance),
         20 => (0_u8..60).prop_map(Step::TakeBack),
-        161 => controls(),
+        241 => controls(),
     ]
 }
 
@@ -107,6 +107,8 @@ fn controls() -> impl Strategy<Value = Step> {
         40 => raw_limits().prop_map(Step::Reconfigure),
         20 => Just(Step::Pause),
         60 => Just(Step::Resume),
+        40 => (0_u8..=64, 0_u8..=64).prop_map(|(units, alone)| Step::Restrict(units, alone)),
+        40 => Just(Step::Unrestrict),
         1 => Just(Step::Close),
     ]
 }

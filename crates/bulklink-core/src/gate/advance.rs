@@ -51,7 +51,7 @@ impl<W> Gate<W> {
         if self.queue.has_deadlines() {
             self.expire_due();
         }
-        let free = self.free();
+        let free = self.free_units();
         if free > 0 {
             self.hand_over(free, now);
         }
@@ -61,7 +61,15 @@ impl<W> Gate<W> {
     /// queue is not looked at again.
     #[cfg_attr(target_pointer_width = "64", inline(never))]
     fn hand_over(&mut self, mut free: u32, now: Instant) {
-        while let Some(handed_over) = self.queue.grant_first(free, now) {
+        loop {
+            let Some(handed_over) = self.queue.grant_first(free, now) else {
+                // The head may be one that is admitted only alone: nothing is free after it.
+                match self.cost_alone() {
+                    Some(cost) => free = cost,
+                    None => return,
+                }
+                continue;
+            };
             free -= handed_over.cost.get();
             self.note_handed_over(handed_over);
             if free == 0 {
@@ -83,7 +91,7 @@ impl<W> Gate<W> {
     #[must_use]
     #[inline]
     pub fn wants_now(&self) -> bool {
-        self.queue.first().is_some_and(|(_, first)| first.cost.get() <= self.free())
+        self.queue.first().is_some_and(|(_, first)| self.fits(first.cost.get()))
     }
 
     /// Returns the next time at which [`advance`](Gate::advance) should be called, if any waiter

@@ -79,12 +79,9 @@ impl<W> Gate<W> {
             self.note_control(EventKind::Reconfigured, waiting_room as usize);
         }
         self.capacity = after.capacity;
-        self.rejects_by_word = self.may_reject_by_word();
+        self.bind();
         if after.capacity == capacity {
             return Ok(0);
-        }
-        if !self.is_paused() {
-            self.admissible = after.capacity;
         }
         Ok(self.admit_after(EventKind::Resized, capacity as usize) as usize)
     }
@@ -127,7 +124,8 @@ impl<W> Gate<W> {
     pub fn pause(&mut self) -> bool {
         let changes = !self.closed && !self.is_paused();
         if changes {
-            self.admissible = 0;
+            self.paused = true;
+            self.bind();
             self.note_control(EventKind::Paused, 0);
         }
         changes
@@ -140,7 +138,8 @@ impl<W> Gate<W> {
         let changes = self.is_paused();
         if changes {
             self.advance_to(now);
-            self.admissible = self.capacity;
+            self.paused = false;
+            self.bind();
             self.admit_after(EventKind::Resumed, 0);
         }
         changes
@@ -149,7 +148,7 @@ impl<W> Gate<W> {
     /// Returns whether the gate is [paused](Gate::pause). A closed gate is not.
     #[must_use]
     pub fn is_paused(&self) -> bool {
-        self.admissible == 0
+        self.paused
     }
 
     /// Closes the gate at `now`: rejects all waiters and all later requests. Running operations go
@@ -157,14 +156,15 @@ impl<W> Gate<W> {
     ///
     /// Waiters that are due expire first and are not rejected as closed, and free units are handed
     /// to the head of the queue first, unless the gate is paused. After that no slot is ever
-    /// granted. Closing ends a pause.
+    /// granted. Closing ends a pause, and lifts a [restriction](Gate::restrict).
     pub fn close(&mut self, now: Instant) -> bool {
         if self.closed {
             return false;
         }
         self.advance_to(now);
         self.closed = true;
-        self.admissible = self.capacity;
+        (self.paused, self.restriction) = (false, None);
+        self.bind();
         self.note_control(EventKind::Closed, 0);
         self.reject_all();
         self.note_drained();

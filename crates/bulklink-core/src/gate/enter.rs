@@ -51,7 +51,7 @@ impl<W> Gate<W> {
             return Ok(self.reject(Reason::Expired, request.cost));
         }
         // Each answer is returned where it is made: it is slow to move.
-        if self.queue.len() == 0 && cost.get() <= self.free() {
+        if self.queue.len() == 0 && self.fits(cost.get()) {
             return Ok(self.admit(cost));
         }
         if !request.may_queue {

@@ -188,7 +188,7 @@ impl<W> Gate<W> {
     /// Returns whether a waiter can be admitted once a ticket in this state is gone.
     fn unblocks_a_waiter(&self, state: TicketState) -> bool {
         match state {
-            TicketState::First => self.free() > 0,
+            TicketState::First => self.free_units() > 0,
             TicketState::Granted => self.queue.len() > 0,
             TicketState::Behind | TicketState::Rejected => false,
         }

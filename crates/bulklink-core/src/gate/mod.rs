@@ -7,11 +7,13 @@ mod leave;
 mod output;
 mod parts;
 mod publish;
+mod restrict;
 
 use core::num::{NonZeroU32, NonZeroU64};
 use core::time::Duration;
 
 pub use control::{ResizeError, Resized, Watch};
+pub use restrict::Restriction;
 
 use crate::busy::Busy;
 use crate::coarse::{FRACTION, pack, unpack};
@@ -20,6 +22,7 @@ use crate::fifo::Fifo;
 use crate::histogram::Tally;
 use crate::limits::Checked;
 use crate::queue::{Place, Queue};
+use crate::word::COMPLETE;
 use crate::{Event, EventFilter, EventKind, Instant, InvalidArgument, Limits, Occupancy, Rejection, Ticket, Totals};
 
 /// The admission state machine.
@@ -43,17 +46,21 @@ pub struct Gate<W> {
     capacity: u32,
     in_use: u32,
     waiting_room: u32,
-    /// The capacity that admission sees: zero while the gate is paused.
+    /// The capacity that admission sees: the least of the capacity and the restriction; zero while
+    /// the gate is paused.
     admissible: u32,
+    restriction: restrict::Kept,
+    paused: bool,
     /// The most units that requests may wait for; [`UNBOUNDED`](crate::limits::UNBOUNDED) for any
     /// number.
     waiting_room_units: u32,
     wait_limit: Option<Duration>,
     measures_waits: bool,
     closed: bool,
-    /// As [`may_reject_by_word`](Gate::may_reject_by_word) says; kept, because every input
-    /// publishes a word.
-    rejects_by_word: bool,
+    /// The flag of a word on which nothing is left, as
+    /// [`rejecting_flag`](Gate::rejecting_flag) returns it; kept, because every input publishes a
+    /// word.
+    rejecting: u64,
     /// The events that are recorded.
     observed: EventFilter,
     queue: Queue<W>,
@@ -210,12 +217,14 @@ impl<W> Gate<W> {
             snapshots: 0,
             capacity,
             admissible: capacity,
+            restriction: None,
+            paused: false,
             waiting_room,
             waiting_room_units,
             wait_limit,
             measures_waits: true,
             closed: false,
-            rejects_by_word: true,
+            rejecting: COMPLETE,
             observed: EventFilter::NONE,
             in_flight: 0,
             in_use: 0,
@@ -243,11 +252,17 @@ impl<W> Gate<W> {
         self.measures_waits
     }
 
-    /// Returns the free units; zero while paused, or after the capacity was reduced below what is
-    /// in use.
+    /// Returns the free units; zero while paused, or after the capacity or the restriction was
+    /// reduced below what is in use.
     #[inline]
-    fn free(&self) -> u32 {
+    fn free_units(&self) -> u32 {
         self.admissible.saturating_sub(self.in_use)
+    }
+
+    /// Returns whether a request of this cost can be admitted, provided that none waits before it.
+    #[inline]
+    fn fits(&self, cost: u32) -> bool {
+        cost <= self.free_units() || self.restriction.is_some() && self.fits_alone(cost)
     }
 
     /// Returns the occupancy at this moment.

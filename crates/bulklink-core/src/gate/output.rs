@@ -74,7 +74,7 @@ impl<W> Gate<W> {
     /// rejection needs the gate.
     pub fn observe(&mut self, observed: EventFilter) {
         self.observed = observed;
-        self.rejects_by_word = self.may_reject_by_word();
+        self.bind();
     }
 
     /// Returns which events are recorded.
@@ -137,6 +137,8 @@ impl<W> Gate<W> {
             busy: Busy::NONE,
             is_closed: self.closed,
             is_paused: self.is_paused(),
+            #[cfg(feature = "restriction")]
+            restriction: self.restriction(),
             totals: self.totals(),
         }
     }

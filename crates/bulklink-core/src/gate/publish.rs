@@ -3,7 +3,7 @@
 use super::Gate;
 use crate::Request;
 use crate::word::Word;
-use crate::word::{CLOSED, COMPLETE, HELD, TIMED};
+use crate::word::{CLOSED, COMPLETE, HELD, RESTRICTED, TIMED};
 
 impl<W> Gate<W> {
     /// Returns the gate's figures as a word, which callers use to admit and release without the
@@ -24,8 +24,7 @@ impl<W> Gate<W> {
         }
         // While paused, nothing is in flight here, and so no release turns into an offer.
         let most = if self.closed { self.admissible } else { self.admissible.min(self.peaks.in_flight) };
-        let word = Word::of(self.in_flight, most - self.in_flight)
-            .with(COMPLETE, self.rejects_by_word && most == self.capacity);
+        let word = Word::of(self.in_flight, most - self.in_flight).with(self.rejecting, most == self.admissible);
         // A closed word is held, so that every release reaches the gate, which must notice the last
         // one.
         if self.closed {
@@ -41,19 +40,25 @@ impl<W> Gate<W> {
     /// is left to the gate, because the next request may ask for fewer.
     #[inline]
     fn publish_held(&self) -> Word {
-        let is_full = self.queue.len() == self.waiting_room && self.in_use == self.capacity && self.rejects_by_word;
+        let is_full = self.queue.len() == self.waiting_room && self.in_use == self.admissible && self.rejecting != 0;
         if is_full && !self.queue.has_deadlines() && self.fits_a_word() {
-            Word::of(self.in_flight, 0).with(COMPLETE, true).with(HELD, true)
+            Word::of(self.in_flight, 0).with(self.rejecting, true).with(HELD, true)
         } else {
             Word::GATE
         }
     }
 
-    /// Returns whether a word may reject: not while rejections are observed, or the waiting room is
-    /// another than at first. A word has no space for it, so a rejection by a word says how large
-    /// it was at first.
-    pub(super) fn may_reject_by_word(&self) -> bool {
-        self.waiting_room == self.queue.expected() && !self.observed.needs_gate_to_reject()
+    /// Returns the flag by which a word on which nothing is left rejects: another one under a
+    /// restriction. Zero if it may not reject: while the gate is paused or rejections are observed,
+    /// or if the waiting room is another than at first. A word has no space for it, so a rejection
+    /// by a word says how large it was at first.
+    pub(super) fn rejecting_flag(&self) -> u64 {
+        let is_first_room = self.waiting_room == self.queue.expected();
+        match self.admissible {
+            _ if self.paused || !is_first_room || self.observed.needs_gate_to_reject() => 0,
+            admissible if admissible < self.capacity => RESTRICTED,
+            _ => COMPLETE,
+        }
     }
 
     /// Returns whether every figure fits a word: all grants are of one unit, the gate is not over

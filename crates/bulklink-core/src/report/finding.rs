@@ -74,6 +74,10 @@ codes! {
     /// The gate is paused.
     AdmissionPaused = "admission_paused",
         "resume as soon as the protected resource can take requests again";
+    /// No request can be admitted at this moment, because a restriction leaves less than the
+    /// capacity.
+    AdmissionRestricted = "admission_restricted",
+        "ask the controller why it allows no more: a larger capacity would change nothing";
     /// More is in use than the capacity, which was reduced.
     ActiveWorkAboveCapacity = "active_work_above_capacity",
         "let running operations end: no request is admitted until enough of them have";

@@ -12,7 +12,7 @@ use core::fmt;
 pub use self::finding::{Finding, FindingCode, Severity};
 
 use self::share::Share;
-use crate::Snapshot;
+use crate::{Restriction, Snapshot};
 
 /// What a [`Snapshot`] says about capacity, created by [`Snapshot::capacity_report`].
 ///
@@ -165,5 +165,9 @@ fn write_state(snapshot: &Snapshot, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         return f.write_str("closed and drained");
     }
     let Snapshot { limits, in_use, waiting, .. } = snapshot;
-    write!(f, "{in_use} of {} in use, {waiting} of {} waiting", limits.capacity, limits.waiting_room)
+    write!(f, "{in_use} of {} in use, {waiting} of {} waiting", limits.capacity, limits.waiting_room)?;
+    match snapshot.binding() {
+        Some(Restriction { by, units, .. }) => write!(f, ", {units} allowed by {by}"),
+        None => Ok(()),
+    }
 }

@@ -6,19 +6,20 @@ use alloc::vec::Vec;
 
 use super::share::Share;
 use super::{CapacityReport, Finding, FindingCode, Severity, shares};
-use crate::{Rounded, Snapshot};
+use crate::{Restriction, Rounded, Snapshot};
 
 use FindingCode::{
-    ActiveWorkAboveCapacity, AdmissionPaused, ClosedWithActiveWork, ElevatedExpirationRate, ElevatedRejectionRate,
-    ExecutionFull, FrequentQueueing, LargeWaitingRoom, UnboundedQueueWait, WaitTimeNearLimit, WaitingRoomFull,
-    WaitingRoomNearCapacity,
+    ActiveWorkAboveCapacity, AdmissionPaused, AdmissionRestricted, ClosedWithActiveWork, ElevatedExpirationRate,
+    ElevatedRejectionRate, ExecutionFull, FrequentQueueing, LargeWaitingRoom, UnboundedQueueWait, WaitTimeNearLimit,
+    WaitingRoomFull, WaitingRoomNearCapacity,
 };
 use Severity::{Critical, Notice, Warning};
 
 /// The rules, in the order of the codes.
-const RULES: [fn(&Snapshot) -> Option<Finding>; 12] = [
+const RULES: [fn(&Snapshot) -> Option<Finding>; 13] = [
     closed_with_active_work,
     admission_paused,
+    admission_restricted,
     active_work_above_capacity,
     execution_full,
     waiting_room_near_capacity,
@@ -52,9 +53,15 @@ fn admission_paused(snapshot: &Snapshot) -> Option<Finding> {
     if !snapshot.is_paused {
         return None;
     }
-    let affects_callers = snapshot.waiting > 0 || snapshot.limits.waiting_room == 0;
-    let severity = if affects_callers { Warning } else { Notice };
-    found(AdmissionPaused, severity, format!("paused, {} waiting", snapshot.waiting))
+    found(AdmissionPaused, blocked_severity(snapshot), format!("paused, {} waiting", snapshot.waiting))
+}
+
+fn admission_restricted(snapshot: &Snapshot) -> Option<Finding> {
+    let restriction = binding_restriction(snapshot)?;
+    let Snapshot { in_use, waiting, limits, .. } = snapshot;
+    let (by, units, capacity) = (restriction.by, restriction.units, limits.capacity);
+    let message = format!("{by} allows {units} of {capacity} units, {in_use} in use, {waiting} waiting");
+    found(AdmissionRestricted, blocked_severity(snapshot), message)
 }
 
 fn active_work_above_capacity(snapshot: &Snapshot) -> Option<Finding> {
@@ -69,13 +76,24 @@ fn active_work_above_capacity(snapshot: &Snapshot) -> Option<Finding> {
 /// Where two rules match the same state, only the graver one applies: see the rules before and
 /// after.
 fn execution_full(snapshot: &Snapshot) -> Option<Finding> {
-    let is_explained = snapshot.is_over_capacity() || snapshot.is_paused;
+    let is_explained = snapshot.is_over_capacity() || snapshot.is_paused || binding_restriction(snapshot).is_some();
     if !is_blocked(snapshot) || is_explained || is_waiting_room_full(snapshot) {
         return None;
     }
+    found(ExecutionFull, blocked_severity(snapshot), fullness(snapshot))
+}
+
+/// Returns the severity of a state in which no request of one unit can be admitted.
+fn blocked_severity(snapshot: &Snapshot) -> Severity {
     let affects_callers = snapshot.waiting > 0 || snapshot.limits.waiting_room == 0;
-    let severity = if affects_callers { Warning } else { Notice };
-    found(ExecutionFull, severity, fullness(snapshot))
+    if affects_callers { Warning } else { Notice }
+}
+
+/// Returns the restriction, if it is the reason why a request cannot be admitted that otherwise
+/// could.
+fn binding_restriction(snapshot: &Snapshot) -> Option<Restriction> {
+    let binds = is_blocked(snapshot) && !snapshot.is_paused && snapshot.in_use < snapshot.limits.capacity;
+    snapshot.binding().filter(|_| binds)
 }
 
 fn waiting_room_near_capacity(snapshot: &Snapshot) -> Option<Finding> {
@@ -176,7 +194,7 @@ fn places(snapshot: &Snapshot) -> usize {
 }
 
 fn fullness(snapshot: &Snapshot) -> String {
-    let (in_use, capacity) = (snapshot.in_use, snapshot.limits.capacity);
+    let (in_use, capacity) = (snapshot.in_use, snapshot.effective_capacity());
     match snapshot.free() {
         0 if snapshot.is_paused => format!("paused with {in_use} of {capacity} in use"),
         0 => format!("{in_use} of {capacity} in use"),

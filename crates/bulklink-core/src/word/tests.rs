@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::*;
 
 /// The fields and flags of a word, unpacked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "they are the word's flags")]
 struct Fields {
     in_flight: u64,
@@ -13,9 +13,16 @@ struct Fields {
     rejected: u64,
     admitted: u64,
     complete: bool,
+    restricted: bool,
     timed: bool,
     closed: bool,
     held: bool,
+}
+
+impl Fields {
+    fn rejects(self) -> bool {
+        self.complete || self.restricted
+    }
 }
 
 fn fields(word: Word) -> Fields {
@@ -25,6 +32,7 @@ fn fields(word: Word) -> Fields {
         rejected: word.rejected(),
         admitted: word.admitted(),
         complete: word.0 & COMPLETE != 0,
+        restricted: word.0 & RESTRICTED != 0,
         timed: word.0 & TIMED != 0,
         closed: word.is_closed(),
         held: word.is_held(),
@@ -34,6 +42,7 @@ fn fields(word: Word) -> Fields {
 fn word(f: Fields) -> Word {
     Word(f.in_flight | f.offered << OFFERED | f.rejected << REJECTED | f.admitted << ADMITTED)
         .with(COMPLETE, f.complete)
+        .with(RESTRICTED, f.restricted)
         .with(TIMED, f.timed)
         .with(CLOSED, f.closed)
         .with(HELD, f.held)
@@ -42,15 +51,16 @@ fn word(f: Fields) -> Word {
 /// Every word that a gate can have published, with these values in its fields.
 fn all() -> Vec<Fields> {
     let units = [0, 1, 2, UNITS / 2, UNITS - 1, UNITS];
-    let counts = [0, 1, COUNTS / 2, COUNTS - 1, COUNTS];
+    let counts = |most| [0, 1, most / 2, most - 1, most];
     let mut all = Vec::new();
     for in_flight in units {
         for offered in units.into_iter().filter(|offered| in_flight + offered <= UNITS) {
-            for rejected in counts {
-                for admitted in counts {
-                    for flags in 0..16 {
-                        let [complete, timed, closed, held] = [1, 2, 4, 8].map(|bit| flags & bit != 0);
-                        all.push(Fields { in_flight, offered, rejected, admitted, complete, timed, closed, held });
+            for rejected in counts(REJECTIONS) {
+                for admitted in counts(ADMISSIONS) {
+                    for flags in 0..32 {
+                        let [complete, restricted, timed, closed, held] = [1, 2, 4, 8, 16].map(|bit| flags & bit != 0);
+                        let units = Fields { in_flight, offered, rejected, admitted, ..Fields::default() };
+                        all.push(Fields { complete, restricted, timed, closed, held, ..units });
                     }
                 }
             }
@@ -61,16 +71,18 @@ fn all() -> Vec<Fields> {
     all.retain(|f| f.held || !f.closed);
     all.retain(|f| f.closed || !f.held || f.offered == 0);
     all.retain(|f| !f.held || f.admitted == 0);
+    // A word that is complete is not restricted; a closed one never is.
+    all.retain(|f| !f.restricted || !f.complete && !f.closed);
     all
 }
 
 #[test]
 fn a_word_is_full_at_the_largest_count_of_admissions() {
     for f in all() {
-        assert_eq!(word(f).is_full(), !f.held && f.admitted == COUNTS, "{f:?}");
+        assert_eq!(word(f).is_full(), !f.held && f.admitted == ADMISSIONS, "{f:?}");
         assert!(!word(f).is_full() || word(f).acquire().is_none(), "{f:?}");
     }
-    assert_eq!(u64::from(Word::MAX_ADMITTED), COUNTS);
+    assert_eq!(u64::from(Word::MAX_ADMITTED), ADMISSIONS);
 }
 
 #[test]
@@ -85,7 +97,7 @@ fn every_field_survives_packing_and_unpacking() {
 fn acquire_admits_on_an_offered_unit_and_changes_nothing_else() {
     for f in all() {
         let admitted = word(f).acquire().map(|(after, grant)| (fields(after), grant.is_by_word()));
-        let possible = !f.held && f.offered > 0 && f.admitted < COUNTS;
+        let possible = !f.held && f.offered > 0 && f.admitted < ADMISSIONS;
         let after =
             Fields { in_flight: f.in_flight + 1, offered: f.offered.wrapping_sub(1), admitted: f.admitted + 1, ..f };
         assert_eq!(admitted, possible.then_some((after, true)), "{f:?}");
@@ -109,9 +121,9 @@ fn release_frees_a_unit_and_changes_nothing_else() {
 #[test]
 fn a_held_word_keeps_flags_and_counts_through_releases() {
     let asks = [Request::new(), Request::new().now()];
-    for f in all().into_iter().filter(|f| f.held && (f.complete || f.in_flight + f.offered == 0)) {
+    for f in all().into_iter().filter(|f| f.held && (f.rejects() || f.in_flight + f.offered == 0)) {
         // A word without figures may meet more releases than it says are in flight.
-        let most = if f.complete { f.in_flight } else { UNITS };
+        let most = if f.rejects() { f.in_flight } else { UNITS };
         for releases in [0, 1, 2, UNITS / 2, UNITS].into_iter().filter(|&releases| releases <= most) {
             let released = release(word(f), releases);
             let flags_and_counts = |word: Word| Fields { in_flight: 0, offered: 0, ..fields(word) };
@@ -145,8 +157,11 @@ fn a_word_rejects_only_requests_that_the_gate_would_reject() {
                 (false, false) => (f.offered == 0 && (instant || waiting_room == 0)).then_some(Reason::Saturated),
             };
             let limited = request.has_limit();
-            let certain = f.complete && f.rejected <= COUNTS / 2 && (f.closed || !limited);
-            let rejected = word(f).reject(request, waiting_room).map(|(after, it)| (after, it.rejection(waiting_room)));
+            let certain = f.rejects() && f.rejected <= REJECTIONS / 2 && (f.closed || !limited);
+            let both = [Word::reject, Word::reject_restricted].map(|reject| reject(word(f), request, waiting_room));
+            assert!(both[usize::from(!f.restricted)].is_none(), "{f:?}: the other's flag");
+            let refused = both[0].or(both[1]);
+            let rejected = refused.map(|(after, it)| (after, it.rejection(waiting_room)));
             let seen = rejected.map(|(after, rejection)| (fields(after), rejection.reason()));
             let after = Fields { rejected: f.rejected + 1, ..f };
             assert_eq!(seen, reason.filter(|_| certain).map(|reason| (after, reason)), "{f:?} {request:?}");
@@ -156,6 +171,11 @@ fn a_word_rejects_only_requests_that_the_gate_would_reject() {
             assert_eq!((occupancy.waiting(), occupancy.waiting_room()), (waiting as usize, waiting_room as usize));
             assert_eq!((occupancy.in_flight() as u64, occupancy.in_use() as u64), (f.in_flight, f.in_flight));
             assert_eq!(occupancy.capacity() as u64, f.in_flight + f.offered);
+            let (_, refusal) = refused.expect("as before");
+            let units = f.restricted.then_some(f.in_flight + f.offered);
+            assert_eq!(refusal.restricted_to().map(u64::from), units);
+            let occupancy = refusal.rejection_of(waiting_room, 1 << 20).occupancy();
+            assert_eq!((occupancy.capacity(), occupancy.in_flight() as u64), (1 << 20, f.in_flight));
         }
     }
 }
@@ -163,9 +183,13 @@ fn a_word_rejects_only_requests_that_the_gate_would_reject() {
 #[test]
 fn a_request_that_may_not_wait_is_turned_away_alike_in_both_ways() {
     for f in all().into_iter().filter(|f| !f.closed || f.offered == 0) {
-        let rejected = word(f).reject(&Request::new().now(), 7).map(|(after, it)| (after, it.rejection(7)));
+        let request = Request::new().now();
+        let rejected = word(f).reject(&request, 7).or_else(|| word(f).reject_restricted(&request, 7));
+        let rejected = rejected.map(|(after, it)| (after, it.rejection(7)));
         let rejected = rejected.filter(|_| f.offered == 0);
-        let rejected_now = word(f).reject_now().map(|(after, it)| (after, it.rejection(7)));
+        let both = [word(f).reject_now(), word(f).reject_now_restricted()];
+        assert!(both[usize::from(!f.restricted)].is_none(), "{f:?}: the other's flag");
+        let rejected_now = both[0].or(both[1]).map(|(after, it)| (after, it.rejection(7)));
         assert_eq!(rejected_now, rejected, "{f:?}");
         assert!(rejected_now.is_none() || word(f).acquire().is_none());
     }
@@ -196,6 +220,8 @@ fn the_time_is_needed_for_deadlines_and_for_waits() {
     let needs = |word: Word, timed, request: &Request| word.with(TIMED, timed).needs_now(Some(request));
     let (free, full) = (Word::of(1, 1).with(COMPLETE, true), Word::of(2, 0).with(COMPLETE, true));
     let held = full.with(HELD, true);
+    let (free_of_some, none_of_some) = (Word::of(1, 1).with(RESTRICTED, true), Word::of(2, 0).with(RESTRICTED, true));
+    assert!(!needs(free_of_some, true, &plain) && needs(none_of_some, true, &plain));
     assert!(!needs(free, true, &limited) && needs(free, true, &plain.before(crate::Instant::EPOCH)));
     assert!(needs(full, true, &plain) && !needs(full, false, &plain));
     assert!(needs(full, false, &limited) && !needs(full, true, &limited.now()));

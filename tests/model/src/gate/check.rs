@@ -21,7 +21,7 @@ impl World {
         self.check_lengths(&snapshot, past_before);
         self.check_tickets_and_grants();
         check_identities(&snapshot);
-        self.check_that_a_head_that_fits_wants_an_advance(&snapshot);
+        self.check_that_a_head_that_fits_wants_an_advance();
     }
 
     fn check_outputs(&mut self, past_before: usize) {
@@ -60,6 +60,8 @@ impl World {
         assert_eq!((snapshot.is_closed, self.gate.is_closed()), (model.closed, model.closed));
         assert_eq!((snapshot.is_paused, self.gate.is_paused()), (model.paused, model.paused));
         assert_eq!(snapshot.free(), model.free());
+        let units = snapshot.restriction.map(|restriction| restriction.units);
+        assert_eq!(units, model.restriction.map(|(units, _)| units).filter(|&units| units < model.limits.capacity));
         assert_eq!(snapshot.peak_in_flight, model.peak(|past| past.in_flight));
         assert_eq!(snapshot.peak_in_use, model.peak(|past| past.in_use));
         assert_eq!(snapshot.peak_waiting, model.peak(|past| past.waiting));
@@ -110,9 +112,9 @@ impl World {
         grant.cost().or(self.calls.as_ref().map(|calls| calls.cost(grant))).expect("recorded only there")
     }
 
-    fn check_that_a_head_that_fits_wants_an_advance(&self, snapshot: &Snapshot) {
+    fn check_that_a_head_that_fits_wants_an_advance(&self) {
         let head = self.model.queue.first();
-        let could_run = head.is_some_and(|head| head.cost <= snapshot.free());
+        let could_run = head.is_some_and(|head| self.model.fits(head.cost));
         assert_eq!(
             self.gate.wants_now(),
             could_run,
@@ -167,8 +169,8 @@ fn check_identities(s: &Snapshot) {
     } else {
         assert_eq!(
             s.in_use + s.free(),
-            s.limits.capacity + s.capacity_excess(),
-            "the units in use and free are the capacity and its excess"
+            s.effective_capacity() + s.in_use.saturating_sub(s.effective_capacity()),
+            "the units in use and free are what may be in use, and its excess"
         );
     }
     assert!(s.capacity_excess() == 0 || s.free() == 0);

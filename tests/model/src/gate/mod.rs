@@ -6,6 +6,7 @@ mod filters;
 mod history;
 mod measured;
 mod model;
+mod restricted;
 mod searched;
 mod steps;
 mod tickets;

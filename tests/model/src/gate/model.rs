@@ -103,6 +103,8 @@ pub struct Model {
     pub measures_waits: bool,
     pub closed: bool,
     pub paused: bool,
+    /// The units that may be in use, and the largest cost of a call that runs alone.
+    pub restriction: Option<(usize, usize)>,
     /// The calls that hold a slot, with their cost; a slot that was handed over but is not
     /// collected yet counts too.
     pub running: Vec<(Id, usize)>,
@@ -171,6 +173,7 @@ impl Model {
             measures_waits,
             closed: false,
             paused: false,
+            restriction: None,
             running: vec![],
             queue: vec![],
             settled: vec![],
@@ -185,7 +188,7 @@ impl Model {
     }
 
     pub fn free(&self) -> usize {
-        if self.paused { 0 } else { self.limits.capacity.saturating_sub(self.in_use()) }
+        if self.paused { 0 } else { self.effective_capacity().saturating_sub(self.in_use()) }
     }
 
     pub fn waiting_units(&self) -> usize {
@@ -193,7 +196,7 @@ impl Model {
     }
 
     pub fn head_fits(&self) -> bool {
-        self.queue.first().is_some_and(|head| head.cost <= self.free())
+        self.queue.first().is_some_and(|head| self.fits(head.cost))
     }
 
     pub fn next_deadline(&self) -> Option<Time> {
@@ -213,7 +216,7 @@ impl Model {
             return self.expired_immediately(ask);
         }
         let by_reserve = ask.deadline.map(|end| end - self.keep(ask, end - now));
-        if self.queue.is_empty() && ask.cost <= self.free() {
+        if self.queue.is_empty() && self.fits(ask.cost) {
             if let Some(end) = ask.deadline {
                 self.calls.push(Call { id, entered: now, waited: 0, end, by_gate: ask.leaving.is_none() });
             } else if self.measures_holds {
@@ -448,7 +451,7 @@ impl Model {
             return;
         }
         self.advance(now);
-        (self.closed, self.paused) = (true, false);
+        (self.closed, self.paused, self.restriction) = (true, false, None);
         let waiting = self.queue.len();
         self.past(EventKind::Closed, |past| past.affected = waiting);
         while !self.queue.is_empty() {

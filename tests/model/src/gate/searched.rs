@@ -51,6 +51,10 @@ impl search::World for World {
         if self.extra == Extra::Pauses {
             options.push(if self.model.paused { Input::Resume } else { Input::Pause });
         }
+        if self.extra == Extra::Restrictions {
+            let all = [None, Some((0, 0)), Some((1, 1)), Some((1, 2))];
+            options.extend(all.into_iter().filter(|one| *one != self.model.restriction).map(Input::Restrict));
+        }
         options
     }
 
@@ -78,6 +82,10 @@ impl search::World for World {
             options.extend([limits, invalid, roomless].map(Input::Reconfigure));
         }
         if self.extra == Extra::Pauses {
+            options.extend([Input::Pause, Input::Resume]);
+        }
+        if self.extra == Extra::Restrictions {
+            options.extend([Some((0, 2)), Some((2, 1)), self.model.restriction].map(Input::Restrict));
             options.extend([Input::Pause, Input::Resume]);
         }
         if self.calls.is_some() {

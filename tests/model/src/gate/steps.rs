@@ -41,6 +41,10 @@ pub enum Step {
     Pause,
     /// A pause ends.
     Resume,
+    /// The gate is restricted to so many units, and to a call of this cost alone.
+    Restrict(u8, u8),
+    /// No restriction holds any more.
+    Unrestrict,
     /// This many nanoseconds pass.
     Tick(u8),
     /// The clock is set back by this many nanoseconds, but not below zero.
@@ -134,6 +138,8 @@ impl Machine for ScriptedWorld {
             Step::Close => vec![Input::Close],
             Step::Pause => vec![Input::Pause],
             Step::Resume => vec![Input::Resume],
+            Step::Restrict(units, alone) => vec![Input::Restrict(Some((units.into(), alone.into())))],
+            Step::Unrestrict => vec![Input::Restrict(None)],
             Step::Tick(times) => vec![Input::Tick; times.into()],
             Step::TickBack(times) => vec![Input::TickBack; self.possible_ticks_back(times.into())],
             Step::Advance => vec![Input::Advance],

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bulklink_core::plumbing::{self, Word};
 use bulklink_core::{
     Answer, Calls, EventFilter, EventKind, Gate, Grant, Instant, InvalidArgument, Limits, Reason, Rejection, Request,
-    Reserve, Ticket,
+    Reserve, Restriction, Ticket,
 };
 
 use super::measured::BEGINNING;
@@ -42,6 +42,8 @@ pub enum Input {
     Pause,
     /// A pause ends.
     Resume,
+    /// The gate is restricted to so many units, and to a call of this cost alone; or no longer.
+    Restrict(Option<(usize, usize)>),
     /// The gate closes.
     Close,
     /// Time passes, without an input to the gate.
@@ -62,6 +64,8 @@ pub enum Extra {
     Nothing,
     /// Pauses.
     Pauses,
+    /// Restrictions.
+    Restrictions,
     /// Changes of all limits.
     Limits,
     /// Grants that are split, merged and written off.
@@ -222,6 +226,10 @@ impl World {
             }
             Input::Pause => assert_eq!(self.gate.pause(), self.model.pause()),
             Input::Resume => assert_eq!(self.gate.resume(now), self.model.resume(self.now)),
+            Input::Restrict(restriction) => {
+                let set = restriction.map(|(units, alone)| Restriction::new(units, "model").with_alone(alone));
+                assert_eq!(self.gate.restrict(set, now), self.model.restrict(restriction, self.now));
+            }
             Input::Close => {
                 assert_eq!(self.gate.close(now), !self.model.closed);
                 self.model.close(self.now);
@@ -307,10 +315,20 @@ impl World {
 
     fn ask_word(&mut self, request: &Request) -> Option<Answer> {
         let before = self.word.filter(|_| request.is_simple())?;
-        let room = self.first_room;
+        let (room, capacity) = (self.first_room, self.model.limits.capacity);
+        let restriction = self.model.restriction.map(|(units, _)| units).filter(|&units| units < capacity);
         let admitted = before.acquire().map(|(after, grant)| (after, Answer::Granted(grant)));
-        let rejected =
-            || before.reject(request, room).map(|(after, refusal)| (after, Answer::Rejected(refusal.rejection(room))));
+        let rejected = || {
+            let refused = before.reject(request, room).or_else(|| before.reject_restricted(request, room));
+            refused.map(|(after, refusal)| {
+                let units = refusal.restricted_to().map(|units| units as usize);
+                assert_eq!(units, restriction.filter(|_| !self.model.closed));
+                let capacity = u32::try_from(capacity).expect("small worlds");
+                let restricted = || refusal.rejection_of(room, capacity);
+                let rejection = units.map_or_else(|| refusal.rejection(room), |_| restricted());
+                (after, Answer::Rejected(rejection))
+            })
+        };
         let (after, entry) = admitted.or_else(rejected)?;
         self.word = Some(after);
         Some(entry)
