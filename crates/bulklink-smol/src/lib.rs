@@ -104,11 +104,12 @@ use std::future::Future;
 use bulklink::runtime::{Spawn, SpawnBlocking};
 pub use bulklink::runtime::{SpawnError, TimerError};
 pub use bulklink::{
-    Builder, CapacityReport, Closed, CollectiveError, Event, EventFilter, EventKind, EventReceiver, ExecuteError,
-    FailureCause, Figures, Finding, FindingCode, Handle, HandlerId, Histogram, Interval, IntervalError,
+    Builder, CapacityReport, Ceiling, Closed, CollectiveError, Event, EventFilter, EventKind, EventReceiver,
+    ExecuteError, FailureCause, Figures, Finding, FindingCode, Handle, HandlerId, Histogram, Interval, IntervalError,
     InvalidArgument, JoinError, JoinHandle, Labelled, Limits, MemberFailure, Occupancy, OwnedSlot, Panic, Readiness,
     Reason, ReconfigureError, Reconfigured, RegisterError, Registry, Rejection, Reserve, ResizeError, Resized,
-    Severity, Slot, Snapshot, Status, StdClock, SubmitError, Totals, TryRecvError, config, partitions, testing,
+    Restriction, Severity, Slot, Snapshot, Status, StdClock, SubmitError, Totals, TryRecvError, config, partitions,
+    testing,
 };
 pub use clock::SmolSleep;
 pub use on::{BulkheadOn, SmolOn};

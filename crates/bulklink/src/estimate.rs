@@ -26,7 +26,8 @@ impl Handle {
     ///
     /// Returns `None` if there is no estimate:
     ///
-    /// - The bulkhead is closed or paused, or `cost` is zero or more than the capacity.
+    /// - The bulkhead is closed or paused, or `cost` is zero or more than the capacity, or than a
+    ///   [ceiling](crate::Ceiling) ever admits.
     /// - There is no recent rate. The first call of this method takes a sample, and so does the
     ///   first one after 30 seconds without any. A rate is known from 100 milliseconds after that,
     ///   or from 1 millisecond after it if 8 slots have been given back meanwhile. So of a wave of

@@ -72,11 +72,7 @@ impl Handle {
     #[must_use]
     #[doc(alias = "available_permits")]
     pub fn free(&self) -> usize {
-        self.shared.with_gate(|state| {
-            let occupancy = state.gate.occupancy();
-            let free = occupancy.capacity().saturating_sub(occupancy.in_use());
-            if state.gate.is_paused() { 0 } else { free }
-        })
+        self.shared.with_gate(|state| state.gate.free())
     }
 
     /// Changes the parallelism, or the capacity in units. Returns what the change did.
@@ -109,6 +105,7 @@ impl Handle {
             state.take_back_due(now);
             let resized = state.gate.resize(capacity, now);
             state.note_use(now);
+            self.shared.note_restriction(state);
             resized
         });
         resized.map_err(|error| match error {

@@ -183,6 +183,7 @@ mod acquire;
 #[cfg(feature = "std")]
 mod blocking;
 mod builder;
+mod ceiling;
 pub mod config;
 mod estimate;
 mod foreign;
@@ -211,7 +212,7 @@ use runtime::{Clock, DriverHome, Runtime, Spawn, SpawnBlocking, SpawnError, Time
 pub use bulklink_core::Histogram;
 pub use bulklink_core::{
     EventFilter, EventKind, Finding, FindingCode, Interval, IntervalError, InvalidArgument, Limits, Occupancy, Reserve,
-    Resized, Severity, Snapshot, Totals,
+    Resized, Restriction, Severity, Snapshot, Totals,
 };
 
 pub use acquire::execute::{ExecuteError, ExecuteFallibleOwned, ExecuteOwned};
@@ -220,6 +221,7 @@ pub use acquire::slot::{OwnedSlot, Slot};
 pub use acquire::wrap::Wrapped;
 pub use builder::Builder;
 pub use bulkhead::Bulkhead;
+pub use ceiling::Ceiling;
 pub use gate::closed::Closed;
 pub use handle::Handle;
 pub use observe::channel::{EventReceiver, TryRecvError};

@@ -7,10 +7,11 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 
 use bulklink_core::plumbing::Refusal;
-use bulklink_core::{InvalidArgument, Occupancy, Request, Rounded, partitions};
+use bulklink_core::{InvalidArgument, Occupancy, Request, Restriction, Rounded, partitions};
 
 use crate::acquire::claim::LeaseOwner;
 use crate::builder::Options;
+use crate::gate::ceilings::Noted;
 use crate::observe::trace::{self, Account};
 
 /// The reason for a rejection.
@@ -68,6 +69,8 @@ pub(crate) struct Identity {
     logged: Account,
     /// The partitions to which the bulkhead belongs, if any.
     owner: Option<Weak<dyn LeaseOwner>>,
+    /// The restriction under which the gate has rejected.
+    restriction: Option<Box<Restriction>>,
 }
 
 impl Identity {
@@ -83,6 +86,7 @@ impl Identity {
             dropped_events: AtomicUsize::new(0),
             logged: Account::new(),
             owner: None,
+            restriction: None,
         }
     }
 
@@ -95,6 +99,11 @@ impl Identity {
     pub(crate) fn with_unused(&self, unused: Occupancy) -> Self {
         let (logged, owner) = (self.logged.clone(), self.owner.clone());
         Identity { logged, owner, ..Identity::new(Arc::clone(&self.label), unused, self.options()) }
+    }
+
+    /// The same bulkhead under a restriction, for its rejections by the gate.
+    pub(crate) fn under(&self, restriction: Restriction) -> Self {
+        Identity { restriction: Some(Box::new(restriction)), ..self.with_unused(self.unused) }
     }
 
     pub(crate) fn options(&self) -> Options {
@@ -128,6 +137,8 @@ impl Identity {
 enum Cause {
     /// The word, without the lock.
     Refused(Refusal),
+    /// The same, while the gate was restricted.
+    Restricted(Refusal, Noted),
     /// The gate.
     Rejected(bulklink_core::Rejection),
     /// What is rare or large, in one `Arc`: that is less code wherever a rejection is dropped.
@@ -155,6 +166,12 @@ impl Rejection {
         Rejection { by, cause: Cause::Refused(refusal) }
     }
 
+    #[inline]
+    pub(crate) fn restricted(by: Arc<Identity>, refusal: Refusal, noted: Noted) -> Self {
+        Rejection { by, cause: Cause::Restricted(refusal, noted) }
+    }
+
+    /// Under a restriction, `by` is the identity [with it](Identity::under).
     pub(crate) fn rejected(by: Arc<Identity>, rejection: bulklink_core::Rejection) -> Self {
         Rejection { by, cause: Cause::Rejected(rejection) }
     }
@@ -194,6 +211,7 @@ impl Rejection {
     fn by_gate(&self) -> Option<bulklink_core::Rejection> {
         match &self.cause {
             Cause::Refused(refusal) => Some(refusal.rejection(self.by.waiting_room)),
+            Cause::Restricted(refusal, noted) => Some(refusal.rejection_of(self.by.waiting_room, noted.capacity())),
             Cause::Rejected(rejection) => Some(*rejection),
             Cause::Other(_) => None,
         }
@@ -251,6 +269,9 @@ impl Rejection {
     pub fn occupancy(&self) -> Occupancy {
         match &self.cause {
             Cause::Refused(refusal) => refusal.rejection(self.by.waiting_room).occupancy(),
+            Cause::Restricted(refusal, noted) => {
+                refusal.rejection_of(self.by.waiting_room, noted.capacity()).occupancy()
+            }
             Cause::Rejected(rejection) => rejection.occupancy(),
             Cause::Other(other) => other.occupancy,
         }
@@ -273,11 +294,27 @@ impl Rejection {
         self.by_gate().is_some_and(|rejection| rejection.is_paused())
     }
 
+    /// Returns what a [ceiling](crate::Ceiling) left of the capacity at the moment of the
+    /// rejection, and the name of its controller; `None` if that was the whole capacity.
+    ///
+    /// For a call that has waited, it is that of the moment at which the call took its rejection.
+    #[must_use]
+    pub fn restriction(&self) -> Option<Restriction> {
+        match &self.cause {
+            Cause::Restricted(refusal, noted) => {
+                let restricted = |units| Restriction::new(units as usize, noted.by().name());
+                refusal.restricted_to().map(restricted)
+            }
+            Cause::Rejected(_) => self.by.restriction.as_deref().copied(),
+            Cause::Refused(_) | Cause::Other(_) => None,
+        }
+    }
+
     /// Returns the units that the call asked for, at most `u32::MAX`.
     #[must_use]
     pub fn cost(&self) -> usize {
         match &self.cause {
-            Cause::Refused(_) => 1,
+            Cause::Refused(_) | Cause::Restricted(..) => 1,
             Cause::Rejected(rejection) => rejection.cost(),
             Cause::Other(other) => other.cost as usize,
         }
@@ -353,6 +390,7 @@ impl PartialEq for Rejection {
             && (self.occupancy(), self.cost()) == (other.occupancy(), other.cost())
             && self.as_invalid() == other.as_invalid()
             && (self.reason(), self.partitions()) == (other.reason(), other.partitions())
+            && self.restriction() == other.restriction()
     }
 }
 
@@ -391,7 +429,11 @@ impl Rejection {
         let (in_use, capacity) = (occupancy.in_use(), occupancy.capacity());
         let (waiting, room) = (occupancy.waiting(), occupancy.waiting_room());
         let paused = if self.is_paused() { "paused, " } else { "" };
-        write!(f, " ({paused}{in_use} of {capacity} in use, {waiting} of {room} waiting")?;
+        write!(f, " ({paused}{in_use} of {capacity} in use, ")?;
+        if let Some(Restriction { by, units, .. }) = self.restriction() {
+            write!(f, "{units} allowed by {by}, ")?;
+        }
+        write!(f, "{waiting} of {room} waiting")?;
         if let (Some(units), Some(bound)) = (self.waiting_units(), self.waiting_room_units()) {
             write!(f, " for {units} of {bound} units")?;
         }
@@ -440,6 +482,7 @@ impl fmt::Debug for Rejection {
             .field("cost", &self.cost())
             .field("occupancy", &self.occupancy())
             .field("is_paused", &self.is_paused())
+            .field("restriction", &self.restriction())
             .field("waited", &self.waited())
             .field("limit", &self.limit())
             .field("uncollected", &self.uncollected())

@@ -6,8 +6,8 @@ use std::alloc::System;
 use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 
-use bulklink::Bulkhead;
 use bulklink::testing::FakeClock;
+use bulklink::{Bulkhead, Request};
 use futures_util::FutureExt;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -39,6 +39,26 @@ fn without_a_subscriber_nothing_is_allocated() {
     };
     // A test that has just ended is still reported on another thread.
     assert_eq!((0..5).map(|_| allocated()).min(), Some(0));
+}
+
+#[test]
+fn a_rejection_under_a_ceiling_allocates_nothing() {
+    let _turn = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
+    let bulkhead = Bulkhead::builder_on(FakeClock::new(), "test").parallelism(9).build().expect("valid");
+    let ceilings = ["one", "other"].map(|by| bulkhead.ceiling(by));
+    ceilings[0].set(1);
+    let _held = bulkhead.try_slot().expect("free");
+    for units in [1, 0, 1] {
+        ceilings[1].set(units);
+        let region = Region::new(HEAP);
+        for _ in 0..100 {
+            let by_word = bulkhead.try_slot().expect_err("no slot is free");
+            let by_gate = bulkhead.try_slot_with(Request::new().cost(2)).expect_err("no slot is free");
+            assert_eq!((by_word.restriction(), by_word.restriction().is_some()), (by_gate.restriction(), true));
+        }
+        let change = region.change();
+        assert_eq!(change.allocations + change.reallocations, 0, "{change:?}");
+    }
 }
 
 #[test]

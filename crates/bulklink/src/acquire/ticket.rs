@@ -73,7 +73,7 @@ fn collect<'a>(
     let queued = match state.collect(ticket.take().expect("a ticket is collected once")) {
         Answer::Granted(grant) => return Ok(Some(grant)),
         Answer::Rejected(rejection) => {
-            *not_granted = NotGranted::Rejected(shared.rejected(rejection));
+            *not_granted = NotGranted::Rejected(shared.rejected(state, rejection));
             return Ok(None);
         }
         Answer::Queued(queued) => ticket.insert(queued),
@@ -106,7 +106,8 @@ fn withdraw_by_gate(shared: &Shared, ticket: Ticket, wait: WaitSpan) {
         let displaced = shared.input(|state| {
             // A rejection that its call never sees is logged, too: it is counted.
             if trace::is_on() {
-                rejected = plumbing::rejection(&state.gate, &given_up);
+                let rejection = plumbing::rejection(&state.gate, &given_up);
+                rejected = rejection.map(|rejection| shared.rejected(state, rejection));
             }
             match state.cancel(given_up, now) {
                 Ok(displaced) => {
@@ -130,7 +131,6 @@ fn withdraw_by_gate(shared: &Shared, ticket: Ticket, wait: WaitSpan) {
     }
     match rejected {
         Some(rejection) => {
-            let rejection = shared.rejected(rejection);
             wait.rejected(&rejection);
             trace::rejected(Some(shared), &rejection);
         }

@@ -1,11 +1,13 @@
 //! The methods of the handle, on the bulkhead too, so that its page shows what it can do.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
-use bulklink_core::{InvalidArgument, Limits, Resized};
+use bulklink_core::{InvalidArgument, Limits, Resized, Restriction};
 
 use crate::{
-    Bulkhead, Closed, Event, EventFilter, EventReceiver, HandlerId, ReconfigureError, Reconfigured, ResizeError, Status,
+    Bulkhead, Ceiling, Closed, Event, EventFilter, EventReceiver, HandlerId, ReconfigureError, Reconfigured,
+    ResizeError, Status,
 };
 
 /// # Status
@@ -84,6 +86,20 @@ impl<R> Bulkhead<R> {
     #[inline]
     pub fn reconfigure(&self, limits: Limits) -> Result<Reconfigured, ReconfigureError> {
         self.handle.reconfigure(limits)
+    }
+
+    /// Makes a bound besides the capacity, for a controller of this name.
+    /// [More](crate::Handle::ceiling)
+    #[inline]
+    pub fn ceiling(&self, by: &'static str) -> Ceiling {
+        self.handle.ceiling(by)
+    }
+
+    /// Returns what each ceiling allows that is set. [More](crate::Handle::ceilings)
+    #[must_use]
+    #[inline]
+    pub fn ceilings(&self) -> Vec<Restriction> {
+        self.handle.ceilings()
     }
 }
 

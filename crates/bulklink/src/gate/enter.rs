@@ -1,5 +1,6 @@
 //! How a call enters the gate, after the word has not decided.
 
+use core::mem;
 use core::num::NonZeroU64;
 use core::sync::atomic::Ordering;
 use core::task::Waker;
@@ -115,7 +116,11 @@ impl Shared {
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
     ) -> Option<Grant> {
-        let now = self.fast.peek().needs_now(Some(request)).then(|| self.now());
+        let word = self.fast.peek();
+        if word.is_restricted() && self.reject_restricted(request, not_granted) {
+            return None;
+        }
+        let now = word.needs_now(Some(request)).then(|| self.now());
         // Cloning and dropping a waker run foreign code too, so both happen outside the lock.
         let mut joining = Joining::new(waker.cloned());
         let entered = self.input(|state| {
@@ -146,6 +151,19 @@ impl Shared {
             discard(joining.waker);
         }
         granted
+    }
+
+    /// Rejects the request if the word says that the gate would, which is restricted. Returns
+    /// whether it did.
+    #[cold]
+    #[inline(never)]
+    fn reject_restricted(&self, request: &Request, not_granted: &mut NotGranted) -> bool {
+        let refused = self.fast.reject_restricted(request, self.identity().waiting_room);
+        let Some(refusal) = refused else { return false };
+        let unknown = mem::replace(not_granted, NotGranted::Rejected(self.restricted(refusal)));
+        // Nothing is in it, and to drop it would be one more copy of much code.
+        mem::forget(unknown);
+        true
     }
 
     /// Enters in any case, also by the account of single calls.
@@ -187,7 +205,7 @@ impl Shared {
                 }
                 *ticket = Some(queued);
             }
-            Ok(Answer::Rejected(rejection)) => *not_granted = NotGranted::Rejected(self.rejected(rejection)),
+            Ok(Answer::Rejected(rejection)) => *not_granted = NotGranted::Rejected(self.rejected(state, rejection)),
             Ok(Answer::NeedsNow) => return Err(()),
             Err(invalid) => {
                 *not_granted = NotGranted::Rejected(self.invalid(state.gate.occupancy(), invalid, request));

@@ -4,11 +4,16 @@
 use bulklink_core::plumbing::{Refusal, Word};
 use bulklink_core::{Grant, Request};
 
+use crate::gate::ceilings::Noted;
+
 /// The atomic that decides admissions and releases without the lock. On a target without 64-bit
 /// atomics there is none, and nothing is decided here: all calls take the lock.
 pub(crate) struct FastPath {
     #[cfg(all(target_has_atomic = "64", not(bulklink_lock_only)))]
     word: imp::AtomicU64,
+    /// A [`Noted`], for the rejections by a word that is restricted.
+    #[cfg(all(target_has_atomic = "64", not(bulklink_lock_only)))]
+    restriction: imp::AtomicU64,
 }
 
 impl FastPath {
@@ -34,6 +39,20 @@ impl FastPath {
     pub(crate) fn reject(&self, request: &Request, waiting_room: u32) -> Option<Refusal> {
         self.apply(|word| word.reject(request, waiting_room))
     }
+
+    /// Does what [`reject`](FastPath::reject) does, while the gate is restricted.
+    #[inline]
+    pub(crate) fn reject_restricted(&self, request: &Request, waiting_room: u32) -> Option<Refusal> {
+        let is_simple = request.is_simple();
+        self.apply(|word| if is_simple { word.reject_restricted(request, waiting_room) } else { None })
+    }
+
+    /// Rejects a request that may not wait, if it is simple, while the gate is restricted.
+    #[inline]
+    pub(crate) fn reject_now_restricted(&self, request: &Request) -> Option<Refusal> {
+        let is_simple = request.is_simple();
+        self.apply(|word| if is_simple { word.reject_now_restricted() } else { None })
+    }
 }
 
 #[cfg(all(target_has_atomic = "64", not(bulklink_lock_only)))]
@@ -44,11 +63,25 @@ mod imp {
     #[cfg(bulklink_loom)]
     pub(super) use loom::sync::atomic::AtomicU64;
 
-    use super::{FastPath, Grant, Word};
+    use super::{FastPath, Grant, Noted, Word};
 
     impl FastPath {
         pub(crate) fn new() -> Self {
-            FastPath { word: AtomicU64::new(Word::GATE.to_bits()) }
+            FastPath { word: AtomicU64::new(Word::GATE.to_bits()), restriction: AtomicU64::new(0) }
+        }
+
+        /// Notes what a rejection by a restricted word needs. Called under the lock, before such a
+        /// word is published.
+        pub(crate) fn note(&self, noted: Noted) {
+            self.restriction.store(noted.into(), Ordering::Relaxed);
+        }
+
+        /// Returns what was noted, after a word that is restricted has rejected a call: no older
+        /// than the word, whose Release and Acquire order the two. It can be newer where both
+        /// change at the same moment.
+        #[inline]
+        pub(crate) fn noted(&self) -> Noted {
+            self.restriction.load(Ordering::Relaxed).into()
         }
 
         /// Gives a grant back to the word. Returns `false` if the word is held: then the gate must
@@ -127,11 +160,17 @@ mod imp {
 
 #[cfg(not(all(target_has_atomic = "64", not(bulklink_lock_only))))]
 mod imp {
-    use super::{FastPath, Grant, Word};
+    use super::{FastPath, Grant, Noted, Word};
 
     impl FastPath {
         pub(crate) fn new() -> Self {
             FastPath {}
+        }
+
+        pub(crate) fn note(&self, _noted: Noted) {}
+
+        pub(crate) fn noted(&self) -> Noted {
+            0.into()
         }
 
         pub(super) fn apply<T>(&self, _step: impl Fn(Word) -> Option<(Word, T)>) -> Option<T> {

@@ -5,6 +5,25 @@
 #[derive(Debug)]
 pub(crate) struct Lock<T>(imp::Mutex<T>);
 
+/// A lock for a static.
+#[cfg(not(bulklink_loom))]
+pub(crate) use self::Lock as Global;
+
+/// A lock for a static, which loom has not, and at which it need not interrupt threads.
+#[cfg(bulklink_loom)]
+pub(crate) struct Global<T>(std::sync::Mutex<T>);
+
+#[cfg(bulklink_loom)]
+impl<T> Global<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Global(std::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        work(&mut self.0.lock().expect("no panic under the lock"))
+    }
+}
+
 #[cfg(bulklink_loom)]
 mod imp {
     pub(super) use loom::sync::Mutex;
@@ -27,7 +46,7 @@ mod imp {
     use std::sync::PoisonError;
 
     impl<T> super::Lock<T> {
-        pub(crate) fn new(value: T) -> Self {
+        pub(crate) const fn new(value: T) -> Self {
             super::Lock(Mutex::new(value))
         }
 
@@ -47,7 +66,7 @@ mod imp {
     pub(super) type Mutex<T> = critical_section::Mutex<RefCell<T>>;
 
     impl<T> super::Lock<T> {
-        pub(crate) fn new(value: T) -> Self {
+        pub(crate) const fn new(value: T) -> Self {
             super::Lock(Mutex::new(RefCell::new(value)))
         }
 

@@ -1,5 +1,6 @@
 //! The core's gate behind a lock, the word in front of it, and the outputs of an input.
 
+pub(crate) mod ceilings;
 pub(crate) mod closed;
 pub(crate) mod delivery;
 pub(crate) mod drivers;

@@ -83,6 +83,7 @@ impl Shared {
                 observers: Observers::default(),
                 drivers: Drivers::default(),
                 calls,
+                ceilings: None,
                 rate: None,
             }),
             this: this.clone(),
@@ -199,7 +200,17 @@ impl Shared {
             Some(Ok(grant)) => Ok(make(grant)),
             Some(Err(refusal)) if trace::is_on() => Err(self.reject_and_log(refusal)),
             Some(Err(refusal)) => Err(Rejection::refused(Arc::clone(&self.identity), refusal)),
-            None => self.try_enter_gate(request).map(make),
+            None => self.try_enter_undecided(request).map(make),
+        }
+    }
+
+    /// Apart from the usual answers, which would otherwise need more registers.
+    #[inline(never)]
+    fn try_enter_undecided(&self, request: &Request) -> Result<Grant, Rejection> {
+        match self.fast.reject_now_restricted(request) {
+            Some(refusal) if trace::is_on() => Err(self.reject_and_log(refusal)),
+            Some(refusal) => Err(self.restricted(refusal)),
+            None => self.try_enter_gate(request),
         }
     }
 
@@ -207,7 +218,10 @@ impl Shared {
     #[cold]
     #[inline(never)]
     fn reject_and_log(&self, refusal: Refusal) -> Rejection {
-        let rejection = Rejection::refused(Arc::clone(&self.identity), refusal);
+        let rejection = match refusal.restricted_to() {
+            Some(_) => self.restricted(refusal),
+            None => Rejection::refused(Arc::clone(&self.identity), refusal),
+        };
         trace::rejected(Some(self), &rejection);
         rejection
     }
@@ -219,6 +233,12 @@ impl Shared {
         refused.map(|refusal| Rejection::refused(Arc::clone(&self.identity), refusal))
     }
 
+    /// The rejection by a word that is restricted.
+    #[inline]
+    pub(super) fn restricted(&self, refusal: Refusal) -> Rejection {
+        Rejection::restricted(Arc::clone(&self.identity), refusal, self.fast.noted())
+    }
+
     /// Returns how many operations the runtime should count for a call that the word did not admit.
     /// If the word is full, that is all admissions that it has counted: so a loop of calls that the
     /// word always admits also uses up the task's budget, and yields.
@@ -228,8 +248,10 @@ impl Shared {
     }
 
     #[cold]
-    pub(crate) fn rejected(&self, rejection: bulklink_core::Rejection) -> Rejection {
-        Rejection::rejected(Arc::clone(&self.identity), rejection)
+    #[inline(never)]
+    pub(crate) fn rejected(&self, state: &GateState, rejection: bulklink_core::Rejection) -> Rejection {
+        let by = state.restricted_identity().unwrap_or(&self.identity);
+        Rejection::rejected(Arc::clone(by), rejection)
     }
 
     #[cold]
@@ -311,6 +333,7 @@ impl Shared {
         let previous = state.gate.limits();
         let changed = state.gate.reconfigure(limits, now);
         state.note_use(now);
+        self.note_restriction(state);
         match changed {
             Ok(admitted) => {
                 self.has_wait_limit.store(limits.wait_limit.is_some(), Ordering::Relaxed);

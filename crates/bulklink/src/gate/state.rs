@@ -9,8 +9,11 @@ use core::time::Duration;
 #[cfg(feature = "std")]
 use bulklink_core::Histogram;
 use bulklink_core::plumbing::{self, Joining, Word};
-use bulklink_core::{Answer, Calls, Gate, Grant, Instant, InvalidArgument, Request, Reserve, Snapshot, Ticket};
+use bulklink_core::{
+    Answer, Calls, Gate, Grant, Instant, InvalidArgument, Request, Reserve, Restriction, Snapshot, Ticket,
+};
 
+use crate::gate::ceilings::Ceilings;
 use crate::gate::delivery::{Displaced, Observers};
 use crate::gate::drivers::Drivers;
 use crate::gate::enter::NotGranted;
@@ -26,6 +29,8 @@ pub(crate) struct GateState {
     /// Made when the first call with a deadline comes, or when a slot is split, merged or written
     /// off, unless the bulkhead is built with it.
     pub(crate) calls: Option<Box<Calls>>,
+    /// Made with the first of them.
+    pub(crate) ceilings: Option<Box<Ceilings>>,
     /// Made when a wait is estimated for the first time.
     pub(crate) rate: Option<Box<ReleaseRate>>,
 }
@@ -250,14 +255,18 @@ impl GateState {
     #[cold]
     pub(crate) fn estimated_wait(&mut self, cost: usize, now: Option<Instant>) -> Option<Duration> {
         let occupancy = self.gate.occupancy();
-        let is_possible = (1..=occupancy.capacity()).contains(&cost);
+        let all = Restriction::new(occupancy.capacity(), "");
+        let Restriction { units, alone, .. } = self.gate.restriction().unwrap_or(all);
+        let most = alone.max(units).min(occupancy.capacity());
+        let is_possible = (1..=most).contains(&cost) && units > 0;
         if !is_possible || self.gate.is_closed() || self.gate.is_paused() {
             return None;
         }
         // While calls wait, this is more than zero: the first one does not fit.
         let asked =
             plumbing::waiting_units(&self.gate).saturating_add(cost as u64).saturating_add(occupancy.in_use() as u64);
-        let missing = asked.saturating_sub(occupancy.capacity() as u64);
+        // A call that costs more than these units is admitted alone.
+        let missing = asked.saturating_sub(units.max(cost) as u64);
         let window = now.and_then(|at| {
             let sample = Sample::new(at, &plumbing::totals(&self.gate));
             self.rate.get_or_insert_with(|| Box::new(ReleaseRate::from(sample))).window_to(sample)

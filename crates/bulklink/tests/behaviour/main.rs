@@ -7,6 +7,7 @@ mod blocking;
 mod call_deadlines;
 mod cancelling;
 mod capacity_report;
+mod ceilings;
 mod clock;
 mod closing;
 mod config;

@@ -18,6 +18,7 @@ assert_impl_all!(bulklink::JoinError: std::error::Error, Send, Sync);
 assert_impl_all!(bulklink::SubmitError: std::error::Error, Send, Sync, Clone);
 assert_impl_all!(bulklink::testing::FakeRuntime: bulklink::runtime::Runtime, bulklink::runtime::Spawn, bulklink::runtime::SpawnBlocking);
 assert_impl_all!(Handle: Clone, Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
+assert_impl_all!(bulklink::Ceiling: Send, Sync, Unpin, UnwindSafe, RefUnwindSafe, std::fmt::Debug);
 assert_impl_all!(bulklink::partitions::Handle: Clone, Send, Sync, Unpin, UnwindSafe, RefUnwindSafe);
 assert_impl_all!(Slot<'static>: Send, Sync, Unpin, UnwindSafe);
 assert_impl_all!(OwnedSlot: Send, Sync, Unpin, UnwindSafe);
@@ -36,6 +37,11 @@ assert_impl_all!(RegisterError: std::error::Error, Send, Sync, Clone);
 assert_impl_all!(CollectiveError: std::error::Error, Send, Sync, Clone);
 assert_not_impl_any!(Slot<'static>: Clone);
 assert_not_impl_any!(OwnedSlot: Clone);
+
+#[test]
+fn a_rejection_is_six_words() {
+    assert!(size_of::<Rejection>() <= 48, "{}", size_of::<Rejection>());
+}
 
 #[test]
 fn a_slot_is_two_words() {

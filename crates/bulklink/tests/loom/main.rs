@@ -10,6 +10,7 @@
 mod arrival;
 mod blocking;
 mod call;
+mod ceilings;
 mod closing;
 mod deadline;
 mod driver;

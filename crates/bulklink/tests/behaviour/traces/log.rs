@@ -28,6 +28,9 @@ fn an_event_has_the_state_and_the_oldest_wait() {
         executor.advance(ms(40));
         assert!(test.try_slot_with(Request::new().cost(2)).is_err());
         assert!(test.try_slot_with(Request::new().cost(9)).is_err());
+        let ceiling = test.ceiling("fleet");
+        ceiling.set(1);
+        assert!(test.try_slot_with(Request::new().cost(2)).is_err());
     });
     let event = |reason: &str, cost: &str, state: &str| {
         let fields = [
@@ -44,7 +47,8 @@ fn an_event_has_the_state_and_the_oldest_wait() {
     };
     let saturated = event("saturated", "2", "saturated (2 of 2 in use, 1 of 1 waiting)");
     let invalid = event("invalid_cost", "9", "cost must be from 1 to the capacity, 2, got 9");
-    assert_eq!(recorder.events(), [saturated, invalid]);
+    let restricted = event("saturated", "2", "saturated (2 of 2 in use, 1 allowed by fleet, 1 of 1 waiting)");
+    assert_eq!(recorder.events(), [saturated, invalid, restricted]);
 }
 
 type Way = fn(&TestBulkhead);

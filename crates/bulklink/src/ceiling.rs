@@ -1,0 +1,134 @@
+//! A ceiling: a bound below the capacity, which a controller sets and lifts.
+
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::fmt;
+
+use bulklink_core::Restriction;
+
+use crate::Handle;
+use crate::foreign::discard;
+use crate::gate::ceilings::Bound;
+use crate::gate::shared::Shared;
+
+/// A bound on the units in use that a controller sets besides the capacity: a share of the limit of
+/// a fleet, an adaptive limit, the capacity while a circuit is half-open.
+///
+/// The effective capacity of a bulkhead is the least of its capacity and of all its ceilings. Each
+/// controller has a ceiling of its own, so none has to know of the others, and none changes the
+/// capacity. Made by [`Handle::ceiling`], it allows everything until it is set.
+///
+/// Dropping it lifts it, and so does closing the bulkhead. It does not keep its bulkhead alive, nor
+/// a [partition](crate::Partitions): a partition that is made anew has none.
+///
+/// # Under a ceiling
+///
+/// Calls that find no unit wait, up to the size of the waiting room, or are rejected as
+/// [`Saturated`](crate::Reason::Saturated); their [rejection](crate::Rejection::restriction) and
+/// the [status](Handle::status) name the ceiling that binds. Operations that run already go on.
+/// Costs are compared with the capacity: a call that costs more than the ceiling waits until it is
+/// raised, and those behind it too, unless the ceiling allows
+/// [one call alone](Ceiling::set_or_one_call).
+///
+/// Calls that are admitted without a wait cost the same as without a ceiling. While more is in use
+/// than it allows, admissions and rejections take the lock.
+///
+/// ```
+/// # use bulklink::{Bulkhead, testing::FakeClock};
+/// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+/// let payments = builder.parallelism(100).build()?;
+/// let adaptive = payments.ceiling("adaptive");
+/// adaptive.set(1);
+/// let _running = payments.try_slot()?;
+/// let rejection = payments.try_slot().unwrap_err();
+/// assert_eq!(rejection.restriction().unwrap().by, "adaptive");
+/// assert_eq!(
+///     rejection.to_string(),
+///     "bulkhead payments: saturated \
+///      (1 of 100 in use, 1 allowed by adaptive, 0 of 0 waiting)"
+/// );
+/// drop(adaptive);
+/// assert_eq!(payments.free(), 99);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a ceiling that is dropped is lifted"]
+pub struct Ceiling {
+    bulkhead: Weak<Shared>,
+    id: u64,
+    by: &'static str,
+}
+
+impl Ceiling {
+    /// Allows at most so many units in use together; none with zero. Returns the number of waiting
+    /// calls that this admits.
+    ///
+    /// Takes the lock once. Does nothing if the bulkhead is closed or gone.
+    pub fn set(&self, units: usize) -> usize {
+        self.change(Some(Bound { units, or_one_call: false }))
+    }
+
+    /// Allows as much as [`set`](Ceiling::set) does, or one call of any cost while no other runs:
+    /// so a call that costs more than this does not hold up those behind it. Other ceilings bind
+    /// that call too. With zero, no call is admitted.
+    pub fn set_or_one_call(&self, units: usize) -> usize {
+        self.change(Some(Bound { units, or_one_call: true }))
+    }
+
+    /// Allows everything, until it is set again. Returns the number of waiting calls that this
+    /// admits.
+    pub fn lift(&self) -> usize {
+        self.change(None)
+    }
+
+    /// Returns the units that it allows; `None` if it is lifted, or the bulkhead is closed or gone.
+    #[must_use]
+    pub fn units(&self) -> Option<usize> {
+        Some(self.bulkhead.upgrade()?.ceiling(self.id)?.units)
+    }
+
+    /// Returns the name of its controller.
+    #[must_use]
+    pub const fn by(&self) -> &'static str {
+        self.by
+    }
+
+    fn change(&self, bound: Option<Bound>) -> usize {
+        let Some(bulkhead) = self.bulkhead.upgrade() else { return 0 };
+        let admitted = bulkhead.set_ceiling(self.id, bound);
+        // The last clone may have gone meanwhile, and its handlers are foreign.
+        discard(bulkhead);
+        admitted
+    }
+}
+
+impl Drop for Ceiling {
+    fn drop(&mut self) {
+        if let Some(bulkhead) = self.bulkhead.upgrade() {
+            bulkhead.remove_ceiling(self.id);
+            discard(bulkhead);
+        }
+    }
+}
+
+impl fmt::Debug for Ceiling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ceiling").field("by", &self.by).field("units", &self.units()).finish_non_exhaustive()
+    }
+}
+
+impl Handle {
+    /// Makes a [ceiling](Ceiling) for the controller of this name, which allows everything until it
+    /// is set. The name is shown in rejections, figures and reports; several ceilings may have the
+    /// same.
+    pub fn ceiling(&self, by: &'static str) -> Ceiling {
+        let id = self.shared.add_ceiling(by);
+        Ceiling { bulkhead: Arc::downgrade(&self.shared), id, by }
+    }
+
+    /// Returns what each [ceiling](Ceiling) allows that is set, in the order in which they were
+    /// made. The [status](Handle::status) has the one that binds, if it is below the capacity.
+    #[must_use]
+    pub fn ceilings(&self) -> Vec<Restriction> {
+        self.shared.ceilings()
+    }
+}

@@ -1,0 +1,203 @@
+//! The ceilings of a bulkhead, under its lock, and the restriction that they make together.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use bulklink_core::{Instant, Restriction};
+
+use crate::gate::lock::Global;
+use crate::gate::shared::Shared;
+use crate::gate::state::GateState;
+use crate::rejection::Identity;
+
+/// All ceilings of a bulkhead, in the order in which they were made.
+#[derive(Default)]
+pub(crate) struct Ceilings {
+    all: Vec<Entry>,
+    made: u64,
+    /// What rejections by the gate have of their bulkhead, while it is restricted.
+    identity: Option<Arc<Identity>>,
+}
+
+struct Entry {
+    id: u64,
+    by: &'static str,
+    bound: Option<Bound>,
+}
+
+/// What a ceiling allows.
+#[derive(Clone, Copy)]
+pub(crate) struct Bound {
+    pub(crate) units: usize,
+    /// Whether a call that costs more may run alone.
+    pub(crate) or_one_call: bool,
+}
+
+impl Ceilings {
+    /// Adds a ceiling that allows everything, and returns its id.
+    fn add(&mut self, by: &'static str) -> u64 {
+        self.made += 1;
+        self.all.push(Entry { id: self.made, by, bound: None });
+        self.made
+    }
+
+    fn remove(&mut self, id: u64) {
+        self.all.retain(|entry| entry.id != id);
+    }
+
+    fn set(&mut self, id: u64, bound: Option<Bound>) {
+        if let Some(entry) = self.all.iter_mut().find(|entry| entry.id == id) {
+            entry.bound = bound;
+        }
+    }
+
+    fn bound(&self, id: u64) -> Option<Bound> {
+        self.all.iter().find(|entry| entry.id == id)?.bound
+    }
+
+    fn set_ones(&self) -> impl Iterator<Item = (&'static str, Bound)> {
+        self.all.iter().filter_map(|entry| Some((entry.by, entry.bound?)))
+    }
+
+    /// Returns the least of what the ceilings allow; of equal ones, that of the first.
+    fn restriction(&self) -> Option<Restriction> {
+        let (by, least) = self.set_ones().min_by_key(|(_, bound)| bound.units)?;
+        // A call that runs alone must not pass a ceiling that makes no exception.
+        let strict = self.set_ones().filter(|(_, bound)| !bound.or_one_call);
+        let alone = strict.map(|(_, bound)| bound.units).min().unwrap_or(usize::MAX);
+        Some(Restriction::new(least.units, by).with_alone(alone))
+    }
+
+    fn list(&self) -> Vec<Restriction> {
+        let one = |(by, bound): (_, Bound)| {
+            let alone = if bound.or_one_call { usize::MAX } else { bound.units };
+            Restriction::new(bound.units, by).with_alone(alone)
+        };
+        self.set_ones().map(one).collect()
+    }
+}
+
+impl GateState {
+    /// Returns the ceilings, of which closing has lifted all.
+    fn ceilings(&self) -> Option<&Ceilings> {
+        self.ceilings.as_deref().filter(|_| !self.gate.is_closed())
+    }
+
+    /// Returns the identity in rejections by the gate, while it is restricted.
+    pub(crate) fn restricted_identity(&self) -> Option<&Arc<Identity>> {
+        let ceilings = self.ceilings()?;
+        self.gate.restriction().and(ceilings.identity.as_ref())
+    }
+}
+
+impl Shared {
+    pub(crate) fn add_ceiling(&self, by: &'static str) -> u64 {
+        self.beside_the_word(|state| state.ceilings.get_or_insert_default().add(by))
+    }
+
+    pub(crate) fn ceiling(&self, id: u64) -> Option<Bound> {
+        self.beside_the_word(|state| state.ceilings()?.bound(id))
+    }
+
+    pub(crate) fn ceilings(&self) -> Vec<Restriction> {
+        self.beside_the_word(|state| state.ceilings().map(Ceilings::list).unwrap_or_default())
+    }
+
+    /// Sets a ceiling, or lifts it, and admits the calls that this lets in. Returns their number.
+    pub(crate) fn set_ceiling(&self, id: u64, bound: Option<Bound>) -> usize {
+        self.change_ceilings(|ceilings| ceilings.set(id, bound))
+    }
+
+    pub(crate) fn remove_ceiling(&self, id: u64) {
+        self.change_ceilings(|ceilings| ceilings.remove(id));
+    }
+
+    fn change_ceilings(&self, change: impl FnOnce(&mut Ceilings)) -> usize {
+        let now = self.now_if_sound();
+        self.input(|state| {
+            state.take_back_due(now);
+            let ceilings = state.ceilings.get_or_insert_default();
+            change(ceilings);
+            let restriction = ceilings.restriction();
+            self.restrict(state, restriction, now)
+        })
+    }
+
+    fn restrict(&self, state: &mut GateState, restriction: Option<Restriction>, now: Instant) -> usize {
+        let admitted = state.gate.restrict(restriction, now);
+        state.note_use(now);
+        self.note_restriction(state);
+        admitted
+    }
+
+    /// Leaves what rejections need, after the restriction or the capacity has changed.
+    pub(crate) fn note_restriction(&self, state: &mut GateState) {
+        let Some(restriction) = state.gate.restriction() else { return };
+        let capacity = state.gate.occupancy().capacity();
+        self.fast.note(Noted::new(capacity, Controller::named(restriction.by)));
+        if let Some(ceilings) = &mut state.ceilings {
+            ceilings.identity = Some(Arc::new(self.identity().under(restriction)));
+        }
+    }
+}
+
+/// The names of all controllers that have restricted a bulkhead. Rejections have their numbers,
+/// because what a word rejects with has no room for a name.
+static CONTROLLERS: Global<Vec<&'static str>> = Global::new(Vec::new());
+
+/// A controller, by a number in place of its name.
+#[derive(Clone, Copy)]
+pub(crate) struct Controller(u16);
+
+impl Controller {
+    /// The name of each controller beyond the first 65,535.
+    const OTHER: &'static str = "another controller";
+
+    /// Returns the number of a name, which is kept.
+    pub(crate) fn named(name: &'static str) -> Self {
+        CONTROLLERS.with(|names| {
+            let known = names.iter().position(|known| *known == name);
+            let number = u16::try_from(known.unwrap_or(names.len())).unwrap_or(u16::MAX);
+            if known.is_none() && number < u16::MAX {
+                names.push(name);
+            }
+            Controller(number)
+        })
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        CONTROLLERS.with(|names| names.get(usize::from(self.0)).copied().unwrap_or(Controller::OTHER))
+    }
+}
+
+/// The capacity and the controller that restricts it: what a word that is restricted does not say.
+#[derive(Clone, Copy)]
+pub(crate) struct Noted(u64);
+
+impl Noted {
+    fn new(capacity: usize, Controller(number): Controller) -> Self {
+        Noted((capacity as u64) << 16 | u64::from(number))
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the upper part")]
+    pub(crate) const fn capacity(self) -> u32 {
+        (self.0 >> 16) as u32
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the lower part")]
+    pub(crate) const fn by(self) -> Controller {
+        Controller(self.0 as u16)
+    }
+}
+
+impl From<Noted> for u64 {
+    fn from(Noted(bits): Noted) -> Self {
+        bits
+    }
+}
+
+impl From<u64> for Noted {
+    fn from(bits: u64) -> Self {
+        Noted(bits)
+    }
+}
