@@ -1,4 +1,4 @@
-//! Building a guard, and the capacity of its bulkhead while the circuit is not closed.
+//! Building a guard, and the ceiling of its bulkhead while the circuit is not closed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,6 @@ use bulklink::{Bulkhead, Handle};
 
 use super::{ErrorsFail, Guard};
 use crate::circuit::{duration, number};
-use crate::sync::{Mutex, lock};
 use crate::{Breaker, InvalidSetting, Settings, State};
 
 /// The settings of a guard that is being built; returned by [`Guard::builder`].
@@ -69,16 +68,15 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
         self
     }
 
-    /// The capacity of the bulkhead from when the circuit opens until it is closed. If it is not
-    /// set, the capacity stays as it is.
+    /// The most units of the bulkhead that may be in use from when the circuit opens until it is
+    /// closed, or until the breaker is dropped with its last guard. If it is not set, the whole
+    /// capacity may be.
     ///
     /// So no probe is let through while more operations of before still run. A call that costs more
-    /// than this capacity is rejected meanwhile. A bulkhead that is smaller already stays so.
-    ///
-    /// The earlier capacity comes back when the circuit is closed, or when the breaker is dropped
-    /// with its last guard. A bulkhead that has been resized by others meanwhile, as by a
-    /// configuration that is applied, is left as it is; but one that was set to this very capacity
-    /// is not told from one that was not resized. So set this for one guard of a bulkhead only.
+    /// is admitted only while no other runs. It is a [ceiling](bulklink::Ceiling) named
+    /// `half-open`: the capacity itself stays, changes of it take effect meanwhile, and the least
+    /// counts of several guards on one bulkhead. Calls that go to the bulkhead without the guard
+    /// are bound by it too.
     pub fn half_open_capacity(mut self, capacity: usize) -> Self {
         self.half_open_capacity = Some(capacity);
         self
@@ -120,49 +118,27 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
                 .build()?,
         };
         if let Some(capacity) = self.half_open_capacity {
-            shrink(&breaker, self.bulkhead.handle().clone(), capacity);
+            restrict(&breaker, self.bulkhead.handle(), capacity);
         }
         Ok(Guard { bulkhead: self.bulkhead, breaker, run_limit: self.run_limit, classify: self.classify })
     }
 }
 
-/// The bulkhead of a guard, which is smaller while the circuit is not closed.
-struct Shrink {
-    bulkhead: Handle,
-    capacity: usize,
-    /// The capacity before, while it is smaller.
-    before: Mutex<Option<usize>>,
-}
-
-/// Shrinks the bulkhead while the circuit is not closed.
-fn shrink(breaker: &Breaker, bulkhead: Handle, capacity: usize) {
-    let shrink = Arc::new(Shrink { bulkhead, capacity, before: Mutex::new(None) });
-    let handler = Arc::clone(&shrink);
-    breaker.on_transition(move |transition| handler.adapt(|| transition.to));
-    // For a circuit that is open already. The state is read under the lock, so that a transition
-    // after it is seen by the handler after this.
-    shrink.adapt(|| breaker.view().state);
-}
-
-impl Shrink {
-    fn adapt(&self, state: impl FnOnce() -> State) {
-        let mut before = lock(&self.before);
-        let is_closed = state() == State::Closed;
-        let current = self.bulkhead.limits().capacity;
-        if is_closed {
-            if let Some(before) = before.take().filter(|_| current == self.capacity) {
-                let _ = self.bulkhead.resize(before);
-            }
-        } else if before.is_none() && current > self.capacity {
-            // Refused while a call that costs more waits. It is rejected before the first probe.
-            *before = self.bulkhead.resize(self.capacity).ok().map(|resized| resized.previous);
-        }
-    }
-}
-
-impl Drop for Shrink {
-    /// The breaker is gone, so no transition will restore the capacity.
-    fn drop(&mut self) {
-        self.adapt(|| State::Closed);
+/// Restricts the bulkhead while the circuit is not closed.
+fn restrict(breaker: &Breaker, bulkhead: &Handle, units: usize) {
+    let ceiling = bulkhead.ceiling("half-open");
+    let ceiling = Arc::new(move |state: State| match state {
+        State::Closed => ceiling.lift(),
+        _ => ceiling.set_or_one_call(units),
+    });
+    let handler = Arc::clone(&ceiling);
+    breaker.on_transition(move |transition| _ = handler(transition.to));
+    // For a circuit that is open already. A transition between the reading and the setting has
+    // reached the handler before, and is seen by the next reading.
+    let mut applied = None;
+    while applied != Some(breaker.view().state) {
+        let state = breaker.view().state;
+        ceiling(state);
+        applied = Some(state);
     }
 }

@@ -1,12 +1,14 @@
 //! The capacity of the bulkhead while the circuit is not closed.
 
-use bulklink::Request;
+use bulklink::config::Config;
+use bulklink::{Bulkhead, Registry, Request};
 use bulklink_breaker::{Breaker, Guard, Settings, State};
 
-use crate::{builder, bulkhead, call, ended, executor, ms, open, running, state, trip, waiting};
+use crate::{builder, bulkhead, call, ended, executor, limits, ms, open, running, state, trip, waiting};
 
 fn capacity<R, K>(guard: &Guard<R, K>) -> usize {
-    guard.bulkhead().limits().capacity
+    assert_eq!(guard.bulkhead().limits().capacity, 10, "the capacity itself stays");
+    guard.bulkhead().status().effective_capacity()
 }
 
 /// semian #247: a dependency that recovers gets its full load back with the first probe.
@@ -44,28 +46,56 @@ fn the_capacity_stays_small_while_probes_fail() {
 }
 
 #[test]
-fn a_bulkhead_that_others_have_resized_is_left_as_it_is() {
+fn a_change_of_the_capacity_takes_effect_whatever_the_circuit_does() {
     let executor = executor();
     let guard = builder(&bulkhead(executor.runtime(), 10, 5)).half_open_capacity(2).build().expect("valid settings");
+    let effective = || guard.bulkhead().status().effective_capacity();
     guard.breaker().force_open();
-    guard.bulkhead().resize(5).expect("valid");
-    guard.breaker().force_closed();
-    assert_eq!(capacity(&guard), 5);
-    guard.breaker().force_open();
-    assert_eq!(capacity(&guard), 2);
-    guard.breaker().force_closed();
-    assert_eq!(capacity(&guard), 5);
+    // Also to exactly the smaller capacity, and below it.
+    for (resized, opened) in [(5, 2), (2, 2), (1, 1), (4, 2)] {
+        guard.bulkhead().resize(resized).expect("valid");
+        assert_eq!(effective(), opened);
+        guard.breaker().force_closed();
+        assert_eq!((effective(), guard.bulkhead().limits().capacity), (resized, resized));
+        guard.breaker().force_open();
+        assert_eq!(effective(), opened);
+    }
 }
 
 #[test]
-fn a_bulkhead_that_is_smaller_already_stays_so() {
+fn a_configuration_that_is_applied_does_not_lift_it() {
     let executor = executor();
-    let guard = builder(&bulkhead(executor.runtime(), 10, 5)).half_open_capacity(2).build().expect("valid settings");
-    guard.bulkhead().resize(1).expect("valid");
+    let bulkhead = bulkhead(executor.runtime(), 10, 5);
+    let registry = Registry::new();
+    registry.add(&bulkhead).expect("a new label");
+    let guard = builder(&bulkhead).half_open_capacity(2).build().expect("valid settings");
     guard.breaker().force_open();
-    assert_eq!(capacity(&guard), 1);
+    let mut config = Config::default();
+    let section = config.bulkheads.entry("test".into()).or_default();
+    (section.parallelism, section.waiting_room) = (Some(20), Some(5));
+    registry.apply(&config, &executor.runtime()).expect("valid");
+    assert_eq!((bulkhead.limits().capacity, bulkhead.status().effective_capacity()), (20, 2));
     guard.breaker().force_closed();
-    assert_eq!(capacity(&guard), 1);
+    assert_eq!(bulkhead.status().effective_capacity(), 20);
+}
+
+#[test]
+fn the_least_of_several_guards_counts() {
+    let executor = executor();
+    let bulkhead = bulkhead(executor.runtime(), 10, 5);
+    let [two, four] = [2, 4].map(|units| builder(&bulkhead).half_open_capacity(units).build().expect("valid settings"));
+    let effective = || bulkhead.status().effective_capacity();
+    four.breaker().force_open();
+    assert_eq!(effective(), 4);
+    two.breaker().force_open();
+    assert_eq!(effective(), 2);
+    four.breaker().force_closed();
+    assert_eq!(effective(), 2);
+    four.breaker().force_open();
+    two.breaker().force_closed();
+    assert_eq!(effective(), 4);
+    drop(four);
+    assert_eq!(effective(), 10);
 }
 
 #[test]
@@ -76,32 +106,48 @@ fn a_guard_that_is_dropped_while_it_is_open_gives_the_capacity_back() {
     let clone = guard.clone();
     guard.breaker().force_open();
     drop(guard);
-    assert_eq!(bulkhead.limits().capacity, 2);
+    assert_eq!(bulkhead.status().effective_capacity(), 2);
     drop(clone);
-    assert_eq!(bulkhead.limits().capacity, 10);
+    assert_eq!(bulkhead.status().effective_capacity(), 10);
 }
 
-/// A bulkhead refuses to be smaller than a call that waits. That call leaves the queue when the
-/// circuit opens, but not before the bulkhead was to be resized.
+/// A call that costs more than the ceiling, and comes past the guard, stands before the probes. It
+/// must not hold them up for good.
 #[test]
-fn a_heavy_call_in_the_queue_only_delays_it() {
+fn a_heavy_call_in_the_queue_runs_alone() {
     let mut executor = executor();
     let bulkhead = bulkhead(executor.runtime(), 10, 5);
     let guard = builder(&bulkhead).half_open_capacity(2).build().expect("valid settings");
     let first = running(&mut executor, &guard);
-    let own = guard.clone();
-    let heavy =
-        executor.spawn(async move { own.execute_with(Request::new().cost(10), async { panic!("it ran") }).await });
-    executor.run_until_idle();
+    let past = bulkhead.clone();
+    let heavy = executor.spawn(async move { past.slot_owned_with(Request::new().cost(10)).await });
     trip(&guard);
-    executor.run_until_idle();
-    open::<()>(ended(&heavy));
     executor.advance(ms(10));
     let probe = running(&mut executor, &guard);
-    assert_eq!((capacity(&guard), state(&guard)), (2, State::HalfOpen));
+    assert!(!heavy.is_finished() && !probe.is_finished());
     first.cancel();
+    executor.run_until_idle();
+    assert!(heavy.is_finished() && !probe.is_finished());
+    assert_eq!(bulkhead.status().in_use, 10);
+    drop(heavy.output());
+    executor.run_until_idle();
+    assert_eq!(bulkhead.status().in_use, 1, "the probe");
     probe.cancel();
     ended(&call(&mut executor, &guard, async { Ok("works") })).expect("a probe");
+    assert_eq!((capacity(&guard), state(&guard)), (10, State::Closed));
+}
+
+#[test]
+fn a_heavy_probe_runs_alone() {
+    let mut executor = executor();
+    let guard = builder(&bulkhead(executor.runtime(), 10, 5)).half_open_capacity(2).build().expect("valid settings");
+    trip(&guard);
+    executor.advance(ms(10));
+    let own = guard.clone();
+    let heavy =
+        executor.spawn(async move { own.execute_with(Request::new().cost(10), async { Ok::<_, &str>(()) }).await });
+    executor.run_until_idle();
+    ended(&heavy).expect("a probe");
     assert_eq!((capacity(&guard), state(&guard)), (10, State::Closed));
 }
 
@@ -117,6 +163,29 @@ fn a_circuit_that_is_open_when_the_guard_is_built_counts_too() {
     open(ended(&waiting(&mut executor, &guard)));
     breaker.force_closed();
     assert_eq!(capacity(&guard), 10);
+}
+
+/// What a ceiling does to the bulkhead is told to its handlers, and no lock is held meanwhile.
+#[test]
+fn a_handler_of_the_bulkhead_may_change_the_circuit_while_the_guard_is_built() {
+    let mut executor = executor();
+    let breaker = Breaker::builder_on(executor.clock(), "shared").settings(Settings::consecutive(1)).build();
+    let breaker = breaker.expect("valid settings");
+    breaker.force_open();
+    let bulkhead = limits(Bulkhead::builder_on(executor.runtime(), "test").wait_limit(ms(50)), 2, 5);
+    let _running = [(); 2].map(|()| bulkhead.try_slot().expect("free"));
+    let late = executor.spawn(bulkhead.slot_owned());
+    executor.run_until_idle();
+    // No task runs before the guard is built, so its expiry is seen there.
+    executor.clock().advance(ms(50));
+    bulkhead.add_event_handler({
+        let breaker = breaker.clone();
+        move |_| breaker.force_closed()
+    });
+    let guard = Guard::builder(&bulkhead).breaker(&breaker).half_open_capacity(1).build().expect("valid settings");
+    assert_eq!((state(&guard), bulkhead.status().effective_capacity()), (State::Closed, 2));
+    executor.run_until_idle();
+    assert!(late.output().expect("it has expired").is_err());
 }
 
 #[test]
