@@ -94,6 +94,8 @@ table! {
         "Units in use per unit of capacity at the moment of the scrape; above 1 while units are owed.";
     OwedUnits: Gauge of Both, "owed_units" "owed_units" "{unit}",
         "Units in use beyond the capacity, after it was reduced.";
+    Withheld: Gauge of Bulkhead, "withheld_units" "withheld_units" "{unit}" ["set_by"],
+        "Units of the capacity that a ceiling withholds, by its controller; absent while none does.";
     Uncollected: Gauge of Both, "uncollected" "uncollected" "{slot}",
         "Slots that were handed to a waiting call which has not collected them yet.";
     UncollectedAge: Gauge of Bulkhead, "uncollected_age_seconds" "uncollected_age" "s",

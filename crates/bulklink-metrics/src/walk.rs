@@ -144,6 +144,9 @@ pub(crate) fn bulkhead(handle: &Handle, label: &str, figures: &mut Figures, visi
     pen.put(Id::WaitingUnits, one.waiting_units);
     pen.put(Id::Utilization, one.utilization());
     pen.put(Id::OwedUnits, one.capacity_excess());
+    if let Some(restriction) = one.restriction {
+        pen.labelled(Id::Withheld, &[(restriction.by, one.limits.capacity.saturating_sub(restriction.units) as u64)]);
+    }
     pen.put(Id::Uncollected, one.uncollected);
     pen.put(Id::UncollectedAge, one.oldest_uncollected().unwrap_or_default());
     pen.put(Id::WrittenOff, one.written_off);

@@ -94,7 +94,9 @@ impl Visit for Families {
         samples.push_str(metric.name);
         samples.push_str(&self.labels);
         if let (Some(name), Some(value)) = (metric.label, label) {
-            put(samples, format_args!(",{name}=\"{value}\""));
+            put(samples, format_args!(",{name}=\""));
+            escape(value, samples);
+            samples.push('"');
         }
         match value {
             Value::Whole(value) => put(samples, format_args!("}} {value}\n")),
@@ -116,7 +118,7 @@ impl Visit for Families {
     }
 }
 
-/// Appends the value of a label. Labels of bulkheads hold no line break; this does not rely on it.
+/// Appends the value of a label, such as the name of a bulkhead or of a controller.
 fn escape(value: &str, text: &mut String) {
     for character in value.chars() {
         match character {

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock};
-use bulklink::{Bulkhead, Partitions, Registry};
+use bulklink::{Bulkhead, Ceiling, Partitions, Registry};
 use bulklink_breaker::Breaker;
 use bulklink_fleet::circuits::{Circuits, MemoryStore};
 use bulklink_metrics::{Exporter, Format, Kind, NAMES};
@@ -39,7 +39,7 @@ fn serve(exporter: Exporter, only: Option<Format>) -> (SocketAddr, Receiver<Form
 }
 
 /// A registry in which every metric has a sample, and a label that is hard to write.
-fn registry() -> (Registry, Executor) {
+fn registry() -> (Registry, Executor, Ceiling) {
     let mut executor = Executor::new(FakeClock::new());
     let registry = Registry::new();
     let second = Duration::from_secs(1);
@@ -59,12 +59,14 @@ fn registry() -> (Registry, Executor) {
     drop(running);
     executor.run_until_idle();
     drop((one.output().unwrap().unwrap(), other.output().unwrap().unwrap()));
-    (registry, executor)
+    let ceiling = bulkhead.ceiling("fleet");
+    ceiling.set(0);
+    (registry, executor, ceiling)
 }
 
 #[test]
 fn prometheus_scrapes_both_formats_and_evaluates_the_dashboard_and_the_alerts() {
-    let (registry, executor) = registry();
+    let (registry, executor, _ceiling) = registry();
     let exporter = Exporter::new(&registry);
     let circuits =
         Circuits::builder(MemoryStore::new(executor.clock()), executor.runtime()).namespace("test").build().unwrap();

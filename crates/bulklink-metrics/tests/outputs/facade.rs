@@ -78,6 +78,22 @@ fn the_gauge_of_a_limit_that_is_lifted_does_not_keep_it() {
     assert_eq!(facade.read().count(limit), Some(5));
 }
 
+/// Zero: no unit is withheld.
+#[test]
+fn the_gauge_of_a_ceiling_that_is_lifted_is_zero() {
+    let scene = Scene::new();
+    scene.payments.resize(9).unwrap();
+    let facade = Facade::new(Exporter::new(&scene.registry));
+    let series = "bulklink_withheld_units{bulkhead=\"payments\",kind=\"bulkhead\",set_by=\"other\"}";
+    let other = scene.payments.ceiling("other");
+    for (units, withheld) in [(4, 5), (0, 9), (9, 0), (3, 6)] {
+        other.set(units);
+        assert_eq!(facade.read().count(series), Some(withheld));
+    }
+    drop(other);
+    assert_eq!(facade.read().count(series), Some(0));
+}
+
 /// Panics at the metric of this name, once.
 struct Panicking<'a>(&'a PrometheusRecorder, Mutex<Option<&'static str>>);
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock, FakeRuntime};
-use bulklink::{Bulkhead, Partitions, Registry};
+use bulklink::{Bulkhead, Ceiling, Partitions, Registry};
 
 pub(crate) type Bulkheads = Bulkhead<FakeRuntime>;
 pub(crate) type Tenants = Partitions<String, FakeRuntime>;
@@ -13,6 +13,8 @@ pub(crate) struct Scene {
     pub(crate) registry: Registry,
     pub(crate) payments: Bulkheads,
     pub(crate) tenants: Tenants,
+    /// Of `payments`, and lifted.
+    pub(crate) ceiling: Ceiling,
 }
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -26,8 +28,10 @@ impl Scene {
         let payments = payments.wait_limit(5 * SECOND).measure_holds(true);
         let tenants = Tenants::builder_on(executor.runtime(), "tenants").parallelism(1).waiting_room(2);
         let tenants = tenants.wait_limit(5 * SECOND).measure_holds(true).max_partitions(2);
+        let payments = registry.create(payments).unwrap();
         Scene {
-            payments: registry.create(payments).unwrap(),
+            ceiling: payments.ceiling("fleet"),
+            payments,
             tenants: registry.create_partitions(tenants).unwrap(),
             executor,
             registry,

@@ -10,7 +10,7 @@ use openmetrics_parser::prometheus::parse_prometheus;
 use crate::scene::{SECOND, Scene};
 use crate::series::Series;
 
-/// All metrics have a sample: also those that need a limit, a hold or a store.
+/// All metrics have a sample: also those that need a limit, a ceiling, a hold or a store.
 pub(crate) fn full_scene() -> (Scene, Exporter) {
     let mut scene = Scene::new();
     let limits = scene.payments.limits();
@@ -26,6 +26,7 @@ pub(crate) fn full_scene() -> (Scene, Exporter) {
     drop(running);
     scene.executor.advance(SECOND / 4);
     assert!(one.output().unwrap().is_ok() && other.output().unwrap().is_ok());
+    scene.ceiling.set(0);
     let exporter = Exporter::new(&scene.registry);
     let circuits = MemoryStore::new(scene.executor.clock());
     let circuits = Circuits::builder(circuits, scene.executor.runtime()).namespace("test").build().unwrap();
@@ -89,6 +90,28 @@ fn a_scrape_has_every_name_of_the_table() {
     let mut found = series.names();
     found.sort_unstable();
     assert_eq!(found, expected);
+}
+
+#[test]
+fn what_a_ceiling_withholds_is_there_while_it_binds() {
+    let scene = Scene::new();
+    let exporter = Exporter::new(&scene.registry);
+    scene.payments.resize(9).unwrap();
+    let other = scene.payments.ceiling("a \"b\" \\");
+    let withheld = || {
+        let text = exporter.render(Format::OpenMetrics);
+        let lines = text.lines().filter(|line| line.starts_with("bulklink_withheld_units{"));
+        lines.map(|line| line.split_once("kind=\"bulkhead\",").unwrap().1.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(withheld(), [""; 0]);
+    scene.ceiling.set(4);
+    other.set(6);
+    assert_eq!(withheld(), [r#"set_by="fleet"} 5"#]);
+    other.set(0);
+    assert_eq!(withheld(), [r#"set_by="a \"b\" \\"} 9"#], "of the one that binds");
+    drop(other);
+    scene.payments.resize(4).unwrap();
+    assert_eq!(withheld(), [""; 0]);
 }
 
 #[test]
