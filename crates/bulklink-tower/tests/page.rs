@@ -126,7 +126,7 @@ async fn the_json_has_all_figures_with_durations_in_seconds() {
         "recently": null,
         "limits": { "capacity": 1, "waiting_room": 2, "waiting_room_units": 5, "wait_limit_seconds": 2.0 },
         "in_flight": 1, "in_use": 1, "written_off": 0, "waiting": 2, "waiting_units": 2, "uncollected": 0,
-        "oldest_wait_seconds": 1.52, "oldest_uncollected_seconds": null, "longest_wait_seconds": 0.03,
+        "restriction": null, "oldest_wait_seconds": 1.52, "oldest_uncollected_seconds": null, "longest_wait_seconds": 0.03,
         "totals": {
             "admitted": 2, "admitted_from_queue": 1, "finished": 1, "cancelled": 0, "abandoned": 0,
             "taken_back": 0, "rejected": 1, "saturated": 1, "expired": 0, "closed": 0,
@@ -161,6 +161,27 @@ async fn the_json_has_all_figures_with_durations_in_seconds() {
     assert_eq!(page["bulkheads"][0], full);
     assert_eq!(page["bulkheads"][1], tenants);
     assert_eq!(labels(&page)[2], "idle");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_names_the_ceiling_that_binds() {
+    let registry = Registry::new();
+    let search = registry.create(Bulkhead::builder("search").parallelism(100)).unwrap();
+    let app = page::router(&registry);
+    let ceilings = ["fleet", "a \"b\"\n"].map(|by| search.ceiling(by));
+    ceilings[0].set(3);
+    let _running: Vec<_> = (0..3).map(|_| search.try_slot().unwrap()).collect();
+    let shown = text(&app, "").await;
+    assert!(shown.contains("\n  in use      3 of 100 (3 allowed by fleet), 3 running\n"), "{shown}");
+    assert!(shown.contains("admission_restricted: fleet allows 3 of 100 units, 3 in use, 0 waiting\n"), "{shown}");
+    let row = &json(&app, "").await["bulkheads"][0];
+    assert_eq!(row["restriction"], json!({ "by": "fleet", "units": 3 }));
+    assert_eq!((&row["limits"]["capacity"], &row["severity"]), (&json!(100), &json!("warning")));
+    ceilings[1].set(2);
+    let shown = text(&app, "").await;
+    assert!(shown.contains(r#"3 of 100 (2 allowed by "a \"b\"\n"), 3 running"#), "{shown}");
+    drop(ceilings);
+    assert!(text(&app, "").await.contains("\n  in use      3 of 100, 3 running\n"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use bulklink::Restriction;
 use serde_json::{Value, json};
 
 use super::row::{Kind, Row};
@@ -69,6 +70,8 @@ fn row(row: &Row) -> Value {
     match &row.kind {
         Kind::Bulkhead { oldest_wait, oldest_uncollected, longest_wait } => {
             value["kind"] = "bulkhead".into();
+            let allows = |restriction: Restriction| json!({ "by": restriction.by, "units": restriction.units });
+            value["restriction"] = json!(row.restriction.map(allows));
             value["oldest_wait_seconds"] = json!(oldest_wait.map(seconds));
             value["oldest_uncollected_seconds"] = json!(oldest_uncollected.map(seconds));
             value["longest_wait_seconds"] = json!(seconds(*longest_wait));

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink::{Handle, Limits, Severity, Snapshot, Totals, partitions};
+use bulklink::{Handle, Limits, Restriction, Severity, Snapshot, Totals, partitions};
 use tokio::time::Instant;
 
 use super::recent::Recent;
@@ -22,6 +22,8 @@ pub(super) struct Row {
     pub(super) is_paused: bool,
     /// Of partitions: those of each.
     pub(super) limits: Limits,
+    /// That of a bulkhead, if it is below the capacity.
+    pub(super) restriction: Option<Restriction>,
     pub(super) in_flight: usize,
     pub(super) in_use: usize,
     pub(super) written_off: usize,
@@ -90,6 +92,7 @@ impl Row {
             is_closed: status.is_closed,
             is_paused: status.is_paused,
             limits: status.limits,
+            restriction: status.restriction,
             in_flight: status.in_flight,
             in_use: status.in_use,
             written_off: status.written_off,
@@ -137,6 +140,7 @@ impl Row {
             is_closed: status.is_closed,
             is_paused: status.is_paused,
             limits: status.each,
+            restriction: None,
             in_flight: sums.in_flight,
             in_use: sums.in_use,
             written_off: sums.written_off,

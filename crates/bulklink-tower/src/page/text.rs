@@ -3,6 +3,8 @@
 use std::fmt::{self, Write};
 use std::time::Duration;
 
+use bulklink::Restriction;
+
 use super::recent::LONGEST;
 use super::row::{Kind, Recently, Row};
 use super::worst::Rows;
@@ -45,7 +47,11 @@ fn write_row(row: &Row, text: &mut String) -> fmt::Result {
         Kind::Partitions { .. } => format!(" ({limit} for each)"),
         Kind::Bulkhead { .. } => format!(" of {limit}"),
     };
-    write!(text, "\n  in use      {}{}, {} running", row.in_use, of(limits.capacity), row.in_flight)?;
+    write!(text, "\n  in use      {}{}", row.in_use, of(limits.capacity))?;
+    if let Some(Restriction { by, units, .. }) = row.restriction {
+        write!(text, " ({units} allowed by {})", Name(by))?;
+    }
+    write!(text, ", {} running", row.in_flight)?;
     if row.uncollected > 0 {
         write!(text, ", {} not collected", row.uncollected)?;
         if let Kind::Bulkhead { oldest_uncollected: Some(age), .. } = row.kind {
@@ -106,19 +112,25 @@ fn write_row(row: &Row, text: &mut String) -> fmt::Result {
     text.write_char('\n')
 }
 
-/// Displays a label, in quotation marks and escaped unless it is a plain name.
+/// Displays the label of a row.
 struct Label<'a>(&'a Row);
 
 impl fmt::Display for Label<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (label, is_cut_off) = self.0.short_label();
-        let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./".contains(character);
-        if label.chars().all(is_plain) {
-            f.write_str(label)?;
-        } else {
-            write!(f, "{label:?}")?;
-        }
+        Name(label).fmt(f)?;
         if is_cut_off { f.write_str("…") } else { Ok(()) }
+    }
+}
+
+/// Displays a name, in quotation marks and escaped unless it is plain.
+struct Name<'a>(&'a str);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Name(name) = *self;
+        let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./".contains(character);
+        if name.chars().all(is_plain) { f.write_str(name) } else { write!(f, "{name:?}") }
     }
 }
 
