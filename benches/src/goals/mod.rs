@@ -103,7 +103,7 @@ mod tests {
         ("breaker", 9),
         ("statistics", 1),
         ("contended", 2),
-        ("reject", 1),
+        ("reject", 2),
         ("wait-cycle", 3),
         ("hand-off", 5),
         ("memory", 7),

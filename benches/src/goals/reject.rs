@@ -1,5 +1,6 @@
 //! *reject*: a rejection that is counted and carries a label and figures is built and dropped. The
-//! peer's is a bare enum.
+//! peer's is a bare enum. Under a ceiling it has the name of the controller too, and takes no lock
+//! either.
 
 use tokio::sync::Semaphore;
 
@@ -12,6 +13,8 @@ pub(crate) fn goal() -> Goal {
     let what = "try_slot rejected";
     let rows = [
         Row::instructions(what, "tokio try_acquire failing", rejected(), refused()).at_most(2.0),
+        Row::instructions("try_slot rejected under a ceiling", "our own without", restricted(), rejected())
+            .at_most(2.0),
         Row::time(what, "tokio try_acquire failing", rejected(), refused()).headline("Reject a call: no slot is free"),
     ];
     Goal::new("reject", rows)
@@ -20,6 +23,16 @@ pub(crate) fn goal() -> Goal {
 fn rejected() -> Scene {
     Scene::new("reject/try_slot", |operations, meter| {
         let bulkhead = bulkhead(1);
+        let _held = bulkhead.try_slot().expect("there is room for one");
+        repeat(operations, meter, || bulkhead.try_slot().expect_err("there is no room"));
+    })
+}
+
+fn restricted() -> Scene {
+    Scene::new("reject/try_slot, under a ceiling", |operations, meter| {
+        let bulkhead = bulkhead(2);
+        let ceiling = bulkhead.ceiling("bench");
+        ceiling.set(1);
         let _held = bulkhead.try_slot().expect("there is room for one");
         repeat(operations, meter, || bulkhead.try_slot().expect_err("there is no room"));
     })
