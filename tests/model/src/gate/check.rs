@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bulklink_core::{Event, EventKind, Grant, Instant, Snapshot, Totals};
+use bulklink_core::plumbing::Refusal;
+use bulklink_core::{Event, EventKind, Grant, Instant, Rejection, Snapshot, Totals};
 
 use super::history::Past;
 use super::world::World;
@@ -39,6 +40,16 @@ impl World {
         }
         assert!(expected.next().is_none(), "an event is missing");
         assert!(!self.gate.has_output());
+    }
+
+    /// Expands a refusal by the word, which must say what the gate is restricted to.
+    pub(super) fn expanded(&self, refusal: Refusal, room: u32) -> Rejection {
+        let capacity = self.model.limits.capacity;
+        let restriction = self.model.restriction.map(|(units, _)| units).filter(|&units| units < capacity);
+        let units = refusal.restricted_to();
+        assert_eq!(units.map(|units| units as usize), restriction.filter(|_| !self.model.closed));
+        let capacity = u32::try_from(capacity).expect("small worlds");
+        units.map_or(refusal.rejection(room), |_| refusal.rejection_of(room, capacity))
     }
 
     fn check_against_model(&self, snapshot: &Snapshot) {

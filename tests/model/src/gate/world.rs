@@ -315,19 +315,11 @@ impl World {
 
     fn ask_word(&mut self, request: &Request) -> Option<Answer> {
         let before = self.word.filter(|_| request.is_simple())?;
-        let (room, capacity) = (self.first_room, self.model.limits.capacity);
-        let restriction = self.model.restriction.map(|(units, _)| units).filter(|&units| units < capacity);
+        let room = self.first_room;
         let admitted = before.acquire().map(|(after, grant)| (after, Answer::Granted(grant)));
         let rejected = || {
             let refused = before.reject(request, room).or_else(|| before.reject_restricted(request, room));
-            refused.map(|(after, refusal)| {
-                let units = refusal.restricted_to().map(|units| units as usize);
-                assert_eq!(units, restriction.filter(|_| !self.model.closed));
-                let capacity = u32::try_from(capacity).expect("small worlds");
-                let restricted = || refusal.rejection_of(room, capacity);
-                let rejection = units.map_or_else(|| refusal.rejection(room), |_| restricted());
-                (after, Answer::Rejected(rejection))
-            })
+            refused.map(|(after, refusal)| (after, Answer::Rejected(self.expanded(refusal, room))))
         };
         let (after, entry) = admitted.or_else(rejected)?;
         self.word = Some(after);
