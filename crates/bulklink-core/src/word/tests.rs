@@ -131,6 +131,8 @@ fn a_held_word_keeps_flags_and_counts_through_releases() {
             assert!(released.acquire().is_none() && !released.has_released(&Grant::BY_WORD));
             assert!(released.acquire().is_none());
             assert!(released.reject_now().is_none_or(|(after, _)| after.is_held()));
+            let units = |word: Word| word.reject_restricted(&asks[0], 7).map(|(_, it)| it.restricted_to());
+            assert_eq!(units(released), units(word(f)), "{f:?} after {releases}");
             for (ask, room) in asks.iter().flat_map(|ask| [(ask, 0), (ask, 7)]) {
                 let [after, before] =
                     [released, word(f)].map(|word| word.reject(ask, room).map(|(_, it)| it.rejection(room)));
@@ -226,6 +228,7 @@ fn the_time_is_needed_for_deadlines_and_for_waits() {
     assert!(needs(full, true, &plain) && !needs(full, false, &plain));
     assert!(needs(full, false, &limited) && !needs(full, true, &limited.now()));
     assert!(needs(held, true, &plain.now()) && !needs(held, false, &plain));
+    assert!(needs(Word::GATE, true, &plain) && !needs(Word::GATE, false, &limited), "the gate says what it needs");
     let ends = |word: Word, timed| word.with(TIMED, timed).needs_now(None);
     assert!(ends(held, true) && !ends(held, false), "an operation that ends passes its units on");
     assert!(!ends(full, true) && !ends(free, true), "no call waits for the units");

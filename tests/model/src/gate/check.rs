@@ -70,7 +70,7 @@ impl World {
         assert_eq!(snapshot.waiting_units, model.waiting_units() as u64);
         assert_eq!((snapshot.is_closed, self.gate.is_closed()), (model.closed, model.closed));
         assert_eq!((snapshot.is_paused, self.gate.is_paused()), (model.paused, model.paused));
-        assert_eq!(snapshot.free(), model.free());
+        assert_eq!((snapshot.free(), self.gate.free()), (model.free(), model.free()));
         let units = snapshot.restriction.map(|restriction| restriction.units);
         assert_eq!(units, model.restriction.map(|(units, _)| units).filter(|&units| units < model.limits.capacity));
         assert_eq!(snapshot.peak_in_flight, model.peak(|past| past.in_flight));
