@@ -129,6 +129,8 @@ mod word;
 
 pub use calls::Calls;
 pub use event::{Event, EventFilter, EventKind};
+#[cfg(feature = "restriction")]
+pub use gate::Load;
 pub use gate::{Answer, Gate, Grant, ResizeError, Resized, Restriction};
 #[cfg(feature = "histogram")]
 pub use histogram::Histogram;

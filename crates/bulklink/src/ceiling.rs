@@ -3,8 +3,9 @@
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::fmt;
+use core::task::Waker;
 
-use bulklink_core::Restriction;
+use bulklink_core::{EventFilter, Load, Restriction};
 
 use crate::Handle;
 use crate::foreign::discard;
@@ -90,6 +91,26 @@ impl Ceiling {
     #[must_use]
     pub const fn by(&self) -> &'static str {
         self.by
+    }
+
+    /// Returns the load since this ceiling looked last, and has `waker` woken once, after the next
+    /// event of one of these kinds, or after the end of the bulkhead. `None` if that has come.
+    ///
+    /// Nothing is missed in between: an event after this reading wakes. To raise a ceiling in time,
+    /// watch the calls that [wait](crate::EventKind::Queued) or are
+    /// [rejected](crate::EventKind::Saturated); after one of them has woken, others cost nothing
+    /// more. A look replaces the waker of the look before.
+    ///
+    /// Takes the lock once. Peaks since the last look are not those of the status.
+    pub fn look(&self, events: EventFilter, waker: &Waker) -> Option<Load> {
+        let wakers = [waker.clone(), waker.clone()];
+        let Some(bulkhead) = self.bulkhead.upgrade() else {
+            discard(wakers);
+            return None;
+        };
+        let load = bulkhead.look(self.id, events, wakers);
+        discard(bulkhead);
+        Some(load)
     }
 
     fn change(&self, bound: Option<Bound>) -> usize {

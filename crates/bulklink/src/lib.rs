@@ -211,8 +211,8 @@ use runtime::{Clock, DriverHome, Runtime, Spawn, SpawnBlocking, SpawnError, Time
 #[cfg(feature = "std")]
 pub use bulklink_core::Histogram;
 pub use bulklink_core::{
-    EventFilter, EventKind, Finding, FindingCode, Interval, IntervalError, InvalidArgument, Limits, Occupancy, Reserve,
-    Resized, Restriction, Severity, Snapshot, Totals,
+    EventFilter, EventKind, Finding, FindingCode, Interval, IntervalError, InvalidArgument, Limits, Load, Occupancy,
+    Reserve, Resized, Restriction, Severity, Snapshot, Totals,
 };
 
 pub use acquire::execute::{ExecuteError, ExecuteFallibleOwned, ExecuteOwned};

@@ -163,7 +163,8 @@ impl<W> Gate<W> {
         }
         self.advance_to(now);
         self.closed = true;
-        (self.paused, self.restriction) = (false, None);
+        self.paused = false;
+        self.lift();
         self.bind();
         self.note_control(EventKind::Closed, 0);
         self.reject_all();

@@ -136,7 +136,10 @@ impl<W> Gate<W> {
     #[inline(never)]
     fn reject_with(&mut self, reason: Reason, cost: u32, exact: u64) -> Answer {
         let (count, kind) = match reason {
-            Reason::Saturated => (&mut self.totals.saturated, EventKind::Saturated),
+            Reason::Saturated => {
+                self.count_refused(cost.into());
+                (&mut self.totals.saturated, EventKind::Saturated)
+            }
             Reason::Expired => (&mut self.totals.expired_before_queue, EventKind::Expired),
             // On entry, no request is rejected as uncollected.
             Reason::Closed | Reason::Uncollected => (&mut self.totals.closed_before_queue, EventKind::ClosedRejection),

@@ -2,6 +2,7 @@
 
 mod advance;
 mod control;
+mod controlled;
 mod enter;
 mod leave;
 mod output;
@@ -13,6 +14,8 @@ use core::num::{NonZeroU32, NonZeroU64};
 use core::time::Duration;
 
 pub use control::{ResizeError, Resized, Watch};
+#[cfg(feature = "restriction")]
+pub use controlled::Load;
 pub use restrict::Restriction;
 
 use crate::busy::Busy;
@@ -49,7 +52,7 @@ pub struct Gate<W> {
     /// The capacity that admission sees: the least of the capacity and the restriction; zero while
     /// the gate is paused.
     admissible: u32,
-    restriction: restrict::Kept,
+    controlled: controlled::Kept<W>,
     paused: bool,
     /// The most units that requests may wait for; [`UNBOUNDED`](crate::limits::UNBOUNDED) for any
     /// number.
@@ -74,7 +77,7 @@ pub struct Gate<W> {
     events: EventLog,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Peaks {
     in_flight: u32,
     in_use: u32,
@@ -217,7 +220,7 @@ impl<W> Gate<W> {
             snapshots: 0,
             capacity,
             admissible: capacity,
-            restriction: None,
+            controlled: None,
             paused: false,
             waiting_room,
             waiting_room_units,
@@ -262,7 +265,7 @@ impl<W> Gate<W> {
     /// Returns whether a request of this cost can be admitted, provided that none waits before it.
     #[inline]
     fn fits(&self, cost: u32) -> bool {
-        cost <= self.free_units() || self.restriction.is_some() && self.fits_alone(cost)
+        cost <= self.free_units() || self.controlled.is_some() && self.fits_alone(cost)
     }
 
     /// Returns the occupancy at this moment.
@@ -311,6 +314,9 @@ impl<W> Gate<W> {
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), cold, inline(never))]
     fn record(&mut self, kind: EventKind, units: usize, waited_nanos: Option<u64>) {
+        if !self.is_recorded(kind, waited_nanos.is_some()) {
+            return;
+        }
         self.events.recorded += 1;
         let (number, is_closed, occupancy) = (self.events.recorded, self.closed, self.occupancy());
         self.events.pending.push(Event { number, kind, occupancy, is_closed, units, waited_nanos, admitted: 0 });

@@ -73,11 +73,11 @@ impl<W> Gate<W> {
     /// admissions nor releases are recorded, these cost nothing more; if rejections are, every
     /// rejection needs the gate.
     pub fn observe(&mut self, observed: EventFilter) {
-        self.observed = observed;
+        self.observed = self.with_watched(observed);
         self.bind();
     }
 
-    /// Returns which events are recorded.
+    /// Returns which events are recorded, or watched.
     #[must_use]
     pub fn observed(&self) -> EventFilter {
         self.observed
@@ -109,6 +109,7 @@ impl<W> Gate<W> {
     pub fn snapshot(&mut self, now: Option<Instant>) -> Snapshot {
         self.snapshots += 1;
         let (uncollected, uncollected_units) = self.queue.uncollected();
+        let peaks = self.peaks_of_all_time();
         Snapshot {
             instance: self.instance,
             number: self.snapshots,
@@ -121,11 +122,11 @@ impl<W> Gate<W> {
             merged: 0,
             waiting: self.queue.len() as usize,
             waiting_units: self.queue.units(),
-            peak_in_flight: self.peaks.in_flight as usize,
-            peak_in_use: self.peaks.in_use as usize,
-            peak_waiting: self.peaks.waiting as usize,
-            peak_waiting_units: self.peaks.waiting_units,
-            longest_wait_nanos: self.peaks.wait_nanos,
+            peak_in_flight: peaks.in_flight as usize,
+            peak_in_use: peaks.in_use as usize,
+            peak_waiting: peaks.waiting as usize,
+            peak_waiting_units: peaks.waiting_units,
+            longest_wait_nanos: peaks.wait_nanos,
             uncollected: uncollected as usize,
             uncollected_units: uncollected_units as usize,
             uncollected_since: self.queue.uncollected_since(),

@@ -77,6 +77,7 @@ impl<W> Gate<W> {
             self.totals.closed_before_queue += word.rejected();
         } else {
             self.totals.saturated += word.rejected();
+            self.count_refused(word.rejected());
         }
         // On a held word only the gate counts admissions and releases, so the units of the word are
         // ignored.

@@ -4,14 +4,6 @@ use super::Gate;
 #[cfg(feature = "restriction")]
 use crate::Instant;
 
-/// The restriction that is set.
-#[cfg(feature = "restriction")]
-pub(super) type Kept = Option<alloc::boxed::Box<Restriction>>;
-
-/// None can be set, so it takes neither memory nor code.
-#[cfg(not(feature = "restriction"))]
-pub(super) type Kept = Option<core::convert::Infallible>;
-
 /// A bound on the units in use besides the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -56,7 +48,9 @@ impl<W> Gate<W> {
             return 0;
         }
         self.advance_to(now);
-        self.restriction = restriction.map(alloc::boxed::Box::new);
+        if restriction.is_some() || self.controlled.is_some() {
+            self.controlled_mut().restriction = restriction;
+        }
         self.bind();
         let waited = self.queue.len();
         self.advance_to(now);
@@ -80,13 +74,13 @@ impl<W> Gate<W> {
     #[cfg(feature = "restriction")]
     #[inline]
     fn kept(&self) -> Option<&Restriction> {
-        self.restriction.as_deref()
+        self.controlled.as_ref()?.restriction.as_ref()
     }
 
     #[cfg(not(feature = "restriction"))]
     #[inline]
     fn kept(&self) -> Option<&Restriction> {
-        self.restriction.map(|none| match none {})
+        self.controlled.as_ref().map(|(none, _)| match *none {})
     }
 
     /// Returns the cost of the head of the queue, if that is admitted because nothing is in use,

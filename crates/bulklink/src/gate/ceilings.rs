@@ -2,9 +2,12 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::mem;
+use core::task::Waker;
 
-use bulklink_core::{Instant, Restriction};
+use bulklink_core::{EventFilter, Instant, Load, Restriction};
 
+use crate::foreign::{discard, wake};
 use crate::gate::lock::Global;
 use crate::gate::shared::Shared;
 use crate::gate::state::GateState;
@@ -23,6 +26,17 @@ struct Entry {
     id: u64,
     by: &'static str,
     bound: Option<Bound>,
+    /// What other ceilings have looked at since this one has.
+    seen: Load,
+    /// The waker of the latest look, for the end of the bulkhead.
+    waker: Option<Waker>,
+}
+
+/// Nothing that a controller waits for comes after the bulkhead.
+impl Drop for Ceilings {
+    fn drop(&mut self) {
+        wake(self.all.iter_mut().filter_map(|entry| entry.waker.take()));
+    }
 }
 
 /// What a ceiling allows.
@@ -37,12 +51,26 @@ impl Ceilings {
     /// Adds a ceiling that allows everything, and returns its id.
     fn add(&mut self, by: &'static str) -> u64 {
         self.made += 1;
-        self.all.push(Entry { id: self.made, by, bound: None });
+        self.all.push(Entry { id: self.made, by, bound: None, seen: Load::default(), waker: None });
         self.made
     }
 
-    fn remove(&mut self, id: u64) {
-        self.all.retain(|entry| entry.id != id);
+    /// Removes a ceiling. Returns its waker, which must be dropped outside the lock.
+    fn remove(&mut self, id: u64) -> Option<Waker> {
+        let place = self.all.iter().position(|entry| entry.id == id)?;
+        self.all.remove(place).waker
+    }
+
+    /// Notes that one ceiling looks, and returns what there is since it looked last. Returns the
+    /// waker of that look, which must be dropped outside the lock.
+    fn look(&mut self, id: u64, load: Load, waker: Waker) -> (Load, Option<Waker>) {
+        for entry in &mut self.all {
+            entry.seen = entry.seen.then(load);
+        }
+        match self.all.iter_mut().find(|entry| entry.id == id) {
+            Some(entry) => (mem::take(&mut entry.seen), entry.waker.replace(waker)),
+            None => (load, Some(waker)),
+        }
     }
 
     fn set(&mut self, id: u64, bound: Option<Bound>) {
@@ -109,7 +137,22 @@ impl Shared {
     }
 
     pub(crate) fn remove_ceiling(&self, id: u64) {
-        self.change_ceilings(|ceilings| ceilings.remove(id));
+        let mut left = [None, None];
+        self.change_ceilings(|ceilings| left[0] = ceilings.remove(id));
+        left[1] = self.input(|state| state.gate.unwatch_events(id));
+        discard(left);
+    }
+
+    /// Returns the load since this ceiling looked last. One waker is woken after the next of these
+    /// events, the other after the end of the bulkhead.
+    pub(crate) fn look(&self, id: u64, events: EventFilter, [next, end]: [Waker; 2]) -> Load {
+        let (load, displaced) = self.input(|state| {
+            let load = state.gate.look();
+            let (load, displaced) = state.ceilings.get_or_insert_default().look(id, load, end);
+            (load, [displaced, state.gate.watch_events(id, events, next)])
+        });
+        discard(displaced);
+        load
     }
 
     fn change_ceilings(&self, change: impl FnOnce(&mut Ceilings)) -> usize {

@@ -25,6 +25,7 @@ mod figures;
 mod foreign_code;
 mod holding;
 mod in_a_static;
+mod loads;
 mod panicking_clock;
 mod partitions;
 mod parts;

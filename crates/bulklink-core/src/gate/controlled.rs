@@ -1,0 +1,228 @@
+//! What a controller sees of a gate: its load, and when that changes.
+//!
+//! Without the feature `restriction` there is no controller, which takes neither memory nor code.
+
+#[cfg(feature = "restriction")]
+use alloc::{boxed::Box, vec::Vec};
+
+#[cfg(feature = "restriction")]
+use super::Restriction;
+use super::{Gate, Peaks};
+use crate::{EventFilter, EventKind};
+
+/// What controllers have left with the gate.
+#[cfg(feature = "restriction")]
+pub(super) type Kept<W> = Option<Box<Controlled<W>>>;
+
+#[cfg(not(feature = "restriction"))]
+pub(super) type Kept<W> = Option<(core::convert::Infallible, core::marker::PhantomData<W>)>;
+
+/// What controllers have left with the gate.
+#[cfg(feature = "restriction")]
+#[derive(Debug)]
+pub(super) struct Controlled<W> {
+    pub(super) restriction: Option<Restriction>,
+    /// Units of requests that were rejected because there was no room, since the last look.
+    refused: u64,
+    /// The peaks of all time, up to the last look.
+    before: Peaks,
+    /// The events that are recorded, without those that are only watched.
+    recorded: EventFilter,
+    watchers: Vec<Watcher<W>>,
+}
+
+#[cfg(feature = "restriction")]
+#[derive(Debug)]
+struct Watcher<W> {
+    id: u64,
+    events: EventFilter,
+    waker: W,
+}
+
+/// The load of a gate, in units.
+#[cfg(feature = "restriction")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Load {
+    /// The capacity, whatever the [restriction](Restriction) is.
+    pub capacity: usize,
+    /// Whether the gate is closed.
+    pub is_closed: bool,
+    /// Units in use.
+    pub in_use: usize,
+    /// Units that requests wait for.
+    pub waiting: u64,
+    /// Units of requests that were rejected because there was no room, since the last look.
+    pub refused: u64,
+    /// The most units in use since the last look.
+    pub peak_in_use: usize,
+    /// The most units that requests waited for since the last look.
+    pub peak_waiting: u64,
+}
+
+#[cfg(feature = "restriction")]
+impl<W> Gate<W> {
+    /// Returns the load, and begins a new period for what it counts since the last look.
+    ///
+    /// The first look counts no refused units, and peaks since the gate was created.
+    pub fn look(&mut self) -> Load {
+        let (in_use, waiting) = (self.in_use as usize, self.queue.units());
+        let now = Peaks {
+            in_flight: self.in_flight,
+            in_use: self.in_use,
+            waiting: self.queue.len(),
+            waiting_units: waiting,
+            wait_nanos: self.peaks.wait_nanos,
+        };
+        let peaks = core::mem::replace(&mut self.peaks, now);
+        let controlled = self.controlled_mut();
+        controlled.before = controlled.before.max(&peaks);
+        let refused = core::mem::take(&mut controlled.refused);
+        Load {
+            capacity: self.capacity as usize,
+            is_closed: self.closed,
+            in_use,
+            waiting,
+            refused,
+            peak_in_use: peaks.in_use as usize,
+            peak_waiting: peaks.waiting_units,
+        }
+    }
+
+    /// Makes [`poll_wake`](Gate::poll_wake) return `waker` once, after the next event of one of
+    /// these kinds, whether or not such events are [recorded](Gate::observe). Until then, they cost
+    /// what recorded ones cost.
+    ///
+    /// Replaces the watcher with this id, and returns its waker, which must be dropped outside the
+    /// caller's lock.
+    pub fn watch_events(&mut self, id: u64, events: EventFilter, waker: W) -> Option<W> {
+        let displaced = self.forget_watcher(id);
+        self.controlled_mut().watchers.push(Watcher { id, events, waker });
+        self.observe_again();
+        displaced
+    }
+
+    /// Ends what [`watch_events`](Gate::watch_events) began, if that event has not come. Returns
+    /// the waker, which must be dropped outside the caller's lock.
+    pub fn unwatch_events(&mut self, id: u64) -> Option<W> {
+        let waker = self.forget_watcher(id);
+        self.observe_again();
+        waker
+    }
+
+    fn forget_watcher(&mut self, id: u64) -> Option<W> {
+        let watchers = &mut self.controlled.as_mut()?.watchers;
+        let place = watchers.iter().position(|watcher| watcher.id == id)?;
+        Some(watchers.swap_remove(place).waker)
+    }
+
+    pub(super) fn controlled_mut(&mut self) -> &mut Controlled<W> {
+        let recorded = self.observed;
+        self.controlled.get_or_insert_with(|| {
+            let (refused, before, watchers) = (0, Peaks::default(), Vec::new());
+            Box::new(Controlled { restriction: None, refused, before, recorded, watchers })
+        })
+    }
+
+    /// Lifts the restriction.
+    pub(super) fn lift(&mut self) {
+        if let Some(controlled) = &mut self.controlled {
+            controlled.restriction = None;
+        }
+    }
+
+    /// Observes what is recorded and what is watched.
+    fn observe_again(&mut self) {
+        if let Some(recorded) = self.controlled.as_ref().map(|controlled| controlled.recorded) {
+            self.observe(recorded);
+        }
+    }
+
+    /// Returns these events, which are recorded from now on, and those that are watched.
+    pub(super) fn with_watched(&mut self, recorded: EventFilter) -> EventFilter {
+        let Some(controlled) = &mut self.controlled else { return recorded };
+        controlled.recorded = recorded;
+        controlled.watchers.iter().fold(recorded, |all, watcher| all.or(watcher.events))
+    }
+
+    /// Wakes the watchers of an event that is observed. Returns whether it is recorded, too.
+    #[inline]
+    pub(super) fn is_recorded(&mut self, kind: EventKind, from_queue: bool) -> bool {
+        self.controlled.is_none() || self.wake_controllers(kind, from_queue)
+    }
+
+    #[cold]
+    fn wake_controllers(&mut self, kind: EventKind, from_queue: bool) -> bool {
+        let Some(controlled) = &mut self.controlled else { return true };
+        let recorded = controlled.recorded;
+        let is_due = |watcher: &Watcher<W>| watcher.events.includes(kind, from_queue);
+        while let Some(place) = controlled.watchers.iter().position(is_due) {
+            self.wakes.push(controlled.watchers.swap_remove(place).waker);
+        }
+        self.observe(recorded);
+        recorded.includes(kind, from_queue)
+    }
+
+    /// Counts units of requests that were rejected because there was no room.
+    #[inline]
+    pub(super) fn count_refused(&mut self, units: u64) {
+        if let Some(controlled) = &mut self.controlled {
+            controlled.refused = controlled.refused.saturating_add(units);
+        }
+    }
+
+    pub(super) fn peaks_of_all_time(&self) -> Peaks {
+        self.controlled.as_ref().map_or(self.peaks, |controlled| controlled.before.max(&self.peaks))
+    }
+}
+
+#[cfg(not(feature = "restriction"))]
+#[expect(clippy::unused_self, reason = "with the feature it is used")]
+impl<W> Gate<W> {
+    pub(super) fn lift(&mut self) {}
+
+    #[inline]
+    pub(super) fn with_watched(&mut self, recorded: EventFilter) -> EventFilter {
+        recorded
+    }
+
+    #[inline]
+    pub(super) fn is_recorded(&mut self, _kind: EventKind, _from_queue: bool) -> bool {
+        true
+    }
+
+    #[inline]
+    pub(super) fn count_refused(&mut self, _units: u64) {}
+
+    #[inline]
+    pub(super) fn peaks_of_all_time(&self) -> Peaks {
+        self.peaks
+    }
+}
+
+#[cfg(feature = "restriction")]
+impl Load {
+    /// Returns the load at the later look, with what both looks count.
+    #[must_use]
+    pub fn then(self, later: Load) -> Load {
+        Load {
+            refused: self.refused.saturating_add(later.refused),
+            peak_in_use: self.peak_in_use.max(later.peak_in_use),
+            peak_waiting: self.peak_waiting.max(later.peak_waiting),
+            ..later
+        }
+    }
+}
+
+#[cfg(feature = "restriction")]
+impl Peaks {
+    fn max(&self, other: &Peaks) -> Peaks {
+        Peaks {
+            in_flight: self.in_flight.max(other.in_flight),
+            in_use: self.in_use.max(other.in_use),
+            waiting: self.waiting.max(other.waiting),
+            waiting_units: self.waiting_units.max(other.waiting_units),
+            wait_nanos: self.wait_nanos.max(other.wait_nanos),
+        }
+    }
+}
