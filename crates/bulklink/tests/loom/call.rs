@@ -16,7 +16,13 @@ use crate::model::{ByHand, TestBulkhead};
 pub(crate) struct CountingWaker(Arc<Wakes>);
 
 #[derive(Default)]
-struct Wakes(AtomicUsize);
+pub(crate) struct Wakes(AtomicUsize);
+
+impl Wakes {
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed) as u64
+    }
+}
 
 impl CountingWaker {
     pub(crate) fn wakes(&self) -> usize {

@@ -1,11 +1,14 @@
 //! Ceilings are set and lifted while calls enter and slots are released.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::task::Waker;
 
+use bulklink::{EventFilter, EventKind};
 use loom::future::block_on;
 use loom::thread;
 
-use crate::call::Call;
+use crate::call::{Call, Wakes};
 use crate::model::{TestBulkhead, check_identities, model, on_a_thread, use_a_slot};
 
 /// Uses both slots at once, so that the word offers both without the gate.
@@ -131,4 +134,50 @@ fn closing_wins_over_a_ceiling() {
         drop(call);
         assert!(bulkhead.status().restriction.is_none());
     });
+}
+
+/// A call that is rejected by the word, without the lock, is in the load, or it wakes.
+#[test]
+fn a_look_misses_no_call_that_is_rejected() {
+    let woken = model(2, 0).preemptions_if_fast(3).explore(|bulkhead| {
+        use_two_slots(bulkhead);
+        let ceiling = bulkhead.ceiling("loom");
+        ceiling.set(1);
+        let held = bulkhead.try_slot_owned().unwrap();
+        ceiling.look(EventFilter::NONE, Waker::noop());
+        let other = on_a_thread(bulkhead, |bulkhead| bulkhead.try_slot().is_err());
+        let wakes = Arc::new(Wakes::default());
+        let calls = EventFilter::of(EventKind::Saturated);
+        let seen = ceiling.look(calls, &Waker::from(Arc::clone(&wakes))).unwrap();
+        assert!(other.join().unwrap());
+        assert_eq!(seen.refused + wakes.count(), 1);
+        drop(held);
+        wakes.count()
+    });
+    assert_eq!(woken, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn a_look_misses_no_call_that_waits_and_no_slot_that_is_released() {
+    let woken = model(2, 1).explore(|bulkhead| {
+        use_two_slots(bulkhead);
+        let ceiling = bulkhead.ceiling("loom");
+        ceiling.set(1);
+        let held = bulkhead.try_slot_owned().unwrap();
+        ceiling.look(EventFilter::NONE, Waker::noop());
+        let other = on_a_thread(bulkhead, |bulkhead| Call::new(bulkhead).queued());
+        let wakes = Arc::new(Wakes::default());
+        let waker = Waker::from(Arc::clone(&wakes));
+        let seen = ceiling.look(EventFilter::of(EventKind::Queued), &waker).unwrap();
+        let call = other.join().unwrap();
+        assert_eq!(seen.waiting + wakes.count(), 1);
+        let release = thread::spawn(move || drop(held));
+        let before = ceiling.look(EventFilter::of(EventKind::Released), &waker).unwrap();
+        release.join().unwrap();
+        drop(call.granted());
+        // One of the two slots was released before the look, and its unit was in use again.
+        assert_eq!((before.in_use, ceiling.look(EventFilter::NONE, &waker).unwrap().in_use), (1, 0));
+        wakes.count()
+    });
+    assert_eq!(woken, BTreeSet::from([1, 2]));
 }
