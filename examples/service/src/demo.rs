@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
+use bulklink_tokio::{Bulkhead, Ceiling};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -77,6 +78,14 @@ pub(crate) async fn load(service: SocketAddr) {
         // Gaps of independent requests are exponential.
         sleep(Duration::from_secs_f64(-(1.0 - fastrand::f64()).ln() / RATE)).await;
     }
+}
+
+/// Withholds a part of the capacity, as an adaptive limit does that has measured that fewer exports
+/// at once are faster.
+pub(crate) fn hold_back(exports: &Bulkhead) -> Ceiling {
+    let ceiling = exports.ceiling("demonstration");
+    ceiling.set(6);
+    ceiling
 }
 
 /// Says where to look.

@@ -108,6 +108,7 @@ async fn serve(file: PathBuf, text: String, settings: Settings, demo: bool) -> R
     });
     let mut server = tokio::spawn(server.into_future());
     let load = demo.then(|| tokio::spawn(demo::load(address)));
+    let _export = demo.then(|| demo::hold_back(&admission.export));
     if demo {
         print!("{}", demo::places(address, &file));
     }
