@@ -166,9 +166,9 @@ impl Word {
 
     /// Does what [`reject_now`](Word::reject_now) does, only while the gate is
     /// [restricted](crate::Gate::restrict).
-    #[cfg(feature = "restriction")]
     #[inline]
     #[must_use]
+    #[cfg(feature = "restriction")]
     pub fn reject_now_restricted(self) -> Option<(Word, Refusal)> {
         let is_certain = self.0 & (RESTRICTED | UNITS << OFFERED | MANY_REJECTED) == RESTRICTED;
         is_certain.then(|| (Word(self.0 + ONE_REJECTED), Refusal(self)))
@@ -185,9 +185,9 @@ impl Word {
 
     /// Does what [`reject`](Word::reject) does, only while the gate is
     /// [restricted](crate::Gate::restrict).
-    #[cfg(feature = "restriction")]
     #[inline]
     #[must_use]
+    #[cfg(feature = "restriction")]
     pub fn reject_restricted(self, request: &Request, waiting_room: u32) -> Option<(Word, Refusal)> {
         self.reject_by(RESTRICTED, request, waiting_room)
     }
@@ -284,9 +284,9 @@ pub struct Refusal(Word);
 impl Refusal {
     /// Returns the units that could be in use, if the gate is [restricted](crate::Gate::restrict)
     /// to them. Then the word does not say what the capacity is.
-    #[cfg(feature = "restriction")]
     #[inline]
     #[must_use]
+    #[cfg(feature = "restriction")]
     pub const fn restricted_to(&self) -> Option<u32> {
         if self.0.is_restricted() { Some(self.0.in_flight() + self.0.offered()) } else { None }
     }
@@ -301,8 +301,8 @@ impl Refusal {
 
     /// Expands the refusal as [`rejection`](Refusal::rejection) does, of a gate with this capacity,
     /// which is more than it is [restricted to](Refusal::restricted_to).
-    #[cfg(feature = "restriction")]
     #[must_use]
+    #[cfg(feature = "restriction")]
     pub fn rejection_of(&self, waiting_room: u32, capacity: u32) -> Rejection {
         self.of_capacity(waiting_room, capacity)
     }

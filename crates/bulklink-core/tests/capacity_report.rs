@@ -197,6 +197,15 @@ fn a_full_room_of_a_paused_gate_says_that_it_is_paused() {
 }
 
 #[test]
+fn more_in_use_than_a_restriction_allows_is_compared_with_the_capacity() {
+    let mut snapshot = busy(4, 2, 4, 2);
+    snapshot.restriction = Some(Restriction::new(3, "fleet"));
+    assert_eq!(message(WaitingRoomFull, &snapshot), "4 of 4 in use, and all 2 places to wait taken");
+    (snapshot.in_use, snapshot.in_flight) = (3, 3);
+    assert_eq!(message(WaitingRoomFull, &snapshot), "3 of 3 in use, and all 2 places to wait taken");
+}
+
+#[test]
 fn unbounded_queue_wait_is_found_without_a_wait_limit() {
     let unlimited = |waiting_room| {
         let mut snapshot = snapshot(4, waiting_room);

@@ -112,19 +112,56 @@ fn what_a_word_decides_is_counted() {
 
 #[test]
 fn loads_of_several_looks_are_one() {
-    let mut gate = gate(0);
+    let mut gate = gate(1);
     gate.look();
-    let grant = granted(&mut gate, 9);
-    rejected(&mut gate, 2);
-    let first = gate.look();
-    gate.release(grant);
-    let grant = granted(&mut gate, 4);
-    rejected(&mut gate, 7);
-    gate.release(grant);
+    let load = |gate: &mut TestGate, cost, waits| {
+        let grant = granted(gate, cost);
+        let Answer::Queued(ticket) = enter(gate, waits) else { panic!("too few are free") };
+        rejected(gate, waits);
+        gate.cancel(ticket, NOW).expect("the time is given");
+        gate.release(grant);
+        gate.look()
+    };
+    let [first, second] = [load(&mut gate, 9, 5), load(&mut gate, 8, 3)];
+    assert_eq!([first, second].map(counted), [(5, 9, 5), (3, 8, 3)]);
+    assert_eq!([first.then(second), second.then(first)].map(counted), [(8, 9, 5); 2]);
+    gate.resize(4, NOW.expect("a time")).expect("valid");
+    let _grant = granted(&mut gate, 4);
     let both = first.then(gate.look());
-    assert_eq!((both.in_use, counted(both)), (0, (9, 9, 0)));
-    let Load { capacity, is_closed, .. } = both;
-    assert_eq!((capacity, is_closed), (10, false));
+    assert_eq!((both.capacity, both.in_use, both.waiting, both.is_closed), (4, 4, 0, false));
+}
+
+/// What is only watched changes no event of others.
+#[test]
+fn a_change_that_is_watched_leaves_events_as_they_are() {
+    for (change, kind) in [("resize", EventKind::Resized), ("resume", EventKind::Resumed)] {
+        for watched in [EventFilter::NONE, EventFilter::of(kind)] {
+            let now = NOW.expect("a time");
+            let mut gate = gate(2);
+            gate.observe(EventFilter::WAITS);
+            let grant = granted(&mut gate, 10);
+            let tickets = [(); 2].map(|()| {
+                let Answer::Queued(ticket) = enter(&mut gate, 1) else { panic!("none is free") };
+                ticket
+            });
+            gate.pause();
+            if change == "resume" {
+                gate.release(grant);
+            } else {
+                gate.resume(now);
+            }
+            while gate.poll_event().is_some() {}
+            gate.watch_events(1, watched, "watcher");
+            if change == "resume" {
+                gate.resume(now);
+            } else {
+                gate.resize(12, now).expect("valid");
+            }
+            let events = std::iter::from_fn(|| gate.poll_event()).map(|event| (event.kind, event.affected_waiters()));
+            assert_eq!(events.collect::<Vec<_>>(), [(EventKind::Admitted, 0); 2], "{change}, {watched:?}");
+            drop(tickets.map(|ticket| gate.collect(ticket)));
+        }
+    }
 }
 
 fn wakes(gate: &mut TestGate) -> Vec<&'static str> {

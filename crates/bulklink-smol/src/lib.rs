@@ -106,10 +106,10 @@ pub use bulklink::runtime::{SpawnError, TimerError};
 pub use bulklink::{
     Builder, CapacityReport, Ceiling, Closed, CollectiveError, Event, EventFilter, EventKind, EventReceiver,
     ExecuteError, FailureCause, Figures, Finding, FindingCode, Handle, HandlerId, Histogram, Interval, IntervalError,
-    InvalidArgument, JoinError, JoinHandle, Labelled, Limits, MemberFailure, Occupancy, OwnedSlot, Panic, Readiness,
-    Reason, ReconfigureError, Reconfigured, RegisterError, Registry, Rejection, Reserve, ResizeError, Resized,
-    Restriction, Severity, Slot, Snapshot, Status, StdClock, SubmitError, Totals, TryRecvError, config, partitions,
-    testing,
+    InvalidArgument, JoinError, JoinHandle, Labelled, Limits, Load, MemberFailure, Occupancy, OwnedSlot, Panic,
+    Readiness, Reason, ReconfigureError, Reconfigured, RegisterError, Registry, Rejection, Reserve, ResizeError,
+    Resized, Restriction, Severity, Slot, Snapshot, Status, StdClock, SubmitError, Totals, TryRecvError, config,
+    partitions, testing,
 };
 pub use clock::SmolSleep;
 pub use on::{BulkheadOn, SmolOn};

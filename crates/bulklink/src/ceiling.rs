@@ -69,8 +69,8 @@ impl Ceiling {
     }
 
     /// Allows as much as [`set`](Ceiling::set) does, or one call of any cost while no other runs:
-    /// so a call that costs more than this does not hold up those behind it. Other ceilings bind
-    /// that call too. With zero, no call is admitted.
+    /// so a call that costs more than this holds up those behind it only until all that run have
+    /// ended. Other ceilings bind that call too. With zero, no call is admitted.
     pub fn set_or_one_call(&self, units: usize) -> usize {
         self.change(Some(Bound { units, or_one_call: true }))
     }
@@ -84,7 +84,11 @@ impl Ceiling {
     /// Returns the units that it allows; `None` if it is lifted, or the bulkhead is closed or gone.
     #[must_use]
     pub fn units(&self) -> Option<usize> {
-        Some(self.bulkhead.upgrade()?.ceiling(self.id)?.units)
+        let bulkhead = self.bulkhead.upgrade()?;
+        let bound = bulkhead.ceiling(self.id);
+        // The last clone may have gone meanwhile, and its handlers are foreign.
+        discard(bulkhead);
+        Some(bound?.units)
     }
 
     /// Returns the name of its controller.
@@ -93,8 +97,9 @@ impl Ceiling {
         self.by
     }
 
-    /// Returns the load since this ceiling looked last, and has `waker` woken once, after the next
-    /// event of one of these kinds, or after the end of the bulkhead. `None` if that has come.
+    /// Returns the load since this ceiling looked last, or since it was made, and has `waker`
+    /// woken: once after the next event of one of these kinds, and once after the end of the
+    /// bulkhead. `None` if that has come.
     ///
     /// Nothing is missed in between: an event after this reading wakes. To raise a ceiling in time,
     /// watch the calls that [wait](crate::EventKind::Queued) or are
@@ -140,7 +145,8 @@ impl fmt::Debug for Ceiling {
 impl Handle {
     /// Makes a [ceiling](Ceiling) for the controller of this name, which allows everything until it
     /// is set. The name is shown in rejections, figures and reports; several ceilings may have the
-    /// same.
+    /// same. A program should have few names: each is kept for good, and from 65,535 of them on,
+    /// some rejections have "another controller" in place of a new one.
     pub fn ceiling(&self, by: &'static str) -> Ceiling {
         let id = self.shared.add_ceiling(by);
         Ceiling { bulkhead: Arc::downgrade(&self.shared), id, by }

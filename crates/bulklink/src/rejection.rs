@@ -101,9 +101,9 @@ impl Identity {
         Identity { logged, owner, ..Identity::new(Arc::clone(&self.label), unused, self.options()) }
     }
 
-    /// The same bulkhead under a restriction, for its rejections by the gate.
-    pub(crate) fn under(&self, restriction: Restriction) -> Self {
-        Identity { restriction: Some(Box::new(restriction)), ..self.with_unused(self.unused) }
+    /// The same under a restriction, without what may run alone, as in rejections by the word.
+    pub(crate) fn under(&self, Restriction { units, by, .. }: Restriction) -> Self {
+        Identity { restriction: Some(Box::new(Restriction::new(units, by))), ..self.with_unused(self.unused) }
     }
 
     pub(crate) fn options(&self) -> Options {
@@ -297,7 +297,8 @@ impl Rejection {
     /// Returns what a [ceiling](crate::Ceiling) left of the capacity at the moment of the
     /// rejection, and the name of its controller; `None` if that was the whole capacity.
     ///
-    /// For a call that has waited, it is that of the moment at which the call took its rejection.
+    /// A call that has waited has it as it was when the call took its rejection. At the moment at
+    /// which another ceiling comes to bind, the units can be of one, and the name of the other.
     #[must_use]
     pub fn restriction(&self) -> Option<Restriction> {
         match &self.cause {

@@ -103,7 +103,8 @@ impl<W> Gate<W> {
         let waited = self.queue.len();
         self.advance_to(self.mark);
         let admitted = waited - self.queue.len();
-        if let Some(note) = self.events.pending.incoming().get_mut(place).filter(|_| is_noted) {
+        // Where the change is only watched, the place is another event's.
+        if let Some(note) = self.events.pending.incoming().get_mut(place).filter(|note| is_noted && note.kind == kind) {
             note.admitted = admitted;
         }
         admitted

@@ -1,27 +1,20 @@
-//! What a controller sees of a gate: its load, and when that changes.
-//!
-//! Without the feature `restriction` there is no controller, which takes neither memory nor code.
+//! What a controller does with a gate, and sees of it: its load, and when that changes.
 
-#[cfg(feature = "restriction")]
+#![cfg(feature = "restriction")]
+
 use alloc::{boxed::Box, vec::Vec};
 
-#[cfg(feature = "restriction")]
 use super::Restriction;
 use super::{Gate, Peaks};
-use crate::{EventFilter, EventKind};
+use crate::{EventFilter, EventKind, Instant};
 
 /// What controllers have left with the gate.
-#[cfg(feature = "restriction")]
 pub(super) type Kept<W> = Option<Box<Controlled<W>>>;
 
-#[cfg(not(feature = "restriction"))]
-pub(super) type Kept<W> = Option<(core::convert::Infallible, core::marker::PhantomData<W>)>;
-
 /// What controllers have left with the gate.
-#[cfg(feature = "restriction")]
 #[derive(Debug)]
 pub(super) struct Controlled<W> {
-    pub(super) restriction: Option<Restriction>,
+    restriction: Option<Restriction>,
     /// Units of requests that were rejected because there was no room, since the last look.
     refused: u64,
     /// The peaks of all time, up to the last look.
@@ -31,7 +24,6 @@ pub(super) struct Controlled<W> {
     watchers: Vec<Watcher<W>>,
 }
 
-#[cfg(feature = "restriction")]
 #[derive(Debug)]
 struct Watcher<W> {
     id: u64,
@@ -40,7 +32,6 @@ struct Watcher<W> {
 }
 
 /// The load of a gate, in units.
-#[cfg(feature = "restriction")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Load {
@@ -60,11 +51,45 @@ pub struct Load {
     pub peak_waiting: u64,
 }
 
-#[cfg(feature = "restriction")]
 impl<W> Gate<W> {
+    /// Sets a restriction at `now`, or lifts it: from then on, no request is admitted by which more
+    /// would be in use than it allows, whatever the capacity is. Returns the number of waiters that
+    /// the change admits.
+    ///
+    /// Running operations go on, also beyond it. Costs are compared with the capacity as before. So
+    /// a request that costs more than the restriction waits, and those after it too, unless it may
+    /// run [alone](Restriction::alone). Changes nothing after closing.
+    #[cold]
+    pub fn restrict(&mut self, restriction: Option<Restriction>, now: Instant) -> usize {
+        if self.closed {
+            return 0;
+        }
+        self.advance_to(now);
+        if restriction.is_some() || self.controlled.is_some() {
+            self.controlled_mut().restriction = restriction;
+        }
+        self.bind();
+        let waited = self.queue.len();
+        self.advance_to(now);
+        (waited - self.queue.len()) as usize
+    }
+
+    /// Returns the restriction, if it is below the capacity.
+    #[must_use]
+    pub fn restriction(&self) -> Option<Restriction> {
+        self.kept().copied().filter(|restriction| restriction.units < self.capacity as usize)
+    }
+
+    /// Returns the units that requests can get, as [`Snapshot::free`](crate::Snapshot::free) does.
+    #[must_use]
+    pub fn free(&self) -> usize {
+        self.free_units() as usize
+    }
+
     /// Returns the load, and begins a new period for what it counts since the last look.
     ///
-    /// The first look counts no refused units, and peaks since the gate was created.
+    /// The first look counts peaks since the gate was created, and refused units since it was
+    /// restricted or watched for the first time.
     pub fn look(&mut self) -> Load {
         let (in_use, waiting) = (self.in_use as usize, self.queue.units());
         let now = Peaks {
@@ -116,7 +141,13 @@ impl<W> Gate<W> {
         Some(watchers.swap_remove(place).waker)
     }
 
-    pub(super) fn controlled_mut(&mut self) -> &mut Controlled<W> {
+    /// Returns the restriction that is set.
+    #[inline]
+    pub(super) fn kept(&self) -> Option<&Restriction> {
+        self.controlled.as_ref()?.restriction.as_ref()
+    }
+
+    fn controlled_mut(&mut self) -> &mut Controlled<W> {
         let recorded = self.observed;
         self.controlled.get_or_insert_with(|| {
             let (refused, before, watchers) = (0, Peaks::default(), Vec::new());
@@ -176,31 +207,6 @@ impl<W> Gate<W> {
     }
 }
 
-#[cfg(not(feature = "restriction"))]
-#[expect(clippy::unused_self, reason = "with the feature it is used")]
-impl<W> Gate<W> {
-    pub(super) fn lift(&mut self) {}
-
-    #[inline]
-    pub(super) fn with_watched(&mut self, recorded: EventFilter) -> EventFilter {
-        recorded
-    }
-
-    #[inline]
-    pub(super) fn is_recorded(&mut self, _kind: EventKind, _from_queue: bool) -> bool {
-        true
-    }
-
-    #[inline]
-    pub(super) fn count_refused(&mut self, _units: u64) {}
-
-    #[inline]
-    pub(super) fn peaks_of_all_time(&self) -> Peaks {
-        self.peaks
-    }
-}
-
-#[cfg(feature = "restriction")]
 impl Load {
     /// Returns the load at the later look, with what both looks count.
     #[must_use]
@@ -214,7 +220,6 @@ impl Load {
     }
 }
 
-#[cfg(feature = "restriction")]
 impl Peaks {
     fn max(&self, other: &Peaks) -> Peaks {
         Peaks {

@@ -2,6 +2,10 @@
 
 mod advance;
 mod control;
+#[cfg(feature = "restriction")]
+mod controlled;
+#[cfg(not(feature = "restriction"))]
+#[path = "uncontrolled.rs"]
 mod controlled;
 mod enter;
 mod leave;

@@ -194,7 +194,10 @@ fn places(snapshot: &Snapshot) -> usize {
 }
 
 fn fullness(snapshot: &Snapshot) -> String {
-    let (in_use, capacity) = (snapshot.in_use, snapshot.effective_capacity());
+    let in_use = snapshot.in_use;
+    // More can be in use than a restriction allows.
+    let capacity = Some(snapshot.effective_capacity()).filter(|units| in_use <= *units);
+    let capacity = capacity.unwrap_or(snapshot.limits.capacity);
     match snapshot.free() {
         0 if snapshot.is_paused => format!("paused with {in_use} of {capacity} in use"),
         0 => format!("{in_use} of {capacity} in use"),

@@ -32,13 +32,6 @@ struct Entry {
     waker: Option<Waker>,
 }
 
-/// Nothing that a controller waits for comes after the bulkhead.
-impl Drop for Ceilings {
-    fn drop(&mut self) {
-        wake(self.all.iter_mut().filter_map(|entry| entry.waker.take()));
-    }
-}
-
 /// What a ceiling allows.
 #[derive(Clone, Copy)]
 pub(crate) struct Bound {
@@ -61,12 +54,17 @@ impl Ceilings {
         self.all.remove(place).waker
     }
 
-    /// Notes that one ceiling looks, and returns what there is since it looked last. Returns the
-    /// waker of that look, which must be dropped outside the lock.
-    fn look(&mut self, id: u64, load: Load, waker: Waker) -> (Load, Option<Waker>) {
+    /// Notes what there was since any ceiling looked last.
+    fn note(&mut self, load: Load) {
         for entry in &mut self.all {
             entry.seen = entry.seen.then(load);
         }
+    }
+
+    /// Notes that one ceiling looks, and returns what there is since it looked last. Returns the
+    /// waker of that look, which must be dropped outside the lock.
+    fn look(&mut self, id: u64, load: Load, waker: Waker) -> (Load, Option<Waker>) {
+        self.note(load);
         match self.all.iter_mut().find(|entry| entry.id == id) {
             Some(entry) => (mem::take(&mut entry.seen), entry.waker.replace(waker)),
             None => (load, Some(waker)),
@@ -105,6 +103,18 @@ impl Ceilings {
     }
 }
 
+/// Nothing that a controller waits for comes after the bulkhead.
+impl Drop for GateState {
+    fn drop(&mut self) {
+        let Some(ceilings) = &mut self.ceilings else { return };
+        for entry in &mut ceilings.all {
+            // Each apart: to drop it may panic.
+            discard(self.gate.unwatch_events(entry.id));
+            wake(entry.waker.take());
+        }
+    }
+}
+
 impl GateState {
     /// Returns the ceilings, of which closing has lifted all.
     fn ceilings(&self) -> Option<&Ceilings> {
@@ -120,7 +130,12 @@ impl GateState {
 
 impl Shared {
     pub(crate) fn add_ceiling(&self, by: &'static str) -> u64 {
-        self.beside_the_word(|state| state.ceilings.get_or_insert_default().add(by))
+        self.input(|state| {
+            let load = state.gate.look();
+            let ceilings = state.ceilings.get_or_insert_default();
+            ceilings.note(load);
+            ceilings.add(by)
+        })
     }
 
     pub(crate) fn ceiling(&self, id: u64) -> Option<Bound> {

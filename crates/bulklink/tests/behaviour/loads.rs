@@ -52,6 +52,10 @@ fn a_look_counts_since_the_look_before() {
 
     let seen = look(&other);
     assert_eq!((seen.refused, seen.peak_in_use, seen.peak_waiting), (11, 3, 4), "its own look before");
+    assert!(bulkhead.try_slot_with(Request::new().cost(4)).is_err());
+    let seen = look(&bulkhead.ceiling("new"));
+    assert_eq!((seen.refused, seen.peak_in_use, seen.peak_waiting), (0, 0, 0), "what was before it was made");
+    assert_eq!(look(&other).refused, 4);
     let status = bulkhead.status();
     assert_eq!((status.peak_in_use, status.peak_waiting, status.peak_waiting_units), (3, 1, 4), "those of all time");
 }

@@ -61,6 +61,7 @@ code_size::keep!(
     Word::has_released,
     Word::reject_now,
     Word::reject,
+    Word::is_restricted,
     Refusal::rejection,
     Word::is_inert,
     Word::needs_now,

@@ -1,0 +1,38 @@
+//! In place of what a controller does: there is none, which takes neither memory nor code.
+
+use core::convert::Infallible;
+use core::marker::PhantomData;
+
+use super::{Gate, Peaks, Restriction};
+use crate::{EventFilter, EventKind};
+
+/// What controllers have left with the gate.
+pub(super) type Kept<W> = Option<(Infallible, PhantomData<W>)>;
+
+#[expect(clippy::unused_self, reason = "with the feature it is used")]
+impl<W> Gate<W> {
+    #[inline]
+    pub(super) fn kept(&self) -> Option<&Restriction> {
+        self.controlled.as_ref().map(|(none, _)| match *none {})
+    }
+
+    pub(super) fn lift(&mut self) {}
+
+    #[inline]
+    pub(super) fn with_watched(&mut self, recorded: EventFilter) -> EventFilter {
+        recorded
+    }
+
+    #[inline]
+    pub(super) fn is_recorded(&mut self, _kind: EventKind, _from_queue: bool) -> bool {
+        true
+    }
+
+    #[inline]
+    pub(super) fn count_refused(&mut self, _units: u64) {}
+
+    #[inline]
+    pub(super) fn peaks_of_all_time(&self) -> Peaks {
+        self.peaks
+    }
+}
