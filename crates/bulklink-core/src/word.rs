@@ -50,9 +50,11 @@ const ADMITTED_BITS: u32 = if cfg!(bulklink_loom) { 1 } else { 12 };
 const REJECTED_BITS: u32 = if cfg!(bulklink_loom) { 1 } else { 11 };
 
 const OFFERED: u32 = UNIT_BITS;
+/// The first flag.
+const FLAGS: u32 = 36;
 /// In flight and offered together are the capacity, and the word may reject. If it is held and not
 /// closed, also: the waiting room is full.
-pub(crate) const COMPLETE: u64 = 1 << 36;
+pub(crate) const COMPLETE: u64 = 1 << FLAGS;
 /// The policy of [`needs_now`](Word::needs_now), as the gate computed it for this word. In a held
 /// word: the waits that go on are timed. In another: a wait that begins would be.
 pub(crate) const TIMED: u64 = 1 << 37;
@@ -65,6 +67,17 @@ const ADMITTED: u32 = 63 - ADMITTED_BITS;
 /// The gate keeps the word to itself: nothing is admitted or released on it. It is the highest bit,
 /// which an admission beyond [`MAX_ADMITTED`](Word::MAX_ADMITTED) would set as well.
 pub(crate) const HELD: u64 = 1 << 63;
+
+/// Returns a flag in a byte, which [`flag_of`] turns back: for whatever keeps one.
+#[expect(clippy::cast_possible_truncation, reason = "there are four flags")]
+pub(crate) const fn byte_of(flag: u64) -> u8 {
+    (flag >> FLAGS) as u8
+}
+
+#[inline]
+pub(crate) const fn flag_of(byte: u8) -> u64 {
+    (byte as u64) << FLAGS
+}
 
 const UNITS: u64 = (1 << UNIT_BITS) - 1;
 const REJECTIONS: u64 = (1 << REJECTED_BITS) - 1;
@@ -293,6 +306,7 @@ impl Refusal {
 
     /// Expands the refusal to a [`Rejection`]. `waiting_room` is the one that the gate was
     /// created with.
+    #[inline]
     #[must_use]
     pub fn rejection(&self, waiting_room: u32) -> Rejection {
         let Refusal(word) = *self;
@@ -301,6 +315,7 @@ impl Refusal {
 
     /// Expands the refusal as [`rejection`](Refusal::rejection) does, of a gate with this capacity,
     /// which is more than it is [restricted to](Refusal::restricted_to).
+    #[inline]
     #[must_use]
     #[cfg(feature = "restriction")]
     pub fn rejection_of(&self, waiting_room: u32, capacity: u32) -> Rejection {

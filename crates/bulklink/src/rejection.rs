@@ -135,14 +135,20 @@ impl Identity {
 /// What rejected the call.
 #[derive(Clone)]
 enum Cause {
-    /// The word, without the lock.
-    Refused(Refusal),
-    /// The same, while the gate was restricted.
-    Restricted(Refusal, Noted),
+    /// The word, without the lock. While the gate was restricted, with what the word does not say.
+    Refused(Refusal, Noted),
     /// The gate.
     Rejected(bulklink_core::Rejection),
     /// What is rare or large, in one `Arc`: that is less code wherever a rejection is dropped.
     Other(Arc<Other>),
+}
+
+#[inline]
+fn expanded(refusal: Refusal, noted: Noted, waiting_room: u32) -> bulklink_core::Rejection {
+    match refusal.restricted_to() {
+        Some(_) => refusal.rejection_of(waiting_room, noted.capacity()),
+        None => refusal.rejection(waiting_room),
+    }
 }
 
 /// A rejection before the gate decided on admission.
@@ -162,13 +168,8 @@ enum Why {
 
 impl Rejection {
     #[inline]
-    pub(crate) fn refused(by: Arc<Identity>, refusal: Refusal) -> Self {
-        Rejection { by, cause: Cause::Refused(refusal) }
-    }
-
-    #[inline]
-    pub(crate) fn restricted(by: Arc<Identity>, refusal: Refusal, noted: Noted) -> Self {
-        Rejection { by, cause: Cause::Restricted(refusal, noted) }
+    pub(crate) fn refused(by: Arc<Identity>, refusal: Refusal, noted: Noted) -> Self {
+        Rejection { by, cause: Cause::Refused(refusal, noted) }
     }
 
     /// Under a restriction, `by` is the identity [with it](Identity::under).
@@ -210,8 +211,7 @@ impl Rejection {
     /// got no partition.
     fn by_gate(&self) -> Option<bulklink_core::Rejection> {
         match &self.cause {
-            Cause::Refused(refusal) => Some(refusal.rejection(self.by.waiting_room)),
-            Cause::Restricted(refusal, noted) => Some(refusal.rejection_of(self.by.waiting_room, noted.capacity())),
+            Cause::Refused(refusal, noted) => Some(expanded(*refusal, *noted, self.by.waiting_room)),
             Cause::Rejected(rejection) => Some(*rejection),
             Cause::Other(_) => None,
         }
@@ -268,10 +268,7 @@ impl Rejection {
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         match &self.cause {
-            Cause::Refused(refusal) => refusal.rejection(self.by.waiting_room).occupancy(),
-            Cause::Restricted(refusal, noted) => {
-                refusal.rejection_of(self.by.waiting_room, noted.capacity()).occupancy()
-            }
+            Cause::Refused(refusal, noted) => expanded(*refusal, *noted, self.by.waiting_room).occupancy(),
             Cause::Rejected(rejection) => rejection.occupancy(),
             Cause::Other(other) => other.occupancy,
         }
@@ -302,12 +299,12 @@ impl Rejection {
     #[must_use]
     pub fn restriction(&self) -> Option<Restriction> {
         match &self.cause {
-            Cause::Restricted(refusal, noted) => {
+            Cause::Refused(refusal, noted) => {
                 let restricted = |units| Restriction::new(units as usize, noted.by().name());
                 refusal.restricted_to().map(restricted)
             }
             Cause::Rejected(_) => self.by.restriction.as_deref().copied(),
-            Cause::Refused(_) | Cause::Other(_) => None,
+            Cause::Other(_) => None,
         }
     }
 
@@ -315,7 +312,7 @@ impl Rejection {
     #[must_use]
     pub fn cost(&self) -> usize {
         match &self.cause {
-            Cause::Refused(_) | Cause::Restricted(..) => 1,
+            Cause::Refused(..) => 1,
             Cause::Rejected(rejection) => rejection.cost(),
             Cause::Other(other) => other.cost as usize,
         }
@@ -430,11 +427,13 @@ impl Rejection {
         let (in_use, capacity) = (occupancy.in_use(), occupancy.capacity());
         let (waiting, room) = (occupancy.waiting(), occupancy.waiting_room());
         let paused = if self.is_paused() { "paused, " } else { "" };
-        write!(f, " ({paused}{in_use} of {capacity} in use, ")?;
-        if let Some(Restriction { by, units, .. }) = self.restriction() {
-            write!(f, "{units} allowed by {by}, ")?;
+        match self.restriction() {
+            None => write!(f, " ({paused}{in_use} of {capacity} in use, {waiting} of {room} waiting")?,
+            Some(Restriction { by, units, .. }) => {
+                let used = format_args!("{in_use} of {capacity} in use, {units} allowed by {by}");
+                write!(f, " ({paused}{used}, {waiting} of {room} waiting")?;
+            }
         }
-        write!(f, "{waiting} of {room} waiting")?;
         if let (Some(units), Some(bound)) = (self.waiting_units(), self.waiting_room_units()) {
             write!(f, " for {units} of {bound} units")?;
         }

@@ -61,20 +61,25 @@ impl<W> Gate<W> {
     /// queue is not looked at again.
     #[cfg_attr(target_pointer_width = "64", inline(never))]
     fn hand_over(&mut self, mut free: u32, now: Instant) {
-        loop {
-            let Some(handed_over) = self.queue.grant_first(free, now) else {
-                // The head may be one that is admitted only alone: nothing is free after it.
-                match self.cost_alone() {
-                    Some(cost) => free = cost,
-                    None => return,
-                }
-                continue;
-            };
+        while let Some(handed_over) = self.queue.grant_first(free, now) {
             free -= handed_over.cost.get();
             self.note_handed_over(handed_over);
             if free == 0 {
                 return;
             }
+        }
+        if self.controlled.is_some() {
+            self.hand_over_alone(now);
+        }
+    }
+
+    /// Admits the head of the queue if it is one that is admitted only alone: nothing is free after
+    /// it.
+    #[cold]
+    #[inline(never)]
+    fn hand_over_alone(&mut self, now: Instant) {
+        if let Some(cost) = self.cost_alone() {
+            self.hand_over(cost, now);
         }
     }
 

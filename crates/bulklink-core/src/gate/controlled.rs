@@ -176,22 +176,20 @@ impl<W> Gate<W> {
         controlled.watchers.iter().fold(recorded, |all, watcher| all.or(watcher.events))
     }
 
-    /// Wakes the watchers of an event that is observed. Returns whether it is recorded, too.
-    #[inline]
-    pub(super) fn is_recorded(&mut self, kind: EventKind, from_queue: bool) -> bool {
-        self.controlled.is_none() || self.wake_controllers(kind, from_queue)
-    }
-
+    /// Wakes the watchers of an event that is observed, and records it unless it is only watched.
     #[cold]
-    fn wake_controllers(&mut self, kind: EventKind, from_queue: bool) -> bool {
-        let Some(controlled) = &mut self.controlled else { return true };
-        let recorded = controlled.recorded;
+    #[inline(never)]
+    pub(super) fn record_controlled(&mut self, kind: EventKind, units: usize, waited_nanos: Option<u64>) {
+        let Some(controlled) = &mut self.controlled else { return };
+        let (recorded, from_queue) = (controlled.recorded, waited_nanos.is_some());
         let is_due = |watcher: &Watcher<W>| watcher.events.includes(kind, from_queue);
         while let Some(place) = controlled.watchers.iter().position(is_due) {
             self.wakes.push(controlled.watchers.swap_remove(place).waker);
         }
         self.observe(recorded);
-        recorded.includes(kind, from_queue)
+        if recorded.includes(kind, from_queue) {
+            self.push_event(kind, units, waited_nanos);
+        }
     }
 
     /// Counts units of requests that were rejected because there was no room.

@@ -29,7 +29,7 @@ use crate::fifo::Fifo;
 use crate::histogram::Tally;
 use crate::limits::Checked;
 use crate::queue::{Place, Queue};
-use crate::word::COMPLETE;
+use crate::word::{COMPLETE, byte_of};
 use crate::{Event, EventFilter, EventKind, Instant, InvalidArgument, Limits, Occupancy, Rejection, Ticket, Totals};
 
 /// The admission state machine.
@@ -64,10 +64,9 @@ pub struct Gate<W> {
     wait_limit: Option<Duration>,
     measures_waits: bool,
     closed: bool,
-    /// The flag of a word on which nothing is left, as
-    /// [`rejecting_flag`](Gate::rejecting_flag) returns it; kept, because every input publishes a
-    /// word.
-    rejecting: u64,
+    /// As [`rejecting_flag`](Gate::rejecting_flag) returns it, in a byte; kept, because every input
+    /// publishes a word.
+    rejecting: u8,
     /// The events that are recorded.
     observed: EventFilter,
     queue: Queue<W>,
@@ -231,7 +230,7 @@ impl<W> Gate<W> {
             wait_limit,
             measures_waits: true,
             closed: false,
-            rejecting: COMPLETE,
+            rejecting: byte_of(COMPLETE),
             observed: EventFilter::NONE,
             in_flight: 0,
             in_use: 0,
@@ -318,9 +317,14 @@ impl<W> Gate<W> {
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), cold, inline(never))]
     fn record(&mut self, kind: EventKind, units: usize, waited_nanos: Option<u64>) {
-        if !self.is_recorded(kind, waited_nanos.is_some()) {
-            return;
+        if self.controlled.is_some() {
+            return self.record_controlled(kind, units, waited_nanos);
         }
+        self.push_event(kind, units, waited_nanos);
+    }
+
+    #[inline]
+    fn push_event(&mut self, kind: EventKind, units: usize, waited_nanos: Option<u64>) {
         self.events.recorded += 1;
         let (number, is_closed, occupancy) = (self.events.recorded, self.closed, self.occupancy());
         self.events.pending.push(Event { number, kind, occupancy, is_closed, units, waited_nanos, admitted: 0 });

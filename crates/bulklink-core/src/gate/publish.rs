@@ -2,8 +2,7 @@
 
 use super::Gate;
 use crate::Request;
-use crate::word::Word;
-use crate::word::{CLOSED, COMPLETE, HELD, RESTRICTED, TIMED};
+use crate::word::{CLOSED, COMPLETE, HELD, RESTRICTED, TIMED, Word, flag_of};
 
 impl<W> Gate<W> {
     /// Returns the gate's figures as a word, which callers use to admit and release without the
@@ -24,7 +23,8 @@ impl<W> Gate<W> {
         }
         // While paused, nothing is in flight here, and so no release turns into an offer.
         let most = if self.closed { self.admissible } else { self.admissible.min(self.peaks.in_flight) };
-        let word = Word::of(self.in_flight, most - self.in_flight).with(self.rejecting, most == self.admissible);
+        let word =
+            Word::of(self.in_flight, most - self.in_flight).with(flag_of(self.rejecting), most == self.admissible);
         // A closed word is held, so that every release reaches the gate, which must notice the last
         // one.
         if self.closed {
@@ -42,7 +42,7 @@ impl<W> Gate<W> {
     fn publish_held(&self) -> Word {
         let is_full = self.queue.len() == self.waiting_room && self.in_use == self.admissible && self.rejecting != 0;
         if is_full && !self.queue.has_deadlines() && self.fits_a_word() {
-            Word::of(self.in_flight, 0).with(self.rejecting, true).with(HELD, true)
+            Word::of(self.in_flight, 0).with(flag_of(self.rejecting), true).with(HELD, true)
         } else {
             Word::GATE
         }

@@ -1,6 +1,7 @@
 //! The restriction: how much of the capacity a controller leaves to the gate.
 
 use super::Gate;
+use crate::word::byte_of;
 
 /// A bound on the units in use besides the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +63,7 @@ impl<W> Gate<W> {
             Some(restriction) => self.within_capacity(restriction.units),
             None => self.capacity,
         };
-        self.rejecting = self.rejecting_flag();
+        self.rejecting = byte_of(self.rejecting_flag());
     }
 
     fn within_capacity(&self, units: usize) -> u32 {

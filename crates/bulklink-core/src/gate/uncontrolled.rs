@@ -23,10 +23,7 @@ impl<W> Gate<W> {
         recorded
     }
 
-    #[inline]
-    pub(super) fn is_recorded(&mut self, _kind: EventKind, _from_queue: bool) -> bool {
-        true
-    }
+    pub(super) fn record_controlled(&mut self, _kind: EventKind, _units: usize, _waited_nanos: Option<u64>) {}
 
     #[inline]
     pub(super) fn count_refused(&mut self, _units: u64) {}

@@ -48,8 +48,6 @@ pub(crate) const KEPT: usize = 64;
 #[derive(Default)]
 pub(crate) struct Observers {
     handlers: Handlers,
-    /// Whether a thread has the right to call handlers.
-    is_delivering: bool,
     /// Made for the first event.
     queue: Option<Box<Queue>>,
 }
@@ -57,6 +55,8 @@ pub(crate) struct Observers {
 /// The events that handlers have not been called for, and the threads that wait for that.
 struct Queue {
     events: VecDeque<bulklink_core::Event>,
+    /// Whether a thread has the right to call handlers.
+    is_delivering: bool,
     /// The number of the last event of the latest input.
     seen: u64,
     /// How many more events the delivering thread delivers before it hands over.
@@ -215,12 +215,12 @@ impl Observers {
     pub(super) fn take_only_event(&mut self, gate: &mut Gate<Waker>, events: Events) -> Option<Step> {
         let queue = self.queue.as_mut()?;
         let is_only = events.count == 1 && queue.coming == 0 && queue.events.is_empty();
-        if !is_only || self.is_delivering || self.handlers.has_channels() || is_inside() {
+        if !is_only || queue.is_delivering || self.handlers.has_channels() || is_inside() {
             return None;
         }
         let mut delivery = queue.delivery.take()?;
         if gate.poll_event_into(&mut delivery.0.1.event) && self.handlers.are_called_for(&delivery.0.1) {
-            self.is_delivering = true;
+            queue.is_delivering = true;
             queue.left = SHARE;
             return Some(Step::Deliver(delivery, 1));
         }
@@ -242,7 +242,7 @@ impl Observers {
         let Some(queue) = &mut self.queue else { return wakers };
         let most = match (is_inside(), may_wait()) {
             (true, _) => MOST,
-            (false, false) if self.is_delivering => queue.left,
+            (false, false) if queue.is_delivering => queue.left,
             _ => usize::MAX,
         };
         while let Some(event) = gate.poll_event() {
@@ -268,7 +268,7 @@ impl Observers {
     pub(super) fn begin(&mut self, shared: &Shared, events: Events, share: usize) -> Step {
         let Some(queue) = &mut self.queue else { return Step::Done };
         let own = queue.count(events);
-        let is_left = own > 0 || !self.is_delivering && !queue.events.is_empty();
+        let is_left = own > 0 || !queue.is_delivering && !queue.events.is_empty();
         let is_deferred = is_left && is_inside();
         if !is_deferred || !shared.this.upgrade().is_some_and(|shared| defer(&shared, events)) {
             queue.coming -= 1;
@@ -276,8 +276,8 @@ impl Observers {
         if !is_left || is_deferred {
             return Step::Done;
         }
-        if !self.is_delivering {
-            self.is_delivering = true;
+        if !queue.is_delivering {
+            queue.is_delivering = true;
             queue.left = own + share;
             return self.next(shared).map_or(Step::Done, |delivery| Step::Deliver(delivery, own));
         }
@@ -313,12 +313,9 @@ impl Observers {
     /// under the lock.
     #[inline]
     pub(super) fn next(&mut self, shared: &Shared) -> Option<Delivery> {
-        let Some(queue) = &mut self.queue else {
-            self.is_delivering = false;
-            return None;
-        };
+        let queue = self.queue.as_mut()?;
         if queue.events.is_empty() {
-            self.is_delivering = false;
+            queue.is_delivering = false;
             queue.release(u64::MAX);
             queue.trim();
             return None;
@@ -327,7 +324,7 @@ impl Observers {
             return None;
         }
         if queue.left == 0 && queue.coming > 0 {
-            self.is_delivering = false;
+            queue.is_delivering = false;
             return None;
         }
         let event = queue.events.pop_front()?;
@@ -375,6 +372,7 @@ impl Queue {
     fn new() -> Box<Self> {
         Box::new(Queue {
             events: VecDeque::new(),
+            is_delivering: false,
             seen: 0,
             left: 0,
             coming: 0,

@@ -1,6 +1,5 @@
 //! How a call enters the gate, after the word has not decided.
 
-use core::mem;
 use core::num::NonZeroU64;
 use core::sync::atomic::Ordering;
 use core::task::Waker;
@@ -43,7 +42,7 @@ impl Shared {
     #[inline(never)]
     pub(super) fn try_enter_gate(&self, request: &Request) -> Result<Grant, Rejection> {
         let request = request.now();
-        if let Some(rejection) = self.reject(&request) {
+        if let Some(rejection) = self.reject(&request).or_else(|| self.reject_restricted(&request)) {
             trace::rejected(Some(self), &rejection);
             return Err(rejection);
         }
@@ -79,7 +78,14 @@ impl Shared {
         not_granted: &mut NotGranted,
     ) -> Result<Option<Grant>, TimerError> {
         // While calls wait, the word is usually inert, and rejects none.
-        if !self.fast.peek().is_inert() {
+        let word = self.fast.peek();
+        if !word.is_inert() {
+            if word.is_restricted() {
+                if let Some(rejection) = self.reject_restricted(request) {
+                    *not_granted = NotGranted::Rejected(rejection);
+                    return Ok(None);
+                }
+            }
             if let Some(rejection) = self.reject(request) {
                 *not_granted = NotGranted::Rejected(rejection);
                 return Ok(None);
@@ -116,11 +122,7 @@ impl Shared {
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
     ) -> Option<Grant> {
-        let word = self.fast.peek();
-        if word.is_restricted() && self.reject_restricted(request, not_granted) {
-            return None;
-        }
-        let now = word.needs_now(Some(request)).then(|| self.now());
+        let now = self.fast.peek().needs_now(Some(request)).then(|| self.now());
         // Cloning and dropping a waker run foreign code too, so both happen outside the lock.
         let mut joining = Joining::new(waker.cloned());
         let entered = self.input(|state| {
@@ -151,19 +153,6 @@ impl Shared {
             discard(joining.waker);
         }
         granted
-    }
-
-    /// Rejects the request if the word says that the gate would, which is restricted. Returns
-    /// whether it did.
-    #[cold]
-    #[inline(never)]
-    fn reject_restricted(&self, request: &Request, not_granted: &mut NotGranted) -> bool {
-        let refused = self.fast.reject_restricted(request, self.identity().waiting_room);
-        let Some(refusal) = refused else { return false };
-        let unknown = mem::replace(not_granted, NotGranted::Rejected(self.restricted(refusal)));
-        // Nothing is in it, and to drop it would be one more copy of much code.
-        mem::forget(unknown);
-        true
     }
 
     /// Enters in any case, also by the account of single calls.

@@ -17,6 +17,7 @@ use bulklink_core::{Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupa
 
 use crate::builder::{CapacityIs, Options};
 use crate::foreign::attempt;
+use crate::gate::ceilings::Noted;
 use crate::gate::delivery::Observers;
 use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
@@ -199,7 +200,7 @@ impl Shared {
         match decided {
             Some(Ok(grant)) => Ok(make(grant)),
             Some(Err(refusal)) if trace::is_on() => Err(self.reject_and_log(refusal)),
-            Some(Err(refusal)) => Err(Rejection::refused(Arc::clone(&self.identity), refusal)),
+            Some(Err(refusal)) => Err(Rejection::refused(Arc::clone(&self.identity), refusal, Noted::NOTHING)),
             None => self.try_enter_undecided(request).map(make),
         }
     }
@@ -220,23 +221,31 @@ impl Shared {
     fn reject_and_log(&self, refusal: Refusal) -> Rejection {
         let rejection = match refusal.restricted_to() {
             Some(_) => self.restricted(refusal),
-            None => Rejection::refused(Arc::clone(&self.identity), refusal),
+            None => Rejection::refused(Arc::clone(&self.identity), refusal, Noted::NOTHING),
         };
         trace::rejected(Some(self), &rejection);
         rejection
     }
 
-    /// Rejects the request if the word says that the gate would.
+    /// Rejects the request if the word says that the gate would, which is not restricted.
     #[inline]
     pub(crate) fn reject(&self, request: &Request) -> Option<Rejection> {
         let refused = if request.is_simple() { self.fast.reject(request, self.identity.waiting_room) } else { None };
-        refused.map(|refusal| Rejection::refused(Arc::clone(&self.identity), refusal))
+        refused.map(|refusal| Rejection::refused(Arc::clone(&self.identity), refusal, Noted::NOTHING))
+    }
+
+    /// The same, while it is restricted.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reject_restricted(&self, request: &Request) -> Option<Rejection> {
+        let refused = self.fast.reject_restricted(request, self.identity.waiting_room);
+        refused.map(|refusal| self.restricted(refusal))
     }
 
     /// The rejection by a word that is restricted.
     #[inline]
-    pub(super) fn restricted(&self, refusal: Refusal) -> Rejection {
-        Rejection::restricted(Arc::clone(&self.identity), refusal, self.fast.noted())
+    fn restricted(&self, refusal: Refusal) -> Rejection {
+        Rejection::refused(Arc::clone(&self.identity), refusal, self.fast.noted())
     }
 
     /// Returns how many operations the runtime should count for a call that the word did not admit.
