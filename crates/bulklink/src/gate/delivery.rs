@@ -101,10 +101,14 @@ pub(crate) struct Events {
 impl Events {
     pub(super) const NONE: Events = Events { first: 1, last: 0, count: 0 };
 
+    /// Adds events. They can be earlier ones: a call inside of the wakers of another comes first.
     #[cfg(feature = "std")]
-    pub(super) fn join(&mut self, later: Events) {
-        self.last = later.last;
-        self.count = self.count.saturating_add(later.count);
+    pub(super) fn join(&mut self, others: Events) {
+        if others.count > 0 {
+            self.first = if self.count > 0 { self.first.min(others.first) } else { others.first };
+            self.last = self.last.max(others.last);
+            self.count = self.count.saturating_add(others.count);
+        }
     }
 
     fn includes(self, event: &bulklink_core::Event) -> bool {
@@ -460,6 +464,30 @@ impl Delivery {
         let (handlers, event) = &*self.0;
         for _ in 0..inside(|| handlers.call(event)) {
             shared.identity().count_handler_panic();
+        }
+    }
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+
+    const fn events(first: u64, last: u64, count: u32) -> Events {
+        Events { first, last, count }
+    }
+
+    /// The outer call of two has the earlier events, and leaves them after the inner one.
+    #[test]
+    fn events_are_joined_in_any_order() {
+        for (before, others, joined) in [
+            (events(3, 4, 2), events(7, 7, 1), (3, 7, 3)),
+            (events(7, 7, 1), events(3, 4, 2), (3, 7, 3)),
+            (events(7, 7, 1), Events::NONE, (7, 7, 1)),
+            (Events::NONE, events(7, 8, 2), (7, 8, 2)),
+        ] {
+            let mut events = before;
+            events.join(others);
+            assert_eq!((events.first, events.last, events.count), joined);
         }
     }
 }
