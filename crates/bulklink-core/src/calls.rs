@@ -299,8 +299,8 @@ impl Calls {
             Answer::Rejected(mut rejection) => {
                 let call = self.forget(number, place);
                 if rejection.reason == Reason::Expired && call.kept_nanos > 0 {
-                    let now = call.entered.saturating_add(rejection.waited());
-                    self.reserve.note_rejected(&call, now, gate.totals().admitted);
+                    let at = call.entered.saturating_add(rejection.waited());
+                    self.reserve.note_rejected(&call, at, gate.mark(), gate.totals().admitted);
                     rejection.kept = Coarse::new(call.kept_nanos, rejection.is_paused());
                 }
                 Answer::Rejected(rejection)

@@ -29,17 +29,18 @@ pub enum Reserve {
     /// has waited, by 0.1 %, but not by more than a 128th.
     ///
     /// A call that it rejects reduces it by an eighth if others have been admitted since it has
-    /// rejected another one, at least four times its length before, and none of them has taught it:
-    /// so it comes down too where calls that teach nothing leave those with a deadline no slot.
+    /// rejected another one, at least 32 times its length before; an operation in between that
+    /// teaches it counts as 32 times its own length less. So it comes down too where calls that
+    /// teach nothing leave those with a deadline no slot.
     ///
     /// # What others can do to it
     ///
     /// It takes time in slots to reduce the reserve. Calls that are quick, or dropped at once, do
     /// not make others late, however many they are and whatever their deadlines; only with the
     /// first few calls of a bulkhead, of which it knows nothing yet, they can. Where calls wait,
-    /// others that take a tenth as much time in slots make at most one more in a hundred late. But
-    /// where calls come rarely, or in bursts, others that have used slots since reduce it by up to
-    /// an eighth of that time, and the first calls then can be late.
+    /// others that take a tenth as much time in slots, steadily or without deadlines, make at most
+    /// one more in a hundred late. But where calls come rarely, or in bursts, others that have used
+    /// slots since reduce it by up to an eighth of that time, and the first calls then can be late.
     ///
     /// It takes operations as long as the reserve to increase it. The time of a call that has more
     /// than 16 times the reserve and 16 times what its operation takes makes no difference. But
@@ -67,7 +68,8 @@ pub(crate) struct ReserveState {
     /// In nanoseconds. If it is learnt, the highest bit is set; it is zero then until a call
     /// teaches it, and while only one has, the next bit is set.
     bits: u64,
-    /// Since when calls have been rejected for its sake while none has taught it.
+    /// Since when calls have been rejected for its sake while none has taught it; later by what
+    /// teaching calls count.
     untaught: Instant,
     /// How many calls had been admitted then.
     admitted: u64,
@@ -129,24 +131,26 @@ impl ReserveState {
                 present - share(present.min(hold.saturating_mul(WEIGHT)), decay)
             };
             self.bits = LEARNT | next.max(1);
-            self.untaught = Instant::FAR_FUTURE;
+            // By the hold as well: else a trivial call now and then would keep a reserve for ever.
+            let untaught = self.untaught.saturating_add_nanos(hold.saturating_mul(UNTAUGHT));
+            self.untaught = if untaught < now { untaught } else { Instant::FAR_FUTURE };
         }
         is_late
     }
 
-    /// Learns from a call that was rejected at `now` so that its operation would have had time, and
-    /// from how many calls were `admitted` until it collects that: if others without a deadline
-    /// leave no slot to such calls, none of these teaches. Where none is admitted, as during a
-    /// pause, rejections say nothing.
-    pub(crate) fn note_rejected(&mut self, call: &Call, now: Instant, admitted: u64) {
+    /// Learns from a call that was rejected `at` a time so that its operation would have had time,
+    /// and collects that at `now`, when so many calls had been `admitted`: if others without a
+    /// deadline leave no slot to such calls, none of these teaches. Where none is admitted, as
+    /// during a pause, rejections say nothing.
+    pub(crate) fn note_rejected(&mut self, call: &Call, at: Instant, now: Instant, admitted: u64) {
         let present = self.nanos();
         // Else it was not the reserve that ended the wait.
         let is_why = call.by_gate && call.kept_nanos > least_kept(call.end.nanos_since(call.entered));
         if !self.is_learnt() || present == 0 || !is_why {
             return;
         }
-        let is_first = self.untaught == Instant::FAR_FUTURE;
-        let is_due = now.nanos_since(self.untaught) >= present.saturating_mul(UNTAUGHT) && admitted != self.admitted;
+        let is_first = self.untaught > now;
+        let is_due = at.nanos_since(self.untaught) >= present.saturating_mul(UNTAUGHT) && admitted != self.admitted;
         if is_first || is_due {
             self.bits -= if is_first { 0 } else { present / 8 };
             (self.untaught, self.admitted) = (now, admitted);
@@ -163,8 +167,9 @@ const DECAY_AT_REST: u64 = 16;
 /// one counts at most.
 const WEIGHT: u64 = 8;
 const MOST_WEIGHED: u64 = 4;
-/// For how many times the reserve no call must have taught it before one that it rejects does.
-const UNTAUGHT: u64 = 4;
+/// For how many times the reserve no call must have taught it before one that it rejects does, and
+/// how many times a hold that teaches counts as such a time.
+const UNTAUGHT: u64 = 32;
 
 /// Returns what a call with `budget` nanoseconds in all leaves to its operation at least.
 const fn least_kept(budget: u64) -> u64 {
@@ -291,44 +296,65 @@ mod tests {
     fn calls_that_are_rejected_while_none_teaches_reduce_it_by_an_eighth() {
         let at = |nanos| Instant::from_nanos(nanos);
         let mut reserve = following(8_000);
-        for (now, admitted, nanos) in [
-            (100, 0, 8_000),
-            (32_099, 1, 8_000),
-            (32_100, 0, 8_000),
-            (32_100, 1, 7_000),
-            (60_099, 2, 7_000),
-            (60_100, 2, 6_125),
-            (50_000, 3, 6_125),
-            (84_599, 3, 6_125),
-            (84_600, 3, 5_360),
+        for (rejected, now, admitted, nanos) in [
+            (50, 100, 0, 8_000),
+            (256_099, 256_099, 1, 8_000),
+            (256_100, 256_100, 0, 8_000),
+            (256_099, 300_000, 1, 8_000),
+            (256_100, 300_000, 1, 7_000),
+            (523_999, 523_999, 2, 7_000),
+            (524_000, 524_000, 2, 6_125),
+            (400_000, 600_000, 3, 6_125),
+            (719_999, 720_000, 3, 6_125),
+            (720_000, 720_000, 3, 5_360),
         ] {
-            reserve.note_rejected(&CALL, at(now), admitted);
-            assert_eq!(reserve.nanos(), nanos, "at {now}, {admitted} admitted");
+            reserve.note_rejected(&CALL, at(rejected), at(now), admitted);
+            assert_eq!(reserve.nanos(), nanos, "rejected at {rejected}, collected at {now}, {admitted} admitted");
         }
-        reserve.learn(&waited(0), at(1_006_300));
-        reserve.note_rejected(&CALL, at(200_000), 4);
-        assert_eq!(reserve.nanos(), 5_981, "one has taught");
+        reserve.note_rejected(&CALL, at(1_000_000), at(700_000), 4);
+        assert_eq!(reserve.nanos(), 5_360, "the clock was ahead at the one before, so it begins again");
+        reserve.note_rejected(&CALL, at(700_000 + 32 * 5_360), at(1_000_000), 5);
+        assert_eq!(reserve.nanos(), 4_690);
+    }
 
+    #[test]
+    fn a_call_that_teaches_counts_as_32_times_its_length_less() {
+        let at = |nanos| Instant::from_nanos(nanos);
+        for (hold, due) in [(3_000, 1_248_000), (3_225, 1_255_200), (3_226, u64::MAX)] {
+            let mut reserve = following(8_000);
+            reserve.note_rejected(&CALL, at(900_000), at(900_000), 0);
+            reserve.learn(&waited(0), at(1_000_000 + hold));
+            let mut before = ReserveState { ..reserve };
+            before.note_rejected(&CALL, at(due - 1), at(due - 1), 1);
+            assert_eq!(before.nanos(), 7_875, "before it is due, after {hold} ns");
+            reserve.note_rejected(&CALL, at(due), at(due), 1);
+            assert_eq!(reserve.nanos(), if hold > 3_225 { 7_875 } else { 6_891 }, "when it is, after {hold} ns");
+        }
+    }
+
+    #[test]
+    fn a_rejection_for_another_reason_leaves_the_reserve() {
+        let at = |nanos| Instant::from_nanos(nanos);
         for (call, why) in [
             (Call { by_gate: false, ..CALL }, "its own reserve"),
             (Call { kept_nanos: 6_250, ..CALL }, "its sixteenth"),
         ] {
             let mut reserve = following(8_000);
             for now in [100, 1_000_000] {
-                reserve.note_rejected(&call, at(now), now);
+                reserve.note_rejected(&call, at(now), at(now), now);
             }
             assert_eq!(reserve.nanos(), 8_000, "{why}");
         }
         let mut reserve = following(8_000);
-        for now in [100, 40_000] {
-            reserve.note_rejected(&Call { kept_nanos: 6_251, ..CALL }, at(now), now);
+        for now in [100, 256_100] {
+            reserve.note_rejected(&Call { kept_nanos: 6_251, ..CALL }, at(now), at(now), now);
         }
         assert_eq!(reserve.nanos(), 7_000);
         for fixed in [Reserve::Fixed(Duration::from_micros(8)), Reserve::Learnt] {
             let mut reserve = ReserveState::new(fixed);
             let before = reserve.nanos();
             for now in [100, 1_000_000] {
-                reserve.note_rejected(&CALL, at(now), now);
+                reserve.note_rejected(&CALL, at(now), at(now), now);
             }
             assert_eq!(reserve.nanos(), before, "{fixed:?}");
         }

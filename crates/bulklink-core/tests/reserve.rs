@@ -113,12 +113,21 @@ fn after_a_slow_minute_calls_behind_others_without_a_deadline_are_served_again()
     let others = [Arrival { at: 0, budget: None, hold: 150 * MS }; 7];
     let mut then = bursts(MINUTE, 6_000, 300 * MS, &others);
     then.extend(bursts(MINUTE + 10 * MS, 600, 3 * SECOND, &[call(0, SECOND, 150 * MS)]));
-    then.sort_by_key(|call| call.at);
-    let with_time = |past: &[Arrival]| fates_of(SECOND, &then, &fates(4, past, &then));
-    let last = with_time(&past).iter().rposition(|&fate| fate != Fate::InTime);
-    println!("the last call that failed: {last:?}");
-    assert_eq!(failed(&with_time(&[])), 0, "without the past");
-    assert!(last < Some(40), "{last:?}");
+    // Calls that find a slot at their leisure, and so teach something, but hardly use it.
+    for trivial in [None, Some(0), Some(MS), Some(10 * MS)] {
+        let mut then = then.clone();
+        then.extend(
+            trivial
+                .into_iter()
+                .flat_map(|hold| bursts(MINUTE + 310 * MS, 600, 3 * SECOND, &[call(0, 10 * SECOND, hold)])),
+        );
+        then.sort_by_key(|call| call.at);
+        let with_time = |past: &[Arrival]| fates_of(SECOND, &then, &fates(4, past, &then));
+        let last = with_time(&past).iter().rposition(|&fate| fate != Fate::InTime);
+        println!("beside calls of {trivial:?}, the last call that failed: {last:?}");
+        assert_eq!(failed(&with_time(&[])), 0, "without the past");
+        assert!(last < Some(40), "{last:?} beside {trivial:?}");
+    }
 }
 
 /// A call that is dropped at once follows the first one.
@@ -153,15 +162,18 @@ fn after_a_hang_few_are_late() {
 /// Others without a deadline take all slots for a second of every ten.
 #[test]
 fn others_that_take_all_slots_at_times_make_few_late() {
-    let mut calls = at_random(0, 100 * SECOND, nanos(50 * MS) / 16.0 / 1.5, |random| {
-        (130 * MS, nanos(50 * MS) * (0.9 + 0.2 * random.unit()))
-    });
-    calls.extend(bursts(10 * SECOND, 9, 10 * SECOND, &[Arrival { at: 0, budget: None, hold: SECOND }; 16]));
-    calls.sort_by_key(|call| call.at);
-    let fates = fates_of(130 * MS, &calls, &fates(16, &[], &calls));
-    let [late, in_time] = [Fate::Late, Fate::InTime].map(|fate| fates.iter().filter(|&&one| one == fate).count());
-    println!("beside others that take all slots at times: {in_time} in time, {late} late");
-    assert!(late * 100 <= in_time, "{late} late, {in_time} in time");
+    for (time, hold) in [(130, SECOND), (130, 50 * MS), (300, 50 * MS), (500, 50 * MS)] {
+        let mut calls = at_random(0, 100 * SECOND, nanos(50 * MS) / 16.0 / 1.5, |random| {
+            (time * MS, nanos(50 * MS) * (0.9 + 0.2 * random.unit()))
+        });
+        let others = (0..16 * SECOND / hold).map(|_| Arrival { at: 0, budget: None, hold });
+        calls.extend(bursts(10 * SECOND, 9, 10 * SECOND, &others.collect::<Vec<_>>()));
+        calls.sort_by_key(|call| call.at);
+        let fates = fates_of(time * MS, &calls, &fates(16, &[], &calls));
+        let [late, in_time] = [Fate::Late, Fate::InTime].map(|fate| fates.iter().filter(|&&one| one == fate).count());
+        println!("beside others that take all slots at times, for {hold} ns each: {in_time} in time, {late} late");
+        assert!(late * 100 <= in_time, "{late} late, {in_time} in time");
+    }
 }
 
 #[test]

@@ -83,6 +83,11 @@ impl<W> Gate<W> {
         self.observed
     }
 
+    /// Returns the instant that the gate was given last.
+    pub(crate) fn mark(&self) -> Instant {
+        self.mark
+    }
+
     /// Returns the [number](Event::number) of the event that was recorded last; zero before the
     /// first.
     pub(crate) fn events_recorded(&self) -> u64 {

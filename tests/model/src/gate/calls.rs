@@ -50,7 +50,8 @@ impl Model {
             };
             self.taught_by += u64::from(teaches);
             self.reserve = Some(moved.max(1));
-            self.untaught = None;
+            let later = |(since, admitted): (Time, u64)| (since + 32 * hold, admitted);
+            self.untaught = self.untaught.map(later).filter(|(since, _)| *since < now);
         }
     }
 
@@ -68,12 +69,12 @@ impl Model {
         let (_, at) = self.kept_out.remove(place);
         let Some(reserve) = self.reserve else { return };
         let admitted = self.count(EventKind::Admitted);
-        match self.untaught {
-            Some((since, before)) if at < since + 4 * reserve || admitted == before => return,
+        match self.untaught.filter(|(since, _)| *since <= self.latest) {
+            Some((since, before)) if at < since + 32 * reserve || admitted == before => return,
             Some(_) => self.reserve = Some(reserve - reserve / 8),
             None => {}
         }
-        self.untaught = Some((at, admitted));
+        self.untaught = Some((self.latest, admitted));
     }
 
     /// Sums the use up to `now`, unless the clock was later already. It was as it is now since the

@@ -140,7 +140,7 @@ pub struct Model {
     /// The units that were written off.
     pub written_off: usize,
     /// The time of the last input that had one.
-    latest: Time,
+    pub(super) latest: Time,
 }
 
 impl Model {
