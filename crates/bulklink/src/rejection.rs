@@ -135,20 +135,14 @@ impl Identity {
 /// What rejected the call.
 #[derive(Clone)]
 enum Cause {
-    /// The word, without the lock. While the gate was restricted, with what the word does not say.
-    Refused(Refusal, Noted),
+    /// The word, without the lock.
+    Refused(Refusal),
+    /// The same, while the gate was restricted, with what the word does not say.
+    Restricted(Refusal, Noted),
     /// The gate.
     Rejected(bulklink_core::Rejection),
     /// What is rare or large, in one `Arc`: that is less code wherever a rejection is dropped.
     Other(Arc<Other>),
-}
-
-#[inline]
-fn expanded(refusal: Refusal, noted: Noted, waiting_room: u32) -> bulklink_core::Rejection {
-    match refusal.restricted_to() {
-        Some(_) => refusal.rejection_of(waiting_room, noted.capacity()),
-        None => refusal.rejection(waiting_room),
-    }
 }
 
 /// A rejection before the gate decided on admission.
@@ -168,8 +162,13 @@ enum Why {
 
 impl Rejection {
     #[inline]
-    pub(crate) fn refused(by: Arc<Identity>, refusal: Refusal, noted: Noted) -> Self {
-        Rejection { by, cause: Cause::Refused(refusal, noted) }
+    pub(crate) fn refused(by: Arc<Identity>, refusal: Refusal) -> Self {
+        Rejection { by, cause: Cause::Refused(refusal) }
+    }
+
+    #[inline]
+    pub(crate) fn restricted(by: Arc<Identity>, refusal: Refusal, noted: Noted) -> Self {
+        Rejection { by, cause: Cause::Restricted(refusal, noted) }
     }
 
     /// Under a restriction, `by` is the identity [with it](Identity::under).
@@ -211,7 +210,8 @@ impl Rejection {
     /// got no partition.
     fn by_gate(&self) -> Option<bulklink_core::Rejection> {
         match &self.cause {
-            Cause::Refused(refusal, noted) => Some(expanded(*refusal, *noted, self.by.waiting_room)),
+            Cause::Refused(refusal) => Some(refusal.rejection(self.by.waiting_room)),
+            Cause::Restricted(refusal, noted) => Some(refusal.rejection_of(self.by.waiting_room, noted.capacity())),
             Cause::Rejected(rejection) => Some(*rejection),
             Cause::Other(_) => None,
         }
@@ -268,9 +268,8 @@ impl Rejection {
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         match &self.cause {
-            Cause::Refused(refusal, noted) => expanded(*refusal, *noted, self.by.waiting_room).occupancy(),
-            Cause::Rejected(rejection) => rejection.occupancy(),
             Cause::Other(other) => other.occupancy,
+            _ => self.by_gate().map_or(self.by.unused, |rejection| rejection.occupancy()),
         }
     }
 
@@ -299,12 +298,12 @@ impl Rejection {
     #[must_use]
     pub fn restriction(&self) -> Option<Restriction> {
         match &self.cause {
-            Cause::Refused(refusal, noted) => {
+            Cause::Restricted(refusal, noted) => {
                 let restricted = |units| Restriction::new(units as usize, noted.by().name());
                 refusal.restricted_to().map(restricted)
             }
             Cause::Rejected(_) => self.by.restriction.as_deref().copied(),
-            Cause::Other(_) => None,
+            Cause::Refused(_) | Cause::Other(_) => None,
         }
     }
 
@@ -312,7 +311,7 @@ impl Rejection {
     #[must_use]
     pub fn cost(&self) -> usize {
         match &self.cause {
-            Cause::Refused(..) => 1,
+            Cause::Refused(_) | Cause::Restricted(..) => 1,
             Cause::Rejected(rejection) => rejection.cost(),
             Cause::Other(other) => other.cost as usize,
         }

@@ -233,9 +233,6 @@ impl Controller {
 pub(crate) struct Noted(u64);
 
 impl Noted {
-    /// Of a gate that is not restricted.
-    pub(crate) const NOTHING: Noted = Noted(0);
-
     fn new(capacity: usize, Controller(number): Controller) -> Self {
         Noted((capacity as u64) << 16 | u64::from(number))
     }

@@ -1,5 +1,6 @@
 //! How a call enters the gate, after the word has not decided.
 
+use core::mem;
 use core::num::NonZeroU64;
 use core::sync::atomic::Ordering;
 use core::task::Waker;
@@ -82,7 +83,8 @@ impl Shared {
         if !word.is_inert() {
             if word.is_restricted() {
                 if let Some(rejection) = self.reject_restricted(request) {
-                    *not_granted = NotGranted::Rejected(rejection);
+                    // Nothing is in it, and to drop it would be one more copy of much code.
+                    mem::forget(mem::replace(not_granted, NotGranted::Rejected(rejection)));
                     return Ok(None);
                 }
             }

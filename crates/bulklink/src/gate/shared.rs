@@ -17,7 +17,6 @@ use bulklink_core::{Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupa
 
 use crate::builder::{CapacityIs, Options};
 use crate::foreign::attempt;
-use crate::gate::ceilings::Noted;
 use crate::gate::delivery::Observers;
 use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
@@ -200,7 +199,7 @@ impl Shared {
         match decided {
             Some(Ok(grant)) => Ok(make(grant)),
             Some(Err(refusal)) if trace::is_on() => Err(self.reject_and_log(refusal)),
-            Some(Err(refusal)) => Err(Rejection::refused(Arc::clone(&self.identity), refusal, Noted::NOTHING)),
+            Some(Err(refusal)) => Err(Rejection::refused(Arc::clone(&self.identity), refusal)),
             None => self.try_enter_undecided(request).map(make),
         }
     }
@@ -221,7 +220,7 @@ impl Shared {
     fn reject_and_log(&self, refusal: Refusal) -> Rejection {
         let rejection = match refusal.restricted_to() {
             Some(_) => self.restricted(refusal),
-            None => Rejection::refused(Arc::clone(&self.identity), refusal, Noted::NOTHING),
+            None => Rejection::refused(Arc::clone(&self.identity), refusal),
         };
         trace::rejected(Some(self), &rejection);
         rejection
@@ -231,7 +230,7 @@ impl Shared {
     #[inline]
     pub(crate) fn reject(&self, request: &Request) -> Option<Rejection> {
         let refused = if request.is_simple() { self.fast.reject(request, self.identity.waiting_room) } else { None };
-        refused.map(|refusal| Rejection::refused(Arc::clone(&self.identity), refusal, Noted::NOTHING))
+        refused.map(|refusal| Rejection::refused(Arc::clone(&self.identity), refusal))
     }
 
     /// The same, while it is restricted.
@@ -245,7 +244,7 @@ impl Shared {
     /// The rejection by a word that is restricted.
     #[inline]
     fn restricted(&self, refusal: Refusal) -> Rejection {
-        Rejection::refused(Arc::clone(&self.identity), refusal, self.fast.noted())
+        Rejection::restricted(Arc::clone(&self.identity), refusal, self.fast.noted())
     }
 
     /// Returns how many operations the runtime should count for a call that the word did not admit.
