@@ -17,7 +17,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster, and returns when each node knows all slots.
+    /// Starts a cluster, and returns when each node knows all slots, and is connected to all
+    /// others.
     ///
     /// # Errors
     ///
@@ -99,11 +100,13 @@ impl Cluster {
     }
 }
 
-/// Whether a node knows all others, and an owner of each slot.
+/// Whether a node knows all others, and an owner of each slot, and passes messages on to all: what
+/// is published before that is lost.
 fn is_complete(node: &Server, count: usize) -> bool {
-    let info = node.call(&["CLUSTER", "INFO"]).text();
+    let [info, nodes] = ["INFO", "NODES"].map(|what| node.call(&["CLUSTER", what]).text());
     let has = |line: String| info.lines().any(|found| found == line);
-    has("cluster_state:ok".to_owned()) && has(format!("cluster_known_nodes:{count}"))
+    let is_linked = |line: &str| line.split(' ').nth(7) == Some("connected") && !line.contains("handshake");
+    has("cluster_state:ok".to_owned()) && has(format!("cluster_known_nodes:{count}")) && nodes.lines().all(is_linked)
 }
 
 fn done(node: &Server, words: &[&str]) {

@@ -166,7 +166,8 @@ fn circuits_of_a_cluster_are_found_and_told() {
         let names: Vec<_> = (0..9).map(|number| name(&format!("n{number}"))).collect();
         for name in &names {
             store.force(name, None, Force::Open).await.unwrap();
-            assert_eq!(changes.next().await.unwrap().name, *name);
+            let told = tokio::time::timeout(PATIENCE, changes.next()).await.expect("nodes are connected");
+            assert_eq!(told.unwrap().name, *name);
         }
         let list = store.list(&namespace()).await.unwrap();
         assert_eq!(list.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), names);
