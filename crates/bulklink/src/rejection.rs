@@ -429,8 +429,8 @@ impl Rejection {
         match self.restriction() {
             None => write!(f, " ({paused}{in_use} of {capacity} in use, {waiting} of {room} waiting")?,
             Some(Restriction { by, units, .. }) => {
-                let used = format_args!("{in_use} of {capacity} in use, {units} allowed by {by}");
-                write!(f, " ({paused}{used}, {waiting} of {room} waiting")?;
+                write!(f, " ({paused}{in_use} of {capacity} in use, {units} allowed by {by}, ")?;
+                write!(f, "{waiting} of {room} waiting")?;
             }
         }
         if let (Some(units), Some(bound)) = (self.waiting_units(), self.waiting_room_units()) {
