@@ -29,9 +29,9 @@ pub enum Reserve {
     /// has waited, by 0.1 %, but not by more than a 128th.
     ///
     /// A call that it rejects reduces it by an eighth if others have been admitted since it has
-    /// rejected another one, at least 32 times its length before; an operation in between that
-    /// teaches it counts as 32 times its own length less. So it comes down too where calls that
-    /// teach nothing leave those with a deadline no slot.
+    /// rejected another one, at least 32 times its length before. Of that time, 32 times the length
+    /// of each operation that has taught it meanwhile is subtracted. So it comes down too where
+    /// calls that teach nothing leave those with a deadline no slot.
     ///
     /// # What others can do to it
     ///
@@ -68,8 +68,8 @@ pub(crate) struct ReserveState {
     /// In nanoseconds. If it is learnt, the highest bit is set; it is zero then until a call
     /// teaches it, and while only one has, the next bit is set.
     bits: u64,
-    /// Since when calls have been rejected for its sake while none has taught it; later by what
-    /// teaching calls count.
+    /// Since when calls have been rejected for its sake while none has taught it. A call that
+    /// teaches moves it forward.
     untaught: Instant,
     /// How many calls had been admitted then.
     admitted: u64,
@@ -131,7 +131,8 @@ impl ReserveState {
                 present - share(present.min(hold.saturating_mul(WEIGHT)), decay)
             };
             self.bits = LEARNT | next.max(1);
-            // By the hold as well: else a trivial call now and then would keep a reserve for ever.
+            // By the hold: if any call ended that time, a trivial one now and then would keep a
+            // reserve for ever.
             let untaught = self.untaught.saturating_add_nanos(hold.saturating_mul(UNTAUGHT));
             self.untaught = if untaught < now { untaught } else { Instant::FAR_FUTURE };
         }
@@ -167,8 +168,8 @@ const DECAY_AT_REST: u64 = 16;
 /// one counts at most.
 const WEIGHT: u64 = 8;
 const MOST_WEIGHED: u64 = 4;
-/// For how many times the reserve no call must have taught it before one that it rejects does, and
-/// how many times a hold that teaches counts as such a time.
+/// For how many times the reserve no call must have taught it before one that it rejects does. A
+/// hold that teaches takes so many times its length off that time.
 const UNTAUGHT: u64 = 32;
 
 /// Returns what a call with `budget` nanoseconds in all leaves to its operation at least.
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_teaches_counts_as_32_times_its_length_less() {
+    fn a_call_that_teaches_takes_32_times_its_length_off_the_time() {
         let at = |nanos| Instant::from_nanos(nanos);
         for (hold, due) in [(3_000, 1_248_000), (3_225, 1_255_200), (3_226, u64::MAX)] {
             let mut reserve = following(8_000);

@@ -1,6 +1,5 @@
 //! How a call enters the gate, after the word has not decided.
 
-use core::mem;
 use core::num::NonZeroU64;
 use core::sync::atomic::Ordering;
 use core::task::Waker;
@@ -83,8 +82,7 @@ impl Shared {
         if !word.is_inert() {
             if word.is_restricted() {
                 if let Some(rejection) = self.reject_restricted(request) {
-                    // Nothing is in it, and to drop it would be one more copy of much code.
-                    mem::forget(mem::replace(not_granted, NotGranted::Rejected(rejection)));
+                    *not_granted = NotGranted::Rejected(rejection);
                     return Ok(None);
                 }
             }
