@@ -299,6 +299,7 @@ mod tests {
         let mut reserve = following(8_000);
         for (rejected, now, admitted, nanos) in [
             (50, 100, 0, 8_000),
+            (100, 100, 1, 8_000),
             (256_099, 256_099, 1, 8_000),
             (256_100, 256_100, 0, 8_000),
             (256_099, 300_000, 1, 8_000),
@@ -321,15 +322,24 @@ mod tests {
     #[test]
     fn a_call_that_teaches_takes_32_times_its_length_off_the_time() {
         let at = |nanos| Instant::from_nanos(nanos);
-        for (hold, due) in [(3_000, 1_248_000), (3_225, 1_255_200), (3_226, u64::MAX)] {
+        for (since, hold, due) in [
+            (900_000, 3_000, Some(1_248_000)),
+            (900_000, 3_225, Some(1_255_200)),
+            (900_000, 3_226, None),
+            (906_999, 3_000, Some(1_254_999)),
+            (907_000, 3_000, None),
+        ] {
             let mut reserve = following(8_000);
-            reserve.note_rejected(&CALL, at(900_000), at(900_000), 0);
+            reserve.note_rejected(&CALL, at(since), at(since), 0);
             reserve.learn(&waited(0), at(1_000_000 + hold));
             let mut before = ReserveState { ..reserve };
-            before.note_rejected(&CALL, at(due - 1), at(due - 1), 1);
+            // If none is due, that time begins with the first rejection of these.
+            let due = at(due.unwrap_or(1_300_000));
+            before.note_rejected(&CALL, due.saturating_sub(Duration::from_nanos(1)), due, 1);
             assert_eq!(before.nanos(), 7_875, "before it is due, after {hold} ns");
-            reserve.note_rejected(&CALL, at(due), at(due), 1);
-            assert_eq!(reserve.nanos(), if hold > 3_225 { 7_875 } else { 6_891 }, "when it is, after {hold} ns");
+            reserve.note_rejected(&CALL, due, due, 1);
+            let is_due = due < at(1_300_000);
+            assert_eq!(reserve.nanos(), if is_due { 6_891 } else { 7_875 }, "when it is, after {hold} ns");
         }
     }
 
