@@ -211,10 +211,12 @@ impl World {
     }
 
     fn change(&mut self, setup: Setup) {
+        let was_of_time = self.circuit.settings().window_calls().is_none();
         self.circuit.set_settings(setup.settings()).expect("the settings of a world are possible");
         self.caught_up().set_settings(setup.settings()).expect("the settings of a world are possible");
-        // By the new settings it might matter when a success came.
-        if setup.settings().window_calls().is_none() {
+        // By the new settings it might matter when a success came; and what a window of time had
+        // when it opened the circuit is kept with a window of calls.
+        if was_of_time || setup.settings().window_calls().is_none() {
             self.lazy = self.circuit.clone();
         }
         self.model.change(setup);
