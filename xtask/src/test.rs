@@ -88,8 +88,7 @@ pub(crate) const PROVEN_DEPTH: u32 = 4;
 pub(crate) const PROVEN_CASES: u32 = 400;
 
 const DEPTH: &str = "BULKLINK_DEPTH";
-const SEARCHES: &[&str] =
-    &["exhaustive", "partitions", "exhaustive_circuit", "exhaustive_table", "owners", "shares", "replicas"];
+const SEARCHES: &[&str] = &["exhaustive", "partitions", "exhaustive_circuit", "shares", "replicas"];
 
 const CASES: &str = "PROPTEST_CASES";
 const PROPERTIES: &[&str] = &["properties", "partition_properties", "circuit_properties", "reserve"];

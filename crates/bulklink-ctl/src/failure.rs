@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bulklink_redis::{Name, StoreError};
+use bulklink_fleet::{Name, StoreError};
 
 use crate::text::visible;
 
@@ -36,11 +36,27 @@ impl Failure {
 
     /// The server at an address has no answer.
     pub(crate) fn store(address: &str, error: &StoreError) -> Self {
-        Self::new(kind_of(error), format!("{address}: {error}"))
+        let (kind, meaning) = match error {
+            StoreError::Refused { code } => (Kind::Refused, meaning(code)),
+            StoreError::Full => (Kind::Refused, None),
+            _ => (Kind::Unreachable, None),
+        };
+        let meaning = meaning.map(|text| format!(", {text}")).unwrap_or_default();
+        Self::new(kind, format!("{address}: {error}{meaning}"))
     }
 
-    pub(crate) fn not_found(name: &Name) -> Self {
-        Self::new(Kind::NotFound, format!("no bulkhead {:?} in the namespace {}", name.label(), name.namespace()))
+    /// As [`store`](Self::store), for a change, which may have happened if there is no answer.
+    pub(crate) fn change(address: &str, error: &StoreError, thing: &str) -> Self {
+        match Self::store(address, error) {
+            Failure { kind: Kind::Unreachable, message } => {
+                Self::new(Kind::Unreachable, format!("{message}; the {thing} may have changed"))
+            }
+            failure => failure,
+        }
+    }
+
+    pub(crate) fn not_found(thing: &str, name: &Name) -> Self {
+        Self::new(Kind::NotFound, format!("no {thing} {:?} in the namespace {}", name.label(), name.namespace()))
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -59,16 +75,29 @@ impl fmt::Display for Failure {
     }
 }
 
-fn kind_of(error: &StoreError) -> Kind {
-    match error {
-        StoreError::Refused { .. } | StoreError::Full => Kind::Refused,
-        _ => Kind::Unreachable,
-    }
+/// What an operator can do about a refusal. Codes of Redis are words that say it.
+fn meaning(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "28P01" | "28000" => "the user or the password is wrong",
+        "3D000" => "there is no such database",
+        "25006" => "the server is a standby, which cannot be written to",
+        "3F000" | "42P01" | "42703" => "tables are missing: `bulklink-ctl setup` creates them",
+        "42501" => "a right is missing: `bulklink-ctl setup --grant` gives them",
+        "42704" => "there is no such role",
+        "55P03" => "another session has locked the row",
+        "VERSION" => "the tables have another version than this program needs",
+        "MALFORMED" => "the data cannot be read",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn refused(code: &str) -> StoreError {
+        StoreError::Refused { code: code.into() }
+    }
 
     #[test]
     fn each_error_of_a_store_has_an_exit_code() {
@@ -76,11 +105,18 @@ mod tests {
             (StoreError::Unreachable, 1),
             (StoreError::TimedOut, 1),
             (StoreError::Malformed, 1),
-            (StoreError::Refused { code: "NOPERM".into() }, 5),
+            (refused("NOPERM"), 5),
             (StoreError::Full, 5),
         ] {
             assert_eq!(Failure::store("host:1", &error).code(), code, "{error}");
         }
+    }
+
+    #[test]
+    fn a_refusal_says_what_to_do() {
+        let text = |code| Failure::store("db:5432", &refused(code)).to_string();
+        assert_eq!(text("28P01"), "db:5432: the store refused the command: 28P01, the user or the password is wrong");
+        assert_eq!(text("XX000"), "db:5432: the store refused the command: XX000");
     }
 
     #[test]

@@ -1,14 +1,13 @@
-//! One limit for a fleet of processes: the part without any store.
+//! One limit for a fleet of processes: the part that does not depend on any store.
 //!
-//! A fleet shares a bulkhead by *leases* on a server. The server decides by its own clock, queues
-//! calls in FIFO order and pushes grants to the process that waits. This crate has what does not
-//! depend on the kind of server:
+//! Each process has an ordinary bulkhead, with a *share* of the limit: a
+//! [ceiling](bulklink::Ceiling) that the store has granted to it. Calls are admitted by their
+//! process alone, and the sum of all shares is never above the limit.
 //!
-//! - [`Name`], [`OwnerId`] and [`CallId`]: what bulkheads, processes and calls are called;
-//! - [`Command`], [`Answer`] and [`Notice`]: the protocol, as plain values;
-//! - [`LeaseStore`] and [`Link`]: what a store implements to carry them;
-//! - [`Table`]: what a server does with each command;
-//! - [`Owner`]: what a process knows, and what it sends.
+//! - [`Fleet`] is the part of one process, and [`Fleet::share`] shares the limit of a bulkhead;
+//! - [`share`] has the machines of server and process, and the protocol, as plain values;
+//! - [`LeaseStore`] and [`Link`] are what a store implements, such as `bulklink-redis`;
+//! - [`MemoryStore`] is one for tests.
 //!
 //! With the feature `circuits`, processes also share the circuits of `bulklink-breaker`: see
 //! [`Circuits`](circuits::Circuits).
@@ -17,35 +16,26 @@
 
 #[cfg(feature = "circuits")]
 pub mod circuits;
-mod command;
-mod event;
 mod fleet;
 mod id;
 mod memory;
 mod name;
-mod owner;
+mod number;
 mod pause;
-mod rejection;
 pub mod share;
+mod signal;
 mod store;
-mod table;
+mod timers;
 
-pub use command::{
-    Answer, Command, Epoch, Era, Head, Notice, Outcome, RunId, ServerTime, SessionStatus, Settings, Status, Terms,
-    Ticket, Token, Version,
-};
-pub use event::{Event, EventKind, LocalStatus, Totals};
 pub use fleet::{
-    BuildError, BulkheadBuilder, ConnectError, ExecuteError, Fleet, FleetBuilder, FleetBulkhead, Outage, Permit,
-    RandomError, SetLimitError, Wrapped,
+    BuildError, FencingToken, Fleet, FleetBuilder, FleetShare, JoinError, LeaseLost, Outage, RandomError, ResizeError,
+    ShareBuilder, ShareStatus,
 };
-pub use id::{CallId, InvalidId, OwnerId};
+pub use id::{InvalidId, ProcessId};
 pub use memory::{MemoryLink, MemoryStore};
 pub use name::{InvalidName, Name, Namespace};
-pub use owner::{Declaration, Output, Owner};
-pub use rejection::{Conflict, Occupancy, Reason, Rejection};
+pub use number::{Epoch, RunId, ServerTime, Token, Version};
 pub use store::{LeaseStore, Link, Receiver, Server, Session, StoreError};
-pub use table::{Cuts, Table};
 
 /// The page of the guide on the circuit breaker, with examples that are tested here: the last one
 /// shares its circuit.

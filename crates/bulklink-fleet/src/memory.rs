@@ -9,10 +9,8 @@ use std::time::Duration;
 
 use bulklink::runtime::{Clock, Instant};
 
-use crate::{
-    Answer, Command, LeaseStore, Link, Name, Notice, OwnerId, Receiver, RunId, Server, ServerTime, Session, StoreError,
-    Table,
-};
+use crate::share::{self, Allocator, LimitRefusal, Notice, Statement};
+use crate::{LeaseStore, Link, Name, ProcessId, Receiver, RunId, Server, ServerTime, Session, StoreError, Version};
 
 /// A store in the memory of one process, on any clock: for tests of services that use a fleet.
 ///
@@ -21,21 +19,27 @@ use crate::{
 ///
 /// ```
 /// use bulklink::testing::{Executor, FakeClock};
-/// use bulklink_fleet::{Fleet, MemoryStore, Reason};
+/// use bulklink::Bulkhead;
+/// use bulklink_fleet::{Fleet, MemoryStore};
 ///
 /// let mut executor = Executor::new(FakeClock::new());
 /// let store = MemoryStore::new(executor.clock());
 /// let runtime = executor.runtime();
 /// executor.block_on(async move {
-///     let fleet = Fleet::builder(store.clone(), runtime.clone()).namespace("t").build()?;
-///     let rival = Fleet::builder(store, runtime).namespace("t").build()?;
-///     let payments = fleet.bulkhead("payments").limit(1).connect().await?;
-///     let theirs = rival.bulkhead("payments").limit(1).connect().await?;
+///     let mut shares = vec![];
+///     for _process in 0..2 {
+///         let builder = Bulkhead::builder_on(runtime.clone(), "payments");
+///         let bulkhead = builder.parallelism(1).waiting_room(10).build()?;
+///         let fleet = Fleet::builder(store.clone(), runtime.clone());
+///         let fleet = fleet.namespace("t").build()?;
+///         let share = fleet.share(&bulkhead).limit(1).connect().await?;
+///         shares.push((bulkhead, share));
+///     }
+///     let [(payments, _), (theirs, _)] = &shares[..] else { unreachable!() };
 ///
-///     let permit = payments.acquire().await?;
-///     assert_eq!(theirs.acquire().await.unwrap_err().reason(), Reason::Saturated);
-///     permit.release().await;
-///     assert!(theirs.acquire().await.is_ok());
+///     let slot = payments.slot().await?;
+///     assert!(theirs.try_slot().is_err(), "one slot in both processes");
+///     drop(slot);
 ///     Ok::<(), Box<dyn std::error::Error>>(())
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -44,13 +48,11 @@ use crate::{
 pub struct MemoryStore {
     clock: Arc<dyn Fn() -> Duration + Send + Sync>,
     data: Arc<Mutex<Data>>,
-    /// Held while a command takes effect and its notices are delivered, so that these come first.
-    order: Arc<Mutex<()>>,
 }
 
 #[derive(Default)]
 struct Data {
-    tables: BTreeMap<Name, Table>,
+    shares: BTreeMap<Name, Allocator>,
     lines: BTreeMap<u64, Line>,
     numbers: u64,
     run: u64,
@@ -69,7 +71,7 @@ struct Faults {
 }
 
 struct Line {
-    owner: OwnerId,
+    process: ProcessId,
     names: HashSet<Name>,
     receiver: Weak<dyn Receiver>,
 }
@@ -77,13 +79,15 @@ struct Line {
 /// Notices that are delivered after the lock is released.
 type Notices = Vec<(Weak<dyn Receiver>, Notice)>;
 
+type Publish<'a> = &'a mut dyn FnMut(Notice) -> bool;
+
 impl MemoryStore {
     /// Makes an empty store on the clock's time. It behaves as a server that has run for
     /// long.
     pub fn new(clock: impl Clock + Send + Sync + 'static) -> Self {
         let clock = move || clock.now().saturating_since(Instant::EPOCH);
         let data = Data { run: 1, ..Data::default() };
-        Self { clock: Arc::new(clock), data: Arc::new(Mutex::new(data)), order: Arc::default() }
+        Self { clock: Arc::new(clock), data: Arc::new(Mutex::new(data)) }
     }
 
     /// Ends all connections, and refuses new ones until [`start`](Self::start).
@@ -114,7 +118,7 @@ impl MemoryStore {
 
     /// Loses all data.
     pub fn forget(&self) {
-        self.data().tables.clear();
+        self.data().shares.clear();
     }
 
     /// Does not answer, until this is called with `false`: commands take effect then.
@@ -152,20 +156,29 @@ impl MemoryStore {
 }
 
 impl Data {
-    fn serve(&mut self, now: Duration, name: &Name, command: &Command) -> (Answer, Notices) {
+    fn with<A>(
+        &mut self,
+        now: Duration,
+        name: &Name,
+        step: impl FnOnce(&mut Allocator, ServerTime, Publish<'_>) -> A,
+    ) -> (A, Notices) {
         self.commands += 1;
         let mut notices = vec![];
         let (lines, drops) = (&self.lines, self.faults.drops_notices);
-        let mut publish = |owner: OwnerId, notice: Notice| {
-            let line = lines.values().find(|line| line.owner == owner && line.names.contains(name));
-            if let Some(line) = line.filter(|_| !drops) {
-                notices.push((Weak::clone(&line.receiver), notice));
-            }
-            line.is_some()
+        let mut publish = |notice: Notice| {
+            let is_for = |line: &&Line| match notice {
+                Notice::Granted(grant) => line.process == grant.process && line.names.contains(name),
+                _ => line.names.contains(name),
+            };
+            let receivers = lines.values().filter(is_for).map(|line| (Weak::clone(&line.receiver), notice));
+            // Lost on their way: the server does not know.
+            let heard = receivers.clone().count();
+            notices.extend(receivers.filter(|_| !drops));
+            heard > 0
         };
         let micros = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
-        let table = self.tables.entry(name.clone()).or_default();
-        let answer = table.apply(ServerTime::from(micros), command, &mut publish);
+        let allocator = self.shares.entry(name.clone()).or_default();
+        let answer = step(allocator, ServerTime::from(micros), &mut publish);
         (answer, notices)
     }
 }
@@ -180,7 +193,7 @@ impl LeaseStore for MemoryStore {
         }
         data.numbers += 1;
         let number = data.numbers;
-        let line = Line { owner: session.owner, names: HashSet::new(), receiver: Arc::downgrade(&receiver) };
+        let line = Line { process: session.id, names: HashSet::new(), receiver: Arc::downgrade(&receiver) };
         data.lines.insert(number, line);
         Ok(MemoryLink { store: self.clone(), number, _receiver: receiver })
     }
@@ -208,28 +221,48 @@ impl Link for MemoryLink {
         let (run, began) = (data.run, data.began);
         let line = data.lines.get_mut(&self.number).ok_or(StoreError::Unreachable)?;
         line.names.insert(name.clone());
-        // The first run is as old as the clock.
-        let age = now.saturating_sub(began);
-        Ok(Server { run: Some(RunId::from(run)), age: Some(age) })
+        // The first run is older than any lease.
+        let age = (run > 1).then(|| now.saturating_sub(began));
+        Ok(Server { run: Some(RunId::from(run)), age })
     }
 
-    async fn call(&self, name: &Name, command: Command) -> Result<Answer, StoreError> {
-        let result = poll_fn(|context| self.take_effect(name, &command, context)).await;
-        yield_once().await;
-        let is_cut = !self.store.data().lines.contains_key(&self.number);
-        if is_cut { Err(StoreError::Unreachable) } else { result }
+    async fn sync(&self, name: &Name, statement: Statement) -> Result<share::Answer, StoreError> {
+        self.answer(name, |allocator, now, publish| allocator.sync(now, &statement, publish)).await
+    }
+
+    async fn resize(
+        &self,
+        name: &Name,
+        limit: u32,
+        expected: Version,
+    ) -> Result<Result<Version, LimitRefusal>, StoreError> {
+        self.answer(name, |allocator, now, publish| allocator.set_limit(now, limit, expected, publish)).await
+    }
+
+    async fn look(&self, name: &Name) -> Result<Option<share::Status>, StoreError> {
+        self.answer(name, |allocator, now, _| allocator.status(now)).await
     }
 }
 
 impl MemoryLink {
-    fn take_effect(
+    async fn answer<A>(
         &self,
         name: &Name,
-        command: &Command,
+        step: impl Fn(&mut Allocator, ServerTime, Publish<'_>) -> A,
+    ) -> Result<A, StoreError> {
+        let result = poll_fn(|context| self.take_effect(name, &step, context)).await;
+        yield_once().await;
+        let is_cut = !self.store.data().lines.contains_key(&self.number);
+        if is_cut { Err(StoreError::Unreachable) } else { result }
+    }
+
+    fn take_effect<A>(
+        &self,
+        name: &Name,
+        step: &impl Fn(&mut Allocator, ServerTime, Publish<'_>) -> A,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Answer, StoreError>> {
+    ) -> Poll<Result<A, StoreError>> {
         let (now, waker) = ((self.store.clock)(), context.waker().clone());
-        let _order = self.store.order.lock().unwrap_or_else(PoisonError::into_inner);
         let mut data = self.store.data();
         if !data.lines.contains_key(&self.number) {
             return Poll::Ready(Err(StoreError::Unreachable));
@@ -238,7 +271,7 @@ impl MemoryLink {
             data.stalled.push(waker);
             return Poll::Pending;
         }
-        let (answer, notices) = data.serve(now, name, command);
+        let (answer, notices) = data.with(now, name, step);
         let is_dropped = data.faults.drops_answers;
         drop(data);
         for (receiver, notice) in notices {

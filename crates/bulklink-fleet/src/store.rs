@@ -6,9 +6,10 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Answer, Command, Name, Notice, OwnerId, RunId};
+use crate::share::{self, LimitRefusal, Notice, Statement};
+use crate::{Name, ProcessId, RunId, Version};
 
-/// A server on which a fleet keeps its leases.
+/// A server on which processes share limits.
 ///
 /// A store has no policy: it has no deadlines, does not repeat commands, and does not connect
 /// again by itself. A command must never reach another server, or another run of the server, than
@@ -27,20 +28,32 @@ pub trait LeaseStore: Send + Sync + 'static {
 
 /// One connection to a server.
 ///
-/// It ends at the first error other than [`StoreError::Refused`] and [`StoreError::Full`]. A notice
-/// is received before the answer to any later command than the one that caused it, or never: an old
-/// grant that came after them would be taken for a new one. A notice that a command causes for its
-/// own process may come before or after that command's answer.
+/// It ends at the first error other than [`StoreError::Refused`] and [`StoreError::Full`]. Notices
+/// may be late, doubled or lost.
 pub trait Link: Send + Sync + 'static {
     /// Subscribes to the notices about `name`, so that no later grant is missed. Returns what is
     /// known of the server that has the name.
     fn listen(&self, name: &Name) -> impl Future<Output = Result<Server, StoreError>> + Send;
 
-    /// Sends a command and returns the answer.
+    /// Sends the statement of a process about its share, and returns the reply. It takes effect at
+    /// most once.
     ///
-    /// Commands of one link take effect in the order in which these futures are first polled. A
-    /// future that is dropped may leave its command with or without effect.
-    fn call(&self, name: &Name, command: Command) -> impl Future<Output = Result<Answer, StoreError>> + Send;
+    /// Commands of one link about one name take effect in the order in which these futures are
+    /// first polled. A future that is dropped may leave its command with or without effect.
+    fn sync(&self, name: &Name, statement: Statement)
+    -> impl Future<Output = Result<share::Answer, StoreError>> + Send;
+
+    /// Changes the limit that processes share to `limit` units, if its version is `expected`, and
+    /// returns the new version. It takes effect at most once.
+    fn resize(
+        &self,
+        name: &Name,
+        limit: u32,
+        expected: Version,
+    ) -> impl Future<Output = Result<Result<Version, LimitRefusal>, StoreError>> + Send;
+
+    /// Reads the state of a limit that processes share. `None` if no process has declared one.
+    fn look(&self, name: &Name) -> impl Future<Output = Result<Option<share::Status>, StoreError>> + Send;
 }
 
 /// What a link knows of the server that has a name.
@@ -56,14 +69,14 @@ pub struct Server {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// Its identity.
-    pub owner: OwnerId,
+    pub id: ProcessId,
     /// A name for people, such as the program's. It is shown in the server's lists of clients.
     pub process: Arc<str>,
 }
 
 /// Takes what a link receives without being asked. Calls must be short, and must not block.
 pub trait Receiver: Send + Sync + 'static {
-    /// A notice about the bulkhead `name`.
+    /// A notice about the share of `name`.
     fn notice(&self, name: &Name, notice: Notice);
 
     /// The link has ended, and no notice will follow.

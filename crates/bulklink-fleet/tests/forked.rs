@@ -52,11 +52,11 @@ impl CircuitStore for Asking {
 }
 
 /// Returns the identity of a new process in a fleet.
-fn owner() -> String {
+fn id() -> String {
     let executor = Executor::new(FakeClock::new());
     let store = bulklink_fleet::MemoryStore::new(executor.clock());
     let fleet = Fleet::builder(store, executor.runtime()).namespace("test").build().expect("valid");
-    fleet.owner().to_string()
+    fleet.id().to_string()
 }
 
 /// Returns the identity of the first probe of a circuit.
@@ -100,7 +100,7 @@ fn forked(work: impl FnOnce() -> String) -> String {
 #[test]
 fn forked_processes_share_no_identity_of_a_process_and_of_a_probe() {
     let mut used = HashSet::new();
-    for identity in [owner, probe] {
+    for identity in [id, probe] {
         let [one, other] = [(); 2].map(|()| forked(identity));
         assert!(!one.is_empty());
         assert!(used.insert(one) && used.insert(other), "{used:?}");

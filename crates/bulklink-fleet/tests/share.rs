@@ -7,7 +7,7 @@ use bulklink_fleet::share::{
     Allocator, Connection, Decision, Declaration, Demand, Grant, Level, Load, Notice, Policy, Reply, Share, Terms,
     Tuning,
 };
-use bulklink_fleet::{OwnerId, ServerTime, Version};
+use bulklink_fleet::{ProcessId, ServerTime, Version};
 
 const PROCESS: u128 = 7;
 
@@ -17,7 +17,7 @@ fn at(millis: u64) -> Instant {
 
 fn share() -> Share {
     let declaration = Declaration { config: 1, limit: 10, terms: Terms::default() };
-    Share::new(OwnerId::from(PROCESS), 1, declaration)
+    Share::new(ProcessId::from(PROCESS), 1, declaration)
 }
 
 fn need(keep: u32, need: u32) -> Demand {
@@ -81,7 +81,7 @@ fn only_the_latest_statement_counts() {
     share.send(at(10), Connection::default(), need(1, 1));
     assert!(!share.take(at(11), &old) && !share.take_notice(at(11), &Notice::Granted(old.grant)));
     assert_eq!(share.usable(at(11)), 1);
-    let other = Grant { process: OwnerId::from(8), seq: old.grant.seq + 1, ..old.grant };
+    let other = Grant { process: ProcessId::from(8), seq: old.grant.seq + 1, ..old.grant };
     assert!(!share.take_notice(at(11), &Notice::Granted(other)));
 }
 
@@ -190,7 +190,7 @@ impl Process {
     /// Another process states its condition.
     fn other(&mut self, now: u64, demand: Demand) {
         let declaration = Declaration { config: 1, limit: 10, terms: Terms::default() };
-        let mut other = Share::new(OwnerId::from(8), 1, declaration);
+        let mut other = Share::new(ProcessId::from(8), 1, declaration);
         let statement = other.send(at(now), Connection::default(), Demand { keep: 0, ..demand });
         let mut notices = vec![];
         let mut publish = |notice| {
@@ -319,7 +319,7 @@ fn a_strict_process_keeps_nothing_for_a_past_load() {
 fn a_new_connection_is_owed_a_statement() {
     let mut process = Process::new(Tuning::default());
     process.look(0);
-    process.policy.reconnected();
+    process.policy.set_connected(true);
     process.look(1);
     assert_eq!(process.take_sent().len(), 2);
     process.policy.set_capacity(3);

@@ -9,9 +9,11 @@
 //!
 //! let store = PostgresStore::new("postgresql://service:password@db/app")?;
 //! let fleet = bulklink_postgres::tokio::fleet(store).namespace("prod").build()?;
-//! let payments = fleet.bulkhead("payments").limit(8).connect().await?;
-//! let permit = payments.acquire().await?;
-//! # drop(permit);
+//! let payments = bulklink_tokio::Bulkhead::builder("payments");
+//! let payments = payments.parallelism(8).waiting_room(100).build()?;
+//! let share = fleet.share(&payments).limit(20).connect().await?;
+//! let slot = payments.slot().await?;
+//! # drop((slot, share));
 //! # Ok(())
 //! # }
 //! ```
@@ -25,7 +27,7 @@
 //!
 //! - Each process has one connection to the primary, for as long as it runs. A pooler such as
 //!   `PgBouncer` may be between only in its mode `session`.
-//! - A bulkhead is a row, and each command locks it. A process that stops with a lock loses its
+//! - A name is a row, and each command locks it. A process that stops with a lock loses its
 //!   connection: see [`PostgresStoreBuilder::lock_timeout`].
 //! - After a crash, after a standby was promoted and in a restored backup, nothing is granted until
 //!   all leases of before are known or over: an unlogged table tells.
@@ -66,8 +68,8 @@ pub mod tokio {
 
     /// A fleet on tokio.
     pub type Fleet = crate::Fleet<Tokio>;
-    /// A bulkhead of a fleet on tokio.
-    pub type FleetBulkhead = crate::FleetBulkhead<Tokio>;
+    /// The share of a bulkhead on tokio.
+    pub type FleetShare = crate::FleetShare<Tokio>;
 
     /// Begins a fleet on tokio.
     pub fn fleet(store: crate::PostgresStore) -> crate::FleetBuilder<crate::PostgresStore, Tokio> {

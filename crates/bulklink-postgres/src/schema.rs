@@ -5,7 +5,6 @@
 
 use std::fmt;
 
-#[cfg(feature = "fleet")]
 use tokio_postgres::SimpleQueryMessage;
 
 use crate::failure::Failure;
@@ -99,7 +98,8 @@ impl Part {
     #[must_use]
     pub fn version(self) -> i32 {
         match self {
-            Part::Fleet | Part::Breaker => 1,
+            Part::Fleet => 2,
+            Part::Breaker => 1,
         }
     }
 
@@ -159,7 +159,18 @@ pub(crate) async fn set_up(server: &Server, parts: &[Part], roles: &[&str]) -> R
     let text = set_up_statements(parts, roles);
     let (client, mut wire) = server.connect("bulklink setup").await?;
     let run = wire.drive(client.batch_execute(&text));
-    server.in_time(run).await?.map_err(|error| Failure::of(&error))
+    server.in_time(run).await?.map_err(|error| Failure::of(&error))?;
+    // Tables of another version are left as they are.
+    for part in parts {
+        let text = format!("SELECT version FROM bulklink.part WHERE name = '{}'", part.name());
+        let run = wire.drive(client.simple_query(&text));
+        let rows = server.in_time(run).await?.map_err(|error| Failure::of(&error))?;
+        let is_ours = |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some(&*part.version().to_string()));
+        if !rows.iter().any(is_ours) {
+            return Err(Failure::refused("VERSION"));
+        }
+    }
+    Ok(())
 }
 
 /// Looks whether the database has a part, and changes nothing.

@@ -1,122 +1,104 @@
-//! The form of rows, without a server: random commands on a row that is encoded and decoded each
-//! time and on a table, and rows that are none.
+//! The form of rows, without a server: random statements on a row that is encoded and decoded each
+//! time and on an allocator, and rows that are none.
 
-use std::collections::BTreeSet;
+use std::time::Duration;
 
 use bulklink_postgres::plumbing::Rows;
-use bulklink_postgres::{CallId, Command, Cuts, Epoch, Era, Name, Namespace, Notice, Outcome, OwnerId, RunId, Table};
-use bulklink_stores::{RANDOM, Script};
+use bulklink_postgres::share::{Allocator, Declaration, Notice, Statement, Terms};
+use bulklink_postgres::{Name, Namespace, ProcessId};
+use fastrand::Rng;
 use proptest::prelude::*;
+
+const TERMS: Terms = Terms {
+    lease: Duration::from_millis(1),
+    claim: Duration::from_micros(400),
+    calm: Duration::from_micros(50),
+    recovers: true,
+};
 
 fn name() -> Name {
     Name::new(&Namespace::new("test").unwrap(), "a b").unwrap()
 }
 
-/// All processes listen by links with these keys.
-fn key(owner: OwnerId) -> i64 {
-    i64::try_from(u128::from(owner) >> 90).unwrap()
+/// A statement of one of four processes, and the key of its link.
+fn statement(random: &mut Rng, seq: u64) -> (i64, Statement) {
+    let number = random.i64(1..=4);
+    let statement = Statement {
+        process: ProcessId::from(u128::from(number.unsigned_abs()) << 90),
+        seq,
+        declaration: Declaration { config: random.u64(1..3), limit: 10, terms: TERMS },
+        epoch: None,
+        run: None,
+        is_young: false,
+        longest: TERMS.lease,
+        token: 0.into(),
+        keep: random.u32(0..5),
+        need: random.u32(0..9),
+        spare: random.u32(0..3),
+        weight: random.u32(0..3),
+    };
+    (number, statement)
 }
 
 #[test]
-fn a_row_does_what_the_table_does() {
-    let (mut outcomes, mut told_to_others, mut told_to_itself) = (BTreeSet::new(), 0, 0);
+fn a_row_does_what_the_allocator_does() {
+    let (mut told_to_others, mut told_to_itself) = (0, 0);
     for seed in 0..200 {
-        let mut script = Script::new(seed, RANDOM);
+        let mut random = Rng::with_seed(seed);
         let mut now = 5_000_000;
-        let (mut rows, mut table) = (Rows::default(), Table::with_cuts(Cuts::default()));
-        // A process listens once it has sent a command that is no farewell.
-        let mut listeners = BTreeSet::new();
-        for _ in 0..150 {
-            now += script.random.u64(0..200);
-            let (command, sender) = (script.command(), script.owner());
-            let mut next = listeners.clone();
-            match &command {
-                Command::Close { owner, .. } => _ = next.remove(owner),
-                _ => _ = next.insert(sender),
-            }
-            let (mut own, mut others) = (vec![], 0);
-            let expected = table.apply(now.into(), &command, &mut |owner, notice: Notice| {
-                let is_heard = next.contains(&owner);
-                others += usize::from(is_heard && owner != sender);
-                own.extend((is_heard && owner == sender).then_some(notice));
-                is_heard
-            });
-            let (answer, told, sent) = rows.apply(now.into(), sender, key(sender), &name(), &command).unwrap();
-            assert_eq!((&answer, &told, sent), (&expected, &own, others), "seed {seed}: {command:?}");
-            if let Some(text) = rows.text() {
-                assert_eq!(rows.table().as_ref(), Some(&table), "seed {seed}: {command:?}\n{text}");
-                listeners = next;
-                if let Command::Reap { .. } = command {
-                    listeners.retain(|owner| text.contains(&format!("\nc {owner} ")));
+        let (mut rows, mut allocator) = (Rows::default(), Allocator::default());
+        for seq in 1..150 {
+            now += random.u64(0..200);
+            let (key, statement) = statement(&mut random, seq);
+            let text = rows.text().unwrap_or_default().to_owned();
+            let listens =
+                |process: ProcessId| process == statement.process || text.contains(&format!("\nc {process} "));
+            let listeners = text.lines().filter(|line| line.starts_with("c ")).count();
+            let is_new = !text.contains(&format!("\nc {} ", statement.process));
+            let (mut own, mut others) = (0, 0);
+            let expected = allocator.sync(now.into(), &statement, &mut |notice| {
+                if let Notice::Granted(grant) = notice {
+                    others += usize::from(listens(grant.process));
+                    return listens(grant.process);
                 }
-            }
+                own += 1;
+                others += listeners + usize::from(is_new) - 1;
+                true
+            });
+            let (answer, told, sent) = rows.apply(now.into(), key, &name(), &statement).unwrap();
+            assert_eq!((&answer, told.len(), sent), (&expected, own, others), "seed {seed}: {statement:?}\n{text}");
+            assert_eq!(rows.allocator().as_ref(), Some(&allocator), "seed {seed}: {statement:?}");
             told_to_others += sent;
             told_to_itself += told.len();
-            script.epoch = answer.head.and_then(|head| head.epoch).unwrap_or(script.epoch);
-            let text = format!("{:?}", answer.outcome);
-            outcomes.insert(text.split([' ', '(', '{']).next().unwrap_or_default().to_owned());
         }
     }
-    assert!(outcomes.len() > 9 && told_to_others > 100 && told_to_itself > 100, "{outcomes:?} {told_to_others}");
+    assert!(told_to_others > 100 && told_to_itself > 100, "{told_to_others} {told_to_itself}");
 }
 
 /// A row with everything in it.
 fn full() -> String {
     let mut rows = Rows::default();
-    let (name, run) = (name(), Some(RunId::from(7)));
-    let [first, second] = [1_u128 << 90, 2 << 90].map(OwnerId::from);
-    let open = |owner| Command::Open {
-        owner,
-        generation: 1,
-        limit: 2,
-        config: 1,
-        terms: RANDOM,
-        known: None,
-        highest: None,
-        run,
-        young: false,
-        info: "host/1 a b".into(),
-    };
-    let mut epoch = Epoch::default();
-    for owner in [first, second] {
-        let (answer, ..) = rows.apply(5_000_000.into(), owner, key(owner), &name, &open(owner)).unwrap();
-        epoch = answer.head.unwrap().epoch.unwrap();
+    let mut random = Rng::with_seed(3);
+    for seq in 1..30 {
+        let (key, statement) = statement(&mut random, seq);
+        let _refused = rows.apply((5_000_000 + seq).into(), key, &name(), &statement).unwrap().0;
     }
-    for (owner, seq) in [(first, 1), (second, 2), (second, 3)] {
-        let id = CallId { owner, seq, cost: 2 };
-        let command =
-            Command::Acquire { id, wait: true, queue: 9, era: Era { epoch, run }, terms: RANDOM, give_back: vec![] };
-        rows.apply(5_000_001.into(), owner, key(owner), &name, &command).unwrap();
-    }
-    // It leaves a notice for the second process, which has one more waiter.
-    let release = Command::Release { ids: vec![CallId { owner: first, seq: 1, cost: 2 }] };
-    rows.apply(5_000_002.into(), first, key(first), &name, &release).unwrap();
-    let text = rows.text().unwrap().to_owned();
-    for kind in ["\nm ", "\nn ", "\nl ", "\nq ", "\no ", "\nc ", "\ni "] {
-        assert!(text.contains(kind), "{kind:?}: {text}");
-    }
-    text
+    rows.text().unwrap().to_owned()
 }
 
-fn status() -> Command {
-    Command::Status { offset: 0, count: 9 }
-}
-
-/// Runs all kinds of commands on a text, which must not panic. Returns whether it is a row.
+/// Runs statements on a text, which must not panic. Returns whether it is a row.
 fn survives(text: &str) -> bool {
     let mut rows = Rows::default();
     rows.set(Some(text.to_owned()));
-    if rows.table().is_none() {
-        assert!(rows.apply(1.into(), 1.into(), 1, &name(), &status()).is_none());
+    if rows.allocator().is_none() {
         return false;
     }
-    let mut script = Script::new(1, RANDOM);
-    script.epoch = 5_000_000.into();
-    for now in 0..60 {
-        let (command, owner) = (script.command(), script.owner());
+    let mut random = Rng::with_seed(1);
+    for step in 0..60 {
+        let (key, statement) = statement(&mut random, 1_000 + step);
         rows.set(Some(text.to_owned()));
-        rows.apply((now * 150).into(), owner, key(owner), &name(), &command);
-        rows.apply(9_000_000.into(), owner, key(owner), &name(), &Command::Reap { full: true, offset: 0 }).unwrap();
+        rows.apply((step * 150).into(), key, &name(), &statement);
+        rows.apply(9_000_000.into(), key, &name(), &Statement { seq: 2_000, ..statement });
     }
     true
 }
@@ -126,30 +108,27 @@ fn malformed_rows_are_refused_and_never_panic() {
     let full = full();
     assert!(survives(&full));
     let largest = u64::MAX.to_string();
-    for (from, to) in [
-        ("1\nm", "2\nm"),
-        ("\nm ", "\nm 1 "),
-        ("\nm ", "\nz "),
-        ("\nn ", "\nn -"),
-        ("\nn ", &*format!("\nn {largest}")),
-        ("\nl ", "\nl x"),
-        ("\nq ", "\nl "),
-        (":2 5", ":0 5"),
-        (":2 5", &*format!(":{largest} 5")),
-        (":2 5", ":1 5"),
-        ("\no ", "\no\n"),
-        ("\ni ", "\ni x"),
-        (" g ", " y "),
+    let changes = [
+        ("2\ns", "3\ns"),
+        ("\ns epoch ", "\ns epoch x"),
+        ("\ns epoch ", "\ns epoch -"),
+        ("\ns epoch ", "\ns apoch "),
+        ("\ns live ", &*format!("\ns live {largest}")),
+        ("\ns run ", "\ns run x"),
+        ("\nr ", "\nr x"),
+        ("\nr ", "\nq "),
         ("\nc ", "\nc c "),
-    ] {
+        ("\nc ", "\nc\n"),
+    ];
+    for (from, to) in changes {
         let text = full.replacen(from, to, 1);
         assert_ne!(text, full, "{from:?}");
         assert!(!survives(&text), "{from:?} {to:?}: {text}");
     }
-    for line in full.lines().filter(|line| line.starts_with(['l', 'q', 'o'])) {
+    for line in full.lines().skip(1) {
         assert!(!survives(&format!("{full}{line}\n")), "{line} is there twice");
     }
-    for text in ["", "\n", "1", "1\n", "null", "{}"] {
+    for text in ["", "\n", "2", "2\n", "1\n", "null", "{}"] {
         assert!(!survives(text), "{text:?}");
     }
 }
@@ -166,14 +145,6 @@ proptest! {
     #[test]
     fn any_text_is_survived(text in "(?s).{0,200}") {
         survives(&text);
-        survives(&format!("1\n{text}"));
+        survives(&format!("2\n{text}"));
     }
-}
-
-#[test]
-fn people_read_who_has_what() {
-    let full = full();
-    assert!(matches!(Rows::default().apply(1.into(), 1.into(), 1, &name(), &status()).unwrap().0.outcome,
-        Outcome::Status(status) if status.settings.is_none()));
-    assert!(full.lines().any(|line| line.starts_with("o ") && line.ends_with(" host/1 a b")), "{full}");
 }

@@ -1,13 +1,14 @@
 //! How a script's reply becomes an answer, and a push a notice. Any other form is an error: nothing
 //! that a server sends makes these functions panic.
 
+use std::collections::BTreeMap;
 use std::str::{FromStr, from_utf8};
 use std::time::Duration;
 
-use bulklink_fleet::{
-    Answer, CallId, Command, Epoch, Head, Notice, Outcome, RunId, ServerTime, SessionStatus, Settings, Status,
-    StoreError, Terms, Ticket, Token, Version,
+use bulklink_fleet::share::{
+    Answer, Declaration, Grant, LimitRefusal, Notice, Refusal, Reply, Statement, Terms, Texts,
 };
+use bulklink_fleet::{ProcessId, ServerTime, StoreError, Version};
 use redis::Value;
 
 /// The form of a reply is unknown.
@@ -15,182 +16,101 @@ struct Malformed;
 
 type Result<T> = std::result::Result<T, Malformed>;
 
-/// Decodes the reply to a command.
+/// Decodes the reply to a statement.
 ///
 /// # Errors
 ///
-/// [`StoreError::Malformed`] if it is no reply to this command.
-pub fn answer(command: &Command, reply: &Value) -> std::result::Result<Answer, StoreError> {
-    decode(command, reply).map_err(|Malformed| StoreError::Malformed)
+/// [`StoreError::Malformed`] if it is no reply to a statement.
+pub fn reply(statement: &Statement, reply: &Value) -> std::result::Result<Answer, StoreError> {
+    read_reply(statement, reply).map_err(|Malformed| StoreError::Malformed)
 }
 
-/// Decodes what was pushed on a process' channel.
-///
-/// # Errors
-///
-/// [`StoreError::Malformed`] if it is no notice.
-pub fn notice(message: &[u8]) -> std::result::Result<Notice, StoreError> {
-    read_notice(message).map_err(|Malformed| StoreError::Malformed)
-}
-
-fn read_notice(message: &[u8]) -> Result<Notice> {
-    let words: Vec<_> = from_utf8(message).map_err(|_| Malformed)?.split(' ').collect();
-    Ok(match words[..] {
-        ["g", id, token, epoch] => Notice::Granted {
-            id: parsed(id)?,
-            token: parsed::<u64>(token)?.into(),
-            epoch: parsed::<u64>(epoch)?.into(),
-        },
-        ["x", id] => Notice::TooLarge { id: parsed(id)? },
-        _ => return Err(Malformed),
-    })
-}
-
-fn decode(command: &Command, reply: &Value) -> Result<Answer> {
-    if let Value::Int(number) = reply {
-        let outcome = alone(command, *number)?;
-        return Ok(Answer { outcome, head: None });
-    }
+fn read_reply(statement: &Statement, reply: &Value) -> Result<Answer> {
     let fields = Fields::of(reply)?;
-    if let Command::Status { .. } = command {
-        let outcome = Outcome::Status(Box::new(status(&fields)?));
-        return Ok(Answer { outcome, head: None });
-    }
-    let outcome = outcome(command, &fields)?;
-    Ok(Answer { outcome, head: Some(head(&fields)?) })
-}
-
-/// A reply that is only a number.
-fn alone(command: &Command, number: i64) -> Result<Outcome> {
-    match (command, u64::try_from(number)) {
-        (Command::Acquire { .. }, Ok(token)) => Ok(Outcome::Granted { token: token.into() }),
-        (Command::Release { .. }, Ok(1)) => Ok(Outcome::Done),
-        _ => Err(Malformed),
-    }
-}
-
-fn head(fields: &Fields<'_>) -> Result<Head> {
-    let epoch = match fields.text(2)? {
-        "" => None,
-        text => Some(parsed::<u64>(text)?.into()),
-    };
-    Ok(Head {
-        now: fields.time(1)?,
-        epoch,
-        limit: fields.number(3)?,
-        version: fields.number(4)?.into(),
-        used: fields.number(5)?,
-        waiting: fields.number(6)?,
-        more: fields.flag(9)?,
-    })
-}
-
-fn outcome(command: &Command, fields: &Fields<'_>) -> Result<Outcome> {
-    let code = fields.number(0)?;
-    // All replies but these three end with the head.
-    let length = match (command, code) {
-        (Command::Beat { .. }, 1) => 13,
-        (Command::Acquire { .. }, 2) | (Command::Reap { .. }, 1) => 11,
-        _ => 10,
-    };
-    if fields.0.len() != length {
-        return Err(Malformed);
-    }
-    let (a, b) = (fields.number(7)?, fields.number(8)?);
-    Ok(match (command, code) {
-        (_, 0) => Outcome::Stale,
-        (Command::Release { .. } | Command::SetLimit { .. } | Command::Close { .. }, 1) => Outcome::Done,
-        (Command::Open { .. }, 1) => Outcome::Opened { quarantine: a.into(), owners: b },
-        (Command::Open { .. }, 7) => Outcome::LimitConflict { limit: a, config: b },
-        (Command::Open { .. }, 8) if a == 0 => Outcome::RecoveryConflict,
-        (Command::Open { .. }, 8) => {
-            Outcome::TermsConflict { ttl: Duration::from_micros(a), claim: Duration::from_micros(b) }
+    match (fields.number(0)?, fields.0.len()) {
+        (1, 14) => {}
+        (9, 1) => return Ok(Err(Refusal::Stale)),
+        (8, 7) => {
+            let terms = Terms {
+                lease: fields.duration(3)?,
+                claim: fields.duration(4)?,
+                calm: fields.duration(5)?,
+                recovers: fields.flag(6)?,
+            };
+            let config = statement.declaration.config;
+            let fleets = Declaration { config, limit: fields.units(2)?, terms };
+            let declarer = parsed(fields.text(1)?)?;
+            return Refusal::between(statement, declarer, &fleets).map(Err).ok_or(Malformed);
         }
-        (Command::Acquire { .. }, 1) => Outcome::Granted { token: a.into() },
-        (Command::Acquire { .. }, 2) => {
-            Outcome::Queued { ticket: a.into(), first_expiry: b.into(), position: fields.number(10)? }
-        }
-        (Command::Acquire { .. }, 3) => Outcome::Saturated { first_expiry: a.into() },
-        (Command::Acquire { .. }, 4) => Outcome::QueueFull { first_expiry: a.into() },
-        (Command::Acquire { .. }, 5) => Outcome::Recovering { until: a.into() },
-        (Command::Acquire { .. }, 6) => Outcome::TooLarge,
-        (Command::SetLimit { .. }, 7) => Outcome::VersionConflict,
-        (Command::Beat { .. }, 1) => beaten(a, b, fields)?,
-        (Command::Beat { .. }, 9) => Outcome::OldGeneration,
-        (Command::Reap { .. }, 1) => Outcome::Reaped { freed: a, dropped: b, next: fields.number(10)? },
         _ => return Err(Malformed),
-    })
-}
-
-fn beaten(a: u64, b: u64, fields: &Fields<'_>) -> Result<Outcome> {
-    let lost = fields.list(10)?;
-    Ok(Outcome::Beaten {
-        first_expiry: a.into(),
-        owners: b,
-        lost: (0..lost.0.len()).map(|at| parsed(lost.text(at)?)).collect::<Result<_>>()?,
-        granted: fields.list(11)?.pairs::<CallId, Token>()?,
-        quarantine: fields.time(12)?,
-    })
-}
-
-fn status(fields: &Fields<'_>) -> Result<Status> {
-    if fields.0.len() != 9 {
-        return Err(Malformed);
     }
-    let (sessions, infos) = (fields.list(7)?.pairs(), fields.list(8)?);
-    let sessions = sessions?;
-    if sessions.len() != infos.0.len() {
-        return Err(Malformed);
-    }
-    let session_page = sessions.into_iter().zip(infos.0).map(|((owner, until), info)| {
-        // A session that was made by its first waiter has said nothing yet.
-        let (generation, info) = match info {
-            Value::Nil => (0, ""),
-            info => {
-                let (generation, info) = text(info)?.split_once(' ').ok_or(Malformed)?;
-                (parsed(generation)?, info)
-            }
-        };
-        Ok(SessionStatus { owner, until, generation, info: info.into() })
-    });
-    Ok(Status {
-        now: fields.time(0)?,
-        settings: settings(&fields.list(1)?)?,
-        leases: fields.number(2)?,
-        waiting: fields.number(3)?,
-        expired: fields.number(4)?,
-        lease_page: fields.list(5)?.pairs()?,
-        waiter_page: fields.list(6)?.pairs::<CallId, Ticket>()?,
-        session_page: session_page.collect::<Result<_>>()?,
-    })
-}
-
-fn settings(fields: &Fields<'_>) -> Result<Option<Settings>> {
-    if fields.0.len() != 13 {
-        return Err(Malformed);
-    }
-    if matches!(fields.0[0], Value::Nil) {
-        return Ok(None);
-    }
-    let number = |at| parsed::<u64>(fields.text(at)?);
-    let micros = |at| Ok(Duration::from_micros(number(at)?));
-    let run = match fields.text(12)? {
-        "-" => None,
-        text => Some(RunId::from(u64::from_str_radix(text, 16).map_err(|_| Malformed)?)),
+    let grant = Grant {
+        process: statement.process,
+        seq: statement.seq,
+        serial: fields.number(1)?.into(),
+        units: fields.units(2)?,
+        valid: fields.duration(3)?,
+        token: fields.number(4)?.into(),
+        epoch: fields.number(5)?.into(),
+        level: fields.optional(6)?.map(units).transpose()?.map(Into::into),
     };
-    Ok(Some(Settings {
-        epoch: Epoch::from(number(0)?),
-        limit: number(1)?,
-        declared: number(2)?,
-        config: number(3)?,
-        version: Version::from(number(4)?),
-        quarantine: number(5)?.into(),
-        extra: number(6)?,
-        terms: Terms { ttl: micros(7)?, claim: micros(8)?, block: number(9)? },
-        token: number(10)?.into(),
-        ticket: number(11)?.into(),
-        run,
+    Ok(Ok(Reply {
+        grant,
+        due: fields.optional(7)?.map(Duration::from_micros),
+        quarantine: fields.duration(8)?,
+        longest: fields.duration(9)?,
+        limit: fields.units(10)?,
+        version: fields.number(11)?.into(),
+        processes: fields.number(12)?,
+        weights: fields.number(13)?,
     }))
+}
+
+/// Decodes the reply to a change of the limit.
+///
+/// # Errors
+///
+/// [`StoreError::Malformed`] if it is no such reply.
+pub fn resized(reply: &Value) -> std::result::Result<std::result::Result<Version, LimitRefusal>, StoreError> {
+    let read = || {
+        let fields = Fields::of(reply)?;
+        Ok(match (fields.number(0)?, fields.0.len()) {
+            (1, 2) => Ok(fields.number(1)?.into()),
+            (0, 1) => Err(LimitRefusal::Absent),
+            (7, 3) => Err(LimitRefusal::Version { limit: fields.units(1)?, current: fields.number(2)?.into() }),
+            _ => return Err(Malformed),
+        })
+    };
+    read().map_err(|Malformed| StoreError::Malformed)
+}
+
+/// Decodes what a name has of shares: the server's time, and the state. `None` if it has nothing.
+///
+/// # Errors
+///
+/// [`StoreError::Malformed`] if it is no such reply, or the state is malformed.
+pub fn state(reply: &Value) -> std::result::Result<(ServerTime, Option<Texts>), StoreError> {
+    let read = || {
+        let fields = Fields::of(reply)?;
+        let [settings, rows] = [1, 2].map(|at| fields.list(at)?.texts());
+        let texts = Texts { settings: settings?, rows: rows? };
+        Ok((fields.time(0)?, (!texts.settings.is_empty()).then_some(texts)))
+    };
+    read().map_err(|Malformed| StoreError::Malformed)
+}
+
+/// Decodes what was pushed on a channel about a share of this process.
+///
+/// # Errors
+///
+/// [`StoreError::Malformed`] if it is no such notice.
+pub fn notice(process: ProcessId, message: &[u8]) -> std::result::Result<Notice, StoreError> {
+    let text = from_utf8(message).ok();
+    text.and_then(|text| Notice::of_text(process, text)).ok_or(StoreError::Malformed)
+}
+
+fn units(number: u64) -> Result<u32> {
+    u32::try_from(number).map_err(|_| Malformed)
 }
 
 /// The elements of an array.
@@ -218,6 +138,28 @@ impl<'a> Fields<'a> {
         u64::try_from(*number).map_err(|_| Malformed)
     }
 
+    fn units(&self, at: usize) -> Result<u32> {
+        units(self.number(at)?)
+    }
+
+    fn duration(&self, at: usize) -> Result<Duration> {
+        self.number(at).map(Duration::from_micros)
+    }
+
+    /// -1 is none.
+    fn optional(&self, at: usize) -> Result<Option<u64>> {
+        if *self.at(at)? == Value::Int(-1) { Ok(None) } else { self.number(at).map(Some) }
+    }
+
+    /// Names and values by turns.
+    fn texts(&self) -> Result<BTreeMap<String, String>> {
+        let pairs = self.0.chunks(2).map(|pair| match pair {
+            [name, value] => Ok((text(name)?.to_owned(), text(value)?.to_owned())),
+            _ => Err(Malformed),
+        });
+        pairs.collect()
+    }
+
     fn time(&self, at: usize) -> Result<ServerTime> {
         self.number(at).map(ServerTime::from)
     }
@@ -228,15 +170,6 @@ impl<'a> Fields<'a> {
             1 => Ok(true),
             _ => Err(Malformed),
         }
-    }
-
-    /// Ids and numbers by turns.
-    fn pairs<T: FromStr, N: From<u64>>(&self) -> Result<Vec<(T, N)>> {
-        let pairs = self.0.chunks(2).map(|pair| match pair {
-            [id, number] => Ok((parsed(text(id)?)?, parsed::<u64>(text(number)?)?.into())),
-            _ => Err(Malformed),
-        });
-        pairs.collect()
     }
 }
 

@@ -1,8 +1,8 @@
-//! What a bulkhead is called on the server: its keys and its channels.
+//! What a name is called on the server: its keys and its channels.
 
-use bulklink_fleet::{Name, OwnerId};
+use bulklink_fleet::{Name, ProcessId};
 
-/// The keys of a bulkhead. All have one hash tag, so a cluster keeps them on one node.
+/// The keys of a name. All have one hash tag, so a cluster keeps them on one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
     /// What all of them begin with: `bl:{namespace:label}:`.
@@ -15,16 +15,21 @@ impl Keys {
         Keys { prefix: format!("bl:{{{name}}}:") }
     }
 
-    /// Leases, waiters, sessions, settings, and what processes say about themselves: the keys of
-    /// every script, in this order.
-    pub fn all(&self) -> [String; 5] {
-        ["L", "Q", "O", "M", "I"].map(|key| format!("{}{key}", self.prefix))
+    /// Rows, the times at which they change, the queue, and settings: the keys of every script, in
+    /// this order.
+    pub fn all(&self) -> [String; 4] {
+        ["R", "T", "W", "S"].map(|key| format!("{}{key}", self.prefix))
     }
 
-    /// The key of the settings, which exists while the bulkhead does.
+    /// The key of the settings, which exists as long as there is any data.
     #[cfg(any(feature = "tokio", feature = "smol"))]
     pub(crate) fn settings(&self) -> String {
-        format!("{}M", self.prefix)
+        format!("{}S", self.prefix)
+    }
+
+    /// The shard channel on which all processes hear that some wait for units.
+    pub fn tight_channel(&self) -> String {
+        format!("{}t", self.prefix)
     }
 
     /// The key of the circuit that has the name.
@@ -34,13 +39,13 @@ impl Keys {
     }
 
     /// The shard channel on which a process receives its notices.
-    pub fn channel(&self, owner: OwnerId) -> String {
-        format!("{}n:{owner}", self.prefix)
+    pub fn channel(&self, process: ProcessId) -> String {
+        format!("{}n:{process}", self.prefix)
     }
 }
 
 /// The channel on which the transitions of a namespace's circuits are published. It is heard on all
-/// nodes of a cluster, and no bulkhead has a channel of this name, as no label is empty.
+/// nodes of a cluster, and no share has a channel of this name, as no label is empty.
 #[cfg(feature = "breaker")]
 pub fn circuits_channel(namespace: &str) -> String {
     format!("bl:{{{namespace}:}}:c")
@@ -56,8 +61,9 @@ mod tests {
     fn keys_and_channels_share_one_hash_tag() {
         let name = Name::new(&Namespace::new("prod").unwrap(), "a}{b*").unwrap();
         let keys = Keys::new(&name);
-        let [leases, .., infos] = keys.all();
-        assert_eq!((&*leases, &*infos), ("bl:{prod:a%7D%7Bb%2A}:L", "bl:{prod:a%7D%7Bb%2A}:I"));
-        assert_eq!(keys.channel(OwnerId::from(1)), "bl:{prod:a%7D%7Bb%2A}:n:---------------------0");
+        let [rows, .., settings] = keys.all();
+        assert_eq!((&*rows, &*settings), ("bl:{prod:a%7D%7Bb%2A}:R", "bl:{prod:a%7D%7Bb%2A}:S"));
+        assert_eq!((keys.settings(), &*keys.tight_channel()), (settings, "bl:{prod:a%7D%7Bb%2A}:t"));
+        assert_eq!(keys.channel(ProcessId::from(1)), "bl:{prod:a%7D%7Bb%2A}:n:---------------------0");
     }
 }

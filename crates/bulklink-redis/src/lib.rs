@@ -14,17 +14,16 @@
 //! resetkeys resetchannels ~bl:{prod:* &bl:{prod:* -@all
 //! +hello +ping +client|setname +info +script|load +evalsha
 //! +ssubscribe +sunsubscribe +spublish
-//! +time +exists +del +hmget +hget +hset +hdel +hincrby
-//! +zcard +zadd +zrem +zscore +zmscore +zrange +zrangebyscore +zrank
+//! +time +exists +del +hget +hmget +hgetall +hset +hdel +hlen
+//! +zadd +zcard +zrem +zrange +zrangebyscore
 //! ```
 //!
 //! Without `+info`, no process can tell that the server has restarted, or that it is a replica that
-//! was promoted. So nothing holds new calls back after a loss of data: up to twice the limit can
-//! run until the leases of before end. All processes must have this right, or none. Without
-//! `+script|load`, `+eval` will do. To read the state, `+zcount` is needed too; to list names,
-//! `+scan +cluster|slots`; and for another database than 0, `+select`.
+//! was promoted. So nothing holds new grants back after a loss of data: up to twice the limit can
+//! run until the leases of before end. Without `+script|load`, `+eval` will do. To list names,
+//! `+scan +cluster|slots` is needed too; and for another database than 0, `+select`.
 //!
-//! A server should have the policy `noeviction`. On a cluster, each bulkhead lives on one node.
+//! A server should have the policy `noeviction`. On a cluster, each name lives on one node.
 
 #![forbid(unsafe_code)]
 
@@ -58,8 +57,8 @@ pub mod tokio {
 
     /// A fleet on tokio.
     pub type Fleet = crate::Fleet<Tokio>;
-    /// A bulkhead of a fleet on tokio.
-    pub type FleetBulkhead = crate::FleetBulkhead<Tokio>;
+    /// The share of a bulkhead on tokio.
+    pub type FleetShare = crate::FleetShare<Tokio>;
 
     /// Begins a fleet on tokio.
     pub fn fleet(store: crate::RedisStore) -> crate::FleetBuilder<crate::RedisStore, Tokio> {
@@ -74,8 +73,8 @@ pub mod smol {
 
     /// A fleet on smol.
     pub type Fleet = crate::Fleet<Smol>;
-    /// A bulkhead of a fleet on smol.
-    pub type FleetBulkhead = crate::FleetBulkhead<Smol>;
+    /// The share of a bulkhead on smol.
+    pub type FleetShare = crate::FleetShare<Smol>;
 
     /// Begins a fleet on smol.
     pub fn fleet(store: crate::RedisStore) -> crate::FleetBuilder<crate::RedisStore, Smol> {
@@ -86,8 +85,8 @@ pub mod smol {
 /// The protocol, for the tests of this crate. It may change in any release.
 #[doc(hidden)]
 pub mod plumbing {
-    pub use crate::decode::{answer, notice};
-    pub use crate::encode::{Call, call};
+    pub use crate::decode::{notice, reply, resized, state};
+    pub use crate::encode::{Call, look, resize, sync};
     pub use crate::keys::Keys;
     pub use crate::scripts::Script;
 }

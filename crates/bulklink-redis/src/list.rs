@@ -1,4 +1,4 @@
-//! Which bulkheads there are.
+//! Which names there are.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::link::route;
 /// How many keys a server looks at in one step.
 const STEP: usize = 1000;
 
-/// The keys that exist once for each bulkhead or circuit.
+/// The keys that exist once for each limit or circuit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
-    Bulkheads,
+    Shares,
     #[cfg(feature = "breaker")]
     Circuits,
 }
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
 impl Kind {
     const fn suffix(self) -> &'static str {
         match self {
-            Kind::Bulkheads => "}:M",
+            Kind::Shares => "}:S",
             #[cfg(feature = "breaker")]
             Kind::Circuits => "}:C",
         }
@@ -115,9 +115,9 @@ mod tests {
 
     #[test]
     fn only_our_keys_have_names() {
-        assert_eq!(name("bl:{prod:a%20b}:M", Kind::Bulkheads).unwrap().label(), "a b");
-        for key in ["bl:{prod:a b}:M", "bl:{prod:%}:M", "bl:{prod}:M", "bl:{prod:a}:L", "bl:{:a}:M", ""] {
-            assert_eq!(name(key, Kind::Bulkheads), None, "{key}");
+        assert_eq!(name("bl:{prod:a%20b}:S", Kind::Shares).unwrap().label(), "a b");
+        for key in ["bl:{prod:a b}:S", "bl:{prod:%}:S", "bl:{prod}:S", "bl:{prod:a}:R", "bl:{:a}:S", ""] {
+            assert_eq!(name(key, Kind::Shares), None, "{key}");
         }
     }
 }

@@ -65,7 +65,7 @@ impl RedisStore {
         RedisStoreBuilder { info, certificates: None, timeout: CONNECT_TIMEOUT }
     }
 
-    /// Returns the names of all bulkheads in a namespace, in order.
+    /// Returns the names of all shared limits in a namespace, in order.
     ///
     /// It reads all keys of the database once, on a connection of its own, and on each node of a
     /// cluster. The user needs the rights to SCAN and CLUSTER SLOTS.
@@ -74,17 +74,17 @@ impl RedisStore {
     ///
     /// [`StoreError`] if a server cannot be reached or refuses.
     pub async fn names(&self, namespace: &Namespace) -> Result<Vec<Name>, StoreError> {
-        list::names(&self.info, self.timeout, Kind::Bulkheads, Some(namespace)).await
+        list::names(&self.info, self.timeout, Kind::Shares, Some(namespace)).await
     }
 
-    /// Returns the names of all bulkheads in all namespaces, in order; otherwise as
+    /// Returns the names of all shared limits in all namespaces, in order; otherwise as
     /// [`names`](Self::names).
     ///
     /// # Errors
     ///
     /// [`StoreError`] if a server cannot be reached or refuses.
     pub async fn all_names(&self) -> Result<Vec<Name>, StoreError> {
-        list::names(&self.info, self.timeout, Kind::Bulkheads, None).await
+        list::names(&self.info, self.timeout, Kind::Shares, None).await
     }
 
     /// Returns the circuits on the server, for processes that share breakers. They have connections

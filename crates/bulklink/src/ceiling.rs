@@ -19,8 +19,9 @@ use crate::gate::shared::Shared;
 /// controller has a ceiling of its own, so none has to know of the others, and none changes the
 /// capacity. Made by [`Handle::ceiling`], it allows everything until it is set.
 ///
-/// Dropping it lifts it, and so does closing the bulkhead. It does not keep its bulkhead alive, nor
-/// a [partition](crate::Partitions): a partition that is made anew has none.
+/// Dropping it lifts it unless it is [kept](Ceiling::keep), and so does closing the bulkhead. It
+/// does not keep its bulkhead alive, nor a [partition](crate::Partitions): a partition that is made
+/// anew has none.
 ///
 /// # Under a ceiling
 ///
@@ -79,6 +80,12 @@ impl Ceiling {
     /// admits.
     pub fn lift(&self) -> usize {
         self.change(None)
+    }
+
+    /// Leaves what it allows in force as long as the bulkhead lives: from now on, this value does
+    /// nothing, also when it is dropped.
+    pub fn keep(&mut self) {
+        self.bulkhead = Weak::new();
     }
 
     /// Returns the units that it allows; `None` if it is lifted, or the bulkhead is closed or gone.

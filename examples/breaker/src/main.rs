@@ -51,7 +51,7 @@ async fn main() -> Result<ExitCode> {
     }
     let seconds = arguments.first().map_or(Ok(USUAL_SECONDS), |text| text.parse()).context("how many seconds?")?;
     let server = Postgres::start()?;
-    // Once, by hand: `bulklink-ctl breaker setup`.
+    // Once, by hand: `bulklink-ctl setup`.
     server.sql(&Part::Breaker.statements());
     server.sql(&Part::Breaker.grants("tests"));
     show(&server, Duration::from_secs(seconds)).await

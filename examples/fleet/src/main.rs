@@ -1,9 +1,9 @@
 //! One limit for six processes, some of which are killed all the time.
 //!
 //! `cargo run -p bulklink-examples-fleet` starts a private Redis, six workers with four clients
-//! each, and a live view. Every permit is used on a *resource* in this process, which counts how
-//! many use it at the same time. A worker is killed every 400 ms. At the end, nothing may be left
-//! on the server. `cargo run -p bulklink-examples-fleet -- 60` runs for a minute.
+//! each, and a live view. Every slot is used on a *resource* in this process, which counts how many
+//! use it at the same time. A worker is killed every 400 ms. At the end, nothing may be left on the
+//! server. `cargo run -p bulklink-examples-fleet -- 60` runs for a minute.
 
 mod resource;
 mod view;
@@ -15,16 +15,18 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use bulklink_redis::tokio::{FleetBulkhead, fleet};
-use bulklink_redis::{BulkheadBuilder, RedisStore};
+use bulklink_redis::share::Tuning;
+use bulklink_redis::tokio::{Fleet, FleetShare, fleet};
+use bulklink_redis::{RedisStore, ShareBuilder};
 use bulklink_servers::Server;
+use bulklink_tokio::{Bulkhead, Tokio};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
 use resource::Resource;
 
-/// How many permits there are, of one unit each.
-const LIMIT: u64 = 8;
+/// How many may use the resource at the same time.
+const LIMIT: usize = 8;
 const WORKERS: usize = 6;
 /// How long the units of a killed worker stay in use.
 const LEASE: Duration = Duration::from_secs(2);
@@ -47,22 +49,28 @@ async fn main() -> Result<ExitCode> {
     show(&server, &resource, Duration::from_secs(seconds)).await
 }
 
+/// An ordinary bulkhead.
+pub(crate) fn payments() -> Result<Bulkhead> {
+    Ok(Bulkhead::builder("payments").parallelism(LIMIT).waiting_room(1_000).build()?)
+}
+
 /// What every process of the fleet declares.
-pub(crate) fn payments(fleet: &bulklink_redis::tokio::Fleet) -> BulkheadBuilder<bulklink_tokio::Tokio> {
-    let times = fleet.bulkhead("payments").lease(LEASE).claim(Duration::from_secs(1));
-    times.beat(Duration::from_millis(200)).limit(LIMIT).waiting_room(1_000)
+pub(crate) fn share(fleet: &Fleet, payments: &Bulkhead) -> ShareBuilder<Tokio> {
+    let tuning = Tuning { beat: Duration::from_millis(200), ..Tuning::default() };
+    fleet.share(payments).limit(LIMIT).lease(LEASE).claim(Duration::from_secs(1)).tuning(tuning)
 }
 
 async fn show(server: &Server, resource: &Resource, time: Duration) -> Result<ExitCode> {
     let fleet = fleet(RedisStore::new(&server.url())?).namespace("example").process("live view").build()?;
-    let payments = payments(&fleet).connect().await?;
+    let payments = payments()?;
+    let share = share(&fleet, &payments).connect().await?;
     let mut workers = vec![];
     for _ in 0..WORKERS {
         workers.push(start(server, resource)?);
     }
     let (begin, mut killed, mut next_kill) = (Instant::now(), 0, Instant::now() + BETWEEN_KILLS);
     while begin.elapsed() < time {
-        view::draw(&payments.status().await?, resource, begin.elapsed(), killed);
+        view::draw(share.look().await?.as_ref(), resource, begin.elapsed(), killed);
         sleep(Duration::from_millis(100)).await;
         if next_kill <= Instant::now() {
             let victim = &mut workers[fastrand::usize(..WORKERS)];
@@ -75,7 +83,7 @@ async fn show(server: &Server, resource: &Resource, time: Duration) -> Result<Ex
     for worker in &mut workers {
         worker.kill().await?;
     }
-    verdict(&payments, resource, killed + WORKERS).await
+    verdict(&share, resource, killed + WORKERS).await
 }
 
 fn start(server: &Server, resource: &Resource) -> Result<Child> {
@@ -84,18 +92,19 @@ fn start(server: &Server, resource: &Resource) -> Result<Child> {
     Ok(worker.stdin(Stdio::null()).kill_on_drop(true).spawn()?)
 }
 
-/// All workers are dead. Their leases end by themselves, and the limit is free again.
-async fn verdict(payments: &FleetBulkhead, resource: &Resource, killed: usize) -> Result<ExitCode> {
+/// All workers are dead. Their units end with their leases, and the limit is free again.
+async fn verdict(share: &FleetShare, resource: &Resource, killed: usize) -> Result<ExitCode> {
     sleep(LEASE + Duration::from_millis(100)).await;
-    payments.reap_expired().await?;
-    let status = payments.status().await?;
+    let status = share.look().await?.context("the store has lost the limit")?;
     let seen = resource.seen();
     println!(
-        "\n{} admissions by {killed} killed processes: at most {} of {LIMIT} at the same time, {} tokens twice; \
-         left on the server: {} leases, {} waiters",
-        seen.entries, seen.most, seen.repeated, status.leases, status.waiting
+        "\n{} admissions by {killed} killed processes: at most {} of {LIMIT} at the same time; left on the server: {} \
+         units, {} processes",
+        seen.entries,
+        seen.most,
+        status.granted,
+        status.rows.len()
     );
-    let holds =
-        seen.most <= LIMIT && seen.entries > 0 && seen.repeated == 0 && (status.leases, status.waiting) == (0, 0);
+    let holds = seen.most <= LIMIT && seen.entries > 0 && (status.granted, status.rows.len()) == (0, 0);
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

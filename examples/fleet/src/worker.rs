@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use bulklink_redis::tokio::{FleetBulkhead, fleet};
-use bulklink_redis::{Permit, RedisStore};
+use bulklink_redis::RedisStore;
+use bulklink_redis::tokio::fleet;
+use bulklink_tokio::Bulkhead;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
@@ -15,7 +16,9 @@ const CLIENTS: usize = 4;
 
 pub(crate) async fn run(url: &str, resource: &Path) -> Result<()> {
     let fleet = fleet(RedisStore::new(url)?).namespace("example").build()?;
-    let payments = super::payments(&fleet).connect().await?;
+    let payments = super::payments()?;
+    // It lasts as long as the bulkhead.
+    super::share(&fleet, &payments).connect().await?;
     let mut clients = JoinSet::new();
     for _ in 0..CLIENTS {
         let resource = BufReader::new(UnixStream::connect(resource).await?);
@@ -27,19 +30,19 @@ pub(crate) async fn run(url: &str, resource: &Path) -> Result<()> {
     Ok(())
 }
 
-async fn client(payments: FleetBulkhead, mut resource: BufReader<UnixStream>) -> Result<()> {
+async fn client(payments: Bulkhead, mut resource: BufReader<UnixStream>) -> Result<()> {
     loop {
-        let permit = payments.acquire().await?;
-        say(&mut resource, "enter", &permit).await?;
+        let slot = payments.slot().await?;
+        say(&mut resource, "enter").await?;
         sleep(Duration::from_millis(fastrand::u64(1..20))).await;
-        say(&mut resource, "leave", &permit).await?;
+        say(&mut resource, "leave").await?;
+        drop(slot);
     }
 }
 
-/// Tells the resource, and waits for its answer: so it never sees two users of one permit.
-async fn say(resource: &mut BufReader<UnixStream>, word: &str, permit: &Permit) -> Result<()> {
-    let token = permit.token().map_or(0, u64::from);
-    resource.write_all(format!("{word} {token}\n").as_bytes()).await?;
+/// Says a word to the resource, and waits for its answer: so it never sees two users of one slot.
+async fn say(resource: &mut BufReader<UnixStream>, word: &str) -> Result<()> {
+    resource.write_all(format!("{word}\n").as_bytes()).await?;
     resource.read_line(&mut String::new()).await?;
     Ok(())
 }

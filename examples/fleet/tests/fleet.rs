@@ -10,5 +10,5 @@ fn the_limit_holds_and_nothing_is_left() {
     let output = Command::new(env!("CARGO_BIN_EXE_fleet")).arg("3").output().expect("the example starts");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains("left on the server: 0 leases, 0 waiters"), "{text}");
+    assert!(text.contains("left on the server: 0 units, 0 processes"), "{text}");
 }

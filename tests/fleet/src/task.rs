@@ -74,8 +74,6 @@ pub struct Task {
     pub wait: Option<Duration>,
     /// How long a lease is valid.
     pub ttl: Duration,
-    /// How often a process hands a permit over by itself.
-    pub reuse: u32,
     /// The number of calls of each client; `None` until the end.
     pub calls: Option<u64>,
     /// How often a holder looks whether its permit is valid; only at its end if that is `None`.

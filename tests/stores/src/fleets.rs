@@ -4,7 +4,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bulklink_fleet::{BulkheadBuilder, Fleet, FleetBulkhead, LeaseStore, Reason};
+use bulklink::{Bulkhead, Request};
+use bulklink_fleet::share::Tuning;
+use bulklink_fleet::{Fleet, FleetShare, LeaseStore, ShareBuilder};
 use bulklink_servers::{Data, Proxy};
 use futures_util::future::{FutureExt, join, join_all};
 
@@ -13,69 +15,80 @@ use crate::{Platform, Site, pass};
 /// How long a lease is valid in these tests.
 pub const LEASE: Duration = Duration::from_secs(1);
 
+/// A process with a bulkhead and its share.
+#[derive(Debug)]
+pub struct Member<R: Platform> {
+    /// The process.
+    pub fleet: Fleet<R>,
+    /// Its bulkhead.
+    pub bulkhead: Bulkhead<R>,
+    /// The share.
+    pub share: FleetShare<R>,
+}
+
 /// Returns a process. The time that the store has to answer is long, because the machine is busy.
 pub fn process<R: Platform>(runtime: R, store: impl LeaseStore) -> Fleet<R> {
     let builder = Fleet::builder(store, runtime).namespace("test").store_timeout(Duration::from_secs(3));
     builder.build().expect("the values are valid")
 }
 
-/// Returns the bulkhead of these tests.
-pub fn payments<R: Platform>(fleet: &Fleet<R>, limit: u64) -> BulkheadBuilder<R> {
-    lasting(fleet, limit, LEASE)
+/// Returns a bulkhead of these tests.
+pub fn bulkhead<R: Platform>(runtime: R) -> Bulkhead<R> {
+    let builder = Bulkhead::builder_on(runtime, "payments").parallelism(100).waiting_room(10_000);
+    builder.build().expect("the values are valid")
 }
 
-/// Returns the bulkhead of these tests, with leases of this time.
-fn lasting<R: Platform>(fleet: &Fleet<R>, limit: u64, lease: Duration) -> BulkheadBuilder<R> {
-    let builder = fleet.bulkhead("payments").limit(limit).waiting_room(10_000);
-    builder.lease(lease).claim(lease / 2).beat(Duration::from_millis(100))
+/// Begins the share of these tests, with leases of this time.
+pub fn payments<R: Platform>(
+    fleet: &Fleet<R>,
+    bulkhead: &Bulkhead<R>,
+    limit: usize,
+    lease: Duration,
+) -> ShareBuilder<R> {
+    let tuning = Tuning { beat: Duration::from_millis(100), ..Tuning::default() };
+    fleet.share(bulkhead).limit(limit).lease(lease).claim(lease / 2).tuning(tuning)
 }
 
-/// Two processes with a bulkhead of one name.
+impl<R: Platform> Member<R> {
+    /// Connects.
+    pub async fn new(runtime: &R, store: impl LeaseStore, limit: usize, lease: Duration) -> Self {
+        let (fleet, bulkhead) = (process(runtime.clone(), store), bulkhead(runtime.clone()));
+        let share = payments(&fleet, &bulkhead, limit, lease).connect_within(Duration::from_secs(20)).connect().await;
+        Self { share: share.expect("the store is in reach"), fleet, bulkhead }
+    }
+}
+
+/// Two processes that share a limit.
 #[derive(Debug)]
-pub struct Pair<R: Platform> {
-    /// The processes.
-    pub fleets: [Fleet<R>; 2],
-    /// Their bulkheads.
-    pub bulkheads: [FleetBulkhead<R>; 2],
-}
+pub struct Pair<R: Platform>(pub [Member<R>; 2]);
 
 impl<R: Platform> Pair<R> {
     /// Connects.
-    pub async fn new<S: LeaseStore>(runtime: &R, stores: [S; 2], limit: u64) -> Self {
+    pub async fn new<S: LeaseStore>(runtime: &R, stores: [S; 2], limit: usize) -> Self {
         Self::lasting(runtime, stores, limit, LEASE).await
     }
 
     /// Connects, for leases of this time.
-    async fn lasting<S: LeaseStore>(runtime: &R, stores: [S; 2], limit: u64, lease: Duration) -> Self {
-        let fleets = stores.map(|store| process(runtime.clone(), store));
-        let [first, second] = &fleets;
-        let bulkheads = [connect(lasting(first, limit, lease)).await, connect(lasting(second, limit, lease)).await];
-        Self { fleets, bulkheads }
+    async fn lasting<S: LeaseStore>(runtime: &R, stores: [S; 2], limit: usize, lease: Duration) -> Self {
+        let [first, second] = stores;
+        Self([Member::new(runtime, first, limit, lease).await, Member::new(runtime, second, limit, lease).await])
     }
 
-    /// Loads both processes for a time, with clients that acquire, hold and release, and counts how
-    /// many hold a permit at the same time.
+    /// Loads both processes for a time, with clients that call, hold their slot and let it go, and
+    /// counts how many hold one at the same time.
     pub async fn load(&self, clients: usize, time: Duration) -> Load {
         let (load, end) = (Load::default(), Instant::now() + time);
         let client = |at: usize| {
-            let (load, bulkhead) = (&load, &self.bulkheads[at % 2]);
+            let (load, bulkhead) = (&load, &self.0[at % 2].bulkhead);
             async move {
-                while Instant::now() < end {
-                    match bulkhead.acquire().await {
-                        Ok(permit) => {
-                            let running = load.running.fetch_add(1, Ordering::SeqCst) + 1;
-                            load.most.fetch_max(running, Ordering::SeqCst);
-                            load.admitted.fetch_add(1, Ordering::SeqCst);
-                            pass(Duration::from_millis(1)).await;
-                            load.running.fetch_sub(1, Ordering::SeqCst);
-                            drop(permit);
-                        }
-                        Err(rejection) => {
-                            assert_eq!(rejection.reason(), Reason::Unavailable, "{rejection}");
-                            load.unavailable.fetch_add(1, Ordering::SeqCst);
-                            pass(Duration::from_millis(5)).await;
-                        }
-                    }
+                while let Some(left) = end.checked_duration_since(Instant::now()) {
+                    let Ok(slot) = bulkhead.slot_with(Request::new().within(left)).await else { return };
+                    let running = load.running.fetch_add(1, Ordering::SeqCst) + 1;
+                    load.most.fetch_max(running, Ordering::SeqCst);
+                    load.admitted.fetch_add(1, Ordering::SeqCst);
+                    pass(Duration::from_millis(1)).await;
+                    load.running.fetch_sub(1, Ordering::SeqCst);
+                    drop(slot);
                 }
             }
         };
@@ -83,32 +96,24 @@ impl<R: Platform> Pair<R> {
         load
     }
 
-    /// Panics unless the store soon has no lease and no waiter left, and the limit is free.
-    pub async fn drains(&self, limit: u64) {
+    /// Panics unless no unit is granted soon, and the limit is free.
+    pub async fn drains(&self, limit: usize) {
         let begin = Instant::now();
-        let [bulkhead, _] = &self.bulkheads;
+        let [Member { share, bulkhead, .. }, other] = &self.0;
         loop {
-            let status = bulkhead.status().await;
-            if status.as_ref().is_ok_and(|status| (status.leases, status.waiting) == (0, 0)) {
+            let status = share.look().await;
+            if let Ok(Some(status)) = &status
+                && status.granted == 0
+            {
                 break;
             }
             assert!(begin.elapsed() < LEASE * 8, "{status:?}");
-            // A lease without a holder ends by itself.
-            let _ = bulkhead.reap_expired().await;
             pass(Duration::from_millis(20)).await;
         }
-        let permits = join_all((0..limit).map(|_| bulkhead.acquire())).await;
-        assert!(permits.iter().all(Result::is_ok), "{permits:?}");
+        let slots = join_all((0..limit).map(|_| bulkhead.slot_with(Request::new().within(LEASE * 8)))).await;
+        assert!(slots.iter().all(Result::is_ok), "{slots:?}");
+        assert!(other.bulkhead.try_slot().is_err());
     }
-}
-
-/// Opens the bulkhead of these tests.
-pub async fn open<R: Platform>(fleet: &Fleet<R>, limit: u64) -> FleetBulkhead<R> {
-    connect(payments(fleet, limit)).await
-}
-
-async fn connect<R: Platform>(builder: BulkheadBuilder<R>) -> FleetBulkhead<R> {
-    builder.connect().await.expect("the store is in reach")
 }
 
 /// What clients have seen.
@@ -117,11 +122,10 @@ pub struct Load {
     running: AtomicU64,
     most: AtomicU64,
     admitted: AtomicU64,
-    unavailable: AtomicU64,
 }
 
 impl Load {
-    /// Panics unless at most `limit` clients held a permit at the same time, and some did.
+    /// Panics unless at most `limit` clients had a slot at the same time, and some did.
     pub fn kept_to(&self, limit: u64) {
         let (most, admitted) = (self.most.load(Ordering::SeqCst), self.admitted.load(Ordering::SeqCst));
         assert!(most <= limit && admitted > 0, "{self:?}");
@@ -130,8 +134,8 @@ impl Load {
 
 const TIME: Duration = Duration::from_millis(1_500);
 
-/// Cut connections cost no permit and admit no call twice.
-pub async fn cut_connections_cost_no_permit_and_admit_no_call_twice<R: Platform>(site: impl Site, runtime: R) {
+/// Cut connections cost no unit and admit no call too many.
+pub async fn cut_connections_cost_no_unit_and_admit_no_call_too_many<R: Platform>(site: impl Site, runtime: R) {
     let proxy = Proxy::to(site.socket());
     let pair = Pair::new(&runtime, [site.through(&proxy), site.store()], 4).await;
     let cuts = async {
@@ -164,31 +168,35 @@ pub async fn dropped_replies_leak_nothing<R: Platform>(site: impl Site, runtime:
 /// A restart without data counts what runs.
 pub async fn a_restart_without_data_counts_what_runs<R: Platform, S: Site>(mut site: S, runtime: R) {
     let lease = LEASE + S::RESTART;
-    let Pair { bulkheads: [one, two], fleets: _fleets } =
-        Pair::lasting(&runtime, [site.store(), site.store()], 2, lease).await;
-    let held = one.acquire().await.unwrap();
-    // A grant that was pushed lasts for a claim only, until a beat renews it.
+    let Pair([one, two]) = Pair::lasting(&runtime, [site.store(), site.store()], 2, lease).await;
+    let held = one.bulkhead.slot().await.unwrap();
+    let token = one.share.token().unwrap();
     pass(LEASE / 2).await;
+    let lost = one.share.lost();
     site.restart(Data::Empty);
-    // One of two units is free; the calls wait until it is certain which.
-    let permit = two.acquire().await.unwrap();
-    assert!(held.is_valid());
-    let status = two.status().await.unwrap();
-    assert_eq!((status.leases, status.waiting), (2, 0));
-    assert!(permit.token() > held.token());
-    assert_eq!(two.try_acquire().await.unwrap_err().reason(), Reason::Saturated);
+    // One of two units is free; the call waits until it is certain which.
+    let slot = two.bulkhead.slot().await.unwrap();
+    assert!(lost.now_or_never().is_none(), "what runs is counted");
+    let status = two.share.look().await.unwrap().unwrap();
+    assert_eq!(status.granted, 2);
+    assert!(two.share.token().unwrap() > token);
+    assert!(two.bulkhead.slot_with(Request::new().within(LEASE / 4)).await.is_err());
+    drop((held, slot));
 }
 
 /// A restart with data goes on.
 pub async fn a_restart_with_data_goes_on<R: Platform, S: Site>(mut site: S, runtime: R) {
     let lease = LEASE + S::RESTART;
     let pair = Pair::lasting(&runtime, [site.store(), site.store()], 2, lease).await;
-    let held = pair.bulkheads[0].acquire().await.unwrap();
+    let [one, two] = &pair.0;
+    let held = one.bulkhead.slot().await.unwrap();
+    let token = one.share.token().unwrap();
     pass(LEASE / 2).await;
+    let lost = one.share.lost();
     site.restart(Data::Keep);
-    let permit = pair.bulkheads[1].acquire().await.unwrap();
-    assert!(held.is_valid() && permit.token() > held.token());
-    drop((held, permit));
+    let slot = two.bulkhead.slot().await.unwrap();
+    assert!(lost.now_or_never().is_none() && two.share.token().unwrap() > token);
+    drop((held, slot));
     pair.drains(2).await;
 }
 
@@ -198,7 +206,7 @@ pub async fn futures_that_are_dropped_anywhere_leak_nothing<R: Platform>(site: i
     let mut random = fastrand::Rng::with_seed(7);
     let droppings = async {
         for count in 0..400 {
-            let mut call = Box::pin(pair.bulkheads[count % 2].acquire());
+            let mut call = Box::pin(pair.0[count % 2].bulkhead.slot());
             for _ in 0..random.u32(0..4) {
                 let _ = (&mut call).now_or_never();
                 pass(Duration::from_micros(random.u64(0..800))).await;
@@ -212,28 +220,29 @@ pub async fn futures_that_are_dropped_anywhere_leak_nothing<R: Platform>(site: i
 /// Solid queue 761 a stale holder does not free what another has.
 pub async fn solid_queue_761_a_stale_holder_does_not_free_what_another_has<R: Platform>(site: impl Site, runtime: R) {
     let proxy = Proxy::to(site.socket());
-    let Pair { bulkheads: [stale, other], fleets: _fleets } =
-        Pair::new(&runtime, [site.through(&proxy), site.store()], 1).await;
-    let late = stale.acquire().await.unwrap();
+    let Pair([stale, other]) = Pair::new(&runtime, [site.through(&proxy), site.store()], 1).await;
+    let late = stale.bulkhead.slot().await.unwrap();
     proxy.black_hole();
-    let permit = other.acquire().await.unwrap();
-    assert!(!late.is_valid());
+    let slot = other.bulkhead.slot().await.unwrap();
+    let lost = other.share.lost();
     proxy.heal();
-    // Twice: by its drop, and by the beats that list it as gone.
     drop(late);
-    pass(LEASE / 2).await;
-    assert!(permit.is_valid());
-    assert_eq!(other.try_acquire().await.unwrap_err().reason(), Reason::Saturated);
-    assert_eq!(other.status().await.unwrap().leases, 1);
+    pass(LEASE * 3 / 2).await;
+    assert!(lost.now_or_never().is_none());
+    assert_eq!(other.share.look().await.unwrap().unwrap().granted, 1);
+    assert!(stale.bulkhead.slot_with(Request::new().within(LEASE / 4)).await.is_err());
+    drop(slot);
 }
 
-/// Redisson 3046 a permit is renewed as long as it is held.
-pub async fn redisson_3046_a_permit_is_renewed_as_long_as_it_is_held<R: Platform>(site: impl Site, runtime: R) {
-    let Pair { bulkheads: [one, two], fleets: _fleets } = Pair::new(&runtime, [site.store(), site.store()], 1).await;
-    let permit = one.acquire().await.unwrap();
+/// Redisson 3046 a unit is renewed as long as it is in use.
+pub async fn redisson_3046_a_unit_is_renewed_as_long_as_it_is_in_use<R: Platform>(site: impl Site, runtime: R) {
+    let Pair([one, two]) = Pair::new(&runtime, [site.store(), site.store()], 1).await;
+    let slot = one.bulkhead.slot().await.unwrap();
+    let lost = one.share.lost();
     pass(LEASE * 3).await;
-    assert!(permit.is_valid());
-    assert_eq!(two.try_acquire().await.unwrap_err().reason(), Reason::Saturated);
+    assert!(lost.now_or_never().is_none());
+    assert!(two.bulkhead.slot_with(Request::new().within(LEASE / 4)).await.is_err());
+    drop(slot);
 }
 
 /// Redisson 4462 the count is right after crashes.
@@ -242,14 +251,12 @@ pub async fn redisson_4462_the_count_is_right_after_crashes<R: Platform>(site: i
     for _ in 0..3 {
         // A process that is cut off for ever is dead for the others.
         let proxy = Proxy::to(site.socket());
-        let fleet = process(runtime.clone(), site.through(&proxy));
-        let dead = open(&fleet, 3).await;
-        let permits = [dead.acquire().await.unwrap(), dead.acquire().await.unwrap()];
+        let dead = Member::new(&runtime, site.through(&proxy), 3, LEASE).await;
+        let slots = [dead.bulkhead.slot_owned().await.unwrap(), dead.bulkhead.slot_owned().await.unwrap()];
         proxy.black_hole();
-        std::mem::forget(permits);
-        drop(dead);
+        std::mem::forget(slots);
         // One unit is left meanwhile.
-        drop(pair.bulkheads[0].acquire().await.unwrap());
+        drop(pair.0[0].bulkhead.slot().await.unwrap());
     }
     pair.drains(3).await;
 }
@@ -264,13 +271,16 @@ pub async fn redis_semaphore_205_nothing_is_lost_under_contention<R: Platform>(s
 /// Redis semaphore 127 tokens fence late holders.
 pub async fn redis_semaphore_127_tokens_fence_late_holders<R: Platform>(site: impl Site, runtime: R) {
     let proxy = Proxy::to(site.socket());
-    let Pair { bulkheads: [late, other], fleets: _fleets } =
-        Pair::new(&runtime, [site.through(&proxy), site.store()], 1).await;
-    let first = late.acquire().await.unwrap();
+    let Pair([late, other]) = Pair::new(&runtime, [site.through(&proxy), site.store()], 1).await;
+    let held = late.bulkhead.slot().await.unwrap();
+    let (first, lost) = (late.share.token().unwrap(), late.share.lost());
     proxy.black_hole();
-    let second = other.acquire().await.unwrap();
-    assert!(second.token() > first.token(), "{:?} after {:?}", second.token(), first.token());
-    first.lost().await;
+    let slot = other.bulkhead.slot().await.unwrap();
+    let second = other.share.token().unwrap();
+    assert!(second > first, "{second:?} after {first:?}");
+    lost.await;
+    assert_eq!(late.share.token(), None);
+    drop((held, slot));
 }
 
 /// Sentinel 3428 a limit of one runs one.

@@ -1,18 +1,22 @@
 //! Processes of the tests, and what their links tell them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use bulklink_fleet::{
-    Answer, CallId, Command, Epoch, Era, LeaseStore, Link, Name, Namespace, Notice, Outcome, OwnerId, Receiver,
-    Session, StoreError, Terms,
-};
+use bulklink_fleet::share::{Declaration, Grant, Notice, Reply, Statement, Status, Terms};
+use bulklink_fleet::{LeaseStore, Link, Name, Namespace, ProcessId, Receiver, Session, StoreError, Token};
 
 /// Far more than anything here takes.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Terms by which nothing ends by itself.
-pub const TERMS: Terms = Terms { ttl: Duration::from_hours(1), claim: Duration::from_hours(1), block: 1 };
+pub const TERMS: Terms = Terms {
+    lease: Duration::from_hours(1),
+    claim: Duration::from_hours(1),
+    calm: Duration::from_millis(20),
+    recovers: false,
+};
 
 /// Returns what a future returns within a time.
 pub async fn within<T>(time: Duration, future: impl Future<Output = T>) -> T {
@@ -26,7 +30,7 @@ pub async fn within<T>(time: Duration, future: impl Future<Output = T>) -> T {
 /// What a link has told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// A notice about a bulkhead.
+    /// A notice about a share.
     Notice(Name, Notice),
     /// The link has ended.
     Ended,
@@ -60,13 +64,9 @@ impl Ears {
         self.told.lock().unwrap().clone()
     }
 
-    /// The calls that were granted, in order.
-    pub fn granted(&self) -> Vec<u64> {
-        let granted = |told: &Told| match told {
-            Told::Notice(_, Notice::Granted { id, .. }) => Some(id.seq),
-            _ => None,
-        };
-        self.told.lock().unwrap().iter().filter_map(granted).collect()
+    /// Returns the grants that were told, in order.
+    pub fn grants(&self) -> Vec<Grant> {
+        self.told.lock().unwrap().iter().filter_map(grant).collect()
     }
 
     /// Returns how often the end was told.
@@ -74,12 +74,25 @@ impl Ears {
         self.told.lock().unwrap().iter().filter(|told| **told == Told::Ended).count()
     }
 
-    /// Waits until this many events have been told, and returns them.
-    pub fn wait(&self, count: usize) -> Vec<Told> {
+    /// Waits until something was told that fits, and returns all.
+    pub fn wait(&self, fits: impl Fn(&Told) -> bool) -> Vec<Told> {
         let told = self.told.lock().unwrap();
-        let (told, time) = self.changed.wait_timeout_while(told, PATIENCE, |told| told.len() < count).unwrap();
-        assert!(!time.timed_out(), "{count} events expected: {told:?}");
+        let has_none = |told: &mut Vec<Told>| !told.iter().any(&fits);
+        let (told, time) = self.changed.wait_timeout_while(told, PATIENCE, has_none).unwrap();
+        assert!(!time.timed_out(), "more is expected: {told:?}");
         told.clone()
+    }
+
+    /// Waits for a grant, and returns the last one.
+    pub fn granted(&self) -> Grant {
+        self.wait(|told| grant(told).is_some()).iter().rev().find_map(grant).expect("there is one")
+    }
+}
+
+fn grant(told: &Told) -> Option<Grant> {
+    match told {
+        Told::Notice(_, Notice::Granted(grant)) => Some(*grant),
+        _ => None,
     }
 }
 
@@ -92,16 +105,19 @@ pub fn name(label: &str) -> Name {
 #[derive(Debug)]
 pub struct Process<L> {
     /// Its identity.
-    pub owner: OwnerId,
+    pub id: ProcessId,
     /// Its link.
     pub link: L,
     /// What the link tells.
     pub ears: Arc<Ears>,
 }
 
+/// The statements of all processes have one series of numbers, so each is later than those before.
+static STATEMENTS: AtomicU64 = AtomicU64::new(1);
+
 /// Returns the identity of a process.
 pub fn session(number: u128) -> Session {
-    Session { owner: OwnerId::from(number), process: format!("process {number}").into() }
+    Session { id: ProcessId::from(number), process: format!("process {number}").into() }
 }
 
 impl<L: Link> Process<L> {
@@ -114,7 +130,7 @@ impl<L: Link> Process<L> {
         let ears = Arc::<Ears>::default();
         let session = session(number);
         let link = store.connect(&session, ears.clone()).await?;
-        Ok(Process { owner: session.owner, link, ears })
+        Ok(Process { id: session.id, link, ears })
     }
 
     /// Connects, or panics.
@@ -122,116 +138,66 @@ impl<L: Link> Process<L> {
         Self::connect(store, number).await.expect("the store is in reach")
     }
 
-    /// Returns the id of a call of the process.
-    pub fn id(&self, seq: u64) -> CallId {
-        CallId { owner: self.owner, seq, cost: 1 }
+    /// Returns the next statement of the process, with a limit of 10.
+    pub fn statement(&self, keep: u32, need: u32) -> Statement {
+        statement(self.id, keep, need)
     }
 
-    /// Sends a command.
+    /// Sends a statement that no server refuses.
     ///
     /// # Errors
     ///
     /// [`StoreError`] as the link says.
-    pub async fn call(&self, name: &Name, command: Command) -> Result<Answer, StoreError> {
-        self.link.call(name, command).await
+    pub async fn send(&self, name: &Name, statement: Statement) -> Result<Reply, StoreError> {
+        Ok(self.link.sync(name, statement).await?.expect("it is no old one"))
     }
 
-    /// Returns the command that opens a bulkhead without a quarantine.
-    pub fn opening(&self, limit: u64) -> Command {
-        Command::Open {
-            owner: self.owner,
-            generation: 1,
-            limit,
-            config: 1,
-            terms: TERMS,
-            known: None,
-            highest: None,
-            run: None,
-            young: false,
-            info: "host/1/program".into(),
-        }
-    }
-
-    /// Listens, and opens the bulkhead without a quarantine.
+    /// States what the process keeps and needs, and returns the units that it has then.
     ///
     /// # Errors
     ///
     /// [`StoreError`] as the link says.
-    pub async fn open(&self, name: &Name, limit: u64) -> Result<Epoch, StoreError> {
+    pub async fn state(&self, name: &Name, keep: u32, need: u32) -> Result<u32, StoreError> {
+        Ok(self.send(name, self.statement(keep, need)).await?.grant.units)
+    }
+
+    /// Listens, and states as [`state`](Self::state) does.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] as the link says.
+    pub async fn join(&self, name: &Name, need: u32) -> Result<u32, StoreError> {
         self.link.listen(name).await?;
-        let answer = self.call(name, self.opening(limit)).await?;
-        assert!(matches!(answer.outcome, Outcome::Opened { .. }), "{answer:?}");
-        Ok(answer.head.unwrap().epoch.unwrap())
+        self.state(name, 0, need).await
     }
 
-    /// Returns the command by which a call acquires, and waits if it has to.
-    pub fn acquiring(&self, seq: u64, epoch: Epoch) -> Command {
-        let era = Era { epoch, run: None };
-        Command::Acquire { id: self.id(seq), wait: true, queue: 100_000, era, terms: TERMS, give_back: vec![] }
+    /// Reads the state of a name, which must have one.
+    pub async fn look(&self, name: &Name) -> Status {
+        self.link.look(name).await.expect("the server answers").expect("there is a state")
     }
 
-    /// Acquires.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] as the link says.
-    pub async fn acquire(&self, name: &Name, seq: u64, epoch: Epoch) -> Result<Outcome, StoreError> {
-        Ok(self.call(name, self.acquiring(seq, epoch)).await?.outcome)
-    }
-
-    /// Releases.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] as the link says.
-    pub async fn release(&self, name: &Name, seq: u64) -> Result<Outcome, StoreError> {
-        Ok(self.call(name, Command::Release { ids: vec![self.id(seq)] }).await?.outcome)
-    }
-
-    /// Returns the command that renews leases.
-    pub fn beating(&self, leases: &[u64], epoch: Epoch) -> Command {
-        Command::Beat {
-            owner: self.owner,
-            generation: 1,
-            era: Era { epoch, run: None },
-            terms: TERMS,
-            info: "host/1/program".into(),
-            leases: leases.iter().map(|seq| self.id(*seq)).collect(),
-            waiters: vec![],
-            gone: vec![],
-        }
-    }
-
-    /// Renews leases.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] as the link says.
-    pub async fn beat(&self, name: &Name, leases: &[u64], epoch: Epoch) -> Result<Outcome, StoreError> {
-        Ok(self.call(name, self.beating(leases, epoch)).await?.outcome)
-    }
-
-    /// Returns how many units are in use, as a command says that changes nothing.
-    pub async fn leases_by_a_command(&self, name: &Name, epoch: Epoch) -> u64 {
-        let era = Era { epoch, run: None };
-        // No call has this number.
-        let id = self.id(u64::MAX >> 12);
-        let asking = Command::Acquire { id, wait: false, queue: 0, era, terms: TERMS, give_back: vec![] };
-        let answer = self.call(name, asking).await.expect("the server answers");
-        answer.head.expect("the command has a head").used
-    }
-
-    /// Returns how many leases the server has.
-    pub async fn leases(&self, name: &Name) -> u64 {
-        let answer = self.call(name, Command::Status { offset: 0, count: 0 }).await.unwrap();
-        let Outcome::Status(status) = answer.outcome else { panic!("{answer:?}") };
-        status.leases
+    /// Returns how many units are granted.
+    pub async fn granted(&self, name: &Name) -> u64 {
+        self.look(name).await.granted
     }
 }
 
-/// Whether a call was admitted.
-pub fn is_granted(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Granted { .. })
+/// Returns the next statement of a process, with a limit of 10.
+pub fn statement(process: ProcessId, keep: u32, need: u32) -> Statement {
+    Statement {
+        process,
+        seq: STATEMENTS.fetch_add(1, Ordering::Relaxed),
+        declaration: Declaration { config: 1, limit: 10, terms: TERMS },
+        epoch: None,
+        run: None,
+        is_young: false,
+        longest: TERMS.lease,
+        token: Token::default(),
+        keep,
+        need,
+        spare: 0,
+        weight: 1,
+    }
 }
 
 /// Lets time pass.

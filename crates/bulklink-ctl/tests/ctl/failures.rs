@@ -2,9 +2,11 @@
 
 use std::fs;
 
-use bulklink_servers::{Server, User, require};
+use bulklink_postgres::PostgresStore;
+use bulklink_redis::RedisStore;
+use bulklink_servers::{Postgres, Server, User, require};
 
-use crate::world::{Process, Run, command, ctl, name};
+use crate::world::{Process, Run, command, name, set_up, share};
 
 const SECRET: &str = "hunter2";
 
@@ -12,9 +14,10 @@ fn user() -> User {
     User { name: "operator".into(), password: SECRET.into(), rules: "~* &* +@all".into() }
 }
 
-/// Runs it with variables.
+/// Runs a command on shares with variables.
 fn with(url: &str, words: &[&str], variables: &[(&str, &str)]) -> Run {
-    let run: Run = command(url, words).envs(variables.iter().copied()).output().unwrap().into();
+    let mut command = command(&[&["share"], words].concat());
+    let run: Run = command.env("BULKLINK_REDIS_URL", url).envs(variables.iter().copied()).output().unwrap().into();
     assert!(!run.err.contains(SECRET) && !run.out.contains(SECRET), "{run:?}");
     run
 }
@@ -27,7 +30,6 @@ fn a_server_that_is_out_of_reach_is_named_without_credentials() {
         &["list", "--all-namespaces"],
         &["show", "a"],
         &["resize", "a", "1"],
-        &["reap", "a"],
         &["watch"],
         &["watch", "a", "--json"],
     ] {
@@ -69,13 +71,13 @@ fn a_password_comes_from_the_environment_or_a_file_and_is_never_shown() {
     let file = server.folder().join("password");
     let file = file.to_str().unwrap();
     let good = [("BULKLINK_REDIS_PASSWORD", SECRET)];
-    assert_eq!(with(&url, &["list"], &good).text(), "no bulkheads\n");
+    assert_eq!(with(&url, &["list"], &good).text(), "no shares\n");
     fs::write(file, format!("{SECRET}\r\nmore\n")).unwrap();
     // The file is preferred to the variable, and both to the URL.
     let wrong = [("BULKLINK_REDIS_PASSWORD", "hunter2-wrong")];
-    assert_eq!(with(&url, &["list", "--password-file", file], &wrong).text(), "no bulkheads\n");
+    assert_eq!(with(&url, &["list", "--password-file", file], &wrong).text(), "no shares\n");
     let in_url = url.replace("operator@", "operator:hunter2-wrong@");
-    assert_eq!(with(&in_url, &["list"], &good).text(), "no bulkheads\n");
+    assert_eq!(with(&in_url, &["list"], &good).text(), "no shares\n");
     for (url, variables) in [(&url, &wrong[..]), (&in_url, &[])] {
         let (code, error) = with(url, &["list"], variables).failure();
         assert_eq!(code, 5, "{error}");
@@ -88,18 +90,19 @@ fn a_password_comes_from_the_environment_or_a_file_and_is_never_shown() {
 #[test]
 fn a_wrong_command_line_or_environment_is_a_usage_error() {
     let url = "redis://127.0.0.1:1";
+    let neither = "the URL is one of neither Redis nor PostgreSQL";
     let malformed = "the URL must be well-formed, begin with redis://, rediss://, valkey://, valkeys:// or unix://, \
                      and not end with #insecure";
     for (words, message) in [
-        (&["list", "--url", "http://:hunter2@host"][..], malformed),
-        (&["list", "--url", "hunter2"], malformed),
+        (&["list", "--url", "http://:hunter2@host"][..], neither),
+        (&["list", "--url", "hunter2"], neither),
         (&["list", "--url", "rediss://:hunter2@host#insecure"], malformed),
         (&["list", "redis://:hunter2@host"], "unexpected argument (hidden) found"),
         (&["--password=hunter2", "list"], "unexpected argument '--password' found"),
         (&["list", "--password", "hunter2"], "unexpected argument '--password' found"),
-        (&["show", "  "], "the bulkhead: the name is empty"),
+        (&["show", "  "], "the share: the name is empty"),
         (&["show"], "the following required arguments were not provided: <NAME>"),
-        (&["resize", "a", "0"], "invalid value '0' for '<LIMIT>': 0 is not in 1..=1099511627776"),
+        (&["resize", "a", "0"], "invalid value '0' for '<LIMIT>': 0 is not in 1..=4294967295"),
         (
             &["list", "--namespace", "a b"],
             "the namespace: a namespace has only A-Z, a-z, 0-9, '.', '_' and '-', got 0x20",
@@ -119,44 +122,78 @@ fn a_wrong_command_line_or_environment_is_a_usage_error() {
 #[test]
 fn help_and_version_are_no_errors() {
     for (word, text) in [("--help", "Exit codes:"), ("--version", "bulklink-ctl 0."), ("help", "Usage:")] {
-        assert!(with("redis://127.0.0.1:1", &[word], &[("BULKLINK_REDIS_PASSWORD", SECRET)]).text().contains(text));
+        let run: Run = command(&[word]).env("BULKLINK_REDIS_PASSWORD", SECRET).output().unwrap().into();
+        assert!(run.text().contains(text));
+    }
+    assert!(with("redis://127.0.0.1:1", &["--help"], &[]).text().contains("resize"));
+}
+
+#[test]
+fn a_share_that_cannot_be_read_does_not_hide_the_others() {
+    let server = require!(Server::start());
+    let process = Process::on(&RedisStore::new(&server.url()).unwrap(), 1);
+    for label in ["a", "z"] {
+        process.state(&name(label), 3, 0, 1);
+    }
+    server.call(&["SET", "bl:{test:string}:S", "x"]);
+    server.call(&["HSET", "bl:{test:nonsense}:S", "epoch", "x"]);
+    server.call(&["SET", "bl:{test:rows}:R", "x"]);
+    server.call(&["HSET", "bl:{test:rows}:S", "epoch", "1"]);
+    // An answer of an unknown form ends the link.
+    server.call(&["EVAL", r"redis.call('HSET', KEYS[1], 'epoch', '\255')", "1", "bl:{test:bytes}:S"]);
+    let run = share(&server.url(), &["list"]);
+    assert_eq!((run.code, &*run.err), (5, "bulklink-ctl: shares that cannot be read: 4\n"));
+    assert_eq!(
+        run.out,
+        "NAME      LIMIT  GRANTED  PROCESSES  LEVEL  NOTE\n\
+         a             3        1          1      -\n\
+         bytes         -        -          -      -  the store's answer has an unknown form\n\
+         nonsense      -        -          -      -  the store refused the command: MALFORMED\n\
+         rows          -        -          -      -  the store refused the command: WRONGTYPE\n\
+         string        -        -          -      -  the store refused the command: WRONGTYPE\n\
+         z             3        1          1      -\n"
+    );
+    let run = share(&server.url(), &["list", "--json"]);
+    let list: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(list["shares"][4]["error"], "the store refused the command: WRONGTYPE");
+    assert_eq!(list["shares"][5]["limit"], 3);
+    for (words, code) in [
+        (&["show", "string"][..], 5),
+        (&["resize", "nonsense", "3"], 5),
+        (&["watch", "rows"], 5),
+        (&["show", "bytes"], 1),
+    ] {
+        assert_eq!(share(&server.url(), words).failure().0, code, "{words:?}");
     }
 }
 
 #[test]
-fn a_bulkhead_that_cannot_be_read_does_not_hide_the_others() {
-    let server = require!(Server::start());
-    let process = Process::new(&server.url(), 1);
-    for label in ["a", "z"] {
-        process.open(&name(label), 3);
-    }
-    server.call(&["SET", "bl:{test:string}:M", "x"]);
-    server.call(&["HSET", "bl:{test:nonsense}:M", "e", "x"]);
-    let run = ctl(&server.url(), &["list"]);
-    assert_eq!((run.code, &*run.err), (5, "bulklink-ctl: bulkheads that cannot be read: 2\n"));
+fn a_row_of_postgresql_that_cannot_be_read_does_not_hide_the_others() {
+    let server = require!(Postgres::start());
+    set_up(&server);
+    let process = Process::on(&PostgresStore::new(&server.url()).unwrap(), 1);
+    process.state(&name("z"), 3, 0, 1);
+    server.sql("INSERT INTO bulklink.fleet VALUES ('test:a', '2\nr \x1b[2J x'), ('no name', 'x')");
+    let run = share(&server.url(), &["list"]);
+    assert_eq!((run.code, &*run.err), (5, "bulklink-ctl: shares that cannot be read: 1\n"));
     assert_eq!(
         run.out,
-        "NAME      LIMIT  IN USE  WAITING  PROCESSES  NOTE\n\
-         a             3       0        0          1\n\
-         nonsense      -       -        -          -  the store's answer has an unknown form\n\
-         string        -       -        -          -  the store refused the command: WRONGTYPE\n\
-         z             3       0        0          1\n"
+        "NAME  LIMIT  GRANTED  PROCESSES  LEVEL  NOTE\n\
+         a         -        -          -      -  the store refused the command: MALFORMED\n\
+         z         3        1          1      -\n"
     );
-    let run = ctl(&server.url(), &["list", "--json"]);
-    let list: serde_json::Value = serde_json::from_str(&run.out).unwrap();
-    assert_eq!(list["bulkheads"][2]["error"], "the store refused the command: WRONGTYPE");
-    assert_eq!(list["bulkheads"][3]["limit"], 3);
-    assert_eq!(ctl(&server.url(), &["show", "string"]).failure().0, 5);
-    assert_eq!(ctl(&server.url(), &["resize", "nonsense", "3"]).failure().0, 1);
+    let (code, error) = share(&server.url(), &["resize", "a", "3"]).failure();
+    assert!(code == 5 && error.ends_with("MALFORMED, the data cannot be read"), "{error}");
 }
 
 #[test]
 fn a_change_without_an_answer_may_have_happened() {
     let server = require!(Server::start());
-    Process::new(&server.url(), 1).open(&name("payments"), 3);
+    let process = Process::on(&RedisStore::new(&server.url()).unwrap(), 1);
+    process.state(&name("payments"), 3, 0, 1);
     // Reading goes on.
     server.call(&["CLIENT", "PAUSE", "60000", "WRITE"]);
-    let (code, error) = ctl(&server.url(), &["resize", "payments", "4", "--timeout", "300ms"]).failure();
+    let (code, error) = share(&server.url(), &["resize", "payments", "4", "--timeout", "300ms"]).failure();
     assert_eq!(code, 1);
     assert!(error.ends_with(": the store did not answer in time; the limit may have changed"), "{error}");
 }

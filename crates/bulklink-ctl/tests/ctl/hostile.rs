@@ -1,8 +1,9 @@
-//! Labels and processes' texts are data of users: they never control a terminal.
+//! Labels and what is on the server are data of users: they never control a terminal.
 
+use bulklink_redis::RedisStore;
 use bulklink_servers::{Server, require};
 
-use crate::world::{Process, ctl, name};
+use crate::world::{Process, name, share};
 
 /// Labels, and how they are shown.
 const LABELS: [(&str, &str); 8] = [
@@ -25,30 +26,47 @@ fn assert_harmless(text: &str) {
 fn hostile_labels_are_shown_and_used_and_do_no_harm() {
     let server = require!(Server::start());
     let url = server.url();
-    let process = Process::new(&url, 1).saying("p\x1b[31m\u{9b}1m\u{202e}");
+    let process = Process::on(&RedisStore::new(&url).unwrap(), 1);
     for (label, _) in LABELS {
-        let epoch = process.open(&name(label), 3);
-        assert!(process.acquire(&name(label), epoch, 1, 1));
+        process.state(&name(label), 3, 0, 1);
     }
-    let list = ctl(&url, &["list"]).text();
+    let list = share(&url, &["list"]).text();
     assert_harmless(&list);
-    let objects = ctl(&url, &["list", "--json"]).text();
+    let objects = share(&url, &["list", "--json"]).text();
     assert_harmless(&objects);
     let objects: serde_json::Value = serde_json::from_str(&objects).unwrap();
-    let labels: Vec<_> = objects["bulkheads"].as_array().unwrap().iter().map(|row| &row["label"]).collect();
+    let labels: Vec<_> = objects["shares"].as_array().unwrap().iter().map(|row| &row["label"]).collect();
     for (label, shown) in LABELS {
         assert!(list.lines().any(|line| line.starts_with(&format!("{shown} "))), "{shown}: {list}");
         assert!(labels.contains(&&serde_json::json!(label)), "{label:?}");
         // A process cannot be given an argument with a zero.
         if !label.contains('\0') {
-            let show = ctl(&url, &["show", label]).text();
+            let show = share(&url, &["show", label]).text();
             assert_harmless(&show);
             assert!(show.starts_with(&format!("{shown} in test\n")), "{show}");
-            assert!(show.contains(r"  p\u{1b}[31m\u{9b}1m\u{202e}"), "{show}");
-            assert_harmless(&ctl(&url, &["show", label, "--json"]).text());
-            assert!(ctl(&url, &["resize", label, "4"]).text().starts_with(&format!("{shown}: limit 4, ")));
-            assert!(ctl(&url, &["reap", label]).text().starts_with(&format!("{shown}: 0 units freed")));
+            assert_harmless(&share(&url, &["show", label, "--json"]).text());
+            assert!(share(&url, &["resize", label, "4"]).text().starts_with(&format!("{shown}: limit 4, ")));
         }
+    }
+}
+
+#[test]
+fn hostile_data_does_no_harm() {
+    let server = require!(Server::start());
+    let process = Process::on(&RedisStore::new(&server.url()).unwrap(), 1);
+    for label in ["declarer", "process"] {
+        process.state(&name(label), 3, 0, 1);
+    }
+    let hostile = "\x1b[31m\u{9b}1m\u{202e}";
+    server.call(&["HSET", "bl:{test:declarer}:S", "declarer", hostile]);
+    server.call(&["HSET", "bl:{test:process}:R", hostile, "1 1 1 1 1 1 1 1 1 1"]);
+    server.call(&["HSET", &format!("bl:{{test:{hostile}}}:S"), "epoch", "1"]);
+    let run = share(&server.url(), &["list"]);
+    assert_eq!((run.code, run.out.lines().count(), run.out.matches("MALFORMED").count()), (5, 3, 2), "{run:?}");
+    assert_harmless(&run.out);
+    for label in ["declarer", "process"] {
+        let (code, error) = share(&server.url(), &["show", label]).failure();
+        assert!(code == 5 && error.ends_with("MALFORMED, the data cannot be read"), "{error}");
     }
 }
 
@@ -63,7 +81,7 @@ fn hostile_arguments_do_no_harm() {
         &["list", "--ca", "/\x1b[2J"],
         &["list", "--url", "unix:///\x1b[2J"],
     ] {
-        let (code, error) = ctl(&server.url(), words).failure();
+        let (code, error) = share(&server.url(), words).failure();
         assert!((1..=3).contains(&code), "{words:?}");
         assert_harmless(&error);
     }

@@ -2,13 +2,13 @@
 
 #![cfg(unix)]
 
-mod breaker;
-mod breaker_rights;
+mod circuit;
+mod circuit_rights;
 mod cluster;
-mod commands;
 mod failures;
 mod hostile;
-mod pages;
 mod rights;
+mod setup;
+mod share;
 mod watch;
 mod world;

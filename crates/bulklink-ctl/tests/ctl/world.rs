@@ -1,19 +1,12 @@
 //! Runs of the program, and processes of a fleet that it looks at.
 
-use std::ops::Range;
 use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink_redis::{
-    CallId, Command as Order, Epoch, Era, LeaseStore, Link, Name, Namespace, Notice, Outcome, OwnerId, Receiver,
-    RedisLink, RedisStore, Session, Terms,
-};
+use bulklink_fleet::{LeaseStore, Link, Name, Namespace};
+use bulklink_servers::Postgres;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
-
-/// A lease that does not end while a test runs.
-pub(crate) const LONG: Terms = Terms { ttl: Duration::from_secs(3600), claim: Duration::from_secs(1800), block: 1 };
 
 /// What came of a run.
 #[derive(Debug)]
@@ -52,30 +45,44 @@ impl From<Output> for Run {
     }
 }
 
-/// The program with arguments, in the namespace `test`.
-pub(crate) fn command(url: &str, words: &[&str]) -> Command {
+/// The program with arguments, in the namespace `test`, without a URL.
+pub(crate) fn command(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bulklink-ctl"));
-    command.env_remove("NO_COLOR").env_remove("BULKLINK_REDIS_PASSWORD").env("TERM", "xterm");
-    command.env("BULKLINK_REDIS_URL", url).env("BULKLINK_NAMESPACE", "test");
-    command.args(words).stdin(Stdio::null());
+    for name in ["NO_COLOR", "BULKLINK_REDIS_URL", "BULKLINK_REDIS_PASSWORD"] {
+        command.env_remove(name);
+    }
+    command.env_remove("BULKLINK_POSTGRES_URL").env_remove("BULKLINK_POSTGRES_PASSWORD");
+    command.env("TERM", "xterm").env("BULKLINK_NAMESPACE", "test").args(words).stdin(Stdio::null());
     command
 }
 
-/// Runs it to its end.
+/// Runs it to its end, with much time because the machine is busy.
 pub(crate) fn ctl(url: &str, words: &[&str]) -> Run {
-    command(url, words).output().unwrap().into()
+    let time = if words.contains(&"--timeout") { &[][..] } else { &["--timeout", "20s"] };
+    command(&[words, time, &["--url", url]].concat()).output().unwrap().into()
 }
 
-/// A command on circuits, in the namespace `test`, without a URL.
-pub(crate) fn breaker_command(words: &[&str]) -> Command {
-    let mut command = command("", &["breaker"]);
-    command.env_remove("BULKLINK_POSTGRES_URL").env_remove("BULKLINK_POSTGRES_PASSWORD").args(words);
-    command
+/// Runs a command on shares.
+pub(crate) fn share(url: &str, words: &[&str]) -> Run {
+    ctl(url, &[&["share"], words].concat())
 }
 
-/// Runs a command on circuits to its end, with much time because the machine is busy.
-pub(crate) fn breaker(url: &str, words: &[&str]) -> Run {
-    breaker_command(words).args(["--timeout", "20s", "--url", url]).output().unwrap().into()
+/// Runs a command on circuits.
+pub(crate) fn circuit(url: &str, words: &[&str]) -> Run {
+    ctl(url, &[&["circuit"], words].concat())
+}
+
+/// The rights on Redis that the page of the program lists: the first are for shares, the second for
+/// circuits.
+pub(crate) fn documented(place: usize) -> String {
+    let page = include_str!("../../src/main.rs").replace("//!", "");
+    let list = page.split("```text").filter(|text| text.contains("-@all")).nth(place).unwrap();
+    list.split("```").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Sets up all parts.
+pub(crate) fn set_up(server: &Postgres) {
+    ctl(&server.url(), &["setup"]).text();
 }
 
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
@@ -90,74 +97,48 @@ pub(crate) fn name_in(namespace: &str, label: &str) -> Name {
     Name::new(&Namespace::new(namespace).unwrap(), label).unwrap()
 }
 
-struct Deaf;
-
-impl Receiver for Deaf {
-    fn notice(&self, _: &Name, _: Notice) {}
-
-    fn ended(&self) {}
-}
-
-/// A process of a fleet, which says about itself `web-<number>`.
-pub(crate) struct Process {
+/// A process with shares, whose link lives as long as this.
+pub(crate) struct Process<L> {
     runtime: Runtime,
-    link: RedisLink,
-    pub(crate) owner: OwnerId,
-    info: Arc<str>,
+    inner: bulklink_stores::Process<L>,
+    claim: Duration,
 }
 
-impl Process {
-    pub(crate) fn new(url: &str, number: u64) -> Self {
+impl<L: Link> Process<L> {
+    pub(crate) fn on(store: &impl LeaseStore<Link = L>, number: u128) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let owner = OwnerId::from(u128::from(number));
-        let session = Session { owner, process: "tests".into() };
-        let store = RedisStore::new(url).unwrap();
-        let link = runtime.block_on(store.connect(&session, Arc::new(Deaf))).unwrap();
-        Process { runtime, link, owner, info: format!("web-{number}").into() }
+        let inner = runtime.block_on(bulklink_stores::Process::on(store, number));
+        Process { runtime, inner, claim: Duration::from_secs(1800) }
     }
 
-    pub(crate) fn saying(self, info: &str) -> Self {
-        Process { info: info.into(), ..self }
+    pub(crate) fn claiming(self, claim: Duration) -> Self {
+        Process { claim, ..self }
     }
 
-    pub(crate) fn call(&self, name: &Name, order: Order) -> (Outcome, Option<bulklink_redis::Head>) {
-        let answer = self.runtime.block_on(self.link.call(name, order)).unwrap();
-        (answer.outcome, answer.head)
+    pub(crate) fn id(&self) -> String {
+        self.inner.id.to_string()
     }
 
-    /// Listens and opens the bulkhead, without a quarantine.
-    pub(crate) fn open(&self, name: &Name, limit: u64) -> Epoch {
-        self.runtime.block_on(self.link.listen(name)).unwrap();
-        let (owner, terms, info) = (self.owner, LONG, Arc::clone(&self.info));
-        let (generation, config, known, highest, run, young) = (7, 4, None, None, None, false);
-        let open = Order::Open { owner, generation, limit, config, terms, known, highest, run, young, info };
-        let (outcome, head) = self.call(name, open);
-        assert!(matches!(outcome, Outcome::Opened { .. }), "{outcome:?}");
-        head.unwrap().epoch.unwrap()
+    /// Listens, and states what it keeps and needs of a limit. Returns what it has then.
+    pub(crate) fn state(&self, name: &Name, limit: u32, keep: u32, need: u32) -> u32 {
+        let mut statement = self.inner.statement(keep, need);
+        let declaration = &mut statement.declaration;
+        (declaration.config, declaration.limit, declaration.terms.claim) = (4, limit, self.claim);
+        // So that a level lasts as long as a test.
+        declaration.terms.calm = Duration::from_secs(600);
+        self.runtime.block_on(async {
+            self.inner.link.listen(name).await.unwrap();
+            self.inner.send(name, statement).await.unwrap().grant.units
+        })
     }
+}
 
-    pub(crate) fn id(&self, seq: u64, cost: u64) -> CallId {
-        CallId { owner: self.owner, seq, cost }
-    }
-
-    /// Acquires a lease or waits for it. Returns whether it is there.
-    pub(crate) fn acquire(&self, name: &Name, epoch: Epoch, seq: u64, cost: u64) -> bool {
-        let (id, era, terms) = (self.id(seq, cost), Era { epoch, run: None }, LONG);
-        let acquire = Order::Acquire { id, wait: true, queue: 100_000, era, terms, give_back: vec![] };
-        match self.call(name, acquire).0 {
-            Outcome::Granted { .. } => true,
-            Outcome::Queued { .. } => false,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Renews leases of one unit and waiters, or brings them.
-    pub(crate) fn beat(&self, name: &Name, epoch: Epoch, leases: Range<u64>, waiters: Range<u64>) {
-        let (owner, generation, era) = (self.owner, 7, Era { epoch, run: None });
-        let leases = leases.map(|seq| self.id(seq, 1)).collect();
-        let waiters = waiters.map(|seq| (self.id(seq, 1), seq.into())).collect();
-        let (terms, info, gone) = (LONG, Arc::clone(&self.info), vec![]);
-        let beaten = self.call(name, Order::Beat { owner, generation, era, terms, info, leases, waiters, gone }).0;
-        assert!(matches!(&beaten, Outcome::Beaten { lost, .. } if lost.is_empty()), "{beaten:?}");
-    }
+/// Two processes, of which one has all units of `payments` and the other waits for some; and
+/// `search`, of which none waits.
+pub(crate) fn pair<L: Link>(store: &impl LeaseStore<Link = L>) -> [Process<L>; 2] {
+    let [first, second] = [1, 2].map(|number| Process::on(store, number));
+    assert_eq!(first.state(&name("payments"), 10, 0, 10), 10);
+    assert_eq!(second.state(&name("payments"), 10, 0, 4), 0);
+    assert_eq!(first.state(&name("search"), 100, 0, 3), 3);
+    [first, second]
 }

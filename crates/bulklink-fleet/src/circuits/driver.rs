@@ -11,9 +11,10 @@ use bulklink_breaker::{ProbeId, Settings};
 
 use super::member::{Seat, WeakSeat};
 use super::replica::{Answer, Rest, Work};
-use super::signal::{Keep, Left, Signal};
+use super::signal::{Keep, Left, Needs};
 use super::{Asked, Changes, CircuitStore, Forced, Options};
 use crate::pause::Pauses;
+use crate::timers::Timers;
 use crate::{Name, Namespace, StoreError};
 
 /// The breakers by their numbers.
@@ -69,37 +70,8 @@ pub(super) struct Hub<S> {
     pub(super) store: S,
     pub(super) namespace: Namespace,
     pub(super) options: Options,
-    pub(super) signal: Arc<Signal>,
+    pub(super) needs: Arc<Needs>,
     pub(super) members: Mutex<Members>,
-}
-
-/// When breakers have work again: each has one time.
-#[derive(Default)]
-struct Timers {
-    queue: BTreeSet<(Instant, u64)>,
-    times: BTreeMap<u64, Instant>,
-}
-
-impl Timers {
-    fn set(&mut self, id: u64, at: Option<Instant>) {
-        let old = if let Some(at) = at { self.times.insert(id, at) } else { self.times.remove(&id) };
-        if let Some(old) = old {
-            self.queue.remove(&(old, id));
-        }
-        self.queue.extend(at.map(|at| (at, id)));
-    }
-
-    fn next(&self) -> Option<Instant> {
-        self.queue.first().map(|(at, _)| *at)
-    }
-
-    /// Moves the breakers that are due.
-    fn take_due(&mut self, now: Instant, due: &mut BTreeSet<u64>) {
-        while let Some((_, id)) = self.queue.first().copied().filter(|(at, _)| *at <= now) {
-            self.set(id, None);
-            due.insert(id);
-        }
-    }
 }
 
 /// Held by a command. Without its task it has no answer, and calls may wait for that.
@@ -180,7 +152,7 @@ impl<S: CircuitStore> Hub<S> {
             let mut sleep = pin!(runtime.sleep_until(until));
             poll_fn(|context| {
                 // Only the end of all handles ends the pause, also if it was before.
-                let _woken = self.signal.poll(context);
+                let _woken = self.needs.signal.poll(context);
                 if keep.strong_count() == 0 { Poll::Ready(()) } else { sleep.as_mut().poll(context) }
             })
             .await;
@@ -211,11 +183,11 @@ impl<S: CircuitStore> Hub<S> {
         loop {
             // Looked at first: what a breaker has left is there before it lets go of the task.
             let is_over = keep.strong_count() == 0;
-            state.left.extend(self.signal.take_left());
+            state.left.extend(self.needs.take_left());
             if is_over && state.left.is_empty() && commands.is_empty() {
                 return Ok(());
             }
-            state.ready.append(&mut self.signal.take_ready());
+            state.ready.append(&mut self.needs.signal.take_ready());
             state.timers.take_due(runtime.now(), &mut state.ready);
             self.send(runtime, &mut state, commands, turn);
             // No name holds a breaker here, so that the last handle can end the task.
@@ -228,7 +200,8 @@ impl<S: CircuitStore> Hub<S> {
                     Poll::Pending => None,
                 };
                 // Both are polled, as each leaves a waker.
-                let is_woken = [self.signal.poll(context), sleep.as_mut().poll(context)].iter().any(Poll::is_ready);
+                let is_woken =
+                    [self.needs.signal.poll(context), sleep.as_mut().poll(context)].iter().any(Poll::is_ready);
                 if is_woken || change.is_some() || !done.is_empty() {
                     return Poll::Ready((done, change));
                 }

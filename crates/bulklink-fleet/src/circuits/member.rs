@@ -134,7 +134,7 @@ impl Peer for Member {
     }
 
     fn notify(&self) {
-        self.keep.0.notify_of(self.id);
+        self.keep.0.signal.notify_of(self.id);
     }
 }
 

@@ -30,7 +30,7 @@ pub use self::memory::{MemoryChanges, MemoryStore};
 pub use self::numbers::Numbers;
 pub use self::replica::Sharing;
 use self::replica::{Pace, Replica};
-use self::signal::{Keep, Signal};
+use self::signal::{Keep, Needs};
 pub use self::store::{Asked, Change, Changes, CircuitStore, Force, Forced, Refused, Report, Reported, Row};
 use crate::{Name, Namespace};
 
@@ -130,7 +130,7 @@ impl<S: CircuitStore> Circuits<S> {
         let breaker = breaker.map_err(ShareError::Setting)?;
         let id = plumbing::instance(&breaker);
         self.hub.lock().insert(id, WeakSeat { name, breaker: plumbing::downgrade(&breaker), member });
-        self.hub.signal.notify_of(id);
+        self.hub.needs.signal.notify_of(id);
         Ok(breaker)
     }
 
@@ -190,10 +190,10 @@ impl<S: CircuitStore, R: Runtime<Sleep: Send> + Spawn> CircuitsBuilder<S, R> {
         {
             plumbing::duration(name, time, Duration::from_nanos(1)).map_err(ShareError::Setting)?;
         }
-        let signal = Arc::new(Signal::default());
-        let keep = Arc::new(Keep(Arc::clone(&signal)));
+        let needs = Arc::<Needs>::default();
+        let keep = Arc::new(Keep(Arc::clone(&needs)));
         let (store, members) = (self.store, Mutex::default());
-        let hub = Arc::new(Hub { store, namespace, options: self.options, signal, members });
+        let hub = Arc::new(Hub { store, namespace, options: self.options, needs, members });
         let task = Arc::clone(&hub).run(self.runtime.clone(), Arc::downgrade(&keep));
         self.runtime.spawn(task).map_err(ShareError::Refused)?;
         Ok(Circuits { hub, keep })

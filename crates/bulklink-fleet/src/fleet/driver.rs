@@ -1,172 +1,271 @@
-//! The task that connects a process to the store, sends what its bulkheads say, and connects again.
+//! The task of all shares of a process: it connects to the store, sends statements, and connects
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bulklink::runtime::{Instant, Runtime};
+use bulklink::runtime::{Clock, Instant, Runtime};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
-use super::member::{Member, Shared};
-use super::reply::Reply;
-use super::state::State;
+use super::seat::{Looked, Seat};
 use crate::pause::Pauses;
-use crate::{Answer, LeaseStore, Link, Name, Notice, Receiver, Server, Session, StoreError};
+use crate::share::{self, LimitRefusal, Notice, Statement};
+use crate::signal::Signal;
+use crate::timers::Timers;
+use crate::{LeaseStore, Link, Name, Receiver, Server, Session, StoreError, Version};
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Connects, and serves the bulkheads until the fleet is closed.
-pub(crate) async fn drive<S: LeaseStore, R: Runtime>(
-    shared: Arc<Shared>,
-    store: S,
-    runtime: R,
-    session: Session,
-    patience: Duration,
-) {
-    let _guard = Abandon(Arc::clone(&shared));
-    let mut desk = Desk { shared, runtime, timers: BTreeSet::new(), due: HashMap::new(), sleep: None };
-    let mut pauses = Pauses::up_to(LONGEST_PAUSE);
-    for connection in 1.. {
-        let inbox =
-            Arc::new(Inbox { shared: Arc::downgrade(&desk.shared), connection, is_ended: AtomicBool::new(false) });
-        let receiver: Arc<dyn Receiver> = inbox.clone();
-        let connecting = store.connect(&session, receiver);
-        let deadline = desk.shared.now() + patience;
-        if let Some(Ok(link)) = desk.attend(deadline, connecting).await {
-            let mut line = Line {
-                link: Arc::new(link),
-                shared: Arc::clone(&desk.shared),
-                connection,
-                flights: FuturesUnordered::new(),
-                sent: BTreeMap::new(),
-                numbers: 0,
-                patience,
-                has_answered: false,
-                is_broken: false,
-            };
-            for member in desk.shared.all() {
-                member.mark_ready();
-            }
-            desk.serve(&mut line, &inbox).await;
-            if line.has_answered {
-                pauses.reset();
-            }
-            inbox.is_ended.store(true, Ordering::Release);
-            drop(line);
-            for member in desk.shared.all() {
-                member.with(State::link_down);
-            }
-        } else {
-            inbox.is_ended.store(true, Ordering::Release);
-            for member in desk.shared.all() {
-                member.with(|state, _| state.unreachable());
-            }
-        }
-        let until = desk.shared.now() + pauses.next();
-        desk.attend(until, std::future::pending::<()>()).await;
-        if desk.shared.is_over() {
-            return;
-        }
+/// How long a share that the store has refused to listen for is put off.
+const REFUSED: Duration = Duration::from_secs(1);
+
+/// The shares of a process, and the signal to their task.
+#[derive(Default)]
+pub(super) struct Hub {
+    seats: Mutex<Seats>,
+    pub(super) signal: Arc<Signal>,
+}
+
+#[derive(Default)]
+struct Seats {
+    all: BTreeMap<u64, Arc<Seat>>,
+    by_name: HashMap<Name, u64>,
+    numbers: u64,
+    /// No handle of the fleet is left, or its task is gone.
+    is_closed: bool,
+}
+
+impl Seats {
+    fn may_add(&self, name: &Name) -> bool {
+        !self.is_closed && !self.by_name.contains_key(name)
     }
 }
 
-/// Ends the bulkheads when the driver ends, also when its runtime drops it.
-struct Abandon(Arc<Shared>);
+impl Hub {
+    fn seats(&self) -> MutexGuard<'_, Seats> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a share with the next number, unless there is one with this name, or the fleet is
+    /// closed.
+    pub(super) fn add(&self, name: &Name, make: impl FnOnce(u64) -> Arc<Seat>) -> Option<Arc<Seat>> {
+        let number = {
+            let mut seats = self.seats();
+            seats.numbers += 1;
+            seats.may_add(name).then_some(seats.numbers)?
+        };
+        // Not under the lock: it takes that of the bulkhead.
+        let seat = make(number);
+        {
+            let mut seats = self.seats();
+            if seats.may_add(name) {
+                seats.by_name.insert(name.clone(), number);
+                seats.all.insert(number, Arc::clone(&seat));
+                drop(seats);
+                self.signal.notify_of(number);
+                return Some(seat);
+            }
+        }
+        // Another thread was faster: the bulkhead is as it was before.
+        seat.give_up();
+        None
+    }
+
+    fn all(&self) -> Vec<Arc<Seat>> {
+        self.seats().all.values().cloned().collect()
+    }
+
+    fn of_name(&self, name: &Name) -> Option<Arc<Seat>> {
+        let seats = self.seats();
+        seats.all.get(seats.by_name.get(name)?).cloned()
+    }
+
+    fn find(&self, number: u64) -> Option<Arc<Seat>> {
+        self.seats().all.get(&number).cloned()
+    }
+
+    fn remove(&self, number: u64) {
+        let removed = {
+            let mut seats = self.seats();
+            let removed = seats.all.remove(&number);
+            if let Some(seat) = &removed {
+                seats.by_name.remove(&seat.name);
+            }
+            removed
+        };
+        drop(removed);
+    }
+
+    /// Leaves with all shares, and takes no other. Completes when all have ended.
+    pub(super) fn leave(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.close();
+        let seats = self.all();
+        for seat in &seats {
+            seat.leave();
+        }
+        async move {
+            for seat in seats {
+                seat.left().await;
+            }
+        }
+    }
+
+    /// The last handle of the fleet is gone: the task ends after the last share.
+    pub(super) fn close(&self) {
+        self.seats().is_closed = true;
+        self.signal.notify();
+    }
+
+    /// Returns `None` if nothing is left to do for good, or whether there is a share.
+    fn has_seats(&self) -> Option<bool> {
+        let seats = self.seats();
+        if seats.is_closed && seats.all.is_empty() { None } else { Some(!seats.all.is_empty()) }
+    }
+}
+
+/// Ends the shares when the task ends, also when its runtime drops it.
+struct Abandon(Arc<Hub>);
 
 impl Drop for Abandon {
     fn drop(&mut self) {
-        self.0.abandon();
+        self.0.seats().is_closed = true;
+        for seat in self.0.all() {
+            seat.abandon();
+            self.0.remove(seat.number);
+        }
     }
 }
 
 /// What a link receives without being asked.
-struct Inbox {
-    shared: Weak<Shared>,
-    connection: u64,
+struct Inbox<R> {
+    hub: Weak<Hub>,
+    clock: R,
     is_ended: AtomicBool,
 }
 
-impl Receiver for Inbox {
-    /// In the step in which it arrives: an answer that follows must find it applied.
+impl<R: Clock + Send + Sync + 'static> Receiver for Inbox<R> {
     fn notice(&self, name: &Name, notice: Notice) {
-        if self.is_ended.load(Ordering::Acquire) {
-            return;
-        }
-        let member = self.shared.upgrade().and_then(|shared| shared.find(name));
-        if let Some(member) = member {
-            member.with(|state, now| state.notice(now, self.connection, notice));
+        let Some(hub) = self.hub.upgrade().filter(|_| !self.is_ended.load(Ordering::Acquire)) else { return };
+        let now = self.clock.now();
+        if let Some(seat) = hub.of_name(name) {
+            seat.notice(now, &notice);
         }
     }
 
     fn ended(&self) {
         self.is_ended.store(true, Ordering::Release);
-        if let Some(shared) = self.shared.upgrade() {
-            shared.driver().wake();
+        if let Some(hub) = self.hub.upgrade() {
+            hub.signal.notify();
         }
     }
 }
 
-/// What the driver keeps from one connection to the next.
-struct Desk<R: Runtime> {
-    shared: Arc<Shared>,
-    runtime: R,
-    /// When to look at a bulkhead again.
-    timers: BTreeSet<(Duration, usize)>,
-    due: HashMap<usize, (Duration, Arc<Member>)>,
-    sleep: Option<(Duration, Pin<Box<R::Sleep>>)>,
-}
-
-/// One connection, and what is on its way there.
-struct Line<L> {
-    link: Arc<L>,
-    shared: Arc<Shared>,
-    connection: u64,
-    flights: FuturesUnordered<BoxFuture<'static, (u64, Landing)>>,
-    /// When each of them was sent.
-    sent: BTreeMap<u64, Duration>,
-    numbers: u64,
-    patience: Duration,
-    has_answered: bool,
-    is_broken: bool,
-}
-
 /// What comes back.
 enum Landing {
-    Listened(Arc<Member>, Result<Server, StoreError>),
-    Answered(Arc<Member>, u64, Result<Answer, StoreError>),
-    Direct(Arc<Member>, Pending, Result<Answer, StoreError>),
+    Listened(Result<Server, StoreError>),
+    Replied(Result<share::Answer, StoreError>),
+    Asked(Option<StoreError>),
 }
 
-/// A caller that awaits an answer. It hears of the end of the connection too.
-struct Pending(Arc<Reply>);
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        self.0.set(Err(StoreError::Unreachable));
+/// Connects while there are shares, and serves them until the fleet is closed and the last one has
+/// ended.
+pub(super) async fn drive<S: LeaseStore, R: Runtime<Sleep: Send>>(
+    hub: Arc<Hub>,
+    store: Arc<S>,
+    runtime: R,
+    session: Session,
+    patience: Duration,
+) {
+    let _guard = Abandon(Arc::clone(&hub));
+    let mut pauses = Pauses::up_to(LONGEST_PAUSE);
+    let mut desk = Desk { hub, runtime, ready: BTreeSet::new(), timers: Timers::default(), sleep: None };
+    loop {
+        // Without a share, there is no connection.
+        poll_fn(|context| {
+            let _woken = desk.hub.signal.poll(context);
+            if desk.hub.has_seats() == Some(false) { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
+        if desk.hub.has_seats().is_none() {
+            return;
+        }
+        let inbox =
+            Inbox { hub: Arc::downgrade(&desk.hub), clock: desk.runtime.clone(), is_ended: AtomicBool::new(false) };
+        let inbox = Arc::new(inbox);
+        let receiver: Arc<dyn Receiver> = inbox.clone();
+        let deadline = desk.runtime.now().saturating_add(patience);
+        let connected = desk.attend(deadline, store.connect(&session, receiver)).await;
+        let error = match connected.unwrap_or(Err(StoreError::TimedOut)) {
+            Ok(link) => {
+                let mut wire = Wire::new(link, patience);
+                let error = desk.serve(&mut wire, &inbox.is_ended).await;
+                if wire.has_answered {
+                    pauses.reset();
+                }
+                error
+            }
+            Err(error) => error,
+        };
+        inbox.is_ended.store(true, Ordering::Release);
+        for seat in desk.hub.all() {
+            seat.disconnected(&error);
+            desk.ready.insert(seat.number);
+        }
+        let until = desk.runtime.now().saturating_add(pauses.next());
+        desk.attend(until, std::future::pending::<()>()).await;
     }
 }
 
-impl<R: Runtime> Desk<R> {
-    /// Runs a future without a connection. Returns `None` if its time is over first, or the fleet
-    /// is.
-    async fn attend<T>(&mut self, deadline: Duration, future: impl Future<Output = T>) -> Option<T> {
+/// What the task keeps from one connection to the next.
+struct Desk<R: Runtime> {
+    hub: Arc<Hub>,
+    runtime: R,
+    /// The shares to look at.
+    ready: BTreeSet<u64>,
+    timers: Timers,
+    sleep: Option<(Instant, Pin<Box<R::Sleep>>)>,
+}
+
+/// One connection, and what is on its way there.
+struct Wire<L> {
+    link: Arc<L>,
+    flights: FuturesUnordered<BoxFuture<'static, (u64, u64, Landing)>>,
+    /// When the store must have answered each flight, by its number.
+    due: Timers,
+    count: u64,
+    /// The shares for which it is asked to listen.
+    listening: BTreeSet<u64>,
+    /// The shares of which a caller awaits an answer.
+    asking: BTreeSet<u64>,
+    /// When it is asked again to listen for a share, which it has refused.
+    put_off: BTreeMap<u64, Instant>,
+    patience: Duration,
+    has_answered: bool,
+    error: Option<StoreError>,
+}
+
+impl<R: Runtime<Sleep: Send>> Desk<R> {
+    /// Runs a future without a connection, and looks at shares meanwhile: leases end. Returns
+    /// `None` if its time is over first, or nothing is left to do.
+    async fn attend<T>(&mut self, deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
         let mut future = pin!(future);
         poll_fn(|context| {
             loop {
-                self.shared.driver().register(context.waker());
-                self.visit_all::<NoLink>(None);
+                let is_woken = self.hub.signal.poll(context).is_ready();
+                self.visit::<NoLink>(None, context);
                 if let Poll::Ready(value) = future.as_mut().poll(context) {
                     return Poll::Ready(Some(value));
                 }
-                if self.shared.now() >= deadline || self.shared.is_over() {
+                if self.runtime.now() >= deadline || self.hub.has_seats() != Some(true) {
                     return Poll::Ready(None);
                 }
-                if !self.poll_sleep(context, Some(deadline)) {
+                if !is_woken && !self.poll_sleep(context, Some(deadline)) {
                     return Poll::Pending;
                 }
             }
@@ -174,87 +273,80 @@ impl<R: Runtime> Desk<R> {
         .await
     }
 
-    /// Serves a connection until it ends, or the fleet does.
-    async fn serve<L: Link>(&mut self, line: &mut Line<L>, inbox: &Inbox) {
+    /// Serves a connection until it ends, or nothing is left to do.
+    async fn serve<L: Link>(&mut self, wire: &mut Wire<L>, is_ended: &AtomicBool) -> StoreError {
+        self.ready.extend(self.hub.all().iter().map(|seat| seat.number));
         poll_fn(|context| {
             loop {
-                self.shared.driver().register(context.waker());
-                while let Poll::Ready(Some((number, landing))) = line.flights.poll_next_unpin(context) {
-                    line.sent.remove(&number);
-                    line.has_answered |= line.land(landing);
+                let is_woken = self.hub.signal.poll(context).is_ready();
+                while let Poll::Ready(Some((flight, number, landing))) = wire.flights.poll_next_unpin(context) {
+                    wire.due.set(flight, None);
+                    wire.land(&self.hub, self.runtime.now(), number, landing);
+                    self.ready.insert(number);
                 }
-                self.visit_all(Some((&mut *line, &mut *context)));
-                let deadline = line.sent.first_key_value().map(|(_, sent)| *sent + line.patience);
-                let is_late = deadline.is_some_and(|deadline| deadline <= self.shared.now());
-                let is_ended = inbox.is_ended.load(Ordering::Acquire);
-                if line.is_broken || is_late || is_ended || self.shared.is_over() {
-                    return Poll::Ready(());
+                self.visit(Some(&mut *wire), context);
+                let now = self.runtime.now();
+                if wire.error.is_none() && wire.due.next().is_some_and(|due| due <= now) {
+                    wire.error = Some(StoreError::TimedOut);
                 }
-                if !self.poll_sleep(context, deadline) {
+                if is_ended.load(Ordering::Acquire) || self.hub.has_seats() != Some(true) {
+                    wire.error.get_or_insert(StoreError::Unreachable);
+                }
+                if let Some(error) = wire.error.take() {
+                    return Poll::Ready(error);
+                }
+                if !is_woken && !self.poll_sleep(context, wire.due.next()) {
                     return Poll::Pending;
                 }
             }
         })
-        .await;
+        .await
     }
 
-    /// Looks at the bulkheads that have called, and at those that are due.
-    fn visit_all<L: Link>(&mut self, mut line: Option<(&mut Line<L>, &mut Context<'_>)>) {
-        let mut members = self.take_due();
-        members.extend(self.shared.take_ready());
-        while !members.is_empty() {
-            for member in members {
-                self.visit(&member, &mut line);
+    /// Looks at the shares that are ready or due, each once.
+    fn visit<L: Link>(&mut self, mut wire: Option<&mut Wire<L>>, context: &mut Context<'_>) {
+        self.ready.append(&mut self.hub.signal.take_ready());
+        let now = self.runtime.now();
+        self.timers.take_due(now, &mut self.ready);
+        for number in std::mem::take(&mut self.ready) {
+            let Some(seat) = self.hub.find(number) else { continue };
+            let mut wire = wire.as_deref_mut().filter(|wire| wire.error.is_none());
+            if let Some(wire) = wire.as_mut().filter(|wire| !seat.is_connected() && wire.may_listen(number, now)) {
+                wire.listening.insert(number);
+                let (link, name) = (Arc::clone(&wire.link), seat.name.clone());
+                let flight = async move { Landing::Listened(link.listen(&name).await) };
+                wire.send(&self.hub, number, now, flight, context);
             }
-            members = self.shared.take_ready();
-        }
-    }
-
-    /// Takes the bulkheads that are due. A visit on a link that breaks leaves it as it is,
-    /// so each has one visit before the link is looked at again.
-    fn take_due(&mut self) -> Vec<Arc<Member>> {
-        let now = self.shared.now();
-        let mut members = vec![];
-        while let Some((at, number)) = self.timers.pop_first() {
-            if at > now {
-                self.timers.insert((at, number));
-                break;
+            let Looked { statement, next, is_over } = seat.look(now);
+            let retry = wire.as_ref().and_then(|wire| wire.put_off.get(&number).copied()).filter(|at| *at > now);
+            self.timers.set(number, next.into_iter().chain(retry).min());
+            if is_over {
+                self.hub.remove(number);
+                self.timers.set(number, None);
             }
-            members.extend(self.due.remove(&number).map(|(_, member)| member));
-        }
-        members
-    }
-
-    fn visit<L: Link>(&mut self, member: &Arc<Member>, line: &mut Option<(&mut Line<L>, &mut Context<'_>)>) {
-        member.begin_visit();
-        member.with(State::tick);
-        if let Some((line, context)) = line {
-            line.send_all(member, context);
-        } else {
-            member.with(|state, _| state.fail_direct());
-        }
-        let (next, is_over) = member.with(|state, _| (state.next_deadline(), state.is_over()));
-        if let Some((at, _)) = self.due.remove(&member.number) {
-            self.timers.remove(&(at, member.number));
-        }
-        if is_over {
-            self.shared.remove(member);
-        } else if let Some(at) = next {
-            self.timers.insert((at, member.number));
-            self.due.insert(member.number, (at, Arc::clone(member)));
+            let Some(wire) = wire else { continue };
+            if let Some(statement) = statement {
+                let (link, name) = (Arc::clone(&wire.link), seat.name.clone());
+                let flight = async move { Landing::Replied(link.sync(&name, statement).await) };
+                wire.send(&self.hub, number, now, flight, context);
+            }
+            if let Some(ask) = (!wire.asking.contains(&number)).then(|| seat.take_ask()).flatten() {
+                wire.asking.insert(number);
+                let link = Arc::clone(&wire.link);
+                let flight = async move { Landing::Asked(ask.carry(&*link, &seat).await) };
+                wire.send(&self.hub, number, now, flight, context);
+            }
         }
     }
 
-    /// Makes the runtime wake the driver at the next time. Returns whether it has come already.
-    fn poll_sleep(&mut self, context: &mut Context<'_>, deadline: Option<Duration>) -> bool {
-        let next = self.timers.first().map(|(at, _)| *at);
-        let Some(next) = next.into_iter().chain(deadline).min() else {
+    /// Makes the runtime wake the task at the next time. Returns whether it has come already.
+    fn poll_sleep(&mut self, context: &mut Context<'_>, deadline: Option<Instant>) -> bool {
+        let Some(next) = self.timers.next().into_iter().chain(deadline).min() else {
             self.sleep = None;
             return false;
         };
         if self.sleep.as_ref().is_none_or(|(at, _)| *at != next) {
-            let at = Instant::EPOCH.saturating_add(next);
-            self.sleep = Some((next, Box::pin(self.runtime.sleep_until(at))));
+            self.sleep = Some((next, Box::pin(self.runtime.sleep_until(next))));
         }
         let Some((_, sleep)) = &mut self.sleep else { return false };
         let has_fired = sleep.as_mut().poll(context).is_ready();
@@ -265,77 +357,86 @@ impl<R: Runtime> Desk<R> {
     }
 }
 
-impl<L: Link> Line<L> {
-    /// Sends all that a bulkhead has to say. The first poll of a future decides on its place on the
-    /// connection, so it comes immediately.
-    fn send_all(&mut self, member: &Arc<Member>, context: &mut Context<'_>) {
-        if self.is_broken {
-            return;
-        }
-        if member.with(State::begin_to_listen) {
-            let (link, member) = (Arc::clone(&self.link), Arc::clone(member));
-            self.send(context, async move {
-                let result = link.listen(&member.name).await;
-                Landing::Listened(member, result)
-            });
-        }
-        while let Some((request, command)) = member.with(State::poll_command) {
-            let (link, member) = (Arc::clone(&self.link), Arc::clone(member));
-            self.send(context, async move {
-                let result = link.call(&member.name, command).await;
-                Landing::Answered(member, request, result)
-            });
-        }
-        while let Some((command, reply)) = member.with(|state, _| state.poll_direct()) {
-            let (link, member, reply) = (Arc::clone(&self.link), Arc::clone(member), Pending(reply));
-            self.send(context, async move {
-                let result = link.call(&member.name, command).await;
-                Landing::Direct(member, reply, result)
-            });
+impl<L: Link> Wire<L> {
+    fn new(link: L, patience: Duration) -> Self {
+        Self {
+            link: Arc::new(link),
+            flights: FuturesUnordered::new(),
+            due: Timers::default(),
+            count: 0,
+            listening: BTreeSet::new(),
+            asking: BTreeSet::new(),
+            put_off: BTreeMap::new(),
+            patience,
+            has_answered: false,
+            error: None,
         }
     }
 
-    fn send(&mut self, context: &mut Context<'_>, flight: impl Future<Output = Landing> + Send + 'static) {
-        self.numbers += 1;
-        let number = self.numbers;
-        let mut flight: BoxFuture<'static, _> = Box::pin(async move { (number, flight.await) });
+    fn may_listen(&self, number: u64, now: Instant) -> bool {
+        !self.listening.contains(&number) && self.put_off.get(&number).is_none_or(|at| *at <= now)
+    }
+
+    /// Sends a message. The first poll of a future decides on its place on the connection, so it
+    /// comes immediately.
+    fn send(
+        &mut self,
+        hub: &Hub,
+        number: u64,
+        now: Instant,
+        flight: impl Future<Output = Landing> + Send + 'static,
+        context: &mut Context<'_>,
+    ) {
+        self.count += 1;
+        let count = self.count;
+        let mut flight: BoxFuture<'static, _> = Box::pin(async move { (count, number, flight.await) });
         match flight.as_mut().poll(context) {
-            Poll::Ready((_, landing)) => self.has_answered |= self.land(landing),
+            Poll::Ready((.., landing)) => self.land(hub, now, number, landing),
             Poll::Pending => {
-                self.sent.insert(number, self.shared.now());
+                self.due.set(count, Some(now.saturating_add(self.patience)));
                 self.flights.push(flight);
             }
         }
     }
 
-    /// Takes what came back. Returns whether the store has answered.
-    fn land(&mut self, landing: Landing) -> bool {
+    /// Takes what came back.
+    fn land(&mut self, hub: &Hub, now: Instant, number: u64, landing: Landing) {
+        match landing {
+            Landing::Listened(_) => _ = self.listening.remove(&number),
+            Landing::Asked(_) => _ = self.asking.remove(&number),
+            Landing::Replied(_) => {}
+        }
+        let Some(seat) = hub.find(number) else { return };
         let error = match landing {
-            Landing::Listened(member, Ok(server)) => {
-                member.with(|state, now| state.link_up(now, self.connection, server));
+            Landing::Listened(Ok(server)) => {
+                seat.connected(now, server);
                 None
             }
-            Landing::Listened(member, Err(error)) => {
-                member.with(State::refused);
+            Landing::Replied(Ok(Ok(reply))) => {
+                seat.replied(now, &reply);
+                None
+            }
+            Landing::Replied(Ok(Err(refusal))) => {
+                seat.refused(refusal);
+                None
+            }
+            Landing::Asked(error) => error,
+            Landing::Listened(Err(error)) => {
+                self.put_off.insert(number, now.saturating_add(REFUSED));
+                seat.failed(&error);
                 Some(error)
             }
-            Landing::Answered(member, request, result) => {
-                let error = result.as_ref().err().cloned();
-                member.with(|state, now| state.answer(now, request, result));
-                error
-            }
-            Landing::Direct(member, reply, result) => {
-                if let Ok(answer) = &result {
-                    member.with(|state, _| state.learn(answer));
-                }
-                let error = result.as_ref().err().cloned();
-                reply.0.set(result);
-                error
+            Landing::Replied(Err(error)) => {
+                seat.failed(&error);
+                Some(error)
             }
         };
-        let goes_on = matches!(error, None | Some(StoreError::Refused { .. } | StoreError::Full));
-        self.is_broken |= !goes_on;
-        goes_on
+        match error {
+            None => self.has_answered = true,
+            // A new connection would not change that: the next beat tries again.
+            Some(StoreError::Refused { .. } | StoreError::Full) => {}
+            Some(error) => self.error = Some(error),
+        }
     }
 }
 
@@ -347,7 +448,15 @@ impl Link for NoLink {
         match *self {}
     }
 
-    async fn call(&self, _: &Name, _: crate::Command) -> Result<Answer, StoreError> {
+    async fn sync(&self, _: &Name, _: Statement) -> Result<share::Answer, StoreError> {
+        match *self {}
+    }
+
+    async fn resize(&self, _: &Name, _: u32, _: Version) -> Result<Result<Version, LimitRefusal>, StoreError> {
+        match *self {}
+    }
+
+    async fn look(&self, _: &Name) -> Result<Option<share::Status>, StoreError> {
         match *self {}
     }
 }

@@ -16,7 +16,6 @@ pub(crate) fn contain(foreign: impl FnOnce()) {
 }
 
 /// Drops a foreign value and catches its panic.
-#[cfg(feature = "circuits")]
 pub(crate) fn discard<T>(foreign: T) {
     contain(|| drop(foreign));
 }

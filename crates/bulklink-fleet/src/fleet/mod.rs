@@ -1,67 +1,63 @@
 //! The fleet as a process sees it.
 
+mod ask;
 mod build;
-mod bulkhead;
 mod driver;
 pub(crate) mod foreign;
-mod member;
-mod permit;
+mod join;
 mod reply;
-mod state;
+mod seat;
+mod share;
 
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink::InvalidArgument;
-use bulklink::runtime::{Clock, Instant, Runtime, Spawn};
+use bulklink::runtime::{Runtime, Spawn};
 
-pub use self::build::{BuildError, BulkheadBuilder, ConnectError, RandomError};
-pub use self::bulkhead::{ExecuteError, FleetBulkhead, SetLimitError, Wrapped};
-use self::member::Shared;
-pub use self::permit::Permit;
-use self::state::State;
-use crate::{LeaseStore, Namespace, OwnerId, Session};
+pub use self::build::{BuildError, RandomError};
+use self::driver::{Hub, drive};
+pub use self::join::{JoinError, ShareBuilder};
+pub use self::share::{FencingToken, FleetShare, LeaseLost, ResizeError, ShareStatus};
+use crate::{LeaseStore, Namespace, ProcessId, Session};
 
 /// What happens to calls while the store is out of reach.
 ///
-/// Permits that are held stay valid until their lease is over, whatever the policy.
+/// Units are used until their lease is over, whatever the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Outage {
-    /// They are rejected as [`Unavailable`](crate::Reason::Unavailable).
+    /// They wait, or are rejected, as while all units are in use.
     #[default]
     Reject,
     /// Each process admits as many units as it would have if the last limit were divided by the
-    /// processes that lived last, at least one. A process that never reached the store rejects.
-    /// Their permits have no token.
+    /// weights of the processes that lived last, at least one. A process that never reached the
+    /// store admits none.
     Share,
-    /// They are all admitted. Their permits have no token.
+    /// They are admitted, up to the capacity of their bulkhead.
     Admit,
 }
 
-/// One process' part in a fleet: a connection to the store, and its bulkheads.
+/// One process' part in a fleet: a connection to the store, and the shares of its bulkheads.
 ///
-/// Cheap to clone. When the last clone and the last bulkhead are dropped, the process leaves the
-/// fleet; its permits stay valid until they are dropped.
+/// Cheap to clone. The shares last as long as their bulkheads, also when the last clone is dropped.
 pub struct Fleet<R> {
     open: Arc<Open>,
     namespace: Namespace,
-    owner: OwnerId,
-    process: Arc<str>,
+    id: ProcessId,
     runtime: R,
-    store_timeout: Duration,
 }
 
 /// Closes the fleet when its last handle is dropped.
 struct Open {
-    shared: Arc<Shared>,
+    hub: Arc<Hub>,
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.shared.close();
+        self.hub.close();
     }
 }
 
@@ -76,42 +72,27 @@ where
             runtime,
             namespace: None,
             process: None,
-            owner: None,
+            id: None,
             store_timeout: Duration::from_millis(500),
         }
     }
 
-    /// Begins a bulkhead with this name. All processes that build one with the same name on the
-    /// same store and in the same namespace share its limit.
-    pub fn bulkhead(&self, label: &str) -> BulkheadBuilder<R> {
-        BulkheadBuilder::new(self, label)
-    }
-
-    /// Closes all bulkheads, and completes when all permits are given back and the store knows.
-    ///
-    /// Calls that wait are rejected as [`Closed`](crate::Reason::Closed), and so are those of
-    /// bulkheads that are built later. While the store is out of reach, it completes after one
-    /// lease time.
+    /// Leaves with all shares: no call is admitted from now on, and no other share begins.
+    /// Completes when nothing is in use and the store knows, or does not answer.
     ///
     /// # Cancel safety
     ///
-    /// The fleet is closed when this is called, before the future is polled.
+    /// The process leaves when this is called, before the future is polled.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<R> {
-        self.open.shared.close();
-        let members = self.open.shared.all();
-        async move {
-            for member in members {
-                poll_fn(|context| member.poll(context, State::poll_over)).await;
-            }
-        }
+        self.open.hub.leave()
     }
 }
 
 impl<R> Fleet<R> {
     /// Returns the identity of this process in the fleet.
     #[must_use]
-    pub fn owner(&self) -> OwnerId {
-        self.owner
+    pub fn id(&self) -> ProcessId {
+        self.id
     }
 
     /// Returns the namespace.
@@ -123,19 +104,13 @@ impl<R> Fleet<R> {
 
 impl<R: Clone> Clone for Fleet<R> {
     fn clone(&self) -> Self {
-        Self {
-            open: Arc::clone(&self.open),
-            namespace: self.namespace.clone(),
-            process: Arc::clone(&self.process),
-            runtime: self.runtime.clone(),
-            ..*self
-        }
+        Self { open: Arc::clone(&self.open), namespace: self.namespace.clone(), runtime: self.runtime.clone(), ..*self }
     }
 }
 
 impl<R> fmt::Debug for Fleet<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fleet").field("namespace", &self.namespace).field("owner", &self.owner).finish_non_exhaustive()
+        f.debug_struct("Fleet").field("namespace", &self.namespace).field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -146,7 +121,7 @@ pub struct FleetBuilder<S, R> {
     runtime: R,
     namespace: Option<String>,
     process: Option<String>,
-    owner: Option<OwnerId>,
+    id: Option<ProcessId>,
     store_timeout: Duration,
 }
 
@@ -168,18 +143,18 @@ where
         self
     }
 
-    /// Sets how long the store may take to answer, to accept a connection, and how long a call
-    /// waits for a connection: 500 ms by default. After that, the connection is made again.
+    /// Sets how long the store may take to answer, and to accept a connection: 500 ms by default.
+    /// After that, the connection is made again.
     pub fn store_timeout(mut self, timeout: Duration) -> Self {
         self.store_timeout = timeout;
         self
     }
 
     /// Sets the identity of this process. The default is random; a fixed one is for tests only,
-    /// because two processes with the same identity would share their permits.
+    /// because two processes with the same identity would share their units.
     #[doc(hidden)]
-    pub fn owner(mut self, owner: OwnerId) -> Self {
-        self.owner = Some(owner);
+    pub fn id(mut self, id: ProcessId) -> Self {
+        self.id = Some(id);
         self
     }
 
@@ -195,17 +170,20 @@ where
             return Err(InvalidArgument::new("store_timeout", "0 s", "must be longer than zero").into());
         }
         let process: Arc<str> = build::printable(&self.process.unwrap_or_else(build::program)).into();
-        let owner = match self.owner {
-            Some(owner) => owner,
-            None => build::random_owner(getrandom::fill).map_err(BuildError::Random)?,
+        let id = match self.id {
+            Some(id) => id,
+            None => build::random_id(getrandom::fill).map_err(BuildError::Random)?,
         };
-        let clock = self.runtime.clone();
-        let shared = Arc::new(Shared::new(move || Clock::now(&clock).saturating_since(Instant::EPOCH)));
-        let session = Session { owner, process: Arc::clone(&process) };
-        let driver = driver::drive(Arc::clone(&shared), self.store, self.runtime.clone(), session, self.store_timeout);
+        let hub = Arc::<Hub>::default();
+        let driver = drive(
+            Arc::clone(&hub),
+            Arc::new(self.store),
+            self.runtime.clone(),
+            Session { id, process },
+            self.store_timeout,
+        );
         self.runtime.spawn(driver).map_err(BuildError::Spawn)?;
-        let open = Arc::new(Open { shared });
-        Ok(Fleet { open, namespace, owner, process, runtime: self.runtime, store_timeout: self.store_timeout })
+        Ok(Fleet { open: Arc::new(Open { hub }), namespace, id, runtime: self.runtime })
     }
 }
 

@@ -1,28 +1,31 @@
-//! The answer to a command that a caller awaits.
+//! An answer that a caller awaits.
 
 use std::future::poll_fn;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
 use super::foreign;
-use crate::{Answer, StoreError};
 
 /// A place for one answer.
-#[derive(Default)]
-pub(crate) struct Reply(Mutex<Place>);
+pub(crate) struct Reply<T>(Mutex<Place<T>>);
 
-#[derive(Default)]
-struct Place {
-    answer: Option<Result<Answer, StoreError>>,
+struct Place<T> {
+    answer: Option<T>,
     waker: Option<Waker>,
 }
 
-impl Reply {
+impl<T> Default for Reply<T> {
+    fn default() -> Self {
+        Reply(Mutex::new(Place { answer: None, waker: None }))
+    }
+}
+
+impl<T> Reply<T> {
     /// Stores the answer, unless there is one, and wakes the caller.
-    pub(crate) fn set(&self, result: Result<Answer, StoreError>) {
+    pub(crate) fn set(&self, answer: T) {
         let waker = {
             let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            place.answer.get_or_insert(result);
+            place.answer.get_or_insert(answer);
             place.waker.take()
         };
         if let Some(waker) = waker {
@@ -31,7 +34,7 @@ impl Reply {
     }
 
     /// Completes when the answer is there.
-    pub(crate) async fn get(&self) -> Result<Answer, StoreError> {
+    pub(crate) async fn get(&self) -> T {
         poll_fn(|context| {
             let mut waker = Some(context.waker().clone());
             let answer = {

@@ -6,7 +6,7 @@ use bulklink::runtime::Instant;
 
 use super::statement::bounded;
 use super::{Declaration, Grant, Level, Notice, Reply, Statement};
-use crate::{Epoch, OwnerId, RunId, Token, Version};
+use crate::{Epoch, ProcessId, RunId, Token, Version};
 
 /// The units of one process for one name.
 ///
@@ -17,7 +17,7 @@ use crate::{Epoch, OwnerId, RunId, Token, Version};
 /// - sends the statement that [`send`](Self::send) returns once, on the connection that it names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Share {
-    process: OwnerId,
+    process: ProcessId,
     weight: u32,
     declaration: Declaration,
     /// The latest statement. Also a lapse counts, so that it voids the statement before.
@@ -80,7 +80,7 @@ pub struct Connection {
 
 impl Share {
     /// Makes the machine, without units.
-    pub fn new(process: OwnerId, weight: u32, declaration: Declaration) -> Self {
+    pub fn new(process: ProcessId, weight: u32, declaration: Declaration) -> Self {
         Self {
             process,
             weight,
@@ -253,6 +253,20 @@ impl Share {
     /// Returns the limit in the latest reply, with its version. Zero without a reply.
     pub fn limit(&self) -> (u32, Version) {
         (self.fleet.limit, self.fleet.version)
+    }
+
+    /// Notes that the limit was changed, before the next reply has it.
+    pub fn set_limit(&mut self, limit: u32, version: Version) {
+        if version > self.fleet.version {
+            (self.fleet.limit, self.fleet.version) = (limit, version);
+        }
+    }
+
+    /// Returns what this process would have if a limit were divided by weights: at least one unit.
+    #[must_use]
+    pub fn part(&self, limit: u32, weights: u64) -> u32 {
+        let part = u64::from(limit) * u64::from(self.weight.max(1)) / weights.max(1);
+        u32::try_from(part).unwrap_or(u32::MAX).clamp(1, limit.max(1))
     }
 
     /// Returns the number of processes in the latest reply, and the sum of their weights.

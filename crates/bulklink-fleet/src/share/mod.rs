@@ -11,18 +11,15 @@
 //!
 //! The first two keep the limit whatever the policy does: tests run them with arbitrary decisions.
 //!
-//! No driver and no store uses them yet: a [`FleetBulkhead`](crate::FleetBulkhead) acquires each
-//! permit from the store.
-//!
 //! ```
 //! use std::time::Duration;
 //!
 //! use bulklink::runtime::Instant;
 //! use bulklink_fleet::share::{Allocator, Connection, Declaration, Demand, Share, Terms};
-//! use bulklink_fleet::{OwnerId, ServerTime};
+//! use bulklink_fleet::{ProcessId, ServerTime};
 //!
 //! let declaration = Declaration { config: 1, limit: 10, terms: Terms::default() };
-//! let mut share = Share::new(OwnerId::from(7), 1, declaration);
+//! let mut share = Share::new(ProcessId::from(7), 1, declaration);
 //! let mut server = Allocator::default();
 //!
 //! let now = Instant::from_nanos(1_000);
@@ -42,8 +39,8 @@ mod policy;
 mod refusal;
 mod statement;
 
-pub use allocator::{Allocator, RowStatus, Status};
+pub use allocator::{Allocator, RowStatus, Status, Texts};
 pub use holder::{Connection, Demand, Share};
 pub use policy::{Decision, Load, Policy, Tuning};
 pub use refusal::{Conflict, Difference, LimitRefusal, Refusal};
-pub use statement::{Declaration, Grant, Level, Notice, Reply, Statement, Terms};
+pub use statement::{Answer, Declaration, Grant, Level, Notice, Reply, Statement, Terms};

@@ -86,6 +86,8 @@ pub struct Policy {
     /// New units above the level can be used until then.
     turn: Instant,
     beat: Instant,
+    /// Whether a statement can be sent.
+    is_connected: bool,
     /// A new connection is owed a statement.
     must_state: bool,
 }
@@ -116,6 +118,7 @@ impl Policy {
             seen: 0,
             turn: Instant::EPOCH,
             beat: Instant::EPOCH,
+            is_connected: true,
             must_state: true,
         }
     }
@@ -125,9 +128,16 @@ impl Policy {
         self.capacity = capacity;
     }
 
-    /// Notes that there is a new connection: the next look returns a statement.
-    pub fn reconnected(&mut self) {
-        self.must_state = true;
+    /// Notes that there is a new connection, or none, which it assumes that there is: the next look
+    /// at a new one returns a statement, and without one none does.
+    pub fn set_connected(&mut self, is_connected: bool) {
+        (self.is_connected, self.must_state) = (is_connected, is_connected);
+    }
+
+    /// Returns whether idle units are given back after a time. Otherwise, the caller looks at each
+    /// end of an operation.
+    pub fn lingers(&self) -> bool {
+        !self.tuning.linger.is_zero()
     }
 
     /// Returns the ceiling, and whether to send a statement.
@@ -191,7 +201,7 @@ impl Policy {
     }
 
     fn is_due(&self, look: &Look, share: &Share, keep: u32) -> bool {
-        if share.is_pending() {
+        if share.is_pending() || !self.is_connected {
             return false;
         }
         let stated = share.stated();

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::{Declaration, Statement};
-use crate::{OwnerId, Version};
+use crate::{ProcessId, Version};
 
 /// Why a statement was refused. It has had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ pub struct Conflict {
     /// The configuration of both.
     pub config: u64,
     /// The process whose declaration the fleet has.
-    pub declarer: OwnerId,
+    pub declarer: ProcessId,
     /// The first value that differs.
     pub difference: Difference,
 }
@@ -71,7 +71,7 @@ pub enum Difference {
 
 impl Difference {
     /// Returns the first value in which two declarations of one configuration differ.
-    pub(super) fn between(own: &Declaration, fleet: &Declaration) -> Option<Self> {
+    fn between(own: &Declaration, fleet: &Declaration) -> Option<Self> {
         let (mine, theirs) = (&own.terms, &fleet.terms);
         let all = [
             (own.limit != fleet.limit).then_some(Self::Limit { own: own.limit, fleet: fleet.limit }),
@@ -84,9 +84,14 @@ impl Difference {
     }
 }
 
-impl Conflict {
-    pub(super) fn new(statement: &Statement, declarer: OwnerId, difference: Difference) -> Self {
-        Self { config: statement.declaration.config, declarer, difference }
+impl Refusal {
+    /// Returns the refusal of a statement that declares other values than the fleet, whose
+    /// declaration is that of `declarer`. `None` if they are the same.
+    #[must_use]
+    pub fn between(statement: &Statement, declarer: ProcessId, fleet: &Declaration) -> Option<Self> {
+        let own = statement.declaration;
+        let conflict = |difference| Self::Conflict(Conflict { config: own.config, declarer, difference });
+        Difference::between(&own.bounded(), fleet).map(conflict)
     }
 }
 

@@ -2,9 +2,13 @@
 //!
 //! Numbers in it are exact below 2⁵³, so a server may compute with floating-point numbers.
 
+use std::str::FromStr;
 use std::time::Duration;
 
-use crate::{Epoch, OwnerId, RunId, Token, Version};
+use bulklink::InvalidArgument;
+
+use super::{Refusal, Tuning};
+use crate::{Epoch, ProcessId, RunId, Token, Version};
 
 /// The longest duration that a declaration can have; a longer one counts as this.
 const LONGEST: Duration = Duration::from_secs(86_400);
@@ -40,6 +44,23 @@ impl Default for Terms {
 }
 
 impl Terms {
+    /// Checks the terms beside the tuning of a process.
+    pub(crate) fn check(&self, tuning: &Tuning) -> Result<(), InvalidArgument> {
+        let Tuning { beat, .. } = *tuning;
+        if beat < Duration::from_millis(1) {
+            return Err(InvalidArgument::new("beat", format_args!("{beat:?}"), "must be at least 1 ms"));
+        }
+        if self.claim < beat.saturating_mul(2) {
+            let requirement = format!("must be at least two beats, {:?}", beat.saturating_mul(2));
+            return Err(InvalidArgument::new("claim", format_args!("{:?}", self.claim), requirement));
+        }
+        if self.lease < self.claim || self.lease > LONGEST {
+            let requirement = format!("must be at least the claim, {:?}, and at most a day", self.claim);
+            return Err(InvalidArgument::new("lease", format_args!("{:?}", self.lease), requirement));
+        }
+        Ok(())
+    }
+
     /// Returns the longest time for which a process can count on a grant.
     pub(super) fn longest(&self) -> Duration {
         self.lease.max(self.claim)
@@ -83,7 +104,7 @@ impl Declaration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Statement {
     /// The process.
-    pub process: OwnerId,
+    pub process: ProcessId,
     /// Grows with the statements of the process. An older statement has no effect.
     pub seq: u64,
     /// The settings of the process.
@@ -109,11 +130,22 @@ pub struct Statement {
     pub weight: u32,
 }
 
+impl Statement {
+    /// Returns the statement with durations of at most a day, as servers take it.
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        Self { declaration: self.declaration.bounded(), longest: bounded(self.longest), ..self }
+    }
+}
+
+/// What a server answers to a statement.
+pub type Answer = Result<Reply, Refusal>;
+
 /// The units of a process after a statement, in a reply or in a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grant {
     /// The process.
-    pub process: OwnerId,
+    pub process: ProcessId,
     /// The statement that the grant belongs to.
     pub seq: u64,
     /// When the statement was processed, in the order of the name. A statement that arrives twice
@@ -160,6 +192,45 @@ pub enum Notice {
     Granted(Grant),
     /// For all processes: some wait, and idle units above the level are called back.
     Tight(Level),
+}
+
+impl Notice {
+    /// Returns the text in which stores carry the notice. It may change in any release.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn text(&self) -> String {
+        let level = |level: Option<Level>| level.map_or_else(|| "-1".to_owned(), |level| u32::from(level).to_string());
+        match self {
+            Self::Granted(Grant { seq, serial, units, valid, token, epoch, level: known, .. }) => {
+                format!("s {seq} {serial} {units} {} {token} {epoch} {}", valid.as_micros(), level(*known))
+            }
+            Self::Tight(known) => format!("t {}", level(Some(*known))),
+        }
+    }
+
+    /// Reads the text of a notice for this process, or to all.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_text(process: ProcessId, text: &str) -> Option<Self> {
+        fn number<T: FromStr>(text: &str) -> Option<T> {
+            text.parse().ok()
+        }
+        let words: Vec<_> = text.split(' ').collect();
+        Some(match words[..] {
+            ["t", level] => Self::Tight(number::<u32>(level)?.into()),
+            ["s", seq, serial, units, valid, token, epoch, level] => Self::Granted(Grant {
+                process,
+                seq: number(seq)?,
+                serial: number::<u64>(serial)?.into(),
+                units: number(units)?,
+                valid: Duration::from_micros(number(valid)?),
+                token: number::<u64>(token)?.into(),
+                epoch: number::<u64>(epoch)?.into(),
+                level: if level == "-1" { None } else { Some(number::<u32>(level)?.into()) },
+            }),
+            _ => return None,
+        })
+    }
 }
 
 /// The units for each unit of weight that a process can keep in use while others wait.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bulklink_fleet::share::{Grant, Notice, Reply, Statement, Status};
-use bulklink_fleet::{OwnerId, ServerTime, Token};
+use bulklink_fleet::{ProcessId, ServerTime, Token};
 
 use crate::world::{Message, World};
 
@@ -27,7 +27,7 @@ pub(crate) struct Judge {
     config: u64,
     lease: u64,
     highest: Token,
-    tokens: BTreeMap<OwnerId, Token>,
+    tokens: BTreeMap<ProcessId, Token>,
     told: Option<u64>,
     /// A command was carried out in this step.
     pub(crate) has_moved: bool,

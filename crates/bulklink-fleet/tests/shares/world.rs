@@ -7,7 +7,7 @@ use bulklink::runtime::Instant;
 use bulklink_fleet::share::{
     Allocator, Connection, Declaration, Demand, Grant, Notice, Refusal, Reply, Share, Statement, Status, Terms,
 };
-use bulklink_fleet::{OwnerId, RunId, ServerTime};
+use bulklink_fleet::{ProcessId, RunId, ServerTime};
 use bulklink_model::merged;
 
 use crate::faults::Fault;
@@ -68,7 +68,7 @@ impl Budget {
 pub(crate) struct Member {
     pub(crate) share: Share,
     pub(crate) running: u32,
-    pub(crate) id: OwnerId,
+    pub(crate) id: ProcessId,
     pub(crate) weight: u32,
     /// Which declaration it has.
     pub(crate) release: usize,
@@ -85,8 +85,8 @@ pub(crate) struct Member {
 #[derive(Clone, Hash)]
 pub(crate) enum Message {
     Reply(Reply),
-    Refusal(OwnerId, Refusal),
-    Notice(OwnerId, Notice),
+    Refusal(ProcessId, Refusal),
+    Notice(ProcessId, Notice),
 }
 
 #[derive(Clone, Hash)]
@@ -173,7 +173,7 @@ impl World {
 
     fn join(&mut self, weight: u32, release: usize) -> Member {
         self.next_id += 1;
-        let id = OwnerId::from(self.next_id);
+        let id = ProcessId::from(self.next_id);
         Member {
             share: Share::new(id, weight, self.declaration(release)),
             running: 0,
@@ -435,7 +435,7 @@ impl Member {
 }
 
 impl Message {
-    pub(crate) fn process(&self) -> OwnerId {
+    pub(crate) fn process(&self) -> ProcessId {
         match self {
             Self::Reply(Reply { grant: Grant { process, .. }, .. })
             | Self::Refusal(process, _)

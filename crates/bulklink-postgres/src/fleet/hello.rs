@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bulklink_fleet::{OwnerId, RunId, Server as Facts};
+use bulklink_fleet::{ProcessId, RunId, Server as Facts};
 use tokio_postgres::{Client, Error};
 
 use super::row::Line;
@@ -36,7 +36,7 @@ const BEGIN_RUN: &str = "INSERT INTO bulklink.run (id, began) VALUES (gen_random
     ON CONFLICT DO NOTHING";
 
 /// Prepares a new connection for the commands of a process.
-pub(crate) async fn hello(client: &Client, owner: OwnerId, behaviour: Behaviour) -> Result<Hello, Failure> {
+pub(crate) async fn hello(client: &Client, process: ProcessId, behaviour: Behaviour) -> Result<Hello, Failure> {
     let of = |error: Error| Failure::of(&error);
     let malformed = || Failure::refused("MALFORMED");
     let rows = client.simple_query(&format!("{}{NAMES}", settings(behaviour))).await.map_err(of)?;
@@ -63,7 +63,7 @@ pub(crate) async fn hello(client: &Client, owner: OwnerId, behaviour: Behaviour)
     }
     let facts = facts(client).await?;
     let statements = Statements::prepare(client).await.map_err(of)?;
-    Ok(Hello { me: Me { owner, line: Line { key, channel } }, facts, statements })
+    Ok(Hello { me: Me { process, line: Line { key, channel } }, facts, statements })
 }
 
 /// The settings of a session.

@@ -6,7 +6,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use bulklink_fleet::{Answer, Command, Link, Name, OwnerId, Receiver, Server as Facts, Session, StoreError};
+use bulklink_fleet::share::{self, LimitRefusal, Statement, Status};
+use bulklink_fleet::{Link, Name, ProcessId, Receiver, Server as Facts, Session, StoreError, Version};
 use futures_util::future::select;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -15,13 +16,14 @@ use tokio_postgres::AsyncMessage;
 use super::error::store_error;
 use super::hello::{Behaviour, Hello, hello};
 use super::shared::Shared;
+use super::step::{Answer, Command};
 use super::worker::{Job, Worker};
 use crate::server::{Server, Wire};
 
 /// A connection to PostgreSQL, made by a [`PostgresStore`](crate::PostgresStore).
 pub struct PostgresLink {
     shared: Arc<Shared>,
-    owner: OwnerId,
+    id: ProcessId,
     facts: Facts,
     jobs: mpsc::UnboundedSender<Job>,
     task: JoinHandle<()>,
@@ -29,7 +31,7 @@ pub struct PostgresLink {
 
 impl fmt::Debug for PostgresLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostgresLink").field("owner", &self.owner).finish_non_exhaustive()
+        f.debug_struct("PostgresLink").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -49,14 +51,14 @@ impl PostgresLink {
     ) -> Result<Self, StoreError> {
         let connected = server.connect(&session.process).await;
         let (client, mut wire) = connected.map_err(|failure| store_error(&failure))?;
-        let greeting = server.in_time(wire.drive(hello(&client, session.owner, behaviour))).await;
+        let greeting = server.in_time(wire.drive(hello(&client, session.id, behaviour))).await;
         let greeted = greeting.and_then(|greeted| greeted).map_err(|failure| store_error(&failure))?;
         let Hello { me, facts, statements } = greeted;
-        let shared = Shared::new(receiver);
+        let shared = Shared::new(session.id, receiver);
         let (jobs, queue) = mpsc::unbounded_channel();
         let worker = Worker { client, statements, jobs: queue, me, shared: Arc::clone(&shared) };
         let task = tokio::spawn(serve(wire, worker, Ending(Arc::clone(&shared))));
-        Ok(PostgresLink { shared, owner: session.owner, facts, jobs, task })
+        Ok(PostgresLink { shared, id: session.id, facts, jobs, task })
     }
 }
 
@@ -70,7 +72,35 @@ impl Link for PostgresLink {
         Ok(self.facts)
     }
 
-    async fn call(&self, name: &Name, command: Command) -> Result<Answer, StoreError> {
+    async fn sync(&self, name: &Name, statement: Statement) -> Result<share::Answer, StoreError> {
+        match self.ask(name, Command::Sync(statement)).await? {
+            Answer::Sync(answer) => Ok(answer),
+            _ => Err(StoreError::Malformed),
+        }
+    }
+
+    async fn resize(
+        &self,
+        name: &Name,
+        limit: u32,
+        expected: Version,
+    ) -> Result<Result<Version, LimitRefusal>, StoreError> {
+        match self.ask(name, Command::Resize(limit, expected)).await? {
+            Answer::Resize(answer) => Ok(answer),
+            _ => Err(StoreError::Malformed),
+        }
+    }
+
+    async fn look(&self, name: &Name) -> Result<Option<Status>, StoreError> {
+        match self.ask(name, Command::Look).await? {
+            Answer::Look(answer) => Ok(answer),
+            _ => Err(StoreError::Malformed),
+        }
+    }
+}
+
+impl PostgresLink {
+    async fn ask(&self, name: &Name, command: Command) -> Result<Answer, StoreError> {
         let (answer, answered) = oneshot::channel();
         let job = Job { name: name.clone(), command, answer };
         self.jobs.send(job).map_err(|_| StoreError::Unreachable)?;

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use bulklink_fleet::{Answer, Command, Name, Notice, OwnerId, ServerTime, Table};
+use bulklink_fleet::share::{self, Allocator, Notice, Statement};
+use bulklink_fleet::{Name, ServerTime};
 
 use super::row::{Line, Row};
-use super::step::Me;
+use super::step::{Answer, Command, Me};
 
-/// A row that is encoded and decoded for each command, as on a server.
+/// A row that is encoded and decoded for each statement, as on a server.
 #[derive(Debug, Default)]
 pub struct Rows {
     text: Option<String>,
@@ -24,28 +25,32 @@ impl Rows {
         self.text = text;
     }
 
-    /// Returns what the row has, or `None` if it is malformed.
-    pub fn table(&self) -> Option<Table> {
-        let text = self.text.as_deref();
-        text.map_or_else(|| Ok(Row::default()), Row::decode).ok().map(|row| row.table)
+    fn row(&self) -> Option<Row> {
+        self.text.as_deref().map_or_else(|| Ok(Row::default()), Row::decode).ok()
     }
 
-    /// Applies a command of a process that listens, by a link with this key. Returns its answer,
+    /// Returns what the row has, or `None` if it is malformed.
+    pub fn allocator(&self) -> Option<Allocator> {
+        self.row().map(|row| row.allocator)
+    }
+
+    /// Applies a statement of a process that listens, by a link with this key. Returns its answer,
     /// the notices for the process itself, and how many others were told.
     pub fn apply(
         &mut self,
         now: ServerTime,
-        owner: OwnerId,
         key: i64,
         name: &Name,
-        command: &Command,
-    ) -> Option<(Answer, Vec<Notice>, usize)> {
-        let text = self.text.as_deref();
-        let mut row = text.map_or_else(|| Ok(Row::default()), Row::decode).ok()?;
-        let me = Me { owner, line: Line { key, channel: format!("channel{key}") } };
-        let mut done = row.apply(now, &me, true, &BTreeSet::new(), name, [command].into_iter());
+        statement: &Statement,
+    ) -> Option<(share::Answer, Vec<Notice>, usize)> {
+        let mut row = self.row()?;
+        let me = Me { process: statement.process, line: Line { key, channel: format!("channel{key}") } };
+        let command = Command::Sync(*statement);
+        let mut done = row.apply(now, &me, true, &BTreeSet::new(), name, [&command].into_iter());
         self.text = row.encode();
-        let (told, answer) = done.answers.pop()?;
-        Some((answer, told, done.keys.len()))
+        match done.answers.pop()? {
+            Answer::Sync(answer) => Some((answer, done.told, done.keys.len())),
+            _ => None,
+        }
     }
 }

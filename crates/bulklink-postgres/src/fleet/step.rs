@@ -1,24 +1,42 @@
-//! What commands do to a row: all decisions are [`Table`](bulklink_fleet::Table)'s, and this has no
-//! input and output.
+//! What commands do to a row: all decisions are those of an
+//! [`Allocator`](bulklink_fleet::share::Allocator), and this has no input and output.
 
 use std::collections::BTreeSet;
 
-use bulklink_fleet::{Answer, Command, Name, Notice, OwnerId, ServerTime};
+use bulklink_fleet::share::{self, LimitRefusal, Notice, Statement, Status};
+use bulklink_fleet::{Name, ProcessId, ServerTime, Version};
 
-use super::row::{Kept, Line, Row, notice_text};
+use super::row::{Line, Row};
 
 /// The link on which commands come.
 #[derive(Clone, Debug)]
 pub(crate) struct Me {
-    pub(crate) owner: OwnerId,
+    pub(crate) process: ProcessId,
     pub(crate) line: Line,
+}
+
+/// One command.
+#[derive(Clone, Debug)]
+pub(crate) enum Command {
+    Sync(Statement),
+    Resize(u32, Version),
+    Look,
+}
+
+/// The answer to the command of the same name.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Sync(share::Answer),
+    Resize(Result<Version, LimitRefusal>),
+    Look(Option<Status>),
 }
 
 /// What came of commands, once they are committed.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
-    /// The answers, each with the notices that its command caused for its own process.
-    pub(crate) answers: Vec<(Vec<Notice>, Answer)>,
+    pub(crate) answers: Vec<Answer>,
+    /// Notices for the process itself.
+    pub(crate) told: Vec<Notice>,
     /// The links for which there are notices: their keys, for each message.
     pub(crate) keys: Vec<i64>,
     /// Their channels.
@@ -28,15 +46,9 @@ pub(crate) struct Done {
 }
 
 impl Row {
-    /// Returns the notices for a link that were not told by number `seen`.
-    pub(crate) fn notices_for(&self, key: i64, seen: u64) -> impl Iterator<Item = (u64, Notice)> + '_ {
-        let is_new = move |kept: &&Kept| kept.key == key && kept.number > seen;
-        self.notices.iter().filter(is_new).map(|kept| (kept.number, kept.notice))
-    }
-
     /// Applies commands of one process, one after the other.
     ///
-    /// `listens` says whether the process is told of this bulkhead. Links in `dead` have ended.
+    /// `listens` says whether the process is told of this name. Links in `dead` have ended.
     pub(crate) fn apply<'a>(
         &mut self,
         now: ServerTime,
@@ -48,41 +60,49 @@ impl Row {
     ) -> Done {
         let mut done = Done::default();
         self.lines.retain(|_, line| !dead.contains(&line.key));
-        let mut has_reaped = false;
+        if listens {
+            self.lines.insert(me.process, me.line.clone());
+        }
+        let Row { allocator, lines } = self;
         for command in commands {
-            match command {
-                Command::Close { owner, .. } => drop(self.lines.remove(owner)),
-                // It changes nothing, and may come first.
-                Command::Status { .. } => {}
-                _ if listens => drop(self.lines.insert(me.owner, me.line.clone())),
-                _ => {}
-            }
-            has_reaped |= matches!(command, Command::Reap { .. });
-            let mut told = vec![];
-            let Row { table, lines, notices, last } = self;
-            let answer = table.apply(now, command, &mut |owner, notice| {
-                let Some(Line { key, channel }) = lines.get(&owner) else { return false };
-                if *key == me.line.key {
-                    told.push(notice);
-                    return true;
+            let mut publish = |notice| done.publish(lines, me, name, notice);
+            let answer = match command {
+                Command::Sync(statement) => Answer::Sync(allocator.sync(now, statement, &mut publish)),
+                Command::Resize(limit, expected) => {
+                    Answer::Resize(allocator.set_limit(now, *limit, *expected, &mut publish))
                 }
-                // Above all earlier numbers, also above those of a row that was lost.
-                *last = (*last + 1).max(now.into());
-                notices.push(Kept { number: *last, key: *key, notice });
-                done.keys.push(*key);
-                done.channels.push(channel.clone());
-                done.messages.push(format!("{last} {name} {}", notice_text(&notice)));
-                true
-            });
-            done.answers.push((told, answer));
+                Command::Look => Answer::Look(allocator.status(now)),
+            };
+            done.answers.push(answer);
         }
-        if has_reaped {
-            let owners: BTreeSet<_> = self.owners().into_iter().collect();
-            self.lines.retain(|owner, _| owners.contains(owner));
-        }
-        // This link has read its own.
-        let keys: BTreeSet<_> = self.lines.values().map(|line| line.key).filter(|key| *key != me.line.key).collect();
-        self.notices.retain(|kept| keys.contains(&kept.key));
         done
+    }
+}
+
+impl Done {
+    /// Notes a notice. Returns whether a process listens to it.
+    fn publish(
+        &mut self,
+        lines: &std::collections::BTreeMap<ProcessId, Line>,
+        me: &Me,
+        name: &Name,
+        notice: Notice,
+    ) -> bool {
+        let is_for = |process: &ProcessId| match notice {
+            Notice::Granted(grant) => grant.process == *process,
+            _ => true,
+        };
+        let mut is_heard = false;
+        for (_, Line { key, channel }) in lines.iter().filter(|(process, _)| is_for(process)) {
+            is_heard = true;
+            if *key == me.line.key {
+                self.told.push(notice);
+            } else {
+                self.keys.push(*key);
+                self.channels.push(channel.clone());
+                self.messages.push(format!("{name} {}", notice.text()));
+            }
+        }
+        is_heard
     }
 }

@@ -95,7 +95,7 @@ impl PostgresStore {
         schema::check(&self.server, Part::Fleet).await.map_err(|failure| store_error(&failure))
     }
 
-    /// Returns the names of all bulkheads in a namespace, in order.
+    /// Returns the names of all shared limits in a namespace, in order.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl PostgresStore {
         Ok(self.all_names().await?.into_iter().filter(of_it).collect())
     }
 
-    /// Returns the names of all bulkheads in all namespaces, in order.
+    /// Returns the names of all shared limits in all namespaces, in order.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ pub struct PostgresStoreBuilder {
 crate::server::reached!(PostgresStoreBuilder);
 
 impl PostgresStoreBuilder {
-    /// How long a command waits for the row of its bulkhead, before it is refused with the code
+    /// How long a command waits for the row of its name, before it is refused with the code
     /// `55P03`; 400 ms by default. The server ends a session that stops while it has a row after
     /// three quarters of it. It should be less than the fleet's
     /// [`store_timeout`](bulklink_fleet::FleetBuilder::store_timeout).

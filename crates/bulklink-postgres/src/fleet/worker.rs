@@ -1,12 +1,12 @@
 //! Runs commands on the server, one transaction after the other.
 //!
-//! A transaction locks the row of its bulkhead, so all that happens to a bulkhead has one order.
+//! A transaction locks the row of its name, so all that happens to a name has one order.
 //! The commands of one name that wait meanwhile share the next transaction.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use bulklink_fleet::{Answer, Command, Name, ServerTime, StoreError};
+use bulklink_fleet::{Name, ServerTime, StoreError};
 use futures_util::future::join;
 use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::types::ToSql;
@@ -15,7 +15,7 @@ use tokio_postgres::{Client, Error, Statement};
 use super::error::{refused, store_error};
 use super::row::Row;
 use super::shared::Shared;
-use super::step::{Done, Me};
+use super::step::{Answer, Command, Done, Me};
 use crate::failure::Failure;
 
 /// The largest number of commands in a transaction, which holds a lock.
@@ -115,7 +115,7 @@ impl Worker {
     }
 
     async fn serve(&mut self, batch: Vec<Job>) -> Result<(), End> {
-        if batch.iter().all(|job| matches!(job.command, Command::Status { .. })) {
+        if batch.iter().all(|job| matches!(job.command, Command::Look)) {
             return self.look(batch).await;
         }
         let mut dead = BTreeSet::new();
@@ -123,10 +123,10 @@ impl Worker {
             match self.try_once(&batch, &dead).await? {
                 Tried::Done(_) if self.shared.is_over() => return Err(End),
                 Tried::Done(done) => {
-                    for (job, (told, answer)) in batch.into_iter().zip(done.answers) {
-                        for notice in told {
-                            self.shared.tell(&job.name, notice);
-                        }
+                    for notice in done.told {
+                        self.shared.tell(&batch[0].name, notice);
+                    }
+                    for (job, answer) in batch.into_iter().zip(done.answers) {
                         // A call that was dropped wants no answer.
                         let _ = job.answer.send(Ok(answer));
                     }
@@ -152,10 +152,9 @@ impl Worker {
             Err(error) => Err(alive(&error)?),
         };
         match found {
-            Ok((mut row, now)) => {
+            Ok((row, now)) => {
                 for job in batch {
-                    let answer = row.table.apply(now, &job.command, &mut |_, _| false);
-                    let _ = job.answer.send(Ok(answer));
+                    let _ = job.answer.send(Ok(Answer::Look(row.allocator.status(now))));
                 }
             }
             Err(error) => refuse(batch, &error),
@@ -178,8 +177,6 @@ impl Worker {
             Err(error) => return self.give_up(error).await,
         };
         let old: Option<&str> = found.get(0);
-        // Notices that the server has not sent yet are told before the answers of this batch.
-        self.shared.catch_up(name, &self.me, &row);
         let listens = self.shared.listens(name);
         let commands = batch.iter().map(|job| &job.command);
         let done = row.apply(now, &self.me, listens, dead, name, commands);

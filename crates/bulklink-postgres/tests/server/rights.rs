@@ -2,7 +2,7 @@
 
 use bulklink_postgres::{Found, InvalidStore, Link, Name, Namespace, Part, PostgresStore, StoreError};
 use bulklink_servers::{Postgres, User, require};
-use bulklink_stores::{Process, is_granted, name};
+use bulklink_stores::{Process, name};
 
 use crate::world::{Postgresql, on_tokio, store};
 
@@ -35,11 +35,12 @@ fn nothing_is_created_unless_it_is_asked_for() {
         assert_eq!((first, second, store.set_up().await), (Ok(()), Ok(()), Ok(())));
         assert_eq!(store.check().await, Ok(Found::Complete));
         let process = Process::on(&store, 1).await;
-        process.open(&name("a"), 1).await.unwrap();
+        process.join(&name("a"), 1).await.unwrap();
         assert_eq!(store.set_up().await, Ok(()));
         assert_eq!(store.all_names().await, Ok(vec![name("a")]));
         server.sql("UPDATE bulklink.part SET version = 7");
         assert_eq!(store.check().await, Ok(Found::Other { version: 7 }));
+        assert_eq!(store.set_up().await, refused("VERSION"));
         assert_eq!(Process::connect(&store, 2).await.err(), refused::<()>("VERSION").err());
     });
 }
@@ -57,24 +58,18 @@ fn the_least_rights_are_enough() {
         assert_eq!(store.check().await, Ok(Found::Complete));
         let (first, second) = (Process::on(&store, 1).await, Process::on(&store, 2).await);
         let name = name("rights");
-        let epoch = first.open(&name, 1).await.unwrap();
         assert!(first.link.listen(&name).await.unwrap().run.is_some());
-        second.open(&name, 1).await.unwrap();
-        assert!(is_granted(&first.acquire(&name, 1, epoch).await.unwrap()));
-        second.acquire(&name, 2, epoch).await.unwrap();
-        first.beat(&name, &[1], epoch).await.unwrap();
-        first.release(&name, 1).await.unwrap();
-        second.ears.wait(1);
-        assert_eq!(second.ears.granted(), [2]);
+        assert_eq!((first.join(&name, 10).await, second.join(&name, 4).await), (Ok(10), Ok(0)));
+        first.state(&name, 6, 6).await.unwrap();
+        assert_eq!(second.ears.granted().units, 4);
         // Each of them is needed.
         server.sql("REVOKE INSERT ON bulklink.fleet FROM service");
         let other = bulklink_stores::name("other");
-        assert_eq!(first.open(&other, 1).await, refused("42501"));
-        assert_eq!(first.release(&name, 1).await, Ok(bulklink_postgres::Outcome::Done));
+        assert_eq!(first.join(&other, 1).await, refused("42501"));
+        assert_eq!(first.state(&name, 6, 6).await, Ok(6));
         server.sql("REVOKE UPDATE ON bulklink.fleet FROM service");
-        assert_eq!(second.release(&name, 2).await, refused("42501"));
-        assert_eq!(second.leases(&name).await, 1);
-        assert_eq!(first.ears.told(), []);
+        assert_eq!(second.state(&name, 3, 3).await, refused("42501"));
+        assert_eq!((second.granted(&name).await, first.ears.ends()), (10, 0));
         assert_eq!(store.set_up().await, refused("42501"));
     });
 }
@@ -89,10 +84,10 @@ fn names_are_found_by_namespace() {
         let process = Process::on(&store, 1).await;
         let mut names: Vec<_> = (0..20).map(|number| name(&format!("a b{number}"))).collect();
         for name in &names {
-            process.open(name, 1).await.unwrap();
+            process.state(name, 0, 1).await.unwrap();
         }
         let other = Name::new(&Namespace::new("test-2").unwrap(), "other").unwrap();
-        process.open(&other, 1).await.unwrap();
+        process.state(&other, 0, 1).await.unwrap();
         server.sql("INSERT INTO bulklink.fleet VALUES ('test:%', ''), ('x', ''), ('test:a b', '')");
         names.sort();
         assert_eq!(store.names(&namespace).await.as_ref(), Ok(&names));

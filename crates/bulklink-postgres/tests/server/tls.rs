@@ -4,7 +4,7 @@ use std::fs;
 
 use bulklink_postgres::{InvalidStore, PostgresStore, StoreError};
 use bulklink_servers::{Postgres, require};
-use bulklink_stores::{PATIENCE, Process, name};
+use bulklink_stores::{PATIENCE, Process, Told, name};
 
 use crate::world::on_tokio;
 
@@ -26,15 +26,13 @@ fn only_the_right_authority_is_trusted() {
         let (first, second) = (Process::on(&trusting, 1).await, Process::on(&trusting, 2).await);
         assert_eq!(server.value("SELECT count(*) FROM pg_stat_ssl WHERE ssl"), "2");
         let name = name("tls");
-        let epoch = first.open(&name, 1).await.unwrap();
-        second.open(&name, 1).await.unwrap();
-        first.acquire(&name, 1, epoch).await.unwrap();
-        second.acquire(&name, 1, epoch).await.unwrap();
-        first.release(&name, 1).await.unwrap();
-        second.ears.wait(1);
+        assert_eq!((first.join(&name, 10).await, second.join(&name, 4).await), (Ok(10), Ok(0)));
+        first.state(&name, 6, 6).await.unwrap();
+        assert_eq!(second.ears.granted().units, 4);
         server.terminate_sessions();
-        second.ears.wait(2);
-        assert_eq!((first.ears.wait(1).len(), second.ears.ends()), (1, 1));
+        for process in [first, second] {
+            process.ears.wait(|told| *told == Told::Ended);
+        }
         // Those of the system do not have it either.
         for store in [builder().certificates(&wrong).build().unwrap(), builder().build().unwrap()] {
             assert_eq!(Process::connect(&store, 1).await.err(), Some(StoreError::Unreachable), "{store:?}");

@@ -11,7 +11,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink_fleet::{Answer, Command, Link, Name, OwnerId, Receiver, Server, Session, StoreError};
+use bulklink_fleet::share::{self, Allocator, LimitRefusal, Statement};
+use bulklink_fleet::{Link, Name, ProcessId, Receiver, Server, Session, StoreError, Version};
 use redis::{Cmd, ConnectionInfo, Pipeline, PushKind, Value, cmd};
 
 use self::node::{Hearer, Node, Purpose, Scripts, error_of, text_of};
@@ -30,14 +31,14 @@ pub(crate) const TRIES: usize = 4;
 /// end of one connection is the end of the link.
 pub struct RedisLink {
     shared: Arc<Shared>,
-    owner: OwnerId,
+    id: ProcessId,
     process: Arc<str>,
     timeout: Duration,
 }
 
 impl fmt::Debug for RedisLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisLink").field("owner", &self.owner).finish_non_exhaustive()
+        f.debug_struct("RedisLink").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -54,8 +55,8 @@ impl RedisLink {
         session: &Session,
         receiver: Arc<dyn Receiver>,
     ) -> Result<Self, StoreError> {
-        let (owner, process) = (session.owner, Arc::clone(&session.process));
-        let link = RedisLink { shared: Shared::new(receiver), owner, process, timeout };
+        let (id, process) = (session.id, Arc::clone(&session.process));
+        let link = RedisLink { shared: Shared::new(receiver), id, process, timeout };
         link.open(info).await?;
         Ok(link)
     }
@@ -90,24 +91,34 @@ impl RedisLink {
 
     async fn subscribe(&self, name: &Name) -> Result<Server, StoreError> {
         let Route { mut node, is_listened } = self.shared.route(name)?;
-        // Known before the server knows it, so that no notice comes too early.
-        let channel = self.shared.add_channel(name, self.owner);
+        // Known before the server knows them, so that no notice comes too early.
+        let channels = self.shared.add_channels(name, self.id);
         // A replica in a cluster lets its clients listen, but what is published on its primary
         // counts those there only. The key shows where the primary is.
-        let [mut look, mut listen] = [cmd("EXISTS"), cmd("SSUBSCRIBE")];
+        let mut look = cmd("EXISTS");
         look.arg(Keys::new(name).settings());
-        listen.arg(&channel);
         for _ in 0..TRIES {
             let mut reply = node.send(&look).await?;
             self.shared.check()?;
-            if error_of(&reply).is_none() {
-                reply = node.send(&listen).await?;
+            let mut heard = 0;
+            for channel in &channels {
+                if error_of(&reply).is_some() {
+                    break;
+                }
+                reply = node.send(cmd("SSUBSCRIBE").arg(channel)).await?;
+                self.shared.check()?;
+                let is_heard = matches!(&reply, Value::Push { kind: PushKind::SSubscribe, data }
+                    if data.first().and_then(text_of) == Some(channel));
+                heard += usize::from(is_heard);
+            }
+            if heard == channels.len() {
+                // The scripts publish too. Without that right, units would never reach those that
+                // wait for them.
+                reply = node.send(cmd("SPUBLISH").arg(&channels[0]).arg("")).await?;
                 self.shared.check()?;
             }
             match &reply {
-                Value::Push { kind: PushKind::SSubscribe, data }
-                    if data.first().and_then(text_of) == Some(&*channel) =>
-                {
+                Value::Int(_) if heard == channels.len() => {
                     self.shared.set_route(name, &node, true)?;
                     return Ok(node.server);
                 }
@@ -123,26 +134,23 @@ impl RedisLink {
         Err(refused("MOVED"))
     }
 
-    async fn run(&self, name: &Name, command: &Command) -> Result<Answer, StoreError> {
-        let encode::Call { script, arguments } = encode::call(command)?;
+    async fn run(&self, name: &Name, call: encode::Call) -> Result<Value, StoreError> {
         let Route { mut node, is_listened } = self.shared.route(name)?;
+        let encode::Call { script, arguments } = call;
         let call = Call { script, keys: Keys::new(name).all(), arguments };
         let mut reply = node.send(&call.command(node.scripts)).await?;
         for _ in 0..TRIES {
             self.shared.check()?;
-            let Value::ServerError(error) = &reply else { return decode::answer(command, &reply) };
+            let Value::ServerError(error) = &reply else { return Ok(reply) };
             let is_missing = error.code() == "NOSCRIPT" && node.scripts == Scripts::Loaded;
             let moved = route::of(error);
             if !is_missing && moved.is_none() {
                 return Err(of_server(error));
             }
-            // The server has refused the command, so it may be sent again, after others that were
-            // sent later. That is harmless for a release, which only removes, and for an acquire,
-            // whose call has no other command on the way. But a release may pass a beat, and the
-            // beat would bring back what was released: so a beat ends the link instead, and the
-            // next link, which loads the scripts, begins with a new one. So does a name that has
-            // moved: its notices come from its old node.
-            if matches!(command, Command::Beat { .. }) || (moved.is_some() && is_listened) {
+            // A name that has moved ends the link: its notices come from its old node. Otherwise,
+            // the server has refused the command, so it may be sent again: no other statement of
+            // this process is on the way.
+            if moved.is_some() && is_listened {
                 return Err(StoreError::Unreachable);
             }
             if let Some(address) = moved {
@@ -155,7 +163,7 @@ impl RedisLink {
         }
         match error_of(&reply) {
             Some(error) => Err(of_server(error)),
-            None => decode::answer(command, &reply),
+            None => Ok(reply),
         }
     }
 
@@ -174,15 +182,33 @@ impl Link for RedisLink {
         self.judge(self.subscribe(name).await)
     }
 
-    async fn call(&self, name: &Name, command: Command) -> Result<Answer, StoreError> {
-        self.judge(self.run(name, &command).await)
+    async fn sync(&self, name: &Name, statement: Statement) -> Result<share::Answer, StoreError> {
+        let reply = self.run(name, encode::sync(&statement)).await;
+        self.judge(reply.and_then(|reply| decode::reply(&statement, &reply)))
+    }
+
+    async fn resize(
+        &self,
+        name: &Name,
+        limit: u32,
+        expected: Version,
+    ) -> Result<Result<Version, LimitRefusal>, StoreError> {
+        let reply = self.run(name, encode::resize(limit, expected)).await;
+        self.judge(reply.and_then(|reply| decode::resized(&reply)))
+    }
+
+    async fn look(&self, name: &Name) -> Result<Option<share::Status>, StoreError> {
+        let state = self.judge(self.run(name, encode::look()).await.and_then(|reply| decode::state(&reply)))?;
+        let (now, Some(texts)) = state else { return Ok(None) };
+        let allocator = Allocator::of_texts(&texts).ok_or_else(|| refused("MALFORMED"))?;
+        Ok(allocator.status(now))
     }
 }
 
 /// The call of a script.
 struct Call {
     script: Script,
-    keys: [String; 5],
+    keys: [String; 4],
     arguments: Vec<String>,
 }
 

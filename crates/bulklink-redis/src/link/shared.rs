@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bulklink_fleet::{Name, OwnerId, Receiver, StoreError};
+use bulklink_fleet::{Name, ProcessId, Receiver, StoreError};
 use redis::{PushInfo, PushKind, Value};
 
 use super::node::{Hearer, Node};
@@ -23,8 +23,8 @@ struct State {
     telling: usize,
     /// The link ended while it was telling one.
     is_ending: bool,
-    /// The names of channels.
-    names: HashMap<String, Name>,
+    /// The names of channels, and the process.
+    names: HashMap<String, (Name, ProcessId)>,
     routes: HashMap<Name, Route>,
     /// The first is the one that the store's URL names.
     nodes: Vec<Arc<Node>>,
@@ -103,26 +103,29 @@ impl Shared {
         Ok(())
     }
 
-    /// Knows a channel from now on, and returns it.
-    pub(crate) fn add_channel(&self, name: &Name, owner: OwnerId) -> String {
-        let channel = Keys::new(name).channel(owner);
-        self.lock().names.insert(channel.clone(), name.clone());
-        channel
+    /// Knows the channels of a name from now on, and returns them.
+    pub(crate) fn add_channels(&self, name: &Name, process_id: ProcessId) -> [String; 2] {
+        let keys = Keys::new(name);
+        let channels = [keys.channel(process_id), keys.tight_channel()];
+        self.lock().names.extend(channels.iter().map(|channel| (channel.clone(), (name.clone(), process_id))));
+        channels
     }
 
     fn tell(&self, data: &[Value]) {
         let [Value::BulkString(channel), Value::BulkString(message)] = data else { return };
-        // Others may publish on the channel too. A notice that is lost comes with the next beat.
-        let (Ok(channel), Ok(notice)) = (str::from_utf8(channel), decode::notice(message)) else { return };
-        let (receiver, name) = {
+        let Ok(channel) = str::from_utf8(channel) else { return };
+        let (receiver, (name, process)) = {
             let mut state = self.lock();
-            let (Some(receiver), Some(name)) = (state.receiver.clone(), state.names.get(channel).cloned()) else {
+            let (Some(receiver), Some(known)) = (state.receiver.clone(), state.names.get(channel).cloned()) else {
                 return;
             };
             state.telling += 1;
-            (receiver, name)
+            (receiver, known)
         };
-        receiver.notice(&name, notice);
+        // Others may publish on the channel too. A notice that is lost comes with the next beat.
+        if let Ok(notice) = decode::notice(process, message) {
+            receiver.notice(&name, notice);
+        }
         let mut state = self.lock();
         state.telling -= 1;
         if state.is_ending && state.telling == 0 {
@@ -187,7 +190,8 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
 
-    use bulklink_fleet::{Namespace, Notice};
+    use bulklink_fleet::Namespace;
+    use bulklink_fleet::share::Notice;
 
     use super::*;
 
@@ -215,9 +219,9 @@ mod tests {
     fn link() -> (Arc<Ears>, Arc<Shared>, PushInfo) {
         let ears = Arc::<Ears>::default();
         let shared = Shared::new(ears.clone());
-        let owner = OwnerId::from(1);
-        let channel = shared.add_channel(&Name::new(&Namespace::new("test").unwrap(), "a").unwrap(), owner);
-        let message = format!("g {owner}:1:1 7 5");
+        let process_id = ProcessId::from(1);
+        let [channel, _] = shared.add_channels(&Name::new(&Namespace::new("test").unwrap(), "a").unwrap(), process_id);
+        let message = "s 1 7 3 1000000 7 5 -1".to_owned();
         let data = [channel, message].map(|text| Value::BulkString(text.into_bytes())).into();
         (ears, shared, PushInfo { kind: PushKind::SMessage, data })
     }

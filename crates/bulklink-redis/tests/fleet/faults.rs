@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use bulklink::Request;
-use bulklink_redis::{ConnectError, Reason};
+use bulklink_redis::{JoinError, StoreError};
 use bulklink_servers::{Server, User, require};
-use futures_util::future::join;
+use futures_util::future::{FutureExt, join};
 
-use crate::world::{LEASE, Platform, on_both, pair, pass, payments, process, within};
+use crate::world::{LEASE, Platform, bulkhead, member, on_both, pair, pass, payments, process, within};
 
 on_both! {
     killed_clients_and_flushed_scripts_change_nothing
     a_server_that_sleeps_or_pauses_admits_no_call_too_many
-    full_memory_rejects_calls_and_takes_permits_back
-    a_wrong_password_and_a_wrong_type_are_errors
+    full_memory_changes_nothing
+    a_wrong_password_and_a_missing_right_are_errors_at_once
+    a_wrong_type_is_an_error_and_units_go_on
 }
 
 const TIME: Duration = Duration::from_millis(1_500);
@@ -57,43 +58,50 @@ async fn a_server_that_sleeps_or_pauses_admits_no_call_too_many<R: Platform>(run
     pair.drains(4).await;
 }
 
-async fn full_memory_rejects_calls_and_takes_permits_back<R: Platform>(runtime: R) {
+async fn full_memory_changes_nothing<R: Platform>(runtime: R) {
     let server = require!(Server::start());
     let pair = pair(&runtime, &server, 2).await;
-    let [one, two] = &pair.bulkheads;
-    let held = one.acquire().await.unwrap();
+    let [one, two] = &pair.0;
+    let held = one.bulkhead.slot().await.unwrap();
+    let lost = one.share.lost();
     server.call(&["CONFIG", "SET", "maxmemory", "1"]);
-    assert_eq!(two.acquire().await.unwrap_err().reason(), Reason::Unavailable);
+    drop(two.bulkhead.slot().await.unwrap());
     pass(LEASE * 2).await;
-    assert!(held.is_valid(), "beats go on");
-    assert!(held.release().await, "and so do releases");
-    server.call(&["CONFIG", "SET", "maxmemory", "0"]);
+    assert!(lost.now_or_never().is_none(), "beats go on");
+    drop(held);
     pair.drains(2).await;
 }
 
-async fn a_wrong_password_and_a_wrong_type_are_errors<R: Platform>(runtime: R) {
-    let user = User { name: "service".into(), password: "right".into(), rules: "on >right ~* &* +@all".into() };
-    let server = require!(Server::builder().acl(user.clone()).start());
-    let wrong = User { password: "secret".into(), ..user.clone() };
-    let fleet = process(runtime.clone(), &server.url_of(&wrong));
-    let error = payments(&fleet, 1).connect().await.unwrap_err();
-    assert_eq!(error, ConnectError::Unavailable);
-    assert!(!format!("{error} {error:?} {fleet:?}").contains("secret"));
+async fn a_wrong_password_and_a_missing_right_are_errors_at_once<R: Platform>(runtime: R) {
+    let rules = "on >right ~* &* +@all".to_owned();
+    let user = User { name: "service".into(), password: "right".into(), rules };
+    let silent =
+        User { name: "silent".into(), password: "right".into(), rules: "on >right ~* &* +@all -spublish".into() };
+    for (allowed, used, code) in
+        [(&user, User { password: "secret".into(), ..user.clone() }, "WRONGPASS"), (&silent, silent.clone(), "NOPERM")]
+    {
+        let server = require!(Server::builder().acl(allowed.clone()).start());
+        let (fleet, bulkhead) = (process(runtime.clone(), &server.url_of(&used)), bulkhead(runtime.clone()));
+        let joining = payments(&fleet, &bulkhead, 1, LEASE).connect_within(Duration::from_millis(500));
+        let error = joining.connect().await.unwrap_err();
+        assert_eq!(error, JoinError::Unreached(Some(StoreError::Refused { code: code.into() })));
+        assert!(!format!("{error} {error:?} {fleet:?}").contains("secret"));
+        assert_eq!(bulkhead.ceilings().len(), 0);
+    }
+}
 
-    let fleet = process(runtime, &server.url_of(&user));
-    let bulkhead = payments(&fleet, 1).connect().await.unwrap();
-    drop(bulkhead.acquire().await.unwrap());
-    server.call(&["SET", "bl:{test:payments}:Q", "text"]);
-    let rejection = bulkhead.acquire_with(Request::new().within(LEASE * 8)).await.unwrap_err();
-    assert_eq!(rejection.reason(), Reason::Unavailable);
-    server.call(&["DEL", "bl:{test:payments}:Q"]);
-    let again = async {
-        loop {
-            if bulkhead.try_acquire().await.is_ok() {
-                break;
-            }
-            pass(Duration::from_millis(20)).await;
-        }
-    };
-    within(LEASE * 5, again).await;
+async fn a_wrong_type_is_an_error_and_units_go_on<R: Platform>(runtime: R) {
+    let server = require!(Server::start());
+    let one = member(&runtime, &server, 1).await;
+    let held = one.bulkhead.slot().await.unwrap();
+    server.call(&["RENAME", "bl:{test:payments}:S", "kept"]);
+    server.call(&["SET", "bl:{test:payments}:S", "text"]);
+    pass(LEASE / 4).await;
+    let refused = StoreError::Refused { code: "WRONGTYPE".into() };
+    assert_eq!(one.share.status().error, Some(refused.clone()));
+    assert_eq!(one.share.look().await, Err(refused));
+    drop(held);
+    server.call(&["RENAME", "kept", "bl:{test:payments}:S"]);
+    let again = one.bulkhead.slot_with(Request::new().within(LEASE * 5));
+    drop(within(LEASE * 5, again).await.unwrap());
 }

@@ -1,10 +1,9 @@
 //! A network that drops every packet, between one of two processes and the server.
 
-use std::time::Instant;
-
-use bulklink_redis::{Permit, Reason, RedisStore};
+use bulklink::Request;
+use bulklink_redis::RedisStore;
 use bulklink_servers::{Network, Server, require};
-use futures_util::future::join;
+use futures_util::future::{FutureExt, join};
 
 use crate::world::{LEASE, Pair, Platform, on_smol, on_tokio, pass};
 
@@ -34,23 +33,26 @@ async fn black_hole<R: Platform>(runtime: R, network: &Network) {
     let server = require!(Server::builder().beyond(network).start());
     let stores = [server.url(), server.socket_url()].map(|url| RedisStore::new(&url).expect("the address is valid"));
     let pair = Pair::new(&runtime, stores, 3).await;
-    let [cut, other] = &pair.bulkheads;
+    let [cut, other] = &pair.0;
 
-    let late = cut.acquire().await.unwrap();
+    let late = cut.bulkhead.slot_owned().await.unwrap();
+    let (token, lost) = (cut.share.token(), cut.share.lost());
     network.black_hole();
-    late.lost().await;
-    // All that there is, and so what the lost permit had.
-    let permits = [other.acquire().await.unwrap(), other.acquire().await.unwrap(), other.acquire().await.unwrap()];
-    assert!(permits.iter().all(|permit| permit.token() > late.token()), "{late:?} {permits:?}");
-    let begun = Instant::now();
-    assert_eq!(cut.acquire().await.unwrap_err().reason(), Reason::Unavailable);
-    assert!(begun.elapsed() < LEASE * 8, "a call hangs");
+    lost.await;
+    // All that there is, and so what the lost share had.
+    let mut slots = vec![];
+    for _ in 0..3 {
+        slots.push(other.bulkhead.slot_with(Request::new().within(LEASE * 8)).await.unwrap());
+    }
+    assert!(other.share.token() > token);
+    let lost = other.share.lost();
+    assert!(cut.bulkhead.slot_with(Request::new().within(LEASE)).await.is_err(), "a call waits for the store");
     network.heal();
     // What was sent into the black hole arrives now.
     drop(late);
     pass(LEASE).await;
-    assert!(permits.iter().all(Permit::is_valid));
-    drop(permits);
+    assert!(lost.now_or_never().is_none());
+    drop(slots);
     pair.drains(3).await;
 
     let holes = async {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bulklink_redis::{Fleet, RedisStore};
 use bulklink_servers::Server;
-pub(crate) use bulklink_stores::fleets::{LEASE, Pair, payments};
+pub(crate) use bulklink_stores::fleets::{LEASE, Member, Pair, bulkhead, payments};
 pub(crate) use bulklink_stores::{Platform, pass, within};
 
 /// Far more than anything here takes.
@@ -45,8 +45,13 @@ pub(crate) fn process<R: Platform>(runtime: R, url: &str) -> Fleet<R> {
     bulklink_stores::fleets::process(runtime, RedisStore::new(url).expect("the address is valid"))
 }
 
-/// Two processes with a bulkhead of one name.
-pub(crate) async fn pair<R: Platform>(runtime: &R, server: &Server, limit: u64) -> Pair<R> {
+/// A process with a bulkhead and its share.
+pub(crate) async fn member<R: Platform>(runtime: &R, server: &Server, limit: usize) -> Member<R> {
+    Member::new(runtime, RedisStore::new(&server.url()).expect("the address is valid"), limit, LEASE).await
+}
+
+/// Two processes that share a limit.
+pub(crate) async fn pair<R: Platform>(runtime: &R, server: &Server, limit: usize) -> Pair<R> {
     let stores = [(), ()].map(|()| RedisStore::new(&server.url()).expect("the address is valid"));
     Pair::new(runtime, stores, limit).await
 }

@@ -1,9 +1,9 @@
 //! What a link does on a server that is well.
 
-use bulklink_redis::{Link, Name, Namespace, RedisStore, StoreError};
+use bulklink_redis::{Link, Name, Namespace, RedisStore};
 use bulklink_servers::{Server, require};
 
-use crate::world::{Process, at, is_granted, name, on_both};
+use crate::world::{Process, at, name, on_both};
 
 on_both! {
     the_server_says_who_it_is_and_who_is_connected
@@ -34,11 +34,11 @@ async fn a_socket_and_a_port_reach_the_same_server() {
     let name = name("socket");
     let known = first.link.listen(&name).await.unwrap();
     assert_eq!(second.link.listen(&name).await.unwrap().run, known.run);
-    assert_eq!(first.open(&name, 1).await, second.open(&name, 1).await);
-    // Another database has other bulkheads, but the channels are those of the server.
+    assert_eq!((first.join(&name, 6).await, second.join(&name, 6).await), (Ok(6), Ok(4)));
+    // Another database has other data, but the channels are those of the server.
     let third = at(&format!("{}/3", server.url()), 3).await;
-    assert_eq!(third.leases(&name).await, 0);
-    third.open(&name, 5).await.unwrap();
+    assert_eq!(third.link.look(&name).await, Ok(None));
+    assert_eq!(third.join(&name, 6).await, Ok(6));
 }
 
 async fn all_names_of_a_namespace_are_found() {
@@ -49,12 +49,12 @@ async fn all_names_of_a_namespace_are_found() {
     assert_eq!(store.names(&namespace).await, Ok(vec![]));
     let mut names: Vec<_> = (0..50).map(|number| name(&format!("a b{number}"))).collect();
     for name in &names {
-        process.open(name, 1).await.unwrap();
+        process.state(name, 0, 1).await.unwrap();
     }
     let other = Name::new(&Namespace::new("test-2").unwrap(), "other").unwrap();
-    process.open(&other, 1).await.unwrap();
+    process.state(&other, 0, 1).await.unwrap();
     // Not ours, though they look like it.
-    for key in ["bl:{test:%}:M", "bl:{test:a}:L", "bl:{test:x y}:M"] {
+    for key in ["bl:{test:%}:S", "bl:{test:a}:R", "bl:{test:x y}:S"] {
         server.call(&["SET", key, "1"]);
     }
     names.sort();
@@ -68,13 +68,13 @@ async fn a_foreign_message_is_ignored() {
     let server = require!(Server::start());
     let process = at(&server.url(), 1).await;
     let name = name("foreign");
-    let epoch = process.open(&name, 1).await.unwrap();
-    let channel = format!("bl:{{{name}}}:n:{}", process.owner);
-    for message in ["", "g", "nonsense", "g a b c"] {
-        assert_eq!(server.call(&["SPUBLISH", &channel, message]).text(), "1");
+    process.join(&name, 1).await.unwrap();
+    let channels = [format!("bl:{{{name}}}:n:{}", process.id), format!("bl:{{{name}}}:t")];
+    for channel in channels {
+        for message in ["", "s", "t", "nonsense", "s a b c", "t x", "s 1 2 3 4 5 6"] {
+            assert_eq!(server.call(&["SPUBLISH", &channel, message]).text(), "1");
+        }
     }
-    assert!(is_granted(&process.acquire(&name, 1, epoch).await.unwrap()));
+    assert_eq!(process.state(&name, 1, 2).await, Ok(2));
     assert_eq!(process.ears.told(), []);
-    let unknown = process.link.call(&name, bulklink_redis::Command::Status { offset: 0, count: 1 }).await;
-    assert!(!matches!(unknown, Err(StoreError::Malformed)), "{unknown:?}");
 }

@@ -3,10 +3,11 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 
-use bulklink_redis::{Command, Link, Name, Namespace, Outcome, RedisStore, StoreError};
+use bulklink_redis::share::Notice;
+use bulklink_redis::{Link, Name, Namespace, RedisStore, StoreError};
 use bulklink_servers::{Cluster, Server, require};
 
-use crate::world::{PATIENCE, Told, at, is_granted, name, on_both};
+use crate::world::{PATIENCE, Told, at, name, on_both};
 
 on_both! {
     names_live_on_all_nodes
@@ -19,7 +20,7 @@ on_both! {
 fn names(cluster: &Cluster) -> Vec<Name> {
     let on = |node| {
         let names = (0..).map(|number| name(&format!("n{number}")));
-        names.into_iter().find(|name| cluster.owner_of(&format!("bl:{{{name}}}:M")) == node).unwrap()
+        names.into_iter().find(|name| cluster.owner_of(&format!("bl:{{{name}}}:S")) == node).unwrap()
     };
     (0..cluster.nodes().len()).map(on).collect()
 }
@@ -35,19 +36,16 @@ async fn names_live_on_all_nodes() {
             let known = first.link.listen(name).await.unwrap();
             let id = place.info("run_id").unwrap();
             assert_eq!(format!("{:016x}", u64::from(known.run.unwrap())), id[..16]);
-            let epoch = first.open(name, 1).await.unwrap();
+            assert_eq!(first.state(name, 0, 10).await, Ok(10));
             // Without listening, too.
-            assert_eq!(second.call(name, second.opening(1)).await.unwrap().head.unwrap().epoch, Some(epoch));
-            second.link.listen(name).await.unwrap();
-            assert!(is_granted(&first.acquire(name, 1, epoch).await.unwrap()));
-            assert!(matches!(second.acquire(name, 1, epoch).await, Ok(Outcome::Queued { .. })));
-            assert!(matches!(first.beat(name, &[1], epoch).await, Ok(Outcome::Beaten { .. })));
-            assert_eq!(first.release(name, 1).await, Ok(Outcome::Done));
-            second.ears.wait(1);
-            assert_eq!(second.release(name, 1).await, Ok(Outcome::Done));
-            assert_eq!(second.leases(name).await, 0);
+            assert_eq!(second.granted(name).await, 10);
+            assert_eq!(second.join(name, 4).await, Ok(0));
+            assert_eq!(first.state(name, 6, 6).await, Ok(6));
+            second.ears.wait(|told| matches!(told, Told::Notice(about, Notice::Granted(_)) if about == name));
+            assert_eq!((first.state(name, 0, 0).await, second.state(name, 0, 0).await), (Ok(0), Ok(0)));
+            assert_eq!(second.granted(name).await, 0);
         }
-        assert_eq!(second.ears.told().len(), 3);
+        assert_eq!(second.ears.grants().len(), 3);
         let store = RedisStore::new(&node.url()).unwrap();
         let mut sorted = names.clone();
         sorted.sort();
@@ -66,43 +64,38 @@ async fn a_name_that_moves_ends_the_link() {
     let names = names(&cluster);
     let process = at(&cluster.nodes()[0].url(), 1).await;
     let silent = at(&cluster.nodes()[0].url(), 2).await;
-    let mut epochs = vec![];
     for name in &names {
-        epochs.push(process.open(name, 5).await.unwrap());
-        assert!(is_granted(&process.acquire(name, 1, epochs[epochs.len() - 1]).await.unwrap()));
+        process.join(name, 5).await.unwrap();
     }
     let run = process.link.listen(&names[1]).await.unwrap().run;
-    assert_eq!(silent.leases(&names[1]).await, 1);
-    // Many commands are on the way while the server says that the channel is gone.
+    assert_eq!(silent.granted(&names[1]).await, 5);
+    // Statements are on the way while the server says that the channel is gone.
     let calls = async {
-        let mut seq = 2;
         loop {
-            match process.acquire(&names[1], seq, epochs[1]).await {
-                Ok(outcome) => assert!(matches!(outcome, Outcome::Granted { .. } | Outcome::Queued { .. })),
+            match process.state(&names[1], 5, 5).await {
+                Ok(units) => assert_eq!(units, 5),
                 // While the slot is being moved.
                 Err(StoreError::Refused { code }) => assert!(matches!(&*code, "ASK" | "TRYAGAIN"), "{code}"),
                 Err(error) => break assert_eq!(error, StoreError::Unreachable),
             }
-            seq += 1;
         }
     };
     let moving = smol::unblock({
-        let key = format!("bl:{{{}}}:M", names[1]);
+        let key = format!("bl:{{{}}}:S", names[1]);
         move || {
             cluster.move_slot_of(&key, 2);
             cluster
         }
     });
     let ((), cluster) = futures_util::future::join(calls, moving).await;
-    assert_eq!(process.ears.wait(1), [Told::Ended]);
+    process.ears.wait(|told| *told == Told::Ended);
     assert_eq!(process.link.listen(&names[0]).await, Err(StoreError::Unreachable));
     // A link that does not listen follows.
-    assert!(silent.leases(&names[1]).await >= 1);
+    assert_eq!(silent.granted(&names[1]).await, 5);
     assert_eq!(silent.ears.told(), []);
     let next = at(&cluster.nodes()[0].url(), 1).await;
     assert_ne!(next.link.listen(&names[1]).await.unwrap().run, run);
-    assert_eq!(next.open(&names[1], 5).await, Ok(epochs[1]));
-    assert!(is_granted(&next.acquire(&names[1], 1, epochs[1]).await.unwrap()));
+    assert_eq!(next.state(&names[1], 5, 5).await, Ok(5));
 }
 
 async fn a_dead_node_leaves_the_other_names() {
@@ -110,19 +103,19 @@ async fn a_dead_node_leaves_the_other_names() {
     let names = names(&cluster);
     let process = at(&cluster.nodes()[0].url(), 1).await;
     for name in &names {
-        process.open(name, 5).await.unwrap();
+        process.join(name, 5).await.unwrap();
     }
     cluster.nodes_mut()[1].kill();
-    assert_eq!(process.ears.wait(1), [Told::Ended]);
+    process.ears.wait(|told| *told == Told::Ended);
     let next = at(&cluster.nodes()[0].url(), 2).await;
     let deadline = Instant::now() + PATIENCE;
     // The others still redirect to it, or say that the cluster is down.
     let refused = StoreError::Refused { code: "CLUSTERDOWN".into() };
     assert_eq!(next.link.listen(&names[1]).await, Err(refused.clone()));
-    assert_eq!(next.call(&names[1], Command::Status { offset: 0, count: 1 }).await, Err(refused));
+    assert_eq!(next.link.look(&names[1]).await, Err(refused));
     assert_eq!(next.ears.told(), []);
     cluster.nodes_mut()[1].restart(bulklink_servers::Data::Empty);
-    while next.open(&names[1], 5).await.is_err() {
+    while next.join(&names[1], 5).await.is_err() {
         assert!(Instant::now() < deadline);
         smol::Timer::after(Duration::from_millis(50)).await;
     }
@@ -163,12 +156,11 @@ async fn a_replica_leads_to_its_primary() {
     for name in &names {
         let known = first.link.listen(name).await.unwrap();
         assert_eq!(second.link.listen(name).await.unwrap().run, known.run);
-        let epoch = second.open(name, 1).await.unwrap();
-        assert!(is_granted(&second.acquire(name, 1, epoch).await.unwrap()));
-        assert!(matches!(first.acquire(name, 1, epoch).await, Ok(Outcome::Queued { .. })));
-        assert_eq!(second.release(name, 1).await, Ok(Outcome::Done));
-        first.ears.wait(1);
-        assert_eq!(first.leases(name).await, 1);
+        assert_eq!(second.state(name, 0, 10).await, Ok(10));
+        assert_eq!(first.state(name, 0, 4).await, Ok(0));
+        assert_eq!(second.state(name, 6, 6).await, Ok(6));
+        first.ears.wait(|told| matches!(told, Told::Notice(about, Notice::Granted(_)) if about == name));
+        assert_eq!(first.granted(name).await, 10);
     }
-    assert_eq!(first.ears.granted(), [1; 3]);
+    assert_eq!(first.ears.grants().len(), 3);
 }

@@ -55,7 +55,7 @@ pub(crate) fn answer(words: &[String]) -> Vec<u8> {
             let script = Script::ALL.into_iter().find(|script| script.text() == words[2]);
             format!("+{}\r\n", script.unwrap().hash())
         }
-        "EXISTS" => ":1\r\n".to_owned(),
+        "EXISTS" | "SPUBLISH" => ":1\r\n".to_owned(),
         _ => "+OK\r\n".to_owned(),
     };
     text.into_bytes()

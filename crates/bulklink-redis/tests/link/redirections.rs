@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bulklink_redis::{Command, Link, StoreError};
+use bulklink_redis::{Link, StoreError};
 
 use crate::fake::{answer, serve};
 use crate::world::{Told, at, name, on_both};
@@ -14,8 +14,6 @@ on_both! {
     a_redirection_in_a_circle_is_refused
     a_redirection_to_nowhere_is_no_answer
 }
-
-const STATUS: Command = Command::Status { offset: 0, count: 1 };
 
 /// The commands that a server has got.
 type Log = Arc<Mutex<Vec<String>>>;
@@ -48,7 +46,7 @@ async fn a_name_is_listened_to_where_its_key_is() {
     process.link.listen(&name).await.unwrap();
     assert!(!has(&at_replica, "SSUBSCRIBE") && has(&at_primary, "SSUBSCRIBE"));
     // The answer is none of a script.
-    assert_eq!(process.call(&name, STATUS).await, Err(StoreError::Malformed));
+    assert_eq!(process.link.look(&name).await, Err(StoreError::Malformed));
     assert!(!has(&at_replica, "EVALSHA") && has(&at_primary, "EVALSHA"));
 }
 
@@ -58,11 +56,11 @@ async fn a_name_that_is_listened_to_is_not_followed() {
     let process = at(&url, 1).await;
     let (listened, silent) = (name("a"), name("b"));
     process.link.listen(&listened).await.unwrap();
-    assert_eq!(process.call(&listened, STATUS).await, Err(StoreError::Unreachable));
-    assert_eq!(process.ears.wait(1), [Told::Ended]);
+    assert_eq!(process.link.look(&listened).await, Err(StoreError::Unreachable));
+    assert_eq!(process.ears.wait(|told| *told == Told::Ended).len(), 1);
     assert!(!has(&at_other, "EVALSHA"));
     let process = at(&url, 1).await;
-    assert_eq!(process.call(&silent, STATUS).await, Err(StoreError::Malformed));
+    assert_eq!(process.link.look(&silent).await, Err(StoreError::Malformed));
     assert!(has(&at_other, "EVALSHA"));
 }
 
@@ -80,7 +78,7 @@ async fn a_redirection_in_a_circle_is_refused() {
     let process = at(&url, 1).await;
     let refused = |code: &str| Err(StoreError::Refused { code: code.into() });
     assert_eq!(process.link.listen(&name("a")).await.map(|_| ()), refused("CLUSTERDOWN"));
-    assert_eq!(process.call(&name("a"), STATUS).await.map(|_| ()), refused("CLUSTERDOWN"));
+    assert_eq!(process.link.look(&name("a")).await.map(|_| ()), refused("CLUSTERDOWN"));
     assert_eq!(moves.load(Ordering::Relaxed), 2);
     let own = Arc::new(Mutex::new(String::new()));
     let address = Arc::clone(&own);
@@ -91,7 +89,7 @@ async fn a_redirection_in_a_circle_is_refused() {
     url.strip_prefix("redis://").unwrap().clone_into(&mut own.lock().unwrap());
     let process = at(&url, 1).await;
     assert_eq!(process.link.listen(&name("a")).await.map(|_| ()), refused("MOVED"));
-    assert_eq!(process.call(&name("a"), STATUS).await.map(|_| ()), refused("MOVED"));
+    assert_eq!(process.link.look(&name("a")).await.map(|_| ()), refused("MOVED"));
     assert_eq!(process.ears.told(), []);
 }
 
@@ -103,6 +101,6 @@ async fn a_redirection_to_nowhere_is_no_answer() {
         });
         let process = at(&url, 1).await;
         assert_eq!(process.link.listen(&name("a")).await, Err(StoreError::Malformed), "{text}");
-        assert_eq!(process.ears.wait(1), [Told::Ended]);
+        assert_eq!(process.ears.wait(|told| *told == Told::Ended).len(), 1);
     }
 }

@@ -1,9 +1,13 @@
 //! What a server refuses, and that no error shows a secret.
 
-use bulklink_redis::{InvalidStore, Link, Outcome, RedisStore, StoreError};
-use bulklink_servers::{Server, User, require};
+use std::time::Duration;
 
-use crate::world::{Process, at, is_granted, name, on_both};
+use bulklink_redis::share::Terms;
+use bulklink_redis::{InvalidStore, Link, Name, RedisStore, StoreError};
+use bulklink_servers::{Server, User, require};
+use bulklink_stores::TERMS;
+
+use crate::world::{Process, at, name, on_both};
 
 on_both! {
     a_wrong_password_is_refused_and_not_shown
@@ -13,7 +17,9 @@ on_both! {
     without_the_right_to_load_or_to_send_a_text_others_must_load
     a_right_that_is_missing_is_named
     a_wrong_type_is_refused_and_the_link_stays
-    a_full_server_is_full_and_renews
+    malformed_data_is_refused_and_stays_as_it_is
+    a_part_of_the_data_that_is_lost_begins_a_quarantine
+    a_full_server_goes_on
 }
 
 const SECRET: &str = "s3cret-pass";
@@ -56,7 +62,7 @@ async fn a_wrong_password_is_refused_and_not_shown() {
     assert_silent(&format!("{store:?}"));
     let process = Process::connect(&store, 1).await.unwrap();
     assert_silent(&format!("{:?}", process.link));
-    process.open(&name("password"), 1).await.unwrap();
+    process.join(&name("password"), 1).await.unwrap();
 }
 
 #[test]
@@ -84,17 +90,15 @@ async fn the_least_rights_are_enough() {
     let user = user("");
     let server = require!(Server::builder().acl(user.clone()).start());
     let process = at(&server.url_of(&user), 1).await;
+    let other = at(&server.url_of(&user), 2).await;
     let name = name("rights");
-    let epoch = process.open(&name, 1).await.unwrap();
+    assert_eq!((process.join(&name, 10).await, other.join(&name, 4).await), (Ok(10), Ok(0)));
     assert!(process.link.listen(&name).await.unwrap().run.is_some());
-    assert!(is_granted(&process.acquire(&name, 1, epoch).await.unwrap()));
-    assert!(matches!(process.acquire(&name, 2, epoch).await, Ok(Outcome::Queued { .. })));
-    assert!(matches!(process.beat(&name, &[1], epoch).await, Ok(Outcome::Beaten { .. })));
     server.call(&["SCRIPT", "FLUSH"]);
-    assert_eq!(process.release(&name, 1).await, Ok(Outcome::Done));
-    // A server may send what it tells after its answer.
-    process.ears.wait(1);
-    assert_eq!(process.ears.granted(), [2]);
+    assert_eq!(process.state(&name, 6, 6).await, Ok(6));
+    assert_eq!(other.ears.granted().units, 4);
+    assert_eq!(process.link.resize(&name, 4, 1.into()).await, Ok(Ok(2.into())));
+    assert_eq!(process.look(&name).await.limit, 4);
     assert!(server.call(&["CLIENT", "LIST"]).text().contains("name=process_1 "));
     // Nothing was tried that the user must not do.
     assert_eq!(server.call(&["ACL", "LOG"]).list(), []);
@@ -107,8 +111,7 @@ async fn without_info_the_run_is_unknown() {
     let name = name("info");
     let known = process.link.listen(&name).await.unwrap();
     assert_eq!((known.run, known.age), (None, None));
-    let epoch = process.open(&name, 1).await.unwrap();
-    assert!(is_granted(&process.acquire(&name, 1, epoch).await.unwrap()));
+    assert_eq!(process.state(&name, 0, 1).await, Ok(1));
 }
 
 async fn without_the_right_to_load_a_text_is_sent() {
@@ -116,12 +119,10 @@ async fn without_the_right_to_load_a_text_is_sent() {
     let server = require!(Server::builder().acl(user.clone()).start());
     let process = at(&server.url_of(&user), 1).await;
     let name = name("texts");
-    let epoch = process.open(&name, 1).await.unwrap();
-    for seq in 0..10 {
+    process.link.listen(&name).await.unwrap();
+    for need in 0..10 {
         server.call(&["SCRIPT", "FLUSH"]);
-        assert!(is_granted(&process.acquire(&name, seq, epoch).await.unwrap()));
-        assert!(matches!(process.beat(&name, &[seq], epoch).await, Ok(Outcome::Beaten { .. })));
-        assert_eq!(process.release(&name, seq).await, Ok(Outcome::Done));
+        assert_eq!(process.state(&name, 9, need).await, Ok(need));
     }
     assert_eq!(process.ears.told(), []);
 }
@@ -131,22 +132,25 @@ async fn without_the_right_to_load_or_to_send_a_text_others_must_load() {
     let server = require!(Server::builder().acl(user.clone()).start());
     let process = at(&server.url_of(&user), 1).await;
     let name = name("foreign");
-    assert_eq!(process.open(&name, 1).await, refused("NOSCRIPT"));
+    assert_eq!(process.join(&name, 1).await, refused("NOSCRIPT"));
     let other = at(&server.url(), 2).await;
-    assert!(process.open(&name, 1).await.is_ok());
+    assert_eq!(process.join(&name, 1).await, Ok(1));
     assert_eq!((process.ears.told(), other.ears.told()), (vec![], vec![]));
 }
 
 async fn a_right_that_is_missing_is_named() {
-    let user = user("-ssubscribe");
-    let server = require!(Server::builder().acl(user.clone()).start());
-    let process = at(&server.url_of(&user), 1).await;
-    assert_eq!(process.link.listen(&name("a")).await.map(|_| ()), refused("NOPERM"));
+    // Also that which only the scripts need: at once, and not when a unit is to move.
+    for missing in ["-ssubscribe", "-spublish", "-exists"] {
+        let user = user(missing);
+        let server = require!(Server::builder().acl(user.clone()).start());
+        let process = at(&server.url_of(&user), 1).await;
+        assert_eq!(process.link.listen(&name("a")).await.map(|_| ()), refused("NOPERM"), "{missing}");
+    }
     let other = User::service("prod");
     let server = require!(Server::builder().acl(other.clone()).start());
     let process = at(&server.url_of(&other), 1).await;
     assert_eq!(process.link.listen(&name("a")).await.map(|_| ()), refused("NOPERM"));
-    assert_eq!(process.call(&name("a"), process.opening(1)).await, refused("NOPERM"));
+    assert_eq!(process.state(&name("a"), 0, 1).await, refused("NOPERM"));
     assert_eq!(process.ears.told(), []);
     let names = RedisStore::new(&server.url_of(&other)).unwrap();
     let names = names.names(&bulklink_redis::Namespace::new("prod").unwrap()).await;
@@ -156,28 +160,92 @@ async fn a_right_that_is_missing_is_named() {
 async fn a_wrong_type_is_refused_and_the_link_stays() {
     let server = require!(Server::start());
     let process = at(&server.url(), 1).await;
-    let name = name("types");
-    let epoch = process.open(&name, 1).await.unwrap();
-    let key = format!("bl:{{{name}}}:L");
-    server.call(&["SET", &key, SECRET]);
-    assert_eq!(process.acquire(&name, 1, epoch).await, refused("WRONGTYPE"));
-    assert_eq!(process.beat(&name, &[1], epoch).await, refused("WRONGTYPE"));
-    server.call(&["DEL", &key]);
-    assert!(is_granted(&process.acquire(&name, 1, epoch).await.unwrap()));
+    for (place, key) in ["R", "T", "W", "S"].into_iter().enumerate() {
+        let name = name(&format!("types-{place}"));
+        process.join(&name, 0).await.unwrap();
+        let before = process.state(&name, 0, 4).await;
+        assert_eq!(before, Ok(4));
+        let key = format!("bl:{{{name}}}:{key}");
+        server.call(&["RENAMENX", &key, &format!("{key}-kept")]);
+        server.call(&["SET", &key, SECRET]);
+        assert_eq!(process.state(&name, 3, 3).await, refused("WRONGTYPE"), "{key}");
+        server.call(&["DEL", &key]);
+        server.call(&["RENAMENX", &format!("{key}-kept"), &key]);
+        // Nothing has changed meanwhile.
+        assert_eq!(process.granted(&name).await, 4, "{key}");
+        assert_eq!(process.state(&name, 3, 3).await, Ok(3), "{key}");
+    }
     assert_eq!(process.ears.told(), []);
 }
 
-async fn a_full_server_is_full_and_renews() {
+async fn malformed_data_is_refused_and_stays_as_it_is() {
     let server = require!(Server::start());
-    let process = at(&server.url(), 1).await;
-    let name = name("full");
-    let epoch = process.open(&name, 9).await.unwrap();
-    process.acquire(&name, 1, epoch).await.unwrap();
-    server.call(&["CONFIG", "SET", "maxmemory", "1"]);
-    assert_eq!(process.acquire(&name, 2, epoch).await, Err(StoreError::Full));
-    assert!(matches!(process.beat(&name, &[1], epoch).await, Ok(Outcome::Beaten { .. })));
-    assert_eq!(process.release(&name, 1).await, Ok(Outcome::Done));
-    server.call(&["CONFIG", "SET", "maxmemory", "0"]);
-    assert!(is_granted(&process.acquire(&name, 2, epoch).await.unwrap()));
+    let (process, other) = (at(&server.url(), 1).await, at(&server.url(), 2).await);
+    let name = name("malformed");
+    assert_eq!((process.join(&name, 6).await, other.join(&name, 4).await), (Ok(6), Ok(4)));
+    let [rows, settings] = ["R", "S"].map(|key| format!("bl:{{{name}}}:{key}"));
+    let all = || [server.call(&["HGETALL", &rows]).list().len(), server.call(&["HGETALL", &settings]).list().len()];
+    let before = all();
+    let row = server.call(&["HGET", &rows, &process.id.to_string()]).text();
+    let damages = [
+        (&rows, process.id.to_string(), "1 2 3"),
+        (&rows, process.id.to_string(), "x"),
+        (&settings, "tight".to_owned(), "soon"),
+        (&settings, "level".to_owned(), ""),
+    ];
+    for (key, field, value) in damages {
+        let kept = server.call(&["HGET", key, &field]).text();
+        server.call(&["HSET", key, &field, value]);
+        assert_eq!(process.state(&name, 2, 2).await, refused("MALFORMED"), "{field}: {value}");
+        assert_eq!(process.link.look(&name).await.map(|_| ()), refused("MALFORMED"), "{field}: {value}");
+        server.call(&["HSET", key, &field, &kept]);
+    }
+    assert_eq!(all(), before);
+    assert_eq!(server.call(&["HGET", &rows, &process.id.to_string()]).text(), row);
+    assert_eq!(process.state(&name, 2, 2).await, Ok(2));
     assert_eq!(process.ears.told(), []);
+}
+
+async fn a_part_of_the_data_that_is_lost_begins_a_quarantine() {
+    let server = require!(Server::start());
+    let (process, other) = (at(&server.url(), 1).await, at(&server.url(), 2).await);
+    let terms = Terms { lease: Duration::from_millis(400), claim: Duration::from_millis(200), recovers: true, ..TERMS };
+    let state = async |process: &Process, name: &Name, keep, need| {
+        let mut statement = process.statement(keep, need);
+        (statement.declaration.terms, statement.longest) = (terms, terms.lease);
+        process.send(name, statement).await.unwrap()
+    };
+    for (place, lost) in [&["R"][..], &["T"], &["R", "T"], &["S"], &["R", "T", "W"]].into_iter().enumerate() {
+        let name = name(&format!("lost-{place}"));
+        process.link.listen(&name).await.unwrap();
+        other.link.listen(&name).await.unwrap();
+        assert_eq!(state(&process, &name, 0, 10).await.grant.units, 10);
+        for key in lost {
+            server.call(&["DEL", &format!("bl:{{{name}}}:{key}")]);
+        }
+        let reply = state(&other, &name, 0, 4).await;
+        assert_eq!(reply.grant.units, 0, "{lost:?}");
+        assert!(reply.quarantine >= terms.lease / 2, "{lost:?}: {:?}", reply.quarantine);
+        // The holder is counted again, and has what it keeps.
+        assert_eq!(state(&process, &name, 6, 6).await.grant.units, 6, "{lost:?}");
+        smol::Timer::after(reply.quarantine / 2).await;
+        assert_eq!(state(&process, &name, 6, 6).await.grant.units, 6, "{lost:?}");
+        smol::Timer::after(reply.quarantine / 2).await;
+        assert_eq!(state(&other, &name, 0, 9).await.grant.units, 4, "{lost:?}");
+        smol::Timer::after(terms.lease * 2).await;
+        assert_eq!(state(&process, &name, 0, 10).await.grant.units, 10, "{lost:?}: nothing is lost for good");
+    }
+}
+
+async fn a_full_server_goes_on() {
+    let server = require!(Server::start());
+    let (process, other) = (at(&server.url(), 1).await, at(&server.url(), 2).await);
+    let name = name("full");
+    assert_eq!((process.join(&name, 10).await, other.join(&name, 4).await), (Ok(10), Ok(0)));
+    server.call(&["CONFIG", "SET", "maxmemory", "1"]);
+    // Leases are renewed, and units move.
+    assert_eq!(process.state(&name, 10, 10).await, Ok(10));
+    assert_eq!(process.state(&name, 6, 6).await, Ok(6));
+    assert_eq!(other.ears.granted().units, 4);
+    assert_eq!(process.ears.ends(), 0);
 }

@@ -3,10 +3,10 @@
 use std::fs;
 use std::sync::Once;
 
-use bulklink_redis::{Outcome, RedisStore, StoreError};
+use bulklink_redis::{RedisStore, StoreError};
 use bulklink_servers::{Server, User, require};
 
-use crate::world::{Process, is_granted, name, on_both};
+use crate::world::{Process, Told, name, on_both};
 
 on_both! {
     the_right_authority_is_trusted
@@ -28,16 +28,13 @@ async fn the_right_authority_is_trusted() {
     let store = RedisStore::builder(&server.url_of(&user)).certificates(&pem).build().unwrap();
     let (first, second) = (Process::connect(&store, 1).await.unwrap(), Process::connect(&store, 2).await.unwrap());
     let name = name("tls");
-    let epoch = first.open(&name, 1).await.unwrap();
-    second.open(&name, 1).await.unwrap();
-    assert!(is_granted(&first.acquire(&name, 1, epoch).await.unwrap()));
-    assert!(matches!(second.acquire(&name, 1, epoch).await, Ok(Outcome::Queued { .. })));
-    first.release(&name, 1).await.unwrap();
-    second.ears.wait(1);
-    assert_eq!(second.ears.granted(), [1]);
+    assert_eq!((first.join(&name, 10).await, second.join(&name, 4).await), (Ok(10), Ok(0)));
+    first.state(&name, 6, 6).await.unwrap();
+    assert_eq!(second.ears.granted().units, 4);
     server.call(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-    second.ears.wait(2);
-    assert_eq!((first.ears.wait(1).len(), second.ears.ends()), (1, 1));
+    for process in [first, second] {
+        process.ears.wait(|told| *told == Told::Ended);
+    }
 }
 
 async fn others_are_not_trusted() {

@@ -1,7 +1,7 @@
 //! Processes of the tests, and their runtimes.
 
 use bulklink_redis::{RedisLink, RedisStore};
-pub(crate) use bulklink_stores::{PATIENCE, Told, is_granted, name, within};
+pub(crate) use bulklink_stores::{PATIENCE, Told, name, within};
 
 pub(crate) type Process = bulklink_stores::Process<RedisLink>;
 

@@ -97,7 +97,6 @@ impl Arena {
             is_random: false,
             wait: Some(Duration::from_secs(60)),
             ttl: TTL,
-            reuse: 0,
             calls: None,
             look: None,
             is_durable: false,

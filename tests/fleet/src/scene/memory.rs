@@ -1,29 +1,32 @@
-//! Many leases and waiters of one name: what they take, and whether an admission still costs the
-//! same. The server's scripts are called directly, as a hundred thousand clients would do it.
+//! Many processes of one name: what their rows take, and whether a statement still costs the same.
+//! The server's script is called directly, as a thousand processes would do it.
+
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use bulklink_redis::plumbing::{self, Keys, Script};
-use bulklink_redis::{CallId, Command, Epoch, Era, Name, Namespace, Outcome, OwnerId, Terms};
-use redis::{Cmd, Connection, PushKind, Value, cmd};
+use bulklink_redis::share::{Declaration, Statement, Terms};
+use bulklink_redis::{Name, Namespace, ProcessId, Token};
+use redis::{Cmd, Connection, Value, cmd};
 
 use super::{Arena, median, ratio};
 use crate::report::{Limit, Row};
 use crate::scheme::NAMESPACE;
 
 const GOAL: &str = "memory";
-const FEW: u64 = 100;
-const MANY: u64 = 100_000;
+const FEW: u32 = 30;
+const MANY: u32 = 1_000;
 
-/// How many admissions are measured.
-const ADMISSIONS: u64 = 5_000;
+/// How many statements are measured.
+const STATEMENTS: u32 = 4_000;
 
-/// Calls that travel together.
-const BATCH: u64 = 1_000;
+/// Units of each process.
+const UNITS: u32 = 10;
 
-/// Leases that do not expire while they are measured.
+/// Rows that do not end while they are measured.
 const TERMS: Terms = {
-    let hour = std::time::Duration::from_secs(3_600);
-    Terms { ttl: hour, claim: hour, block: 1 }
+    let hour = Duration::from_secs(3_600);
+    Terms { lease: hour, claim: hour, calm: Duration::from_millis(20), recovers: false }
 };
 
 pub(super) fn run(arena: &Arena) -> Result<Vec<Row>> {
@@ -31,124 +34,81 @@ pub(super) fn run(arena: &Arena) -> Result<Vec<Row>> {
     // In turns, as the machine may be faster later.
     let costs = (0..3).map(|_| Ok([small.cost()?, hall.cost()?])).collect::<Result<Vec<_>>>()?;
     let [few, many] = [0, 1].map(|place| median(costs.iter().map(|pair| pair[place]).collect()));
-    let [lease, waiter] = hall.bytes()?;
-    let thousand = Hall::fill(arena, 1_000)?.bytes()?;
+    let what = format!("server's time for a statement of one of {MANY} processes");
     Ok(vec![
-        Row::new(
-            GOAL,
-            format!("server's time for an admission with {MANY} leases and waiters"),
-            many / few,
-            "× that with 100",
-        )
-        .limit(Limit::AtMost(1.5)),
-        Row::new(GOAL, "the same", many, "µs").beside(few, format!("with {FEW}")),
-        Row::new(GOAL, format!("bytes of a lease, of {MANY}"), lease, "B").beside(thousand[0], "of 1000"),
-        Row::new(GOAL, format!("bytes of a waiter, of {MANY}"), waiter, "B").beside(thousand[1], "of 1000"),
+        Row::new(GOAL, what, many / few, "× that of one of 30").limit(Limit::AtMost(1.5)),
+        Row::new(GOAL, "the same", many, "µs").beside(few, format!("of {FEW}")),
+        Row::new(GOAL, format!("bytes of a process, of {MANY}"), hall.bytes()?, "B").beside(small.bytes()?, "of 30"),
     ])
 }
 
-/// A bulkhead whose units are all leased, with as many waiters.
+/// A name with so many processes, each of which has units, and more are free.
 struct Hall {
     connection: Connection,
     keys: Keys,
-    era: Era,
-    owner: OwnerId,
-    size: u64,
-    /// The number of the oldest lease.
-    oldest: u64,
+    size: u32,
+    seq: u64,
 }
 
 impl Hall {
-    fn fill(arena: &Arena, size: u64) -> Result<Self> {
+    fn fill(arena: &Arena, size: u32) -> Result<Self> {
         let name = Name::new(&Namespace::new(NAMESPACE)?, &arena.plan(crate::task::Kind::Ours).task.name)?;
-        let url = format!("{}?protocol=resp3", arena.server.url());
-        let mut connection = redis::Client::open(url)?.get_connection()?;
+        let mut connection = redis::Client::open(arena.server.url())?.get_connection()?;
         for script in Script::ALL {
             cmd("SCRIPT").arg("LOAD").arg(script.text()).exec(&mut connection)?;
         }
-        let (keys, owner) = (Keys::new(&name), OwnerId::from(fastrand::u128(..)));
-        // Grants go to a process only while it listens.
-        let (sender, pushes) = std::sync::mpsc::channel();
-        connection.set_push_sender(sender);
-        cmd("SSUBSCRIBE").arg(keys.channel(owner)).set_no_response(true).exec(&mut connection)?;
-        let era = Era { epoch: Epoch::default(), run: None };
-        let mut hall = Hall { connection, keys, era, owner, size, oldest: 0 };
-        let open = Command::Open {
-            owner,
-            generation: 1,
-            limit: size,
-            config: 1,
-            terms: TERMS,
-            known: None,
-            highest: None,
-            run: None,
-            young: false,
-            info: "contest".into(),
-        };
-        hall.era.epoch = hall.run(&open)?.context("there is an epoch")?;
-        ensure!(pushes.recv()?.kind == PushKind::SSubscribe, "the server did not subscribe");
-        hall.acquire(0..2 * size)?;
+        let mut hall = Hall { connection, keys: Keys::new(&name), size, seq: 0 };
+        let states = (0..size).map(|process| hall.state(process, 0)).collect::<Vec<_>>();
+        hall.run(&states)?;
         Ok(hall)
     }
 
-    /// Calls a command's script. Returns the epoch.
-    fn run(&mut self, command: &Command) -> Result<Option<Epoch>> {
-        let reply: Value = self.call(command)?.query(&mut self.connection)?;
-        Ok(plumbing::answer(command, &reply)?.head.and_then(|head| head.epoch))
-    }
-
-    fn call(&self, command: &Command) -> Result<Cmd> {
-        let plumbing::Call { script, arguments } = plumbing::call(command)?;
-        let mut call = cmd("EVALSHA");
-        call.arg(script.hash()).arg(5).arg(&self.keys.all()[..]).arg(arguments);
-        Ok(call)
-    }
-
-    fn id(&self, number: u64) -> CallId {
-        CallId { owner: self.owner, seq: number, cost: 1 }
-    }
-
-    /// Asks for these leases. Those for which no unit is free wait.
-    fn acquire(&mut self, mut numbers: std::ops::Range<u64>) -> Result<()> {
-        while !numbers.is_empty() {
-            let batch: Vec<_> =
-                numbers.by_ref().take(usize::try_from(BATCH)?).map(|number| self.request(number)).collect();
-            self.run_all(&batch)?;
+    fn state(&mut self, process: u32, keep: u32) -> Statement {
+        self.seq += 1;
+        Statement {
+            process: ProcessId::from(u128::from(process) << 80),
+            seq: self.seq,
+            declaration: Declaration { config: 1, limit: 2 * UNITS * self.size, terms: TERMS },
+            epoch: None,
+            run: None,
+            is_young: false,
+            longest: TERMS.lease,
+            token: Token::default(),
+            keep,
+            need: UNITS,
+            spare: 0,
+            weight: 1,
         }
-        Ok(())
     }
 
-    fn request(&self, number: u64) -> Command {
-        let (id, era) = (self.id(number), self.era);
-        Command::Acquire { id, wait: true, queue: 10 * MANY, era, terms: TERMS, give_back: Vec::new() }
+    fn call(&self, statement: &Statement) -> Cmd {
+        let plumbing::Call { script, arguments } = plumbing::sync(statement);
+        let mut call = cmd("EVALSHA");
+        call.arg(script.hash()).arg(4).arg(&self.keys.all()[..]).arg(arguments);
+        call
     }
 
-    fn run_all(&mut self, commands: &[Command]) -> Result<()> {
+    fn run(&mut self, statements: &[Statement]) -> Result<()> {
         let mut pipeline = redis::pipe();
-        for command in commands {
-            pipeline.add_command(self.call(command)?);
+        for statement in statements {
+            pipeline.add_command(self.call(statement));
         }
         let replies: Vec<Value> = pipeline.query(&mut self.connection)?;
-        for (command, reply) in commands.iter().zip(&replies) {
-            let outcome = plumbing::answer(command, reply)?.outcome;
-            let is_expected = matches!(outcome, Outcome::Granted { .. } | Outcome::Queued { .. } | Outcome::Done);
-            ensure!(is_expected, "{outcome:?} to {command:?}");
+        for (statement, reply) in statements.iter().zip(&replies) {
+            let units = plumbing::reply(statement, reply)?.map(|reply| reply.grant.units);
+            ensure!(units == Ok(UNITS), "{units:?} to {statement:?}");
         }
         Ok(())
     }
 
-    /// The server's microseconds for a release, which admits a waiter, and for the next waiter.
+    /// The server's microseconds for a statement of a process that keeps its units.
     fn cost(&mut self) -> Result<f64> {
         let before = self.spent()?;
-        for number in self.oldest..self.oldest + ADMISSIONS {
-            let release = Command::Release { ids: vec![self.id(number)] };
-            let request = self.request(2 * self.size + number);
-            self.run_all(&[release, request])?;
+        for _ in 0..STATEMENTS / 500 {
+            let states: Vec<_> = (0..500).map(|_| self.state(fastrand::u32(..self.size), UNITS)).collect();
+            self.run(&states)?;
         }
-        self.oldest += ADMISSIONS;
-        let [leases, waiters] = self.sizes()?;
-        ensure!([leases, waiters] == [self.size; 2], "{leases} leases and {waiters} waiters");
-        Ok(ratio(self.spent()? - before, ADMISSIONS))
+        Ok(ratio(self.spent()? - before, STATEMENTS.into()))
     }
 
     /// The microseconds of all scripts so far.
@@ -159,21 +119,12 @@ impl Hall {
         Ok(text.context("INFO has no time of EVALSHA")?.parse()?)
     }
 
-    fn sizes(&mut self) -> Result<[u64; 2]> {
-        let [leases, waiters, ..] = self.keys.all();
-        Ok([
-            cmd("ZCARD").arg(leases).query(&mut self.connection)?,
-            cmd("ZCARD").arg(waiters).query(&mut self.connection)?,
-        ])
-    }
-
-    /// The bytes of a lease and of a waiter.
-    fn bytes(&mut self) -> Result<[f64; 2]> {
-        let [leases, waiters, ..] = self.keys.all();
-        let mut bytes = |key: String| {
-            let whole: u64 = cmd("MEMORY").arg("USAGE").arg(key).arg("SAMPLES").arg(0).query(&mut self.connection)?;
-            anyhow::Ok(ratio(whole, self.size))
-        };
-        Ok([bytes(leases)?, bytes(waiters)?])
+    /// The bytes of a process.
+    fn bytes(&mut self) -> Result<f64> {
+        let mut whole = 0;
+        for key in &self.keys.all()[..2] {
+            whole += cmd("MEMORY").arg("USAGE").arg(key).arg("SAMPLES").arg(0).query::<u64>(&mut self.connection)?;
+        }
+        Ok(ratio(whole, self.size.into()))
     }
 }

@@ -6,6 +6,7 @@ mod contended;
 mod cost;
 mod crash;
 mod fail_fast;
+mod loads;
 mod memory;
 mod postgres;
 
@@ -17,6 +18,7 @@ use crate::report::Row;
 
 pub use arena::{Arena, Plan, Played};
 pub use chaos::{Ground, Storm, storm};
+pub use contended::overtaken_at_home;
 pub use fail_fast::attempts;
 pub use postgres::Postgresql;
 
@@ -31,18 +33,18 @@ pub enum Scene {
     Crowd,
     /// A limit of one.
     HandOff,
-    /// Permits that a process hands over by itself.
-    Reuse,
     /// Round trips and the server's processor.
     Cost,
     /// Processes that are killed and stopped, and connections that are cut.
     Chaos,
     /// How soon the units of a dead process are free.
     Crash,
-    /// Many leases and waiters of one name.
+    /// Many processes of one name.
     Memory,
     /// The limit on PostgreSQL.
     Postgres,
+    /// Different loads.
+    Loads,
 }
 
 /// How much is measured.
@@ -87,11 +89,11 @@ impl Scene {
         Scene::Contended,
         Scene::Crowd,
         Scene::HandOff,
-        Scene::Reuse,
         Scene::Cost,
         Scene::Crash,
         Scene::Memory,
         Scene::Postgres,
+        Scene::Loads,
         Scene::Chaos,
     ];
 
@@ -102,12 +104,12 @@ impl Scene {
             Scene::Contended => "contended",
             Scene::Crowd => "crowd",
             Scene::HandOff => "hand-off",
-            Scene::Reuse => "reuse",
             Scene::Cost => "cost",
             Scene::Chaos => "chaos",
             Scene::Crash => "crash",
             Scene::Memory => "memory",
             Scene::Postgres => "postgres",
+            Scene::Loads => "loads",
         }
     }
 
@@ -122,12 +124,12 @@ impl Scene {
             Scene::Contended => contended::run(arena, effort),
             Scene::Crowd => contended::crowd(arena, effort),
             Scene::HandOff => contended::hand_off(arena, effort),
-            Scene::Reuse => contended::reuse(arena, effort),
             Scene::Cost => cost::run(arena, effort),
             Scene::Chaos => chaos::run(arena, effort),
             Scene::Crash => crash::run(arena, effort),
             Scene::Memory => memory::run(arena),
             Scene::Postgres => postgres::run(arena, effort),
+            Scene::Loads => loads::run(arena, effort),
         }
     }
 }

@@ -10,12 +10,13 @@ use bulklink_servers::{Postgres, Proxy};
 
 use super::arena::{DELAY, TTL};
 use super::chaos::{Ground, PAUSE, judged, storm};
+use super::contended::overtaken_at_home;
 use super::fail_fast::{attempts, excess};
 use super::{Arena, Effort, Plan, Played, count, median, millis, ratio};
 use crate::report::{Limit, Row};
 use crate::scheme::NAMESPACE;
 use crate::task::{Kind, Task};
-use crate::witness::{Outcome, false_rejections, hand_offs, overtaken, percentile, unfenced, waits};
+use crate::witness::{Outcome, false_rejections, hand_offs, percentile, waits};
 
 const GOAL: &str = "postgres";
 
@@ -74,7 +75,11 @@ impl Ground for Postgresql<'_> {
         let row =
             self.server.value(&format!("SELECT data FROM bulklink.fleet WHERE name = '{NAMESPACE}:{}'", task.name));
         ensure!(!row.is_empty(), "there is no row of {}", task.name);
-        Ok(count(row.lines().filter(|line| line.starts_with(['l', 'q'])).count()))
+        let figures = row.lines().filter_map(|line| {
+            let number = line.strip_prefix("s granted ").or_else(|| line.strip_prefix("s living "))?;
+            number.parse::<u64>().ok()
+        });
+        Ok(figures.sum())
     }
 }
 
@@ -86,10 +91,10 @@ pub(super) fn run(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
     let fast = |arena: &Arena| attempts(arena, Kind::Ours, effort.attempts / 10, true);
     let (ours, theirs) = (arena.play_all(&server.plan(fast(arena)))?, arena.play_all(&fast(arena))?);
     let limit = fast(arena).task.limit;
-    let wrong = count(false_rejections(&ours.calls, limit).len());
+    let wrong = ratio(count(false_rejections(&ours.calls, limit).len()), count(ours.calls.len())) * 100.0;
     let others = count(ours.calls.iter().filter(|call| call.outcome == Outcome::Refused).count());
     let zero = |what: &str, figure: f64| Row::new(GOAL, what, figure, "").limit(Limit::AtMost(0.0));
-    rows.push(zero("fail-fast: certainly false rejections", ratio(wrong, 1)));
+    rows.push(Row::new(GOAL, "fail-fast: certainly false rejections", wrong, "% of the attempts"));
     rows.push(zero("fail-fast: units above the limit", excess(&ours, limit)));
     rows.push(zero("fail-fast: rejections for other reasons", ratio(others, 1)));
     let attempted = |played: &Played| ratio(count(played.calls.len()), played.span.end - played.span.start) * 1e9;
@@ -98,8 +103,7 @@ pub(super) fn run(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
     let contended = || arena.plan(Kind::Ours);
     let crowd = [arena.play(&server.plan(contended()), effort.time)?, arena.play(&contended(), effort.time)?];
     rows.push(zero("contended: units above the limit", excess(&crowd[0], contended().task.limit)));
-    rows.push(zero("contended: overtaken calls", ratio(count(overtaken(&crowd[0].calls).len()), 1)));
-    rows.push(zero("contended: tokens out of order", ratio(count(unfenced(&crowd[0].calls).len()), 1)));
+    rows.push(zero("contended: calls overtaken in their process", ratio(count(overtaken_at_home(&crowd[0])), 1)));
     let [rate, their_rate] = crowd.each_ref().map(Played::rate);
     rows.push(Row::new(GOAL, "contended: admissions", rate, "/s").beside(their_rate, redis));
     for (what, part) in [("p50", 0.5), ("p99", 0.99)] {

@@ -1,25 +1,28 @@
-//! Bulklink, by what it offers to every program.
+//! Bulklink: an ordinary bulkhead in each process, with a share of the limit.
 
 use std::time::Duration;
 
 use bulklink_postgres::PostgresStore;
-use bulklink_redis::{ConnectError, Fleet, FleetBulkhead, LeaseStore, Reason, RedisStore};
-use bulklink_tokio::{Request, Tokio};
+use bulklink_redis::share::Tuning;
+use bulklink_redis::{Fleet, FleetShare, LeaseStore, RedisStore};
+use bulklink_tokio::{Bulkhead, OwnedSlot, Request, Tokio};
 
-use super::{NAMESPACE, Refusal, Scheme};
+use super::{NAMESPACE, Permit, Refusal, Scheme};
 use crate::record::Reply;
 use crate::task::{Kind, Task};
 
-/// How many calls may wait in the whole fleet.
+/// How many calls may wait in a process.
 const WAITING_ROOM: usize = 10_000;
 
-const TRIES: u32 = 5;
+/// How long a call that does not wait for others waits for the store.
+const FETCH: Duration = Duration::from_millis(10);
 
 /// The scheme.
 #[derive(Debug)]
 pub struct Ours {
     fleet: Fleet<Tokio>,
-    bulkhead: FleetBulkhead<Tokio>,
+    bulkhead: Bulkhead,
+    share: FleetShare<Tokio>,
 }
 
 impl Ours {
@@ -38,52 +41,72 @@ impl Ours {
         }
     }
 
-    async fn on<S: LeaseStore + Clone>(store: S, task: &Task) -> anyhow::Result<Self> {
+    async fn on(store: impl LeaseStore, task: &Task) -> anyhow::Result<Self> {
+        let fleet = Fleet::builder(store, Tokio).namespace(NAMESPACE).process("contest").build()?;
+        let limit = usize::try_from(task.limit)?;
+        let bulkhead = Bulkhead::builder(&task.name).parallelism(limit).waiting_room(WAITING_ROOM).build()?;
         // Renewed four times in a lease, so that one beat may be late.
-        let (claim, beat) = (task.ttl / 2, task.ttl / 4);
-        // In a storm, the first connection may be cut.
-        for tries in 1.. {
-            let fleet = Fleet::builder(store.clone(), Tokio).namespace(NAMESPACE).process("contest").build()?;
-            let bulkhead = fleet.bulkhead(&task.name).limit(task.limit).waiting_room(WAITING_ROOM);
-            let bulkhead = bulkhead.lease(task.ttl).claim(claim).beat(beat).reuse(task.reuse.into());
-            match bulkhead.connect().await {
-                Err(ConnectError::Unavailable) if tries < TRIES => {}
-                result => return Ok(Ours { bulkhead: result?, fleet }),
-            }
-        }
-        unreachable!("the last try returns")
+        let tuning = Tuning { beat: task.ttl / 4, ..Tuning::default() };
+        let share = fleet.share(&bulkhead).limit(limit).lease(task.ttl).claim(task.ttl / 2);
+        let share = share.tuning(if task.limit == 1 { tuning.strict() } else { tuning });
+        // In a storm, the first connections may be cut.
+        let share = share.connect_within(Duration::from_secs(20)).connect().await?;
+        Ok(Ours { fleet, bulkhead, share })
+    }
+}
+
+/// A slot of a bulkhead with a share.
+#[derive(Debug)]
+pub struct Held {
+    slot: OwnedSlot,
+    share: FleetShare<Tokio>,
+    token: u64,
+    losses: u64,
+}
+
+impl Held {
+    /// `None` if the lease has ended: a process that was stopped admits until its timer has run.
+    fn of(slot: OwnedSlot, share: &FleetShare<Tokio>) -> Option<Self> {
+        let losses = share.status().lost;
+        let token = share.token()?;
+        // Both in one number, in their order: a grant is at most a time in microseconds.
+        let token = u64::from(token.grant) << 12 | token.number.min(0xfff);
+        Some(Held { slot, share: share.clone(), token, losses })
     }
 }
 
 impl Scheme for Ours {
-    type Permit = bulklink_redis::Permit;
+    type Permit = Held;
 
-    async fn acquire(&self, cost: u16, wait: Option<Duration>) -> Result<bulklink_redis::Permit, Refusal> {
-        let request = Request::new().cost(cost.into());
-        let request = wait.map_or(request.now(), |wait| request.within(wait));
-        self.bulkhead.acquire_with(request).await.map_err(|rejection| match rejection.reason() {
-            Reason::Saturated => Refusal::Saturated,
-            _ => Refusal::Other,
-        })
+    async fn acquire(&self, cost: u16, wait: Option<Duration>) -> Result<Held, Refusal> {
+        loop {
+            let request = Request::new().cost(cost.into()).within(wait.unwrap_or(FETCH));
+            let slot = self.bulkhead.slot_owned_with(request).await;
+            let refusal = if wait.is_none() { Refusal::Saturated } else { Refusal::Other };
+            if let Some(held) = Held::of(slot.map_err(|_| refusal)?, &self.share) {
+                return Ok(held);
+            }
+        }
     }
 
     async fn close(&self) {
-        self.bulkhead.close().await;
         self.fleet.close().await;
     }
 }
 
-impl super::Permit for bulklink_redis::Permit {
+impl Permit for Held {
     fn reply(&self) -> Reply {
-        // Its token says in which order it was granted.
-        Reply::Admitted { not_before: 0, token: self.token().map_or(0, u64::from) }
+        // Its token says in which order it was admitted.
+        Reply::Admitted { not_before: 0, token: self.token }
     }
 
     fn is_valid(&self) -> bool {
-        bulklink_redis::Permit::is_valid(self)
+        let status = self.share.status();
+        status.lost == self.losses && status.granted > 0
     }
 
     async fn release(self) -> bool {
-        bulklink_redis::Permit::release(self).await
+        drop(self.slot);
+        true
     }
 }

@@ -7,7 +7,7 @@ use bulklink::runtime::Instant;
 use bulklink_fleet::share::{
     Allocator, Connection, Declaration, Demand, Load as Calls, Notice, Policy, Reply, Share, Statement, Terms, Tuning,
 };
-use bulklink_fleet::{OwnerId, ServerTime};
+use bulklink_fleet::{ProcessId, ServerTime};
 use fastrand::Rng;
 
 use super::Scheme;
@@ -73,7 +73,7 @@ impl World {
             let ceiling = if scheme == Scheme::Split { part } else { 0 };
             Process {
                 bulkhead: Bulkhead::new(ceiling, case.room),
-                share: Share::new(OwnerId::from(number as u128), 1, declaration),
+                share: Share::new(ProcessId::from(number as u128), 1, declaration),
                 policy: Policy::new(tuning, case.limit),
                 look: u64::MAX,
             }
@@ -347,6 +347,6 @@ impl World {
     }
 }
 
-fn number(process: OwnerId) -> usize {
+fn number(process: ProcessId) -> usize {
     usize::try_from(u128::from(process)).expect("a small number")
 }

@@ -18,14 +18,14 @@ impl Data {
     pub(super) fn update_level(&mut self, now: ServerTime) {
         let rows = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         if self.leveled == ServerTime::default() || self.leveled.after(PAUSE_PER_ROW.saturating_mul(rows)) <= now {
-            (self.level, self.leveled) = (self.fair_level(now), now);
+            (self.level, self.leveled) = (self.fair_level(), now);
         }
     }
 
     /// Returns the largest level at which each process can have what it needs up to it.
-    fn fair_level(&self, now: ServerTime) -> Level {
+    fn fair_level(&self) -> Level {
         let fits = |level: Level| {
-            let wanted = self.rows.values().map(|row| u64::from(row.fair(level).min(self.wanted(now, row))));
+            let wanted = self.rows.values().map(|row| u64::from(row.fair(level).min(wanted(row))));
             wanted.sum::<u64>() <= self.limit.into()
         };
         if fits(Level::UNBOUNDED) {
@@ -40,13 +40,8 @@ impl Data {
         low.into()
     }
 
-    /// Returns the units that a row can still come to: a silent process gets no more.
-    fn wanted(&self, now: ServerTime, row: &Row) -> u32 {
-        if self.is_served(now, row) { row.need } else { row.granted }
-    }
-
-    /// Notifies all processes if some have begun to wait, or if the level has fallen, at most once
-    /// in each calm.
+    /// Notifies all processes if some have begun to wait, or if the level is below the highest that
+    /// any of them was given, at most once in each calm.
     pub(super) fn tell(&mut self, now: ServerTime, before: Option<Level>, publish: Publish<'_>) {
         let Some(level) = self.level_at(now) else { return };
         let (at, told) = self.told;
@@ -55,5 +50,18 @@ impl Data {
             self.told = (now, level);
             publish(Notice::Tight(level));
         }
+        // The caller has it from its reply, and may be the only one that it is new for.
+        self.told.1 = self.told.1.max(level);
     }
+
+    /// Returns when all processes can be notified of a level that has fallen within a calm.
+    pub(super) fn next_news(&self, now: ServerTime) -> Option<ServerTime> {
+        let (at, told) = self.told;
+        self.level_at(now).filter(|level| *level < told).map(|_| at.after(self.declaration.terms.calm))
+    }
+}
+
+/// Returns the units that a row can still come to: a silent process gets no more.
+fn wanted(row: &Row) -> u32 {
+    if row.is_served() { row.need } else { row.granted }
 }

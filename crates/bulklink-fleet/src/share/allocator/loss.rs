@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::{Data, ServerTime, Statement};
-use crate::share::refusal::{Conflict, Difference, Refusal};
-use crate::share::statement::bounded;
+use crate::share::refusal::Refusal;
 
 impl Data {
     /// Refuses a statement that must not have an effect.
@@ -15,8 +14,7 @@ impl Data {
         if statement.declaration.config != self.declaration.config || self.is_abandoned(self.clock_at(now)) {
             return Ok(());
         }
-        let difference = Difference::between(&statement.declaration, &self.declaration);
-        difference.map_or(Ok(()), |found| Err(Refusal::Conflict(Conflict::new(statement, self.declarer, found))))
+        Refusal::between(statement, self.declarer, &self.declaration).map_or(Ok(()), Err)
     }
 
     /// Takes the declaration of the process if it is of a later configuration, or if the name is
@@ -57,7 +55,7 @@ impl Data {
 
     /// Returns the longest lease that the fleet or this process knows of.
     pub(super) fn longest_of(&self, statement: &Statement) -> Duration {
-        self.declaration.terms.longest().max(bounded(statement.longest))
+        self.declaration.terms.longest().max(statement.longest)
     }
 
     /// Returns the time of this name's clock, which stands still where the server's goes back: an

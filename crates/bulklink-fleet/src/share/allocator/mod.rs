@@ -13,22 +13,25 @@
 //! - Tokens grow, also over a loss of data: each is at least the server's time in microseconds.
 //!
 //! A step looks at each row a constant number of times, and sorts those that wait. No value in a
-//! statement makes a step longer than that, or panic.
+//! statement makes a step longer than that, or panic. A real server keeps the rows in order, and
+//! looks at those that change, at 32 that wait, and now and then at all for the level.
 
 mod grants;
 mod level;
 mod loss;
 mod row;
 mod status;
+mod text;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use status::{RowStatus, Status};
+pub use text::Texts;
 
 use self::row::Row;
-use super::{Declaration, Grant, Level, LimitRefusal, Notice, Refusal, Reply, Statement};
-use crate::{Epoch, OwnerId, RunId, ServerTime, Token, Version};
+use super::{Answer, Declaration, Grant, Level, LimitRefusal, Notice, Reply, Statement};
+use crate::{Epoch, ProcessId, RunId, ServerTime, Token, Version};
 
 /// The data of one name on a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -43,7 +46,7 @@ struct Data {
     run: Option<RunId>,
     declaration: Declaration,
     /// The process that declared it.
-    declarer: OwnerId,
+    declarer: ProcessId,
     limit: u32,
     version: Version,
     /// The last token, or serial of a statement: they are one series.
@@ -64,9 +67,9 @@ struct Data {
     level: Level,
     /// When the level was computed. Zero if it must be computed anew.
     leveled: ServerTime,
-    /// When all processes were notified last, and of which level.
+    /// When all processes were notified last, and the highest level that any was given since then.
     told: (ServerTime, Level),
-    rows: BTreeMap<OwnerId, Row>,
+    rows: BTreeMap<ProcessId, Row>,
 }
 
 /// Delivers a notice. Returns whether the process of a grant listens.
@@ -81,15 +84,10 @@ impl Allocator {
     ///
     /// # Errors
     ///
-    /// Returns a [`Refusal`] if the statement is not the latest, or if the process and the fleet
-    /// declare different values for one configuration. Then nothing has changed.
-    pub fn sync(
-        &mut self,
-        now: ServerTime,
-        statement: &Statement,
-        publish: &mut dyn FnMut(Notice) -> bool,
-    ) -> Result<Reply, Refusal> {
-        let statement = &Statement { declaration: statement.declaration.bounded(), ..*statement };
+    /// Returns a [`Refusal`](super::Refusal) if the statement is not the latest, or if the process
+    /// and the fleet declare different values for one configuration. Then nothing has changed.
+    pub fn sync(&mut self, now: ServerTime, statement: &Statement, publish: &mut dyn FnMut(Notice) -> bool) -> Answer {
+        let statement = &statement.bounded();
         if let Some(data) = &self.data {
             data.check(now, statement)?;
         }
@@ -154,10 +152,14 @@ impl Data {
         }
     }
 
-    /// Begins a step: drops the rows that have expired. Returns the time of this name's clock.
+    /// Begins a step: drops the rows that have expired, and passes over processes that are silent.
+    /// Returns the time of this name's clock.
     fn begin(&mut self, now: ServerTime) -> ServerTime {
         let now = self.set_clock(now);
         self.rows.retain(|_, row| row.until > now);
+        for row in self.rows.values_mut().filter(|row| row.heard <= now) {
+            row.heard = ServerTime::default();
+        }
         now
     }
 
@@ -176,9 +178,9 @@ impl Data {
             weight: statement.weight,
             ticket: old.ticket,
             stated: now,
+            heard: now.after(self.declaration.terms.claim),
             until: self.kept_until(now, granted, &old, statement),
             token: if granted > old.granted { serial } else { old.token },
-            is_deaf: false,
         };
         row.ticket = match old.ticket {
             _ if !row.is_hungry() => 0,
@@ -216,8 +218,8 @@ impl Data {
         self.reply(now, statement.process)
     }
 
-    fn reply(&self, now: ServerTime, process: OwnerId) -> Reply {
-        let living = || self.rows.values().filter(|row| self.is_heard(now, row) && !row.is_empty());
+    fn reply(&self, now: ServerTime, process: ProcessId) -> Reply {
+        let living = || self.rows.values().filter(|row| row.is_served() && !row.is_empty());
         Reply {
             grant: self.grant(now, process),
             due: self.due(now, process),
@@ -230,7 +232,7 @@ impl Data {
         }
     }
 
-    fn grant(&self, now: ServerTime, process: OwnerId) -> Grant {
+    fn grant(&self, now: ServerTime, process: ProcessId) -> Grant {
         let row = &self.rows[&process];
         Grant {
             process,
@@ -244,16 +246,18 @@ impl Data {
         }
     }
 
-    /// Returns the time until units become free by themselves, if the process needs more.
-    fn due(&self, now: ServerTime, process: OwnerId) -> Option<Duration> {
+    /// Returns the time until units can become free by themselves, if the process needs more, or
+    /// until all processes can be notified of a lower level: the process must ask again then, since
+    /// it may be the last to state anything.
+    fn due(&self, now: ServerTime, process: ProcessId) -> Option<Duration> {
         if !self.rows[&process].is_hungry() {
             return None;
         }
         if now < self.quarantine {
             return Some(self.quarantine.since(now));
         }
-        let others = self.rows.iter().filter(|(other, row)| **other != process && row.granted > 0);
-        others.map(|(_, row)| row.until.since(now)).min()
+        let others = self.rows.iter().filter(|(other, _)| **other != process);
+        others.map(|(_, row)| row.turns()).chain(self.next_news(now)).min().map(|at| at.since(now))
     }
 
     /// Returns a part of the free units, so that some stay free for the next process.

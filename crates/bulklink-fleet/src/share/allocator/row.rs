@@ -16,12 +16,13 @@ pub(super) struct Row {
     pub(super) ticket: u64,
     /// The time of the latest statement.
     pub(super) stated: ServerTime,
+    /// Until then, the process counts as living and can be granted units: for a claim. Zero from
+    /// then on, or when a notice finds that the process does not listen.
+    pub(super) heard: ServerTime,
     /// The row is dropped then.
     pub(super) until: ServerTime,
     /// The token of the last growth.
     pub(super) token: Token,
-    /// A notice found that the process does not listen.
-    pub(super) is_deaf: bool,
 }
 
 impl Row {
@@ -29,9 +30,24 @@ impl Row {
         self.granted < self.need
     }
 
+    /// Whether the process can be granted units.
+    pub(super) fn is_served(&self) -> bool {
+        self.heard > ServerTime::default()
+    }
+
+    /// Whether the process waits for units that it can be granted.
+    pub(super) fn waits(&self) -> bool {
+        self.is_hungry() && self.is_served()
+    }
+
     /// Whether the process has and needs nothing: its last statement was that it leaves.
     pub(super) fn is_empty(&self) -> bool {
         self.granted == 0 && self.need == 0
+    }
+
+    /// Returns when the row changes without a statement.
+    pub(super) fn turns(&self) -> ServerTime {
+        if self.is_served() { self.heard } else { self.until }
     }
 
     /// Returns the units that the process can keep in use while others wait.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Allocator, Declaration, Epoch, Level, OwnerId, RunId, ServerTime, Token, Version};
+use super::{Allocator, Declaration, Epoch, Level, ProcessId, RunId, ServerTime, Token, Version};
 
 /// The state of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Status {
     /// The settings that the fleet has.
     pub declaration: Declaration,
     /// The process that declared them.
-    pub declarer: OwnerId,
+    pub declarer: ProcessId,
     /// The live limit, in units.
     pub limit: u32,
     /// Its version.
@@ -35,7 +35,7 @@ pub struct Status {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowStatus {
     /// The process.
-    pub process: OwnerId,
+    pub process: ProcessId,
     /// Its latest statement.
     pub seq: u64,
     /// The units that it has.
@@ -70,7 +70,7 @@ impl Allocator {
             ticket: row.is_hungry().then_some(row.ticket),
             silent: now.since(row.stated),
             lease: row.until.since(now),
-            is_served: data.is_served(now, row),
+            is_served: row.heard > now,
         });
         let rows: Vec<_> = rows.collect();
         Some(Status {

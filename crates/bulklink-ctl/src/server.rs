@@ -1,0 +1,103 @@
+//! The server, Redis or PostgreSQL by its URL, and the stores on it.
+
+use std::time::Duration;
+
+use bulklink_postgres::PostgresStore;
+use bulklink_postgres::breaker::PostgresCircuits;
+use bulklink_redis::{InvalidStore, RedisStore};
+
+use crate::failure::Failure;
+
+/// What a URL names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Redis,
+    Postgres,
+}
+
+impl Kind {
+    pub(crate) fn of(url: &str) -> Self {
+        let is_postgres = ["postgresql://", "postgres://"].iter().any(|scheme| url.starts_with(scheme));
+        if is_postgres { Kind::Postgres } else { Kind::Redis }
+    }
+
+    /// The variable with the password.
+    pub(crate) fn password(self) -> &'static str {
+        match self {
+            Kind::Redis => "BULKLINK_REDIS_PASSWORD",
+            Kind::Postgres => "BULKLINK_POSTGRES_PASSWORD",
+        }
+    }
+}
+
+/// How the server is reached.
+pub(crate) struct Server {
+    pub(crate) kind: Kind,
+    pub(crate) url: String,
+    pub(crate) password: Option<String>,
+    pub(crate) certificates: Option<Vec<u8>>,
+    pub(crate) timeout: Duration,
+}
+
+/// The builders of all stores have the same methods, and no trait.
+macro_rules! build {
+    ($server:ident, $builder:expr) => {{
+        let mut builder = $builder.connect_timeout($server.timeout);
+        if let Some(password) = &$server.password {
+            builder = builder.password(password);
+        }
+        if let Some(pem) = &$server.certificates {
+            builder = builder.certificates(pem);
+        }
+        builder.build()
+    }};
+}
+
+impl Server {
+    /// What is on Redis.
+    pub(crate) fn redis(&self) -> Result<RedisStore, Failure> {
+        build!(self, RedisStore::builder(&self.url)).map_err(|error| Failure::usage(self.reason(error)))
+    }
+
+    /// The shares on PostgreSQL.
+    pub(crate) fn postgres(&self) -> Result<PostgresStore, Failure> {
+        build!(self, PostgresStore::builder(&self.url)).map_err(|error| Failure::usage(error.to_string()))
+    }
+
+    /// The circuits on PostgreSQL.
+    pub(crate) fn postgres_circuits(&self) -> Result<PostgresCircuits, Failure> {
+        let builder = PostgresCircuits::builder(&self.url).answer_timeout(self.timeout);
+        build!(self, builder).map_err(|error| Failure::usage(error.to_string()))
+    }
+
+    fn reason(&self, error: InvalidStore) -> String {
+        let schemes = ["redis://", "rediss://", "valkey://", "valkeys://", "unix://"];
+        match error {
+            InvalidStore::Certificates => "--ca has no certificates, or the URL is not one with TLS".to_owned(),
+            InvalidStore::Url if !schemes.iter().any(|scheme| self.url.starts_with(scheme)) => {
+                "the URL is one of neither Redis nor PostgreSQL".to_owned()
+            }
+            error => error.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheme_names_the_server() {
+        for (url, kind) in [
+            ("postgresql://db/app", Kind::Postgres),
+            ("postgres://db", Kind::Postgres),
+            ("redis://cache", Kind::Redis),
+            ("rediss://cache", Kind::Redis),
+            ("valkey://cache", Kind::Redis),
+            ("unix:///run/redis", Kind::Redis),
+            ("db", Kind::Redis),
+        ] {
+            assert_eq!(Kind::of(url), kind, "{url}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The commands on a link of no process: it looks and resizes, and never states anything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bulklink_fleet::share::{LimitRefusal, Notice, Status};
+use bulklink_fleet::{LeaseStore, Link, Name, Namespace, ProcessId, Receiver, Session, StoreError, Version};
+use bulklink_postgres::PostgresStore;
+use bulklink_redis::RedisStore;
+
+use super::report::{List, Resize, Row, Show};
+use crate::failure::{Failure, Kind};
+use crate::report::now_ms;
+
+/// A store with names.
+pub(crate) trait Shares: LeaseStore {
+    fn address(&self) -> String;
+
+    /// The names in a namespace, or in all.
+    async fn names(&self, namespace: Option<&Namespace>) -> Result<Vec<Name>, StoreError>;
+}
+
+macro_rules! shares {
+    ($($store:ty)+) => {$(
+        impl Shares for $store {
+            fn address(&self) -> String {
+                <$store>::address(self)
+            }
+
+            async fn names(&self, namespace: Option<&Namespace>) -> Result<Vec<Name>, StoreError> {
+                match namespace {
+                    Some(namespace) => <$store>::names(self, namespace).await,
+                    None => self.all_names().await,
+                }
+            }
+        }
+    )+};
+}
+
+shares! { RedisStore PostgresStore }
+
+/// A store, and the link to it while there is one.
+pub(crate) struct Client<S: Shares> {
+    store: S,
+    timeout: Duration,
+    link: Option<S::Link>,
+}
+
+impl<S: Shares> Client<S> {
+    /// It connects when it is used.
+    pub(crate) fn new(store: S, timeout: Duration) -> Self {
+        Client { store, timeout, link: None }
+    }
+
+    pub(crate) fn address(&self) -> String {
+        self.store.address()
+    }
+
+    fn failure(&self, error: &StoreError) -> Failure {
+        Failure::store(&self.address(), error)
+    }
+
+    /// All shares of a namespace, or of all.
+    pub(crate) async fn list(&mut self, namespace: Option<&Namespace>) -> Result<List, Failure> {
+        let mut shares = vec![];
+        // It takes several steps, each of which has the limit of the store.
+        let names = self.store.names(namespace).await.map_err(|error| self.failure(&error))?;
+        for name in names {
+            let looked = self.look(&name).await;
+            // What is at the keys of one share does not hide the others.
+            match looked {
+                Err(error @ (StoreError::Unreachable | StoreError::TimedOut)) => return Err(self.failure(&error)),
+                looked => shares.extend(Row::of(&name, looked)),
+            }
+        }
+        Ok(List { at_ms: now_ms(), shares })
+    }
+
+    pub(crate) async fn show(&mut self, name: &Name) -> Result<Show, Failure> {
+        Ok(Show::of(name, &self.find(name).await?))
+    }
+
+    /// Changes the limit if it has the version, or else the one that it has now.
+    pub(crate) async fn resize(&mut self, name: &Name, limit: u32, expect: Option<u64>) -> Result<Resize, Failure> {
+        let status = self.find(name).await?;
+        let expected = expect.map_or(status.version, Version::from);
+        if status.version != expected {
+            return Err(conflict(expected, status.version, status.limit));
+        }
+        let (timeout, link) = (self.timeout, self.link().await);
+        let resized = match link {
+            Ok(link) => in_time(timeout, link.resize(name, limit, expected)).await,
+            Err(error) => Err(error),
+        };
+        match resized.map_err(|error| Failure::change(&self.address(), &error, "limit"))? {
+            Ok(version) => Ok(Resize::of(name, limit, version, status.limit)),
+            Err(LimitRefusal::Version { current, limit }) => Err(conflict(expected, current, limit)),
+            Err(_) => Err(Failure::not_found("share", name)),
+        }
+    }
+
+    async fn find(&mut self, name: &Name) -> Result<Status, Failure> {
+        let status = self.look(name).await.map_err(|error| self.failure(&error))?;
+        status.ok_or_else(|| Failure::not_found("share", name))
+    }
+
+    async fn look(&mut self, name: &Name) -> Result<Option<Status>, StoreError> {
+        let timeout = self.timeout;
+        let looked = in_time(timeout, self.link().await?.look(name)).await;
+        if !matches!(looked, Ok(_) | Err(StoreError::Refused { .. } | StoreError::Full)) {
+            self.link = None;
+        }
+        looked
+    }
+
+    async fn link(&mut self) -> Result<&S::Link, StoreError> {
+        if self.link.is_none() {
+            self.link = Some(link(&self.store, self.timeout).await?);
+        }
+        self.link.as_ref().ok_or(StoreError::Unreachable)
+    }
+}
+
+fn conflict(expected: Version, current: Version, limit: u32) -> Failure {
+    let text = format!("the limit has version {current}, not {expected}: it is {limit} now, and was not changed");
+    Failure::new(Kind::Conflict, text)
+}
+
+/// A link that listens to nothing is told nothing.
+struct Deaf;
+
+impl Receiver for Deaf {
+    fn notice(&self, _: &Name, _: Notice) {}
+
+    fn ended(&self) {}
+}
+
+/// A link of no process: it listens to no name.
+pub(crate) async fn link<S: LeaseStore>(store: &S, timeout: Duration) -> Result<S::Link, StoreError> {
+    let session = Session { id: ProcessId::from(0), process: "bulklink-ctl".into() };
+    // The store's own limit is for each of several steps.
+    in_time(timeout * 2, store.connect(&session, Arc::new(Deaf))).await
+}
+
+async fn in_time<T>(time: Duration, future: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    tokio::time::timeout(time, future).await.unwrap_or(Err(StoreError::TimedOut))
+}

@@ -1,0 +1,266 @@
+//! How a bulkhead comes to its share.
+
+use std::error::Error;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bulklink::runtime::Runtime;
+use bulklink::{Handle, InvalidArgument};
+
+use super::seat::{Seat, Standing};
+use super::share::{FleetShare, checked_limit};
+use super::{Fleet, Outage};
+use crate::share::{Declaration, Policy, Refusal, Share, Terms, Tuning};
+use crate::{Name, StoreError};
+
+/// The name of the ceiling in rejections and figures.
+const CONTROLLER: &str = "fleet";
+
+/// The largest number that all stores handle exactly, with room for sums.
+const MAX_NUMBER: u64 = 1 << 40;
+
+/// The limit of a fleet for a bulkhead of this process, which is being declared; made by
+/// [`Fleet::share`].
+#[must_use = "a builder does nothing until `connect`"]
+pub struct ShareBuilder<R> {
+    fleet: Fleet<R>,
+    bulkhead: Handle,
+    name: Result<Name, InvalidArgument>,
+    limit: Option<usize>,
+    weight: u32,
+    config: u64,
+    terms: Terms,
+    tuning: Tuning,
+    outage: Outage,
+    patience: Duration,
+}
+
+impl<R: Runtime<Sleep: Send>> Fleet<R> {
+    /// Begins to share the limit of the fleet with this bulkhead, under its label. All processes
+    /// that share a limit of one name on the same store, in the same namespace, have it together.
+    ///
+    /// From [`connect`](ShareBuilder::connect) on, the bulkhead has a [ceiling](bulklink::Ceiling),
+    /// `fleet`: the units that the store has granted to this process. Calls are admitted as ever,
+    /// by this process alone; and the sum of all shares is never above the limit.
+    ///
+    /// ```
+    /// use bulklink::testing::{Executor, FakeClock};
+    /// use bulklink::Bulkhead;
+    /// use bulklink_fleet::{Fleet, MemoryStore};
+    ///
+    /// let mut executor = Executor::new(FakeClock::new());
+    /// let store = MemoryStore::new(executor.clock());
+    /// let runtime = executor.runtime();
+    /// executor.block_on(async move {
+    ///     let builder = Bulkhead::builder_on(runtime.clone(), "payments");
+    ///     let payments = builder.parallelism(50).waiting_room(100).build()?;
+    ///     let fleet = Fleet::builder(store, runtime).namespace("prod").build()?;
+    ///     let share = fleet.share(&payments).limit(100).connect().await?;
+    ///
+    ///     let slot = payments.slot().await?;
+    ///     assert_eq!(share.status().limit, 100);
+    ///     drop(slot);
+    ///     Ok::<(), Box<dyn std::error::Error>>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn share(&self, bulkhead: &Handle) -> ShareBuilder<R> {
+        ShareBuilder {
+            fleet: self.clone(),
+            bulkhead: bulkhead.clone(),
+            name: Name::labelled(&self.namespace, bulkhead.label()),
+            limit: None,
+            weight: 1,
+            config: 1,
+            terms: Terms::default(),
+            tuning: Tuning::default(),
+            outage: Outage::default(),
+            patience: Duration::from_secs(5),
+        }
+    }
+}
+
+impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
+    /// Sets the limit of the whole fleet, in units. Required.
+    pub fn limit(mut self, units: usize) -> Self {
+        self.limit = Some(units);
+        self
+    }
+
+    /// Sets the part of this process among those that wait for units, relative to others: 1 by
+    /// default.
+    pub fn weight(mut self, weight: u32) -> Self {
+        self.weight = weight;
+        self
+    }
+
+    /// Sets the number of the configuration that limit and terms are from: 1 by default.
+    ///
+    /// All processes with the same number must declare the same. A process with a higher number
+    /// replaces them, and one with a lower number takes them as they are: so a rolling deployment
+    /// changes them.
+    pub fn config(mut self, number: u64) -> Self {
+        self.config = number;
+        self
+    }
+
+    /// Sets how long units can be used after the last word of the store: 10 s by default. A process
+    /// that crashes holds its units for that long. Must be the same in all processes.
+    pub fn lease(mut self, time: Duration) -> Self {
+        self.terms.lease = time;
+        self
+    }
+
+    /// Sets how long a process without units keeps its place: 3 s by default. Must be the same in
+    /// all processes.
+    pub fn claim(mut self, time: Duration) -> Self {
+        self.terms.claim = time;
+        self
+    }
+
+    /// Does without the quarantine after a loss of the store's data, in which nothing is granted.
+    /// Then up to twice the limit can be in use for a lease. Must be the same in all processes.
+    pub fn without_quarantine(mut self) -> Self {
+        self.terms.recovers = false;
+        self
+    }
+
+    /// Sets how the units move: see [`Tuning`].
+    pub fn tuning(mut self, tuning: Tuning) -> Self {
+        self.tuning = tuning;
+        self
+    }
+
+    /// Moves each unit after each use while other processes wait, as mutual exclusion needs: see
+    /// [`Tuning::strict`].
+    pub fn strict(self) -> Self {
+        let tuning = self.tuning.strict();
+        self.tuning(tuning)
+    }
+
+    /// Sets what happens to calls when the store is out of reach and the lease has ended: they are
+    /// rejected, or wait, by default.
+    pub fn on_outage(mut self, outage: Outage) -> Self {
+        self.outage = outage;
+        self
+    }
+
+    /// Sets for how long [`connect`](Self::connect) tries to reach the store: 5 s by default.
+    pub fn connect_within(mut self, time: Duration) -> Self {
+        self.patience = time;
+        self
+    }
+
+    /// Declares the limit, and waits until the store has answered. Until then, the bulkhead admits
+    /// no call. It is tried again and again, until its time is over.
+    ///
+    /// The share lasts as long as its bulkhead, or until the process [leaves](FleetShare::leave):
+    /// dropping the handle that this returns changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If a value is invalid, if this process shares a bulkhead of this name already, if the store
+    /// could not be reached, or if other processes have declared other values. Then the bulkhead is
+    /// as it was before.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the bulkhead is as it was before.
+    pub async fn connect(self) -> Result<FleetShare<R>, JoinError> {
+        let runtime = self.fleet.runtime.clone();
+        let deadline = runtime.now().saturating_add(self.patience);
+        let share = self.begin()?;
+        let mut joining = Joining(Some(Arc::clone(&share.seat)));
+        let mut sleep = pin!(runtime.sleep_until(deadline));
+        let joined = poll_fn(|context| {
+            let known = share.seat.poll(context, |standing, _| match standing {
+                Standing::Joining(_) => None,
+                Standing::Refused(refusal) => Some(Err(JoinError::Refused(*refusal))),
+                Standing::Joined => Some(Ok(())),
+                Standing::Left => Some(Err(JoinError::Closed)),
+            });
+            if known.is_ready() { known } else { sleep.as_mut().poll(context).map(|()| Err(share.seat.unreached())) }
+        });
+        joined.await?;
+        joining.0 = None;
+        drop(joining);
+        Ok(share)
+    }
+
+    fn begin(self) -> Result<FleetShare<R>, JoinError> {
+        let name = self.name.map_err(JoinError::Invalid)?;
+        let limit = checked_limit(self.limit).map_err(JoinError::Invalid)?;
+        self.terms.check(&self.tuning).map_err(JoinError::Invalid)?;
+        if self.bulkhead.limits().waiting_room == 0 {
+            let requirement = "must be at least 1 with a share: a call waits until a unit is granted";
+            return Err(JoinError::Invalid(InvalidArgument::new("waiting_room", 0, requirement)));
+        }
+        for (field, value) in [("weight", self.weight.into()), ("config", self.config)] {
+            if !(1..=MAX_NUMBER).contains(&value) {
+                let requirement = format!("must be between 1 and {MAX_NUMBER}");
+                return Err(JoinError::Invalid(InvalidArgument::new(field, value, requirement)));
+            }
+        }
+        let declaration = Declaration { config: self.config, limit, terms: self.terms };
+        let machines = (Share::new(self.fleet.id, self.weight, declaration), Policy::new(self.tuning, u32::MAX));
+        let hub = &self.fleet.open.hub;
+        let signal = Arc::clone(&hub.signal);
+        let added = hub.add(&name, |number| {
+            let ceiling = self.bulkhead.ceiling(CONTROLLER);
+            Seat::new(number, name.clone(), ceiling, self.outage, machines, signal)
+        });
+        let seat = added.ok_or(JoinError::Taken)?;
+        Ok(FleetShare { seat, runtime: self.fleet.runtime })
+    }
+}
+
+/// Gives up a share whose `connect` has failed or was dropped.
+struct Joining(Option<Arc<Seat>>);
+
+impl Drop for Joining {
+    fn drop(&mut self) {
+        if let Some(seat) = self.0.take() {
+            seat.give_up();
+        }
+    }
+}
+
+impl<R> fmt::Debug for ShareBuilder<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShareBuilder").field("name", &self.name).field("limit", &self.limit).finish_non_exhaustive()
+    }
+}
+
+/// Why a share was not made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// A value is missing or invalid.
+    Invalid(InvalidArgument),
+    /// The process shares another bulkhead of this name, or the fleet is closed.
+    Taken,
+    /// Other processes have declared other values.
+    Refused(Refusal),
+    /// The store has not answered in time, because of this, as far as is known.
+    Unreached(Option<StoreError>),
+    /// The bulkhead was dropped, or the task of the fleet is gone.
+    Closed,
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(invalid) => invalid.fmt(f),
+            Self::Taken => f.write_str("this process shares a bulkhead of this name, or the fleet is closed"),
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Unreached(Some(error)) => error.fmt(f),
+            Self::Unreached(None) => f.write_str("the store has not answered"),
+            Self::Closed => f.write_str("the bulkhead or the fleet is closed"),
+        }
+    }
+}
+
+impl Error for JoinError {}

@@ -1,0 +1,489 @@
+//! One share of this process: the ceiling of its bulkhead, and the machines that decide on it.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use bulklink::runtime::Instant;
+use bulklink::{Ceiling, EventFilter, EventKind, Load};
+
+use super::ask::Ask;
+use super::foreign::{discard, wake};
+use super::{FencingToken, JoinError, Outage, ShareStatus};
+use crate::share::{self, Connection, Decision, Demand, Notice, Policy, Refusal, Reply, Share, Statement};
+use crate::signal::Signal;
+use crate::{Name, Server, StoreError, Token, Version};
+
+/// The time after which a share that needs more units is looked at again. Calls do not wake it
+/// meanwhile: in an overload, each of them would.
+const GLANCE: Duration = Duration::from_millis(2);
+
+/// What becomes known of the store, for those that wait for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Nothing was heard since the share was made, but perhaps an error.
+    Joining(Option<StoreError>),
+    /// The store has refused the declaration.
+    Refused(Refusal),
+    /// The store has answered.
+    Joined,
+    /// The share has ended: the process has left, or its bulkhead or its task is gone.
+    Left,
+}
+
+/// A share, and what it needs.
+pub(super) struct Seat {
+    pub(super) number: u64,
+    pub(super) name: Name,
+    ceiling: Ceiling,
+    outage: Outage,
+    /// Woken by the bulkhead.
+    waker: Waker,
+    signal: Arc<Signal>,
+    state: Mutex<State>,
+}
+
+struct State {
+    share: Share,
+    policy: Policy,
+    /// What was looked at when a statement was sent: the policy has not seen it.
+    seen: Load,
+    /// The server of the connection, and when it was asked.
+    server: Option<(Server, Instant)>,
+    error: Option<StoreError>,
+    standing: Standing,
+    is_leaving: bool,
+    /// The bulkhead is no longer ours to restrict.
+    is_given_up: bool,
+    /// Units in use at the latest look.
+    in_use: u32,
+    /// A lease has ended since the latest look.
+    has_lapsed: bool,
+    /// How often a lease has ended while units were in use.
+    lost: u64,
+    wakers: Vec<Waker>,
+    /// What is to be asked on the connection.
+    asks: VecDeque<Ask>,
+    /// How many tokens were made for the latest growth of the share.
+    tokens: (Token, u64),
+}
+
+/// What the task does after a look.
+pub(super) struct Looked {
+    pub(super) statement: Option<Statement>,
+    pub(super) next: Option<Instant>,
+    /// Nothing is left to do for it.
+    pub(super) is_over: bool,
+}
+
+/// Wakes the task for one share.
+struct Knock {
+    signal: Arc<Signal>,
+    number: u64,
+}
+
+impl Wake for Knock {
+    fn wake(self: Arc<Self>) {
+        self.signal.notify_of(self.number);
+    }
+}
+
+/// A process that has left admits no call any more, although nothing of its share is left.
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if !self.lock().is_given_up {
+            self.ceiling.keep();
+        }
+    }
+}
+
+impl Seat {
+    pub(super) fn new(
+        number: u64,
+        name: Name,
+        ceiling: Ceiling,
+        outage: Outage,
+        (share, policy): (Share, Policy),
+        signal: Arc<Signal>,
+    ) -> Arc<Self> {
+        // Nothing is granted yet.
+        ceiling.set(0);
+        let waker = Waker::from(Arc::new(Knock { signal: Arc::clone(&signal), number }));
+        let state = Mutex::new(State {
+            share,
+            policy,
+            seen: Load::default(),
+            server: None,
+            error: None,
+            standing: Standing::Joining(None),
+            is_leaving: false,
+            is_given_up: false,
+            in_use: 0,
+            has_lapsed: false,
+            lost: 0,
+            wakers: vec![],
+            asks: VecDeque::new(),
+            tokens: (Token::default(), 0),
+        });
+        Arc::new(Self { number, name, ceiling, outage, waker, signal, state })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and wakes those that wait for it, if it says so.
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> (T, bool)) -> T {
+        let (value, wakers) = {
+            let mut state = self.lock();
+            let (value, is_news) = change(&mut state);
+            (value, if is_news { mem::take(&mut state.wakers) } else { vec![] })
+        };
+        wakers.into_iter().for_each(wake);
+        value
+    }
+
+    /// Sets the ceiling to what the policy decides, and returns a statement if it wants one and
+    /// there is a connection.
+    ///
+    /// Only the task looks. So the ceiling is never above what is usable: a message that comes
+    /// meanwhile only adds units.
+    pub(super) fn look(&self, now: Instant) -> Looked {
+        loop {
+            let Some(events) = self.lock().events(now) else { return self.end(now) };
+            let Some(load) = self.ceiling.look(events, &self.waker) else { return self.end(now) };
+            let Decision { ceiling, demand, next } = self.change(|state| state.decide(now, load));
+            self.allow(ceiling);
+            if self.lock().is_leaving && load.in_use == 0 {
+                return self.end(now);
+            }
+            let mut statement = None;
+            if let Some(demand) = demand {
+                let Some(load) = self.ceiling.look(events, &self.waker) else { return self.end(now) };
+                statement = self.lock().state(now, load, demand);
+            }
+            match next {
+                Some(next) if next <= now && statement.is_none() => {}
+                next => return Looked { statement, next: self.lock().glance(now, next), is_over: false },
+            }
+        }
+    }
+
+    /// Sets the ceiling: to the share, or by what is to happen while the store is out of reach.
+    fn allow(&self, units: u32) {
+        let allowed = if units == 0 { self.lock().without_store(self.outage) } else { Some(units) };
+        match allowed {
+            Some(units) => self.ceiling.set(units as usize),
+            None => self.ceiling.lift(),
+        };
+    }
+
+    /// The bulkhead is gone, or the process leaves and nothing runs any more: its units go back
+    /// with a last statement.
+    fn end(&self, now: Instant) -> Looked {
+        self.change(|state| {
+            let is_known = state.server.is_some() && !state.share.stated().is_empty() || state.share.usable(now) > 0;
+            let may_send = is_known && !state.share.is_pending();
+            let statement = may_send.then(|| state.send(now, Demand::default())).flatten();
+            let is_over = statement.is_none() && !state.share.is_pending();
+            if is_over {
+                state.standing = Standing::Left;
+            }
+            (Looked { statement, next: None, is_over }, is_over)
+        })
+    }
+
+    /// A new connection, to this server.
+    pub(super) fn connected(&self, now: Instant, server: Server) {
+        let mut state = self.lock();
+        state.server = Some((server, now));
+        state.policy.set_connected(true);
+    }
+
+    /// The connection has ended, or there was none.
+    pub(super) fn disconnected(&self, error: &StoreError) {
+        self.change(|state| {
+            state.server = None;
+            state.share.give_up();
+            state.policy.set_connected(false);
+            state.fail(error.clone());
+            (mem::take(&mut state.asks), true)
+        });
+    }
+
+    /// Returns whether a statement can be sent: the task has to listen before.
+    pub(super) fn is_connected(&self) -> bool {
+        self.lock().server.is_some()
+    }
+
+    /// Takes the reply to a statement.
+    pub(super) fn replied(&self, now: Instant, reply: &Reply) {
+        self.change(|state| {
+            state.lapse(now);
+            state.share.take(now, reply);
+            (state.error, state.standing) = (None, Standing::Joined);
+            ((), true)
+        });
+    }
+
+    /// The store has refused a statement.
+    pub(super) fn refused(&self, refusal: Refusal) {
+        self.change(|state| {
+            state.share.give_up();
+            if refusal != Refusal::Stale {
+                state.standing = Standing::Refused(refusal);
+            }
+            ((), true)
+        });
+    }
+
+    /// The store has not carried a statement.
+    pub(super) fn failed(&self, error: &StoreError) {
+        self.change(|state| {
+            state.share.give_up();
+            state.fail(error.clone());
+            ((), true)
+        });
+    }
+
+    /// Takes a notice, on the link that brings it.
+    pub(super) fn notice(&self, now: Instant, notice: &Notice) {
+        let counts = {
+            let mut state = self.lock();
+            state.lapse(now);
+            state.share.take_notice(now, notice)
+        };
+        if counts {
+            self.signal.notify_of(self.number);
+        }
+    }
+
+    /// Gives the task something to ask the store, if there is a connection.
+    pub(super) fn ask(&self, ask: Ask) {
+        let refused = {
+            let mut state = self.lock();
+            if state.server.is_some() {
+                state.asks.push_back(ask);
+                None
+            } else {
+                let error = state.error.clone();
+                Some((ask, error.unwrap_or(StoreError::Unreachable)))
+            }
+        };
+        match refused {
+            Some((ask, error)) => ask.fail(error),
+            None => self.signal.notify_of(self.number),
+        }
+    }
+
+    /// Returns what to ask next, if there is a connection.
+    pub(super) fn take_ask(&self) -> Option<Ask> {
+        let mut state = self.lock();
+        state.server.and_then(|_| state.asks.pop_front())
+    }
+
+    /// Notes the limit, when this process has changed it, or heard that it is another.
+    pub(super) fn resized(&self, limit: u32, version: Version) {
+        self.lock().share.set_limit(limit, version);
+    }
+
+    /// Returns the version of the limit, as far as is known.
+    pub(super) fn version(&self) -> Version {
+        self.lock().share.limit().1
+    }
+
+    /// Returns the next token, if the process has units.
+    pub(super) fn token(&self, now: Instant) -> Option<FencingToken> {
+        let mut state = self.lock();
+        let grant = (state.share.usable(now) > 0).then(|| state.share.token())?;
+        if state.tokens.0 != grant {
+            state.tokens = (grant, 0);
+        }
+        state.tokens.1 += 1;
+        Some(FencingToken { grant, number: state.tokens.1 })
+    }
+
+    /// Leaves the fleet: no call is admitted from now on.
+    pub(super) fn leave(&self) {
+        self.lock().is_leaving = true;
+        self.signal.notify_of(self.number);
+    }
+
+    /// Waits until the share has ended.
+    pub(super) async fn left(&self) {
+        poll_fn(|context| self.poll(context, |standing, _| (*standing == Standing::Left).then_some(()))).await;
+    }
+
+    /// Ends the share, and leaves the bulkhead as it was before.
+    pub(super) fn give_up(&self) {
+        self.lock().is_given_up = true;
+        self.ceiling.lift();
+        self.signal.notify_of(self.number);
+    }
+
+    /// Why the store has not answered yet, as far as is known.
+    pub(super) fn unreached(&self) -> JoinError {
+        match &self.lock().standing {
+            Standing::Joining(error) => JoinError::Unreached(error.clone()),
+            _ => JoinError::Unreached(None),
+        }
+    }
+
+    /// The task is gone: nothing keeps the share any more.
+    pub(super) fn abandon(&self) {
+        self.ceiling.set(0);
+        self.change(|state| {
+            (state.standing, state.server) = (Standing::Left, None);
+            (mem::take(&mut state.asks), true)
+        });
+    }
+
+    /// Looks for what a task waits for.
+    pub(super) fn poll<T>(&self, context: &Context<'_>, find: impl FnOnce(&Standing, u64) -> Option<T>) -> Poll<T> {
+        let waker = context.waker().clone();
+        let (found, unused) = {
+            let mut state = self.lock();
+            let found = find(&state.standing, state.lost);
+            if found.is_some() || state.wakers.iter().any(|known| known.will_wake(&waker)) {
+                (found, Some(waker))
+            } else {
+                state.wakers.push(waker);
+                (found, None)
+            }
+        };
+        discard(unused);
+        found.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// Returns how often a lease has ended while units were in use.
+    pub(super) fn losses(&self) -> u64 {
+        self.lock().lost
+    }
+
+    pub(super) fn status(&self, now: Instant) -> ShareStatus {
+        let state = self.lock();
+        let ((limit, version), (processes, weights)) = (state.share.limit(), state.share.fleet());
+        ShareStatus {
+            granted: state.share.usable(now),
+            in_use: state.in_use,
+            firm: state.share.firm(),
+            limit,
+            version,
+            processes,
+            weights,
+            lease_left: state.share.deadline().map(|end| end.saturating_since(now)),
+            error: state.error.clone(),
+            refusal: match state.standing {
+                Standing::Refused(refusal) => Some(refusal),
+                _ => None,
+            },
+            lost: state.lost,
+        }
+    }
+}
+
+impl State {
+    /// The events after which the task looks again. None that each call causes while nothing can be
+    /// stated, or while the store knows that more is needed. `None` if the share is given up.
+    fn events(&self, now: Instant) -> Option<EventFilter> {
+        const CALLS: EventFilter = EventFilter::of(EventKind::Queued).or(EventFilter::of(EventKind::Saturated));
+        let events = match self.share.is_pending() || self.is_short(now) {
+            _ if self.is_given_up => return None,
+            _ if self.is_leaving => EventFilter::of(EventKind::Released),
+            true => EventFilter::NONE,
+            false => CALLS,
+        };
+        // With a linger, it looks for idle units by the time.
+        let events = if self.policy.lingers() { events } else { events.or(EventFilter::of(EventKind::Released)) };
+        Some(events.or(EventFilter::CHANGES))
+    }
+
+    fn is_short(&self, now: Instant) -> bool {
+        self.share.stated().need > self.share.usable(now)
+    }
+
+    /// Returns whether units in use were lost, too.
+    fn decide(&mut self, now: Instant, load: Load) -> (Decision, bool) {
+        let load = mem::take(&mut self.seen).then(load);
+        self.in_use = units(load.in_use);
+        self.lapse(now);
+        let is_lost = mem::take(&mut self.has_lapsed) && self.in_use > 0;
+        self.lost += u64::from(is_lost);
+        if self.is_leaving {
+            return (self.withdraw(), is_lost);
+        }
+        self.policy.set_capacity(units(load.capacity));
+        let waiting = u32::try_from(load.waiting).unwrap_or(u32::MAX);
+        let calls = share::Load {
+            in_use: self.in_use,
+            waiting,
+            refused: u32::try_from(load.refused).unwrap_or(u32::MAX),
+            peak: units(load.peak_in_use).saturating_add(u32::try_from(load.peak_waiting).unwrap_or(u32::MAX)),
+        };
+        (self.policy.look(now, calls, &self.share), is_lost)
+    }
+
+    /// Keeps only what is in use.
+    fn withdraw(&mut self) -> Decision {
+        let demand = Demand { keep: self.in_use, need: self.in_use, spare: 0 };
+        let is_due = self.server.is_some() && !self.share.is_pending() && self.share.stated() != demand;
+        Decision { ceiling: 0, demand: is_due.then_some(demand), next: self.share.deadline() }
+    }
+
+    /// Makes a statement, after the ceiling was set to at most what it keeps. What is in use now is
+    /// kept too: it can grow no more.
+    fn state(&mut self, now: Instant, load: Load, demand: Demand) -> Option<Statement> {
+        self.seen = mem::take(&mut self.seen).then(load);
+        self.send(now, Demand { keep: demand.keep.max(units(load.in_use)), ..demand })
+    }
+
+    /// Notes the end of a lease before a message counts. The next look says whether units are in
+    /// use.
+    fn lapse(&mut self, now: Instant) {
+        self.has_lapsed |= self.share.lapse(now);
+    }
+
+    fn send(&mut self, now: Instant, demand: Demand) -> Option<Statement> {
+        self.lapse(now);
+        let (Server { run, age }, asked) = self.server?;
+        let uptime = age.map(|age| age.saturating_add(now.saturating_since(asked)));
+        Some(self.share.send(now, Connection { run, uptime }, demand))
+    }
+
+    /// While more is needed than there is, looks again soon; and while others wait for units, which
+    /// can become idle without a word.
+    fn glance(&self, now: Instant, next: Option<Instant>) -> Option<Instant> {
+        let is_wanted = self.share.firm().is_some() && self.share.usable(now) > 0;
+        let is_soon = is_wanted || self.is_short(now) && !self.share.is_pending();
+        let soon = is_soon.then(|| now.saturating_add(GLANCE));
+        soon.into_iter().chain(next).min()
+    }
+
+    /// Returns the ceiling of a process without units, by what is to happen while the store is out
+    /// of reach. `None` if there is no ceiling.
+    fn without_store(&self, outage: Outage) -> Option<u32> {
+        if self.server.is_some() || self.error.is_none() || self.is_leaving || self.standing != Standing::Joined {
+            return Some(0);
+        }
+        let ((limit, _), (_, weights)) = (self.share.limit(), self.share.fleet());
+        match outage {
+            Outage::Reject => Some(0),
+            Outage::Admit => None,
+            Outage::Share => Some(self.share.part(limit, weights)),
+        }
+    }
+
+    fn fail(&mut self, error: StoreError) {
+        if let Standing::Joining(_) = self.standing {
+            self.standing = Standing::Joining(Some(error.clone()));
+        }
+        self.error = Some(error);
+    }
+}
+
+fn units(units: usize) -> u32 {
+    u32::try_from(units).unwrap_or(u32::MAX)
+}

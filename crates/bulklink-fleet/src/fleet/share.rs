@@ -1,0 +1,240 @@
+//! The share of a process, as its program sees it.
+
+use std::error::Error;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bulklink::InvalidArgument;
+use bulklink::runtime::Clock;
+
+use super::ask::Ask;
+use super::reply::Reply;
+use super::seat::{Seat, Standing};
+use crate::share::{LimitRefusal, Refusal, Status};
+use crate::{StoreError, Token, Version};
+
+/// The share of this process in a limit of its fleet; returned by
+/// [`ShareBuilder::connect`](super::ShareBuilder::connect).
+///
+/// Cheap to clone. Dropping it changes nothing: the share lasts as long as its bulkhead.
+pub struct FleetShare<R> {
+    pub(super) seat: Arc<Seat>,
+    pub(super) runtime: R,
+}
+
+/// The figures of a share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShareStatus {
+    /// The units that this process can use: the ceiling of its bulkhead is at most that.
+    pub granted: u32,
+    /// Units in use when the share was looked at last.
+    pub in_use: u32,
+    /// The units that this process can keep in use while others wait; `None` if none waits.
+    pub firm: Option<u32>,
+    /// The live limit of the fleet, in units. Zero until the store has answered.
+    pub limit: u32,
+    /// Its version.
+    pub version: Version,
+    /// The number of processes that use or need units.
+    pub processes: u64,
+    /// The sum of their weights.
+    pub weights: u64,
+    /// How long units can be used if the store does not answer any more. `None` without units.
+    pub lease_left: Option<Duration>,
+    /// Why the store does not answer, if it does not.
+    pub error: Option<StoreError>,
+    /// Why the store refuses what this process states, if it does: then the share ends with its
+    /// lease.
+    pub refusal: Option<Refusal>,
+    /// How often a lease has ended while units were in use.
+    pub lost: u64,
+}
+
+impl<R: Clock> FleetShare<R> {
+    /// Returns all figures.
+    #[must_use]
+    pub fn status(&self) -> ShareStatus {
+        self.seat.status(self.runtime.now())
+    }
+
+    /// Waits until a lease ends while units are in use, or the share has ended: others may have
+    /// these units then. What was before this is called does not count.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future has no effect.
+    pub fn lost(&self) -> impl Future<Output = ()> + Send + use<R> {
+        let (seat, before) = (Arc::clone(&self.seat), self.seat.losses());
+        async move {
+            poll_fn(|context| {
+                seat.poll(context, |standing, lost| (lost > before || *standing == Standing::Left).then_some(()))
+            })
+            .await;
+        }
+    }
+
+    /// Runs an operation until it ends, or is dropped because a lease has ended while it ran:
+    /// others may have its unit then.
+    ///
+    /// # Errors
+    ///
+    /// [`LeaseLost`] if the operation was dropped.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the operation.
+    pub fn until_lost<F: Future>(
+        &self,
+        operation: F,
+    ) -> impl Future<Output = Result<F::Output, LeaseLost>> + use<F, R> {
+        let lost = self.lost();
+        async move {
+            let (mut lost, mut operation) = (pin!(lost), pin!(operation));
+            poll_fn(|context| {
+                if lost.as_mut().poll(context).is_ready() {
+                    return Poll::Ready(Err(LeaseLost));
+                }
+                operation.as_mut().poll(context).map(Ok)
+            })
+            .await
+        }
+    }
+
+    /// Returns a fencing token for an operation that has a slot, and `None` if the process has no
+    /// unit now.
+    ///
+    /// It is larger than all before, of this process and of all that had units before: with a limit
+    /// of 1, a resource that refuses a token that is less than the largest so far is never written
+    /// by two operations in turn. With a larger limit, tokens order the grants of units.
+    #[must_use]
+    pub fn token(&self) -> Option<FencingToken> {
+        self.seat.token(self.runtime.now())
+    }
+
+    /// Changes the limit of the fleet, for all its processes, until one declares another
+    /// [configuration](super::ShareBuilder::config).
+    ///
+    /// Units in use above a lower limit stay in use until they are given back.
+    ///
+    /// # Errors
+    ///
+    /// If the limit is zero or too large, if another process has changed it since this process
+    /// heard of it last, or if the store cannot be reached: then the limit may have changed.
+    ///
+    /// # Cancel safety
+    ///
+    /// The change is on its way when this is called, before the future is polled.
+    pub fn resize(&self, limit: usize) -> impl Future<Output = Result<(), ResizeError>> + Send + use<R> {
+        let reply = Arc::<Reply<_>>::default();
+        match checked_limit(Some(limit)) {
+            Err(invalid) => reply.set(Err(ResizeError::Invalid(invalid))),
+            Ok(limit) => {
+                let (expected, reply) = (self.seat.version(), Arc::clone(&reply));
+                self.seat.ask(Ask::Resize { limit, expected, reply });
+            }
+        }
+        async move { reply.get().await }
+    }
+
+    /// Reads the state of the limit on the store: all processes, and what each has and needs.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be reached.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future has no effect.
+    pub fn look(&self) -> impl Future<Output = Result<Option<Status>, StoreError>> + Send + use<R> {
+        let reply = Arc::<Reply<_>>::default();
+        self.seat.ask(Ask::Look { reply: Arc::clone(&reply) });
+        async move { reply.get().await }
+    }
+
+    /// Leaves the fleet: no call is admitted from now on, and the units go back as operations end.
+    /// Completes when nothing is in use and the store knows, or does not answer.
+    ///
+    /// # Cancel safety
+    ///
+    /// The process leaves when this is called, before the future is polled.
+    pub fn leave(&self) -> impl Future<Output = ()> + Send + use<R> {
+        let seat = Arc::clone(&self.seat);
+        seat.leave();
+        async move { seat.left().await }
+    }
+}
+
+impl<R: Clone> Clone for FleetShare<R> {
+    fn clone(&self) -> Self {
+        Self { seat: Arc::clone(&self.seat), runtime: self.runtime.clone() }
+    }
+}
+
+impl<R> fmt::Debug for FleetShare<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FleetShare").field("name", &self.seat.name).finish_non_exhaustive()
+    }
+}
+
+/// Orders operations on a resource: see [`FleetShare::token`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FencingToken {
+    /// The token of the grant by which the process had more units last.
+    pub grant: Token,
+    /// Counts the tokens that this process has made since then.
+    pub number: u64,
+}
+
+impl fmt::Display for FencingToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.grant, self.number)
+    }
+}
+
+/// A lease has ended while an operation ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseLost;
+
+impl fmt::Display for LeaseLost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the lease has ended: other processes may have its units")
+    }
+}
+
+impl Error for LeaseLost {}
+
+/// Why the limit was not changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResizeError {
+    /// The limit is zero or too large.
+    Invalid(InvalidArgument),
+    /// The limit is another than this process knew, or there is none.
+    Refused(LimitRefusal),
+    /// The store has not answered. The limit may have changed.
+    Unavailable(StoreError),
+}
+
+impl fmt::Display for ResizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(invalid) => invalid.fmt(f),
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Unavailable(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for ResizeError {}
+
+pub(super) fn checked_limit(limit: Option<usize>) -> Result<u32, InvalidArgument> {
+    let why = "must be 1 to 4,294,967,295 units";
+    let value = limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
+    let units = limit.and_then(|limit| u32::try_from(limit).ok()).filter(|limit| *limit > 0);
+    units.ok_or_else(|| InvalidArgument::new("limit", value, why))
+}

@@ -1,0 +1,158 @@
+//! How shares begin and end.
+
+use std::time::Duration;
+
+use bulklink::Bulkhead;
+use bulklink::testing::FakeRuntime;
+use bulklink::testing::Task;
+use bulklink_fleet::JoinError;
+use bulklink_fleet::ShareBuilder;
+use bulklink_fleet::StoreError;
+use bulklink_fleet::share::Tuning;
+
+use crate::scene::{Process, Scene};
+
+#[test]
+fn processes_that_declare_other_values_are_refused_and_their_bulkhead_is_as_before() {
+    let mut scene = Scene::new();
+    let _first = scene.process();
+    let (fleet, bulkhead) = (scene.fleet(), scene.bulkhead());
+    let refused = scene.join(&fleet, &bulkhead, |builder| builder.limit(5)).output().expect("the store answers");
+    let text = refused.unwrap_err().to_string();
+    assert!(text.starts_with("limit 5 differs from 4 of process "), "{text}");
+    scene.advance(100);
+    assert_eq!((bulkhead.ceilings().len(), bulkhead.free()), (0, 100));
+
+    let changed = scene.join(&fleet, &bulkhead, |builder| builder.limit(5).config(2));
+    let share = changed.output().expect("the store answers").expect("a higher number replaces the limit");
+    assert_eq!(share.status().limit, 5);
+}
+
+#[test]
+fn bad_values_are_errors_and_change_nothing() {
+    type Options = fn(ShareBuilder<FakeRuntime>) -> ShareBuilder<FakeRuntime>;
+    let mut scene = Scene::new();
+    let (fleet, bulkhead) = (scene.fleet(), scene.bulkhead());
+    let cases: [(Options, &str); 8] = [
+        (|builder| builder.limit(0), "limit must be 1 to 4,294,967,295 units, got 0"),
+        (|builder| builder.weight(0), "weight must be between 1 and 1099511627776, got 0"),
+        (|builder| builder.config(1 << 53), "config must be between 1 and 1099511627776, got 9007199254740992"),
+        (|builder| builder.lease(Duration::ZERO), "lease must be at least the claim, 3s, and at most a day, got 0ns"),
+        (
+            |builder| builder.lease(Duration::MAX),
+            "lease must be at least the claim, 3s, and at most a day, got \
+            18446744073709551615.999999999s",
+        ),
+        (|builder| builder.claim(Duration::ZERO), "claim must be at least two beats, 2s, got 0ns"),
+        (
+            |builder| builder.tuning(Tuning { beat: Duration::ZERO, ..Tuning::default() }),
+            "beat must be at least 1 ms, got 0ns",
+        ),
+        (
+            |builder| builder.tuning(Tuning { beat: Duration::MAX, ..Tuning::default() }),
+            "claim must be at least two beats, 18446744073709551615.999999999s, got 3s",
+        ),
+    ];
+    for (options, text) in cases {
+        let error = scene.join(&fleet, &bulkhead, options).output().expect("at once").unwrap_err();
+        assert_eq!(error.to_string(), text);
+        assert_eq!(bulkhead.ceilings().len(), 0);
+    }
+    let narrow = Bulkhead::builder_on(scene.executor.runtime(), "narrow").parallelism(1).build().unwrap();
+    let error = scene.join(&fleet, &narrow, |builder| builder).output().expect("at once").unwrap_err();
+    let text = "waiting_room must be at least 1 with a share: a call waits until a unit is granted, got 0";
+    assert_eq!(error.to_string(), text);
+    let share = scene.join(&fleet, &bulkhead, |builder| builder).output().unwrap().unwrap();
+    let again = scene.join(&fleet, &bulkhead, |builder| builder).output().expect("at once");
+    assert_eq!(again.unwrap_err(), JoinError::Taken);
+    assert_eq!((bulkhead.ceilings().len(), share.status().limit), (1, 4));
+}
+
+#[test]
+fn connecting_is_tried_again_until_its_time_is_over_and_says_why() {
+    let mut scene = Scene::new();
+    scene.store.stop();
+    let (fleet, bulkhead) = (scene.fleet(), scene.bulkhead());
+    let joining = scene.join(&fleet, &bulkhead, |builder| builder);
+    scene.advance(4_900);
+    assert!(bulkhead.try_slot().is_err(), "no call is admitted before the store has answered");
+    scene.advance(200);
+    assert_eq!(joining.output().unwrap().unwrap_err(), JoinError::Unreached(Some(StoreError::Unreachable)));
+    assert_eq!((bulkhead.ceilings().len(), bulkhead.free()), (0, 100));
+
+    let joining = scene.join(&fleet, &bulkhead, |builder| builder.connect_within(Duration::from_secs(60)));
+    scene.store.start();
+    scene.advance(5_000);
+    assert!(joining.output().expect("it has connected").is_ok());
+
+    let other = Bulkhead::builder_on(scene.executor.runtime(), "other").parallelism(1).waiting_room(1).build().unwrap();
+    scene.store.stop();
+    let joining = scene.join(&fleet, &other, |builder| builder);
+    assert_eq!(other.ceilings().len(), 1);
+    joining.cancel();
+    scene.advance(1_000);
+    assert_eq!(other.ceilings().len(), 0, "a dropped future leaves the bulkhead as it was");
+}
+
+#[test]
+fn the_units_of_a_process_are_free_when_it_leaves_or_its_bulkhead_is_dropped() {
+    let mut scene = Scene::new();
+    let (first, second, third) = (scene.process(), scene.process(), scene.process());
+    let slots = scene.slots(&first, 4);
+    let leaving = scene.executor.spawn(first.share.leave());
+    scene.advance(10);
+    assert!(first.bulkhead.try_slot().is_err() && !leaving.is_finished(), "its operations run");
+    let waiting: Vec<_> = (0..4).map(|_| scene.call(&second)).collect();
+    drop(slots);
+    scene.advance(10);
+    assert!(leaving.is_finished());
+    let slots: Vec<_> = waiting.iter().map(|call| call.output().expect("it is admitted").unwrap()).collect();
+
+    drop((slots, second.bulkhead, second.share));
+    let waiting: Vec<_> = (0..4).map(|_| scene.call(&third)).collect();
+    scene.advance(10);
+    assert!(waiting.iter().all(Task::is_finished));
+}
+
+#[test]
+fn a_fleet_that_closes_leaves_with_all_shares() {
+    let mut scene = Scene::new();
+    let (first, second) = (scene.process(), scene.process());
+    let slots = scene.slots(&first, 4);
+    let closing = scene.executor.spawn(first.fleet.close());
+    let waiting = scene.call(&second);
+    scene.advance(10);
+    assert!(!closing.is_finished() && !waiting.is_finished());
+    drop(slots);
+    scene.advance(10);
+    assert!(closing.is_finished() && waiting.is_finished());
+    let again = scene.join(&first.fleet, &scene.bulkhead(), |builder| builder).output();
+    assert_eq!(again.expect("at once").unwrap_err(), JoinError::Taken);
+}
+
+#[test]
+fn no_call_is_admitted_after_the_share_has_ended() {
+    let mut scene = Scene::new();
+    let Process { fleet, bulkhead, share } = scene.process();
+    let leaving = scene.executor.spawn(share.leave());
+    scene.advance(10);
+    assert!(leaving.is_finished());
+    drop((fleet, share, leaving));
+    scene.advance(60_000);
+    assert!(bulkhead.try_slot().is_err(), "nothing of the share is left, but its ceiling");
+    assert_eq!(bulkhead.ceilings().len(), 1);
+}
+
+#[test]
+fn a_conflict_that_comes_later_is_shown() {
+    let mut scene = Scene::new();
+    let process = scene.process();
+    assert_eq!(process.share.status().refusal, None);
+    let slots = scene.slots(&process, 1);
+    scene.store.forget();
+    let other = scene.process_with(|builder| builder.limit(7));
+    scene.advance(1_500);
+    let refusal = process.share.status().refusal.expect("the other was first");
+    assert!(refusal.to_string().starts_with("limit 4 differs from 7 of process "), "{refusal}");
+    drop((slots, other));
+}

@@ -1,0 +1,89 @@
+//! Processes on one store, in fake time.
+
+use std::time::Duration;
+
+use bulklink::runtime::Instant;
+use bulklink::testing::{Executor, FakeClock, FakeRuntime, Task};
+use bulklink::{Bulkhead, OwnedSlot, Rejection, Request};
+use bulklink_fleet::{Fleet, FleetShare, JoinError, MemoryStore, ShareBuilder};
+
+/// A call, which has its slot when it is over.
+pub(crate) type Call = Task<Result<OwnedSlot, Rejection>>;
+
+pub(crate) struct Scene {
+    pub(crate) executor: Executor,
+    pub(crate) store: MemoryStore,
+}
+
+/// A process with one bulkhead, and its share.
+pub(crate) struct Process {
+    pub(crate) fleet: Fleet<FakeRuntime>,
+    pub(crate) bulkhead: Bulkhead<FakeRuntime>,
+    pub(crate) share: FleetShare<FakeRuntime>,
+}
+
+pub(crate) const fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        let executor = Executor::new(FakeClock::new());
+        let store = MemoryStore::new(executor.clock());
+        Self { executor, store }
+    }
+
+    pub(crate) fn fleet(&self) -> Fleet<FakeRuntime> {
+        let builder = Fleet::builder(self.store.clone(), self.executor.runtime()).namespace("test");
+        builder.build().expect("the values are valid")
+    }
+
+    pub(crate) fn bulkhead(&self) -> Bulkhead<FakeRuntime> {
+        let builder = Bulkhead::builder_on(self.executor.runtime(), "payments");
+        builder.parallelism(100).waiting_room(1_000).build().expect("the values are valid")
+    }
+
+    pub(crate) fn join(
+        &mut self,
+        fleet: &Fleet<FakeRuntime>,
+        bulkhead: &Bulkhead<FakeRuntime>,
+        options: impl FnOnce(ShareBuilder<FakeRuntime>) -> ShareBuilder<FakeRuntime>,
+    ) -> Task<Result<FleetShare<FakeRuntime>, JoinError>> {
+        let builder = options(fleet.share(bulkhead).limit(4));
+        let task = self.executor.spawn(builder.connect());
+        self.executor.run_until_idle();
+        task
+    }
+
+    pub(crate) fn process_with(
+        &mut self,
+        options: impl FnOnce(ShareBuilder<FakeRuntime>) -> ShareBuilder<FakeRuntime>,
+    ) -> Process {
+        let (fleet, bulkhead) = (self.fleet(), self.bulkhead());
+        let share = self.join(&fleet, &bulkhead, options).output().expect("the store answers").expect("it joins");
+        Process { fleet, bulkhead, share }
+    }
+
+    pub(crate) fn process(&mut self) -> Process {
+        self.process_with(|builder| builder)
+    }
+
+    pub(crate) fn call(&mut self, process: &Process) -> Call {
+        self.call_of(process, Request::new())
+    }
+
+    pub(crate) fn call_of(&mut self, process: &Process, request: Request<Instant>) -> Call {
+        let slot = process.bulkhead.slot_owned_with(request);
+        let task = self.executor.spawn(slot);
+        self.executor.run_until_idle();
+        task
+    }
+
+    pub(crate) fn slots(&mut self, process: &Process, count: usize) -> Vec<OwnedSlot> {
+        (0..count).map(|_| self.call(process).output().expect("it is over").expect("it is admitted")).collect()
+    }
+
+    pub(crate) fn advance(&mut self, by: u64) {
+        self.executor.advance(millis(by));
+    }
+}
