@@ -42,17 +42,17 @@ fn a_look_has_the_load_of_now() {
     let mut gate = gate(1);
     let seen = |gate: &mut TestGate| {
         let load = gate.look();
-        (load.capacity, load.in_use, load.waiting, load.is_closed)
+        (load.capacity, load.in_use, load.waiting, load.first, load.is_closed)
     };
-    assert_eq!(seen(&mut gate), (10, 0, 0, false));
+    assert_eq!(seen(&mut gate), (10, 0, 0, 0, false));
     let grant = granted(&mut gate, 8);
     let Answer::Queued(ticket) = enter(&mut gate, 3) else { panic!("two are free") };
-    assert_eq!(seen(&mut gate), (10, 8, 3, false));
+    assert_eq!(seen(&mut gate), (10, 8, 3, 3, false));
     gate.release(grant);
     gate.resize(5, now).expect("valid");
-    assert_eq!(seen(&mut gate), (5, 3, 0, false));
+    assert_eq!(seen(&mut gate), (5, 3, 0, 0, false));
     gate.close(now);
-    assert_eq!(seen(&mut gate), (5, 3, 0, true));
+    assert_eq!(seen(&mut gate), (5, 3, 0, 0, true));
     drop(gate.collect(ticket));
 }
 

@@ -21,7 +21,7 @@ fn share() -> Share {
 }
 
 fn need(keep: u32, need: u32) -> Demand {
-    Demand { keep, need, spare: 0 }
+    Demand { keep, need, ..Demand::default() }
 }
 
 /// Sends a statement, and takes a reply that grants `units` for `valid` milliseconds.

@@ -34,6 +34,7 @@ fn statement(random: &mut Rng, seq: u64) -> (i64, Statement) {
         token: 0.into(),
         keep: random.u32(0..5),
         need: random.u32(0..9),
+        least: random.u32(0..5),
         spare: random.u32(0..3),
         weight: random.u32(0..3),
     };

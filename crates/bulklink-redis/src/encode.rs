@@ -18,7 +18,7 @@ pub struct Call {
 
 /// Encodes the statement of a process about its share.
 pub fn sync(statement: &Statement) -> Call {
-    let Statement { process, seq, declaration, epoch, run, is_young, longest, token, keep, need, spare, weight } =
+    let Statement { process, seq, declaration, epoch, run, is_young, longest, token, keep, need, least, spare, weight } =
         statement.bounded();
     let Declaration { config, limit, terms } = declaration;
     let Terms { lease, claim, calm, recovers } = terms;
@@ -27,7 +27,7 @@ pub fn sync(statement: &Statement) -> Call {
     arguments.extend([lease, claim, calm].map(micros));
     arguments.extend([flag(recovers), epoch.unwrap_or_default().to_string(), run_text(run), flag(is_young)]);
     arguments.extend([micros(longest), token.to_string()]);
-    arguments.extend([keep, need, spare, weight].map(|units| number(units.into())));
+    arguments.extend([keep, need, least, spare, weight].map(|units| number(units.into())));
     Call { script: Script::Sync, arguments }
 }
 

@@ -14,7 +14,7 @@
 //! resetkeys resetchannels ~bl:{prod:* &bl:{prod:* -@all
 //! +hello +ping +client|setname +info +script|load +evalsha
 //! +ssubscribe +sunsubscribe +spublish
-//! +time +exists +del +hget +hmget +hgetall +hset +hdel +hlen
+//! +time +exists +del +hget +hmget +hgetall +hset +hdel +hlen +hkeys
 //! +zadd +zcard +zrem +zrange +zrangebyscore
 //! ```
 //!

@@ -192,6 +192,7 @@ impl Run {
             token: Token::from(if self.chance(3) { self.now + 40 } else { 0 }),
             keep,
             need: need * large,
+            least: self.random.u32(0..8),
             spare: self.random.u32(0..6) * large,
             weight: self.one(&[0, 1, 1, 1, 2, 5]),
         }
@@ -293,11 +294,13 @@ impl Run {
 /// Compares the sorted sets of the server with its rows.
 fn check_order(client: &mut Client, texts: Texts) -> Result<(), String> {
     let (mut queue, mut times) = (Scores::new(), Scores::new());
-    for (process, row) in texts.rows {
+    let Texts { settings, rows } = texts;
+    for (process, row) in rows {
         let words: Vec<_> = row.split(' ').collect();
-        let [_, _, granted, need, _, ticket, _, heard, until, _] = words[..] else { panic!("{row}") };
-        let [granted, need]: [u32; 2] = [granted, need].map(|units| units.parse().unwrap());
-        if granted < need && heard != "0" {
+        let [_, _, granted, need, least, _, ticket, _, heard, until, _] = words[..] else { panic!("{row}") };
+        let limit = &settings["live"];
+        let [granted, need, least, limit]: [u32; 4] = [granted, need, least, limit].map(|units| units.parse().unwrap());
+        if granted < need && heard != "0" && least <= limit {
             queue.insert(process.clone(), ticket.to_owned());
         }
         times.insert(process, if heard == "0" { until } else { heard }.to_owned());

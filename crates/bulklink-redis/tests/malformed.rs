@@ -32,6 +32,7 @@ fn statement() -> Statement {
         token: Token::from(60),
         keep: 1,
         need: 2,
+        least: 5,
         spare: 3,
         weight: 4,
     }
@@ -41,7 +42,7 @@ fn statement() -> Statement {
 fn each_command_is_the_call_of_its_script() {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     let declared = ["6", "10", "10000000", "3000000", "20000", "1"];
-    let condition = ["50", "00000000000000ab", "1", "86400000000", "60", "1", "2", "3", "4"];
+    let condition = ["50", "00000000000000ab", "1", "86400000000", "60", "1", "2", "5", "3", "4"];
     let arguments = texts(&[&[PROCESS, "7"][..], &declared, &condition].concat());
     assert_eq!(sync(&statement()), Call { script: Script::Sync, arguments });
     let without = Statement { epoch: None, run: None, is_young: false, ..statement() };

@@ -13,7 +13,7 @@ pub struct User {
 
 /// What the scripts and the connection of a service on Redis use, and nothing else.
 const COMMANDS: &str = "+evalsha +script|load +hello +ping +client|setname +info +ssubscribe +sunsubscribe \
-    +spublish +time +exists +del +hget +hmget +hgetall +hset +hdel +hlen +zadd +zcard +zrem +zrange +zrangebyscore";
+    +spublish +time +exists +del +hget +hmget +hgetall +hset +hdel +hlen +hkeys +zadd +zcard +zrem +zrange +zrangebyscore";
 
 impl User {
     /// A user of Redis with the least rights of a service that shares the limits of a namespace.

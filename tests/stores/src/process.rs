@@ -195,6 +195,7 @@ pub fn statement(process: ProcessId, keep: u32, need: u32) -> Statement {
         token: Token::default(),
         keep,
         need,
+        least: 0,
         spare: 0,
         weight: 1,
     }

@@ -43,6 +43,8 @@ pub struct Load {
     pub in_use: usize,
     /// Units that requests wait for.
     pub waiting: u64,
+    /// Units of the request that is first in line. Zero if none waits.
+    pub first: usize,
     /// Units of requests that were rejected because there was no room, since the last look.
     pub refused: u64,
     /// The most units in use since the last look.
@@ -108,6 +110,7 @@ impl<W> Gate<W> {
             is_closed: self.closed,
             in_use,
             waiting,
+            first: self.queue.first().map_or(0, |(_, waiting)| waiting.cost.get() as usize),
             refused,
             peak_in_use: peaks.in_use as usize,
             peak_waiting: peaks.waiting_units,

@@ -420,6 +420,7 @@ impl State {
         let calls = share::Load {
             in_use: self.in_use,
             waiting,
+            first: units(load.first),
             refused: u32::try_from(load.refused).unwrap_or(u32::MAX),
             peak: units(load.peak_in_use).saturating_add(u32::try_from(load.peak_waiting).unwrap_or(u32::MAX)),
         };
@@ -428,7 +429,7 @@ impl State {
 
     /// Keeps only what is in use.
     fn withdraw(&mut self) -> Decision {
-        let demand = Demand { keep: self.in_use, need: self.in_use, spare: 0 };
+        let demand = Demand { keep: self.in_use, need: self.in_use, ..Demand::default() };
         let is_due = self.server.is_some() && !self.share.is_pending() && self.share.stated() != demand;
         Decision { ceiling: 0, demand: is_due.then_some(demand), next: self.share.deadline() }
     }

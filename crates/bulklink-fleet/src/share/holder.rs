@@ -58,6 +58,8 @@ pub struct Demand {
     pub keep: u32,
     /// The units that the process needs, with those in use.
     pub need: u32,
+    /// The units with which the process can go on: see [`Statement::least`].
+    pub least: u32,
     /// The idle units that the process would like to have.
     pub spare: u32,
 }
@@ -65,7 +67,7 @@ pub struct Demand {
 impl Demand {
     /// Whether nothing is kept, needed or liked: the process leaves.
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        (self.keep, self.need, self.spare) == (0, 0, 0)
     }
 }
 
@@ -161,6 +163,7 @@ impl Share {
             token: self.token,
             keep: demand.keep,
             need: demand.need,
+            least: demand.least,
             spare: demand.spare,
             weight: self.weight,
         }

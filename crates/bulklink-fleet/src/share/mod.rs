@@ -23,7 +23,7 @@
 //! let mut server = Allocator::default();
 //!
 //! let now = Instant::from_nanos(1_000);
-//! let demand = Demand { keep: 0, need: 3, spare: 0 };
+//! let demand = Demand { need: 3, ..Demand::default() };
 //! let statement = share.send(now, Connection::default(), demand);
 //! let time = ServerTime::from(1);
 //! let reply = server.sync(time, &statement, &mut |_| true).unwrap();

@@ -47,6 +47,8 @@ pub struct Load {
     pub in_use: u32,
     /// Units that calls wait for.
     pub waiting: u32,
+    /// Units of the call that waits first. Zero if none waits.
+    pub first: u32,
     /// Units of calls that were rejected since the last look because of the ceiling.
     pub refused: u32,
     /// The highest sum of units in use and waited for since the last look. It may be zero.
@@ -96,6 +98,8 @@ pub struct Policy {
 struct Look {
     now: Instant,
     in_use: u32,
+    /// Units of the call that waits first.
+    first: u32,
     load: u32,
     recent: u32,
     headroom: u32,
@@ -181,6 +185,7 @@ impl Policy {
         Look {
             now,
             in_use: load.in_use,
+            first: load.first,
             load: sum,
             recent,
             headroom: self.headroom(recent),
@@ -217,7 +222,8 @@ impl Policy {
         let spare = if look.is_tight { 0 } else { look.recent.saturating_add(look.headroom).min(self.capacity) };
         self.beat = look.now.saturating_add(self.tuning.beat);
         (self.refused, self.must_state, self.seen) = (0, false, keep);
-        Demand { keep, need: look.load, spare: spare.saturating_sub(look.load) }
+        let least = if look.first == 0 { 0 } else { look.in_use.saturating_add(look.first).min(look.load) };
+        Demand { keep, need: look.load, least, spare: spare.saturating_sub(look.load) }
     }
 
     /// Returns the time after which something changes without any input.

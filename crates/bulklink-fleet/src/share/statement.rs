@@ -124,6 +124,9 @@ pub struct Statement {
     /// The units that the process needs: those in use, and those that calls wait for or were
     /// refused since the last statement.
     pub need: u32,
+    /// The units with which the process can go on: those in use, and those of its first waiting
+    /// call. With fewer, the rest would stay idle. It may be zero.
+    pub least: u32,
     /// The idle units that the process would like to have while no process waits.
     pub spare: u32,
     /// The part of the process among those that wait, relative to the others; 0 counts as 1.

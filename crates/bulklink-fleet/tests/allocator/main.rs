@@ -1,5 +1,6 @@
 //! The server's machine of shares: levels, notices, limits, terms, and values of bad processes.
 
+mod costs;
 mod level;
 
 use std::time::Duration;
@@ -94,6 +95,7 @@ pub(crate) fn statement(process: u128) -> Statement {
         token: Token::default(),
         keep: 0,
         need: 0,
+        least: 0,
         spare: 0,
         weight: 1,
     }
@@ -353,7 +355,7 @@ fn hostile_values_are_harmless() {
             let terms = Terms { lease: duration(), claim: duration(), calm: duration(), recovers: true };
             let longest = duration();
             let mut unit = || ends[random.usize(..4)];
-            let (keep, need, spare, weight, limit) = (unit(), unit(), unit(), unit(), unit());
+            let (keep, need, least, spare, weight, limit) = (unit(), unit(), unit(), unit(), unit(), unit());
             let mut number = || numbers[random.usize(..3)];
             let (seq, config, epoch, token) = (number(), number(), number(), number());
             let hostile = Statement {
@@ -364,6 +366,7 @@ fn hostile_values_are_harmless() {
                 token: Token::from(token),
                 keep,
                 need,
+                least,
                 spare,
                 weight,
                 ..statement(random.u128(0..3))

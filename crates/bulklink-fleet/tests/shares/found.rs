@@ -92,7 +92,7 @@ fn a_lapse_voids_what_was_stated() {
 #[test]
 fn a_quarantine_lasts_for_the_lease_of_before() {
     let mut world = World::new(2, 2, false, large_bag(2));
-    let wanted = Demand { keep: 0, need: 2, spare: 0 };
+    let wanted = Demand { need: 2, ..Demand::default() };
     world.exchange(0, Demand::default()).unwrap();
     play(&mut world, &[Tick(1), Replicate]).unwrap();
     world.exchange(0, wanted).unwrap();
@@ -111,7 +111,7 @@ fn a_quarantine_lasts_for_the_lease_of_before() {
 /// The data is lost while a process has a longer lease than the one that comes first, which knows.
 fn quarantine_after_a_shorter_lease(fault: Fault) -> Duration {
     let mut world = World::new(2, 2, false, large_bag(2)).with_fault(fault);
-    let wanted = Demand { keep: 0, need: 2, spare: 0 };
+    let wanted = Demand { need: 2, ..Demand::default() };
     world.exchange(0, wanted).unwrap();
     play(&mut world, &[Upgrade(1)]).unwrap();
     world.exchange(1, wanted).unwrap();
@@ -130,7 +130,7 @@ fn a_process_states_the_longest_lease_that_it_knows() {
 #[test]
 fn a_shorter_lease_ends_no_row_early() {
     let mut world = World::new(2, 2, false, large_bag(2));
-    let wanted = Demand { keep: 0, need: 2, spare: 0 };
+    let wanted = Demand { need: 2, ..Demand::default() };
     world.exchange(0, wanted).unwrap();
     play(&mut world, &[Upgrade(1)]).unwrap();
     world.exchange(1, wanted).unwrap();

@@ -86,7 +86,7 @@ fn fair(random: &mut Rng, mut world: World) -> Result<(), String> {
             *served += u32::from(usable > 0);
             world.members[place].running = 0;
             // Units above the level go back when they have been used for a tick.
-            world.exchange(place, Demand { keep: usable.min(firm.unwrap_or(usable)), need: 2, spare: 0 })?;
+            world.exchange(place, Demand { keep: usable.min(firm.unwrap_or(usable)), need: 2, ..Demand::default() })?;
         }
         world.apply(Input::Tick(1))?;
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bulklink_fleet::share::{Grant, Notice, Reply, Statement, Status};
+use bulklink_fleet::share::{Grant, Notice, Reply, RowStatus, Statement, Status};
 use bulklink_fleet::{ProcessId, ServerTime, Token};
 
 use crate::world::{Message, World};
@@ -187,10 +187,13 @@ fn queue(status: &Status) -> Result<(), String> {
     ensure(distinct.len() == tickets.len(), || format!("one ticket for two: {tickets:?}"))
 }
 
-/// Whether a unit is free while a process waits for it, which no command leaves behind.
+/// Whether units are free that help each process that waits, which no command leaves behind.
 fn is_idle(status: &Status) -> bool {
-    let is_free = status.quarantine.is_zero() && status.granted < status.limit.into();
-    is_free && status.rows.iter().any(|row| row.ticket.is_some() && row.is_served)
+    let free = u64::from(status.limit).saturating_sub(status.granted);
+    let waits = |row: &&RowStatus| row.ticket.is_some() && row.is_served && row.least <= status.limit;
+    let mut waiting = status.rows.iter().filter(waits).peekable();
+    let step = |row: &RowStatus| row.least.min(row.need).saturating_sub(row.granted).max(1);
+    status.quarantine.is_zero() && waiting.peek().is_some() && waiting.all(|row| u64::from(step(row)) <= free)
 }
 
 fn ensure(holds: bool, broken: impl FnOnce() -> String) -> Result<(), String> {

@@ -5,8 +5,8 @@ use bulklink_model::merged::{Extent, search};
 use crate::world::{Budget, Input, World};
 
 const EXTENTS: [Extent; 2] = [
-    Extent { depth: 4, scripts: 1_179_298, steps: 484_159 },
-    Extent { depth: 5, scripts: 31_949_940, steps: 7_125_779 },
+    Extent { depth: 4, scripts: 1_178_667, steps: 483_602 },
+    Extent { depth: 5, scripts: 31_917_062, steps: 7_110_135 },
 ];
 
 /// Returns two processes that have stated nothing, one that has all units, and two that share them.

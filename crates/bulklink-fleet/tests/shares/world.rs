@@ -112,14 +112,14 @@ pub(crate) struct World {
 
 /// The conditions that a process can state, of the units that it has.
 fn demand(kind: usize, granted: u32) -> Demand {
-    let (keep, need, spare) = match kind {
-        0 => (granted, granted, 0),
-        1 => (granted, 3, 0),
-        2 => (0, 0, 0),
-        3 => (granted / 2, 2, 0),
-        _ => (0, 1, 4),
+    let (keep, need, least, spare) = match kind {
+        0 => (granted, granted, 0, 0),
+        1 => (granted, 3, 2, 0),
+        2 => (0, 0, 0, 0),
+        3 => (granted / 2, 2, 0, 0),
+        _ => (0, 1, 1, 4),
     };
-    Demand { keep, need, spare }
+    Demand { keep, need, least, spare }
 }
 
 impl World {

@@ -59,21 +59,22 @@ local function read(process)
   if rows[process] then return rows[process] end
   local text = call('HGET', R, process)
   if not text then return nil end
-  local a, b, c, d, e, f, g, h, i, j =
-    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+  local a, b, c, d, e, f, g, h, i, j, k =
+    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
   if not a then
     if has_published then return nil end
     malformed('row of ' .. process)
   end
-  local row = {seq = tonumber(a), serial = tonumber(b), granted = tonumber(c), need = tonumber(d), weight = tonumber(e),
-    ticket = tonumber(f), stated = tonumber(g), heard = tonumber(h), until_ = tonumber(i), token = tonumber(j)}
+  local row = {seq = tonumber(a), serial = tonumber(b), granted = tonumber(c), need = tonumber(d), least = tonumber(e),
+    weight = tonumber(f), ticket = tonumber(g), stated = tonumber(h), heard = tonumber(i), until_ = tonumber(j),
+    token = tonumber(k)}
   rows[process] = row
   return row
 end
 
 local function write(process, row)
-  call('HSET', R, process, fmt('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f', row.seq, row.serial, row.granted,
-    row.need, row.weight, row.ticket, row.stated, row.heard, row.until_, row.token))
+  call('HSET', R, process, fmt('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f', row.seq, row.serial,
+    row.granted, row.need, row.least, row.weight, row.ticket, row.stated, row.heard, row.until_, row.token))
 end
 
 -- Adds a row to the sums, or takes it out of them.
@@ -89,11 +90,14 @@ local function turns(process, row)
   call('ZADD', T, row.heard > 0 and row.heard or row.until_, process)
 end
 
+-- A process that goes on only with more than the limit is in no queue.
 local function enqueue(process, row)
-  if row.ticket > 0 then call('ZADD', Q, row.ticket, process) else call('ZREM', Q, process) end
+  if row.ticket > 0 and row.heard > 0 and row.least <= data.live then call('ZADD', Q, row.ticket, process) else call('ZREM', Q, process) end
 end
 
 local function is_hungry(row) return row.granted < row.need end
+
+local function step_of(row) return max(1, min(row.least, row.need) - row.granted) end
 
 local function fair(row, level) return min(row.need, level * max(row.weight, 1)) end
 
@@ -111,6 +115,10 @@ end
 
 local function change_limit(limit)
   data.live, data.version, data.leveled = limit, data.version + 1, 0
+  for _, process in ipairs(call('HKEYS', R)) do
+    local row = read(process)
+    if row then enqueue(process, row) end
+  end
 end
 
 local function clock_at() return max(server_now + data.ahead, data.clock) end
@@ -142,31 +150,34 @@ end
 local function level_at() return now < data.tight and data.level or -1 end
 
 local function fair_level()
-  local parts, sum, weights = {}, 0, 0
+  local parts, sum = {}, 0
+  local first = call('ZRANGE', Q, 0, 0)[1]
   local all = call('HGETALL', R)
   for i = 1, #all, 2 do
     local row = rows[all[i]]
-    local granted, need, weight, heard
+    local granted, need, least, weight, heard
     if row then
-      granted, need, weight, heard = row.granted, row.need, row.weight, row.heard
+      granted, need, least, weight, heard = row.granted, row.need, row.least, row.weight, row.heard
     else
-      granted, need, weight, heard = string.match(all[i + 1], '^%d+ %d+ (%d+) (%d+) (%d+) %d+ %d+ (%d+)')
-      granted, need, weight, heard = tonumber(granted), tonumber(need), tonumber(weight), tonumber(heard)
+      granted, need, least, weight, heard =
+        string.match(all[i + 1], '^%d+ %d+ (%d+) (%d+) (%d+) (%d+) %d+ %d+ (%d+)')
+      granted, need, least, weight, heard =
+        tonumber(granted), tonumber(need), tonumber(least), tonumber(weight), tonumber(heard)
     end
     if heard then
       local wanted = heard > 0 and need or min(need, granted)
-      weight = max(weight, 1)
-      parts[#parts + 1] = {wanted, weight}
-      sum, weights = sum + wanted, weights + weight
+      local is_first = all[i] == first
+      parts[#parts + 1] = {wanted, max(weight, 1), is_first and min(least, wanted) or 0}
+      sum = sum + wanted
     end
   end
   if sum <= data.live then return UNBOUNDED end
   -- At the lower level all have room, and at the higher one they have not.
-  local low, high = floor(data.live / weights), data.live + 1
+  local low, high = 0, data.live + 1
   while high - low > 1 do
     local middle = floor((low + high) / 2)
     sum = 0
-    for _, part in ipairs(parts) do sum = sum + min(part[1], middle * part[2]) end
+    for _, part in ipairs(parts) do sum = sum + min(part[1], max(middle * part[2], part[3])) end
     if sum <= data.live then low = middle else high = middle end
   end
   return low
@@ -196,7 +207,9 @@ local function hand_out_to(queue, grown)
   local following, behind = {}, {}
   for _, process in ipairs(queue) do
     local row = rows[process]
-    local below = min(max(0, fair(row, data.level) - row.granted), free())
+    local step, missing = step_of(row), max(0, fair(row, data.level) - row.granted)
+    local below = missing < step and 0 or min(missing, free())
+    if (below > 0 and below < step) or (below == 0 and missing >= step) then return false end
     grow(process, row, below, grown)
     if is_hungry(row) then
       local list = below > 0 and behind or following
@@ -205,15 +218,18 @@ local function hand_out_to(queue, grown)
   end
   for _, process in ipairs(behind) do following[#following + 1] = process end
   local at = 1
-  while following[at] and free() > 0 do
+  while following[at] do
     local process = following[at]
     local row = rows[process]
+    local step = step_of(row)
+    if step > free() then return false end
     -- Equal parts, in few steps, and single units at the end.
     local part = floor(free() / (#following - at + 1))
-    grow(process, row, min(max(part, 1), row.need - row.granted), grown)
+    grow(process, row, min(max(part, step), row.need - row.granted), grown)
     if is_hungry(row) then following[#following + 1] = process end
     at = at + 1
   end
+  return true
 end
 
 local function hand_out()
@@ -223,11 +239,11 @@ local function hand_out()
     for _, process in ipairs(call('ZRANGE', Q, 0, LOOKED_AT - 1)) do
       if read(process) then queue[#queue + 1] = process else call('ZREM', Q, process) end
     end
-    if #queue == 0 then break end
-    hand_out_to(queue, grown)
+    local goes_on = #queue > 0 and hand_out_to(queue, grown)
     for _, process in ipairs(queue) do
       if grown[process] then enqueue(process, rows[process]) end
     end
+    if not goes_on then break end
   end
   return grown
 end

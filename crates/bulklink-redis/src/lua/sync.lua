@@ -1,10 +1,10 @@
--- ARGV: process seq config limit lease claim calm recovers epoch run young longest token keep need spare weight
+-- ARGV: process seq config limit lease claim calm recovers epoch run young longest token keep need least spare weight
 local caller = ARGV[1]
 local A = {}
-for i = 2, 17 do A[i] = tonumber(ARGV[i]) end
+for i = 2, 18 do A[i] = tonumber(ARGV[i]) end
 local seq, config, limit, lease, claim, calm, recovers = A[2], A[3], A[4], A[5], A[6], A[7], A[8]
 -- 0 and - are none.
-local epoch, run, longest, keep, need, spare, weight = A[9], ARGV[10], A[12], A[14], A[15], A[16], A[17]
+local epoch, run, longest, keep, need, least, spare, weight = A[9], ARGV[10], A[12], A[14], A[15], A[16], A[17], A[18]
 
 local function has_same_values()
   return limit == data.limit and lease == data.lease and claim == data.claim and calm == data.calm
@@ -64,8 +64,8 @@ local was_queued = old and old.ticket > 0
 if old then count(old, -1) else old = {granted = 0, ticket = 0, until_ = 0, token = 0} end
 local granted = now < data.quarantine and keep or min(keep, old.granted)
 local serial = next_token(A[13])
-local row = {seq = seq, serial = serial, granted = granted, need = need, weight = weight, ticket = 0, stated = now,
-  heard = now + data.claim, until_ = now + data.claim, token = granted > old.granted and serial or old.token}
+local row = {seq = seq, serial = serial, granted = granted, need = need, least = least, weight = weight, ticket = 0,
+  stated = now, heard = now + data.claim, until_ = now + data.claim, token = granted > old.granted and serial or old.token}
 if granted > 0 then row.until_ = max(row.until_, old.until_) end
 if granted > old.granted then row.until_ = max(row.until_, now + longest_of()) end
 if is_hungry(row) then row.ticket = old.ticket > 0 and old.ticket or next_ticket() end

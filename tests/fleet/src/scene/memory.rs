@@ -76,6 +76,7 @@ impl Hall {
             token: Token::default(),
             keep,
             need: UNITS,
+            least: 0,
             spare: 0,
             weight: 1,
         }

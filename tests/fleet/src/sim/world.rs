@@ -275,6 +275,7 @@ impl World {
             let load = Calls {
                 in_use: bulkhead.in_use,
                 waiting: bulkhead.waiting(),
+                first: u32::from(bulkhead.waiting() > 0),
                 refused: std::mem::take(&mut bulkhead.refused),
                 peak: std::mem::replace(&mut bulkhead.peak, current),
             };

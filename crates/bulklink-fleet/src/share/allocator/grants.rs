@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::row::Row;
 use super::{Data, Notice, ProcessId, Publish, ServerTime, Token};
 
 /// How many processes a step looks at together, in the order of the queue: it must not look at a
@@ -34,8 +33,8 @@ impl Data {
 
     /// Serves the caller if no other process waits and enough is free: then no level is needed.
     fn serve_alone(&mut self, caller: Option<ProcessId>) -> bool {
-        let free = self.free();
-        let mut waiting = self.rows.iter_mut().filter(|(_, row)| row.waits());
+        let (free, limit) = (self.free(), self.limit);
+        let mut waiting = self.rows.iter_mut().filter(|(_, row)| row.waits(limit));
         match (waiting.next(), waiting.next()) {
             (Some((process, row)), None) if Some(*process) == caller && row.need - row.granted <= free => {
                 (row.granted, row.ticket) = (row.need, 0);
@@ -47,46 +46,55 @@ impl Data {
 
     /// Whether a process waits that can be served, or more is granted than there is.
     fn is_contended(&self) -> bool {
-        self.granted() > u64::from(self.limit) || self.rows.values().any(Row::waits)
+        self.granted() > u64::from(self.limit) || self.rows.values().any(|row| row.waits(self.limit))
     }
 
     fn hand_out(&mut self) -> Grown {
         let mut grown = Grown::new();
         while self.free() > 0 {
             let queue = self.queue();
-            if queue.is_empty() {
+            if queue.is_empty() || !self.hand_out_to(&queue, &mut grown) {
                 break;
             }
-            self.hand_out_to(&queue, &mut grown);
         }
         grown
     }
 
-    /// Hands out units to these, until none is free or they have what they need.
-    fn hand_out_to(&mut self, queue: &[ProcessId], grown: &mut Grown) {
+    /// Hands out units to these, until they have what they need. Returns `false` if too few are
+    /// free for the next: then they are kept for it.
+    fn hand_out_to(&mut self, queue: &[ProcessId], grown: &mut Grown) -> bool {
         let (mut next, mut behind) = (VecDeque::new(), vec![]);
         for &process in queue {
             let row = &self.rows[&process];
-            let below = row.fair(self.level).saturating_sub(row.granted).min(self.free());
+            let (step, missing) = (row.step(), row.fair(self.level).saturating_sub(row.granted));
+            let below = if missing < step { 0 } else { missing.min(self.free()) };
+            if below > 0 && below < step || below == 0 && missing >= step {
+                return false;
+            }
             if self.grow(process, below, grown) {
                 if below > 0 { behind.push(process) } else { next.push_back(process) }
             }
         }
         next.extend(behind);
-        while let Some(process) = next.pop_front().filter(|_| self.free() > 0) {
+        while let Some(process) = next.pop_front() {
             let row = &self.rows[&process];
+            let (step, free) = (row.step(), self.free());
+            if step > free {
+                return false;
+            }
             // Equal parts, in few steps, and single units at the end.
-            let part = self.free() / u32::try_from(next.len() + 1).unwrap_or(u32::MAX);
-            let units = part.max(1).min(row.need - row.granted);
+            let part = free / u32::try_from(next.len() + 1).unwrap_or(u32::MAX);
+            let units = part.max(step).min(row.need - row.granted);
             if self.grow(process, units, grown) {
                 next.push_back(process);
             }
         }
+        true
     }
 
     /// Returns the first processes that wait and can be served, by their tickets.
-    fn queue(&self) -> Vec<ProcessId> {
-        let waiting = self.rows.iter().filter(|(_, row)| row.waits());
+    pub(super) fn queue(&self) -> Vec<ProcessId> {
+        let waiting = self.rows.iter().filter(|(_, row)| row.waits(self.limit));
         let mut queue: Vec<_> = waiting.map(|(process, row)| (row.ticket, *process)).collect();
         queue.sort_unstable();
         queue.into_iter().take(LOOKED_AT).map(|(_, process)| process).collect()

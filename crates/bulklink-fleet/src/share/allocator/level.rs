@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::row::Row;
-use super::{Data, Level, Notice, Publish, ServerTime};
+use super::{Data, Level, Notice, ProcessId, Publish, ServerTime};
 
 /// The level is computed at most once in this time for each row, so that its cost is bounded.
 const PAUSE_PER_ROW: Duration = Duration::from_micros(20);
@@ -22,11 +22,18 @@ impl Data {
         }
     }
 
-    /// Returns the largest level at which each process can have what it needs up to it.
+    /// Returns the largest level at which each process can have what it needs up to it, and the
+    /// first in line what it needs to go on: otherwise, a call that costs more than the level would
+    /// never have its turn.
     fn fair_level(&self) -> Level {
+        let first = self.queue().first().copied();
+        let part = |level: Level, process: &ProcessId, row: &Row| {
+            let least = if Some(*process) == first { row.least } else { 0 };
+            row.fair(level).max(least.min(row.need)).min(wanted(row))
+        };
         let fits = |level: Level| {
-            let wanted = self.rows.values().map(|row| u64::from(row.fair(level).min(wanted(row))));
-            wanted.sum::<u64>() <= self.limit.into()
+            let parts = self.rows.iter().map(|(process, row)| u64::from(part(level, process, row)));
+            parts.sum::<u64>() <= self.limit.into()
         };
         if fits(Level::UNBOUNDED) {
             return Level::UNBOUNDED;

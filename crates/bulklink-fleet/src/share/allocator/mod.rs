@@ -175,6 +175,7 @@ impl Data {
             serial,
             granted,
             need: statement.need,
+            least: statement.least,
             weight: statement.weight,
             ticket: old.ticket,
             stated: now,

@@ -11,6 +11,8 @@ pub(super) struct Row {
     pub(super) serial: Token,
     pub(super) granted: u32,
     pub(super) need: u32,
+    /// The units with which the process can go on.
+    pub(super) least: u32,
     pub(super) weight: u32,
     /// The place in the queue. Zero if the process has what it needs.
     pub(super) ticket: u64,
@@ -30,14 +32,20 @@ impl Row {
         self.granted < self.need
     }
 
+    /// Returns how many units help the process, at least: fewer would stay idle.
+    pub(super) fn step(&self) -> u32 {
+        self.least.min(self.need).saturating_sub(self.granted).max(1)
+    }
+
     /// Whether the process can be granted units.
     pub(super) fn is_served(&self) -> bool {
         self.heard > ServerTime::default()
     }
 
-    /// Whether the process waits for units that it can be granted.
-    pub(super) fn waits(&self) -> bool {
-        self.is_hungry() && self.is_served()
+    /// Whether the process waits for units that it can be granted. With more than the limit, it can
+    /// only wait for its own operations to end.
+    pub(super) fn waits(&self, limit: u32) -> bool {
+        self.is_hungry() && self.is_served() && self.least <= limit
     }
 
     /// Whether the process has and needs nothing: its last statement was that it leaves.

@@ -42,6 +42,8 @@ pub struct RowStatus {
     pub granted: u32,
     /// The units that it needs.
     pub need: u32,
+    /// The units with which it can go on: see [`Statement::least`](crate::share::Statement::least).
+    pub least: u32,
     /// Its weight.
     pub weight: u32,
     /// Its ticket, if it needs more than it has: smaller ones are served first.
@@ -66,6 +68,7 @@ impl Allocator {
             seq: row.seq,
             granted: row.granted,
             need: row.need,
+            least: row.least,
             weight: row.weight,
             ticket: row.is_hungry().then_some(row.ticket),
             silent: now.since(row.stated),

@@ -114,13 +114,13 @@ impl Data {
 
 impl Row {
     fn text(&self) -> String {
-        let Row { seq, serial, granted, need, weight, ticket, stated, heard, until, token } = self;
-        format!("{seq} {serial} {granted} {need} {weight} {ticket} {stated} {heard} {until} {token}")
+        let Row { seq, serial, granted, need, least, weight, ticket, stated, heard, until, token } = self;
+        format!("{seq} {serial} {granted} {need} {least} {weight} {ticket} {stated} {heard} {until} {token}")
     }
 
     fn of_text(text: &str) -> Option<Self> {
         let numbers = text.split(' ').map(number).collect::<Option<Vec<_>>>()?;
-        let [seq, serial, granted, need, weight, ticket, stated, heard, until, token] = numbers[..] else {
+        let [seq, serial, granted, need, least, weight, ticket, stated, heard, until, token] = numbers[..] else {
             return None;
         };
         let units = |number| u32::try_from(number).ok();
@@ -129,6 +129,7 @@ impl Row {
             serial: serial.into(),
             granted: units(granted)?,
             need: units(need)?,
+            least: units(least)?,
             weight: units(weight)?,
             ticket,
             stated: stated.into(),
