@@ -37,11 +37,21 @@ struct Seats {
     all: BTreeMap<u64, Arc<Seat>>,
     by_name: HashMap<Name, u64>,
     numbers: u64,
+    /// No share that has ended has made a later statement: the rows and notices of one must not be
+    /// those of the next with its name.
+    seq: u64,
     /// No handle of the fleet is left, or its task is gone.
     is_closed: bool,
 }
 
 impl Seats {
+    /// Lets another share have the name.
+    fn forget(&mut self, seat: &Seat) {
+        if self.by_name.get(&seat.name) == Some(&seat.number) {
+            self.by_name.remove(&seat.name);
+        }
+    }
+
     fn may_add(&self, name: &Name) -> bool {
         !self.is_closed && !self.by_name.contains_key(name)
     }
@@ -54,14 +64,21 @@ impl Hub {
 
     /// Adds a share with the next number, unless there is one with this name, or the fleet is
     /// closed.
-    pub(super) fn add(&self, name: &Name, make: impl FnOnce(u64) -> Arc<Seat>) -> Option<Arc<Seat>> {
-        let number = {
+    pub(super) fn add(&self, name: &Name, make: impl FnOnce(u64, u64) -> Arc<Seat>) -> Option<Arc<Seat>> {
+        // One that has ended, and of which the task does not know yet, is in the way of none. What
+        // it still sends is older than what the next one states.
+        let ended = self.of_name(name).filter(|seat| seat.has_ended()).map(|seat| (Arc::clone(&seat), seat.seq()));
+        let (number, seq) = {
             let mut seats = self.seats();
+            if let Some((seat, seq)) = &ended {
+                seats.seq = seats.seq.max(*seq).saturating_add(1 << 20);
+                seats.forget(seat);
+            }
             seats.numbers += 1;
-            seats.may_add(name).then_some(seats.numbers)?
+            seats.may_add(name).then_some((seats.numbers, seats.seq))?
         };
         // Not under the lock: it takes that of the bulkhead.
-        let seat = make(number);
+        let seat = make(number, seq);
         {
             let mut seats = self.seats();
             if seats.may_add(name) {
@@ -91,11 +108,14 @@ impl Hub {
     }
 
     fn remove(&self, number: u64) {
+        // Before the lock of the list: a share has one of its own.
+        let seq = self.find(number).map_or(0, |seat| seat.seq());
         let removed = {
             let mut seats = self.seats();
+            seats.seq = seats.seq.max(seq);
             let removed = seats.all.remove(&number);
             if let Some(seat) = &removed {
-                seats.by_name.remove(&seat.name);
+                seats.forget(seat);
             }
             removed
         };
@@ -203,7 +223,7 @@ pub(super) async fn drive<S: LeaseStore, R: Runtime<Sleep: Send>>(
         let connected = desk.attend(deadline, store.connect(&session, receiver)).await;
         let error = match connected.unwrap_or(Err(StoreError::TimedOut)) {
             Ok(link) => {
-                let mut wire = Wire::new(link, patience);
+                let mut wire = Wire::new(link, desk.runtime.now(), patience);
                 let error = desk.serve(&mut wire, &inbox.is_ended).await;
                 if wire.has_answered {
                     pauses.reset();
@@ -214,7 +234,7 @@ pub(super) async fn drive<S: LeaseStore, R: Runtime<Sleep: Send>>(
         };
         inbox.is_ended.store(true, Ordering::Release);
         for seat in desk.hub.all() {
-            seat.disconnected(&error);
+            seat.disconnected(desk.runtime.now(), &error);
             desk.ready.insert(seat.number);
         }
         let until = desk.runtime.now().saturating_add(pauses.next());
@@ -245,6 +265,10 @@ struct Wire<L> {
     asking: BTreeSet<u64>,
     /// When it is asked again to listen for a share, which it has refused.
     put_off: BTreeMap<u64, Instant>,
+    /// When the link was made: the server's age is of then.
+    made: Instant,
+    /// When the store has answered last.
+    heard: Instant,
     patience: Duration,
     has_answered: bool,
     error: Option<StoreError>,
@@ -281,12 +305,13 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
                 let is_woken = self.hub.signal.poll(context).is_ready();
                 while let Poll::Ready(Some((flight, number, landing))) = wire.flights.poll_next_unpin(context) {
                     wire.due.set(flight, None);
+                    wire.heard = self.runtime.now();
                     wire.land(&self.hub, self.runtime.now(), number, landing);
                     self.ready.insert(number);
                 }
                 self.visit(Some(&mut *wire), context);
                 let now = self.runtime.now();
-                if wire.error.is_none() && wire.due.next().is_some_and(|due| due <= now) {
+                if wire.error.is_none() && wire.silent_at().is_some_and(|due| due <= now) {
                     wire.error = Some(StoreError::TimedOut);
                 }
                 if is_ended.load(Ordering::Acquire) || self.hub.has_seats() != Some(true) {
@@ -295,7 +320,7 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
                 if let Some(error) = wire.error.take() {
                     return Poll::Ready(error);
                 }
-                if !is_woken && !self.poll_sleep(context, wire.due.next()) {
+                if !is_woken && !self.poll_sleep(context, wire.silent_at()) {
                     return Poll::Pending;
                 }
             }
@@ -358,7 +383,7 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
 }
 
 impl<L: Link> Wire<L> {
-    fn new(link: L, patience: Duration) -> Self {
+    fn new(link: L, made: Instant, patience: Duration) -> Self {
         Self {
             link: Arc::new(link),
             flights: FuturesUnordered::new(),
@@ -367,10 +392,17 @@ impl<L: Link> Wire<L> {
             listening: BTreeSet::new(),
             asking: BTreeSet::new(),
             put_off: BTreeMap::new(),
+            made,
+            heard: made,
             patience,
             has_answered: false,
             error: None,
         }
+    }
+
+    /// When the store is silent for too long: a command may wait behind others that it answers.
+    fn silent_at(&self) -> Option<Instant> {
+        self.due.next().map(|due| due.max(self.heard.saturating_add(self.patience)))
     }
 
     fn may_listen(&self, number: u64, now: Instant) -> bool {
@@ -409,7 +441,7 @@ impl<L: Link> Wire<L> {
         let Some(seat) = hub.find(number) else { return };
         let error = match landing {
             Landing::Listened(Ok(server)) => {
-                seat.connected(now, server);
+                seat.connected(self.made, server);
                 None
             }
             Landing::Replied(Ok(Ok(reply))) => {

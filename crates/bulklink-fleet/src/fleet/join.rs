@@ -10,8 +10,9 @@ use std::time::Duration;
 use bulklink::runtime::Runtime;
 use bulklink::{Handle, InvalidArgument};
 
-use super::seat::{Seat, Standing};
+use super::seat::Seat;
 use super::share::{FleetShare, checked_limit};
+use super::state::Standing;
 use super::{Fleet, Outage};
 use crate::share::{Declaration, Policy, Refusal, Share, Terms, Tuning};
 use crate::{Name, StoreError};
@@ -208,7 +209,8 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
         let machines = (Share::new(self.fleet.id, self.weight, declaration), Policy::new(self.tuning, u32::MAX));
         let hub = &self.fleet.open.hub;
         let signal = Arc::clone(&hub.signal);
-        let added = hub.add(&name, |number| {
+        let added = hub.add(&name, |number, seq| {
+            let machines = (machines.0.after(seq), machines.1);
             let ceiling = self.bulkhead.ceiling(CONTROLLER);
             Seat::new(number, name.clone(), ceiling, self.outage, machines, signal)
         });

@@ -8,6 +8,7 @@ mod join;
 mod reply;
 mod seat;
 mod share;
+mod state;
 
 use std::fmt;
 use std::future::Future;

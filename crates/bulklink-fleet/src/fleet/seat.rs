@@ -5,34 +5,17 @@ use std::future::poll_fn;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
 
 use bulklink::runtime::Instant;
-use bulklink::{Ceiling, EventFilter, EventKind, Load};
+use bulklink::{Ceiling, Load};
 
 use super::ask::Ask;
 use super::foreign::{discard, wake};
+use super::state::{Standing, State};
 use super::{FencingToken, JoinError, Outage, ShareStatus};
-use crate::share::{self, Connection, Decision, Demand, Notice, Policy, Refusal, Reply, Share, Statement};
+use crate::share::{Decision, Demand, Notice, Policy, Refusal, Reply, Share, Statement};
 use crate::signal::Signal;
 use crate::{Name, Server, StoreError, Token, Version};
-
-/// The time after which a share that needs more units is looked at again. Calls do not wake it
-/// meanwhile: in an overload, each of them would.
-const GLANCE: Duration = Duration::from_millis(2);
-
-/// What becomes known of the store, for those that wait for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// Nothing was heard since the share was made, but perhaps an error.
-    Joining(Option<StoreError>),
-    /// The store has refused the declaration.
-    Refused(Refusal),
-    /// The store has answered.
-    Joined,
-    /// The share has ended: the process has left, or its bulkhead or its task is gone.
-    Left,
-}
 
 /// A share, and what it needs.
 pub(super) struct Seat {
@@ -44,31 +27,6 @@ pub(super) struct Seat {
     waker: Waker,
     signal: Arc<Signal>,
     state: Mutex<State>,
-}
-
-struct State {
-    share: Share,
-    policy: Policy,
-    /// What was looked at when a statement was sent: the policy has not seen it.
-    seen: Load,
-    /// The server of the connection, and when it was asked.
-    server: Option<(Server, Instant)>,
-    error: Option<StoreError>,
-    standing: Standing,
-    is_leaving: bool,
-    /// The bulkhead is no longer ours to restrict.
-    is_given_up: bool,
-    /// Units in use at the latest look.
-    in_use: u32,
-    /// A lease has ended since the latest look.
-    has_lapsed: bool,
-    /// How often a lease has ended while units were in use.
-    lost: u64,
-    wakers: Vec<Waker>,
-    /// What is to be asked on the connection.
-    asks: VecDeque<Ask>,
-    /// How many tokens were made for the latest growth of the share.
-    tokens: (Token, u64),
 }
 
 /// What the task does after a look.
@@ -117,6 +75,7 @@ impl Seat {
             policy,
             seen: Load::default(),
             server: None,
+            cut: None,
             error: None,
             standing: Standing::Joining(None),
             is_leaving: false,
@@ -156,7 +115,11 @@ impl Seat {
             let Some(events) = self.lock().events(now) else { return self.end(now) };
             let Some(load) = self.ceiling.look(events, &self.waker) else { return self.end(now) };
             let Decision { ceiling, demand, next } = self.change(|state| state.decide(now, load));
-            self.allow(ceiling);
+            self.allow(now, ceiling);
+            // A lease that has ended changes what there is to wait for.
+            if demand.is_none() && self.lock().events(now) != Some(events) {
+                continue;
+            }
             if self.lock().is_leaving && load.in_use == 0 {
                 return self.end(now);
             }
@@ -173,8 +136,8 @@ impl Seat {
     }
 
     /// Sets the ceiling: to the share, or by what is to happen while the store is out of reach.
-    fn allow(&self, units: u32) {
-        let allowed = if units == 0 { self.lock().without_store(self.outage) } else { Some(units) };
+    fn allow(&self, now: Instant, units: u32) {
+        let allowed = if units == 0 { self.lock().without_store(now, self.outage) } else { Some(units) };
         match allowed {
             Some(units) => self.ceiling.set(units as usize),
             None => self.ceiling.lift(),
@@ -184,29 +147,33 @@ impl Seat {
     /// The bulkhead is gone, or the process leaves and nothing runs any more: its units go back
     /// with a last statement.
     fn end(&self, now: Instant) -> Looked {
-        self.change(|state| {
+        let (looked, asks) = self.change(|state| {
             let is_known = state.server.is_some() && !state.share.stated().is_empty() || state.share.usable(now) > 0;
             let may_send = is_known && !state.share.is_pending();
             let statement = may_send.then(|| state.send(now, Demand::default())).flatten();
             let is_over = statement.is_none() && !state.share.is_pending();
             if is_over {
-                state.standing = Standing::Left;
+                (state.standing, state.server) = (Standing::Left, None);
             }
-            (Looked { statement, next: None, is_over }, is_over)
-        })
+            let asks = if is_over { mem::take(&mut state.asks) } else { VecDeque::new() };
+            ((Looked { statement, next: None, is_over }, asks), is_over)
+        });
+        drop(asks);
+        looked
     }
 
     /// A new connection, to this server.
-    pub(super) fn connected(&self, now: Instant, server: Server) {
+    pub(super) fn connected(&self, made: Instant, server: Server) {
         let mut state = self.lock();
-        state.server = Some((server, now));
+        (state.server, state.cut) = (Some((server, made)), None);
         state.policy.set_connected(true);
     }
 
     /// The connection has ended, or there was none.
-    pub(super) fn disconnected(&self, error: &StoreError) {
+    pub(super) fn disconnected(&self, now: Instant, error: &StoreError) {
         self.change(|state| {
             state.server = None;
+            state.cut.get_or_insert(now);
             state.share.give_up();
             state.policy.set_connected(false);
             state.fail(error.clone());
@@ -224,6 +191,7 @@ impl Seat {
         self.change(|state| {
             state.lapse(now);
             state.share.take(now, reply);
+            state.policy.set_owed(false);
             (state.error, state.standing) = (None, Standing::Joined);
             ((), true)
         });
@@ -233,6 +201,7 @@ impl Seat {
     pub(super) fn refused(&self, refusal: Refusal) {
         self.change(|state| {
             state.share.give_up();
+            state.policy.set_owed(true);
             if refusal != Refusal::Stale {
                 state.standing = Standing::Refused(refusal);
             }
@@ -244,6 +213,7 @@ impl Seat {
     pub(super) fn failed(&self, error: &StoreError) {
         self.change(|state| {
             state.share.give_up();
+            state.policy.set_owed(true);
             state.fail(error.clone());
             ((), true)
         });
@@ -288,6 +258,17 @@ impl Seat {
     /// Notes the limit, when this process has changed it, or heard that it is another.
     pub(super) fn resized(&self, limit: u32, version: Version) {
         self.lock().share.set_limit(limit, version);
+    }
+
+    /// Whether the process has given the share up, or has left.
+    pub(super) fn has_ended(&self) -> bool {
+        let state = self.lock();
+        state.is_given_up || state.standing == Standing::Left
+    }
+
+    /// Returns the number of the latest statement.
+    pub(super) fn seq(&self) -> u64 {
+        self.lock().share.seq()
     }
 
     /// Returns the version of the limit, as far as is known.
@@ -383,108 +364,4 @@ impl Seat {
             lost: state.lost,
         }
     }
-}
-
-impl State {
-    /// The events after which the task looks again. None that each call causes while nothing can be
-    /// stated, or while the store knows that more is needed. `None` if the share is given up.
-    fn events(&self, now: Instant) -> Option<EventFilter> {
-        const CALLS: EventFilter = EventFilter::of(EventKind::Queued).or(EventFilter::of(EventKind::Saturated));
-        let events = match self.share.is_pending() || self.is_short(now) {
-            _ if self.is_given_up => return None,
-            _ if self.is_leaving => EventFilter::of(EventKind::Released),
-            true => EventFilter::NONE,
-            false => CALLS,
-        };
-        // With a linger, it looks for idle units by the time.
-        let events = if self.policy.lingers() { events } else { events.or(EventFilter::of(EventKind::Released)) };
-        Some(events.or(EventFilter::CHANGES))
-    }
-
-    fn is_short(&self, now: Instant) -> bool {
-        self.share.stated().need > self.share.usable(now)
-    }
-
-    /// Returns whether units in use were lost, too.
-    fn decide(&mut self, now: Instant, load: Load) -> (Decision, bool) {
-        let load = mem::take(&mut self.seen).then(load);
-        self.in_use = units(load.in_use);
-        self.lapse(now);
-        let is_lost = mem::take(&mut self.has_lapsed) && self.in_use > 0;
-        self.lost += u64::from(is_lost);
-        if self.is_leaving {
-            return (self.withdraw(), is_lost);
-        }
-        self.policy.set_capacity(units(load.capacity));
-        let waiting = u32::try_from(load.waiting).unwrap_or(u32::MAX);
-        let calls = share::Load {
-            in_use: self.in_use,
-            waiting,
-            first: units(load.first),
-            refused: u32::try_from(load.refused).unwrap_or(u32::MAX),
-            peak: units(load.peak_in_use).saturating_add(u32::try_from(load.peak_waiting).unwrap_or(u32::MAX)),
-        };
-        (self.policy.look(now, calls, &self.share), is_lost)
-    }
-
-    /// Keeps only what is in use.
-    fn withdraw(&mut self) -> Decision {
-        let demand = Demand { keep: self.in_use, need: self.in_use, ..Demand::default() };
-        let is_due = self.server.is_some() && !self.share.is_pending() && self.share.stated() != demand;
-        Decision { ceiling: 0, demand: is_due.then_some(demand), next: self.share.deadline() }
-    }
-
-    /// Makes a statement, after the ceiling was set to at most what it keeps. What is in use now is
-    /// kept too: it can grow no more.
-    fn state(&mut self, now: Instant, load: Load, demand: Demand) -> Option<Statement> {
-        self.seen = mem::take(&mut self.seen).then(load);
-        self.send(now, Demand { keep: demand.keep.max(units(load.in_use)), ..demand })
-    }
-
-    /// Notes the end of a lease before a message counts. The next look says whether units are in
-    /// use.
-    fn lapse(&mut self, now: Instant) {
-        self.has_lapsed |= self.share.lapse(now);
-    }
-
-    fn send(&mut self, now: Instant, demand: Demand) -> Option<Statement> {
-        self.lapse(now);
-        let (Server { run, age }, asked) = self.server?;
-        let uptime = age.map(|age| age.saturating_add(now.saturating_since(asked)));
-        Some(self.share.send(now, Connection { run, uptime }, demand))
-    }
-
-    /// While more is needed than there is, looks again soon; and while others wait for units, which
-    /// can become idle without a word.
-    fn glance(&self, now: Instant, next: Option<Instant>) -> Option<Instant> {
-        let is_wanted = self.share.firm().is_some() && self.share.usable(now) > 0;
-        let is_soon = is_wanted || self.is_short(now) && !self.share.is_pending();
-        let soon = is_soon.then(|| now.saturating_add(GLANCE));
-        soon.into_iter().chain(next).min()
-    }
-
-    /// Returns the ceiling of a process without units, by what is to happen while the store is out
-    /// of reach. `None` if there is no ceiling.
-    fn without_store(&self, outage: Outage) -> Option<u32> {
-        if self.server.is_some() || self.error.is_none() || self.is_leaving || self.standing != Standing::Joined {
-            return Some(0);
-        }
-        let ((limit, _), (_, weights)) = (self.share.limit(), self.share.fleet());
-        match outage {
-            Outage::Reject => Some(0),
-            Outage::Admit => None,
-            Outage::Share => Some(self.share.part(limit, weights)),
-        }
-    }
-
-    fn fail(&mut self, error: StoreError) {
-        if let Standing::Joining(_) = self.standing {
-            self.standing = Standing::Joining(Some(error.clone()));
-        }
-        self.error = Some(error);
-    }
-}
-
-fn units(units: usize) -> u32 {
-    u32::try_from(units).unwrap_or(u32::MAX)
 }

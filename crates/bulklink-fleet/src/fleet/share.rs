@@ -13,7 +13,8 @@ use bulklink::runtime::Clock;
 
 use super::ask::Ask;
 use super::reply::Reply;
-use super::seat::{Seat, Standing};
+use super::seat::Seat;
+use super::state::Standing;
 use crate::share::{LimitRefusal, Refusal, Status};
 use crate::{StoreError, Token, Version};
 
@@ -156,8 +157,9 @@ impl<R: Clock> FleetShare<R> {
         async move { reply.get().await }
     }
 
-    /// Leaves the fleet: no call is admitted from now on, and the units go back as operations end.
-    /// Completes when nothing is in use and the store knows, or does not answer.
+    /// Leaves the fleet: no call of this bulkhead is admitted from now on, for good, and the units
+    /// go back as operations end. Completes when nothing is in use and the store knows, or does not
+    /// answer.
     ///
     /// # Cancel safety
     ///

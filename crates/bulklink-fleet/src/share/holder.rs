@@ -104,6 +104,16 @@ impl Share {
         }
     }
 
+    /// Begins after all statements of shares of the same process before.
+    pub(crate) fn after(mut self, seq: u64) -> Self {
+        self.seq = seq;
+        self
+    }
+
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
+
     /// Returns the units that the process can use at `now`.
     pub fn usable(&self, now: Instant) -> u32 {
         if now < self.deadline { self.granted } else { 0 }
@@ -263,6 +273,11 @@ impl Share {
         if version > self.fleet.version {
             (self.fleet.limit, self.fleet.version) = (limit, version);
         }
+    }
+
+    /// Returns the lease that this process has declared.
+    pub(crate) fn lease(&self) -> Duration {
+        self.declaration.bounded().terms.lease
     }
 
     /// Returns what this process would have if a limit were divided by weights: at least one unit.

@@ -92,6 +92,8 @@ pub struct Policy {
     is_connected: bool,
     /// A new connection is owed a statement.
     must_state: bool,
+    /// The latest statement was refused.
+    is_owed: bool,
 }
 
 /// The numbers of one look.
@@ -124,6 +126,7 @@ impl Policy {
             beat: Instant::EPOCH,
             is_connected: true,
             must_state: true,
+            is_owed: false,
         }
     }
 
@@ -136,6 +139,21 @@ impl Policy {
     /// at a new one returns a statement, and without one none does.
     pub fn set_connected(&mut self, is_connected: bool) {
         (self.is_connected, self.must_state) = (is_connected, is_connected);
+    }
+
+    /// Returns when the next statement is due in any case.
+    pub(crate) fn next_beat(&self) -> Instant {
+        self.beat
+    }
+
+    /// Notes a statement that was not of this policy.
+    pub(crate) fn note_statement(&mut self, now: Instant) {
+        self.beat = now.saturating_add(self.tuning.beat);
+    }
+
+    /// The latest statement has had no effect: the next beat states again, whatever the load is.
+    pub(crate) fn set_owed(&mut self, is_owed: bool) {
+        self.is_owed = is_owed;
     }
 
     /// Returns whether idle units are given back after a time. Otherwise, the caller looks at each
@@ -210,26 +228,27 @@ impl Policy {
             return false;
         }
         let stated = share.stated();
-        let is_idle = look.usable == 0 && look.load == 0 && stated.is_empty();
+        let is_idle = look.usable == 0 && look.load == 0 && stated.is_empty() && !self.is_owed;
         let needs_more = look.load > look.usable
             && (stated.need <= look.usable || look.load >= stated.need.saturating_add((stated.need / 4).max(1)));
         let gives_back = look.is_tight && keep < look.usable;
         let is_free = stated.need > look.usable && share.due().is_some_and(|due| due <= look.now);
-        self.must_state || look.is_beat && !is_idle || needs_more || gives_back || is_free
+        // With what waits first now, fewer units may be enough than what is stated.
+        let needs_less = stated.need > look.usable && stated.least > look.usable && look.least() < stated.least;
+        self.must_state || needs_less || look.is_beat && !is_idle || needs_more || gives_back || is_free
     }
 
     fn state(&mut self, look: &Look, keep: u32) -> Demand {
         let spare = if look.is_tight { 0 } else { look.recent.saturating_add(look.headroom).min(self.capacity) };
         self.beat = look.now.saturating_add(self.tuning.beat);
         (self.refused, self.must_state, self.seen) = (0, false, keep);
-        let least = if look.first == 0 { 0 } else { look.in_use.saturating_add(look.first).min(look.load) };
-        Demand { keep, need: look.load, least, spare: spare.saturating_sub(look.load) }
+        Demand { keep, need: look.load, least: look.least(), spare: spare.saturating_sub(look.load) }
     }
 
     /// Returns the time after which something changes without any input.
     fn next(&self, look: &Look, share: &Share) -> Option<Instant> {
         let stated = share.stated();
-        let is_idle = look.usable == 0 && look.load == 0 && stated.is_empty();
+        let is_idle = look.usable == 0 && look.load == 0 && stated.is_empty() && !self.is_owed;
         let lingers = look.is_tight && look.usable > look.in_use;
         let times = [
             (!is_idle).then_some(self.beat),
@@ -243,6 +262,11 @@ impl Policy {
 }
 
 impl Look {
+    /// Returns the units with which the process can go on.
+    fn least(&self) -> u32 {
+        if self.first == 0 { 0 } else { self.in_use.saturating_add(self.first).min(self.load) }
+    }
+
     /// Returns the units to keep if a statement is sent now.
     fn keep(&self) -> u32 {
         let target = if self.is_tight {

@@ -75,7 +75,8 @@ impl Terms {
 
 /// Returns the duration, or a day if it is longer: no value of one process blocks a name for ever.
 pub(super) fn bounded(duration: Duration) -> Duration {
-    duration.min(LONGEST)
+    let micros = u64::try_from(duration.min(LONGEST).as_micros()).unwrap_or(u64::MAX);
+    Duration::from_micros(micros)
 }
 
 /// The settings of a name, as a process declares them with each statement.

@@ -237,7 +237,9 @@ local function hand_out()
   while free() > 0 do
     local queue = {}
     for _, process in ipairs(call('ZRANGE', Q, 0, LOOKED_AT - 1)) do
-      if read(process) then queue[#queue + 1] = process else call('ZREM', Q, process) end
+      local row = read(process)
+      -- Whatever is in the queue, it must come to an end.
+      if row and is_hungry(row) then queue[#queue + 1] = process else call('ZREM', Q, process) end
     end
     local goes_on = #queue > 0 and hand_out_to(queue, grown)
     for _, process in ipairs(queue) do

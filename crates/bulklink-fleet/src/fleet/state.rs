@@ -1,0 +1,178 @@
+//! What a share is at: its machines, its connection, and what is to be done with it.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::task::Waker;
+use std::time::Duration;
+
+use bulklink::runtime::Instant;
+use bulklink::{EventFilter, EventKind, Load};
+
+use super::Outage;
+use super::ask::Ask;
+use crate::share::{self, Connection, Decision, Demand, Policy, Refusal, Share, Statement};
+use crate::{Server, StoreError, Token};
+
+/// The time after which a share that needs more units is looked at again. Calls do not wake it
+/// meanwhile: in an overload, each of them would.
+const GLANCE: Duration = Duration::from_millis(2);
+
+/// What becomes known of the store, for those that wait for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Nothing was heard since the share was made, but perhaps an error.
+    Joining(Option<StoreError>),
+    /// The store has refused the declaration.
+    Refused(Refusal),
+    /// The store has answered.
+    Joined,
+    /// The share has ended: the process has left, or its bulkhead or its task is gone.
+    Left,
+}
+
+/// What a share is at, under the lock of its seat.
+pub(super) struct State {
+    pub(super) share: Share,
+    pub(super) policy: Policy,
+    /// What was looked at when a statement was sent: the policy has not seen it.
+    pub(super) seen: Load,
+    /// The server of the connection, and when that was made.
+    pub(super) server: Option<(Server, Instant)>,
+    /// When the last connection has ended.
+    pub(super) cut: Option<Instant>,
+    pub(super) error: Option<StoreError>,
+    pub(super) standing: Standing,
+    pub(super) is_leaving: bool,
+    /// The bulkhead is no longer ours to restrict.
+    pub(super) is_given_up: bool,
+    /// Units in use at the latest look.
+    pub(super) in_use: u32,
+    /// A lease has ended since the latest look.
+    pub(super) has_lapsed: bool,
+    /// How often a lease has ended while units were in use.
+    pub(super) lost: u64,
+    pub(super) wakers: Vec<Waker>,
+    /// What is to be asked on the connection.
+    pub(super) asks: VecDeque<Ask>,
+    /// How many tokens were made for the latest growth of the share.
+    pub(super) tokens: (Token, u64),
+}
+
+impl State {
+    /// The events after which the task looks again. None that each call causes while nothing can be
+    /// stated, or while the store knows that more is needed. `None` if the share is given up.
+    pub(super) fn events(&self, now: Instant) -> Option<EventFilter> {
+        const CALLS: EventFilter = EventFilter::of(EventKind::Queued).or(EventFilter::of(EventKind::Saturated));
+        let events = match self.share.is_pending() || self.is_short(now) {
+            _ if self.is_given_up => return None,
+            _ if self.is_leaving => EventFilter::of(EventKind::Released),
+            true => EventFilter::NONE,
+            false => CALLS,
+        };
+        // With a linger, it looks for idle units by the time.
+        let events = if self.policy.lingers() { events } else { events.or(EventFilter::of(EventKind::Released)) };
+        Some(events.or(EventFilter::CHANGES))
+    }
+
+    pub(super) fn is_short(&self, now: Instant) -> bool {
+        self.share.stated().need > self.share.usable(now)
+    }
+
+    /// Returns whether units in use were lost, too.
+    pub(super) fn decide(&mut self, now: Instant, load: Load) -> (Decision, bool) {
+        let load = mem::take(&mut self.seen).then(load);
+        self.in_use = units(load.in_use);
+        self.lapse(now);
+        let is_lost = mem::take(&mut self.has_lapsed) && self.in_use > 0;
+        self.lost += u64::from(is_lost);
+        if self.is_leaving {
+            return (self.withdraw(now), is_lost);
+        }
+        self.policy.set_capacity(units(load.capacity));
+        let waiting = u32::try_from(load.waiting).unwrap_or(u32::MAX);
+        let calls = share::Load {
+            in_use: self.in_use,
+            waiting,
+            first: units(load.first),
+            refused: u32::try_from(load.refused).unwrap_or(u32::MAX),
+            peak: units(load.peak_in_use).saturating_add(u32::try_from(load.peak_waiting).unwrap_or(u32::MAX)),
+        };
+        (self.policy.look(now, calls, &self.share), is_lost)
+    }
+
+    /// Keeps only what is in use.
+    pub(super) fn withdraw(&mut self, now: Instant) -> Decision {
+        let demand = Demand { keep: self.in_use, need: self.in_use, ..Demand::default() };
+        // More can be in use than can be kept: after the end of a lease.
+        let is_news = self.share.stated().need != demand.need || self.share.usable(now) > demand.keep;
+        let is_due = is_news || now >= self.policy.next_beat();
+        let demand = (self.server.is_some() && !self.share.is_pending() && is_due).then_some(demand);
+        if demand.is_some() {
+            self.policy.note_statement(now);
+        }
+        let times = [Some(self.policy.next_beat()), self.share.deadline()].into_iter().flatten();
+        Decision { ceiling: 0, demand, next: times.filter(|time| *time > now).min() }
+    }
+
+    /// Makes a statement, after the ceiling was set to at most what it keeps. What is in use now is
+    /// kept too: it can grow no more.
+    pub(super) fn state(&mut self, now: Instant, load: Load, demand: Demand) -> Option<Statement> {
+        self.seen = mem::take(&mut self.seen).then(load);
+        self.send(now, Demand { keep: demand.keep.max(units(load.in_use)), ..demand })
+    }
+
+    /// Notes the end of a lease before a message counts. The next look says whether units are in
+    /// use.
+    pub(super) fn lapse(&mut self, now: Instant) {
+        self.has_lapsed |= self.share.lapse(now);
+    }
+
+    pub(super) fn send(&mut self, now: Instant, demand: Demand) -> Option<Statement> {
+        self.lapse(now);
+        let (Server { run, age }, asked) = self.server?;
+        let uptime = age.map(|age| age.saturating_add(now.saturating_since(asked)));
+        Some(self.share.send(now, Connection { run, uptime }, demand))
+    }
+
+    /// While more is needed than there is, looks again soon; and while others wait for units, which
+    /// can become idle without a word.
+    pub(super) fn glance(&self, now: Instant, next: Option<Instant>) -> Option<Instant> {
+        let is_wanted = self.share.firm().is_some() && self.share.usable(now) > 0;
+        let is_soon = is_wanted || self.is_short(now) && !self.share.is_pending();
+        // Without a connection, nothing can be stated.
+        let soon = (is_soon && self.server.is_some()).then(|| now.saturating_add(GLANCE));
+        let outage = self.outage_begins().filter(|begin| *begin > now);
+        [soon, outage, next].into_iter().flatten().min()
+    }
+
+    /// Returns when the store has been out of reach for a lease, if it is.
+    pub(super) fn outage_begins(&self) -> Option<Instant> {
+        let cut = self.cut.filter(|_| !self.is_leaving && self.standing == Standing::Joined)?;
+        Some(cut.saturating_add(self.share.lease()))
+    }
+
+    /// Returns the ceiling of a process that may use nothing, by what is to happen while the store
+    /// is out of reach. `None` if there is no ceiling.
+    pub(super) fn without_store(&self, now: Instant, outage: Outage) -> Option<u32> {
+        if self.share.usable(now) > 0 || self.outage_begins().is_none_or(|begin| begin > now) {
+            return Some(0);
+        }
+        let ((limit, _), (_, weights)) = (self.share.limit(), self.share.fleet());
+        match outage {
+            Outage::Reject => Some(0),
+            Outage::Admit => None,
+            Outage::Share => Some(self.share.part(limit, weights)),
+        }
+    }
+
+    pub(super) fn fail(&mut self, error: StoreError) {
+        if let Standing::Joining(_) = self.standing {
+            self.standing = Standing::Joining(Some(error.clone()));
+        }
+        self.error = Some(error);
+    }
+}
+
+pub(super) fn units(units: usize) -> u32 {
+    u32::try_from(units).unwrap_or(u32::MAX)
+}
