@@ -288,7 +288,8 @@ end
 -- The one that waits is the caller, or none is served alone.
 local function serve_alone(caller)
   local row = rows[caller]
-  if not row or row.ticket == 0 or call('ZCARD', Q) ~= 1 or row.need - row.granted > free() then return false end
+  if not row or row.ticket == 0 or row.least > data.live or call('ZCARD', Q) ~= 1 then return false end
+  if row.need - row.granted > free() then return false end
   data.granted = data.granted + row.need - row.granted
   row.granted, row.ticket = row.need, 0
   enqueue(caller, row)
