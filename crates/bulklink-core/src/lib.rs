@@ -257,7 +257,7 @@ pub mod plumbing {
             Some(end) => end.saturating_sub(Duration::from_nanos(reserve)),
             None => Instant::FAR_FUTURE,
         });
-        (!request.is_past(now)).then_some((request.may_queue, end))
+        (!request.is_past(now)).then_some((request.may_queue(), end))
     }
 
     /// Takes all wakers at once, in the order of [`Gate::poll_wake`], so that no other caller of an

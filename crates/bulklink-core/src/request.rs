@@ -20,10 +20,23 @@ pub struct Request {
     until: Instant,
     /// `u32::MAX` means that many units or more: no gate has room for either.
     pub(crate) cost: u32,
-    pub(crate) may_queue: bool,
+    pub(crate) patience: Patience,
     /// The request's own reserve, if it has one. The flag says that `until` is the deadline of the
     /// whole call.
     leaving: Coarse,
+}
+
+/// Whether a request waits if there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    Never,
+    /// Only for a higher restriction.
+    #[cfg(feature = "restriction")]
+    Fetches,
+    InQueue,
+    /// The same, and where the queue has no place for it, for a higher restriction.
+    #[cfg(feature = "restriction")]
+    InQueueOrFetches,
 }
 
 // Every waiting call of a front stores a request.
@@ -33,7 +46,13 @@ impl Request {
     /// Creates a request for one unit that waits as long as the gate allows.
     #[must_use]
     pub const fn new() -> Self {
-        Request { cost: 1, may_queue: true, within_nanos: u64::MAX, until: Instant::FAR_FUTURE, leaving: Coarse::NONE }
+        Request {
+            cost: 1,
+            patience: Patience::InQueue,
+            within_nanos: u64::MAX,
+            until: Instant::FAR_FUTURE,
+            leaving: Coarse::NONE,
+        }
     }
 
     /// Asks for `units` of capacity. The gate accepts 1 to its whole capacity.
@@ -55,8 +74,37 @@ impl Request {
     /// Makes the request one that never waits: it is admitted immediately or rejected as saturated.
     #[must_use]
     pub const fn now(mut self) -> Self {
-        self.may_queue = false;
+        self.patience = Patience::Never;
         self
+    }
+
+    /// Lets the request wait for a higher [restriction](crate::Gate::restrict) where it would be
+    /// rejected as saturated, also if it never waits otherwise: as long as the gate lets it
+    /// [fetch](crate::Gate::let_fetch). Then it expires.
+    #[must_use]
+    #[cfg(feature = "restriction")]
+    pub const fn fetching(mut self) -> Self {
+        self.patience = if self.may_queue() { Patience::InQueueOrFetches } else { Patience::Fetches };
+        self
+    }
+
+    /// Returns whether the request waits in the queue if it must.
+    #[inline]
+    pub(crate) const fn may_queue(&self) -> bool {
+        self.patience as u8 >= Patience::InQueue as u8
+    }
+
+    /// Returns whether the request [fetches](Request::fetching).
+    #[inline]
+    #[cfg(feature = "restriction")]
+    pub(crate) const fn fetches(&self) -> bool {
+        matches!(self.patience, Patience::Fetches | Patience::InQueueOrFetches)
+    }
+
+    #[inline]
+    #[cfg(not(feature = "restriction"))]
+    pub(crate) const fn fetches(&self) -> bool {
+        false
     }
 
     /// Limits the wait to `limit`, in addition to the gate's own limit. With zero, the request is
@@ -115,7 +163,8 @@ impl Request {
     #[inline]
     #[must_use]
     pub const fn may_be_late(&self, limited: bool) -> bool {
-        (limited || self.has_limit() || self.has_deadline()) && self.may_queue && !self.would_expire_immediately()
+        let is_limited = (limited || self.has_limit() || self.has_deadline()) && self.may_queue();
+        (is_limited || self.fetches()) && !self.would_expire_immediately()
     }
 
     pub(crate) const fn has_deadline(&self) -> bool {
@@ -132,7 +181,7 @@ impl Request {
 
     /// Returns whether the request may wait, but only for zero time.
     pub(crate) const fn would_expire_immediately(&self) -> bool {
-        self.may_queue && self.within_nanos == 0
+        self.may_queue() && self.within_nanos == 0
     }
 
     /// Returns the instant from which on the request is expired, for a wait that begins at `now`;

@@ -210,11 +210,15 @@ impl Word {
         if self.0 & (flag | MANY_REJECTED) != flag {
             return None;
         }
+        // Only the gate knows whether such a request has to wait.
+        if flag == RESTRICTED && request.fetches() && !self.is_closed() {
+            return None;
+        }
         let is_certain = match self.0 & (HELD | CLOSED) {
             // In order: a live word; a full waiting room; a closed gate. A limit of zero expires
             // instead of being saturated, which only the gate counts.
             0 => {
-                self.offered() == 0 && (!request.may_queue || waiting_room == 0 && !request.would_expire_immediately())
+                self.offered() == 0 && (!request.may_queue() || waiting_room == 0 && !request.would_expire_immediately())
             }
             HELD => !request.would_expire_immediately(),
             _ => true,
@@ -252,7 +256,7 @@ impl Word {
         // One of the two lower flags, and not the highest.
         let flags = self.0 & (HELD | COMPLETE | RESTRICTED);
         let is_used_up = flags != 0 && flags < HELD && self.offered() == 0;
-        let would_wait = is_used_up && request.may_queue;
+        let would_wait = is_used_up && (request.may_queue() || request.fetches());
         would_wait || timed && self.is_held()
     }
 

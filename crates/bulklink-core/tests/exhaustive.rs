@@ -8,7 +8,7 @@ use bulklink_model::gate::{Ask, Extra, Input, Start, World};
 use bulklink_model::search::{Extent, search};
 
 const EXTENTS: [Extent; 2] = [
-    Extent { depth: 3, scripts: 5_582_674, inputs: 6_192_114 },
+    Extent { depth: 3, scripts: 5_839_032, inputs: 6_470_222 },
     Extent { depth: 4, scripts: 81_730_962, inputs: 90_605_754 },
 ];
 
@@ -44,6 +44,7 @@ fn worlds() -> Vec<Start> {
     }
     worlds.extend(with_pauses());
     worlds.extend(with_restrictions());
+    worlds.extend(with_fetches());
     worlds.extend(with_bounded_units());
     worlds.extend(with_places_left());
     worlds.extend(with_other_limits());
@@ -70,6 +71,16 @@ fn with_restrictions() -> impl Iterator<Item = Start> {
     let by_gate = [(2, 1, Some(2)), (3, 0, None), (2, 2, None)].map(|limits| Start {
         extra: Extra::Restrictions,
         prelude: busy(limits.0, limits.1),
+        ..plain(limits)
+    });
+    by_gate.into_iter().flat_map(twice)
+}
+
+/// Returns worlds where calls wait for a higher restriction, with a waiting room and without.
+fn with_fetches() -> impl Iterator<Item = Start> {
+    let by_gate = [(2, 0, None), (3, 1, Some(2))].map(|limits| Start {
+        extra: Extra::Fetches,
+        prelude: busy(1, 0),
         ..plain(limits)
     });
     by_gate.into_iter().flat_map(twice)

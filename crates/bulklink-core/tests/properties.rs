@@ -107,7 +107,7 @@ fn controls() -> impl Strategy<Value = Step> {
         40 => raw_limits().prop_map(Step::Reconfigure),
         20 => Just(Step::Pause),
         60 => Just(Step::Resume),
-        40 => (0_u8..=64, 0_u8..=64).prop_map(|(units, alone)| Step::Restrict(units, alone)),
+        40 => (0_u8..=64, 0_u8..=64, fetches()).prop_map(|(units, alone, fetch)| Step::Restrict(units, alone, fetch)),
         40 => Just(Step::Unrestrict),
         1 => Just(Step::Close),
     ]
@@ -121,6 +121,11 @@ fn raw_limits() -> impl Strategy<Value = RawLimits> {
     })
 }
 
+/// How long calls wait for a higher restriction, and up to how many units.
+fn fetches() -> impl Strategy<Value = Option<(u8, u8)>> {
+    prop::option::of((1_u8..50, 0_u8..=64))
+}
+
 fn any_cost() -> impl Strategy<Value = u8> {
     prop_oneof![6 => Just(1), 3 => 1_u8..8, 1 => any::<u8>()]
 }
@@ -129,7 +134,9 @@ fn raw_requests(cost: impl Strategy<Value = u8>) -> impl Strategy<Value = RawReq
     let may_queue = prop::bool::weighted(0.9);
     let (within, before) = (prop::option::weighted(0.3, 0_u8..50), prop::option::weighted(0.2, 0_u8..80));
     let whole = (any::<bool>(), prop::option::weighted(0.3, 0_u8..90));
-    (cost, may_queue, within, before, whole).prop_map(|(cost, may_queue, within, before, (is_whole, leaving))| {
-        RawRequest { cost, may_queue, within, before, is_whole, leaving }
+    let ways = (may_queue, any::<bool>());
+    (cost, ways, within, before, whole).prop_map(|(cost, ways, within, before, (is_whole, leaving))| {
+        let (may_queue, fetches) = ways;
+        RawRequest { cost, may_queue, fetches, within, before, is_whole, leaving }
     })
 }

@@ -29,7 +29,7 @@ mod timers;
 
 pub use fleet::{
     BuildError, FencingToken, Fleet, FleetBuilder, FleetShare, JoinError, LeaseLost, Outage, RandomError, ResizeError,
-    ShareBuilder, ShareStatus,
+    ShareBuilder, ShareStatus, ceiling,
 };
 pub use id::{InvalidId, ProcessId};
 pub use memory::{MemoryLink, MemoryStore};

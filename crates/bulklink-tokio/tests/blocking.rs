@@ -55,3 +55,29 @@ async fn a_blocking_call_in_a_task_returns_at_its_limit() {
     drop(running);
     drop(bulkhead.blocking_slot_owned().expect("free again"));
 }
+
+/// A thread is its own timer, so it can wait for a higher ceiling; a task without one cannot.
+#[test]
+fn a_blocking_call_waits_for_a_higher_ceiling() {
+    let bulkhead = Bulkhead::builder("shared").parallelism(2).build().expect("valid");
+    let share = bulkhead.ceiling("share");
+    share.set_fetch(LIMIT);
+    share.set(0);
+    let late = bulkhead.blocking_slot_with(Request::new().now()).expect_err("nothing is allowed");
+    assert_eq!((late.reason(), late.waited() >= LIMIT), (Reason::Expired, true));
+    share.set_fetch(Duration::from_secs(100));
+    let thread = thread::spawn({
+        let bulkhead = bulkhead.clone();
+        move || bulkhead.blocking_slot_with(Request::new().now()).map(drop)
+    });
+    while bulkhead.status().waiting == 0 {
+        thread::yield_now();
+    }
+    share.set(1);
+    assert!(thread.join().expect("no panic").is_ok());
+
+    let without_timers = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    share.set(0);
+    let now = without_timers.block_on(bulkhead.slot_with(Request::new().now())).expect_err("nothing is allowed");
+    assert_eq!(now.reason(), Reason::Saturated);
+}

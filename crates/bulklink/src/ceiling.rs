@@ -4,12 +4,13 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::fmt;
 use core::task::Waker;
+use core::time::Duration;
 
 use bulklink_core::{EventFilter, Load, Restriction};
 
 use crate::Handle;
 use crate::foreign::discard;
-use crate::gate::ceilings::Bound;
+use crate::gate::ceilings::{Bound, Entry};
 use crate::gate::shared::Shared;
 
 /// A bound on the units in use that a controller sets besides the capacity: a share of the limit of
@@ -66,20 +67,42 @@ impl Ceiling {
     ///
     /// Takes the lock once. Does nothing if the bulkhead is closed or gone.
     pub fn set(&self, units: usize) -> usize {
-        self.change(Some(Bound { units, or_one_call: false }))
+        self.set_bound(Some(Bound { units, or_one_call: false }))
     }
 
     /// Allows as much as [`set`](Ceiling::set) does, or one call of any cost while no other runs:
     /// so a call that costs more than this holds up those behind it only until all that run have
     /// ended. Other ceilings bind that call too. With zero, no call is admitted.
     pub fn set_or_one_call(&self, units: usize) -> usize {
-        self.change(Some(Bound { units, or_one_call: true }))
+        self.set_bound(Some(Bound { units, or_one_call: true }))
     }
 
     /// Allows everything, until it is set again. Returns the number of waiting calls that this
     /// admits.
     pub fn lift(&self) -> usize {
-        self.change(None)
+        self.set_bound(None)
+    }
+
+    /// Has calls that find no unit under this ceiling wait up to `wait` for it to be raised, where
+    /// they would be rejected otherwise: if they [may not wait](crate::Request::now), or the waiting
+    /// room has no place. With zero, as at first, none does.
+    ///
+    /// A call waits so only if the capacity and the other ceilings leave room for it, beside the
+    /// units in use and those that others wait for. So these waits need no waiting room, and the
+    /// capacity bounds their number. When `wait` is over, the call is rejected as
+    /// [`Expired`](crate::Reason::Expired).
+    ///
+    /// This holds for calls that are futures and for [blocking](crate::Bulkhead#block-the-thread)
+    /// ones, in layers and guards too. [`try_slot`](crate::Bulkhead::try_slot) and all that must
+    /// not wait decide immediately, and so do calls on a thread that has no timer.
+    pub fn set_fetch(&self, wait: Duration) {
+        self.change(|entry| entry.fetch = wait);
+    }
+
+    /// Shows another name of its controller from now on, in rejections, figures and reports: so the
+    /// controller can say in which state it is.
+    pub fn rename(&self, by: &'static str) {
+        self.change(|entry| entry.by = by);
     }
 
     /// Leaves what it allows in force as long as the bulkhead lives: from now on, this value does
@@ -98,7 +121,7 @@ impl Ceiling {
         Some(bound?.units)
     }
 
-    /// Returns the name of its controller.
+    /// Returns the name of its controller with which it was made.
     #[must_use]
     pub const fn by(&self) -> &'static str {
         self.by
@@ -125,9 +148,13 @@ impl Ceiling {
         Some(load)
     }
 
-    fn change(&self, bound: Option<Bound>) -> usize {
+    fn set_bound(&self, bound: Option<Bound>) -> usize {
+        self.change(|entry| entry.bound = bound)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Entry)) -> usize {
         let Some(bulkhead) = self.bulkhead.upgrade() else { return 0 };
-        let admitted = bulkhead.set_ceiling(self.id, bound);
+        let admitted = bulkhead.change_ceiling(self.id, change);
         // The last clone may have gone meanwhile, and its handlers are foreign.
         discard(bulkhead);
         admitted

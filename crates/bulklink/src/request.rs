@@ -64,6 +64,9 @@ impl<I: Copy> Request<I> {
     }
 
     /// Does not wait: the call is admitted immediately, or rejected as saturated.
+    ///
+    /// Under a ceiling that can be raised at once, such as the share of a fleet, a call that is a
+    /// future or blocks waits [for that](crate::Ceiling::set_fetch): some milliseconds at most.
     #[must_use]
     pub const fn now(mut self) -> Self {
         self.inner = self.inner.now();

@@ -3,10 +3,12 @@
 #![cfg(feature = "restriction")]
 
 use alloc::{boxed::Box, vec::Vec};
+use core::num::NonZeroU32;
+use core::time::Duration;
 
 use super::Restriction;
 use super::{Gate, Peaks};
-use crate::{EventFilter, EventKind, Instant};
+use crate::{EventFilter, EventKind, Instant, Request};
 
 /// What controllers have left with the gate.
 pub(super) type Kept<W> = Option<Box<Controlled<W>>>;
@@ -15,6 +17,8 @@ pub(super) type Kept<W> = Option<Box<Controlled<W>>>;
 #[derive(Debug)]
 pub(super) struct Controlled<W> {
     restriction: Option<Restriction>,
+    /// How long requests fetch, and the most units in use and waited for then.
+    fetch: (Duration, u32),
     /// Units of requests that were rejected because there was no room, since the last look.
     refused: u64,
     /// The peaks of all time, up to the last look.
@@ -74,6 +78,27 @@ impl<W> Gate<W> {
         let waited = self.queue.len();
         self.advance_to(now);
         (waited - self.queue.len()) as usize
+    }
+
+    /// Sets how long a request waits for a higher restriction if it [may](Request::fetching) and
+    /// there is no room; zero, as at first, for not at all. A request fetches only while the
+    /// restriction is below the capacity, and if with it no more than `up_to` units, nor more than
+    /// the capacity, are in use or waited for. No waiting room has to have a place for it.
+    pub fn let_fetch(&mut self, wait: Duration, up_to: usize) {
+        let up_to = u32::try_from(up_to).unwrap_or(u32::MAX);
+        if !wait.is_zero() || self.controlled.is_some() {
+            self.controlled_mut().fetch = (wait, up_to);
+        }
+    }
+
+    /// Returns how long a request for which there is no room waits for a higher restriction.
+    #[inline]
+    pub(super) fn fetch(&self, request: &Request, cost: NonZeroU32) -> Option<Duration> {
+        let controlled = self.controlled.as_ref().filter(|_| request.fetches())?;
+        let ((wait, up_to), load) = (controlled.fetch, u64::from(self.in_use) + self.queue.units());
+        let is_restricted = self.admissible < self.capacity && !self.paused;
+        let fits = load + u64::from(cost.get()) <= u64::from(up_to.min(self.capacity));
+        (is_restricted && fits && !wait.is_zero()).then_some(wait)
     }
 
     /// Returns the restriction, if it is below the capacity.
@@ -154,7 +179,7 @@ impl<W> Gate<W> {
         let recorded = self.observed;
         self.controlled.get_or_insert_with(|| {
             let (refused, before, watchers) = (0, Peaks::default(), Vec::new());
-            Box::new(Controlled { restriction: None, refused, before, recorded, watchers })
+            Box::new(Controlled { restriction: None, fetch: (Duration::ZERO, 0), refused, before, recorded, watchers })
         })
     }
 

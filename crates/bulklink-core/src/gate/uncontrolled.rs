@@ -2,9 +2,11 @@
 
 use core::convert::Infallible;
 use core::marker::PhantomData;
+use core::num::NonZeroU32;
+use core::time::Duration;
 
 use super::{Gate, Peaks, Restriction};
-use crate::{EventFilter, EventKind};
+use crate::{EventFilter, EventKind, Request};
 
 /// What controllers have left with the gate.
 pub(super) type Kept<W> = Option<(Infallible, PhantomData<W>)>;
@@ -14,6 +16,11 @@ impl<W> Gate<W> {
     #[inline]
     pub(super) fn kept(&self) -> Option<&Restriction> {
         self.controlled.as_ref().map(|(none, _)| match *none {})
+    }
+
+    #[inline]
+    pub(super) fn fetch(&self, _request: &Request, _cost: NonZeroU32) -> Option<Duration> {
+        None
     }
 
     pub(super) fn lift(&mut self) {}

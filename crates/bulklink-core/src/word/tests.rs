@@ -152,7 +152,7 @@ fn a_word_rejects_only_requests_that_the_gate_would_reject() {
     let asks = [Request::new(), Request::new().now(), Request::new().within(core::time::Duration::ZERO)];
     for f in all() {
         for (request, waiting_room) in asks.iter().flat_map(|ask| [(ask, 0), (ask, 7)]) {
-            let instant = !request.may_queue;
+            let instant = !request.may_queue();
             let reason = match (f.closed, f.held) {
                 (true, _) => Some(Reason::Closed),
                 (false, true) => Some(Reason::Saturated),

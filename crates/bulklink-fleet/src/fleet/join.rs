@@ -13,12 +13,9 @@ use bulklink::{Handle, InvalidArgument};
 use super::seat::Seat;
 use super::share::{FleetShare, checked_limit};
 use super::state::Standing;
-use super::{Fleet, Outage};
+use super::{Fleet, Outage, ceiling};
 use crate::share::{Declaration, Policy, Refusal, Share, Terms, Tuning};
 use crate::{Name, StoreError};
-
-/// The name of the ceiling in rejections and figures.
-const CONTROLLER: &str = "fleet";
 
 /// The largest number that all stores handle exactly, with room for sums.
 const MAX_NUMBER: u64 = 1 << 40;
@@ -36,6 +33,7 @@ pub struct ShareBuilder<R> {
     terms: Terms,
     tuning: Tuning,
     outage: Outage,
+    fetch: Duration,
     patience: Duration,
 }
 
@@ -43,8 +41,7 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     /// Begins to share the limit of the fleet with this bulkhead, under its label. All processes
     /// that share a limit of one name on the same store, in the same namespace, have it together.
     ///
-    /// From [`connect`](ShareBuilder::connect) on, the bulkhead has a [ceiling](bulklink::Ceiling),
-    /// `fleet`: the units that the store has granted to this process. Calls are admitted as ever,
+    /// From [`connect`](ShareBuilder::connect) on, the bulkhead has a [ceiling]: the units that the store has granted to this process. Calls are admitted as ever,
     /// by this process alone; and the sum of all shares is never above the limit.
     ///
     /// ```
@@ -79,6 +76,7 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
             terms: Terms::default(),
             tuning: Tuning::default(),
             outage: Outage::default(),
+            fetch: Duration::from_millis(10),
             patience: Duration::from_secs(5),
         }
     }
@@ -149,6 +147,17 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
         self
     }
 
+    /// Sets how long a call that finds no unit of the share waits for more where it would be
+    /// rejected: if it [may not wait](bulklink::Request::now), or the waiting room has no place. 10
+    /// ms by default; zero for not at all. So it is rejected because of the fleet, and not because
+    /// the units are elsewhere: see [`Ceiling::set_fetch`](bulklink::Ceiling::set_fetch).
+    ///
+    /// While the store cannot be reached, and in a quarantine, there is nothing to wait for.
+    pub fn fetch(mut self, wait: Duration) -> Self {
+        self.fetch = wait;
+        self
+    }
+
     /// Sets for how long [`connect`](Self::connect) tries to reach the store: 5 s by default.
     pub fn connect_within(mut self, time: Duration) -> Self {
         self.patience = time;
@@ -195,9 +204,9 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
         let name = self.name.map_err(JoinError::Invalid)?;
         let limit = checked_limit(self.limit).map_err(JoinError::Invalid)?;
         self.terms.check(&self.tuning).map_err(JoinError::Invalid)?;
-        if self.bulkhead.limits().waiting_room == 0 {
-            let requirement = "must be at least 1 with a share: a call waits until a unit is granted";
-            return Err(JoinError::Invalid(InvalidArgument::new("waiting_room", 0, requirement)));
+        if self.bulkhead.limits().waiting_room == 0 && self.fetch.is_zero() {
+            let requirement = "must be more than zero without a waiting room: a call waits until a unit is granted";
+            return Err(JoinError::Invalid(InvalidArgument::new("fetch", "0 ms", requirement)));
         }
         for (field, value) in [("weight", self.weight.into()), ("config", self.config)] {
             if !(1..=MAX_NUMBER).contains(&value) {
@@ -211,8 +220,8 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
         let signal = Arc::clone(&hub.signal);
         let added = hub.add(&name, |number, seq| {
             let machines = (machines.0.after(seq), machines.1);
-            let ceiling = self.bulkhead.ceiling(CONTROLLER);
-            Seat::new(number, name.clone(), ceiling, self.outage, machines, signal)
+            let ceiling = self.bulkhead.ceiling(ceiling::UNAVAILABLE);
+            Seat::new(number, name.clone(), ceiling, (self.outage, self.fetch), machines, signal)
         });
         let seat = added.ok_or(JoinError::Taken)?;
         Ok(FleetShare { seat, runtime: self.fleet.runtime })

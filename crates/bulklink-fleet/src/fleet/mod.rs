@@ -2,6 +2,7 @@
 
 mod ask;
 mod build;
+pub mod ceiling;
 mod driver;
 pub(crate) mod foreign;
 mod join;

@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use bulklink::runtime::Instant;
 use bulklink::{Ceiling, Load};
@@ -12,7 +13,7 @@ use bulklink::{Ceiling, Load};
 use super::ask::Ask;
 use super::foreign::{discard, wake};
 use super::state::{Standing, State};
-use super::{FencingToken, JoinError, Outage, ShareStatus};
+use super::{FencingToken, JoinError, Outage, ShareStatus, ceiling};
 use crate::share::{Decision, Demand, Notice, Policy, Refusal, Reply, Share, Statement};
 use crate::signal::Signal;
 use crate::{Name, Server, StoreError, Token, Version};
@@ -23,6 +24,8 @@ pub(super) struct Seat {
     pub(super) name: Name,
     ceiling: Ceiling,
     outage: Outage,
+    /// How long calls that may not wait wait for more units.
+    fetch: Duration,
     /// Woken by the bulkhead.
     waker: Waker,
     signal: Arc<Signal>,
@@ -53,6 +56,7 @@ impl Wake for Knock {
 impl Drop for Seat {
     fn drop(&mut self) {
         if !self.lock().is_given_up {
+            self.ceiling.set_fetch(Duration::ZERO);
             self.ceiling.keep();
         }
     }
@@ -63,7 +67,7 @@ impl Seat {
         number: u64,
         name: Name,
         ceiling: Ceiling,
-        outage: Outage,
+        (outage, fetch): (Outage, Duration),
         (share, policy): (Share, Policy),
         signal: Arc<Signal>,
     ) -> Arc<Self> {
@@ -85,9 +89,11 @@ impl Seat {
             lost: 0,
             wakers: vec![],
             asks: VecDeque::new(),
+            shown: ceiling::UNAVAILABLE,
+            recovers: Instant::EPOCH,
             tokens: (Token::default(), 0),
         });
-        Arc::new(Self { number, name, ceiling, outage, waker, signal, state })
+        Arc::new(Self { number, name, ceiling, outage, fetch, waker, signal, state })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -137,11 +143,26 @@ impl Seat {
 
     /// Sets the ceiling: to the share, or by what is to happen while the store is out of reach.
     fn allow(&self, now: Instant, units: u32) {
+        self.show(now);
         let allowed = if units == 0 { self.lock().without_store(now, self.outage) } else { Some(units) };
         match allowed {
             Some(units) => self.ceiling.set(units as usize),
             None => self.ceiling.lift(),
         };
+    }
+
+    /// Gives the ceiling the name of the state of the share. Calls that may not wait wait for more
+    /// only while the store can grant it.
+    fn show(&self, now: Instant) {
+        let (name, before) = {
+            let mut state = self.lock();
+            let name = state.name(now);
+            (name, mem::replace(&mut state.shown, name))
+        };
+        if name != before {
+            self.ceiling.rename(name);
+            self.ceiling.set_fetch(if name == ceiling::SHARE { self.fetch } else { Duration::ZERO });
+        }
     }
 
     /// The bulkhead is gone, or the process leaves and nothing runs any more: its units go back
@@ -192,6 +213,7 @@ impl Seat {
             state.lapse(now);
             state.share.take(now, reply);
             state.policy.set_owed(false);
+            state.recovers = now.saturating_add(reply.quarantine);
             (state.error, state.standing) = (None, Standing::Joined);
             ((), true)
         });
@@ -316,10 +338,13 @@ impl Seat {
     /// The task is gone: nothing keeps the share any more.
     pub(super) fn abandon(&self) {
         self.ceiling.set(0);
-        self.change(|state| {
+        let asks = self.change(|state| {
             (state.standing, state.server) = (Standing::Left, None);
             (mem::take(&mut state.asks), true)
         });
+        drop(asks);
+        // A share that has ended is named so at any time.
+        self.show(Instant::EPOCH);
     }
 
     /// Looks for what a task waits for.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use bulklink::runtime::Instant;
 use bulklink::{EventFilter, EventKind, Load};
 
-use super::Outage;
 use super::ask::Ask;
+use super::{Outage, ceiling};
 use crate::share::{self, Connection, Decision, Demand, Policy, Refusal, Share, Statement};
 use crate::{Server, StoreError, Token};
 
@@ -54,6 +54,10 @@ pub(super) struct State {
     pub(super) wakers: Vec<Waker>,
     /// What is to be asked on the connection.
     pub(super) asks: VecDeque<Ask>,
+    /// The name of the ceiling.
+    pub(super) shown: &'static str,
+    /// The end of the quarantine, if there was one.
+    pub(super) recovers: Instant,
     /// How many tokens were made for the latest growth of the share.
     pub(super) tokens: (Token, u64),
 }
@@ -76,6 +80,18 @@ impl State {
 
     pub(super) fn is_short(&self, now: Instant) -> bool {
         self.share.stated().need > self.share.usable(now)
+    }
+
+    /// Returns the name of the ceiling: what calls wait for.
+    pub(super) fn name(&self, now: Instant) -> &'static str {
+        match self.standing {
+            _ if self.is_leaving => ceiling::LEFT,
+            Standing::Left => ceiling::LEFT,
+            Standing::Refused(_) => ceiling::REFUSED,
+            _ if self.server.is_none() || self.error.is_some() => ceiling::UNAVAILABLE,
+            _ if now < self.recovers => ceiling::RECOVERING,
+            _ => ceiling::SHARE,
+        }
     }
 
     /// Returns whether units in use were lost, too.

@@ -1,6 +1,7 @@
 //! Ordinary bulkheads with a share of a fleet's limit, on the store in memory and in fake time.
 
 mod costs;
+mod fetching;
 mod joining;
 mod random;
 mod scene;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bulklink_fleet::LeaseLost;
 use bulklink_fleet::Outage;
 use bulklink_fleet::StoreError;
+use bulklink_fleet::ceiling;
 
 use crate::scene::{Scene, millis};
 
@@ -29,7 +30,8 @@ fn calls_go_on_while_the_store_is_away_until_the_lease_ends() {
     scene.advance(1_500);
     assert!(lost.is_finished(), "its units are in use, and may be another's now");
     let rejection = process.bulkhead.try_slot().unwrap_err();
-    assert_eq!(rejection.restriction().map(|restriction| (restriction.by, restriction.units)), Some(("fleet", 0)));
+    let restriction = rejection.restriction().expect("nothing may be used");
+    assert_eq!((restriction.by, restriction.units), (ceiling::UNAVAILABLE, 0));
     let waiting = process.bulkhead.slot_owned();
     let waiting = scene.executor.spawn(waiting);
     scene.store.start();

@@ -3,7 +3,9 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem;
+use core::sync::atomic::Ordering;
 use core::task::Waker;
+use core::time::Duration;
 
 use bulklink_core::{EventFilter, Instant, Load, Restriction};
 
@@ -22,10 +24,13 @@ pub(crate) struct Ceilings {
     identity: Option<Arc<Identity>>,
 }
 
-struct Entry {
+/// A ceiling.
+pub(crate) struct Entry {
     id: u64,
-    by: &'static str,
-    bound: Option<Bound>,
+    pub(crate) by: &'static str,
+    pub(crate) bound: Option<Bound>,
+    /// How long calls that find no unit wait for it to be raised.
+    pub(crate) fetch: Duration,
     /// What other ceilings have looked at since this one has.
     seen: Load,
     /// The waker of the latest look, for the end of the bulkhead.
@@ -44,7 +49,7 @@ impl Ceilings {
     /// Adds a ceiling that allows everything, and returns its id.
     fn add(&mut self, by: &'static str) -> u64 {
         self.made += 1;
-        self.all.push(Entry { id: self.made, by, bound: None, seen: Load::default(), waker: None });
+        self.all.push(Entry { id: self.made, by, bound: None, fetch: Duration::ZERO, seen: Load::default(), waker: None });
         self.made
     }
 
@@ -71,11 +76,6 @@ impl Ceilings {
         }
     }
 
-    fn set(&mut self, id: u64, bound: Option<Bound>) {
-        if let Some(entry) = self.all.iter_mut().find(|entry| entry.id == id) {
-            entry.bound = bound;
-        }
-    }
 
     fn bound(&self, id: u64) -> Option<Bound> {
         self.all.iter().find(|entry| entry.id == id)?.bound
@@ -92,6 +92,15 @@ impl Ceilings {
         let strict = self.set_ones().filter(|(_, bound)| !bound.or_one_call);
         let alone = strict.map(|(_, bound)| bound.units).min().unwrap_or(usize::MAX);
         Some(Restriction::new(least.units, by).with_alone(alone))
+    }
+
+    /// Returns how long calls wait for the least ceiling to be raised, and to what it can be raised:
+    /// to the least of the ceilings for which none waits.
+    fn fetch(&self) -> (Duration, usize) {
+        let bounds = || self.all.iter().filter_map(|entry| Some((entry.bound?.units, entry.fetch)));
+        let wait = bounds().min_by_key(|(units, _)| *units).map_or(Duration::ZERO, |(_, fetch)| fetch);
+        let firm = bounds().filter(|(_, fetch)| fetch.is_zero());
+        (wait, firm.map(|(units, _)| units).min().unwrap_or(usize::MAX))
     }
 
     fn list(&self) -> Vec<Restriction> {
@@ -146,9 +155,9 @@ impl Shared {
         self.beside_the_word(|state| state.ceilings().map(Ceilings::list).unwrap_or_default())
     }
 
-    /// Sets a ceiling, or lifts it, and admits the calls that this lets in. Returns their number.
-    pub(crate) fn set_ceiling(&self, id: u64, bound: Option<Bound>) -> usize {
-        self.change_ceilings(|ceilings| ceilings.set(id, bound))
+    /// Changes a ceiling, and admits the calls that this lets in. Returns their number.
+    pub(crate) fn change_ceiling(&self, id: u64, change: impl FnOnce(&mut Entry)) -> usize {
+        self.change_ceilings(|ceilings| ceilings.all.iter_mut().find(|entry| entry.id == id).map_or((), change))
     }
 
     pub(crate) fn remove_ceiling(&self, id: u64) {
@@ -176,7 +185,9 @@ impl Shared {
             state.take_back_due(now);
             let ceilings = state.ceilings.get_or_insert_default();
             change(ceilings);
-            let restriction = ceilings.restriction();
+            let (restriction, (wait, up_to)) = (ceilings.restriction(), ceilings.fetch());
+            state.gate.let_fetch(wait, up_to);
+            self.lets_fetch.store(!wait.is_zero(), Ordering::Relaxed);
             self.restrict(state, restriction, now)
         })
     }

@@ -38,6 +38,13 @@ impl NotGranted {
     }
 }
 
+/// Returns the request as one that waits for a higher ceiling, if this thread has a timer.
+#[cold]
+#[inline(never)]
+fn fetching<R: Runtime>(request: &Request, runtime: &R) -> Option<Request> {
+    runtime.home().is_ok().then(|| request.fetching())
+}
+
 impl Shared {
     #[inline(never)]
     pub(super) fn try_enter_gate(&self, request: &Request) -> Result<Grant, Rejection> {
@@ -77,6 +84,8 @@ impl Shared {
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
     ) -> Result<Option<Grant>, TimerError> {
+        let fetching = if self.lets_fetch.load(Ordering::Relaxed) { fetching(request, runtime) } else { None };
+        let request = fetching.as_ref().unwrap_or(request);
         // While calls wait, the word is usually inert, and rejects none.
         let word = self.fast.peek();
         if !word.is_inert() {

@@ -41,6 +41,8 @@ pub struct Shared {
     capacity_is: CapacityIs,
     /// A hint, so that a call need not lock to find that it cannot be late.
     pub(super) has_wait_limit: AtomicBool,
+    /// Whether calls that find no unit wait for a higher ceiling.
+    pub(super) lets_fetch: AtomicBool,
     /// Whether slots that are not collected are taken back, so that each waiting call needs a
     /// driver.
     pub(super) takes_back: bool,
@@ -75,6 +77,7 @@ impl Shared {
             identity,
             capacity_is,
             has_wait_limit: AtomicBool::new(gate.limits().wait_limit.is_some()),
+            lets_fetch: AtomicBool::new(false),
             takes_back: calls.as_ref().is_some_and(|calls| calls.takes_back()),
             has_drivers: AtomicBool::new(false),
             partition: AtomicU32::new(0),

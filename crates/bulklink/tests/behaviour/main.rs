@@ -21,6 +21,7 @@ mod event_channel;
 mod event_fields;
 mod events;
 mod faults;
+mod fetching;
 mod figures;
 mod foreign_code;
 mod holding;

@@ -45,7 +45,7 @@ impl World {
     /// Expands a refusal by the word, which must say what the gate is restricted to.
     pub(super) fn expanded(&self, refusal: Refusal, room: u32) -> Rejection {
         let capacity = self.model.limits.capacity;
-        let restriction = self.model.restriction.map(|(units, _)| units).filter(|&units| units < capacity);
+        let restriction = self.model.restriction.map(|it| it.units).filter(|&units| units < capacity);
         let units = refusal.restricted_to();
         assert_eq!(units.map(|units| units as usize), restriction.filter(|_| !self.model.closed));
         let capacity = u32::try_from(capacity).expect("small worlds");
@@ -72,7 +72,7 @@ impl World {
         assert_eq!((snapshot.is_paused, self.gate.is_paused()), (model.paused, model.paused));
         assert_eq!((snapshot.free(), self.gate.free()), (model.free(), model.free()));
         let units = snapshot.restriction.map(|restriction| restriction.units);
-        assert_eq!(units, model.restriction.map(|(units, _)| units).filter(|&units| units < model.limits.capacity));
+        assert_eq!(units, model.restriction.map(|it| it.units).filter(|&units| units < model.limits.capacity));
         assert_eq!(snapshot.peak_in_flight, model.peak(|past| past.in_flight));
         assert_eq!(snapshot.peak_in_use, model.peak(|past| past.in_use));
         assert_eq!(snapshot.peak_waiting, model.peak(|past| past.waiting));

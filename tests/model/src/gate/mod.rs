@@ -14,5 +14,6 @@ mod world;
 
 pub use filters::{FILTERS, FILTERS_WITH_A_WORD};
 pub use model::{Ask, Id, Limited, Time};
+pub use restricted::Restricted;
 pub use steps::{RawLimits, RawRequest, ScriptedWorld, Step};
 pub use world::{Extra, Input, Start, World};

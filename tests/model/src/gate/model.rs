@@ -6,6 +6,7 @@ use bulklink_core::{EventKind, Reserve};
 
 use super::calls::Call;
 use super::history::Past;
+use super::restricted::Restricted;
 
 /// A point in time or a duration, in nanoseconds.
 pub type Time = u64;
@@ -20,6 +21,8 @@ pub struct Ask {
     pub cost: usize,
     /// Whether it may wait.
     pub may_queue: bool,
+    /// Whether it waits for a higher restriction.
+    pub fetches: bool,
     /// The limit on its wait.
     pub within: Option<Time>,
     /// The deadline of its admission.
@@ -32,7 +35,15 @@ pub struct Ask {
 
 impl Ask {
     /// One unit, for any length of time.
-    pub const ONE: Ask = Ask { cost: 1, may_queue: true, within: None, before: None, deadline: None, leaving: None };
+    pub const ONE: Ask = Ask {
+        cost: 1,
+        may_queue: true,
+        fetches: false,
+        within: None,
+        before: None,
+        deadline: None,
+        leaving: None,
+    };
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +114,7 @@ pub struct Model {
     pub measures_waits: bool,
     pub closed: bool,
     pub paused: bool,
-    /// The units that may be in use, and the largest cost of a call that runs alone.
-    pub restriction: Option<(usize, usize)>,
+    pub restriction: Option<Restricted>,
     /// The calls that hold a slot, with their cost; a slot that was handed over but is not
     /// collected yet counts too.
     pub running: Vec<(Id, usize)>,
@@ -229,16 +239,19 @@ impl Model {
         if ask.may_queue && ask.within == Some(0) {
             return self.expired_immediately(ask);
         }
-        if !ask.may_queue || self.queue.len() >= self.limits.waiting_room {
-            self.past(EventKind::Saturated, |past| past.cost = Some(ask.cost));
-            return Outcome::Saturated { units: None };
-        }
+        let has_place = ask.may_queue && self.queue.len() < self.limits.waiting_room;
         let waiting_units = self.waiting_units();
-        if let Some(bound) = self.limits.waiting_room_units.filter(|bound| waiting_units + ask.cost > *bound) {
-            self.past(EventKind::Saturated, |past| past.cost = Some(ask.cost));
-            return Outcome::Saturated { units: Some((waiting_units, bound)) };
+        let exceeded = self.limits.waiting_room_units.filter(|bound| has_place && waiting_units + ask.cost > *bound);
+        let mut fetch = None;
+        if !has_place || exceeded.is_some() {
+            fetch = self.fetch(ask);
+            if fetch.is_none() {
+                self.past(EventKind::Saturated, |past| past.cost = Some(ask.cost));
+                return Outcome::Saturated { units: exceeded.map(|bound| (waiting_units, bound)) };
+            }
         }
-        let by_limit = ask.within.into_iter().chain(self.limits.wait_limit).min().map(|limit| now + limit);
+        let limits = ask.within.into_iter().chain(self.limits.wait_limit).chain(fetch);
+        let by_limit = limits.min().map(|limit| now + limit);
         // Where slots are taken back, each ticket has a deadline, which may never come.
         let never = self.collect_within.map(|_| Time::MAX - 1);
         let deadline = by_limit.into_iter().chain(ask.before).chain(by_reserve).chain(never).min();

@@ -1,6 +1,7 @@
 //! The inputs that the exhaustive search tries in a gate's world.
 
 use super::model::{Ask, Limited};
+use super::restricted::Restricted;
 use super::world::{Extra, Input, Start, World};
 use crate::search;
 
@@ -52,8 +53,15 @@ impl search::World for World {
             options.push(if self.model.paused { Input::Resume } else { Input::Pause });
         }
         if self.extra == Extra::Restrictions {
-            let all = [None, Some((0, 0)), Some((1, 1)), Some((1, 2))];
+            let all = [None, held(0, 0), held(1, 1), held(1, 2)];
             options.extend(all.into_iter().filter(|one| *one != self.model.restriction).map(Input::Restrict));
+        }
+        if self.extra == Extra::Fetches {
+            let fetching = |units, wait, up_to| Some(Restricted { units, alone: units, fetch: Some((wait, up_to)) });
+            let all = [None, held(1, 1), fetching(0, 1, 3), fetching(1, 2, 2)];
+            options.extend(all.into_iter().filter(|one| *one != self.model.restriction).map(Input::Restrict));
+            let ask = Ask { fetches: true, ..ask };
+            options.extend([Input::Enter(ask), Input::Enter(Ask { may_queue: false, ..ask })]);
         }
         options
     }
@@ -85,8 +93,15 @@ impl search::World for World {
             options.extend([Input::Pause, Input::Resume]);
         }
         if self.extra == Extra::Restrictions {
-            options.extend([Some((0, 2)), Some((2, 1)), self.model.restriction].map(Input::Restrict));
+            options.extend([held(0, 2), held(2, 1), self.model.restriction].map(Input::Restrict));
             options.extend([Input::Pause, Input::Resume]);
+        }
+        if self.extra == Extra::Fetches {
+            options.extend([Input::Pause, Input::Resume]);
+            options.extend(
+                [(2, None), (1, Some(0)), (2, Some(3))]
+                    .map(|(cost, within)| Input::Enter(Ask { cost, within, fetches: true, ..ask })),
+            );
         }
         if self.calls.is_some() {
             options.extend([Input::TakeBack(0), Input::TakeBack(1)]);
@@ -123,6 +138,11 @@ impl World {
         let all = Limited { capacity: limits.capacity % 3 + 1, waiting_room, waiting_room_units: units, wait_limit };
         [Limited { waiting_room, waiting_room_units: None, ..limits }, Limited { wait_limit, ..limits }, all]
     }
+}
+
+/// A restriction for which no call waits by itself.
+fn held(units: usize, alone: usize) -> Option<Restricted> {
+    Some(Restricted { units, alone, fetch: None })
 }
 
 /// Drops the outputs that have not been polled.

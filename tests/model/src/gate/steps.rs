@@ -3,6 +3,7 @@
 //! The fuzz target makes them of bytes.
 
 use super::model::{Ask, Id, Limited};
+use super::restricted::Restricted;
 use super::world::{Input, Start, World};
 use crate::script::Machine;
 
@@ -41,8 +42,9 @@ pub enum Step {
     Pause,
     /// A pause ends.
     Resume,
-    /// The gate is restricted to so many units, and to a call of this cost alone.
-    Restrict(u8, u8),
+    /// The gate is restricted to so many units, and to a call of this cost alone; others fetch for
+    /// so many nanoseconds, up to so many units.
+    Restrict(u8, u8, Option<(u8, u8)>),
     /// No restriction holds any more.
     Unrestrict,
     /// This many nanoseconds pass.
@@ -78,6 +80,8 @@ pub struct RawRequest {
     pub cost: u8,
     /// Whether the call may wait.
     pub may_queue: bool,
+    /// Whether it waits for a higher restriction.
+    pub fetches: bool,
     /// The limit on its wait, in nanoseconds.
     pub within: Option<u8>,
     /// Its deadline, in nanoseconds from 3 ns before now.
@@ -138,7 +142,10 @@ impl Machine for ScriptedWorld {
             Step::Close => vec![Input::Close],
             Step::Pause => vec![Input::Pause],
             Step::Resume => vec![Input::Resume],
-            Step::Restrict(units, alone) => vec![Input::Restrict(Some((units.into(), alone.into())))],
+            Step::Restrict(units, alone, fetch) => {
+                let fetch = fetch.map(|(wait, up_to)| (u64::from(wait).max(1), up_to.into()));
+                vec![Input::Restrict(Some(Restricted { units: units.into(), alone: alone.into(), fetch }))]
+            }
             Step::Unrestrict => vec![Input::Restrict(None)],
             Step::Tick(times) => vec![Input::Tick; times.into()],
             Step::TickBack(times) => vec![Input::TickBack; self.possible_ticks_back(times.into())],
@@ -159,13 +166,13 @@ impl Machine for ScriptedWorld {
 
 impl ScriptedWorld {
     fn ask(&self, raw: RawRequest) -> Ask {
-        let RawRequest { cost, may_queue, within, before, is_whole, leaving } = raw;
+        let RawRequest { cost, may_queue, fetches, within, before, is_whole, leaving } = raw;
         let World { now, model, .. } = &self.world;
         let until = before.map(|before| (now + u64::from(before)).saturating_sub(GRACE));
         let (before, deadline) = if is_whole && self.world.deadlines { (None, until) } else { (until, None) };
         let (within, leaving) = (within.map(u64::from), leaving.map(u64::from));
         let cost = usize::from(cost) % (model.limits.capacity + 2);
-        Ask { cost, may_queue, within, before, deadline, leaving }
+        Ask { cost, may_queue, fetches, within, before, deadline, leaving }
     }
 
     fn limits(&self, raw: RawLimits) -> Limited {

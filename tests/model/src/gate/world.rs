@@ -12,6 +12,7 @@ use bulklink_core::{
 
 use super::measured::BEGINNING;
 use super::model::{Ask, Id, Limited, Model, Outcome, Time};
+use super::restricted::Restricted;
 
 /// An input to the gate and its model.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +43,8 @@ pub enum Input {
     Pause,
     /// A pause ends.
     Resume,
-    /// The gate is restricted to so many units, and to a call of this cost alone; or no longer.
-    Restrict(Option<(usize, usize)>),
+    /// The gate is restricted, or no longer.
+    Restrict(Option<Restricted>),
     /// The gate closes.
     Close,
     /// Time passes, without an input to the gate.
@@ -66,6 +67,8 @@ pub enum Extra {
     Pauses,
     /// Restrictions.
     Restrictions,
+    /// Restrictions for which calls wait by themselves.
+    Fetches,
     /// Changes of all limits.
     Limits,
     /// Grants that are split, merged and written off.
@@ -227,7 +230,9 @@ impl World {
             Input::Pause => assert_eq!(self.gate.pause(), self.model.pause()),
             Input::Resume => assert_eq!(self.gate.resume(now), self.model.resume(self.now)),
             Input::Restrict(restriction) => {
-                let set = restriction.map(|(units, alone)| Restriction::new(units, "model").with_alone(alone));
+                let (wait, up_to) = restriction.and_then(|it| it.fetch).unwrap_or_default();
+                self.gate.let_fetch(Duration::from_nanos(wait), up_to);
+                let set = restriction.map(|it| Restriction::new(it.units, "model").with_alone(it.alone));
                 assert_eq!(self.gate.restrict(set, now), self.model.restrict(restriction, self.now));
             }
             Input::Close => {
@@ -462,6 +467,9 @@ fn request(ask: Ask) -> Request {
     let mut request = Request::new().cost(ask.cost);
     if !ask.may_queue {
         request = request.now();
+    }
+    if ask.fetches {
+        request = request.fetching();
     }
     if let Some(limit) = ask.within {
         request = request.within(Duration::from_nanos(limit));

@@ -1,0 +1,28 @@
+//! The names of the ceiling of a share: the state in which the share is.
+//!
+//! They are in rejections, in the status, reports and metrics of the bulkhead, and in its page.
+//!
+//! ```
+//! use bulklink::Rejection;
+//! use bulklink_fleet::ceiling;
+//!
+//! fn is_outage(rejection: &Rejection) -> bool {
+//!     rejection.restriction().is_some_and(|ceiling| ceiling.by == ceiling::UNAVAILABLE)
+//! }
+//! ```
+
+/// The limit of the fleet, or the part that this process has of it now.
+pub const SHARE: &str = "fleet";
+
+/// The store is out of reach, or does not answer: the process keeps what it has until its lease
+/// ends, and gets no more.
+pub const UNAVAILABLE: &str = "fleet (unavailable)";
+
+/// The store has lost data: nothing is granted until it knows what is in use.
+pub const RECOVERING: &str = "fleet (recovering)";
+
+/// The store refuses what the process declares: see [`ShareStatus`](super::ShareStatus::refusal).
+pub const REFUSED: &str = "fleet (refused)";
+
+/// The process has left the fleet.
+pub const LEFT: &str = "fleet (left)";
