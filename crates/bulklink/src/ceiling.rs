@@ -111,6 +111,12 @@ impl Ceiling {
         self.bulkhead = Weak::new();
     }
 
+    /// Returns whether its bulkhead is gone: nothing is left to control.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.bulkhead.strong_count() == 0
+    }
+
     /// Returns the units that it allows; `None` if it is lifted, or the bulkhead is closed or gone.
     #[must_use]
     pub fn units(&self) -> Option<usize> {

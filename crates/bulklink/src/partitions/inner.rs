@@ -8,6 +8,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use bulklink_core::partitions::{self, Id};
 use bulklink_core::{Instant, InvalidArgument, Request};
 
+use super::control::Held;
 use super::histograms::SharedHistograms;
 use super::state::{Changed, HandlersChanged, LimitsFor, Partition, PartitionsState};
 use super::{Limits, Lookup, Status};
@@ -219,20 +220,35 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
     /// code.
     #[cold]
     fn create<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, request: &Request) -> Result<Arc<Shared>, Rejection> {
+        let controllers = self.state.with(|state| state.controllers.clone());
         let shared = self.each.make(&self.identity, |gate, calls| self.histograms.share(gate, calls));
+        let held = controllers.as_deref().map(|controllers| Held::new(controllers, key.to_key(), &shared));
         let mut spare = Some(Partition { hash, key: key.to_key(), shared });
         // Another call may have created this partition meanwhile: look it up again.
         let entered = self.state.with(|state| {
             if let Some(id) = state.find(hash, key) {
-                return Ok(state.lease(id));
+                return Ok(Some(state.lease(id)));
+            }
+            // No partition escapes a controller that was added meanwhile.
+            if state.controllers.as_ref().map(Arc::as_ptr) != controllers.as_ref().map(Arc::as_ptr) {
+                return Ok(None);
             }
             let limits = self.limits_of(state, spare.as_ref().map(|new| &new.key), request)?;
             let changed = Some(limits).filter(|limits| *limits != self.each.limits);
-            Ok(state.create(&mut spare, changed))
+            Ok(Some(state.create(&mut spare, changed)))
         });
         // The evicted partition, or the new one if it was not needed.
         discard(spare);
-        entered?.map_err(|rejection| self.rejected(rejection, request))
+        match entered? {
+            Some(Ok(entered)) => {
+                if let Some(held) = held {
+                    held.begin(&entered);
+                }
+                Ok(entered)
+            }
+            Some(Err(rejection)) => Err(self.rejected(rejection, request)),
+            None => self.create(hash, key, request),
+        }
     }
 
     /// Returns the limits of a new partition with this key. Rejects invalid limits, and an

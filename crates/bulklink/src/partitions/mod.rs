@@ -6,6 +6,7 @@ mod admission;
 #[cfg(feature = "std")]
 mod blocking;
 mod builder;
+mod control;
 #[cfg(feature = "std")]
 mod figures;
 mod handle;

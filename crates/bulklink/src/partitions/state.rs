@@ -9,6 +9,7 @@ use bulklink_core::partitions::{Created, Id, Partitions, Rejection};
 use bulklink_core::{Instant, InvalidArgument};
 use hashbrown::HashTable;
 
+use super::control::Controllers;
 use super::sums::Gone;
 use super::{Limits, Lookup};
 use crate::OwnedSlot;
@@ -28,6 +29,8 @@ pub(super) struct PartitionsState<K> {
     index: HashTable<Id>,
     /// The handlers that a new partition gets.
     handlers: Handlers,
+    /// The controllers that a new partition gets.
+    pub(super) controllers: Controllers<K>,
     /// Whether a new partition begins paused.
     is_paused: bool,
     /// The limits of a new partition, once they have been changed.
@@ -74,6 +77,7 @@ impl<K> PartitionsState<K> {
             account,
             index: HashTable::new(),
             handlers: Handlers::default(),
+            controllers: None,
             is_paused: false,
             changed: None,
             gone: Gone::default(),

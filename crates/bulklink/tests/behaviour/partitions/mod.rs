@@ -3,6 +3,7 @@
 mod admission;
 mod blocking;
 mod closing;
+mod controlling;
 mod delivering;
 mod events;
 mod foreign;
