@@ -143,6 +143,12 @@ impl MemoryStore {
         self.data().commands
     }
 
+    /// Returns how many names its connections listen to.
+    #[must_use]
+    pub fn listeners(&self) -> usize {
+        self.data().lines.values().map(|line| line.names.len()).sum()
+    }
+
     fn data(&self) -> MutexGuard<'_, Data> {
         self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -224,6 +230,14 @@ impl Link for MemoryLink {
         // The first run is older than any lease.
         let age = (run > 1).then(|| now.saturating_sub(began));
         Ok(Server { run: Some(RunId::from(run)), age })
+    }
+
+    async fn unlisten(&self, name: &Name) -> Result<(), StoreError> {
+        yield_once().await;
+        let mut data = self.store.data();
+        let line = data.lines.get_mut(&self.number).ok_or(StoreError::Unreachable)?;
+        line.names.remove(name);
+        Ok(())
     }
 
     async fn sync(&self, name: &Name, statement: Statement) -> Result<share::Answer, StoreError> {

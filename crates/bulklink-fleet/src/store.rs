@@ -35,6 +35,11 @@ pub trait Link: Send + Sync + 'static {
     /// known of the server that has the name.
     fn listen(&self, name: &Name) -> impl Future<Output = Result<Server, StoreError>> + Send;
 
+    /// Ends what [`listen`](Self::listen) began, for a share that has nothing and needs nothing:
+    /// many names that are idle should cost a server little. A store to which they cost nothing
+    /// need not do anything.
+    fn unlisten(&self, name: &Name) -> impl Future<Output = Result<(), StoreError>> + Send;
+
     /// Sends the statement of a process about its share, and returns the reply. It takes effect at
     /// most once.
     ///

@@ -1,11 +1,11 @@
 //! The task of all shares of a process: it connects to the store, sends statements, and connects
 //! again.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,148 +13,27 @@ use bulklink::runtime::{Clock, Instant, Runtime};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
+use super::hub::Hub;
 use super::seat::{Looked, Seat};
 use crate::pause::Pauses;
 use crate::share::{self, LimitRefusal, Notice, Statement};
-use crate::signal::Signal;
 use crate::timers::Timers;
-use crate::{LeaseStore, Link, Name, Receiver, Server, Session, StoreError, Version};
+use crate::{LeaseStore, Link, Name, Receiver, RunId, Server, Session, StoreError, Version};
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// How long a share that the store has refused to listen for is put off.
 const REFUSED: Duration = Duration::from_secs(1);
 
-/// The shares of a process, and the signal to their task.
-#[derive(Default)]
-pub(super) struct Hub {
-    seats: Mutex<Seats>,
-    pub(super) signal: Arc<Signal>,
-}
-
-#[derive(Default)]
-struct Seats {
-    all: BTreeMap<u64, Arc<Seat>>,
-    by_name: HashMap<Name, u64>,
-    numbers: u64,
-    /// No share that has ended has made a later statement: the rows and notices of one must not be
-    /// those of the next with its name.
-    seq: u64,
-    /// No handle of the fleet is left, or its task is gone.
-    is_closed: bool,
-}
-
-impl Seats {
-    /// Lets another share have the name.
-    fn forget(&mut self, seat: &Seat) {
-        if self.by_name.get(&seat.name) == Some(&seat.number) {
-            self.by_name.remove(&seat.name);
-        }
-    }
-
-    fn may_add(&self, name: &Name) -> bool {
-        !self.is_closed && !self.by_name.contains_key(name)
-    }
-}
-
-impl Hub {
-    fn seats(&self) -> MutexGuard<'_, Seats> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds a share with the next number, unless there is one with this name, or the fleet is
-    /// closed.
-    pub(super) fn add(&self, name: &Name, make: impl FnOnce(u64, u64) -> Arc<Seat>) -> Option<Arc<Seat>> {
-        // One that has ended, and of which the task does not know yet, is in the way of none. What
-        // it still sends is older than what the next one states.
-        let ended = self.of_name(name).filter(|seat| seat.has_ended()).map(|seat| (Arc::clone(&seat), seat.seq()));
-        let (number, seq) = {
-            let mut seats = self.seats();
-            if let Some((seat, seq)) = &ended {
-                seats.seq = seats.seq.max(*seq).saturating_add(1 << 20);
-                seats.forget(seat);
-            }
-            seats.numbers += 1;
-            seats.may_add(name).then_some((seats.numbers, seats.seq))?
-        };
-        // Not under the lock: it takes that of the bulkhead.
-        let seat = make(number, seq);
-        {
-            let mut seats = self.seats();
-            if seats.may_add(name) {
-                seats.by_name.insert(name.clone(), number);
-                seats.all.insert(number, Arc::clone(&seat));
-                drop(seats);
-                self.signal.notify_of(number);
-                return Some(seat);
-            }
-        }
-        // Another thread was faster: the bulkhead is as it was before.
-        seat.give_up();
-        None
-    }
-
-    fn all(&self) -> Vec<Arc<Seat>> {
-        self.seats().all.values().cloned().collect()
-    }
-
-    fn of_name(&self, name: &Name) -> Option<Arc<Seat>> {
-        let seats = self.seats();
-        seats.all.get(seats.by_name.get(name)?).cloned()
-    }
-
-    fn find(&self, number: u64) -> Option<Arc<Seat>> {
-        self.seats().all.get(&number).cloned()
-    }
-
-    fn remove(&self, number: u64) {
-        // Before the lock of the list: a share has one of its own.
-        let seq = self.find(number).map_or(0, |seat| seat.seq());
-        let removed = {
-            let mut seats = self.seats();
-            seats.seq = seats.seq.max(seq);
-            let removed = seats.all.remove(&number);
-            if let Some(seat) = &removed {
-                seats.forget(seat);
-            }
-            removed
-        };
-        drop(removed);
-    }
-
-    /// Leaves with all shares, and takes no other. Completes when all have ended.
-    pub(super) fn leave(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.close();
-        let seats = self.all();
-        for seat in &seats {
-            seat.leave();
-        }
-        async move {
-            for seat in seats {
-                seat.left().await;
-            }
-        }
-    }
-
-    /// The last handle of the fleet is gone: the task ends after the last share.
-    pub(super) fn close(&self) {
-        self.seats().is_closed = true;
-        self.signal.notify();
-    }
-
-    /// Returns `None` if nothing is left to do for good, or whether there is a share.
-    fn has_seats(&self) -> Option<bool> {
-        let seats = self.seats();
-        if seats.is_closed && seats.all.is_empty() { None } else { Some(!seats.all.is_empty()) }
-    }
-}
+/// For how many idle shares a new connection is asked to listen at once.
+const LISTENING: usize = 64;
 
 /// Ends the shares when the task ends, also when its runtime drops it.
 struct Abandon(Arc<Hub>);
 
 impl Drop for Abandon {
     fn drop(&mut self) {
-        self.0.seats().is_closed = true;
+        self.0.close();
         for seat in self.0.all() {
             seat.abandon();
             self.0.remove(seat.number);
@@ -189,6 +68,7 @@ impl<R: Clock + Send + Sync + 'static> Receiver for Inbox<R> {
 /// What comes back.
 enum Landing {
     Listened(Result<Server, StoreError>),
+    Unlistened(Result<(), StoreError>),
     Replied(Result<share::Answer, StoreError>),
     Asked(Option<StoreError>),
 }
@@ -259,12 +139,18 @@ struct Wire<L> {
     /// When the store must have answered each flight, by its number.
     due: Timers,
     count: u64,
-    /// The shares for which it is asked to listen.
+    /// The shares for which it is asked to listen, or not to listen any more.
     listening: BTreeSet<u64>,
     /// The shares of which a caller awaits an answer.
     asking: BTreeSet<u64>,
     /// When it is asked again to listen for a share, which it has refused.
     put_off: BTreeMap<u64, Instant>,
+    /// The runs of the servers that it has listened to.
+    runs: HashSet<RunId>,
+    /// Idle shares of which it is not known whether their server is still the same.
+    doubtful: BTreeSet<u64>,
+    /// The shares to look at.
+    ready: BTreeSet<u64>,
     /// When the link was made: the server's age is of then.
     made: Instant,
     /// When the store has answered last.
@@ -320,7 +206,7 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
                 if let Some(error) = wire.error.take() {
                     return Poll::Ready(error);
                 }
-                if !is_woken && !self.poll_sleep(context, wire.silent_at()) {
+                if !is_woken && wire.ready.is_empty() && !self.poll_sleep(context, wire.silent_at()) {
                     return Poll::Pending;
                 }
             }
@@ -331,18 +217,21 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
     /// Looks at the shares that are ready or due, each once.
     fn visit<L: Link>(&mut self, mut wire: Option<&mut Wire<L>>, context: &mut Context<'_>) {
         self.ready.append(&mut self.hub.signal.take_ready());
+        if let Some(wire) = &mut wire {
+            self.ready.append(&mut wire.ready);
+        }
         let now = self.runtime.now();
         self.timers.take_due(now, &mut self.ready);
         for number in std::mem::take(&mut self.ready) {
             let Some(seat) = self.hub.find(number) else { continue };
             let mut wire = wire.as_deref_mut().filter(|wire| wire.error.is_none());
-            if let Some(wire) = wire.as_mut().filter(|wire| !seat.is_connected() && wire.may_listen(number, now)) {
-                wire.listening.insert(number);
-                let (link, name) = (Arc::clone(&wire.link), seat.name.clone());
-                let flight = async move { Landing::Listened(link.listen(&name).await) };
-                wire.send(&self.hub, number, now, flight, context);
+            let mut looked = seat.look(now);
+            if let Some(wire) = wire.as_mut().filter(|wire| wire.may_listen(number, now)) {
+                if wire.listen(&self.hub, &seat, &looked, now, context) {
+                    looked = seat.look(now);
+                }
             }
-            let Looked { statement, next, is_over } = seat.look(now);
+            let Looked { statement, next, is_over, .. } = looked;
             let retry = wire.as_ref().and_then(|wire| wire.put_off.get(&number).copied()).filter(|at| *at > now);
             self.timers.set(number, next.into_iter().chain(retry).min());
             if is_over {
@@ -392,6 +281,9 @@ impl<L: Link> Wire<L> {
             listening: BTreeSet::new(),
             asking: BTreeSet::new(),
             put_off: BTreeMap::new(),
+            runs: HashSet::new(),
+            doubtful: BTreeSet::new(),
+            ready: BTreeSet::new(),
             made,
             heard: made,
             patience,
@@ -407,6 +299,45 @@ impl<L: Link> Wire<L> {
 
     fn may_listen(&self, number: u64, now: Instant) -> bool {
         !self.listening.contains(&number) && self.put_off.get(&number).is_none_or(|at| *at <= now)
+    }
+
+    /// Has a share listen, or an idle one rest. Returns whether it is to be looked at again; if not,
+    /// it has made its statement.
+    fn listen(&mut self, hub: &Hub, seat: &Seat, looked: &Looked, now: Instant, context: &mut Context<'_>) -> bool {
+        let (link, name) = (Arc::clone(&self.link), seat.name.clone());
+        if seat.is_listening() {
+            if !looked.may_rest {
+                return false;
+            }
+            seat.rest(now);
+            self.listening.insert(seat.number);
+            let flight = async move { Landing::Unlistened(link.unlisten(&name).await) };
+            self.send(hub, seat.number, now, flight, context);
+        } else if looked.is_idle && seat.run().is_some_and(|run| self.runs.contains(&run)) {
+            seat.rest(now);
+        } else if looked.is_idle && !self.may_ask_for_idle() {
+            self.doubtful.insert(seat.number);
+        } else {
+            self.listening.insert(seat.number);
+            let flight = async move { Landing::Listened(link.listen(&name).await) };
+            self.send(hub, seat.number, now, flight, context);
+        }
+        true
+    }
+
+    /// Whether it is asked to listen for an idle share, which begins the quarantine if the server is
+    /// another: one is asked for first, and never many at once.
+    fn may_ask_for_idle(&self) -> bool {
+        self.listening.len() < if self.runs.is_empty() { 1 } else { LISTENING }
+    }
+
+    /// Notes the server of a share. It can be that of the idle ones, too.
+    fn note_run(&mut self, server: &Server) {
+        if server.run.is_some_and(|run| self.runs.insert(run)) {
+            self.ready.append(&mut self.doubtful);
+        } else {
+            self.ready.extend(self.doubtful.pop_first());
+        }
     }
 
     /// Sends a message. The first poll of a future decides on its place on the connection, so it
@@ -434,13 +365,14 @@ impl<L: Link> Wire<L> {
     /// Takes what came back.
     fn land(&mut self, hub: &Hub, now: Instant, number: u64, landing: Landing) {
         match landing {
-            Landing::Listened(_) => _ = self.listening.remove(&number),
+            Landing::Listened(_) | Landing::Unlistened(_) => _ = self.listening.remove(&number),
             Landing::Asked(_) => _ = self.asking.remove(&number),
             Landing::Replied(_) => {}
         }
         let Some(seat) = hub.find(number) else { return };
         let error = match landing {
             Landing::Listened(Ok(server)) => {
+                self.note_run(&server);
                 seat.connected(self.made, server);
                 None
             }
@@ -452,8 +384,10 @@ impl<L: Link> Wire<L> {
                 seat.refused(refusal);
                 None
             }
+            Landing::Unlistened(result) => result.err(),
             Landing::Asked(error) => error,
             Landing::Listened(Err(error)) => {
+                self.ready.extend(self.doubtful.pop_first());
                 self.put_off.insert(number, now.saturating_add(REFUSED));
                 seat.failed(&error);
                 Some(error)
@@ -477,6 +411,10 @@ enum NoLink {}
 
 impl Link for NoLink {
     async fn listen(&self, _: &Name) -> Result<Server, StoreError> {
+        match *self {}
+    }
+
+    async fn unlisten(&self, _: &Name) -> Result<(), StoreError> {
         match *self {}
     }
 

@@ -26,6 +26,8 @@ const MAX_NUMBER: u64 = 1 << 40;
 pub struct ShareBuilder<R> {
     fleet: Fleet<R>,
     bulkhead: Handle,
+    /// The number of the partitions, if it is the bulkhead of a key.
+    keys: Option<u64>,
     name: Result<Name, InvalidArgument>,
     limit: Option<usize>,
     weight: u32,
@@ -66,10 +68,15 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn share(&self, bulkhead: &Handle) -> ShareBuilder<R> {
+        self.share_as(bulkhead, bulkhead.label(), None)
+    }
+
+    pub(super) fn share_as(&self, bulkhead: &Handle, label: &str, keys: Option<u64>) -> ShareBuilder<R> {
         ShareBuilder {
             fleet: self.clone(),
             bulkhead: bulkhead.clone(),
-            name: Name::labelled(&self.namespace, bulkhead.label()),
+            keys,
+            name: Name::labelled(&self.namespace, label),
             limit: None,
             weight: 1,
             config: 1,
@@ -200,7 +207,8 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
         Ok(share)
     }
 
-    fn begin(self) -> Result<FleetShare<R>, JoinError> {
+    /// Begins the share, under a ceiling of zero.
+    pub(super) fn begin(self) -> Result<FleetShare<R>, JoinError> {
         let name = self.name.map_err(JoinError::Invalid)?;
         let limit = checked_limit(self.limit).map_err(JoinError::Invalid)?;
         self.terms.check(&self.tuning).map_err(JoinError::Invalid)?;
@@ -218,12 +226,11 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
         let machines = (Share::new(self.fleet.id, self.weight, declaration), Policy::new(self.tuning, u32::MAX));
         let hub = &self.fleet.open.hub;
         let signal = Arc::clone(&hub.signal);
-        let added = hub.add(&name, |number, seq| {
+        let seat = hub.add(&name, self.keys, |number, seq| {
             let machines = (machines.0.after(seq), machines.1);
             let ceiling = self.bulkhead.ceiling(ceiling::UNAVAILABLE);
-            Seat::new(number, name.clone(), ceiling, (self.outage, self.fetch), machines, signal)
-        });
-        let seat = added.ok_or(JoinError::Taken)?;
+            Seat::new(number, name.clone(), self.keys, ceiling, (self.outage, self.fetch), machines, signal)
+        })?;
         Ok(FleetShare { seat, runtime: self.fleet.runtime })
     }
 }
@@ -251,13 +258,13 @@ impl<R> fmt::Debug for ShareBuilder<R> {
 pub enum JoinError {
     /// A value is missing or invalid.
     Invalid(InvalidArgument),
-    /// The process shares another bulkhead of this name, or the fleet is closed.
+    /// The process shares another bulkhead of this name.
     Taken,
     /// Other processes have declared other values.
     Refused(Refusal),
     /// The store has not answered in time, because of this, as far as is known.
     Unreached(Option<StoreError>),
-    /// The bulkhead was dropped, or the task of the fleet is gone.
+    /// The bulkhead was dropped, or the fleet is closed, or its task is gone.
     Closed,
 }
 
@@ -265,7 +272,7 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Invalid(invalid) => invalid.fmt(f),
-            Self::Taken => f.write_str("this process shares a bulkhead of this name, or the fleet is closed"),
+            Self::Taken => f.write_str("this process shares another bulkhead of this name"),
             Self::Refused(refusal) => refusal.fmt(f),
             Self::Unreached(Some(error)) => error.fmt(f),
             Self::Unreached(None) => f.write_str("the store has not answered"),

@@ -12,16 +12,18 @@ use bulklink::{Ceiling, Load};
 
 use super::ask::Ask;
 use super::foreign::{discard, wake};
-use super::state::{Standing, State};
+use super::state::{Contact, Standing, State};
 use super::{FencingToken, JoinError, Outage, ShareStatus, ceiling};
 use crate::share::{Decision, Demand, Notice, Policy, Refusal, Reply, Share, Statement};
 use crate::signal::Signal;
-use crate::{Name, Server, StoreError, Token, Version};
+use crate::{Name, RunId, Server, StoreError, Token, Version};
 
 /// A share, and what it needs.
 pub(super) struct Seat {
     pub(super) number: u64,
     pub(super) name: Name,
+    /// The number of the partitions, if it is the share of a key.
+    pub(super) keys: Option<u64>,
     ceiling: Ceiling,
     outage: Outage,
     /// How long calls that may not wait wait for more units.
@@ -36,6 +38,10 @@ pub(super) struct Seat {
 pub(super) struct Looked {
     pub(super) statement: Option<Statement>,
     pub(super) next: Option<Instant>,
+    /// It has nothing and needs nothing, so no notice can come for it.
+    pub(super) is_idle: bool,
+    /// The same, for so long that it need not listen any more.
+    pub(super) may_rest: bool,
     /// Nothing is left to do for it.
     pub(super) is_over: bool,
 }
@@ -66,6 +72,7 @@ impl Seat {
     pub(super) fn new(
         number: u64,
         name: Name,
+        keys: Option<u64>,
         ceiling: Ceiling,
         (outage, fetch): (Outage, Duration),
         (share, policy): (Share, Policy),
@@ -78,11 +85,12 @@ impl Seat {
             share,
             policy,
             seen: Load::default(),
-            server: None,
-            cut: None,
+            contact: Contact::None(None),
             error: None,
             standing: Standing::Joining(None),
             is_leaving: false,
+            run: None,
+            idle_since: None,
             is_given_up: false,
             in_use: 0,
             has_lapsed: false,
@@ -93,7 +101,7 @@ impl Seat {
             recovers: Instant::EPOCH,
             tokens: (Token::default(), 0),
         });
-        Arc::new(Self { number, name, ceiling, outage, fetch, waker, signal, state })
+        Arc::new(Self { number, name, keys, ceiling, outage, fetch, waker, signal, state })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -136,7 +144,11 @@ impl Seat {
             }
             match next {
                 Some(next) if next <= now && statement.is_none() => {}
-                next => return Looked { statement, next: self.lock().glance(now, next), is_over: false },
+                next => {
+                    let state = self.lock();
+                    let (is_idle, may_rest) = (state.is_idle(), state.may_rest(now));
+                    return Looked { statement, next: state.glance(now, next), is_idle, may_rest, is_over: false };
+                }
             }
         }
     }
@@ -169,15 +181,15 @@ impl Seat {
     /// with a last statement.
     fn end(&self, now: Instant) -> Looked {
         let (looked, asks) = self.change(|state| {
-            let is_known = state.server.is_some() && !state.share.stated().is_empty() || state.share.usable(now) > 0;
+            let is_known = state.is_listening() && !state.share.stated().is_empty() || state.share.usable(now) > 0;
             let may_send = is_known && !state.share.is_pending();
             let statement = may_send.then(|| state.send(now, Demand::default())).flatten();
             let is_over = statement.is_none() && !state.share.is_pending();
             if is_over {
-                (state.standing, state.server) = (Standing::Left, None);
+                (state.standing, state.contact) = (Standing::Left, Contact::None(None));
             }
             let asks = if is_over { mem::take(&mut state.asks) } else { VecDeque::new() };
-            ((Looked { statement, next: None, is_over }, asks), is_over)
+            ((Looked { statement, next: None, is_idle: true, may_rest: false, is_over }, asks), is_over)
         });
         drop(asks);
         looked
@@ -186,15 +198,25 @@ impl Seat {
     /// A new connection, to this server.
     pub(super) fn connected(&self, made: Instant, server: Server) {
         let mut state = self.lock();
-        (state.server, state.cut) = (Some((server, made)), None);
+        (state.contact, state.run) = (Contact::Listening(server, made), server.run);
         state.policy.set_connected(true);
+    }
+
+    /// The store can be reached, and nothing is to be heard from it.
+    pub(super) fn rest(&self, now: Instant) {
+        {
+            let mut state = self.lock();
+            (state.contact, state.error) = (Contact::Resting, None);
+            state.policy.set_connected(false);
+        }
+        self.show(now);
     }
 
     /// The connection has ended, or there was none.
     pub(super) fn disconnected(&self, now: Instant, error: &StoreError) {
         self.change(|state| {
-            state.server = None;
-            state.cut.get_or_insert(now);
+            let cut = if let Contact::None(cut) = state.contact { cut } else { None };
+            state.contact = Contact::None(cut.or(Some(now)));
             state.share.give_up();
             state.policy.set_connected(false);
             state.fail(error.clone());
@@ -203,8 +225,13 @@ impl Seat {
     }
 
     /// Returns whether a statement can be sent: the task has to listen before.
-    pub(super) fn is_connected(&self) -> bool {
-        self.lock().server.is_some()
+    pub(super) fn is_listening(&self) -> bool {
+        self.lock().is_listening()
+    }
+
+    /// Returns the run of the server that it was connected to last.
+    pub(super) fn run(&self) -> Option<RunId> {
+        self.lock().run
     }
 
     /// Takes the reply to a statement.
@@ -257,12 +284,12 @@ impl Seat {
     pub(super) fn ask(&self, ask: Ask) {
         let refused = {
             let mut state = self.lock();
-            if state.server.is_some() {
-                state.asks.push_back(ask);
-                None
-            } else {
+            if let Contact::None(_) = state.contact {
                 let error = state.error.clone();
                 Some((ask, error.unwrap_or(StoreError::Unreachable)))
+            } else {
+                state.asks.push_back(ask);
+                None
             }
         };
         match refused {
@@ -274,7 +301,7 @@ impl Seat {
     /// Returns what to ask next, if there is a connection.
     pub(super) fn take_ask(&self) -> Option<Ask> {
         let mut state = self.lock();
-        state.server.and_then(|_| state.asks.pop_front())
+        if state.is_listening() { state.asks.pop_front() } else { None }
     }
 
     /// Notes the limit, when this process has changed it, or heard that it is another.
@@ -282,10 +309,10 @@ impl Seat {
         self.lock().share.set_limit(limit, version);
     }
 
-    /// Whether the process has given the share up, or has left.
+    /// Whether the process has given the share up, or has left, or its bulkhead is gone.
     pub(super) fn has_ended(&self) -> bool {
         let state = self.lock();
-        state.is_given_up || state.standing == Standing::Left
+        self.ceiling.is_gone() || state.is_given_up || state.standing == Standing::Left
     }
 
     /// Returns the number of the latest statement.
@@ -339,7 +366,7 @@ impl Seat {
     pub(super) fn abandon(&self) {
         self.ceiling.set(0);
         let asks = self.change(|state| {
-            (state.standing, state.server) = (Standing::Left, None);
+            (state.standing, state.contact) = (Standing::Left, Contact::None(None));
             (mem::take(&mut state.asks), true)
         });
         drop(asks);

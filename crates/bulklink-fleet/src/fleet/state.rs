@@ -11,11 +11,14 @@ use bulklink::{EventFilter, EventKind, Load};
 use super::ask::Ask;
 use super::{Outage, ceiling};
 use crate::share::{self, Connection, Decision, Demand, Policy, Refusal, Share, Statement};
-use crate::{Server, StoreError, Token};
+use crate::{RunId, Server, StoreError, Token};
 
 /// The time after which a share that needs more units is looked at again. Calls do not wake it
 /// meanwhile: in an overload, each of them would.
 const GLANCE: Duration = Duration::from_millis(2);
+
+/// The time after which an idle share does not listen any more.
+const REST: Duration = Duration::from_secs(10);
 
 /// What becomes known of the store, for those that wait for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,19 +33,31 @@ pub(super) enum Standing {
     Left,
 }
 
+/// The connection of a share.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Contact {
+    /// There is none, since then if there was one.
+    None(Option<Instant>),
+    /// There is one, and the share does not listen on it.
+    Resting,
+    /// The share listens to this server, on a connection of then.
+    Listening(Server, Instant),
+}
+
 /// What a share is at, under the lock of its seat.
 pub(super) struct State {
     pub(super) share: Share,
     pub(super) policy: Policy,
     /// What was looked at when a statement was sent: the policy has not seen it.
     pub(super) seen: Load,
-    /// The server of the connection, and when that was made.
-    pub(super) server: Option<(Server, Instant)>,
-    /// When the last connection has ended.
-    pub(super) cut: Option<Instant>,
+    pub(super) contact: Contact,
     pub(super) error: Option<StoreError>,
     pub(super) standing: Standing,
     pub(super) is_leaving: bool,
+    /// The run of the server of the latest connection.
+    pub(super) run: Option<RunId>,
+    /// Since when it has nothing and needs nothing.
+    pub(super) idle_since: Option<Instant>,
     /// The bulkhead is no longer ours to restrict.
     pub(super) is_given_up: bool,
     /// Units in use at the latest look.
@@ -78,6 +93,11 @@ impl State {
         Some(events.or(EventFilter::CHANGES))
     }
 
+    /// Returns whether a statement can be sent.
+    pub(super) fn is_listening(&self) -> bool {
+        matches!(self.contact, Contact::Listening(..))
+    }
+
     pub(super) fn is_short(&self, now: Instant) -> bool {
         self.share.stated().need > self.share.usable(now)
     }
@@ -88,7 +108,7 @@ impl State {
             _ if self.is_leaving => ceiling::LEFT,
             Standing::Left => ceiling::LEFT,
             Standing::Refused(_) => ceiling::REFUSED,
-            _ if self.server.is_none() || self.error.is_some() => ceiling::UNAVAILABLE,
+            _ if matches!(self.contact, Contact::None(_)) || self.error.is_some() => ceiling::UNAVAILABLE,
             _ if now < self.recovers => ceiling::RECOVERING,
             _ => ceiling::SHARE,
         }
@@ -113,7 +133,21 @@ impl State {
             refused: u32::try_from(load.refused).unwrap_or(u32::MAX),
             peak: units(load.peak_in_use).saturating_add(u32::try_from(load.peak_waiting).unwrap_or(u32::MAX)),
         };
-        (self.policy.look(now, calls, &self.share), is_lost)
+        let decision = self.policy.look(now, calls, &self.share);
+        let has_calls = self.in_use > 0 || waiting > 0 || calls.refused > 0 || decision.demand.is_some();
+        let has_units = self.share.usable(now) > 0 || !self.share.stated().is_empty() || self.share.is_pending();
+        self.idle_since = if has_calls || has_units { None } else { self.idle_since.or(Some(now)) };
+        (decision, is_lost)
+    }
+
+    /// Returns whether the share has nothing and needs nothing.
+    pub(super) fn is_idle(&self) -> bool {
+        self.idle_since.is_some() && self.asks.is_empty() && !self.is_leaving && self.standing == Standing::Joined
+    }
+
+    /// Returns whether it has been idle for so long that its next call may take a round trip more.
+    pub(super) fn may_rest(&self, now: Instant) -> bool {
+        self.is_idle() && self.idle_since.is_some_and(|since| now >= since.saturating_add(REST))
     }
 
     /// Keeps only what is in use.
@@ -122,7 +156,7 @@ impl State {
         // More can be in use than can be kept: after the end of a lease.
         let is_news = self.share.stated().need != demand.need || self.share.usable(now) > demand.keep;
         let is_due = is_news || now >= self.policy.next_beat();
-        let demand = (self.server.is_some() && !self.share.is_pending() && is_due).then_some(demand);
+        let demand = (self.is_listening() && !self.share.is_pending() && is_due).then_some(demand);
         if demand.is_some() {
             self.policy.note_statement(now);
         }
@@ -145,7 +179,7 @@ impl State {
 
     pub(super) fn send(&mut self, now: Instant, demand: Demand) -> Option<Statement> {
         self.lapse(now);
-        let (Server { run, age }, asked) = self.server?;
+        let Contact::Listening(Server { run, age }, asked) = self.contact else { return None };
         let uptime = age.map(|age| age.saturating_add(now.saturating_since(asked)));
         Some(self.share.send(now, Connection { run, uptime }, demand))
     }
@@ -156,15 +190,20 @@ impl State {
         let is_wanted = self.share.firm().is_some() && self.share.usable(now) > 0;
         let is_soon = is_wanted || self.is_short(now) && !self.share.is_pending();
         // Without a connection, nothing can be stated.
-        let soon = (is_soon && self.server.is_some()).then(|| now.saturating_add(GLANCE));
+        let soon = (is_soon && self.is_listening()).then(|| now.saturating_add(GLANCE));
         let outage = self.outage_begins().filter(|begin| *begin > now);
-        [soon, outage, next].into_iter().flatten().min()
+        let rest = self.idle_since.filter(|_| self.is_listening()).map(|since| since.saturating_add(REST));
+        [soon, outage, rest.filter(|rest| *rest > now), next].into_iter().flatten().min()
     }
 
     /// Returns when the store has been out of reach for a lease, if it is.
     pub(super) fn outage_begins(&self) -> Option<Instant> {
-        let cut = self.cut.filter(|_| !self.is_leaving && self.standing == Standing::Joined)?;
-        Some(cut.saturating_add(self.share.lease()))
+        match self.contact {
+            Contact::None(Some(cut)) if !self.is_leaving && self.standing == Standing::Joined => {
+                Some(cut.saturating_add(self.share.lease()))
+            }
+            _ => None,
+        }
     }
 
     /// Returns the ceiling of a process that may use nothing, by what is to happen while the store

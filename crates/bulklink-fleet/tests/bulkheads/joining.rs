@@ -127,7 +127,7 @@ fn a_fleet_that_closes_leaves_with_all_shares() {
     scene.advance(10);
     assert!(closing.is_finished() && waiting.is_finished());
     let again = scene.join(&first.fleet, &scene.bulkhead(), |builder| builder).output();
-    assert_eq!(again.expect("at once").unwrap_err(), JoinError::Taken);
+    assert_eq!(again.expect("at once").unwrap_err(), JoinError::Closed);
 }
 
 #[test]

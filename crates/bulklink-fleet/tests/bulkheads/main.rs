@@ -3,6 +3,7 @@
 mod costs;
 mod fetching;
 mod joining;
+mod keys;
 mod random;
 mod scene;
 mod store;

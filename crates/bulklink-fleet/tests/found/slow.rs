@@ -57,6 +57,9 @@ impl Link for SlowLink {
         let age = self.store.began.map(|began| self.made.saturating_since(began));
         Ok(Server { age: age.or(server.age), ..server })
     }
+    async fn unlisten(&self, name: &Name) -> Result<(), StoreError> {
+        self.inner.unlisten(name).await
+    }
     async fn sync(&self, name: &Name, statement: Statement) -> Result<share::Answer, StoreError> {
         self.turn().await;
         self.store.syncs.fetch_add(1, SeqCst);

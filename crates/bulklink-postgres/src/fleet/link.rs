@@ -72,6 +72,11 @@ impl Link for PostgresLink {
         Ok(self.facts)
     }
 
+    async fn unlisten(&self, _: &Name) -> Result<(), StoreError> {
+        // The connection has one channel for all names.
+        Ok(())
+    }
+
     async fn sync(&self, name: &Name, statement: Statement) -> Result<share::Answer, StoreError> {
         match self.ask(name, Command::Sync(statement)).await? {
             Answer::Sync(answer) => Ok(answer),

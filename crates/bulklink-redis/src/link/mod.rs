@@ -134,6 +134,25 @@ impl RedisLink {
         Err(refused("MOVED"))
     }
 
+    /// Ends the subscriptions of a name, but not on a cluster: there, a server can end them by
+    /// itself at the same moment, and the two messages cannot be told apart.
+    async fn unsubscribe(&self, name: &Name) -> Result<(), StoreError> {
+        let Route { node, is_listened } = self.shared.route(name)?;
+        if !is_listened || node.is_cluster {
+            return Ok(());
+        }
+        for channel in self.shared.remove_channels(name, self.id) {
+            let reply = node.send(cmd("SUNSUBSCRIBE").arg(&channel)).await?;
+            self.shared.check()?;
+            match &reply {
+                Value::Push { kind: PushKind::SUnsubscribe, .. } => {}
+                Value::ServerError(error) => return Err(of_server(error)),
+                _ => return Err(StoreError::Malformed),
+            }
+        }
+        Ok(())
+    }
+
     async fn run(&self, name: &Name, call: encode::Call) -> Result<Value, StoreError> {
         let Route { mut node, is_listened } = self.shared.route(name)?;
         let encode::Call { script, arguments } = call;
@@ -180,6 +199,10 @@ impl RedisLink {
 impl Link for RedisLink {
     async fn listen(&self, name: &Name) -> Result<Server, StoreError> {
         self.judge(self.subscribe(name).await)
+    }
+
+    async fn unlisten(&self, name: &Name) -> Result<(), StoreError> {
+        self.judge(self.unsubscribe(name).await)
     }
 
     async fn sync(&self, name: &Name, statement: Statement) -> Result<share::Answer, StoreError> {

@@ -21,6 +21,8 @@ pub(crate) struct Node {
     pub(crate) address: String,
     pub(crate) info: ConnectionInfo,
     pub(crate) server: Server,
+    /// Slots can move to another node, which ends subscriptions.
+    pub(crate) is_cluster: bool,
     pub(crate) scripts: Scripts,
     pub(crate) life: Arc<Life>,
 }
@@ -65,7 +67,8 @@ impl Node {
             connecting.await.map_err(|error| of_connection(&error))?
         };
         let address = address(info.addr());
-        let mut node = Node { connection, address, info, server: Server::default(), scripts: Scripts::Loaded, life };
+        let (server, scripts) = (Server::default(), Scripts::Loaded);
+        let mut node = Node { connection, address, info, server, is_cluster: true, scripts, life };
         if let Purpose::Commands(process) = purpose {
             node.introduce(process, timeout).await?;
         }
@@ -84,6 +87,7 @@ impl Node {
         // Without the right to ask, the run and the age stay unknown.
         if let Some(about) = text_of(about) {
             self.server = server(about)?;
+            self.is_cluster = field(about, "redis_mode") != Some("standalone");
         }
         self.scripts = match loads.iter().find_map(error_of) {
             None if loads.iter().map(text_of).eq(Script::ALL.map(|script| Some(script.hash()))) => Scripts::Loaded,
@@ -217,16 +221,20 @@ fn visible(process: &str) -> String {
     visible.map(|byte| if byte.is_ascii_graphic() { char::from(byte) } else { '_' }).collect()
 }
 
+/// Returns a field of what INFO says.
+fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+}
+
 /// Reads what INFO says.
 fn server(info: &str) -> Result<Server, StoreError> {
-    let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    let major = field("redis_version").and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    let major = field(info, "redis_version").and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     if major.is_some_and(|major| major < 7) {
         return Err(refused("UNSUPPORTED"));
     }
     // 40 digits, of which 16 are random enough.
-    let run = field("run_id").and_then(|run| u64::from_str_radix(run.get(..16)?, 16).ok());
-    let age = field("uptime_in_seconds").and_then(|seconds| seconds.trim().parse().ok());
+    let run = field(info, "run_id").and_then(|run| u64::from_str_radix(run.get(..16)?, 16).ok());
+    let age = field(info, "uptime_in_seconds").and_then(|seconds| seconds.trim().parse().ok());
     Ok(Server { run: run.map(RunId::from), age: age.map(Duration::from_secs) })
 }
 

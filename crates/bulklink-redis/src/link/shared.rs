@@ -3,13 +3,13 @@
 //!
 //! The receiver is never called under the lock: it may take locks of its own, or drop the link.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bulklink_fleet::{Name, ProcessId, Receiver, StoreError};
 use redis::{PushInfo, PushKind, Value};
 
-use super::node::{Hearer, Node};
+use super::node::{Hearer, Node, text_of};
 use crate::decode;
 use crate::keys::Keys;
 
@@ -25,6 +25,8 @@ struct State {
     is_ending: bool,
     /// The names of channels, and the process.
     names: HashMap<String, (Name, ProcessId)>,
+    /// The channels of which this link has asked to hear no more.
+    leaving: HashSet<String>,
     routes: HashMap<Name, Route>,
     /// The first is the one that the store's URL names.
     nodes: Vec<Arc<Node>>,
@@ -45,6 +47,7 @@ impl Shared {
             telling: 0,
             is_ending: false,
             names: HashMap::new(),
+            leaving: HashSet::new(),
             routes: HashMap::new(),
             nodes: Vec::new(),
         })))
@@ -111,6 +114,26 @@ impl Shared {
         channels
     }
 
+    /// Forgets the channels of a name, and its place, and returns them.
+    pub(crate) fn remove_channels(&self, name: &Name, process_id: ProcessId) -> [String; 2] {
+        let keys = Keys::new(name);
+        let channels = [keys.channel(process_id), keys.tight_channel()];
+        let mut state = self.lock();
+        for channel in &channels {
+            state.names.remove(channel);
+            state.leaving.insert(channel.clone());
+        }
+        let route = state.routes.remove(name);
+        drop(state);
+        drop(route);
+        channels
+    }
+
+    fn has_asked_to_leave(&self, data: &[Value]) -> bool {
+        let Some(channel) = data.first().and_then(text_of) else { return false };
+        self.lock().leaving.remove(channel)
+    }
+
     fn tell(&self, data: &[Value]) {
         let [Value::BulkString(channel), Value::BulkString(message)] = data else { return };
         let Ok(channel) = str::from_utf8(channel) else { return };
@@ -153,6 +176,7 @@ impl Hearer for Shared {
             // Sent when a slot moves to another node: what it had is no longer heard. Besides,
             // `redis` takes it for the answer of the next command, and hands all further answers to
             // the wrong ones.
+            PushKind::SUnsubscribe if self.has_asked_to_leave(&push.data) => {}
             PushKind::SUnsubscribe | PushKind::Disconnection => self.end(),
             _ => {}
         }

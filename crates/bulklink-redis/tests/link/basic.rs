@@ -1,15 +1,19 @@
 //! What a link does on a server that is well.
 
+use bulklink_redis::share::Notice;
 use bulklink_redis::{Link, Name, Namespace, RedisStore};
 use bulklink_servers::{Server, require};
+use futures_util::future::join_all;
 
-use crate::world::{Process, at, name, on_both};
+use crate::world::{Process, Told, at, name, on_both};
 
 on_both! {
     the_server_says_who_it_is_and_who_is_connected
     a_socket_and_a_port_reach_the_same_server
     all_names_of_a_namespace_are_found
     a_foreign_message_is_ignored
+    a_name_that_rests_is_heard_no_more
+    names_rest_while_others_are_in_use
 }
 
 async fn the_server_says_who_it_is_and_who_is_connected() {
@@ -77,4 +81,51 @@ async fn a_foreign_message_is_ignored() {
     }
     assert_eq!(process.state(&name, 1, 2).await, Ok(2));
     assert_eq!(process.ears.told(), []);
+}
+
+/// Returns the number of channels that are listened to.
+fn channels(server: &Server) -> usize {
+    server.call(&["PUBSUB", "SHARDCHANNELS"]).list().len()
+}
+
+async fn a_name_that_rests_is_heard_no_more() {
+    let server = require!(Server::start());
+    let (one, two) = (at(&server.url(), 1).await, at(&server.url(), 2).await);
+    let (a, b) = (name("a"), name("b"));
+    assert_eq!((one.join(&a, 10).await, one.join(&b, 1).await), (Ok(10), Ok(1)));
+    assert_eq!(channels(&server), 4);
+    assert_eq!(one.state(&a, 0, 0).await, Ok(0));
+    for _ in 0..2 {
+        assert_eq!(one.link.unlisten(&a).await, Ok(()));
+        assert_eq!(channels(&server), 2);
+    }
+    assert_eq!(one.state(&b, 1, 2).await, Ok(2));
+    // It can be heard again, on the same connection.
+    assert_eq!((two.join(&a, 10).await, one.join(&a, 1).await), (Ok(10), Ok(0)));
+    assert_eq!(two.state(&a, 0, 0).await, Ok(0));
+    one.ears.wait(|told| matches!(told, Told::Notice(about, Notice::Granted(_)) if *about == a));
+    assert_eq!((one.ears.ends(), two.ears.ends()), (0, 0));
+}
+
+/// Answers keep their order on the connection.
+async fn names_rest_while_others_are_in_use() {
+    const NAMES: u64 = 100;
+    let server = require!(Server::start());
+    let process = at(&server.url(), 1).await;
+    let names: Vec<_> = (0..NAMES).map(|number| name(&format!("n{number}"))).collect();
+    for round in 1..=5 {
+        let visit = async |number: u64| {
+            let name = &names[usize::try_from(number).unwrap()];
+            let units = u32::try_from(number % 10).unwrap();
+            assert_eq!(process.join(name, units).await, Ok(units), "{name}");
+            assert_eq!(process.state(name, 0, 0).await, Ok(0), "{name}");
+            if number % 10 != round {
+                assert_eq!(process.link.unlisten(name).await, Ok(()), "{name}");
+            }
+        };
+        join_all((0..NAMES).map(visit)).await;
+        assert_eq!(channels(&server), 2 * 10);
+        join_all(names.iter().map(|name| process.link.unlisten(name))).await;
+        assert_eq!((channels(&server), process.ears.told()), (0, vec![]));
+    }
 }

@@ -44,6 +44,7 @@ async fn names_live_on_all_nodes() {
             second.ears.wait(|told| matches!(told, Told::Notice(about, Notice::Granted(_)) if about == name));
             assert_eq!((first.state(name, 0, 0).await, second.state(name, 0, 0).await), (Ok(0), Ok(0)));
             assert_eq!(second.granted(name).await, 0);
+            assert_eq!(second.link.unlisten(name).await, Ok(()));
         }
         assert_eq!(second.ears.grants().len(), 3);
         let store = RedisStore::new(&node.url()).unwrap();

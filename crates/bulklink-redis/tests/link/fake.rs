@@ -55,6 +55,8 @@ pub(crate) fn answer(words: &[String]) -> Vec<u8> {
             let script = Script::ALL.into_iter().find(|script| script.text() == words[2]);
             format!("+{}\r\n", script.unwrap().hash())
         }
+        "SUNSUBSCRIBE" => format!(">3\r\n+sunsubscribe\r\n${}\r\n{}\r\n:0\r\n", words[1].len(), words[1]),
+        "INFO" => "$23\r\nredis_mode:standalone\r\n\r\n".to_owned(),
         "EXISTS" | "SPUBLISH" => ":1\r\n".to_owned(),
         _ => "+OK\r\n".to_owned(),
     };

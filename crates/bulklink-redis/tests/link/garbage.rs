@@ -61,7 +61,7 @@ async fn no_handshake_makes_a_link() {
 
 async fn no_answer_is_believed() {
     for bytes in garbage() {
-        for garbled in ["SSUBSCRIBE", "EVALSHA"] {
+        for garbled in ["SSUBSCRIBE", "SUNSUBSCRIBE", "EVALSHA"] {
             let shown = format!("{garbled}: {:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(40)]));
             let bytes = bytes.clone();
             let url = serve(move |words| if words[0] == garbled { bytes.clone() } else { fake::answer(words) });
@@ -70,6 +70,7 @@ async fn no_answer_is_believed() {
             let listened = process.link.listen(&name).await.err();
             let error = match listened {
                 None if garbled == "EVALSHA" => process.state(&name, 0, 1).await.err(),
+                None if garbled == "SUNSUBSCRIBE" => process.link.unlisten(&name).await.err(),
                 error => error,
             };
             let error = error.unwrap_or_else(|| panic!("{shown}"));

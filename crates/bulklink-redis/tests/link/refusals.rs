@@ -16,6 +16,7 @@ on_both! {
     without_the_right_to_load_a_text_is_sent
     without_the_right_to_load_or_to_send_a_text_others_must_load
     a_right_that_is_missing_is_named
+    without_the_right_to_listen_no_more_the_link_stays
     a_wrong_type_is_refused_and_the_link_stays
     malformed_data_is_refused_and_stays_as_it_is
     a_part_of_the_data_that_is_lost_begins_a_quarantine
@@ -99,6 +100,7 @@ async fn the_least_rights_are_enough() {
     assert_eq!(other.ears.granted().units, 4);
     assert_eq!(process.link.resize(&name, 4, 1.into()).await, Ok(Ok(2.into())));
     assert_eq!(process.look(&name).await.limit, 4);
+    assert_eq!(process.link.unlisten(&name).await, Ok(()));
     assert!(server.call(&["CLIENT", "LIST"]).text().contains("name=process_1 "));
     // Nothing was tried that the user must not do.
     assert_eq!(server.call(&["ACL", "LOG"]).list(), []);
@@ -155,6 +157,18 @@ async fn a_right_that_is_missing_is_named() {
     let names = RedisStore::new(&server.url_of(&other)).unwrap();
     let names = names.names(&bulklink_redis::Namespace::new("prod").unwrap()).await;
     assert_eq!(names, refused("NOPERM"));
+}
+
+async fn without_the_right_to_listen_no_more_the_link_stays() {
+    let user = user("-sunsubscribe");
+    let server = require!(Server::builder().acl(user.clone()).start());
+    let process = at(&server.url_of(&user), 1).await;
+    let name = name("rests");
+    for _ in 0..3 {
+        process.join(&name, 1).await.unwrap();
+        assert_eq!(process.link.unlisten(&name).await, refused("NOPERM"));
+    }
+    assert_eq!((process.state(&name, 1, 1).await, process.ears.told()), (Ok(1), vec![]));
 }
 
 async fn a_wrong_type_is_refused_and_the_link_stays() {

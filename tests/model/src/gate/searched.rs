@@ -53,12 +53,12 @@ impl search::World for World {
             options.push(if self.model.paused { Input::Resume } else { Input::Pause });
         }
         if self.extra == Extra::Restrictions {
-            let all = [None, held(0, 0), held(1, 1), held(1, 2)];
+            let all = [None, Some(held(0, 0)), Some(held(1, 1)), Some(held(1, 2))];
             options.extend(all.into_iter().filter(|one| *one != self.model.restriction).map(Input::Restrict));
         }
         if self.extra == Extra::Fetches {
             let fetching = |units, wait, up_to| Some(Restricted { units, alone: units, fetch: Some((wait, up_to)) });
-            let all = [None, held(1, 1), fetching(0, 1, 3), fetching(1, 2, 2)];
+            let all = [None, Some(held(1, 1)), fetching(0, 1, 3), fetching(1, 2, 2)];
             options.extend(all.into_iter().filter(|one| *one != self.model.restriction).map(Input::Restrict));
             let ask = Ask { fetches: true, ..ask };
             options.extend([Input::Enter(ask), Input::Enter(Ask { may_queue: false, ..ask })]);
@@ -93,7 +93,7 @@ impl search::World for World {
             options.extend([Input::Pause, Input::Resume]);
         }
         if self.extra == Extra::Restrictions {
-            options.extend([held(0, 2), held(2, 1), self.model.restriction].map(Input::Restrict));
+            options.extend([Some(held(0, 2)), Some(held(2, 1)), self.model.restriction].map(Input::Restrict));
             options.extend([Input::Pause, Input::Resume]);
         }
         if self.extra == Extra::Fetches {
@@ -141,8 +141,8 @@ impl World {
 }
 
 /// A restriction for which no call waits by itself.
-fn held(units: usize, alone: usize) -> Option<Restricted> {
-    Some(Restricted { units, alone, fetch: None })
+fn held(units: usize, alone: usize) -> Restricted {
+    Restricted { units, alone, fetch: None }
 }
 
 /// Drops the outputs that have not been polled.

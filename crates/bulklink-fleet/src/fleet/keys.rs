@@ -1,0 +1,86 @@
+//! A share for each key of partitions.
+
+use std::fmt::Display;
+
+use bulklink::runtime::{Clock, Runtime};
+use bulklink::{Ceiling, Handle, Partitions};
+
+use super::{Fleet, JoinError, ShareBuilder, ceiling};
+
+impl<R: Runtime<Sleep: Send>> Fleet<R> {
+    /// Shares a limit for each key of these partitions: all processes that share partitions of this
+    /// label have it together, as with [`share`](Fleet::share) for one bulkhead.
+    ///
+    /// `options` sets the limit of a key, and what else a [`ShareBuilder`] has; only `connect_within`
+    /// means nothing here. It is called when a partition is created, and should be quick. The first call of a key waits for the store, or
+    /// [fetches](ShareBuilder::fetch): two round trips.
+    ///
+    /// A key costs the store something only while it has calls. When its partition is evicted, its
+    /// units go back; an idle partition has none, and after ten seconds nothing is listened to for
+    /// it any more.
+    ///
+    /// The name of a limit is the label of the partitions, a colon, and the text of the key,
+    /// [escaped](crate::Name) and of at most 200 bytes. Keys that are different must have different
+    /// texts. No key is in a status, a rejection or a metric.
+    ///
+    /// If the options of a key are invalid, or its name is too long or has a share in this fleet
+    /// already, its calls are rejected or expire, and [`ceiling::REFUSED`] is the name of its
+    /// ceiling; so also if `options` panics.
+    /// What the store says of a key, `bulklink-ctl` shows.
+    ///
+    /// # Errors
+    ///
+    /// If a partition exists already: share partitions before their first call.
+    ///
+    /// ```
+    /// use bulklink::testing::{Executor, FakeClock};
+    /// use bulklink::Partitions;
+    /// use bulklink_fleet::{Fleet, MemoryStore};
+    ///
+    /// let mut executor = Executor::new(FakeClock::new());
+    /// let store = MemoryStore::new(executor.clock());
+    /// let runtime = executor.runtime();
+    /// executor.block_on(async move {
+    ///     let builder = Partitions::<String, _>::builder_on(runtime.clone(), "tenants");
+    ///     let tenants = builder.parallelism(50).waiting_room(100).max_partitions(10_000).build()?;
+    ///     let fleet = Fleet::builder(store, runtime).namespace("prod").build()?;
+    ///     fleet.share_partitions(&tenants, |tenant: &String, share| {
+    ///         share.limit(if tenant == "ann" { 20 } else { 5 })
+    ///     })?;
+    ///     let slot = tenants.slot("ann").await?;
+    ///     drop(slot);
+    ///     Ok::<(), Box<dyn std::error::Error>>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn share_partitions<K: Display, P: Clock + Clone + Send + Sync + 'static, S>(
+        &self,
+        partitions: &Partitions<K, P, S>,
+        options: impl Fn(&K, ShareBuilder<R>) -> ShareBuilder<R> + Send + Sync + 'static,
+    ) -> Result<(), JoinError> {
+        let (fleet, label) = (self.clone(), partitions.label().to_owned());
+        let keys = Some(self.open.hub.number());
+        let begin = move |key: &K, bulkhead: &Handle, held: Ceiling| {
+            let mut refused = Refused(Some(held), ceiling::REFUSED);
+            let builder = fleet.share_as(bulkhead, &format!("{label}:{key}"), keys);
+            match options(key, builder).begin() {
+                Ok(_) => refused.0 = None,
+                Err(JoinError::Closed) => refused.1 = ceiling::LEFT,
+                Err(_) => {}
+            }
+        };
+        partitions.control(ceiling::UNAVAILABLE, begin).map_err(JoinError::Invalid)
+    }
+}
+
+/// Keeps the ceiling of a key at zero, by this name, for which no share was made.
+struct Refused(Option<Ceiling>, &'static str);
+
+impl Drop for Refused {
+    fn drop(&mut self) {
+        if let Some(mut ceiling) = self.0.take() {
+            ceiling.rename(self.1);
+            ceiling.keep();
+        }
+    }
+}
