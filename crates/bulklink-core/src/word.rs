@@ -218,7 +218,8 @@ impl Word {
             // In order: a live word; a full waiting room; a closed gate. A limit of zero expires
             // instead of being saturated, which only the gate counts.
             0 => {
-                self.offered() == 0 && (!request.may_queue() || waiting_room == 0 && !request.would_expire_immediately())
+                self.offered() == 0
+                    && (!request.may_queue() || waiting_room == 0 && !request.would_expire_immediately())
             }
             HELD => !request.would_expire_immediately(),
             _ => true,

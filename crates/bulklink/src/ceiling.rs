@@ -84,8 +84,8 @@ impl Ceiling {
     }
 
     /// Has calls that find no unit under this ceiling wait up to `wait` for it to be raised, where
-    /// they would be rejected otherwise: if they [may not wait](crate::Request::now), or the waiting
-    /// room has no place. With zero, as at first, none does.
+    /// they would be rejected otherwise: if they [may not wait](crate::Request::now), or the
+    /// waiting room has no place. With zero, as at first, none does.
     ///
     /// A call waits so only if the capacity and the other ceilings leave room for it, beside the
     /// units in use and those that others wait for. So these waits need no waiting room, and the

@@ -301,8 +301,8 @@ impl<L: Link> Wire<L> {
         !self.listening.contains(&number) && self.put_off.get(&number).is_none_or(|at| *at <= now)
     }
 
-    /// Has a share listen, or an idle one rest. Returns whether it is to be looked at again; if not,
-    /// it has made its statement.
+    /// Has a share listen, or an idle one rest. Returns whether it is to be looked at again; if
+    /// not, it has made its statement.
     fn listen(&mut self, hub: &Hub, seat: &Seat, looked: &Looked, now: Instant, context: &mut Context<'_>) -> bool {
         let (link, name) = (Arc::clone(&self.link), seat.name.clone());
         if seat.is_listening() {
@@ -325,8 +325,8 @@ impl<L: Link> Wire<L> {
         true
     }
 
-    /// Whether it is asked to listen for an idle share, which begins the quarantine if the server is
-    /// another: one is asked for first, and never many at once.
+    /// Whether it is asked to listen for an idle share, which begins the quarantine if the server
+    /// is another: one is asked for first, and never many at once.
     fn may_ask_for_idle(&self) -> bool {
         self.listening.len() < if self.runs.is_empty() { 1 } else { LISTENING }
     }

@@ -43,8 +43,9 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     /// Begins to share the limit of the fleet with this bulkhead, under its label. All processes
     /// that share a limit of one name on the same store, in the same namespace, have it together.
     ///
-    /// From [`connect`](ShareBuilder::connect) on, the bulkhead has a [ceiling]: the units that the store has granted to this process. Calls are admitted as ever,
-    /// by this process alone; and the sum of all shares is never above the limit.
+    /// From [`connect`](ShareBuilder::connect) on, the bulkhead has a [ceiling]: the units that the
+    /// store has granted to this process. Calls are admitted as ever, by this process alone; and
+    /// the sum of all shares is never above the limit.
     ///
     /// ```
     /// use bulklink::testing::{Executor, FakeClock};

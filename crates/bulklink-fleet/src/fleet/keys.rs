@@ -11,9 +11,10 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     /// Shares a limit for each key of these partitions: all processes that share partitions of this
     /// label have it together, as with [`share`](Fleet::share) for one bulkhead.
     ///
-    /// `options` sets the limit of a key, and what else a [`ShareBuilder`] has; only `connect_within`
-    /// means nothing here. It is called when a partition is created, and should be quick. The first call of a key waits for the store, or
-    /// [fetches](ShareBuilder::fetch): two round trips.
+    /// `options` sets the limit of a key, and what else a [`ShareBuilder`] has; only
+    /// `connect_within` means nothing here. It is called when a partition is created, and should be
+    /// quick. The first call of a key waits for the store, or [fetches](ShareBuilder::fetch): two
+    /// round trips.
     ///
     /// A key costs the store something only while it has calls. When its partition is evicted, its
     /// units go back; an idle partition has none, and after ten seconds nothing is listened to for
@@ -42,7 +43,7 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     /// let runtime = executor.runtime();
     /// executor.block_on(async move {
     ///     let builder = Partitions::<String, _>::builder_on(runtime.clone(), "tenants");
-    ///     let tenants = builder.parallelism(50).waiting_room(100).max_partitions(10_000).build()?;
+    ///     let tenants = builder.parallelism(50).waiting_room(9).max_partitions(999).build()?;
     ///     let fleet = Fleet::builder(store, runtime).namespace("prod").build()?;
     ///     fleet.share_partitions(&tenants, |tenant: &String, share| {
     ///         share.limit(if tenant == "ann" { 20 } else { 5 })

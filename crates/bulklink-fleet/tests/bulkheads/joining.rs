@@ -59,7 +59,8 @@ fn bad_values_are_errors_and_change_nothing() {
         assert_eq!(bulkhead.ceilings().len(), 0);
     }
     let narrow = Bulkhead::builder_on(scene.executor.runtime(), "narrow").parallelism(1).build().unwrap();
-    let error = scene.join(&fleet, &narrow, |builder| builder.fetch(Duration::ZERO)).output().expect("at once").unwrap_err();
+    let error =
+        scene.join(&fleet, &narrow, |builder| builder.fetch(Duration::ZERO)).output().expect("at once").unwrap_err();
     let text = "fetch must be more than zero without a waiting room: a call waits until a unit is granted, got 0 ms";
     assert_eq!(error.to_string(), text);
     let share = scene.join(&fleet, &bulkhead, |builder| builder).output().unwrap().unwrap();

@@ -49,7 +49,14 @@ impl Ceilings {
     /// Adds a ceiling that allows everything, and returns its id.
     fn add(&mut self, by: &'static str) -> u64 {
         self.made += 1;
-        self.all.push(Entry { id: self.made, by, bound: None, fetch: Duration::ZERO, seen: Load::default(), waker: None });
+        self.all.push(Entry {
+            id: self.made,
+            by,
+            bound: None,
+            fetch: Duration::ZERO,
+            seen: Load::default(),
+            waker: None,
+        });
         self.made
     }
 
@@ -76,7 +83,6 @@ impl Ceilings {
         }
     }
 
-
     fn bound(&self, id: u64) -> Option<Bound> {
         self.all.iter().find(|entry| entry.id == id)?.bound
     }
@@ -94,8 +100,8 @@ impl Ceilings {
         Some(Restriction::new(least.units, by).with_alone(alone))
     }
 
-    /// Returns how long calls wait for the least ceiling to be raised, and to what it can be raised:
-    /// to the least of the ceilings for which none waits.
+    /// Returns how long calls wait for the least ceiling to be raised, and to what it can be
+    /// raised: to the least of the ceilings for which none waits.
     fn fetch(&self) -> (Duration, usize) {
         let bounds = || self.all.iter().filter_map(|entry| Some((entry.bound?.units, entry.fetch)));
         let wait = bounds().min_by_key(|(units, _)| *units).map_or(Duration::ZERO, |(_, fetch)| fetch);

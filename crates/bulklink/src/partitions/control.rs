@@ -80,8 +80,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
 
 impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// Gives each new partition a [ceiling](Ceiling) of zero for the controller of this name, and
-    /// that to the controller: `begin` gets the key, the bulkhead and the ceiling once the partition
-    /// exists. Until it raises the ceiling, calls wait or are rejected.
+    /// that to the controller: `begin` gets the key, the bulkhead and the ceiling once the
+    /// partition exists. Until it raises the ceiling, calls wait or are rejected.
     ///
     /// It is called by the call that creates the partition, under no lock, and should be quick. If
     /// it panics, that is counted as a [panic of a handler](Partitions::handler_panics), and the

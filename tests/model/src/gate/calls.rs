@@ -3,7 +3,8 @@
 
 use bulklink_core::EventKind;
 
-use super::model::{Ask, Id, Model, Outcome, Time, Waiter};
+use super::ask::Ask;
+use super::model::{Id, Model, Outcome, Time, Waiter};
 
 /// The times of a call that holds a slot.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,7 @@
 
 use bulklink_core::{EventKind, Reserve};
 
+use super::ask::Ask;
 use super::calls::Call;
 use super::history::Past;
 use super::restricted::Restricted;
@@ -13,38 +14,6 @@ pub type Time = u64;
 
 /// The number of a call, in the order of arrival.
 pub type Id = usize;
-
-/// A request, as the model sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
-    /// The units it asks for.
-    pub cost: usize,
-    /// Whether it may wait.
-    pub may_queue: bool,
-    /// Whether it waits for a higher restriction.
-    pub fetches: bool,
-    /// The limit on its wait.
-    pub within: Option<Time>,
-    /// The deadline of its admission.
-    pub before: Option<Time>,
-    /// The deadline of the whole call; never together with `before`.
-    pub deadline: Option<Time>,
-    /// What its wait leaves to the operation, in place of the gate's reserve.
-    pub leaving: Option<Time>,
-}
-
-impl Ask {
-    /// One unit, for any length of time.
-    pub const ONE: Ask = Ask {
-        cost: 1,
-        may_queue: true,
-        fetches: false,
-        within: None,
-        before: None,
-        deadline: None,
-        leaving: None,
-    };
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

@@ -1,6 +1,7 @@
 //! A restriction of the model: what it leaves of the capacity.
 
-use super::model::{Ask, Model, Time};
+use super::ask::Ask;
+use super::model::{Model, Time};
 
 /// What a controller leaves of the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

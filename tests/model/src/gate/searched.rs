@@ -1,6 +1,7 @@
 //! The inputs that the exhaustive search tries in a gate's world.
 
-use super::model::{Ask, Limited};
+use super::ask::Ask;
+use super::model::Limited;
 use super::restricted::Restricted;
 use super::world::{Extra, Input, Start, World};
 use crate::search;

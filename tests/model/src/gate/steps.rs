@@ -2,7 +2,8 @@
 //!
 //! The fuzz target makes them of bytes.
 
-use super::model::{Ask, Id, Limited};
+use super::ask::Ask;
+use super::model::{Id, Limited};
 use super::restricted::Restricted;
 use super::world::{Input, Start, World};
 use crate::script::Machine;

@@ -10,8 +10,9 @@ use bulklink_core::{
     Reserve, Restriction, Ticket,
 };
 
+use super::ask::{Ask, request};
 use super::measured::BEGINNING;
-use super::model::{Ask, Id, Limited, Model, Outcome, Time};
+use super::model::{Id, Limited, Model, Outcome, Time};
 use super::restricted::Restricted;
 
 /// An input to the gate and its model.
@@ -461,29 +462,6 @@ fn gate_limits(limits: Limited) -> Limits {
         .with_waiting_room(waiting_room)
         .with_waiting_room_units(waiting_room_units)
         .with_wait_limit(wait_limit.map(Duration::from_nanos))
-}
-
-fn request(ask: Ask) -> Request {
-    let mut request = Request::new().cost(ask.cost);
-    if !ask.may_queue {
-        request = request.now();
-    }
-    if ask.fetches {
-        request = request.fetching();
-    }
-    if let Some(limit) = ask.within {
-        request = request.within(Duration::from_nanos(limit));
-    }
-    if let Some(deadline) = ask.before {
-        request = request.before(Instant::from_nanos(deadline));
-    }
-    if let Some(reserve) = ask.leaving {
-        request = request.leaving(Duration::from_nanos(reserve));
-    }
-    if let Some(deadline) = ask.deadline {
-        request = request.deadline(Instant::from_nanos(deadline));
-    }
-    request
 }
 
 pub(super) fn outcome_of(rejection: &Rejection) -> Outcome {
