@@ -169,8 +169,21 @@ impl Crew {
     ///
     /// Fails if a process runs, or its records cannot be read.
     pub fn calls(&self) -> Result<Vec<Call>> {
+        self.calls_that(|_| true)
+    }
+
+    /// Returns the calls of all processes of a name, which have ended.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a process runs, or its records cannot be read.
+    pub fn calls_of(&self, name: &str) -> Result<Vec<Call>> {
+        self.calls_that(|task| task.name == name)
+    }
+
+    fn calls_that(&self, matches: impl Fn(&Task) -> bool) -> Result<Vec<Call>> {
         let mut calls = Vec::new();
-        for (process, member) in (0..).zip(&self.members) {
+        for (process, member) in (0..).zip(&self.members).filter(|(_, member)| matches(&member.task)) {
             let end = member.end.context("a process still runs")?;
             // One that was killed early may have no file.
             let records = if member.task.file.exists() { record::read(&member.task.file)? } else { Vec::new() };

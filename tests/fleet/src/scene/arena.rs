@@ -75,6 +75,11 @@ impl Arena {
         Ok(Arena { server, proxy, program, names: Cell::new(0) })
     }
 
+    /// Starts another server and network.
+    pub(super) fn another(&self) -> Result<Self> {
+        Ok(Self::start(self.program.clone())?)
+    }
+
     /// Returns a crew without members.
     pub(super) fn crew(&self) -> Result<Crew> {
         Crew::new(self.program.clone())

@@ -17,7 +17,7 @@ use anyhow::Result;
 use crate::report::Row;
 
 pub use arena::{Arena, Plan, Played};
-pub use chaos::{Ground, Storm, storm};
+pub use chaos::{Ground, Named, Storm, storm};
 pub use contended::overtaken_at_home;
 pub use fail_fast::attempts;
 pub use postgres::Postgresql;
@@ -77,7 +77,7 @@ impl Effort {
         attempts: 1_000_000,
         time: Duration::from_secs(10),
         rounds: 3,
-        chaos: Duration::from_secs(11 * 60),
+        chaos: Duration::from_secs(6 * 60),
         crashes: 20,
     };
 }

@@ -6,22 +6,20 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use bulklink_postgres::Part;
-use bulklink_servers::{Postgres, Proxy};
+use bulklink_servers::{Data, Postgres, Proxy};
 
 use super::arena::{DELAY, TTL};
 use super::chaos::{Ground, PAUSE, judged, storm};
 use super::contended::overtaken_at_home;
 use super::fail_fast::{attempts, excess};
 use super::{Arena, Effort, Plan, Played, count, median, millis, ratio};
+use crate::crew::Crew;
 use crate::report::{Limit, Row};
 use crate::scheme::NAMESPACE;
 use crate::task::{Kind, Task};
 use crate::witness::{Outcome, false_rejections, hand_offs, percentile, waits};
 
 const GOAL: &str = "postgres";
-
-/// The longest storm of this scene.
-const STORM: Duration = Duration::from_secs(180);
 
 /// A server of PostgreSQL, and a network to it.
 #[derive(Debug)]
@@ -61,6 +59,10 @@ impl<'a> Postgresql<'a> {
 }
 
 impl Ground for Postgresql<'_> {
+    fn crew(&self) -> Result<Crew> {
+        self.arena.crew()
+    }
+
     fn task(&self) -> Task {
         self.names.set(self.names.get() + 1);
         let name = format!("storm-{}", self.names.get());
@@ -69,6 +71,10 @@ impl Ground for Postgresql<'_> {
 
     fn network(&self) -> &Proxy {
         &self.proxy
+    }
+
+    fn restart(&mut self) {
+        self.server.restart(Data::Keep);
     }
 
     fn entries(&self, task: &Task) -> Result<u64> {
@@ -84,7 +90,7 @@ impl Ground for Postgresql<'_> {
 }
 
 pub(super) fn run(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
-    let server = Postgresql::start(arena)?;
+    let mut server = Postgresql::start(arena)?;
     let redis = "on Redis";
     let mut rows = Vec::new();
 
@@ -137,8 +143,9 @@ pub(super) fn run(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
         rows.push(Row::new(GOAL, what, ours, "/s").beside(theirs, redis));
     }
 
-    let time = effort.chaos.min(STORM);
-    let storm = storm(arena, &server, time, PAUSE)?;
-    rows.extend(judged(GOAL, &storm, time).into_iter().map(|row| Row { what: format!("chaos: {}", row.what), ..row }));
+    let storm = storm(&mut server, effort.chaos, PAUSE)?;
+    rows.extend(
+        judged(GOAL, &storm, effort.chaos).into_iter().map(|row| Row { what: format!("chaos: {}", row.what), ..row }),
+    );
     Ok(rows)
 }
