@@ -209,7 +209,22 @@ pub mod plumbing {
         now: Option<Instant>,
         joining: &mut Joining<W>,
     ) -> Result<Answer, InvalidArgument> {
-        gate.enter_with(request, now, joining)
+        gate.enter_with::<true>(request, now, joining)
+    }
+
+    /// Decides as [`enter`] does, on a request that does not fetch: in fewer steps.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gate::enter`].
+    #[inline]
+    pub fn enter_without_fetching<W>(
+        gate: &mut Gate<W>,
+        request: &Request,
+        now: Option<Instant>,
+        joining: &mut Joining<W>,
+    ) -> Result<Answer, InvalidArgument> {
+        gate.enter_with::<false>(request, now, joining)
     }
 
     /// Redeems a granted ticket as [`Gate::collect`] does. Another ticket stays as it is.

@@ -26,17 +26,19 @@ pub struct Request {
     leaving: Coarse,
 }
 
-/// Whether a request waits if there is no room.
+/// Whether a request waits if there is no room: two bits, which are tested where they are. An enum,
+/// so that a state with a request needs no byte of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
-    Never,
+    Never = 0,
+    /// In the queue, if that has a place.
+    InQueue = 1,
     /// Only for a higher restriction.
     #[cfg(feature = "restriction")]
-    Fetches,
-    InQueue,
-    /// The same, and where the queue has no place for it, for a higher restriction.
+    Fetches = 2,
+    /// In the queue, or without a place there, for a higher restriction.
     #[cfg(feature = "restriction")]
-    InQueueOrFetches,
+    InQueueOrFetches = 3,
 }
 
 // Every waiting call of a front stores a request.
@@ -85,26 +87,30 @@ impl Request {
     #[cfg(feature = "restriction")]
     pub const fn fetching(mut self) -> Self {
         self.patience = if self.may_queue() { Patience::InQueueOrFetches } else { Patience::Fetches };
+        // A limit of 584 years, so that it counts as limited.
+        if self.within_nanos == u64::MAX {
+            self.within_nanos = u64::MAX - 1;
+        }
         self
     }
 
     /// Returns whether the request waits in the queue if it must.
     #[inline]
     pub(crate) const fn may_queue(&self) -> bool {
-        self.patience as u8 >= Patience::InQueue as u8
+        self.patience as u8 & Patience::InQueue as u8 != 0
+    }
+
+    /// Returns whether the request waits in any case.
+    #[inline]
+    pub(crate) const fn may_wait(&self) -> bool {
+        self.patience as u8 != Patience::Never as u8
     }
 
     /// Returns whether the request [fetches](Request::fetching).
     #[inline]
     #[cfg(feature = "restriction")]
     pub(crate) const fn fetches(&self) -> bool {
-        matches!(self.patience, Patience::Fetches | Patience::InQueueOrFetches)
-    }
-
-    #[inline]
-    #[cfg(not(feature = "restriction"))]
-    pub(crate) const fn fetches(&self) -> bool {
-        false
+        self.patience as u8 & Patience::Fetches as u8 != 0
     }
 
     /// Limits the wait to `limit`, in addition to the gate's own limit. With zero, the request is
@@ -163,8 +169,7 @@ impl Request {
     #[inline]
     #[must_use]
     pub const fn may_be_late(&self, limited: bool) -> bool {
-        let is_limited = (limited || self.has_limit() || self.has_deadline()) && self.may_queue();
-        (is_limited || self.fetches()) && !self.would_expire_immediately()
+        (limited || self.has_limit() || self.has_deadline()) && self.may_wait() && !self.would_expire_immediately()
     }
 
     pub(crate) const fn has_deadline(&self) -> bool {
@@ -208,6 +213,12 @@ impl Request {
     /// the whole call any more.
     pub(crate) fn ending(self, wait_end: Instant) -> Self {
         Request { until: self.until.min(wait_end), ..self }
+    }
+
+    /// Returns the same request, which waits for so long at most.
+    #[cfg(feature = "restriction")]
+    pub(crate) fn at_most(self, wait: Duration) -> Self {
+        Request { within_nanos: self.within_nanos.min(nanos(wait)), ..self }
     }
 
     /// Returns the request's own reserve in nanoseconds, if it has one.

@@ -202,16 +202,14 @@ impl Word {
     #[must_use]
     #[cfg(feature = "restriction")]
     pub fn reject_restricted(self, request: &Request, waiting_room: u32) -> Option<(Word, Refusal)> {
-        self.reject_by(RESTRICTED, request, waiting_room)
+        // Only the gate knows whether a request that fetches has to wait.
+        let is_decided = self.is_closed() || !request.fetches();
+        if is_decided { self.reject_by(RESTRICTED, request, waiting_room) } else { None }
     }
 
     #[inline]
     fn reject_by(self, flag: u64, request: &Request, waiting_room: u32) -> Option<(Word, Refusal)> {
         if self.0 & (flag | MANY_REJECTED) != flag {
-            return None;
-        }
-        // Only the gate knows whether such a request has to wait.
-        if flag == RESTRICTED && request.fetches() && !self.is_closed() {
             return None;
         }
         let is_certain = match self.0 & (HELD | CLOSED) {
@@ -257,7 +255,7 @@ impl Word {
         // One of the two lower flags, and not the highest.
         let flags = self.0 & (HELD | COMPLETE | RESTRICTED);
         let is_used_up = flags != 0 && flags < HELD && self.offered() == 0;
-        let would_wait = is_used_up && (request.may_queue() || request.fetches());
+        let would_wait = is_used_up && request.may_wait();
         would_wait || timed && self.is_held()
     }
 

@@ -91,14 +91,13 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Returns how long a request for which there is no room waits for a higher restriction.
-    #[inline]
-    pub(super) fn fetch(&self, request: &Request, cost: NonZeroU32) -> Option<Duration> {
+    /// Returns a request for which there is no room as one that waits for a higher restriction.
+    pub(super) fn fetch(&self, request: &Request, cost: NonZeroU32) -> Option<Request> {
         let controlled = self.controlled.as_ref().filter(|_| request.fetches())?;
         let ((wait, up_to), load) = (controlled.fetch, u64::from(self.in_use) + self.queue.units());
         let is_restricted = self.admissible < self.capacity && !self.paused;
         let fits = load + u64::from(cost.get()) <= u64::from(up_to.min(self.capacity));
-        (is_restricted && fits && !wait.is_zero()).then_some(wait)
+        (is_restricted && fits && !wait.is_zero()).then(|| request.at_most(wait))
     }
 
     /// Returns the restriction, if it is below the capacity.

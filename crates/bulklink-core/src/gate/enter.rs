@@ -27,13 +27,13 @@ impl<W> Gate<W> {
     /// If the cost is zero or more than the whole capacity. The request is not counted.
     #[inline]
     pub fn enter(&mut self, request: &Request, now: Option<Instant>) -> Result<Answer, InvalidArgument> {
-        self.enter_with(request, now, &mut Joining::new(None))
+        self.enter_with::<true>(request, now, &mut Joining::new(None))
     }
 
     /// Decides as [`enter`](Gate::enter) does. A request that is queued leaves with its ticket what
-    /// it brings.
+    /// it brings. Without `FETCHES`, the request does not fetch.
     #[inline]
-    pub(crate) fn enter_with(
+    pub(crate) fn enter_with<const FETCHES: bool>(
         &mut self,
         request: &Request,
         now: Option<Instant>,
@@ -54,14 +54,23 @@ impl<W> Gate<W> {
         if self.queue.len() == 0 && self.fits(cost.get()) {
             return Ok(self.admit(cost));
         }
-        if !request.may_queue() {
-            return Ok(self.fetch_or_reject(request, cost, now, joining));
-        }
         if request.would_expire_immediately() {
             return Ok(self.reject(Reason::Expired, request.cost));
         }
-        if self.queue.len() >= self.waiting_room || !self.has_waiting_units_for(cost) {
-            return Ok(self.fetch_or_reject(request, cost, now, joining));
+        let has_no_place = !request.may_queue() || self.queue.len() >= self.waiting_room;
+        #[cfg(feature = "restriction")]
+        if FETCHES && (has_no_place || !self.has_waiting_units_for(cost)) {
+            // A controller may soon let in more.
+            if let Some(request) = self.fetch(request, cost) {
+                let Some(now) = now else { return Ok(Answer::NeedsNow) };
+                return Ok(Answer::Queued(self.join(&request, cost, now, joining)));
+            }
+        }
+        if has_no_place {
+            return Ok(self.reject(Reason::Saturated, request.cost));
+        }
+        if !self.has_waiting_units_for(cost) {
+            return Ok(self.reject_for_units(cost));
         }
         if now.is_none() && self.needs_now(Some(request)) {
             return Ok(Answer::NeedsNow);
@@ -117,26 +126,6 @@ impl<W> Gate<W> {
     fn has_waiting_units_for(&self, cost: NonZeroU32) -> bool {
         let units = self.queue.units() + u64::from(cost.get());
         units <= u64::from(self.waiting_room_units) || self.waiting_room_units == UNBOUNDED
-    }
-
-    /// Queues a request for which there is no room, if a controller may soon let in more; or
-    /// rejects it.
-    #[cfg_attr(target_pointer_width = "64", inline(never))]
-    fn fetch_or_reject(
-        &mut self,
-        request: &Request,
-        cost: NonZeroU32,
-        now: Option<Instant>,
-        joining: &mut Joining<W>,
-    ) -> Answer {
-        if let Some(wait) = self.fetch(request, cost) {
-            let Some(now) = now else { return Answer::NeedsNow };
-            return Answer::Queued(self.join(&request.ending(now + wait), cost, now, joining));
-        }
-        if request.may_queue() && self.queue.len() < self.waiting_room {
-            return self.reject_for_units(cost);
-        }
-        self.reject(Reason::Saturated, request.cost)
     }
 
     /// The rejection has the units that wait and their bound; no bound is zero.

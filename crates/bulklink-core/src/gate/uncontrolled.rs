@@ -2,11 +2,9 @@
 
 use core::convert::Infallible;
 use core::marker::PhantomData;
-use core::num::NonZeroU32;
-use core::time::Duration;
 
 use super::{Gate, Peaks, Restriction};
-use crate::{EventFilter, EventKind, Request};
+use crate::{EventFilter, EventKind};
 
 /// What controllers have left with the gate.
 pub(super) type Kept<W> = Option<(Infallible, PhantomData<W>)>;
@@ -16,11 +14,6 @@ impl<W> Gate<W> {
     #[inline]
     pub(super) fn kept(&self) -> Option<&Restriction> {
         self.controlled.as_ref().map(|(none, _)| match *none {})
-    }
-
-    #[inline]
-    pub(super) fn fetch(&self, _request: &Request, _cost: NonZeroU32) -> Option<Duration> {
-        None
     }
 
     pub(super) fn lift(&mut self) {}

@@ -3,7 +3,6 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem;
-use core::sync::atomic::Ordering;
 use core::task::Waker;
 use core::time::Duration;
 
@@ -11,7 +10,7 @@ use bulklink_core::{EventFilter, Instant, Load, Restriction};
 
 use crate::foreign::{discard, wake};
 use crate::gate::lock::Global;
-use crate::gate::shared::Shared;
+use crate::gate::shared::{Shared, hint};
 use crate::gate::state::GateState;
 use crate::rejection::Identity;
 
@@ -193,7 +192,7 @@ impl Shared {
             change(ceilings);
             let (restriction, (wait, up_to)) = (ceilings.restriction(), ceilings.fetch());
             state.gate.let_fetch(wait, up_to);
-            self.lets_fetch.store(!wait.is_zero(), Ordering::Relaxed);
+            self.give_hint(hint::FETCH, !wait.is_zero());
             self.restrict(state, restriction, now)
         })
     }

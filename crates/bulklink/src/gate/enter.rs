@@ -1,14 +1,13 @@
 //! How a call enters the gate, after the word has not decided.
 
 use core::num::NonZeroU64;
-use core::sync::atomic::Ordering;
 use core::task::Waker;
 
 use bulklink_core::plumbing::{self, Joining};
 use bulklink_core::{Answer, Grant, Instant, InvalidArgument, Request, Ticket};
 
 use crate::foreign::discard;
-use crate::gate::shared::Shared;
+use crate::gate::shared::{Shared, hint};
 use crate::gate::state::GateState;
 use crate::observe::trace;
 use crate::{Rejection, Runtime, TimerError};
@@ -38,12 +37,8 @@ impl NotGranted {
     }
 }
 
-/// Returns the request as one that waits for a higher ceiling, if this thread has a timer.
-#[cold]
-#[inline(never)]
-fn fetching<R: Runtime>(request: &Request, runtime: &R) -> Option<Request> {
-    runtime.home().is_ok().then(|| request.fetching())
-}
+/// Stands for the home of a thread that has no timer.
+const NO_TIMER: NonZeroU64 = NonZeroU64::MAX;
 
 impl Shared {
     #[inline(never)]
@@ -84,12 +79,10 @@ impl Shared {
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
     ) -> Result<Option<Grant>, TimerError> {
-        let fetching = if self.lets_fetch.load(Ordering::Relaxed) { fetching(request, runtime) } else { None };
-        let request = fetching.as_ref().unwrap_or(request);
         // While calls wait, the word is usually inert, and rejects none.
         let word = self.fast.peek();
         if !word.is_inert() {
-            if word.is_restricted() {
+            if word.is_restricted() && !self.has(hint::FETCH) {
                 if let Some(rejection) = self.reject_restricted(request) {
                     *not_granted = NotGranted::Rejected(rejection);
                     return Ok(None);
@@ -100,11 +93,12 @@ impl Shared {
                 return Ok(None);
             }
         }
-        let may_be_late = request.may_be_late(self.has_wait_limit.load(Ordering::Relaxed));
-        let home = if may_be_late || self.takes_back { runtime.home() } else { Ok(None) };
-        let home = match home {
+        let may_be_late = request.may_be_late(self.has(hint::WAIT_LIMIT));
+        let needs_home = may_be_late || self.has(hint::TAKE_BACK | hint::FETCH);
+        let home = match if needs_home { runtime.home() } else { Ok(None) } {
             Err(error) if may_be_late && !self.would_reject(request) => return Err(error),
-            home => home.unwrap_or(None).map(|home| home.id()),
+            Err(_) => Some(NO_TIMER),
+            Ok(home) => home.map(|home| home.id()),
         };
         Ok(self.enter_gate(request, Some(waker), home, ticket, not_granted))
     }
@@ -131,6 +125,9 @@ impl Shared {
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
     ) -> Option<Grant> {
+        if self.has(hint::FETCH) {
+            return self.enter_with_time(request, waker, home, ticket, not_granted);
+        }
         let now = self.fast.peek().needs_now(Some(request)).then(|| self.now());
         // Cloning and dropping a waker run foreign code too, so both happen outside the lock.
         let mut joining = Joining::new(waker.cloned());
@@ -139,7 +136,7 @@ impl Shared {
             if state.keeps_account_of(request) {
                 return self.enter_any(state, request, now, &mut joining, ticket, not_granted);
             }
-            let answer = plumbing::enter(&mut state.gate, request, now, &mut joining);
+            let answer = plumbing::enter_without_fetching(&mut state.gate, request, now, &mut joining);
             self.take_answer(state, answer, request, &joining, ticket, not_granted)
         });
         let granted = if let Ok(granted) = entered {
@@ -147,14 +144,7 @@ impl Shared {
         } else {
             // The word had changed since the peek. With the time, the gate does not ask for it.
             discard(joining.waker.take());
-            let now = Some(self.now());
-            joining.waker = waker.cloned();
-            let entered = self.input(|state| {
-                // The driver may have ended meanwhile.
-                joining.driver = state.drivers.driver(home);
-                self.enter_any(state, request, now, &mut joining, ticket, not_granted)
-            });
-            entered.unwrap_or(None)
+            self.enter_with_time(request, waker, home, ticket, not_granted)
         };
         // The request was not queued, so its waker is left over. Dropping it can panic, and a grant
         // is held.
@@ -162,6 +152,32 @@ impl Shared {
             discard(joining.waker);
         }
         granted
+    }
+
+    /// Enters as [`enter_gate`](Shared::enter_gate) does, with the time. A request that may wait on
+    /// this thread waits for a higher ceiling, too.
+    #[cold]
+    #[inline(never)]
+    fn enter_with_time(
+        &self,
+        request: &Request,
+        waker: Option<&Waker>,
+        home: Option<NonZeroU64>,
+        ticket: &mut Option<Ticket>,
+        not_granted: &mut NotGranted,
+    ) -> Option<Grant> {
+        let now = Some(self.now());
+        let mut joining = Joining::new(waker.cloned());
+        let fetches = self.has(hint::FETCH) && waker.is_some() && home != Some(NO_TIMER);
+        let request = if fetches { request.fetching() } else { *request };
+        let entered = self.input(|state| {
+            joining.driver = state.drivers.driver(home);
+            self.enter_any(state, &request, now, &mut joining, ticket, not_granted)
+        });
+        if joining.waker.is_some() {
+            discard(joining.waker);
+        }
+        entered.unwrap_or(None)
     }
 
     /// Enters in any case, also by the account of single calls.

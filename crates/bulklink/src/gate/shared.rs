@@ -7,7 +7,7 @@ mod tests;
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use core::panic::{RefUnwindSafe, UnwindSafe};
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use core::task::{Poll, Waker};
 use core::time::Duration;
 
@@ -30,6 +30,16 @@ use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
 use crate::{Reconfigured, Rejection};
 
+/// What the wait of a call needs.
+pub(super) mod hint {
+    /// It can be late by the limit of the bulkhead.
+    pub(in crate::gate) const WAIT_LIMIT: u8 = 1;
+    /// It waits for a higher ceiling if it finds no unit.
+    pub(in crate::gate) const FETCH: u8 = 2;
+    /// A slot that is not collected is taken back, for which each waiting call needs a driver.
+    pub(in crate::gate) const TAKE_BACK: u8 = 4;
+}
+
 /// The state that all clones of a bulkhead share.
 pub struct Shared {
     pub(crate) fast: FastPath,
@@ -39,13 +49,9 @@ pub struct Shared {
     identity: Arc<Identity>,
     /// How the user set the capacity. In one byte, because there can be many partitions.
     capacity_is: CapacityIs,
-    /// A hint, so that a call need not lock to find that it cannot be late.
-    pub(super) has_wait_limit: AtomicBool,
-    /// Whether calls that find no unit wait for a higher ceiling.
-    pub(super) lets_fetch: AtomicBool,
-    /// Whether slots that are not collected are taken back, so that each waiting call needs a
-    /// driver.
-    pub(super) takes_back: bool,
+    /// Hints, so that a call need not lock to find what its wait needs: see [`hint`]. In one byte,
+    /// because there can be many partitions.
+    hints: AtomicU8,
     /// A hint, so that most calls that leave a partition need not lock to find that it has no
     /// driver.
     pub(crate) has_drivers: AtomicBool,
@@ -72,13 +78,14 @@ impl Shared {
         runtime: Arc<dyn DynClock>,
         calls: Option<Box<Calls>>,
     ) -> Arc<Self> {
+        let wait_limit = if gate.limits().wait_limit.is_some() { hint::WAIT_LIMIT } else { 0 };
+        let take_back = if calls.as_ref().is_some_and(|calls| calls.takes_back()) { hint::TAKE_BACK } else { 0 };
+        let hints = wait_limit | take_back;
         let shared = Arc::new_cyclic(|this| Shared {
             fast: FastPath::new(),
             identity,
             capacity_is,
-            has_wait_limit: AtomicBool::new(gate.limits().wait_limit.is_some()),
-            lets_fetch: AtomicBool::new(false),
-            takes_back: calls.as_ref().is_some_and(|calls| calls.takes_back()),
+            hints: AtomicU8::new(hints),
             has_drivers: AtomicBool::new(false),
             partition: AtomicU32::new(0),
             state: Lock::new(GateState {
@@ -100,6 +107,18 @@ impl Shared {
     /// Returns the builder method by which the user set the capacity, for error messages.
     pub(crate) fn capacity_field(&self) -> &'static str {
         self.capacity_is.field()
+    }
+
+    /// Returns whether a hint is set.
+    #[inline]
+    pub(super) fn has(&self, hint: u8) -> bool {
+        self.hints.load(Ordering::Relaxed) & hint != 0
+    }
+
+    /// Sets a hint, or clears it. Called under the lock: no other thread changes one meanwhile.
+    pub(super) fn give_hint(&self, hint: u8, is_set: bool) {
+        let others = self.hints.load(Ordering::Relaxed) & !hint;
+        self.hints.store(if is_set { others | hint } else { others }, Ordering::Relaxed);
     }
 
     pub(crate) fn identity(&self) -> &Identity {
@@ -347,7 +366,7 @@ impl Shared {
         self.note_restriction(state);
         match changed {
             Ok(admitted) => {
-                self.has_wait_limit.store(limits.wait_limit.is_some(), Ordering::Relaxed);
+                self.give_hint(hint::WAIT_LIMIT, limits.wait_limit.is_some());
                 Ok(Reconfigured { previous, limits: *limits, admitted, keys_changed: false })
             }
             Err(ResizeError::Closed) => Err(LimitsRefused::Closed),
