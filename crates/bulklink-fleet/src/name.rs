@@ -75,7 +75,12 @@ impl Name {
     ///
     /// [`InvalidName`] if nothing is left, or if the escaped label has more than 200 bytes.
     pub fn new(namespace: &Namespace, label: &str) -> Result<Self, InvalidName> {
-        let label = escape(label.trim());
+        Self::exact(namespace, label.trim())
+    }
+
+    /// Makes the name of `label` as it is. So the names of keys that differ in white space differ.
+    pub(crate) fn exact(namespace: &Namespace, label: &str) -> Result<Self, InvalidName> {
+        let label = escape(label);
         check_length(&label, MAX_LABEL)?;
         Ok(Self(format!("{namespace}:{label}").into()))
     }
@@ -128,7 +133,10 @@ impl FromStr for Name {
         if !is_plain_first || !parts.all(is_escaped) {
             return Err(InvalidName::Byte(b'%'));
         }
-        let name = Self::new(&Namespace::new(namespace)?, &unescape(label))?;
+        let (namespace, label) = (Namespace::new(namespace)?, unescape(label));
+        // A key of partitions keeps the white space at its end.
+        let label = if label.contains(':') { label.trim_start() } else { label.trim() };
+        let name = Self::exact(&namespace, label)?;
         // Another text for the same label would be a name of another bulkhead.
         if name.as_str() == text { Ok(name) } else { Err(InvalidName::Byte(b'%')) }
     }
@@ -152,7 +160,7 @@ pub enum InvalidName {
 }
 
 impl InvalidName {
-    fn of(self, field: &'static str, value: &str) -> InvalidArgument {
+    pub(crate) fn of(self, field: &'static str, value: &str) -> InvalidArgument {
         InvalidArgument::new(field, format_args!("{value:?}"), format_args!("must be a valid name: {self}"))
     }
 }

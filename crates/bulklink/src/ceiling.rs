@@ -11,7 +11,7 @@ use bulklink_core::{EventFilter, Load, Restriction};
 use crate::Handle;
 use crate::foreign::discard;
 use crate::gate::ceilings::{Bound, Entry};
-use crate::gate::shared::Shared;
+use crate::gate::shared::{Shared, hint};
 
 /// A bound on the units in use that a controller sets besides the capacity: a share of the limit of
 /// a fleet, an adaptive limit, the capacity while a circuit is half-open.
@@ -89,8 +89,9 @@ impl Ceiling {
     ///
     /// A call waits so only if the capacity and the other ceilings leave room for it, beside the
     /// units in use and those that others wait for. So these waits need no waiting room, and the
-    /// capacity bounds their number. When `wait` is over, the call is rejected as
-    /// [`Expired`](crate::Reason::Expired).
+    /// capacity bounds their number. Meanwhile it is one of the calls that wait, also for those
+    /// that come later: they wait behind it, and the waiting room has one place less for them. When
+    /// `wait` is over, the call is rejected as [`Expired`](crate::Reason::Expired).
     ///
     /// This holds for calls that are futures and for [blocking](crate::Bulkhead#block-the-thread)
     /// ones, in layers and guards too. [`try_slot`](crate::Bulkhead::try_slot) and all that must
@@ -111,10 +112,14 @@ impl Ceiling {
         self.bulkhead = Weak::new();
     }
 
-    /// Returns whether its bulkhead is gone: nothing is left to control.
+    /// Returns whether its bulkhead is gone: dropped, or a partition that was dropped while a
+    /// handle keeps its figures. No call enters it any more.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        self.bulkhead.strong_count() == 0
+        let Some(bulkhead) = self.bulkhead.upgrade() else { return true };
+        let is_gone = bulkhead.has(hint::GONE);
+        discard(bulkhead);
+        is_gone
     }
 
     /// Returns the units that it allows; `None` if it is lifted, or the bulkhead is closed or gone.

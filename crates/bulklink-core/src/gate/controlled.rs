@@ -83,7 +83,8 @@ impl<W> Gate<W> {
     /// Sets how long a request waits for a higher restriction if it [may](Request::fetching) and
     /// there is no room; zero, as at first, for not at all. A request fetches only while the
     /// restriction is below the capacity, and if with it no more than `up_to` units, nor more than
-    /// the capacity, are in use or waited for. No waiting room has to have a place for it.
+    /// the capacity, are in use or waited for. No waiting room has to have a place for it; but
+    /// for those that come later, it is one of the requests that wait.
     pub fn let_fetch(&mut self, wait: Duration, up_to: usize) {
         let up_to = u32::try_from(up_to).unwrap_or(u32::MAX);
         if !wait.is_zero() || self.controlled.is_some() {

@@ -67,8 +67,8 @@ impl<R: Clock + Send + Sync + 'static> Receiver for Inbox<R> {
 
 /// What comes back.
 enum Landing {
-    Listened(Result<Server, StoreError>),
-    Unlistened(Result<(), StoreError>),
+    Listened(Name, Result<Server, StoreError>),
+    Unlistened(Name, Result<(), StoreError>),
     Replied(Result<share::Answer, StoreError>),
     Asked(Option<StoreError>),
 }
@@ -113,7 +113,7 @@ pub(super) async fn drive<S: LeaseStore, R: Runtime<Sleep: Send>>(
             Err(error) => error,
         };
         inbox.is_ended.store(true, Ordering::Release);
-        for seat in desk.hub.all() {
+        for seat in desk.hub.set_away(true) {
             seat.disconnected(desk.runtime.now(), &error);
             desk.ready.insert(seat.number);
         }
@@ -139,8 +139,8 @@ struct Wire<L> {
     /// When the store must have answered each flight, by its number.
     due: Timers,
     count: u64,
-    /// The shares for which it is asked to listen, or not to listen any more.
-    listening: BTreeSet<u64>,
+    /// The names for which it is asked to listen, or not to listen any more.
+    listening: HashSet<Name>,
     /// The shares of which a caller awaits an answer.
     asking: BTreeSet<u64>,
     /// When it is asked again to listen for a share, which it has refused.
@@ -149,6 +149,10 @@ struct Wire<L> {
     runs: HashSet<RunId>,
     /// Idle shares of which it is not known whether their server is still the same.
     doubtful: BTreeSet<u64>,
+    /// Names of which a share is over.
+    over: HashSet<Name>,
+    /// It has listened for a share.
+    has_listened: bool,
     /// The shares to look at.
     ready: BTreeSet<u64>,
     /// When the link was made: the server's age is of then.
@@ -185,7 +189,7 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
 
     /// Serves a connection until it ends, or nothing is left to do.
     async fn serve<L: Link>(&mut self, wire: &mut Wire<L>, is_ended: &AtomicBool) -> StoreError {
-        self.ready.extend(self.hub.all().iter().map(|seat| seat.number));
+        self.ready.extend(self.hub.set_away(false).iter().map(|seat| seat.number));
         poll_fn(|context| {
             loop {
                 let is_woken = self.hub.signal.poll(context).is_ready();
@@ -197,6 +201,7 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
                 }
                 self.visit(Some(&mut *wire), context);
                 let now = self.runtime.now();
+                wire.unlisten_those_over(&self.hub, now, context);
                 if wire.error.is_none() && wire.silent_at().is_some_and(|due| due <= now) {
                     wire.error = Some(StoreError::TimedOut);
                 }
@@ -206,7 +211,7 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
                 if let Some(error) = wire.error.take() {
                     return Poll::Ready(error);
                 }
-                if !is_woken && wire.ready.is_empty() && !self.poll_sleep(context, wire.silent_at()) {
+                if !is_woken && !wire.has_ready() && !self.poll_sleep(context, wire.silent_at()) {
                     return Poll::Pending;
                 }
             }
@@ -218,7 +223,7 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
     fn visit<L: Link>(&mut self, mut wire: Option<&mut Wire<L>>, context: &mut Context<'_>) {
         self.ready.append(&mut self.hub.signal.take_ready());
         if let Some(wire) = &mut wire {
-            self.ready.append(&mut wire.ready);
+            self.ready.append(&mut wire.take_ready());
         }
         let now = self.runtime.now();
         self.timers.take_due(now, &mut self.ready);
@@ -226,7 +231,7 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
             let Some(seat) = self.hub.find(number) else { continue };
             let mut wire = wire.as_deref_mut().filter(|wire| wire.error.is_none());
             let mut looked = seat.look(now);
-            if let Some(wire) = wire.as_mut().filter(|wire| wire.may_listen(number, now)) {
+            if let Some(wire) = wire.as_mut().filter(|wire| wire.may_listen(&seat, now)) {
                 if wire.listen(&self.hub, &seat, &looked, now, context) {
                     looked = seat.look(now);
                 }
@@ -239,6 +244,10 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
                 self.timers.set(number, None);
             }
             let Some(wire) = wire else { continue };
+            if is_over {
+                wire.forget(&seat);
+                continue;
+            }
             if let Some(statement) = statement {
                 let (link, name) = (Arc::clone(&wire.link), seat.name.clone());
                 let flight = async move { Landing::Replied(link.sync(&name, statement).await) };
@@ -278,11 +287,13 @@ impl<L: Link> Wire<L> {
             flights: FuturesUnordered::new(),
             due: Timers::default(),
             count: 0,
-            listening: BTreeSet::new(),
+            listening: HashSet::new(),
             asking: BTreeSet::new(),
             put_off: BTreeMap::new(),
             runs: HashSet::new(),
             doubtful: BTreeSet::new(),
+            over: HashSet::new(),
+            has_listened: false,
             ready: BTreeSet::new(),
             made,
             heard: made,
@@ -297,46 +308,90 @@ impl<L: Link> Wire<L> {
         self.due.next().map(|due| due.max(self.heard.saturating_add(self.patience)))
     }
 
-    fn may_listen(&self, number: u64, now: Instant) -> bool {
-        !self.listening.contains(&number) && self.put_off.get(&number).is_none_or(|at| *at <= now)
+    fn may_listen(&self, seat: &Seat, now: Instant) -> bool {
+        !self.listening.contains(&seat.name) && self.put_off.get(&seat.number).is_none_or(|at| *at <= now)
+    }
+
+    /// Returns for how many more idle shares it may be asked to listen now: that begins the
+    /// quarantine if the server is another. One is asked for first, and never many at once.
+    fn places(&self) -> usize {
+        let most = if self.has_listened { LISTENING } else { 1 };
+        most.saturating_sub(self.listening.len())
+    }
+
+    fn has_ready(&self) -> bool {
+        !self.ready.is_empty() || !self.doubtful.is_empty() && self.places() > 0
+    }
+
+    /// Takes the shares to look at, with as many doubtful ones as there are places. One that needs
+    /// no place leaves it to the next.
+    fn take_ready(&mut self) -> BTreeSet<u64> {
+        for _ in 0..self.places() {
+            self.ready.extend(self.doubtful.pop_first());
+        }
+        std::mem::take(&mut self.ready)
+    }
+
+    /// A share is over.
+    fn forget(&mut self, seat: &Seat) {
+        self.put_off.remove(&seat.number);
+        self.doubtful.remove(&seat.number);
+        self.over.insert(seat.name.clone());
+    }
+
+    /// Ends the listening for names that no share has any more.
+    fn unlisten_those_over(&mut self, hub: &Hub, now: Instant, context: &mut Context<'_>) {
+        for name in std::mem::take(&mut self.over) {
+            if self.listening.contains(&name) {
+                // Its answer is on the way.
+                self.over.insert(name);
+            } else if hub.of_name(&name).is_none() {
+                self.unlisten(hub, 0, name, now, context);
+            }
+        }
+    }
+
+    fn unlisten(&mut self, hub: &Hub, number: u64, name: Name, now: Instant, context: &mut Context<'_>) {
+        let link = Arc::clone(&self.link);
+        self.listening.insert(name.clone());
+        let flight = async move {
+            let unlistened = link.unlisten(&name).await;
+            Landing::Unlistened(name, unlistened)
+        };
+        self.send(hub, number, now, flight, context);
     }
 
     /// Has a share listen, or an idle one rest. Returns whether it is to be looked at again; if
     /// not, it has made its statement.
     fn listen(&mut self, hub: &Hub, seat: &Seat, looked: &Looked, now: Instant, context: &mut Context<'_>) -> bool {
-        let (link, name) = (Arc::clone(&self.link), seat.name.clone());
         if seat.is_listening() {
             if !looked.may_rest {
                 return false;
             }
             seat.rest(now);
-            self.listening.insert(seat.number);
-            let flight = async move { Landing::Unlistened(link.unlisten(&name).await) };
-            self.send(hub, seat.number, now, flight, context);
+            self.unlisten(hub, seat.number, seat.name.clone(), now, context);
+        } else if looked.is_idle && seat.is_resting() {
+            return false;
         } else if looked.is_idle && seat.run().is_some_and(|run| self.runs.contains(&run)) {
             seat.rest(now);
-        } else if looked.is_idle && !self.may_ask_for_idle() {
+        } else if looked.is_idle && self.places() == 0 {
             self.doubtful.insert(seat.number);
         } else {
-            self.listening.insert(seat.number);
-            let flight = async move { Landing::Listened(link.listen(&name).await) };
+            let (link, name) = (Arc::clone(&self.link), seat.name.clone());
+            self.listening.insert(name.clone());
+            let flight = async move {
+                let listened = link.listen(&name).await;
+                Landing::Listened(name, listened)
+            };
             self.send(hub, seat.number, now, flight, context);
         }
         true
-    }
-
-    /// Whether it is asked to listen for an idle share, which begins the quarantine if the server
-    /// is another: one is asked for first, and never many at once.
-    fn may_ask_for_idle(&self) -> bool {
-        self.listening.len() < if self.runs.is_empty() { 1 } else { LISTENING }
     }
 
     /// Notes the server of a share. It can be that of the idle ones, too.
     fn note_run(&mut self, server: &Server) {
         if server.run.is_some_and(|run| self.runs.insert(run)) {
             self.ready.append(&mut self.doubtful);
-        } else {
-            self.ready.extend(self.doubtful.pop_first());
         }
     }
 
@@ -354,7 +409,10 @@ impl<L: Link> Wire<L> {
         let count = self.count;
         let mut flight: BoxFuture<'static, _> = Box::pin(async move { (count, number, flight.await) });
         match flight.as_mut().poll(context) {
-            Poll::Ready((.., landing)) => self.land(hub, now, number, landing),
+            Poll::Ready((.., landing)) => {
+                self.land(hub, now, number, landing);
+                self.ready.insert(number);
+            }
             Poll::Pending => {
                 self.due.set(count, Some(now.saturating_add(self.patience)));
                 self.flights.push(flight);
@@ -364,15 +422,25 @@ impl<L: Link> Wire<L> {
 
     /// Takes what came back.
     fn land(&mut self, hub: &Hub, now: Instant, number: u64, landing: Landing) {
-        match landing {
-            Landing::Listened(_) | Landing::Unlistened(_) => _ = self.listening.remove(&number),
+        match &landing {
+            Landing::Listened(name, _) | Landing::Unlistened(name, _) => {
+                self.listening.remove(name);
+                // Another can have the name by now.
+                self.ready.extend(hub.of_name(name).map(|seat| seat.number));
+            }
             Landing::Asked(_) => _ = self.asking.remove(&number),
             Landing::Replied(_) => {}
         }
+        if let Landing::Listened(_, listened) = &landing {
+            self.has_listened = true;
+            if let Ok(server) = listened {
+                self.note_run(server);
+            }
+        }
         let Some(seat) = hub.find(number) else { return };
         let error = match landing {
-            Landing::Listened(Ok(server)) => {
-                self.note_run(&server);
+            Landing::Listened(_, Ok(server)) => {
+                self.put_off.remove(&number);
                 seat.connected(self.made, server);
                 None
             }
@@ -384,10 +452,9 @@ impl<L: Link> Wire<L> {
                 seat.refused(refusal);
                 None
             }
-            Landing::Unlistened(result) => result.err(),
+            Landing::Unlistened(_, result) => result.err(),
             Landing::Asked(error) => error,
-            Landing::Listened(Err(error)) => {
-                self.ready.extend(self.doubtful.pop_first());
+            Landing::Listened(_, Err(error)) => {
                 self.put_off.insert(number, now.saturating_add(REFUSED));
                 seat.failed(&error);
                 Some(error)

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::JoinError;
 use super::seat::Seat;
+use super::state::Contact;
 use crate::Name;
 use crate::signal::Signal;
 
@@ -26,6 +27,8 @@ struct Seats {
     seq: u64,
     /// No handle of the fleet is left, or its task is gone.
     is_closed: bool,
+    /// There is no connection, because the last one has ended or none could be made.
+    is_away: bool,
 }
 
 impl Seats {
@@ -50,30 +53,18 @@ impl Hub {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a number that nothing else has.
-    pub(super) fn number(&self) -> u64 {
-        let mut seats = self.seats();
-        seats.numbers += 1;
-        seats.numbers
-    }
-
     /// Adds a share with the next number, unless there is one with this name, or the fleet is
     /// closed.
     pub(super) fn add(
         &self,
         name: &Name,
-        keys: Option<u64>,
-        make: impl FnOnce(u64, u64) -> Arc<Seat>,
+        make: impl FnOnce(u64, u64, Contact) -> Arc<Seat>,
     ) -> Result<Arc<Seat>, JoinError> {
         // One that has ended, and of which the task does not know yet, is in the way of none. What
         // it still sends is older than what the next one states.
-        let known = self.of_name(name);
-        // The partition that had this key before was evicted: it had no calls, and will have none,
-        // although a handle can keep it.
-        let evicted = known.as_ref().filter(|seat| keys.is_some() && seat.keys == keys);
-        evicted.inspect(|seat| seat.leave());
-        let ended = known.as_ref().filter(|seat| evicted.is_some() || seat.has_ended()).map(|seat| (seat, seat.seq()));
-        let (number, seq) = {
+        let ended = self.of_name(name).filter(|seat| seat.has_ended());
+        let ended = ended.as_ref().map(|seat| (seat, seat.seq()));
+        let (number, seq, contact) = {
             let mut seats = self.seats();
             if let Some((seat, seq)) = ended {
                 seats.seq = seats.seq.max(seq).saturating_add(1 << 20);
@@ -81,10 +72,11 @@ impl Hub {
             }
             seats.numbers += 1;
             seats.check(name)?;
-            (seats.numbers, seats.seq)
+            let contact = if seats.is_away { Contact::None(None) } else { Contact::Resting };
+            (seats.numbers, seats.seq, contact)
         };
         // Not under the lock: it takes that of the bulkhead.
-        let seat = make(number, seq);
+        let seat = make(number, seq, contact);
         let checked = {
             let mut seats = self.seats();
             let checked = seats.check(name);
@@ -99,8 +91,19 @@ impl Hub {
             seat.give_up();
             return Err(error);
         }
+        if let Some((ended, _)) = ended {
+            self.signal.notify_of(ended.number);
+        }
         self.signal.notify_of(number);
         Ok(seat)
+    }
+
+    /// Notes whether the store is out of reach. Returns all shares.
+    pub(super) fn set_away(&self, is_away: bool) -> Vec<Arc<Seat>> {
+        let mut seats = self.seats();
+        // A connection that no share needs any more is ended, too.
+        seats.is_away = is_away && !seats.all.is_empty();
+        seats.all.values().cloned().collect()
     }
 
     pub(super) fn all(&self) -> Vec<Arc<Seat>> {

@@ -26,8 +26,6 @@ const MAX_NUMBER: u64 = 1 << 40;
 pub struct ShareBuilder<R> {
     fleet: Fleet<R>,
     bulkhead: Handle,
-    /// The number of the partitions, if it is the bulkhead of a key.
-    keys: Option<u64>,
     name: Result<Name, InvalidArgument>,
     limit: Option<usize>,
     weight: u32,
@@ -69,15 +67,14 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn share(&self, bulkhead: &Handle) -> ShareBuilder<R> {
-        self.share_as(bulkhead, bulkhead.label(), None)
+        self.share_as(bulkhead, Name::labelled(&self.namespace, bulkhead.label()))
     }
 
-    pub(super) fn share_as(&self, bulkhead: &Handle, label: &str, keys: Option<u64>) -> ShareBuilder<R> {
+    pub(super) fn share_as(&self, bulkhead: &Handle, name: Result<Name, InvalidArgument>) -> ShareBuilder<R> {
         ShareBuilder {
             fleet: self.clone(),
             bulkhead: bulkhead.clone(),
-            keys,
-            name: Name::labelled(&self.namespace, label),
+            name,
             limit: None,
             weight: 1,
             config: 1,
@@ -227,10 +224,10 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
         let machines = (Share::new(self.fleet.id, self.weight, declaration), Policy::new(self.tuning, u32::MAX));
         let hub = &self.fleet.open.hub;
         let signal = Arc::clone(&hub.signal);
-        let seat = hub.add(&name, self.keys, |number, seq| {
+        let seat = hub.add(&name, |number, seq, contact| {
             let machines = (machines.0.after(seq), machines.1);
             let ceiling = self.bulkhead.ceiling(ceiling::UNAVAILABLE);
-            Seat::new(number, name.clone(), self.keys, ceiling, (self.outage, self.fetch), machines, signal)
+            Seat::new(number, name.clone(), ceiling, (self.outage, self.fetch), machines, contact, signal)
         })?;
         Ok(FleetShare { seat, runtime: self.fleet.runtime })
     }

@@ -3,9 +3,10 @@
 use std::fmt::Display;
 
 use bulklink::runtime::{Clock, Runtime};
-use bulklink::{Ceiling, Handle, Partitions};
+use bulklink::{Ceiling, Handle, InvalidArgument, Partitions};
 
 use super::{Fleet, JoinError, ShareBuilder, ceiling};
+use crate::Name;
 
 impl<R: Runtime<Sleep: Send>> Fleet<R> {
     /// Shares a limit for each key of these partitions: all processes that share partitions of this
@@ -31,7 +32,8 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     ///
     /// # Errors
     ///
-    /// If a partition exists already: share partitions before their first call.
+    /// If a partition exists already: share partitions before their first call. If they are shared
+    /// already, or their label has a colon.
     ///
     /// ```
     /// use bulklink::testing::{Executor, FakeClock};
@@ -59,18 +61,24 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
         partitions: &Partitions<K, P, S>,
         options: impl Fn(&K, ShareBuilder<R>) -> ShareBuilder<R> + Send + Sync + 'static,
     ) -> Result<(), JoinError> {
-        let (fleet, label) = (self.clone(), partitions.label().to_owned());
-        let keys = Some(self.open.hub.number());
+        // Otherwise two keys of two partitions could have one name.
+        if partitions.label().contains(':') {
+            let invalid = InvalidArgument::new("label", format_args!("{:?}", partitions.label()), "must have no colon");
+            return Err(JoinError::Invalid(invalid));
+        }
+        let (fleet, label) = (self.clone(), partitions.label().trim().to_owned());
         let begin = move |key: &K, bulkhead: &Handle, held: Ceiling| {
             let mut refused = Refused(Some(held), ceiling::REFUSED);
-            let builder = fleet.share_as(bulkhead, &format!("{label}:{key}"), keys);
+            let text = format!("{label}:{key}");
+            let name = Name::exact(&fleet.namespace, &text).map_err(|invalid| invalid.of("key", &text));
+            let builder = fleet.share_as(bulkhead, name);
             match options(key, builder).begin() {
                 Ok(_) => refused.0 = None,
                 Err(JoinError::Closed) => refused.1 = ceiling::LEFT,
                 Err(_) => {}
             }
         };
-        partitions.control(ceiling::UNAVAILABLE, begin).map_err(JoinError::Invalid)
+        partitions.control(ceiling::SHARE, begin).map_err(JoinError::Invalid)
     }
 }
 

@@ -22,8 +22,6 @@ use crate::{Name, RunId, Server, StoreError, Token, Version};
 pub(super) struct Seat {
     pub(super) number: u64,
     pub(super) name: Name,
-    /// The number of the partitions, if it is the share of a key.
-    pub(super) keys: Option<u64>,
     ceiling: Ceiling,
     outage: Outage,
     /// How long calls that may not wait wait for more units.
@@ -72,10 +70,10 @@ impl Seat {
     pub(super) fn new(
         number: u64,
         name: Name,
-        keys: Option<u64>,
         ceiling: Ceiling,
         (outage, fetch): (Outage, Duration),
         (share, policy): (Share, Policy),
+        contact: Contact,
         signal: Arc<Signal>,
     ) -> Arc<Self> {
         // Nothing is granted yet.
@@ -85,7 +83,7 @@ impl Seat {
             share,
             policy,
             seen: Load::default(),
-            contact: Contact::None(None),
+            contact,
             error: None,
             standing: Standing::Joining(None),
             is_leaving: false,
@@ -101,7 +99,10 @@ impl Seat {
             recovers: Instant::EPOCH,
             tokens: (Token::default(), 0),
         });
-        Arc::new(Self { number, name, keys, ceiling, outage, fetch, waker, signal, state })
+        let seat = Arc::new(Self { number, name, ceiling, outage, fetch, waker, signal, state });
+        // Calls can fetch from the first one on, unless the store is known to be out of reach.
+        seat.show(Instant::EPOCH);
+        seat
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -126,6 +127,9 @@ impl Seat {
     /// meanwhile only adds units.
     pub(super) fn look(&self, now: Instant) -> Looked {
         loop {
+            if self.ceiling.is_gone() {
+                return self.end(now);
+            }
             let Some(events) = self.lock().events(now) else { return self.end(now) };
             let Some(load) = self.ceiling.look(events, &self.waker) else { return self.end(now) };
             let Decision { ceiling, demand, next } = self.change(|state| state.decide(now, load));
@@ -192,6 +196,9 @@ impl Seat {
             ((Looked { statement, next: None, is_idle: true, may_rest: false, is_over }, asks), is_over)
         });
         drop(asks);
+        if looked.is_over && !self.lock().is_given_up {
+            self.ceiling.set(0);
+        }
         looked
     }
 
@@ -227,6 +234,11 @@ impl Seat {
     /// Returns whether a statement can be sent: the task has to listen before.
     pub(super) fn is_listening(&self) -> bool {
         self.lock().is_listening()
+    }
+
+    /// Returns whether there is nothing to hear for it.
+    pub(super) fn is_resting(&self) -> bool {
+        matches!(self.lock().contact, Contact::Resting)
     }
 
     /// Returns the run of the server that it was connected to last.

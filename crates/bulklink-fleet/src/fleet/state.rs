@@ -38,7 +38,7 @@ pub(super) enum Standing {
 pub(super) enum Contact {
     /// There is none, since then if there was one.
     None(Option<Instant>),
-    /// There is one, and the share does not listen on it.
+    /// There is one, and the share does not listen on it; or the first one is to be made.
     Resting,
     /// The share listens to this server, on a connection of then.
     Listening(Server, Instant),

@@ -207,6 +207,15 @@ fn a_key_without_valid_options_admits_no_call() {
     assert_eq!((panics, other.try_slot("ann").is_err()), (Ok(()), true));
     assert!(other.try_slot("ann").is_err(), "not even after the panic");
 
+    let fresh = self::tenants(&scene, 10);
+    let share = |partitions| fleet.share_partitions(partitions, |_, share| share.limit(1));
+    assert_eq!(share(&fresh), Ok(()));
+    let text = "partitions tenants: controller must be one of each name, got fleet";
+    assert_eq!(share(&fresh).unwrap_err().to_string(), text);
+    let builder = Partitions::<String, _>::builder_on(scene.executor.runtime(), "a:b").parallelism(1);
+    let text = "label must have no colon, got \"a:b\"";
+    assert_eq!(share(&builder.max_partitions(1).build().expect("valid")).unwrap_err().to_string(), text);
+
     let late = self::tenants(&scene, 10);
     drop(late.try_slot("ann"));
     let error = fleet.share_partitions(&late, |_, share| share.limit(1)).unwrap_err();

@@ -30,14 +30,16 @@ use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
 use crate::{Reconfigured, Rejection};
 
-/// What the wait of a call needs.
-pub(super) mod hint {
+/// What the wait of a call needs, and whether there can be one.
+pub(crate) mod hint {
     /// It can be late by the limit of the bulkhead.
     pub(in crate::gate) const WAIT_LIMIT: u8 = 1;
     /// It waits for a higher ceiling if it finds no unit.
     pub(in crate::gate) const FETCH: u8 = 2;
     /// A slot that is not collected is taken back, for which each waiting call needs a driver.
     pub(in crate::gate) const TAKE_BACK: u8 = 4;
+    /// It was a partition, and is none any more: no call enters it again.
+    pub(crate) const GONE: u8 = 8;
 }
 
 /// The state that all clones of a bulkhead share.
@@ -49,8 +51,8 @@ pub struct Shared {
     identity: Arc<Identity>,
     /// How the user set the capacity. In one byte, because there can be many partitions.
     capacity_is: CapacityIs,
-    /// Hints, so that a call need not lock to find what its wait needs: see [`hint`]. In one byte,
-    /// because there can be many partitions.
+    /// Hints, so that a call need not lock to find what its wait needs, and more: see [`hint`]. In
+    /// one byte, because there can be many partitions.
     hints: AtomicU8,
     /// A hint, so that most calls that leave a partition need not lock to find that it has no
     /// driver.
@@ -111,12 +113,12 @@ impl Shared {
 
     /// Returns whether a hint is set.
     #[inline]
-    pub(super) fn has(&self, hint: u8) -> bool {
+    pub(crate) fn has(&self, hint: u8) -> bool {
         self.hints.load(Ordering::Relaxed) & hint != 0
     }
 
     /// Sets a hint, or clears it. Called under the lock: no other thread changes one meanwhile.
-    pub(super) fn give_hint(&self, hint: u8, is_set: bool) {
+    pub(crate) fn give_hint(&self, hint: u8, is_set: bool) {
         let others = self.hints.load(Ordering::Relaxed) & !hint;
         self.hints.store(if is_set { others | hint } else { others }, Ordering::Relaxed);
     }

@@ -65,6 +65,10 @@ impl<K> Held<K> {
 impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
     fn control(&self, controller: Controller<K>) -> Result<(), InvalidArgument> {
         self.state.with(|state| {
+            let all = state.controllers.as_deref().map_or(&[][..], Vec::as_slice);
+            if all.iter().any(|known| known.by == controller.by) {
+                return Err(InvalidArgument::new("controller", controller.by, "must be one of each name"));
+            }
             let kept = state.partitions().count();
             if kept > 0 {
                 let requirement = "must not exist before they get a controller";
@@ -89,7 +93,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     ///
     /// # Errors
     ///
-    /// If a partition exists already: set controllers before the first call.
+    /// If a partition exists already: set controllers before the first call. If there is a
+    /// controller of this name.
     ///
     /// ```
     /// use std::sync::Mutex;

@@ -247,7 +247,10 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
                 Ok(entered)
             }
             Some(Err(rejection)) => Err(self.rejected(rejection, request)),
-            None => self.create(hash, key, request),
+            None => {
+                discard(held);
+                self.create(hash, key, request)
+            }
         }
     }
 

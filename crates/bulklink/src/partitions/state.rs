@@ -14,7 +14,7 @@ use super::sums::Gone;
 use super::{Limits, Lookup};
 use crate::OwnedSlot;
 use crate::builder::next_instance;
-use crate::gate::shared::Shared;
+use crate::gate::shared::{Shared, hint};
 use crate::observe::event::Handlers;
 use crate::rejection::Identity;
 
@@ -168,7 +168,11 @@ impl<K> PartitionsState<K> {
         }
         // It is idle, so its counters are final: each of its calls has ended, and no other comes.
         let read_at = self.read_at;
-        self.gone.count(&gone.shared.with_gate(|state| state.snapshot(read_at)));
+        let snapshot = gone.shared.with_gate(|state| {
+            gone.shared.give_hint(hint::GONE, true);
+            state.snapshot(read_at)
+        });
+        self.gone.count(&snapshot);
         gone
     }
 
