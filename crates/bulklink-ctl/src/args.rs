@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bulklink_fleet::{Name, Namespace};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
+use crate::naming::Naming;
 use crate::server::{Kind, Server};
 use crate::{circuit, setup, share};
 
@@ -95,9 +95,6 @@ struct Place {
     json: bool,
 }
 
-/// The namespace, if one is set.
-pub(crate) struct Naming(Option<String>);
-
 impl Cli {
     /// Reads the command line.
     ///
@@ -148,19 +145,6 @@ impl Place {
             (None, Some(url)) => Ok((Kind::Postgres, url)),
             (url, None) => Ok((Kind::Redis, url.unwrap_or_else(|| "redis://127.0.0.1".to_owned()))),
         }
-    }
-}
-
-impl Naming {
-    /// The name of the thing with a label.
-    pub(crate) fn name(&self, thing: &str, label: &str) -> Result<Name, Failure> {
-        Name::new(&self.namespace()?, label).map_err(|error| Failure::usage(format!("the {thing}: {error}")))
-    }
-
-    pub(crate) fn namespace(&self) -> Result<Namespace, Failure> {
-        let missing = || Failure::usage("the namespace is missing: --namespace, or BULKLINK_NAMESPACE");
-        let text = self.0.as_deref().ok_or_else(missing)?;
-        Namespace::new(text).map_err(|error| Failure::usage(format!("the namespace: {error}")))
     }
 }
 

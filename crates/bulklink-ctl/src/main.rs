@@ -100,6 +100,7 @@
 mod args;
 mod circuit;
 mod failure;
+mod naming;
 mod output;
 mod report;
 mod server;

@@ -13,8 +13,8 @@ pub(crate) use self::args::Task;
 pub(crate) use self::client::link;
 use self::client::{Client, Shares};
 use self::watch::Subject;
-use crate::args::Naming;
 use crate::failure::{Failure, Kind};
+use crate::naming::Naming;
 use crate::output::Output;
 use crate::server::{self, Server};
 

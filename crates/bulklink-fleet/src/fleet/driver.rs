@@ -256,7 +256,7 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
             if let Some(ask) = (!wire.asking.contains(&number)).then(|| seat.take_ask()).flatten() {
                 wire.asking.insert(number);
                 let link = Arc::clone(&wire.link);
-                let flight = async move { Landing::Asked(ask.carry(&*link, &seat).await) };
+                let flight = async move { Landing::Asked(seat.carry(ask, &*link).await) };
                 wire.send(&self.hub, number, now, flight, context);
             }
         }

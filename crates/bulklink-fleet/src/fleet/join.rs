@@ -1,6 +1,5 @@
 //! How a bulkhead comes to its share.
 
-use std::error::Error;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -13,9 +12,9 @@ use bulklink::{Handle, InvalidArgument};
 use super::seat::Seat;
 use super::share::{FleetShare, checked_limit};
 use super::state::Standing;
-use super::{Fleet, Outage, ceiling};
-use crate::share::{Declaration, Policy, Refusal, Share, Terms, Tuning};
-use crate::{Name, StoreError};
+use super::{Fleet, JoinError, Outage, ceiling};
+use crate::Name;
+use crate::share::{Declaration, Policy, Share, Terms, Tuning};
 
 /// The largest number that all stores handle exactly, with room for sums.
 const MAX_NUMBER: u64 = 1 << 40;
@@ -249,34 +248,3 @@ impl<R> fmt::Debug for ShareBuilder<R> {
         f.debug_struct("ShareBuilder").field("name", &self.name).field("limit", &self.limit).finish_non_exhaustive()
     }
 }
-
-/// Why a share was not made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum JoinError {
-    /// A value is missing or invalid.
-    Invalid(InvalidArgument),
-    /// The process shares another bulkhead of this name.
-    Taken,
-    /// Other processes have declared other values.
-    Refused(Refusal),
-    /// The store has not answered in time, because of this, as far as is known.
-    Unreached(Option<StoreError>),
-    /// The bulkhead was dropped, or the fleet is closed, or its task is gone.
-    Closed,
-}
-
-impl fmt::Display for JoinError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid(invalid) => invalid.fmt(f),
-            Self::Taken => f.write_str("this process shares another bulkhead of this name"),
-            Self::Refused(refusal) => refusal.fmt(f),
-            Self::Unreached(Some(error)) => error.fmt(f),
-            Self::Unreached(None) => f.write_str("the store has not answered"),
-            Self::Closed => f.write_str("the bulkhead or the fleet is closed"),
-        }
-    }
-}
-
-impl Error for JoinError {}

@@ -4,6 +4,7 @@ mod ask;
 mod build;
 pub mod ceiling;
 mod driver;
+mod error;
 pub(crate) mod foreign;
 mod hub;
 mod join;
@@ -12,6 +13,7 @@ mod reply;
 mod seat;
 mod share;
 mod state;
+mod status;
 
 use std::fmt;
 use std::future::Future;
@@ -23,9 +25,11 @@ use bulklink::runtime::{Runtime, Spawn};
 
 pub use self::build::{BuildError, RandomError};
 use self::driver::drive;
+pub use self::error::{JoinError, LeaseLost, ResizeError};
 use self::hub::Hub;
-pub use self::join::{JoinError, ShareBuilder};
-pub use self::share::{FencingToken, FleetShare, LeaseLost, ResizeError, ShareStatus};
+pub use self::join::ShareBuilder;
+pub use self::share::FleetShare;
+pub use self::status::{FencingToken, ShareStatus};
 use crate::{LeaseStore, Namespace, ProcessId, Session};
 
 /// What happens to calls while the store is out of reach.

@@ -13,10 +13,10 @@ use bulklink::{Ceiling, Load};
 use super::ask::Ask;
 use super::foreign::{discard, wake};
 use super::state::{Contact, Standing, State};
-use super::{FencingToken, JoinError, Outage, ShareStatus, ceiling};
-use crate::share::{Decision, Demand, Notice, Policy, Refusal, Reply, Share, Statement};
+use super::{FencingToken, JoinError, Outage, ResizeError, ShareStatus, ceiling};
+use crate::share::{Decision, Demand, LimitRefusal, Notice, Policy, Refusal, Reply, Share, Statement};
 use crate::signal::Signal;
-use crate::{Name, RunId, Server, StoreError, Token, Version};
+use crate::{Link, Name, RunId, Server, StoreError, Token, Version};
 
 /// A share, and what it needs.
 pub(super) struct Seat {
@@ -314,6 +314,30 @@ impl Seat {
     pub(super) fn take_ask(&self) -> Option<Ask> {
         let mut state = self.lock();
         if state.is_listening() { state.asks.pop_front() } else { None }
+    }
+
+    /// Asks the store, and answers the caller. Returns the error of the store.
+    pub(super) async fn carry(&self, ask: Ask, link: &impl Link) -> Option<StoreError> {
+        match &ask {
+            Ask::Resize { limit, expected, reply } => {
+                let result = link.resize(&self.name, *limit, *expected).await;
+                let error = result.as_ref().err().cloned();
+                match &result {
+                    Ok(Ok(version)) => self.resized(*limit, *version),
+                    Ok(Err(LimitRefusal::Version { current, limit })) => self.resized(*limit, *current),
+                    _ => {}
+                }
+                let result = result.map_err(ResizeError::Unavailable).and_then(|it| it.map_err(ResizeError::Refused));
+                reply.set(result.map(|_| ()));
+                error
+            }
+            Ask::Look { reply } => {
+                let result = link.look(&self.name).await;
+                let error = result.as_ref().err().cloned();
+                reply.set(result);
+                error
+            }
+        }
     }
 
     /// Notes the limit, when this process has changed it, or heard that it is another.

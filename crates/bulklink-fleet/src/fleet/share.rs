@@ -1,12 +1,10 @@
 //! The share of a process, as its program sees it.
 
-use std::error::Error;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use bulklink::InvalidArgument;
 use bulklink::runtime::Clock;
@@ -15,8 +13,9 @@ use super::ask::Ask;
 use super::reply::Reply;
 use super::seat::Seat;
 use super::state::Standing;
-use crate::share::{LimitRefusal, Refusal, Status};
-use crate::{StoreError, Token, Version};
+use super::{FencingToken, LeaseLost, ResizeError, ShareStatus};
+use crate::StoreError;
+use crate::share::Status;
 
 /// The share of this process in a limit of its fleet; returned by
 /// [`ShareBuilder::connect`](super::ShareBuilder::connect).
@@ -25,35 +24,6 @@ use crate::{StoreError, Token, Version};
 pub struct FleetShare<R> {
     pub(super) seat: Arc<Seat>,
     pub(super) runtime: R,
-}
-
-/// The figures of a share.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ShareStatus {
-    /// The units that this process can use: the ceiling of its bulkhead is at most that.
-    pub granted: u32,
-    /// Units in use when the share was looked at last.
-    pub in_use: u32,
-    /// The units that this process can keep in use while others wait; `None` if none waits.
-    pub firm: Option<u32>,
-    /// The live limit of the fleet, in units. Zero until the store has answered.
-    pub limit: u32,
-    /// Its version.
-    pub version: Version,
-    /// The number of processes that use or need units.
-    pub processes: u64,
-    /// The sum of their weights.
-    pub weights: u64,
-    /// How long units can be used if the store does not answer any more. `None` without units.
-    pub lease_left: Option<Duration>,
-    /// Why the store does not answer, if it does not.
-    pub error: Option<StoreError>,
-    /// Why the store refuses what this process states, if it does: then the share ends with its
-    /// lease.
-    pub refusal: Option<Refusal>,
-    /// How often a lease has ended while units were in use.
-    pub lost: u64,
 }
 
 impl<R: Clock> FleetShare<R> {
@@ -182,57 +152,6 @@ impl<R> fmt::Debug for FleetShare<R> {
         f.debug_struct("FleetShare").field("name", &self.seat.name).finish_non_exhaustive()
     }
 }
-
-/// Orders operations on a resource: see [`FleetShare::token`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FencingToken {
-    /// The token of the grant by which the process had more units last.
-    pub grant: Token,
-    /// Counts the tokens that this process has made since then.
-    pub number: u64,
-}
-
-impl fmt::Display for FencingToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.grant, self.number)
-    }
-}
-
-/// A lease has ended while an operation ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeaseLost;
-
-impl fmt::Display for LeaseLost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the lease has ended: other processes may have its units")
-    }
-}
-
-impl Error for LeaseLost {}
-
-/// Why the limit was not changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ResizeError {
-    /// The limit is zero or too large.
-    Invalid(InvalidArgument),
-    /// The limit is another than this process knew, or there is none.
-    Refused(LimitRefusal),
-    /// The store has not answered. The limit may have changed.
-    Unavailable(StoreError),
-}
-
-impl fmt::Display for ResizeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid(invalid) => invalid.fmt(f),
-            Self::Refused(refusal) => refusal.fmt(f),
-            Self::Unavailable(error) => error.fmt(f),
-        }
-    }
-}
-
-impl Error for ResizeError {}
 
 pub(super) fn checked_limit(limit: Option<usize>) -> Result<u32, InvalidArgument> {
     let why = "must be 1 to 4,294,967,295 units";
