@@ -3,5 +3,6 @@
 #![cfg(unix)]
 
 mod faults;
+mod keys;
 mod network;
 mod world;
