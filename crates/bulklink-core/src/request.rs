@@ -87,10 +87,6 @@ impl Request {
     #[cfg(feature = "restriction")]
     pub const fn fetching(mut self) -> Self {
         self.patience = if self.may_queue() { Patience::InQueueOrFetches } else { Patience::Fetches };
-        // A limit of 584 years, so that it counts as limited.
-        if self.within_nanos == u64::MAX {
-            self.within_nanos = u64::MAX - 1;
-        }
         self
     }
 
@@ -165,7 +161,7 @@ impl Request {
     }
 
     /// Returns whether the request could wait and then expire. `limited` says whether the gate has
-    /// a wait limit.
+    /// a wait limit, or lets requests fetch.
     #[inline]
     #[must_use]
     pub const fn may_be_late(&self, limited: bool) -> bool {
