@@ -18,7 +18,8 @@ pub const SHARE: &str = "fleet";
 /// ends, and gets no more.
 pub const UNAVAILABLE: &str = "fleet (unavailable)";
 
-/// The store has lost data: nothing is granted until it knows what is in use.
+/// The store was restarted or has lost data, or the name is new on a server that has just started:
+/// nothing is granted until all that can be in use is known.
 pub const RECOVERING: &str = "fleet (recovering)";
 
 /// The store refuses what the process declares: see [`ShareStatus`](super::ShareStatus::refusal).

@@ -17,9 +17,9 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     /// quick. The first call of a key waits for the store, or [fetches](ShareBuilder::fetch): two
     /// round trips.
     ///
-    /// A key costs the store something only while it has calls. When its partition is evicted, its
+    /// A key costs the store commands only while it has calls. When its partition is evicted, its
     /// units go back; an idle partition has none, and after ten seconds nothing is listened to for
-    /// it any more.
+    /// it any more. The store keeps some memory for each name that was ever used.
     ///
     /// The name of a limit is the label of the partitions, a colon, and the text of the key,
     /// [escaped](crate::Name) and of at most 200 bytes. Keys that are different must have different

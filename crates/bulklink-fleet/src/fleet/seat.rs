@@ -253,6 +253,8 @@ impl Seat {
             state.share.take(now, reply);
             state.policy.set_owed(false);
             state.recovers = now.saturating_add(reply.quarantine);
+            let recovers = state.recovers;
+            state.policy.set_fixed(recovers);
             (state.error, state.standing) = (None, Standing::Joined);
             ((), true)
         });

@@ -92,6 +92,8 @@ pub struct Policy {
     is_connected: bool,
     /// A new connection is owed a statement.
     must_state: bool,
+    /// Until then, nothing is granted: units that go back would serve no other process.
+    fixed: Instant,
     /// The latest statement was refused.
     is_owed: bool,
 }
@@ -108,6 +110,8 @@ struct Look {
     usable: u32,
     ceiling: u32,
     is_tight: bool,
+    /// Units do not move between processes now.
+    are_fixed: bool,
     is_beat: bool,
 }
 
@@ -126,6 +130,7 @@ impl Policy {
             beat: Instant::EPOCH,
             is_connected: true,
             must_state: true,
+            fixed: Instant::EPOCH,
             is_owed: false,
         }
     }
@@ -139,6 +144,11 @@ impl Policy {
     /// at a new one returns a statement, and without one none does.
     pub fn set_connected(&mut self, is_connected: bool) {
         (self.is_connected, self.must_state) = (is_connected, is_connected);
+    }
+
+    /// Nothing is granted until then.
+    pub fn set_fixed(&mut self, until: Instant) {
+        self.fixed = until;
     }
 
     /// Returns when the next statement is due in any case.
@@ -187,7 +197,8 @@ impl Policy {
         self.refused = self.refused.saturating_add(load.refused);
         let current = load.in_use.saturating_add(load.waiting);
         let sum = current.saturating_add(self.refused).min(self.capacity);
-        let is_tight = share.firm().is_some();
+        let are_fixed = now < self.fixed || !self.is_connected || self.must_state;
+        let is_tight = share.firm().is_some() && !are_fixed;
         let window = if is_tight { self.tuning.linger } else { self.tuning.beat };
         let elapsed = now.saturating_since(self.since);
         if elapsed >= window {
@@ -199,7 +210,7 @@ impl Policy {
         self.highest = self.highest.max(sum).max(peak);
         let recent = self.highest.max(self.last_highest);
         let usable = share.usable(now);
-        let firm = share.firm().filter(|_| now >= self.turn).unwrap_or(u32::MAX);
+        let firm = share.firm().filter(|_| is_tight && now >= self.turn).unwrap_or(u32::MAX);
         Look {
             now,
             in_use: load.in_use,
@@ -210,6 +221,7 @@ impl Policy {
             usable,
             ceiling: usable.min(firm),
             is_tight,
+            are_fixed,
             is_beat: now >= self.beat,
         }
     }
@@ -254,6 +266,7 @@ impl Policy {
             (!is_idle).then_some(self.beat),
             lingers.then(|| self.since.saturating_add(self.tuning.linger)),
             look.is_tight.then_some(self.turn),
+            share.firm().map(|_| self.fixed),
             share.due().filter(|_| stated.need > look.usable),
             share.deadline(),
         ];
@@ -269,7 +282,9 @@ impl Look {
 
     /// Returns the units to keep if a statement is sent now.
     fn keep(&self) -> u32 {
-        let target = if self.is_tight {
+        let target = if self.are_fixed {
+            self.usable
+        } else if self.is_tight {
             self.ceiling.min(self.recent)
         } else if self.is_beat {
             self.recent.saturating_add(self.headroom)

@@ -2,12 +2,65 @@
 
 use std::sync::Arc;
 
+use bulklink::runtime::{Clock, Timer};
 use bulklink_fleet::LeaseLost;
 use bulklink_fleet::Outage;
 use bulklink_fleet::StoreError;
 use bulklink_fleet::ceiling;
 
-use crate::scene::{Scene, millis};
+use crate::scene::{Process, Scene, millis};
+
+/// Keeps 3 calls of a process coming, each of which runs for 200 ms.
+fn busy(scene: &mut Scene, process: &Process) {
+    for _ in 0..3 {
+        let (bulkhead, runtime) = (process.bulkhead.clone(), scene.executor.runtime());
+        drop(scene.executor.spawn(async move {
+            loop {
+                let slot = bulkhead.slot_owned().await.expect("it may wait for ever");
+                runtime.sleep_until(runtime.now().saturating_add(millis(200))).await;
+                drop(slot);
+            }
+        }));
+    }
+}
+
+/// Neither does a process give units back while the store is away, nor while it grants nothing.
+#[test]
+fn units_stay_in_use_while_they_cannot_move() {
+    for (limit, processes) in [(3, 2), (4, 2), (10, 4), (3, 4)] {
+        for restarts in [false, true] {
+            let mut scene = Scene::new();
+            let all: Vec<_> = (0..processes).map(|_| scene.process_with(|share| share.limit(limit))).collect();
+            for process in &all {
+                busy(&mut scene, process);
+            }
+            scene.advance(5_000);
+            let in_use = || all.iter().map(|process| process.bulkhead.status().in_use).sum::<usize>();
+            if restarts {
+                scene.store.stop();
+            } else {
+                scene.store.cut();
+            }
+            let steps = 1_200;
+            let mut sum = 0;
+            for step in 0..steps {
+                if restarts && step == 300 {
+                    scene.store.start();
+                }
+                scene.advance(10);
+                assert!(in_use() <= limit);
+                sum += in_use();
+            }
+            // A unit above the level can be on its way between two processes.
+            let least = if limit < processes { limit - 1 } else { limit };
+            assert!(
+                sum >= least * steps * 99 / 100,
+                "{sum} of {}: limit {limit}, {processes} processes",
+                limit * steps
+            );
+        }
+    }
+}
 
 #[test]
 fn calls_go_on_while_the_store_is_away_until_the_lease_ends() {
