@@ -22,6 +22,7 @@ macro_rules! link_tests {
     ($run:ident) => {
         $crate::declare! { $run
             links: units_go_from_process_to_process
+            links: a_name_that_rests_is_heard_again_when_it_is_listened_to
             links: refusals_name_both_sides
             links: commands_take_effect_in_the_order_of_their_first_polls
             links: nothing_is_told_after_the_link_was_dropped

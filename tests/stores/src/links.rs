@@ -28,6 +28,19 @@ pub async fn units_go_from_process_to_process(site: impl Site) {
     assert_eq!(status.rows.iter().find(|row| row.process == second.id).unwrap().granted, 4);
 }
 
+/// A name that rests is heard no more, until it is listened to again.
+pub async fn a_name_that_rests_is_heard_again_when_it_is_listened_to(site: impl Site) {
+    let (first, second) = (Process::on(&site.store(), 1).await, Process::on(&site.store(), 2).await);
+    let [name, other] = ["rests", "other"].map(name);
+    assert_eq!((first.join(&name, 10).await, first.join(&other, 1).await), (Ok(10), Ok(1)));
+    assert_eq!(first.state(&name, 0, 0).await, Ok(0));
+    assert_eq!((first.link.unlisten(&name).await, first.link.unlisten(&name).await), (Ok(()), Ok(())));
+    assert_eq!(first.state(&other, 1, 2).await, Ok(2));
+    assert_eq!((second.join(&name, 10).await, first.join(&name, 4).await), (Ok(10), Ok(0)));
+    assert_eq!(second.state(&name, 6, 6).await, Ok(6));
+    assert_eq!(first.ears.granted().units, 4);
+}
+
 /// What is refused says why, and the limit is changed by its version.
 pub async fn refusals_name_both_sides(site: impl Site) {
     let (first, second) = (Process::on(&site.store(), 1).await, Process::on(&site.store(), 2).await);

@@ -231,7 +231,7 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
             let Some(seat) = self.hub.find(number) else { continue };
             let mut wire = wire.as_deref_mut().filter(|wire| wire.error.is_none());
             let mut looked = seat.look(now);
-            if let Some(wire) = wire.as_mut().filter(|wire| wire.may_listen(&seat, now)) {
+            if let Some(wire) = wire.as_mut().filter(|wire| !looked.is_over && wire.may_listen(&seat, now)) {
                 if wire.listen(&self.hub, &seat, &looked, now, context) {
                     looked = seat.look(now);
                 }

@@ -72,8 +72,9 @@ impl Link for PostgresLink {
         Ok(self.facts)
     }
 
-    async fn unlisten(&self, _: &Name) -> Result<(), StoreError> {
-        // The connection has one channel for all names.
+    async fn unlisten(&self, name: &Name) -> Result<(), StoreError> {
+        // The connection has one channel for all names: what still comes for this one is dropped.
+        self.shared.forget(name);
         Ok(())
     }
 

@@ -38,6 +38,11 @@ impl Shared {
         self.lock().names.insert(name.clone());
     }
 
+    /// Tells of this name no more.
+    pub(crate) fn forget(&self, name: &Name) {
+        self.lock().names.remove(name);
+    }
+
     pub(crate) fn listens(&self, name: &Name) -> bool {
         self.lock().names.contains(name)
     }
