@@ -198,6 +198,7 @@ impl Seat {
         drop(asks);
         if looked.is_over && !self.lock().is_given_up {
             self.ceiling.set(0);
+            self.show(now);
         }
         looked
     }
