@@ -27,8 +27,7 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     ///
     /// If the options of a key are invalid, or its name is too long or has a share in this fleet
     /// already, its calls are rejected or expire, and [`ceiling::REFUSED`] is the name of its
-    /// ceiling; so also if `options` panics.
-    /// What the store says of a key, `bulklink-ctl` shows.
+    /// ceiling; so also if `options` panics. What the store says of a key, `bulklink-ctl` shows.
     ///
     /// # Errors
     ///
