@@ -456,7 +456,8 @@ impl Replica {
     fn adopt(&mut self, circuit: &mut Circuit, now: Instant, row: &Row) {
         self.forced = self.next_force(circuit);
         if self.forced.is_some() {
-            self.generation.get_or_insert(row.generation);
+            // If the circuit opens before the change by hand is sent, its outcomes count in this row.
+            self.generation = Some(row.generation);
             (self.heard, self.retry_at, self.down) = (now, None, None);
             return;
         }

@@ -25,11 +25,12 @@ fn main() {
     random();
 }
 
-/// Scripts that the search has found: one by a fault of the machine, and those by faults of its
-/// rules.
+/// Scripts that the search has found, by faults of the machine and of its rules.
 fn found_before() {
-    use Input::{Call, Fail, ForceClosed, ForceOpen, LoseAnswer, Notice, Replace, Restore, Run, Send, Succeed, Tick};
-    let scripts: [&[Input]; 4] = [
+    use Input::{
+        Call, Cut, Fail, ForceClosed, ForceOpen, LoseAnswer, Notice, Replace, Restore, Run, Send, Succeed, Tick,
+    };
+    let scripts: [&[Input]; 6] = [
         // A server that has gone back opens the circuit again, by hand now, in a generation that a
         // process knows.
         &[Call(0), Call(0), Fail(0), Fail(0), Run(0), Run(1), ForceOpen(0), Restore],
@@ -47,6 +48,14 @@ fn found_before() {
             &[Run(0), Notice(1), Fail(1)],
         ]
         .concat(),
+        // A cut lets a notice through that opens the circuit by hand; a trip before it is history.
+        &[
+            &[ForceClosed(1), Send(1), ForceOpen(0), Replace(0), Call(1), Call(1), Fail(1), Call(0)][..],
+            &[Fail(1), ForceClosed(0), Notice(1), Tick(3_000), Cut(1), Restore],
+        ]
+        .concat(),
+        // A row comes while the circuit is closed by hand, and it opens before the server is asked.
+        &[ForceClosed(1), ForceClosed(0), Run(0), Call(1), Notice(1), Cut(1), Fail(1), Call(1), Fail(1)],
     ];
     for script in scripts {
         let mut world = World::new(1);

@@ -265,7 +265,10 @@ impl Process {
             self.lose_force();
             self.sends_force = false;
             self.take_stored();
+            let before = self.circuit.clone();
             let verdicts = self.replica.answered(&mut self.circuit, now, Err(StoreError::Unreachable));
+            // The notice that has waited may have opened the circuit for another reason.
+            self.has_tripped &= self.circuit == before;
             self.take(now, verdicts);
         }
         self.notices.clear();
