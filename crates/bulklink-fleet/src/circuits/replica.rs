@@ -456,7 +456,7 @@ impl Replica {
     fn adopt(&mut self, circuit: &mut Circuit, now: Instant, row: &Row) {
         self.forced = self.next_force(circuit);
         if self.forced.is_some() {
-            // If the circuit opens before the change by hand is sent, its outcomes count in this row.
+            // If the circuit opens before the change by hand is sent, its outcomes are of this row.
             self.generation = Some(row.generation);
             (self.heard, self.retry_at, self.down) = (now, None, None);
             return;

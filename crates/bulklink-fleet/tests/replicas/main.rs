@@ -30,7 +30,7 @@ fn found_before() {
     use Input::{
         Call, Cut, Fail, ForceClosed, ForceOpen, LoseAnswer, Notice, Replace, Restore, Run, Send, Succeed, Tick,
     };
-    let scripts: [&[Input]; 6] = [
+    let scripts: [&[Input]; 7] = [
         // A server that has gone back opens the circuit again, by hand now, in a generation that a
         // process knows.
         &[Call(0), Call(0), Fail(0), Fail(0), Run(0), Run(1), ForceOpen(0), Restore],
@@ -56,6 +56,12 @@ fn found_before() {
         .concat(),
         // A row comes while the circuit is closed by hand, and it opens before the server is asked.
         &[ForceClosed(1), ForceClosed(0), Run(0), Call(1), Notice(1), Cut(1), Fail(1), Call(1), Fail(1)],
+        // An outcome from before the first connection that a notice finds too old.
+        &[
+            &[Replace(0), Call(0), Call(0), Fail(0), Send(0), ForceClosed(1), Run(1), Notice(0)][..],
+            &[Tick(1_100), Cut(0), Fail(0)],
+        ]
+        .concat(),
     ];
     for script in scripts {
         let mut world = World::new(1);

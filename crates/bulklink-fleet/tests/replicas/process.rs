@@ -189,11 +189,7 @@ impl Process {
             self.lose_force();
         }
         self.sends_force = false;
-        if !self.replica.is_connected() && self.circuit.view(now).state != State::Open {
-            // They may be too old to be reported.
-            self.failures = 0;
-        }
-        self.take_stored();
+        self.take_stored(now);
         let verdicts = self.replica.answered(&mut self.circuit, now, answer);
         let is_open = self.circuit.view(now).state == State::Open;
         assert!(!must_stay || is_open, "a trip is overwritten before it is reported");
@@ -204,7 +200,11 @@ impl Process {
     }
 
     /// Notices are adopted after the answer.
-    fn take_stored(&mut self) {
+    fn take_stored(&mut self, now: Instant) {
+        if !self.replica.is_connected() && self.circuit.view(now).state != State::Open {
+            // They may be too old to be reported.
+            self.failures = 0;
+        }
         self.seen = self.seen.max(self.stored.unwrap_or_default());
         self.known = self.known.max(self.stored.take());
     }
@@ -236,7 +236,7 @@ impl Process {
         self.stored = self.stored.max(Some(row.generation));
         if self.up.is_none() && self.answer.is_none() {
             self.has_row = true;
-            self.take_stored();
+            self.take_stored(now);
         }
         let before = self.circuit.clone();
         self.replica.notice(&mut self.circuit, now, &row);
@@ -264,7 +264,7 @@ impl Process {
         if late.is_some() || self.answer.take().is_some() {
             self.lose_force();
             self.sends_force = false;
-            self.take_stored();
+            self.take_stored(now);
             let before = self.circuit.clone();
             let verdicts = self.replica.answered(&mut self.circuit, now, Err(StoreError::Unreachable));
             // The notice that has waited may have opened the circuit for another reason.
