@@ -32,6 +32,8 @@ pub use fleet::{
     ShareBuilder, ShareStatus, ceiling,
 };
 pub use id::{InvalidId, ProcessId};
+#[cfg(feature = "circuits")]
+pub use memory::MemoryChanges;
 pub use memory::{MemoryLink, MemoryStore};
 pub use name::{InvalidName, Name, Namespace};
 pub use number::{Epoch, RunId, ServerTime, Token, Version};

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock};
 use bulklink_breaker::{Breaker, ProbeId, Settings};
-use bulklink_fleet::circuits::{Asked, CircuitStore, Circuits, Force, Forced, MemoryStore, Report, Reported, Row};
-use bulklink_fleet::{Fleet, Name, Namespace, StoreError};
+use bulklink_fleet::circuits::{Asked, CircuitStore, Circuits, Force, Forced, Report, Reported, Row};
+use bulklink_fleet::{Fleet, MemoryStore, Name, Namespace, StoreError};
 use fork::{Fork, fork, waitpid};
 
 /// A store that remembers for which probe it was asked last.
@@ -54,7 +54,7 @@ impl CircuitStore for Asking {
 /// Returns the identity of a new process in a fleet.
 fn id() -> String {
     let executor = Executor::new(FakeClock::new());
-    let store = bulklink_fleet::MemoryStore::new(executor.clock());
+    let store = MemoryStore::new(executor.clock());
     let fleet = Fleet::builder(store, executor.runtime()).namespace("test").build().expect("valid");
     fleet.id().to_string()
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bulklink::runtime::Clock;
 use bulklink_breaker::Instant;
+use bulklink_fleet::MemoryStore;
 use bulklink_fleet::Name;
-use bulklink_fleet::circuits::MemoryStore;
 
 use crate::subject::{Subject, block_on};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bulklink_circuits::Site;
-use bulklink_fleet::circuits::MemoryStore;
+use bulklink_fleet::MemoryStore;
 use bulklink_smol::Smol;
 use bulklink_tokio::Tokio;
 use tokio::runtime::{Builder, Runtime};

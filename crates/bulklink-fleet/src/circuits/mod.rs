@@ -7,7 +7,6 @@ mod driver;
 #[doc(hidden)]
 pub mod encoding;
 mod member;
-mod memory;
 mod numbers;
 /// What a process knows of a shared circuit. For tests: it may change in any release.
 #[doc(hidden)]
@@ -26,7 +25,6 @@ use bulklink_breaker::{Breaker, BreakerBuilder, InvalidSetting, plumbing};
 
 use self::driver::Hub;
 use self::member::{Member, WeakSeat};
-pub use self::memory::{MemoryChanges, MemoryStore};
 pub use self::numbers::Numbers;
 pub use self::replica::Sharing;
 use self::replica::{Pace, Replica};
@@ -50,7 +48,8 @@ struct Options {
 ///
 /// ```
 /// use bulklink_breaker::{Breaker, Settings};
-/// use bulklink_fleet::circuits::{Circuits, MemoryStore};
+/// use bulklink_fleet::MemoryStore;
+/// use bulklink_fleet::circuits::Circuits;
 /// use bulklink_tokio::Tokio;
 /// use std::time::Duration;
 ///

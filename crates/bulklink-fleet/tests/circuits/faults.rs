@@ -3,8 +3,8 @@
 use bulklink::runtime::{Clock, Instant, Spawn, SpawnError, Timer};
 use bulklink::testing::{FakeClock, FakeSleep, Task};
 use bulklink_breaker::{Breaker, Health, Settings, State};
-use bulklink_fleet::circuits::{CircuitStore, Circuits, MemoryStore, Row};
-use bulklink_fleet::{Name, Namespace};
+use bulklink_fleet::circuits::{CircuitStore, Circuits, Row};
+use bulklink_fleet::{MemoryStore, Name, Namespace};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -48,13 +48,13 @@ fn a_store_that_has_gone_back_to_older_rows_is_followed() {
     scene.advance(1_000);
     behind.store(500_000, Ordering::Relaxed);
     scene.store.forget();
-    let before = scene.store.operations();
+    let before = scene.store.commands();
     scene.store.cut();
     scene.advance(1_000);
     assert!(shares(&mut scene, &process));
     assert_eq!(process.breaker.health(), Health::Healthy);
     scene.advance(1_000);
-    assert_eq!(scene.store.operations(), before + 2, "a subscription and a load");
+    assert_eq!(scene.store.commands(), before + 2, "a subscription and a load");
 }
 
 #[test]

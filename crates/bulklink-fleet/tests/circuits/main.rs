@@ -38,13 +38,13 @@ fn outcomes_of_all_processes_open_the_circuit_together() {
 fn a_closed_circuit_sends_one_command_an_interval_and_none_without_calls() {
     let mut scene = Scene::new();
     let process = scene.process();
-    let before = scene.store.operations();
+    let before = scene.store.commands();
     scene.call(&process, &[GOOD; 50]);
-    assert_eq!(scene.store.operations(), before);
+    assert_eq!(scene.store.commands(), before);
     scene.advance(100);
-    assert_eq!(scene.store.operations(), before + 1);
+    assert_eq!(scene.store.commands(), before + 1);
     scene.advance(4_000);
-    assert_eq!(scene.store.operations(), before + 1);
+    assert_eq!(scene.store.commands(), before + 1);
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_circuit_that_is_forced_somewhere_is_forced_everywhere() {
 fn lost_notices_are_made_up_for_by_refreshing() {
     let mut scene = Scene::new();
     let [one, two] = [scene.process(), scene.process()];
-    scene.store.drop_changes(true);
+    scene.store.drop_notices(true);
     scene.call(&one, &[BAD; 3]);
     assert_eq!(two.breaker.health(), Health::Healthy);
     scene.advance(5_000);
@@ -167,14 +167,14 @@ fn lost_notices_are_made_up_for_by_refreshing() {
 fn the_task_ends_with_the_last_handle() {
     let mut scene = Scene::new();
     let Process { circuits, breaker } = scene.process();
-    let before = scene.store.operations();
+    let before = scene.store.commands();
     drop(circuits);
     scene.advance(5_000);
-    assert_eq!(scene.store.operations(), before + 1, "the breaker keeps it");
+    assert_eq!(scene.store.commands(), before + 1, "the breaker keeps it");
     drop(breaker);
     scene.executor.run_until_idle();
     scene.advance(60_000);
-    assert_eq!(scene.store.operations(), before + 1);
+    assert_eq!(scene.store.commands(), before + 1);
 }
 
 #[test]

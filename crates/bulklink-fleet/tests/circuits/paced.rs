@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bulklink::testing::FakeClock;
 use bulklink_breaker::{Breaker, Health, ProbeId, Settings};
-use bulklink_fleet::circuits::{Asked, CircuitStore, Circuits, Force, Forced, MemoryStore, Report, Reported, Row};
-use bulklink_fleet::{Name, Namespace, StoreError};
+use bulklink_fleet::circuits::{Asked, CircuitStore, Circuits, Force, Forced, Report, Reported, Row};
+use bulklink_fleet::{MemoryStore, Name, Namespace, StoreError};
 
 use crate::scene::{Scene, millis};
 

@@ -98,7 +98,7 @@ impl World {
             4 => store.cut(),
             5 => store.stall(is_on),
             6 => store.drop_answers(is_on),
-            7 => store.drop_changes(is_on),
+            7 => store.drop_notices(is_on),
             8 if is_on => store.forget(),
             _ => {
                 let process = &self.processes[self.rng.usize(..self.processes.len())];
@@ -113,7 +113,7 @@ impl World {
         store.start();
         store.stall(false);
         store.drop_answers(false);
-        store.drop_changes(false);
+        store.drop_notices(false);
         self.scene.advance(20_000);
         assert!(self.calls.iter().all(Task::is_finished), "{seed}: a call has not ended");
         assert_eq!(self.running.get(), 0);

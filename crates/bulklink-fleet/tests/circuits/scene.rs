@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock, Task};
 use bulklink_breaker::{Breaker, BreakerError, Settings};
-use bulklink_fleet::circuits::{Circuits, MemoryStore, Sharing};
+use bulklink_fleet::MemoryStore;
+use bulklink_fleet::circuits::{Circuits, Sharing};
 
 pub(crate) struct Scene {
     pub(crate) executor: Executor,

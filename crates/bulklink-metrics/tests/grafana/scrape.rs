@@ -10,7 +10,8 @@ use std::time::Duration;
 use bulklink::testing::{Executor, FakeClock};
 use bulklink::{Bulkhead, Ceiling, Partitions, Registry};
 use bulklink_breaker::Breaker;
-use bulklink_fleet::circuits::{Circuits, MemoryStore};
+use bulklink_fleet::MemoryStore;
+use bulklink_fleet::circuits::Circuits;
 use bulklink_metrics::{Exporter, Format, Kind, NAMES};
 use bulklink_servers::{Prometheus, require};
 

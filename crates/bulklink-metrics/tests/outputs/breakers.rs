@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use bulklink::Bulkhead;
 use bulklink::testing::{Executor, FakeClock};
 use bulklink_breaker::{Breaker, Guard, Registry, Settings};
-use bulklink_fleet::circuits::{Circuits, MemoryStore};
+use bulklink_fleet::MemoryStore;
+use bulklink_fleet::circuits::Circuits;
 use bulklink_metrics::Exporter;
 
 use crate::scene::SECOND;

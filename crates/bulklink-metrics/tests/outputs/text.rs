@@ -1,7 +1,8 @@
 //! The text of Prometheus and OpenMetrics, read by a parser and by Prometheus' own tool.
 
 use bulklink_breaker::Breaker;
-use bulklink_fleet::circuits::{Circuits, MemoryStore};
+use bulklink_fleet::MemoryStore;
+use bulklink_fleet::circuits::Circuits;
 use bulklink_metrics::{Exporter, Format, Kind, NAMES};
 use bulklink_servers::{Promtool, require};
 use openmetrics_parser::openmetrics::parse_openmetrics;
