@@ -18,8 +18,6 @@ extern crate alloc;
 mod breaker;
 pub mod circuit;
 #[cfg(feature = "std")]
-mod foreign;
-#[cfg(feature = "std")]
 mod guard;
 /// For `bulklink-fleet`. It may change in any release.
 #[cfg(feature = "std")]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use crate::fleet::foreign::{contain, discard};
+use bulklink::plumbing::{discard, wake};
 
 /// A flag, the task that waits for it, and the numbers of those that have work for the task.
 #[derive(Debug, Default)]
@@ -21,9 +21,7 @@ impl Signal {
             state.0 = true;
             state.1.take()
         };
-        if let Some(waker) = waker {
-            contain(|| waker.wake());
-        }
+        wake(waker);
     }
 
     /// Wakes the task for one of them, so that it need not look at all.

@@ -8,7 +8,7 @@ use core::task::Waker;
 /// Runs foreign code and catches its panic. Returns whether it returned without one. The panic hook
 /// has reported the panic.
 #[inline]
-pub(crate) fn contain(foreign: impl FnOnce()) -> bool {
+pub fn contain(foreign: impl FnOnce()) -> bool {
     match catch(foreign) {
         Ok(()) => true,
         Err(payload) => {
@@ -25,17 +25,25 @@ fn drop_payload(payload: Box<dyn Any + Send>) {
     let _ = catch(|| drop(payload)).map_err(core::mem::forget);
 }
 
-/// Runs foreign code, and returns the payload if it panics. The panic hook has reported the panic.
+/// Runs foreign code. The panic hook reports a panic.
+///
+/// # Errors
+///
+/// The payload, if it panics.
 #[cfg(feature = "std")]
 #[inline]
-pub(crate) fn catch<T>(foreign: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
+pub fn catch<T>(foreign: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(foreign))
 }
 
 /// Runs foreign code. Without std, no panic unwinds to here.
+///
+/// # Errors
+///
+/// None.
 #[cfg(not(feature = "std"))]
 #[expect(clippy::unnecessary_wraps, reason = "with std it can fail")]
-pub(crate) fn catch<T>(foreign: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
+pub fn catch<T>(foreign: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     Ok(foreign())
 }
 
@@ -49,14 +57,14 @@ pub(crate) fn attempt<T>(foreign: impl FnOnce() -> T) -> Option<T> {
 
 /// Drops a foreign value and catches its panic, so that the caller loses nothing that it holds,
 /// such as a grant.
-pub(crate) fn discard<T>(foreign: T) {
+pub fn discard<T>(foreign: T) {
     contain(|| drop(foreign));
 }
 
 /// Wakes tasks. A panic of a waker reaches neither the caller nor the next waker; the panic hook
 /// has reported it.
 #[inline]
-pub(crate) fn wake(wakers: impl IntoIterator<Item = Waker>) {
+pub fn wake(wakers: impl IntoIterator<Item = Waker>) {
     for waker in wakers {
         contain(|| waker.wake());
     }

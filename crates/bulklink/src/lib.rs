@@ -192,6 +192,8 @@ mod handle;
 mod label;
 mod observe;
 pub mod partitions;
+#[doc(hidden)]
+pub mod plumbing;
 #[cfg(feature = "std")]
 mod readiness;
 mod reconfigure;

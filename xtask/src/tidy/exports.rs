@@ -10,8 +10,8 @@ const FORWARDED: &str = "crates/bulklink/src/bulkhead/forward.rs";
 
 const FRONT: &str = "crates/bulklink/src/lib.rs";
 
-/// For adapters, or for programs without one.
-const KEPT: [&str; 3] = ["runtime", "StdClock", "Tsc"];
+/// For adapters and other crates of Bulklink, or for programs without an adapter.
+const KEPT: [&str; 4] = ["plumbing", "runtime", "StdClock", "Tsc"];
 
 /// The packages that are no adapters: a program uses them beside one.
 const COMPANIONS: [&str; 7] = ["breaker", "core", "fleet", "metrics", "postgres", "redis", "tower"];

@@ -4,8 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bulklink::plumbing::block_on;
+
 use super::OpenCircuit;
-use super::block::block_on;
 use super::core::Core;
 use crate::Instant;
 use crate::circuit::Pass;

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::foreign::contain;
 use crate::sync::{self, Mutex, MutexGuard};
 use crate::{Counts, State};
+use bulklink::plumbing::contain;
 
 /// A transition of a circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]

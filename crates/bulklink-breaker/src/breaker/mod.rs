@@ -1,7 +1,6 @@
 //! A circuit breaker for tasks and threads.
 
 mod ask;
-mod block;
 mod call;
 mod core;
 mod counters;
@@ -31,7 +30,7 @@ pub use self::stats::{Health, Stats};
 pub(crate) use self::waiters::NextTransition;
 use crate::Instant;
 use crate::circuit::{Circuit, InvalidSetting, Settings, View};
-use crate::foreign::catch;
+use bulklink::plumbing::catch;
 
 /// What the outcome of a call says of the dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::call::Source;
-use crate::foreign::{contain, discard};
 use crate::sync::{Mutex, lock};
+use bulklink::plumbing::{contain, discard};
 
 /// The wakers of the tasks that wait. None is cloned, called or dropped under the lock.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use bulklink::{Request, Slot};
 
 use super::slot::Unused;
 use super::{Classify, Guard, GuardError};
-use crate::foreign::catch;
+use bulklink::plumbing::catch;
 
 /// # Block the thread
 impl<R: Clock + Clone + Send + Sync + 'static, K> Guard<R, K> {

@@ -15,8 +15,8 @@ use super::run::limited;
 use super::slot::Unused;
 use super::{Classify, Guard, GuardError, slot};
 use crate::Call;
-use crate::foreign::{catch, discard};
 use crate::sync::{Mutex, lock};
+use bulklink::plumbing::{catch, discard};
 
 /// # Closures
 impl<R: Runtime + SpawnBlocking, K> Guard<R, K> {

@@ -13,8 +13,8 @@ use futures_channel::oneshot;
 
 use super::replica::{Answer, AskId, Replica, Verdicts, Work};
 use super::signal::{Keep, Left};
-use crate::fleet::foreign::contain;
 use crate::{Name, StoreError};
+use bulklink::plumbing::contain;
 
 /// What a breaker and the task share. The breaker's lock is taken before this one's.
 pub(super) struct Member {

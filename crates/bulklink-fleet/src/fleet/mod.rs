@@ -5,7 +5,6 @@ mod build;
 pub mod ceiling;
 mod driver;
 mod error;
-pub(crate) mod foreign;
 mod hub;
 mod join;
 mod keys;

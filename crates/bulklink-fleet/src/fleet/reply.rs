@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
-use super::foreign;
+use bulklink::plumbing::{discard, wake};
 
 /// A place for one answer.
 pub(crate) struct Reply<T>(Mutex<Place<T>>);
@@ -28,9 +28,7 @@ impl<T> Reply<T> {
             place.answer.get_or_insert(answer);
             place.waker.take()
         };
-        if let Some(waker) = waker {
-            foreign::wake(waker);
-        }
+        wake(waker);
     }
 
     /// Completes when the answer is there.
@@ -42,7 +40,7 @@ impl<T> Reply<T> {
                 std::mem::swap(&mut place.waker, &mut waker);
                 place.answer.take()
             };
-            foreign::contain(|| drop(waker));
+            discard(waker);
             answer.map_or(Poll::Pending, Poll::Ready)
         })
         .await

@@ -11,12 +11,12 @@ use bulklink::runtime::Instant;
 use bulklink::{Ceiling, Load};
 
 use super::ask::Ask;
-use super::foreign::{discard, wake};
 use super::state::{Contact, Standing, State};
 use super::{FencingToken, JoinError, Outage, ResizeError, ShareStatus, ceiling};
 use crate::share::{Decision, Demand, LimitRefusal, Notice, Policy, Refusal, Reply, Share, Statement};
 use crate::signal::Signal;
 use crate::{Link, Name, RunId, Server, StoreError, Token, Version};
+use bulklink::plumbing::{discard, wake};
 
 /// A share, and what it needs.
 pub(super) struct Seat {
@@ -116,7 +116,7 @@ impl Seat {
             let (value, is_news) = change(&mut state);
             (value, if is_news { mem::take(&mut state.wakers) } else { vec![] })
         };
-        wakers.into_iter().for_each(wake);
+        wake(wakers);
         value
     }
 
