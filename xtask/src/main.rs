@@ -80,7 +80,7 @@ enum Task {
         /// The folder of traces [default: the one in the repository]
         dir: Option<PathBuf>,
     },
-    /// Run the loom scenes of the front, with the fast path and without it, and of the breaker
+    /// Run the loom scenes of front and breaker, with the fast path and without it
     Loom,
     /// Check format, clippy, docs and tidy; a warning fails
     Lint,

@@ -117,13 +117,13 @@ pub(crate) fn conformance(dir: Option<PathBuf>) -> Step {
     })
 }
 
-/// Runs the loom scenes of the front, with the fast path and without it, and of the breaker.
+/// Runs the loom scenes of front and breaker, with the fast path and without it.
 pub(crate) fn loom() -> Step {
     Step::new("loom", || suites::side_by_side(scenes()))
 }
 
 fn scenes() -> Vec<Suite> {
-    let scenes = ["test", "-p", "bulklink", "-p", "bulklink-breaker", "--test", "loom", "--profile", "proof"];
+    let scenes = ["test", "-p", "bulklink-loom", "--profile", "proof"];
     let added = [("loom", "--cfg bulklink_loom"), ("loom-lock-only", "--cfg bulklink_loom --cfg bulklink_lock_only")];
     let suite = |(name, added): (&str, _)| {
         let mut cargo = with_flags(&scenes, name, added);

@@ -4,7 +4,6 @@
 //! Loom interrupts threads at the locks, the word, the stripes of successes and the wakers of
 //! `block_on`. The clock, the other counters and the recorders are plain `std`. No search has a
 //! bound on the preemptions.
-#![cfg(bulklink_loom)]
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

@@ -1,5 +1,5 @@
-//! The front under loom: small scenes of two or three threads, each run in every order that the
-//! lock allows.
+//! Front and breaker under loom: small scenes of two or three threads, each run in every order that
+//! the lock allows.
 //!
 //! Loom interrupts threads at the lock, the atomics of the fast path, the clock, and the wakers of
 //! `block_on`. Counting wakers and recorders are plain `std`. A search is complete unless its scene
@@ -9,6 +9,7 @@
 
 mod arrival;
 mod blocking;
+mod breaker;
 mod call;
 mod ceilings;
 mod closing;
