@@ -1,6 +1,7 @@
 //! `cargo xtask`: a subcommand for everything that this project builds, checks and measures.
 
 mod bench;
+mod cfg;
 mod contests;
 mod embedded;
 mod fuzz;
@@ -116,6 +117,9 @@ enum Task {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = cfg::compile() {
+        return code;
+    }
     let Cli { task, no_skip } = Cli::parse();
     match step::run_all(steps(task), no_skip) {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,7 +2,6 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Result, anyhow};
 
@@ -10,7 +9,7 @@ use crate::run::{cargo, flags, run};
 use crate::step::{Missing, Step};
 use crate::suites::{self, Suite};
 use crate::toolchain::{debian, programs};
-use crate::{bench, workspace};
+use crate::{bench, cfg, workspace};
 
 /// The steps of `cargo xtask test`. With `yes`, a missing server is installed without a question.
 pub(crate) fn steps(yes: bool) -> Vec<Step> {
@@ -29,14 +28,14 @@ fn prove() -> Result<()> {
     let tests = [SEARCHES, PROPERTIES, &["differential"]].concat();
     let values = [(DEPTH, PROVEN_DEPTH), (CASES, PROVEN_CASES), ("BULKLINK_COMMANDS", 120_000)];
     let longer = suites::only(&tests, &values)?;
-    // The front as it is on targets without 64-bit atomics.
-    let lock_only = with_flags(&FRONT, "lock-only", "--cfg bulklink_lock_only");
+    let mut lock_only = cargo(&FRONT);
+    cfg::add(&mut lock_only, LOCK_ONLY)?;
     let others = [
         Suite::of_cargo("lock-only", lock_only),
         Suite::of_cargo("default-features", cargo(&FRONT)),
         Suite::of_cargo("benches", cargo(&["test", "-p", bench::PACKAGE])),
     ];
-    suites::side_by_side(scenes().into_iter().chain(longer).chain(others).collect())
+    suites::side_by_side(scenes()?.into_iter().chain(longer).chain(others).collect())
 }
 
 /// The step of a command that cannot do without servers: what is missing ends it.
@@ -117,26 +116,24 @@ pub(crate) fn conformance(dir: Option<PathBuf>) -> Step {
     })
 }
 
+/// The front as it is on targets without 64-bit atomics.
+const LOCK_ONLY: &str = "bulklink_lock_only";
+
 /// Runs the loom scenes of front and breaker, with the fast path and without it.
 pub(crate) fn loom() -> Step {
-    Step::new("loom", || suites::side_by_side(scenes()))
+    Step::new("loom", || suites::side_by_side(scenes()?))
 }
 
-fn scenes() -> Vec<Suite> {
-    let scenes = ["test", "-p", "bulklink-loom", "--profile", "proof"];
-    let added = [("loom", "--cfg bulklink_loom"), ("loom-lock-only", "--cfg bulklink_loom --cfg bulklink_lock_only")];
-    let suite = |(name, added): (&str, _)| {
-        let mut cargo = with_flags(&scenes, name, added);
+fn scenes() -> Result<Vec<Suite>> {
+    let scenes = || {
+        let mut cargo = cargo(&["test", "-p", "bulklink-loom", "--profile", "proof", "--target-dir"]);
+        // In its own target folder, because the flag, by which loom is a dependency, is for all.
+        cargo.arg(workspace::target_path("loom")).env("RUSTFLAGS", flags("RUSTFLAGS", "--cfg bulklink_loom"));
         // Each execution maps and unmaps stacks, which the threads of one process do by turns.
         cargo.env("RUST_TEST_THREADS", "1");
-        Suite::of_cargo(name, cargo)
+        cargo
     };
-    added.map(suite).into()
-}
-
-/// Cargo with more compiler flags, in its own target folder: the flags would rebuild the usual one.
-fn with_flags(args: &[&str], folder: &str, added: &str) -> Command {
-    let mut cargo = cargo(args);
-    cargo.arg("--target-dir").arg(workspace::target_path(folder)).env("RUSTFLAGS", flags("RUSTFLAGS", added));
-    cargo
+    let mut lock_only = scenes();
+    cfg::add(&mut lock_only, LOCK_ONLY)?;
+    Ok(vec![Suite::of_cargo("loom", scenes()), Suite::of_cargo("loom-lock-only", lock_only)])
 }

@@ -8,9 +8,9 @@ use std::thread::available_parallelism;
 use anyhow::{Context, Result, ensure};
 
 use super::PACKAGE;
-use crate::run::{ask, cargo, flags, run};
+use crate::run::{ask, cargo, run};
 use crate::toolchain::programs;
-use crate::workspace;
+use crate::{cfg, workspace};
 
 /// The private cfg that drops all statistics from the fast path, and the histogram of waits, to
 /// measure their cost.
@@ -30,8 +30,7 @@ pub(super) fn without_statistics(readings: &Path) -> Result<()> {
     ensure!(manifest.contains(WITHOUT), "there is no build without statistics: no cfg `{WITHOUT}` in Cargo.toml");
     IN_BOTH.iter().try_for_each(|scene| {
         let mut cargo = cargo(&[]);
-        cargo.env("CARGO_TARGET_DIR", workspace::target_path("without-statistics"));
-        cargo.env("RUSTFLAGS", flags("RUSTFLAGS", &format!("--cfg {WITHOUT}")));
+        cfg::add(&mut cargo, WITHOUT)?;
         count(&mut cargo, &readings.join("without-statistics"), scene)
     })
 }

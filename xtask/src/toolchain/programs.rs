@@ -21,7 +21,8 @@ pub(crate) fn from_registry(name: &str, version: &str) -> Result<PathBuf> {
     if !program.is_file() {
         ensure!(may_install(), "{name} {version} is not installed, and {NO_INSTALL} is set");
         let exactly = format!("={version}");
-        run(cargo(&["install", "--locked", name, "--version", &exactly, "--root"]).arg(&root))?;
+        // They start other programs, so to optimize them would take longer than it saves.
+        run(cargo(&["install", "--debug", "--locked", name, "--version", &exactly, "--root"]).arg(&root))?;
     }
     Ok(program)
 }

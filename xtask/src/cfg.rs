@@ -1,0 +1,41 @@
+//! Builds with a cfg more. Only the crates of the workspace get it, by a compiler around the usual
+//! one: so what they depend on is compiled once, and not anew as by `RUSTFLAGS`.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::{env, fs};
+
+use anyhow::{Context, Result};
+
+use crate::workspace;
+
+/// The folder of these compilers, each named after its cfg.
+const FOLDER: &str = "cfg";
+
+/// Makes cargo compile the crates of the workspace with a cfg.
+pub(crate) fn add(cargo: &mut Command, cfg: &str) -> Result<()> {
+    // Cargo keeps apart what compilers of other paths have built.
+    let compiler = workspace::target_path(FOLDER).join(cfg).with_extension(env::consts::EXE_EXTENSION);
+    fs::create_dir_all(workspace::target_path(FOLDER))?;
+    // That of an older xtask.
+    if compiler.exists() {
+        fs::remove_file(&compiler)?;
+    }
+    fs::hard_link(env::current_exe()?, &compiler).with_context(|| format!("cannot make {}", compiler.display()))?;
+    cargo.env("RUSTC_WORKSPACE_WRAPPER", compiler);
+    Ok(())
+}
+
+/// Compiles, if cargo has started this program as one of these compilers.
+pub(crate) fn compile() -> Option<ExitCode> {
+    let mut args = env::args_os();
+    let own = args.next()?;
+    let own = Path::new(&own);
+    if own.parent()?.file_name() != Some(OsStr::new(FOLDER)) {
+        return None;
+    }
+    let status = Command::new(args.next()?).args(args).arg("--cfg").arg(own.file_stem()?).status();
+    let code = status.ok().and_then(|status| status.code()).and_then(|code| u8::try_from(code).ok());
+    Some(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
