@@ -21,6 +21,10 @@ fn after(seconds: u32) -> Instant {
     START + SECOND * seconds
 }
 
+fn before(seconds: u64) -> Instant {
+    Instant::from_nanos(START.as_nanos() - seconds * 1_000_000_000)
+}
+
 /// Lets a call through, which ends immediately.
 fn call(circuit: &mut Circuit, now: Instant, outcome: Option<Mark>) -> State {
     let pass = circuit.admit(now, ProbeId(now.as_nanos())).expect("the call is let through");
@@ -380,4 +384,37 @@ fn states_have_names_for_machines_and_for_people() {
 
 fn refused_at(circuit: &Circuit, now: Instant) -> Option<Refusal> {
     circuit.check(now).err()
+}
+
+#[test]
+fn a_clock_that_is_set_back_holds_up_no_call_for_longer_than_a_cool_down_or_a_lease() {
+    let mut circuit = open(Settings::consecutive(1).probe_lease(4 * SECOND));
+    let id = ProbeId(7);
+    let refused = |state, at| Err(Refusal { state, retry_at: Some(at) });
+    assert_eq!(circuit.admit(before(60), id).map(|_| ()), refused(State::Open, before(50)));
+    assert_eq!(circuit.check(before(60)), refused(State::Open, before(50)));
+    assert!(circuit.admit(before(50), id).is_ok());
+    assert_eq!(circuit.check(before(90)), refused(State::HalfOpen, before(86)));
+    assert_eq!(circuit.admit(before(90), ProbeId(8)).map(|_| ()), refused(State::HalfOpen, before(86)));
+    assert!(circuit.admit(before(86), ProbeId(8)).is_ok());
+}
+
+#[test]
+fn a_shorter_cool_down_that_is_set_later_counts_for_an_open_circuit_too() {
+    let mut circuit = open(Settings::consecutive(1));
+    circuit.set_settings(Settings::consecutive(1).cool_down(3 * SECOND)).expect("it is possible");
+    let refusal = circuit.admit(after(1), ProbeId(7)).expect_err("it is open");
+    assert_eq!(refusal.retry_at, Some(after(4)));
+}
+
+/// Its parts are of a second.
+#[test]
+fn a_clock_that_is_set_back_beyond_a_window_of_time_begins_a_new_one() {
+    for (back, failures) in [(10, 2), (11, 1)] {
+        let mut circuit = circuit(Settings::within(10 * SECOND).failures(9));
+        call(&mut circuit, START, BAD);
+        let now = before(back);
+        call(&mut circuit, now, BAD);
+        assert_eq!(circuit.view(now).counts.failures, failures, "{back} s back");
+    }
 }

@@ -338,6 +338,34 @@ pub fn a_window_that_was_emptied_follows_a_clock_that_is_set_back<S: Subject>(su
     }
 }
 
+/// What has begun takes no longer than if it began now.
+pub fn a_clock_that_is_set_back_holds_up_no_call_for_longer_than_usual<S: Subject>(subject: &S) {
+    let before = |time: u64| subject.set_now(START - time * SECOND);
+    let client = Client::new(subject, settings());
+    let generation = client.load().generation;
+    assert!(client.report(generation, "ff"));
+    before(300);
+    assert_eq!(client.load().retry_after, seconds(10));
+    before(296);
+    assert_eq!(client.ask(1).admission, Err(Refused { state: State::Open, retry_after: seconds(6) }));
+    before(290);
+    for id in 1..=3 {
+        client.ask(id).admission.unwrap();
+    }
+    before(600);
+    assert_eq!(client.ask(4).admission, Err(Refused { state: State::HalfOpen, retry_after: seconds(5) }));
+    before(595);
+    client.ask(4).admission.unwrap();
+    // Failures of a time that is still to come are none of the window's.
+    let client = Client::new(subject, Settings::within(Duration::from_secs(10)).failures(3));
+    client.force(None, Force::Closed);
+    let generation = client.load().generation;
+    client.report(generation, "ff");
+    before(300);
+    assert!(client.report(generation, "f"));
+    assert_eq!((client.load().state, client.load().counts.failures), (State::Closed, 1));
+}
+
 /// So what ran before counts no more.
 pub fn a_row_that_was_lost_repeats_no_generation<S: Subject>(subject: &S) {
     let client = Client::new(subject, settings());

@@ -57,6 +57,7 @@ macro_rules! suite {
             contract: each_transition_is_told_with_its_row
             contract: a_window_of_time_forgets
             contract: a_window_that_was_emptied_follows_a_clock_that_is_set_back
+            contract: a_clock_that_is_set_back_holds_up_no_call_for_longer_than_usual
             contract: other_settings_are_seen
             contract: fewer_probes_run_after_a_change_of_settings
             contract: a_row_that_was_lost_repeats_no_generation

@@ -75,7 +75,7 @@ impl Script {
     }
 
     fn pass_time(&mut self) {
-        let back = if self.chance(3) { 900 } else { 0 };
+        let back = if self.chance(3) { self.random.choice([900, 5_000, 400_000]).unwrap_or(0) } else { 0 };
         self.now += self.random.choice([0, 1, 50, 300, 500, 700, 900, 1000, 3000, 12_000]).unwrap_or(0);
         self.now -= back;
     }

@@ -182,8 +182,8 @@ impl Circuit {
         Ok(Circuit { settings, phase: Phase::Closed, generation, reopened: 0, window, tripped: Counts::default() })
     }
 
-    /// Changes the settings, from the next input on. The state stays as it is, with the cool-down
-    /// and the leases of probes that have begun.
+    /// Changes the settings, from the next input on. The state stays as it is; a cool-down and
+    /// leases of probes that have begun end no later than new ones would.
     ///
     /// A window of calls keeps its last calls; one of time is kept if its length stays the same.
     /// Where the numbers of failures, slow calls or successes have reached the new settings, the
@@ -216,12 +216,14 @@ impl Circuit {
     /// `id`.
     ///
     /// A probe that runs already is let through again. The circuit becomes half-open here, when the
-    /// first call comes after the cool-down.
+    /// first call comes after the cool-down. If the clock was set back, it waits for no longer than
+    /// a cool-down or a lease that begins now.
     ///
     /// # Errors
     ///
     /// If the circuit is open, or half-open with as many probes as may run.
     pub fn admit(&mut self, now: Instant, id: ProbeId) -> Result<Pass, Refusal> {
+        self.follow(now);
         match self.phase {
             Phase::Closed | Phase::HalfOpen { .. } => {}
             Phase::Open { until: Some(until) } if until <= now => {
@@ -230,6 +232,24 @@ impl Circuit {
             Phase::Open { until } => return Err(Refusal { state: State::Open, retry_at: until }),
         }
         self.probe(now, id)
+    }
+
+    /// Follows a clock that was set back: no cool-down and no lease ends later than one that begins
+    /// now. For stores, which show what is left of it.
+    #[doc(hidden)]
+    pub fn follow(&mut self, now: Instant) {
+        match &mut self.phase {
+            Phase::Open { until: Some(until) } => {
+                *until = (*until).min(now + self.settings.cool_down_after(self.reopened));
+            }
+            Phase::HalfOpen { probes, .. } => {
+                let latest = now + self.settings.probe_lease;
+                for probe in probes {
+                    probe.until = probe.until.min(latest);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Lets a probe through while the circuit is half-open.
@@ -260,12 +280,14 @@ impl Circuit {
     ///
     /// As `admit`.
     pub fn check(&self, now: Instant) -> Result<(), Refusal> {
+        let refuse = |state, retry_at| Err(Refusal { state, retry_at });
         match &self.phase {
-            Phase::Open { until } if until.is_none_or(|until| until > now) => {
-                Err(Refusal { state: State::Open, retry_at: *until })
+            Phase::Open { until: None } => refuse(State::Open, None),
+            Phase::Open { until: Some(until) } if *until > now => {
+                refuse(State::Open, Some((*until).min(now + self.settings.cool_down_after(self.reopened))))
             }
             Phase::HalfOpen { probes, .. } => match first_free(probes, &self.settings) {
-                Some(until) if until > now => Err(Refusal { state: State::HalfOpen, retry_at: Some(until) }),
+                Some(until) if until > now => refuse(State::HalfOpen, Some(until.min(now + self.settings.probe_lease))),
                 _ => Ok(()),
             },
             _ => Ok(()),

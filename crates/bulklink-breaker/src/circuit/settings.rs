@@ -198,7 +198,8 @@ impl Settings {
         self
     }
 
-    /// How long the circuit stays open before it lets probes through: 30 s if it is not set.
+    /// How long the circuit stays open before it lets probes through: 30 s if it is not set. A
+    /// shorter one that is set later counts for an open circuit too.
     #[must_use]
     pub const fn cool_down(mut self, time: Duration) -> Self {
         self.cool_down = time;

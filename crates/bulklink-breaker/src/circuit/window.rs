@@ -232,8 +232,13 @@ impl Window {
 
     fn add(&mut self, now: Instant, added: Counts) {
         let Window::Time { part, newest, parts } = self else { return };
-        // A clock that steps back counts for the newest part.
-        let number = (now.as_nanos() / *part).max(*newest);
+        // A clock that steps back counts for the newest part, or in a new window if all would be of
+        // the future.
+        let number = now.as_nanos() / *part;
+        if *newest > number.saturating_add(PARTS as u64) {
+            (*newest, *parts) = (number, [Counts::default(); PARTS]);
+        }
+        let number = number.max(*newest);
         for passed in 0..(number - *newest).min(PARTS as u64) {
             parts[index(number - passed)] = Counts::default();
         }

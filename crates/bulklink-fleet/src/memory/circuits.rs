@@ -52,6 +52,7 @@ impl MemoryStore {
         let changed = self.run(self.cuts(), |data, now| {
             let shared = data.circuits.rows.entry(name.clone()).or_insert_with(|| Shared::new(now));
             let settings_differ = shared.fit(settings, now);
+            shared.circuit.follow(now);
             let before = shared.circuit.generation();
             let answer = step(&mut shared.circuit, now);
             let row = Row::of(&shared.circuit.view(now), now);

@@ -21,15 +21,22 @@ const VALID: &str = "coalesce(
     AND (c.state = 'h' OR c.probes = '{}')
     AND NOT EXISTS (SELECT FROM unnest(c.probes) AS p WHERE p IS NULL OR p !~ '^[0-9]{16}:[0-9a-f]{16}$'), false)";
 
+/// The cool-down after the probes have failed so often.
+const COOL_DOWN_AFTER: &str = "CASE WHEN {reopened} >= 32 THEN {settings}[11]
+    ELSE least({settings}[10]::float8 * 2.0 ^ {reopened}, {settings}[11]::float8)::bigint END";
+
+/// The end of a lease that begins now, as it is in a row.
+const LEASE_END: &str = "lpad((now + {settings}[15])::text, 16, '0')";
+
 /// What a row shows.
 const VIEW: [&str; 10] = [
     "CASE WHEN state = 'c' THEN 0 WHEN state = 'o' AND coalesce(until > now, true) THEN 1 ELSE 2 END::bigint",
     "generation",
     "CASE WHEN state = 'o' AND until > now THEN until - now ELSE -1 END",
     "(state = 'o' AND until IS NULL)::int::bigint",
-    "k.calls",
-    "k.failed",
-    "k.slow",
+    "counts.calls",
+    "counts.failed",
+    "counts.slow",
     "successes::bigint",
     "failures::bigint",
     "CASE WHEN state = 'h' THEN (SELECT count(*) FROM unnest(probes) AS p WHERE left(p, 16)::bigint > now) ELSE 0 END",
@@ -48,7 +55,7 @@ const SUM: &str =
 
 const LIST: &str = "SELECT name, {view}, coalesce(differed > now - {differ} AND differed < now + {differ}, false)
     FROM (SELECT c.*, {now} AS now FROM bulklink.circuit AS c
-    WHERE name COLLATE \"C\" >= $1 AND name COLLATE \"C\" < $2 AND {valid}) AS seen, LATERAL ({counts}) AS k
+    WHERE name COLLATE \"C\" >= $1 AND name COLLATE \"C\" < $2 AND {valid}) AS seen, LATERAL ({counts}) AS counts
     ORDER BY name COLLATE \"C\"";
 
 /// The text of an operation, on a clock.
@@ -64,6 +71,15 @@ pub(super) fn list(now: Option<&str>) -> String {
 fn filled(text: &str, now: Option<&str>) -> String {
     let sums = [0, 1, 2].map(|rest| (format!("{{sum {rest}}}"), SUM.replace("{rest}", &rest.to_string())));
     let counts = sums.iter().fold(COUNTS.to_owned(), |text, (mark, sum)| text.replace(mark, sum));
+    let cool_downs = [("reopening.reopened", "mine"), ("circuit.reopened", "mine"), ("c.reopened", "c.settings")];
+    let cool_downs = cool_downs.map(|(reopened, settings)| {
+        let text = COOL_DOWN_AFTER.replace("{reopened}", reopened).replace("{settings}", settings);
+        (format!("{{cool_down_after {reopened} {settings}}}"), text)
+    });
+    let leases = ["mine", "c.settings"];
+    let leases =
+        leases.map(|settings| (format!("{{lease_end {settings}}}"), LEASE_END.replace("{settings}", settings)));
+    let text = cool_downs.iter().chain(&leases).fold(text.to_owned(), |text, (mark, part)| text.replace(mark, part));
     let zeros = format!("'{{{}}}'::bigint[]", ["0"; 30].join(","));
     [
         ("{valid}", VALID),
@@ -77,5 +93,5 @@ fn filled(text: &str, now: Option<&str>) -> String {
         ("{most}", "9007199254740992"),
     ]
     .iter()
-    .fold(text.to_owned(), |text, (mark, part)| text.replace(mark, part))
+    .fold(text, |text, (mark, part)| text.replace(mark, part))
 }

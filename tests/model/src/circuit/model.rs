@@ -125,6 +125,8 @@ enum Past {
     Replaced {
         id: ProbeId,
     },
+    /// From here on, what has begun ends no later than this.
+    Latest(Time),
 }
 
 /// The model of a circuit.
@@ -189,8 +191,27 @@ impl Model {
     /// The end of the cool-down, if the circuit has opened by itself.
     pub fn open_until(&self) -> Option<Time> {
         match self.history.iter().rfind(|past| is_transition(past)) {
-            Some(Past::Opened { until, .. }) => *until,
+            Some(Past::Opened { until, .. }) => until.map(|until| self.latest().fold(until, Time::min)),
             _ => None,
+        }
+    }
+
+    fn latest(&self) -> impl Iterator<Item = Time> + '_ {
+        self.recent().iter().filter_map(|past| match past {
+            Past::Latest(latest) => Some(*latest),
+            _ => None,
+        })
+    }
+
+    /// Nothing that has begun takes longer than if it began now.
+    fn follow(&mut self, now: Time) {
+        let (ends, time) = match self.phase() {
+            State::Open => (self.open_until().into_iter().collect(), self.cool_down_after(self.reopened())),
+            _ => (self.running().into_iter().map(|probe| probe.1).collect::<Vec<_>>(), self.setup().lease),
+        };
+        let latest = now.saturating_add(time);
+        if ends.into_iter().any(|end| end > latest) {
+            self.history.push(Past::Latest(latest));
         }
     }
 
@@ -198,20 +219,24 @@ impl Model {
         self.phase() == State::Open && self.open_until().is_none()
     }
 
-    /// The circuit opens by itself. Later changes of the settings change nothing of its cool-down.
+    /// The circuit opens by itself.
     fn open(&mut self, at: Time, why: Why) {
-        let until = Some(at.saturating_add(self.cool_down(why)));
+        let reopened = self.reopened() + usize::from(why == Why::Probes);
+        let until = Some(at.saturating_add(self.cool_down_after(reopened)));
         self.history.push(Past::Opened { why, until });
     }
 
-    /// The cool-down, doubled for each time that the probes have failed since the first trip.
-    fn cool_down(&self, why: Why) -> Time {
-        let setup = self.setup();
+    /// How often the probes have failed since the first trip.
+    fn reopened(&self) -> usize {
         let transitions = self.history.iter().filter(|past| is_transition(past)).rev();
         let episode =
             transitions.take_while(|past| matches!(past, Past::HalfOpened | Past::Opened { why: Why::Probes, .. }));
-        let earlier = episode.filter(|past| matches!(past, Past::Opened { .. })).count();
-        let failures = earlier + usize::from(why == Why::Probes);
+        episode.filter(|past| matches!(past, Past::Opened { .. })).count()
+    }
+
+    /// The cool-down, doubled for each time that the probes have failed.
+    fn cool_down_after(&self, failures: usize) -> Time {
+        let setup = self.setup();
         let Some(longest) = setup.longest else { return setup.cool_down };
         (0..failures).fold(setup.cool_down, |time, _| time.saturating_mul(2).min(longest)).min(longest)
     }
@@ -260,6 +285,7 @@ impl Model {
             match past {
                 Past::Probe { id, until } => running.push((*id, *until)),
                 Past::ProbeEnded { id, .. } | Past::Replaced { id } => running.retain(|probe| probe.0 != *id),
+                Past::Latest(latest) => running.iter_mut().for_each(|probe| probe.1 = probe.1.min(*latest)),
                 _ => {}
             }
         }
@@ -278,6 +304,7 @@ impl Model {
 
     /// Lets a call through, as a probe or not, or says in which state it is refused and until when.
     pub fn admit(&mut self, now: Time, id: ProbeId) -> Result<Option<ProbeId>, (State, Option<Time>)> {
+        self.follow(now);
         if self.phase() == State::Open {
             if self.state(now) == State::Open {
                 return Err((State::Open, self.open_until()));
@@ -395,11 +422,14 @@ fn last(calls: usize, ended: &[(Time, Vec<Mark>)]) -> Vec<(Time, Vec<Mark>)> {
 }
 
 /// The outcomes of the last ten parts. After the clock was set back, the part is still the newest
-/// that any outcome had.
+/// that any outcome had; if it was set back by more than all parts, they are forgotten.
 fn of_the_last(part: Time, now: Time, ended: &[(Time, Vec<Mark>)]) -> Vec<Mark> {
     let mut newest = 0;
     let mut all = vec![];
     for (at, marks) in ended {
+        if newest > at / part + 10 {
+            (newest, all) = (0, vec![]);
+        }
         newest = newest.max(at / part);
         all.extend(marks.iter().map(|&mark| (newest, mark)));
     }

@@ -2,8 +2,11 @@
 if c.s ~= 'c' or s(c.g) ~= ARGV[4] then return answer(0) end
 dirty = true
 if c.part > 0 then
-  -- A clock that steps back counts for the newest part.
-  local newest = math.max(math.floor(now / c.part), c.p)
+  -- A clock that steps back counts for the newest part, or in a new window if all would be of the
+  -- future.
+  local newest = math.floor(now / c.part)
+  if c.p > newest + 10 then clear() end
+  newest = math.max(newest, c.p)
   local shift = 3 * math.min(newest - c.p, 10)
   for i = 30, 1, -1 do c.parts[i] = i > shift and c.parts[i - shift] or 0 end
   c.p = newest

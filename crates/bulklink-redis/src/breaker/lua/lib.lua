@@ -77,9 +77,20 @@ local function enter(state, until_)
   changed, dirty = true, true
   clear()
 end
+local function cool_down_after(reopened)
+  return reopened < 32 and math.min(mine[10] * 2 ^ reopened, mine[11]) or mine[11]
+end
 local function open()
-  local time = c.r < 32 and math.min(mine[10] * 2 ^ c.r, mine[11]) or mine[11]
-  enter('o', s(now + time))
+  enter('o', s(now + cool_down_after(c.r)))
+end
+-- A clock that was set back: nothing ends later than if it began now.
+if #mine > 0 then
+  local latest = now + cool_down_after(c.r)
+  if c.s == 'o' and c.u ~= '-' and tonumber(c.u) > latest then c.u, dirty = s(latest), true end
+  latest = fmt('%016.0f', now + mine[15])
+  for i, probe in ipairs(c.b) do
+    if string.sub(probe, 1, 16) > latest then c.b[i], dirty = latest .. string.sub(probe, 17), true end
+  end
 end
 local function close()
   c.r = 0
