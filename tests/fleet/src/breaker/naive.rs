@@ -15,8 +15,8 @@ pub trait Register: Send + 'static {
     /// Returns the text, empty if there is none.
     fn read(&mut self) -> String;
 
-    /// Replaces it.
-    fn write(&mut self, text: &str);
+    /// Replaces it, or leaves it as it is.
+    fn write(&mut self, text: Option<&str>);
 }
 
 /// The key of a text on Redis.
@@ -33,32 +33,50 @@ impl Register for OnRedis {
         self.0.call(&["GET", "naive"]).expect("the server runs").text()
     }
 
-    fn write(&mut self, text: &str) {
-        self.0.call(&["SET", "naive", text]).expect("the server runs");
+    fn write(&mut self, text: Option<&str>) {
+        if let Some(text) = text {
+            self.0.call(&["SET", "naive", text]).expect("the server runs");
+        }
     }
 }
 
 /// The row of a text on PostgreSQL.
-pub(super) struct OnPostgres(SqlSession);
+pub(super) struct OnPostgres {
+    session: SqlSession,
+    /// Whether nobody else may write between a read and a write.
+    locks: bool,
+}
 
 impl OnPostgres {
     pub(super) fn set_up(server: &Postgres) {
-        server.sql("CREATE TABLE public.naive (data text); INSERT INTO public.naive VALUES ('')");
+        server.sql("DROP TABLE IF EXISTS public.naive; CREATE TABLE public.naive (data text); INSERT INTO public.naive VALUES ('')");
     }
 
-    pub(super) fn connect(server: &Postgres) -> Self {
-        OnPostgres(server.connect().expect("the server runs"))
+    pub(super) fn connect(server: &Postgres, locks: bool) -> Self {
+        let mut session = server.connect().expect("the server runs");
+        // As the statement of the store.
+        session.run("SET synchronous_commit = off").expect("the server runs");
+        OnPostgres { session, locks }
     }
 }
 
 impl Register for OnPostgres {
     fn read(&mut self) -> String {
-        let rows = self.0.run("SELECT data FROM public.naive").expect("the server runs");
+        let text = if self.locks {
+            "BEGIN; SELECT data FROM public.naive FOR UPDATE"
+        } else {
+            "SELECT data FROM public.naive"
+        };
+        let rows = self.session.run(text).expect("the server runs");
         rows.into_iter().flatten().next().unwrap_or_default()
     }
 
-    fn write(&mut self, text: &str) {
-        self.0.run(&format!("UPDATE public.naive SET data = '{text}'")).expect("the server runs");
+    fn write(&mut self, text: Option<&str>) {
+        let update = text.map(|text| format!("UPDATE public.naive SET data = '{text}'"));
+        let statements = [update.as_deref(), self.locks.then_some("COMMIT")].into_iter().flatten().collect::<Vec<_>>();
+        if !statements.is_empty() {
+            self.session.run(&statements.join("; ")).expect("the server runs");
+        }
     }
 }
 
@@ -71,15 +89,13 @@ impl<R: Register> Naive<R> {
         Naive(Mutex::new(register))
     }
 
-    /// Reads, changes and writes. What others have written meanwhile is lost.
+    /// Reads, changes and writes. Without a lock, what others have written meanwhile is lost.
     fn change<T>(&self, change: impl FnOnce(&mut Circuit) -> T) -> (T, Row) {
         let mut register = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut circuit = Circuit::of(&register.read());
         let before = circuit;
         let answer = change(&mut circuit);
-        if circuit != before {
-            register.write(&circuit.text());
-        }
+        register.write((circuit != before).then(|| circuit.text()).as_deref());
         (answer, circuit.row())
     }
 }

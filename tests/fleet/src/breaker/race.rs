@@ -1,6 +1,7 @@
 //! Many connections to one circuit at the same time: no probe too many, and no outcome lost.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 use bulklink_circuits::{CONNECTIONS, Raced, Subject, race};
@@ -20,13 +21,18 @@ pub(super) fn run(ground: &Ground, effort: &Effort) -> Result<Vec<Row>> {
             Kind::Redis => judged(kind.name(), &Site::new(move || redis(&url))?, effort.rounds)?,
         });
     }
-    for kind in Kind::ALL {
-        let raced = naive(ground, kind, effort.naive_rounds)?;
+    for (kind, locks) in [(Kind::Postgres, false), (Kind::Postgres, true), (Kind::Redis, false)] {
+        let (raced, rate) = naive(ground, kind, locks, effort.naive_rounds)?;
         let row = |what: &str, figure| {
-            let what = format!("{what} of one that reads and then writes, {} rounds, {}", raced.rounds, kind.name());
-            Row::new(Scene::Race.name(), what, ratio(figure, 1), "")
+            let scheme = if locks { "locks, reads and then writes" } else { "reads and then writes" };
+            let what = format!("{what} of one that {scheme}, {} rounds, {}", raced.rounds, kind.name());
+            Row::new(Scene::Race.name(), what, figure, "")
         };
-        rows.extend([row("probes above the limit", raced.excess), row("outcomes lost", raced.lost)]);
+        rows.extend([
+            row("probes above the limit", ratio(raced.excess, 1)),
+            row("outcomes lost", ratio(raced.lost, 1)),
+            row("rounds a second", rate),
+        ]);
     }
     Ok(rows)
 }
@@ -37,7 +43,7 @@ pub(super) fn run(ground: &Ground, effort: &Effort) -> Result<Vec<Row>> {
 ///
 /// Fails if operations do.
 pub fn judged(server: &str, subject: &impl Subject, rounds: u64) -> Result<Vec<Row>> {
-    let raced = race(subject, rounds);
+    let (raced, rate) = timed(subject, rounds);
     if raced.odd > 0 || raced.rounds < rounds {
         bail!("{raced:?}");
     }
@@ -52,20 +58,29 @@ pub fn judged(server: &str, subject: &impl Subject, rounds: u64) -> Result<Vec<R
         zero("probes above the limit", excess),
         zero("places of probes left empty", vacant),
         zero("outcomes lost", lost),
+        Row::new(Scene::Race.name(), what("rounds a second"), rate, ""),
     ])
 }
 
+/// Runs the race, and returns how many rounds it had in a second.
+fn timed(subject: &impl Subject, rounds: u64) -> (Raced, f64) {
+    let began = Instant::now();
+    let raced = race(subject, rounds);
+    let rate = ratio(raced.rounds, 1) / began.elapsed().as_secs_f64();
+    (raced, rate)
+}
+
 /// The race of a scheme that reads and then writes, on the same server.
-fn naive(ground: &Ground, kind: Kind, rounds: u64) -> Result<Raced> {
+fn naive(ground: &Ground, kind: Kind, locks: bool, rounds: u64) -> Result<(Raced, f64)> {
     Ok(match kind {
         Kind::Postgres => {
             OnPostgres::set_up(&ground.postgres);
             let server = Arc::clone(&ground.postgres);
-            race(&Site::new(move || Naive::new(OnPostgres::connect(&server)))?, rounds)
+            timed(&Site::new(move || Naive::new(OnPostgres::connect(&server, locks)))?, rounds)
         }
         Kind::Redis => {
             let server = Arc::clone(&ground.redis);
-            race(&Site::new(move || Naive::new(OnRedis::connect(&server)))?, rounds)
+            timed(&Site::new(move || Naive::new(OnRedis::connect(&server)))?, rounds)
         }
     })
 }
