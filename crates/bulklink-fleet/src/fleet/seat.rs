@@ -251,7 +251,9 @@ impl Seat {
     pub(super) fn replied(&self, now: Instant, reply: &Reply) {
         self.change(|state| {
             state.lapse(now);
-            state.share.take(now, reply);
+            let kept = state.share.stated().keep;
+            // Without a quarantine, data that was lost takes units that are in use.
+            state.has_lapsed |= state.share.take(now, reply) && state.share.usable(now) < kept;
             state.policy.set_owed(false);
             state.recovers = now.saturating_add(reply.quarantine);
             let recovers = state.recovers;

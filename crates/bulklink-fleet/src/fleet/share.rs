@@ -33,8 +33,9 @@ impl<R: Clock> FleetShare<R> {
         self.seat.status(self.runtime.now())
     }
 
-    /// Waits until a lease ends while units are in use, or the share has ended: others may have
-    /// these units then. What was before this is called does not count.
+    /// Waits until a lease ends while units are in use, or data of the store is lost without a
+    /// quarantine, or the share has ended: others may have these units then. What was before this
+    /// is called does not count.
     ///
     /// # Cancel safety
     ///

@@ -277,7 +277,9 @@ impl Policy {
 impl Look {
     /// Returns the units with which the process can go on.
     fn least(&self) -> u32 {
-        if self.first == 0 { 0 } else { self.in_use.saturating_add(self.first).min(self.load) }
+        // Any unit helps while operations run whose units were lost.
+        let is_lost = self.in_use > self.usable;
+        if self.first == 0 || is_lost { 0 } else { self.in_use.saturating_add(self.first).min(self.load) }
     }
 
     /// Returns the units to keep if a statement is sent now.

@@ -128,3 +128,40 @@ fn tokens_grow_over_operations_processes_and_losses_of_data() {
     scene.advance(60_000);
     assert_eq!(first.share.token(), None, "it has no unit");
 }
+
+#[test]
+fn without_a_quarantine_a_loss_of_data_is_a_loss_of_units_and_tokens_grow_all_the_same() {
+    let mut scene = Scene::new();
+    let strict = |builder: ShareBuilder<FakeRuntime>| builder.limit(1).strict().without_quarantine();
+    let (first, second) = (scene.process_with(strict), scene.process_with(strict));
+    let slots = scene.slots(&first, 1);
+    let (lost, before) = (scene.executor.spawn(first.share.lost()), first.share.token());
+    let waiting = [scene.call(&second), scene.call(&first)];
+    scene.advance(100);
+    // The first of those that state again has the unit.
+    scene.store.forget();
+    scene.advance(2_000);
+    let owners = [&first, &second].map(|process| process.share.token().is_some());
+    assert_eq!(owners.into_iter().filter(|owns| *owns).count(), 1);
+    assert_eq!((lost.is_finished(), first.share.status().lost > 0), (owners[1], owners[1]));
+    drop(slots);
+    for call in waiting {
+        scene.advance(2_000);
+        drop(call.output().expect("it is over").expect("it is admitted"));
+    }
+    let _slots = scene.slots(&first, 1);
+    assert!(before.is_some() && before < first.share.token());
+}
+
+#[test]
+fn an_operation_whose_unit_was_lost_has_one_again_also_while_a_call_waits() {
+    let mut scene = Scene::new();
+    let process = scene.process_with(|builder| builder.limit(1).strict().without_quarantine());
+    let (slots, waiting) = (scene.slots(&process, 1), scene.call(&process));
+    scene.store.forget();
+    scene.advance(2_000);
+    assert!(process.share.token().is_some());
+    drop(slots);
+    scene.advance(100);
+    drop(waiting.output().expect("it is over").expect("it is admitted"));
+}
