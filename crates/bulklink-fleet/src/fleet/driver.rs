@@ -113,7 +113,7 @@ pub(super) async fn drive<S: LeaseStore, R: Runtime<Sleep: Send>>(
             Err(error) => error,
         };
         inbox.is_ended.store(true, Ordering::Release);
-        for seat in desk.hub.set_away(true) {
+        for seat in desk.hub.set_away(Some(&error)) {
             seat.disconnected(desk.runtime.now(), &error);
             desk.ready.insert(seat.number);
         }
@@ -189,7 +189,7 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
 
     /// Serves a connection until it ends, or nothing is left to do.
     async fn serve<L: Link>(&mut self, wire: &mut Wire<L>, is_ended: &AtomicBool) -> StoreError {
-        self.ready.extend(self.hub.set_away(false).iter().map(|seat| seat.number));
+        self.ready.extend(self.hub.set_away(None).iter().map(|seat| seat.number));
         poll_fn(|context| {
             loop {
                 let is_woken = self.hub.signal.poll(context).is_ready();

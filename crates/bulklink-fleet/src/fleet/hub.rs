@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::JoinError;
 use super::seat::Seat;
 use super::state::Contact;
-use crate::Name;
 use crate::signal::Signal;
+use crate::{Name, StoreError};
 
 /// The shares of a process, and the signal to their task.
 #[derive(Default)]
@@ -27,8 +27,8 @@ struct Seats {
     seq: u64,
     /// No handle of the fleet is left, or its task is gone.
     is_closed: bool,
-    /// There is no connection, because the last one has ended or none could be made.
-    is_away: bool,
+    /// Why there is no connection, if the last one has ended or none could be made.
+    away: Option<StoreError>,
 }
 
 impl Seats {
@@ -72,7 +72,7 @@ impl Hub {
             }
             seats.numbers += 1;
             seats.check(name)?;
-            let contact = if seats.is_away { Contact::None(None) } else { Contact::Resting };
+            let contact = if seats.away.is_some() { Contact::None(None) } else { Contact::Resting };
             (seats.numbers, seats.seq, contact)
         };
         // Not under the lock: it takes that of the bulkhead.
@@ -98,12 +98,16 @@ impl Hub {
         Ok(seat)
     }
 
-    /// Notes whether the store is out of reach. Returns all shares.
-    pub(super) fn set_away(&self, is_away: bool) -> Vec<Arc<Seat>> {
+    /// Notes why the store is out of reach, or that it is not. Returns all shares.
+    pub(super) fn set_away(&self, away: Option<&StoreError>) -> Vec<Arc<Seat>> {
         let mut seats = self.seats();
         // A connection that no share needs any more is ended, too.
-        seats.is_away = is_away && !seats.all.is_empty();
+        seats.away = away.filter(|_| !seats.all.is_empty()).cloned();
         seats.all.values().cloned().collect()
+    }
+
+    pub(super) fn away(&self) -> Option<StoreError> {
+        self.seats().away.clone()
     }
 
     pub(super) fn all(&self) -> Vec<Arc<Seat>> {

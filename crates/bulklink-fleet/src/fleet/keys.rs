@@ -5,7 +5,7 @@ use std::fmt::Display;
 use bulklink::runtime::{Clock, Runtime};
 use bulklink::{Ceiling, Handle, InvalidArgument, Partitions};
 
-use super::{Fleet, JoinError, ShareBuilder, ceiling};
+use super::{Fleet, FleetShare, JoinError, ShareBuilder, ceiling};
 use crate::Name;
 
 impl<R: Runtime<Sleep: Send>> Fleet<R> {
@@ -27,7 +27,8 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     ///
     /// If the options of a key are invalid, or its name is too long or has a share in this fleet
     /// already, its calls are rejected or expire, and [`ceiling::REFUSED`] is the name of its
-    /// ceiling; so also if `options` panics. What the store says of a key, `bulklink-ctl` shows.
+    /// ceiling; so also if `options` panics. [`share_of`](Fleet::share_of) has what the store says
+    /// of a key, and [`error`](Fleet::error) why it cannot be reached.
     ///
     /// # Errors
     ///
@@ -65,12 +66,10 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
             let invalid = InvalidArgument::new("label", format_args!("{:?}", partitions.label()), "must have no colon");
             return Err(JoinError::Invalid(invalid));
         }
-        let (fleet, label) = (self.clone(), partitions.label().trim().to_owned());
+        let (fleet, label) = (self.clone(), partitions.label().to_owned());
         let begin = move |key: &K, bulkhead: &Handle, held: Ceiling| {
             let mut refused = Refused(Some(held), ceiling::REFUSED);
-            let text = format!("{label}:{key}");
-            let name = Name::exact(&fleet.namespace, &text).map_err(|invalid| invalid.of("key", &text));
-            let builder = fleet.share_as(bulkhead, name);
+            let builder = fleet.share_as(bulkhead, fleet.name_of(&label, key));
             match options(key, builder).begin() {
                 Ok(_) => refused.0 = None,
                 Err(JoinError::Closed) => refused.1 = ceiling::LEFT,
@@ -78,6 +77,25 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
             }
         };
         partitions.control(ceiling::SHARE, begin).map_err(JoinError::Invalid)
+    }
+
+    /// Returns the share of the key with this text, if its partition exists and the fleet shares
+    /// it: for its figures and tokens, and to change the limit of this key. It ends with the
+    /// partition.
+    #[must_use]
+    pub fn share_of<K, P: Clock + Clone + Send + Sync + 'static, S>(
+        &self,
+        partitions: &Partitions<K, P, S>,
+        key: impl Display,
+    ) -> Option<FleetShare<R>> {
+        let seat = self.open.hub.of_name(&self.name_of(partitions.label(), &key).ok()?)?;
+        Some(FleetShare { seat, runtime: self.runtime.clone() })
+    }
+
+    /// The name of a key of partitions with this label.
+    fn name_of(&self, label: &str, key: &impl Display) -> Result<Name, InvalidArgument> {
+        let text = format!("{}:{key}", label.trim());
+        Name::exact(&self.namespace, &text).map_err(|invalid| invalid.of("key", &text))
     }
 }
 

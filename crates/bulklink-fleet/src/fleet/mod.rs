@@ -29,7 +29,7 @@ use self::hub::Hub;
 pub use self::join::ShareBuilder;
 pub use self::share::FleetShare;
 pub use self::status::{FencingToken, ShareStatus};
-use crate::{LeaseStore, Namespace, ProcessId, Session};
+use crate::{LeaseStore, Namespace, ProcessId, Session, StoreError};
 
 /// What happens to calls while the store is out of reach.
 ///
@@ -101,6 +101,13 @@ impl<R> Fleet<R> {
     #[must_use]
     pub fn id(&self) -> ProcessId {
         self.id
+    }
+
+    /// Returns why the store cannot be reached, such as a wrong password. `None` if it can, or if
+    /// no share has needed it yet.
+    #[must_use]
+    pub fn error(&self) -> Option<StoreError> {
+        self.open.hub.away()
     }
 
     /// Returns the namespace.

@@ -2,7 +2,7 @@
 
 use bulklink::testing::{FakeRuntime, Task};
 use bulklink::{OwnedSlot, Partitions, Reason, Rejection, Request};
-use bulklink_fleet::{Fleet, JoinError, ceiling};
+use bulklink_fleet::{Fleet, JoinError, StoreError, ceiling};
 
 use crate::scene::Scene;
 
@@ -49,6 +49,42 @@ fn processes_have_the_limit_of_each_key_together() {
     drop((slots, small));
     scene.advance(50);
     drop((slot(&fourth), slot(&second)));
+}
+
+#[test]
+fn the_share_of_a_key_has_its_figures_and_tokens_and_changes_its_limit() {
+    let mut scene = Scene::new();
+    let ((one, here), (two, there)) = (shared(&scene, 10), shared(&scene, 10));
+    assert!(one.share_of(&here, "ann").is_none(), "it has no partition");
+    let slots = [&here, &there].map(|tenants| slot(&call(&mut scene, tenants, "ann")));
+    assert!(one.share_of(&here, "bob").is_none());
+    let shares = [one.share_of(&here, "ann"), two.share_of(&there, "ann")].map(|share| share.expect("it is in use"));
+    let tokens = shares.each_ref().map(bulklink_fleet::FleetShare::token);
+    assert!(tokens[0].is_some() && tokens[0] != tokens[1], "{tokens:?}");
+    let resized = scene.executor.spawn(shares[0].resize(1));
+    scene.advance(2_000);
+    resized.output().expect("it is answered").expect("no other has changed it");
+    assert_eq!(shares.each_ref().map(|share| share.status().limit), [1, 1]);
+    drop(slots);
+    assert!(here.discard("ann"));
+    scene.advance(100);
+    assert!(one.share_of(&here, "ann").is_none(), "it has left with its partition");
+}
+
+#[test]
+fn a_store_that_cannot_be_reached_says_why() {
+    let mut scene = Scene::new();
+    let (fleet, tenants) = shared(&scene, 10);
+    assert_eq!(fleet.error(), None, "nothing was asked of it");
+    scene.store.stop();
+    let waiting = call(&mut scene, &tenants, "ann");
+    scene.advance(1_000);
+    let share = fleet.share_of(&tenants, "ann").expect("it is in use");
+    assert_eq!([fleet.error(), share.status().error], [(); 2].map(|()| Some(StoreError::Unreachable)));
+    scene.store.start();
+    scene.advance(20_000);
+    drop(slot(&waiting));
+    assert_eq!([fleet.error(), share.status().error], [None, None]);
 }
 
 /// What the store has from partitions with so many keys, of which 100 are busy: the names that it
