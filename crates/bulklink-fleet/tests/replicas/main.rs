@@ -28,9 +28,10 @@ fn main() {
 /// Scripts that the search has found, by faults of the machine and of its rules.
 fn found_before() {
     use Input::{
-        Call, Cut, Fail, ForceClosed, ForceOpen, LoseAnswer, Notice, Replace, Restore, Run, Send, Succeed, Tick,
+        Answer, Arrive, Call, Cut, Fail, ForceClosed, ForceOpen, LoseAnswer, Notice, Refuse, Replace, Restore, Run,
+        Send, Succeed, Tick,
     };
-    let scripts: [&[Input]; 7] = [
+    let scripts: [&[Input]; 8] = [
         // A server that has gone back opens the circuit again, by hand now, in a generation that a
         // process knows.
         &[Call(0), Call(0), Fail(0), Fail(0), Run(0), Run(1), ForceOpen(0), Restore],
@@ -60,6 +61,13 @@ fn found_before() {
         &[
             &[Replace(0), Call(0), Call(0), Fail(0), Send(0), ForceClosed(1), Run(1), Notice(0)][..],
             &[Tick(1_100), Cut(0), Fail(0)],
+        ]
+        .concat(),
+        // A server that has gone back repeats the generation of a row that was heard of before.
+        &[
+            &[ForceOpen(1), ForceOpen(0), Replace(0), ForceClosed(0), Run(1), Call(0), Send(0), Refuse(0)][..],
+            &[Answer(0), Notice(0), Fail(0), ForceClosed(1), Restore, Send(0), Arrive(0), Notice(0), Run(1)],
+            &[Call(0), Notice(0), Fail(0), Call(0)],
         ]
         .concat(),
     ];

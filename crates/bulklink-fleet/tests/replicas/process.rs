@@ -178,7 +178,7 @@ impl Process {
         if let Ok(Answer { row, .. }) = &answer {
             // The trip is still to be reported.
             let generation = if self.sends_force { self.seen } else { row.generation };
-            let is_latest = self.stored.is_none_or(|stored| stored <= generation);
+            let is_latest = self.stored.is_none_or(|stored| stored <= row.generation);
             must_stay = row.state == State::Closed && is_latest && self.must_open(now, generation);
             if row.generation != self.seen {
                 self.forget_outcomes();
