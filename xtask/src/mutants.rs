@@ -1,5 +1,5 @@
-//! `cargo xtask mutants`: puts small faults into the core and into a breaker's circuit, one at a
-//! time, as `.cargo/mutants.toml` says. The tests must catch each fault, except those that
+//! `cargo xtask mutants`: puts small faults into the core and into the machines of circuit and fleet,
+//! one at a time, as `.cargo/mutants.toml` says. The tests must catch each fault, except those that
 //! `mutants.toml` of its package lists because they make no difference.
 
 use std::cmp::Ordering;
@@ -35,16 +35,17 @@ pub(crate) struct Options {
 const VERSION: &str = "27.1.0";
 
 /// A package, and the tests that must catch its mutants. A breaker and a guard for tasks and
-/// threads have races: only the circuit's tests are exact.
+/// threads have races: only the circuit's tests are exact. So are those of a fleet's machines.
 #[derive(Clone, Copy)]
 struct Target(&'static str, &'static [&'static str]);
 
-const TARGETS: [Target; 2] = [
+const TARGETS: [Target; 3] = [
     Target("bulklink-core", &["--tests"]),
     Target(
         "bulklink-breaker",
         &["--test=circuit", "--test=circuit_properties", "--test=exhaustive_circuit", "--test=settings"],
     ),
+    Target("bulklink-fleet", &["--test=allocator", "--test=share", "--test=shares", "--test=replicas"]),
 ];
 
 /// The least share of viable mutants that must be caught, of 1,000.
