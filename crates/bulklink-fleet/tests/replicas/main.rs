@@ -28,10 +28,10 @@ fn main() {
 /// Scripts that the search has found, by faults of the machine and of its rules.
 fn found_before() {
     use Input::{
-        Answer, Arrive, Call, Cut, Fail, ForceClosed, ForceOpen, LoseAnswer, Notice, Refuse, Replace, Restore, Run,
-        Send, Succeed, Tick,
+        Answer, Arrive, Backup, Call, Cut, Fail, ForceClosed, ForceOpen, LoseAnswer, Notice, Refuse, Replace, Restore,
+        Run, Send, Succeed, Tick,
     };
-    let scripts: [&[Input]; 8] = [
+    let scripts: [&[Input]; 9] = [
         // A server that has gone back opens the circuit again, by hand now, in a generation that a
         // process knows.
         &[Call(0), Call(0), Fail(0), Fail(0), Run(0), Run(1), ForceOpen(0), Restore],
@@ -68,6 +68,12 @@ fn found_before() {
             &[ForceOpen(1), ForceOpen(0), Replace(0), ForceClosed(0), Run(1), Call(0), Send(0), Refuse(0)][..],
             &[Answer(0), Notice(0), Fail(0), ForceClosed(1), Restore, Send(0), Arrive(0), Notice(0), Run(1)],
             &[Call(0), Notice(0), Fail(0), Call(0)],
+        ]
+        .concat(),
+        // A server that has gone back has a probe that has ended meanwhile.
+        &[
+            &[Call(1), Call(1), Fail(1), Fail(1), Call(0), Run(1), Tick(3_000), Call(1), Run(1), Fail(1)][..],
+            &[Backup, Call(0), Run(1), Restore],
         ]
         .concat(),
     ];

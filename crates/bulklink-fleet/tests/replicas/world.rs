@@ -211,7 +211,12 @@ impl World {
                 }
             }
             Backup => self.backup = self.server.clone(),
-            Restore => self.server = self.backup.clone(),
+            Restore => {
+                self.server = self.backup.clone();
+                // It has not heard of probes that have ended since.
+                let is_over = |pass: &Pass| !self.server.clone().settle(now, *pass, None);
+                self.processes.iter_mut().for_each(|process| process.ended.retain(is_over));
+            }
             Forget => {
                 let generation = self.server.generation() + 1_000;
                 self.server = Circuit::in_generation(self.settings, generation).expect("the settings are possible");
