@@ -33,7 +33,8 @@ fn prove() -> Result<()> {
     let others = [
         Suite::of_cargo("lock-only", lock_only),
         Suite::of_cargo("default-features", cargo(&FRONT)),
-        Suite::of_cargo("benches", cargo(&["test", "-p", bench::PACKAGE])),
+        // As the benches are built, so that the gate need not build the peers again.
+        Suite::of_cargo("benches", cargo(&["test", "--release", "-p", bench::PACKAGE])),
     ];
     suites::side_by_side(scenes()?.into_iter().chain(longer).chain(others).collect())
 }
