@@ -37,6 +37,8 @@
 #[cfg(feature = "breaker")]
 pub mod breaker;
 #[cfg(any(feature = "fleet", feature = "breaker"))]
+mod check;
+#[cfg(any(feature = "fleet", feature = "breaker"))]
 mod error;
 #[cfg(any(feature = "fleet", feature = "breaker"))]
 mod failure;
@@ -50,8 +52,8 @@ mod server;
 use std::error::Error;
 use std::fmt;
 
-#[cfg(feature = "fleet")]
-pub use self::schema::Found;
+#[cfg(any(feature = "fleet", feature = "breaker"))]
+pub use self::check::Check;
 #[cfg(any(feature = "fleet", feature = "breaker"))]
 pub use self::schema::{Part, set_up_statements};
 

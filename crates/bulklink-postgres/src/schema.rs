@@ -20,21 +20,15 @@ pub enum Part {
     Breaker,
 }
 
-/// Whether a database has what is needed.
-#[cfg(feature = "fleet")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Found {
-    /// It has this version.
-    Complete,
-    /// It does not have it, or not the right to see it.
-    Missing,
-    /// It has another version.
-    Other {
-        /// Which one.
-        version: i32,
-    },
+/// A table of a part: the rights that a service needs on it, and its columns.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    pub(crate) rights: &'static [&'static str],
+    pub(crate) columns: &'static str,
 }
+
+const PART: Table = Table { name: "part", rights: &["SELECT"], columns: "name version" };
 
 /// What is common to all parts.
 const COMMON: &str = "\
@@ -117,21 +111,35 @@ impl Part {
         )
     }
 
+    /// The tables that a service uses.
+    pub(crate) fn tables(self) -> &'static [Table] {
+        const RIGHTS: &[&str] = &["SELECT", "INSERT", "UPDATE"];
+        match self {
+            Part::Fleet => &[
+                Table { name: "run", rights: &["SELECT", "INSERT"], columns: "id began" },
+                Table { name: "fleet", rights: RIGHTS, columns: "name data" },
+                PART,
+            ],
+            Part::Breaker => &[
+                Table {
+                    name: "circuit",
+                    rights: RIGHTS,
+                    columns: "name settings state generation until reopened marks newest parts successes failures \
+                              probes said rest differed",
+                },
+                PART,
+            ],
+        }
+    }
+
     /// Returns the statements that give a role the least rights of a service.
     #[must_use]
     pub fn grants(self, role: &str) -> String {
         let role = Quoted(role);
-        let tables = match self {
-            Part::Fleet => format!(
-                "GRANT SELECT, INSERT ON bulklink.run TO {role};\n\
-                 GRANT SELECT, INSERT, UPDATE ON bulklink.fleet TO {role};\n"
-            ),
-            Part::Breaker => format!("GRANT SELECT, INSERT, UPDATE ON bulklink.circuit TO {role};\n"),
-        };
-        format!(
-            "GRANT USAGE ON SCHEMA bulklink TO {role};\n\
-             GRANT SELECT ON bulklink.part TO {role};\n{tables}"
-        )
+        let grant =
+            |Table { name, rights, .. }: &Table| format!("GRANT {} ON bulklink.{name} TO {role};\n", rights.join(", "));
+        let tables: String = self.tables().iter().map(grant).collect();
+        format!("GRANT USAGE ON SCHEMA bulklink TO {role};\n{tables}")
     }
 }
 
@@ -171,28 +179,6 @@ pub(crate) async fn set_up(server: &Server, parts: &[Part], roles: &[&str]) -> R
         }
     }
     Ok(())
-}
-
-/// Looks whether the database has a part, and changes nothing.
-#[cfg(feature = "fleet")]
-pub(crate) async fn check(server: &Server, part: Part) -> Result<Found, Failure> {
-    let (client, mut wire) = server.connect("bulklink check").await?;
-    let tables = match part {
-        Part::Fleet => "SELECT FROM bulklink.run LIMIT 0; SELECT FROM bulklink.fleet LIMIT 0",
-        Part::Breaker => "SELECT FROM bulklink.circuit LIMIT 0",
-    };
-    // All of it can be read, or it is not there for this user.
-    let text = format!("{tables}; SELECT version FROM bulklink.part WHERE name = '{}'", part.name());
-    let run = wire.drive(client.simple_query(&text));
-    match server.in_time(run).await?.map_err(|error| Failure::of(&error)) {
-        Ok(rows) => Ok(match last_row(&rows).and_then(|row| row.first()?.as_deref()?.parse().ok()) {
-            None => Found::Missing,
-            Some(version) if version == part.version() => Found::Complete,
-            Some(version) => Found::Other { version },
-        }),
-        Err(Failure::Refused(code)) if ["42P01", "3F000", "42501"].contains(&&*code) => Ok(Found::Missing),
-        Err(failure) => Err(failure),
-    }
 }
 
 /// The values of the last row of an answer.

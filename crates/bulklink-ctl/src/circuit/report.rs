@@ -3,7 +3,7 @@
 use bulklink_breaker::State;
 use bulklink_fleet::Name;
 use bulklink_fleet::circuits::Row;
-use bulklink_postgres::breaker::Check as Found;
+use bulklink_postgres::Check as Found;
 use serde::Serialize;
 
 use crate::report::{Names, now_ms, whole_millis};

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bulklink_fleet::circuits::{CircuitStore, Force, Forced, Row};
 use bulklink_fleet::{Name, Namespace};
-use bulklink_postgres::breaker::{Check, PostgresCircuits};
+use bulklink_postgres::Check;
+use bulklink_postgres::breaker::PostgresCircuits;
 use bulklink_redis::RedisStore;
 use bulklink_redis::breaker::RedisCircuits;
 

@@ -10,7 +10,6 @@
 //! each service its rights by [`Part::grants`](crate::Part::grants).
 
 mod changes;
-mod check;
 #[cfg(feature = "deadpool")]
 mod pool;
 mod session;
@@ -19,5 +18,4 @@ mod store;
 mod wire;
 
 pub use self::changes::PostgresChanges;
-pub use self::check::Check;
 pub use self::store::{PostgresCircuits, PostgresCircuitsBuilder};

@@ -11,11 +11,11 @@ use bulklink_fleet::{Name, Namespace, StoreError};
 use tokio_postgres::types::ToSql;
 
 use super::changes::{CHANNEL, PostgresChanges};
-use super::check::{self, Check};
 use super::session::Sessions;
 use super::statement;
 use super::wire::{self, Values, number, outcomes};
 use crate::InvalidStore;
+use crate::check::{Check, check};
 use crate::error::{refused, store_error};
 use crate::schema::{self, Part};
 use crate::server::{self, Server};
@@ -128,7 +128,7 @@ impl PostgresCircuits {
 
     /// Looks whether the database has all that is needed, and changes nothing.
     pub async fn check(&self) -> Check {
-        check::check(self.server()).await
+        check(self.server(), Part::Breaker).await
     }
 
     /// Returns where the server is, without credentials.

@@ -10,8 +10,9 @@ use super::error::store_error;
 use super::hello::Behaviour;
 use super::link::PostgresLink;
 use crate::InvalidStore;
+use crate::check::{Check, check};
 use crate::failure::Failure;
-use crate::schema::{self, Found, Part};
+use crate::schema::{self, Part};
 use crate::server::{Server, Settings};
 
 /// How long a connection may take, unless the builder is told.
@@ -86,13 +87,9 @@ impl PostgresStore {
         schema::set_up(&self.server, &[Part::Fleet], &[]).await.map_err(|failure| store_error(&failure))
     }
 
-    /// Looks whether the tables are there, and changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] if the server cannot be reached or refuses.
-    pub async fn check(&self) -> Result<Found, StoreError> {
-        schema::check(&self.server, Part::Fleet).await.map_err(|failure| store_error(&failure))
+    /// Looks whether the database has all that is needed, and changes nothing.
+    pub async fn check(&self) -> Check {
+        check(&self.server, Part::Fleet).await
     }
 
     /// Returns the names of all shared limits in a namespace, in order.

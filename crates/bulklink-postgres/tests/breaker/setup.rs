@@ -5,8 +5,9 @@ use std::fs;
 use bulklink_circuits::namespace;
 use bulklink_fleet::StoreError;
 use bulklink_fleet::circuits::{Changes, CircuitStore, Force};
+use bulklink_postgres::Check;
 use bulklink_postgres::Part;
-use bulklink_postgres::breaker::{Check, PostgresCircuits};
+use bulklink_postgres::breaker::PostgresCircuits;
 use bulklink_servers::{Postgres, User, require};
 
 use crate::world::{load, name, patient, runtime, start};
@@ -43,7 +44,7 @@ fn the_least_rights_are_enough() {
         server.sql(&Part::Breaker.statements());
         let store = patient(&server.url_of(&user)).build().unwrap();
         let Check::Incomplete { missing } = store.check().await else { panic!("it has no rights") };
-        assert_eq!(missing.len(), 3, "{missing:?}");
+        assert_eq!(missing.len(), 5, "{missing:?}");
         assert_eq!(load(&store).await, Err(StoreError::Refused { code: "42501".into() }));
         server.sql(&Part::Breaker.grants(&user.name));
         assert_eq!(store.check().await, Check::Complete);

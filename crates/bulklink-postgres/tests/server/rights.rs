@@ -1,6 +1,6 @@
 //! Setting up, rights, and that no error shows a secret.
 
-use bulklink_postgres::{Found, InvalidStore, Link, Name, Namespace, Part, PostgresStore, StoreError};
+use bulklink_postgres::{Check, InvalidStore, Link, Name, Namespace, Part, PostgresStore, StoreError};
 use bulklink_servers::{Postgres, User, require};
 use bulklink_stores::{Process, name};
 
@@ -27,19 +27,21 @@ fn nothing_is_created_unless_it_is_asked_for() {
     on_tokio(async {
         let server = require!(Postgres::start());
         let store = store(&server.url());
-        assert_eq!(store.check().await, Ok(Found::Missing));
+        let missing = ["the table bulklink.run", "the table bulklink.fleet", "the table bulklink.part"];
+        assert_eq!(store.check().await, Check::Incomplete { missing: missing.map(str::to_owned).into() });
         assert_eq!(Process::connect(&store, 1).await.err(), refused::<()>("42P01").err());
         assert_eq!(server.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'bulklink'"), "0");
         // By two at the same time, and again.
         let (first, second) = futures_util::future::join(Box::pin(store.set_up()), Box::pin(store.set_up())).await;
         assert_eq!((first, second, store.set_up().await), (Ok(()), Ok(()), Ok(())));
-        assert_eq!(store.check().await, Ok(Found::Complete));
+        assert_eq!(store.check().await, Check::Complete);
         let process = Process::on(&store, 1).await;
         process.join(&name("a"), 1).await.unwrap();
         assert_eq!(store.set_up().await, Ok(()));
         assert_eq!(store.all_names().await, Ok(vec![name("a")]));
         server.sql("UPDATE bulklink.part SET version = 7");
-        assert_eq!(store.check().await, Ok(Found::Other { version: 7 }));
+        let why = format!("the tables have version 7, and this program needs {}", Part::Fleet.version());
+        assert_eq!(store.check().await, Check::Unusable { why });
         assert_eq!(store.set_up().await, refused("VERSION"));
         assert_eq!(Process::connect(&store, 2).await.err(), refused::<()>("VERSION").err());
     });
@@ -52,10 +54,12 @@ fn the_least_rights_are_enough() {
         let server = require!(Postgres::builder().user(user.clone()).start().map(Postgresql));
         let server = require!(server.set_up().await).0;
         let store = store(&server.url_of(&user));
-        assert_eq!(store.check().await, Ok(Found::Missing));
+        let Check::Incomplete { missing } = store.check().await else { panic!("it has no rights") };
+        assert_eq!(missing[..2], ["the right SELECT on bulklink.run", "the right INSERT on bulklink.run"]);
+        assert_eq!((missing.len(), missing.last().unwrap().contains("USAGE")), (7, true), "{missing:?}");
         assert_eq!(Process::connect(&store, 1).await.err(), refused::<()>("42501").err());
         server.sql(&Part::Fleet.grants("service"));
-        assert_eq!(store.check().await, Ok(Found::Complete));
+        assert_eq!(store.check().await, Check::Complete);
         let (first, second) = (Process::on(&store, 1).await, Process::on(&store, 2).await);
         let name = name("rights");
         assert!(first.link.listen(&name).await.unwrap().run.is_some());

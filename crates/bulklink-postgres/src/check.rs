@@ -1,0 +1,85 @@
+//! Whether a database has what is needed.
+
+use bulklink_fleet::StoreError;
+
+use crate::error::store_error;
+use crate::failure::Failure;
+use crate::schema::{Part, Table};
+use crate::server::Server;
+
+/// What a look at a database has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Check {
+    /// Limits or circuits can be shared.
+    Complete,
+    /// A table, a column or a right is missing: set up again, or grant it.
+    Incomplete {
+        /// What is missing, for people.
+        missing: Vec<String>,
+    },
+    /// The database has another version of the tables, or is a standby.
+    Unusable {
+        /// Why, for people.
+        why: String,
+    },
+    /// The database could not be asked, or refused to answer.
+    Undetermined {
+        /// Why not.
+        error: StoreError,
+    },
+}
+
+/// A table with its columns, and which rights are missing. Every role can read the catalog.
+const LOOK: &str = "SELECT coalesce(has_schema_privilege(n.oid, 'USAGE'), false),
+    (SELECT array_agg(attname::text) FROM pg_attribute WHERE attrelid = t.oid AND attnum > 0 AND NOT attisdropped),
+    ARRAY(SELECT r FROM unnest($2::text[]) AS r WHERE NOT coalesce(has_table_privilege(t.oid, r), false))
+    FROM (SELECT 1) AS one
+    LEFT JOIN pg_namespace AS n ON n.nspname = 'bulklink'
+    LEFT JOIN pg_class AS t ON t.relnamespace = n.oid AND t.relname = $1 AND t.relkind IN ('r', 'p')";
+
+/// Looks whether the database has a part, and changes nothing.
+pub(crate) async fn check(server: &Server, part: Part) -> Check {
+    match check_tables(server, part).await {
+        Ok(found) => found,
+        Err(failure) => Check::Undetermined { error: store_error(&failure) },
+    }
+}
+
+async fn check_tables(server: &Server, part: Part) -> Result<Check, Failure> {
+    let (client, mut wire) = server.connect("bulklink check").await?;
+    let queries = async {
+        if client.query_one("SELECT pg_is_in_recovery()", &[]).await?.get(0) {
+            return Ok(Check::Unusable { why: "the server is a standby, which cannot be written to".to_owned() });
+        }
+        let (mut missing, mut may_use) = (Vec::new(), true);
+        for Table { name, rights, columns } in part.tables() {
+            let found = client.query_one(LOOK, &[name, rights]).await?;
+            let Some(known) = found.get::<_, Option<Vec<String>>>(1) else {
+                missing.push(format!("the table bulklink.{name}"));
+                continue;
+            };
+            may_use &= found.get::<_, bool>(0);
+            let denied: Vec<String> = found.get(2);
+            missing.extend(denied.iter().map(|right| format!("the right {right} on bulklink.{name}")));
+            let absent = columns.split(' ').filter(|column| !known.iter().any(|known| known == column));
+            missing.extend(absent.map(|column| format!("the column {column} of bulklink.{name}")));
+        }
+        if !may_use {
+            missing.push("the right USAGE on the schema bulklink".to_owned());
+        }
+        if !missing.is_empty() {
+            return Ok(Check::Incomplete { missing });
+        }
+        let version = "SELECT version FROM bulklink.part WHERE name = $1";
+        Ok(match client.query_opt(version, &[&part.name()]).await?.map(|row| row.get::<_, i32>(0)) {
+            Some(version) if version == part.version() => Check::Complete,
+            Some(version) => {
+                let known = part.version();
+                Check::Unusable { why: format!("the tables have version {version}, and this program needs {known}") }
+            }
+            None => Check::Incomplete { missing: vec!["the version of the tables in bulklink.part".to_owned()] },
+        })
+    };
+    server.in_time(wire.drive(queries)).await?.map_err(|error: tokio_postgres::Error| Failure::of(&error))
+}
