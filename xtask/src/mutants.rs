@@ -1,6 +1,6 @@
-//! `cargo xtask mutants`: puts small faults into the core and into the machines of circuit and fleet,
-//! one at a time, as `.cargo/mutants.toml` says. The tests must catch each fault, except those that
-//! `mutants.toml` of its package lists because they make no difference.
+//! `cargo xtask mutants`: puts small faults into the core and into the machines of circuit and
+//! fleet, one at a time, as `.cargo/mutants.toml` says. The tests must catch each fault, except
+//! those that `mutants.toml` of its package lists because they make no difference.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,8 +34,9 @@ pub(crate) struct Options {
 
 const VERSION: &str = "27.1.0";
 
-/// A package, the tests that must catch its mutants, and how many random scripts each runs. A breaker and a guard for tasks and
-/// threads have races: only the circuit's tests are exact. So are those of a fleet's machines.
+/// A package, the tests that must catch its mutants, and how many random scripts each runs. A
+/// breaker and a guard for tasks and threads have races: only the circuit's tests are exact, and so
+/// are those of a fleet's machines.
 #[derive(Clone, Copy)]
 struct Target(&'static str, &'static [&'static str], &'static str);
 
