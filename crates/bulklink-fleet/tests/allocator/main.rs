@@ -177,6 +177,33 @@ fn spare_units_are_a_part_of_what_is_free() {
     assert_eq!(server.state(1, 5, 2, 3).grant.units, 5);
     server.units(2, 0, 9);
     assert_eq!(server.state(1, 2, 2, 9).grant.units, 2, "another one waits");
+    server.units(2, 0, 0);
+    assert_eq!(server.state(1, 2, 2, 9).grant.units, 2, "another one has just waited");
+    server.now += 10;
+    assert_eq!(server.state(1, 2, 2, 9).grant.units, 4);
+}
+
+#[test]
+fn a_process_that_was_served_waits_behind_those_that_wait() {
+    let mut server = Server::new();
+    server.units(1, 0, 1);
+    server.set_limit(1);
+    assert_eq!(server.units(2, 0, 1), 0);
+    server.units(1, 0, 0);
+    assert_eq!(server.grants(), [(ProcessId::from(2), 1)]);
+    assert_eq!((server.units(2, 1, 1), server.units(3, 0, 1), server.units(2, 1, 2)), (1, 0, 1));
+    assert_eq!(server.units(2, 0, 1), 0);
+    assert_eq!(server.grants(), [(ProcessId::from(3), 1)]);
+}
+
+/// The longest lease that a process knows matters only for units that the server did not know of.
+#[test]
+fn units_that_are_kept_are_valid_for_a_lease() {
+    let mut server = Server::new();
+    server.units(1, 0, 3);
+    server.now += 5;
+    let statement = Statement { seq: 2, keep: 3, need: 3, longest: 10 * TERMS.lease, ..statement(1) };
+    assert_eq!(server.sync(statement).unwrap().grant.valid, TERMS.lease);
 }
 
 #[test]

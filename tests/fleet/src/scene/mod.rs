@@ -77,7 +77,7 @@ impl Effort {
         attempts: 1_000_000,
         time: Duration::from_secs(10),
         rounds: 3,
-        chaos: Duration::from_secs(6 * 60),
+        chaos: Duration::from_secs(6 * 60 + 40),
         crashes: 20,
     };
 }
