@@ -75,6 +75,31 @@ fn units_that_are_given_back_are_not_usable_from_sending_on() {
 }
 
 #[test]
+fn a_share_knows_the_fleet_of_the_latest_reply() {
+    let mut share = share();
+    assert_eq!((share.limit(), share.fleet()), ((0, Version::default()), (0, 0)));
+    let reply = granted(&mut share, 0, need(0, 3), 3, 100);
+    share.send(at(10), Connection::default(), need(3, 3));
+    let grant = Grant { seq: reply.grant.seq + 1, ..reply.grant };
+    let reply = Reply { grant, limit: 20, version: Version::from(4), processes: 3, weights: 5, ..reply };
+    assert!(share.take(at(11), &reply));
+    assert_eq!((share.limit(), share.fleet()), ((20, Version::from(4)), (3, 5)));
+    // A change that the process itself has made comes before the next reply, and an old one late.
+    share.set_limit(30, Version::from(4));
+    assert_eq!(share.limit(), (20, Version::from(4)));
+    share.set_limit(30, Version::from(5));
+    assert_eq!(share.limit(), (30, Version::from(5)));
+}
+
+#[test]
+fn a_part_of_a_limit_is_by_weight_and_at_least_one_unit() {
+    let declaration = Declaration { config: 1, limit: 10, terms: Terms::default() };
+    let part = |weight, limit, weights| Share::new(ProcessId::from(PROCESS), weight, declaration).part(limit, weights);
+    let parts = [part(1, 20, 4), part(3, 20, 4), part(1, 10, 40), part(9, 10, 4), part(0, 8, 0)];
+    assert_eq!(parts, [5, 15, 1, 10, 8]);
+}
+
+#[test]
 fn only_the_latest_statement_counts() {
     let mut share = share();
     let old = granted(&mut share, 0, need(0, 3), 3, 100);
