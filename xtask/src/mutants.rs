@@ -47,7 +47,11 @@ const TARGETS: [Target; 3] = [
         &["--test=circuit", "--test=circuit_properties", "--test=exhaustive_circuit", "--test=settings"],
         "24",
     ),
-    Target("bulklink-fleet", &["--test=allocator", "--test=share", "--test=shares", "--test=replicas"], "300"),
+    Target(
+        "bulklink-fleet",
+        &["--lib", "--test=allocator", "--test=share", "--test=shares", "--test=replicas", "--test=circuits"],
+        "300",
+    ),
 ];
 
 /// The least share of viable mutants that must be caught, of 1,000.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bulklink::runtime::Instant;
 use bulklink_fleet::share::{
-    Allocator, Connection, Decision, Declaration, Demand, Grant, Level, Load, Notice, Policy, Reply, Share, Terms,
-    Tuning,
+    Allocator, Connection, Decision, Declaration, Demand, Grant, Level, LimitRefusal, Load, Notice, Policy, Reply,
+    Share, Terms, Tuning,
 };
 use bulklink_fleet::{ProcessId, ServerTime, Version};
 
@@ -351,4 +351,94 @@ fn a_new_connection_is_owed_a_statement() {
     process.load.waiting = 9;
     process.look(2);
     assert_eq!(process.take_sent(), [need(0, 3)], "at most the capacity");
+}
+
+/// One that has what it needs sends nothing until the next beat, and is not looked at before.
+#[test]
+fn a_process_states_its_spare_units_with_each_beat_and_nothing_in_between() {
+    let mut process = Process::new(Tuning { headroom: 50, ..Tuning::default() });
+    process.load.in_use = 4;
+    process.look(0);
+    assert_eq!(process.take_sent().last(), Some(&Demand { spare: 2, ..need(0, 4) }));
+    process.load.in_use = 3;
+    assert_eq!(process.look(500).1, Some(at(1_000)));
+    assert_eq!(process.take_sent(), []);
+    process.look(1_000);
+    assert_eq!(process.take_sent().len(), 1);
+}
+
+/// Units that go back while nothing is granted would serve no other process.
+#[test]
+fn units_stay_while_they_cannot_move() {
+    let mut process = Process::new(Tuning::default());
+    process.load.in_use = 10;
+    process.look(0);
+    process.other(100, need(0, 8));
+    process.take_sent();
+    process.policy.set_fixed(at(200));
+    process.load.in_use = 2;
+    assert_eq!(process.look(150).0, 10);
+    assert_eq!(process.take_sent(), []);
+    assert_eq!(process.look(200).0, 2);
+}
+
+#[test]
+fn nothing_is_stated_without_a_connection_or_beside_another_statement() {
+    let mut process = Process::new(Tuning::default());
+    process.look(0);
+    process.take_sent();
+    process.policy.set_connected(false);
+    process.load.waiting = 5;
+    process.look(2_000);
+    assert_eq!(process.take_sent(), []);
+    process.policy.set_connected(true);
+    process.share.send(at(2_000), Connection::default(), need(0, 1));
+    let decision = process.policy.look(at(2_000), process.load, &process.share);
+    assert_eq!(decision.demand, None, "one is on its way");
+}
+
+/// The units of the call that waits first, beside those in use. Fewer are stated as soon as fewer
+/// are enough.
+#[test]
+fn a_process_says_with_how_many_units_it_can_go_on() {
+    let mut process = Process::new(Tuning { headroom: 0, ..Tuning::default() });
+    process.look(0);
+    process.other(0, need(0, 8));
+    process.take_sent();
+    process.load = Load { waiting: 9, first: 9, ..Load::default() };
+    process.look(1);
+    assert_eq!(process.take_sent().last(), Some(&Demand { least: 9, ..need(0, 9) }));
+    process.look(2);
+    assert_eq!(process.take_sent(), [], "nothing has changed");
+    let usable = process.share.usable(at(2));
+    process.load = Load { in_use: usable, waiting: 6, first: 2, ..Load::default() };
+    process.look(3);
+    let least = process.take_sent().first().map(|demand| demand.least);
+    assert_eq!(least, Some(usable + 2));
+}
+
+#[test]
+fn only_a_strict_process_is_looked_at_after_each_operation() {
+    let lingers = |tuning| Policy::new(tuning, 1).lingers();
+    assert!(lingers(Tuning::default()) && !lingers(Tuning::default().strict()));
+}
+
+#[test]
+fn a_notice_is_read_from_its_text() {
+    let grant = granted(&mut share(), 0, need(0, 3), 3, 100).grant;
+    let process = ProcessId::from(PROCESS);
+    let leveled = Grant { level: Some(Level::from(4)), ..grant };
+    for notice in [Notice::Granted(grant), Notice::Granted(leveled), Notice::Tight(Level::UNBOUNDED)] {
+        assert_eq!(Notice::of_text(process, &notice.text()), Some(notice));
+    }
+    for text in ["", "t", "t x", "t -1", "s 1 2 3", "x 1"] {
+        assert_eq!(Notice::of_text(process, text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_limit_that_was_not_changed_says_why() {
+    let version = LimitRefusal::Version { current: Version::from(4), limit: 20 };
+    let texts = [LimitRefusal::Absent, version].map(|refusal| refusal.to_string());
+    assert_eq!(texts, ["no process has declared a limit", "the limit is 20, in version 4"]);
 }

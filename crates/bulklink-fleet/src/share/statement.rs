@@ -263,3 +263,26 @@ impl From<Level> for u32 {
         level.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_are_checked_beside_the_beat() {
+        let millis = Duration::from_millis;
+        for (beat, claim, lease, refused) in [
+            (1, 2, 2, None),
+            (0, 2, 2, Some("beat")),
+            (2, 4, 4, None),
+            (2, 3, 4, Some("claim")),
+            (2, 4, 3, Some("lease")),
+            (1, 2, 86_400_000, None),
+            (1, 2, 86_400_001, Some("lease")),
+        ] {
+            let terms = Terms { lease: millis(lease), claim: millis(claim), ..Terms::default() };
+            let checked = terms.check(&Tuning { beat: millis(beat), ..Tuning::default() });
+            assert_eq!(checked.err().map(|invalid| invalid.field()), refused, "{beat} {claim} {lease}");
+        }
+    }
+}
