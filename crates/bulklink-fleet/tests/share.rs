@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use bulklink::Load;
 use bulklink::runtime::Instant;
 use bulklink_fleet::share::{
-    Allocator, Connection, Decision, Declaration, Demand, Grant, Level, LimitRefusal, Load, Notice, Policy, Reply,
-    Share, Terms, Tuning,
+    Allocator, Connection, Decision, Declaration, Demand, Grant, Level, LimitRefusal, Notice, Policy, Reply, Share,
+    Terms, Tuning,
 };
 use bulklink_fleet::{ProcessId, ServerTime, Version};
 
@@ -180,6 +181,14 @@ fn hostile_replies_are_harmless() {
     share.send(Instant::FAR_FUTURE, Connection::default(), need(0, 0));
 }
 
+/// The load of a bulkhead of 100 units.
+fn load(change: impl FnOnce(&mut Load)) -> Load {
+    let mut load = Load::default();
+    load.capacity = 100;
+    change(&mut load);
+    load
+}
+
 /// A process with its policy, and a server that answers at once.
 struct Process {
     policy: Policy,
@@ -191,15 +200,15 @@ struct Process {
 
 impl Process {
     fn new(tuning: Tuning) -> Self {
-        let (policy, server) = (Policy::new(tuning, 100), Allocator::default());
-        Self { policy, share: share(), server, load: Load::default(), sent: vec![] }
+        let (policy, server) = (Policy::new(tuning), Allocator::default());
+        Self { policy, share: share(), server, load: load(|_| ()), sent: vec![] }
     }
 
     /// Looks until nothing is left to do now. Returns the last ceiling, and when to look again.
     fn look(&mut self, now: u64) -> (u32, Option<Instant>) {
         for _ in 0..9 {
-            let Decision { ceiling, demand, next } = self.policy.look(at(now), self.load, &self.share);
-            (self.load.refused, self.load.peak) = (0, 0);
+            let Decision { ceiling, demand, next } = self.policy.look(at(now), &self.load, &self.share);
+            (self.load.refused, self.load.peak_in_use) = (0, 0);
             if let Some(demand) = demand {
                 self.sent.push(demand);
                 let statement = self.share.send(at(now), Connection::default(), demand);
@@ -268,7 +277,7 @@ fn a_process_asks_when_its_load_exceeds_its_units_and_again_when_it_has_grown() 
         process.look(2);
         assert_eq!(process.take_sent().len(), sent, "{waiting}");
     }
-    process.load = Load { in_use: 10, refused: 11, ..Load::default() };
+    process.load = load(|load| (load.in_use, load.refused) = (10, 11));
     process.look(3);
     assert_eq!(process.take_sent(), [], "it has not grown by a quarter");
     assert_eq!(process.look(1_002).1, Some(at(2_002)));
@@ -288,7 +297,7 @@ fn idle_units_go_back_after_linger_while_others_wait() {
     process.load.in_use = 7;
     process.look(101);
     assert_eq!(process.take_sent().last().map(|demand| demand.keep), Some(7), "above the level, immediately");
-    process.load = Load { in_use: 2, peak: 7, ..Load::default() };
+    process.load = load(|load| (load.in_use, load.peak_in_use) = (2, 7));
     let (_, next) = process.look(107);
     assert_eq!(process.take_sent().last().map(|demand| demand.keep), Some(5));
     assert!(next.is_some_and(|next| next <= at(109)), "{next:?}");
@@ -307,7 +316,7 @@ fn units_above_the_level_have_a_turn() {
     process.look(100);
     process.other(100, need(0, 9));
     assert_eq!(process.share.firm(), Some(5));
-    process.load = Load { in_use: 10, ..Load::default() };
+    process.load = load(|load| load.in_use = 10);
     assert_eq!(process.look(104).0, 10);
     assert_eq!(process.look(105).0, 5);
 }
@@ -319,10 +328,10 @@ fn a_strict_process_gives_each_unit_back_after_one_use() {
     process.load.waiting = 10;
     process.look(0);
     process.other(100, need(0, 10));
-    process.load = Load { in_use: 10, waiting: 20, ..Load::default() };
+    process.load = load(|load| (load.in_use, load.waiting) = (10, 20));
     assert_eq!(process.look(100).0, 5);
     process.take_sent();
-    (process.load.in_use, process.load.peak) = (9, 30);
+    (process.load.in_use, process.load.peak_in_use) = (9, 30);
     process.look(100);
     assert_eq!(process.take_sent().first().map(|demand| (demand.keep, demand.spare)), Some((9, 0)));
 }
@@ -335,7 +344,7 @@ fn a_strict_process_keeps_nothing_for_a_past_load() {
     process.look(0);
     process.other(100, need(0, 10));
     process.take_sent();
-    process.load = Load { peak: 10, ..Load::default() };
+    process.load = load(|load| load.peak_in_use = 10);
     process.look(100);
     assert_eq!(process.take_sent(), [Demand::default()]);
 }
@@ -347,7 +356,7 @@ fn a_new_connection_is_owed_a_statement() {
     process.policy.set_connected(true);
     process.look(1);
     assert_eq!(process.take_sent().len(), 2);
-    process.policy.set_capacity(3);
+    process.load.capacity = 3;
     process.load.waiting = 9;
     process.look(2);
     assert_eq!(process.take_sent(), [need(0, 3)], "at most the capacity");
@@ -393,7 +402,7 @@ fn nothing_is_stated_without_a_connection_or_beside_another_statement() {
     assert_eq!(process.take_sent(), []);
     process.policy.set_connected(true);
     process.share.send(at(2_000), Connection::default(), need(0, 1));
-    let decision = process.policy.look(at(2_000), process.load, &process.share);
+    let decision = process.policy.look(at(2_000), &process.load, &process.share);
     assert_eq!(decision.demand, None, "one is on its way");
 }
 
@@ -405,13 +414,13 @@ fn a_process_says_with_how_many_units_it_can_go_on() {
     process.look(0);
     process.other(0, need(0, 8));
     process.take_sent();
-    process.load = Load { waiting: 9, first: 9, ..Load::default() };
+    process.load = load(|load| (load.waiting, load.first) = (9, 9));
     process.look(1);
     assert_eq!(process.take_sent().last(), Some(&Demand { least: 9, ..need(0, 9) }));
     process.look(2);
     assert_eq!(process.take_sent(), [], "nothing has changed");
     let usable = process.share.usable(at(2));
-    process.load = Load { in_use: usable, waiting: 6, first: 2, ..Load::default() };
+    process.load = load(|load| (load.in_use, load.waiting, load.first) = (usable as usize, 6, 2));
     process.look(3);
     let least = process.take_sent().first().map(|demand| demand.least);
     assert_eq!(least, Some(usable + 2));
@@ -419,7 +428,7 @@ fn a_process_says_with_how_many_units_it_can_go_on() {
 
 #[test]
 fn only_a_strict_process_is_looked_at_after_each_operation() {
-    let lingers = |tuning| Policy::new(tuning, 1).lingers();
+    let lingers = |tuning| Policy::new(tuning).lingers();
     assert!(lingers(Tuning::default()) && !lingers(Tuning::default().strict()));
 }
 

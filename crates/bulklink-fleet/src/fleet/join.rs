@@ -220,7 +220,7 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
             }
         }
         let declaration = Declaration { config: self.config, limit, terms: self.terms };
-        let machines = (Share::new(self.fleet.id, self.weight, declaration), Policy::new(self.tuning, u32::MAX));
+        let machines = (Share::new(self.fleet.id, self.weight, declaration), Policy::new(self.tuning));
         let hub = &self.fleet.open.hub;
         let signal = Arc::clone(&hub.signal);
         let seat = hub.add(&name, |number, seq, contact| {

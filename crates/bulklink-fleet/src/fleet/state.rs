@@ -10,7 +10,7 @@ use bulklink::{EventFilter, EventKind, Load};
 
 use super::ask::Ask;
 use super::{Outage, ceiling};
-use crate::share::{self, Connection, Decision, Demand, Policy, Refusal, Share, Statement};
+use crate::share::{Connection, Decision, Demand, Policy, Refusal, Share, Statement, units};
 use crate::{RunId, Server, StoreError, Token};
 
 /// The time after which a share that needs more units is looked at again. Calls do not wake it
@@ -124,17 +124,8 @@ impl State {
         if self.is_leaving {
             return (self.withdraw(now), is_lost);
         }
-        self.policy.set_capacity(units(load.capacity));
-        let waiting = u32::try_from(load.waiting).unwrap_or(u32::MAX);
-        let calls = share::Load {
-            in_use: self.in_use,
-            waiting,
-            first: units(load.first),
-            refused: u32::try_from(load.refused).unwrap_or(u32::MAX),
-            peak: units(load.peak_in_use).saturating_add(u32::try_from(load.peak_waiting).unwrap_or(u32::MAX)),
-        };
-        let decision = self.policy.look(now, calls, &self.share);
-        let has_calls = self.in_use > 0 || waiting > 0 || calls.refused > 0 || decision.demand.is_some();
+        let decision = self.policy.look(now, &load, &self.share);
+        let has_calls = self.in_use > 0 || load.waiting > 0 || load.refused > 0 || decision.demand.is_some();
         let has_units = self.share.usable(now) > 0 || !self.share.stated().is_empty() || self.share.is_pending();
         self.idle_since = if has_calls || has_units { None } else { self.idle_since.or(Some(now)) };
         (decision, is_lost)
@@ -226,8 +217,4 @@ impl State {
         }
         self.error = Some(error);
     }
-}
-
-pub(super) fn units(units: usize) -> u32 {
-    u32::try_from(units).unwrap_or(u32::MAX)
 }

@@ -41,6 +41,7 @@ mod statement;
 
 pub use allocator::{Allocator, RowStatus, Status, Texts};
 pub use holder::{Connection, Demand, Share};
-pub use policy::{Decision, Load, Policy, Tuning};
+pub(crate) use policy::units;
+pub use policy::{Decision, Policy, Tuning};
 pub use refusal::{Conflict, Difference, LimitRefusal, Refusal};
 pub use statement::{Answer, Declaration, Grant, Level, Notice, Reply, Statement, Terms};

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use bulklink::Load;
 use bulklink::runtime::Instant;
 
 use super::{Demand, Share};
@@ -40,21 +41,6 @@ impl Tuning {
     }
 }
 
-/// The calls of a process, in units.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Load {
-    /// Units in use.
-    pub in_use: u32,
-    /// Units that calls wait for.
-    pub waiting: u32,
-    /// Units of the call that waits first. Zero if none waits.
-    pub first: u32,
-    /// Units of calls that were rejected since the last look because of the ceiling.
-    pub refused: u32,
-    /// The highest sum of units in use and waited for since the last look. It may be zero.
-    pub peak: u32,
-}
-
 /// What to do after a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
@@ -75,8 +61,6 @@ pub struct Decision {
 #[derive(Clone, Debug)]
 pub struct Policy {
     tuning: Tuning,
-    /// The most units that the process can use at once.
-    capacity: u32,
     /// The highest load in this window and in the last one, and when this one began.
     highest: u32,
     last_highest: u32,
@@ -101,6 +85,8 @@ pub struct Policy {
 /// The numbers of one look.
 struct Look {
     now: Instant,
+    /// The most units that the process can use at once.
+    capacity: u32,
     in_use: u32,
     /// Units of the call that waits first.
     first: u32,
@@ -116,11 +102,10 @@ struct Look {
 }
 
 impl Policy {
-    /// Makes the policy of a process that can use at most `capacity` units at once.
-    pub fn new(tuning: Tuning, capacity: u32) -> Self {
+    /// Makes the policy of a process.
+    pub fn new(tuning: Tuning) -> Self {
         Self {
             tuning,
-            capacity,
             highest: 0,
             last_highest: 0,
             since: Instant::EPOCH,
@@ -133,11 +118,6 @@ impl Policy {
             fixed: Instant::EPOCH,
             is_owed: false,
         }
-    }
-
-    /// Changes the most units that the process can use at once.
-    pub fn set_capacity(&mut self, capacity: u32) {
-        self.capacity = capacity;
     }
 
     /// Notes that there is a new connection, or none, which it assumes that there is: the next look
@@ -172,10 +152,10 @@ impl Policy {
         !self.tuning.linger.is_zero()
     }
 
-    /// Returns the ceiling, and whether to send a statement.
+    /// Returns the ceiling, and whether to send a statement. `load` is that of the bulkhead.
     ///
     /// A process without units and without calls sends nothing.
-    pub fn look(&mut self, now: Instant, load: Load, share: &Share) -> Decision {
+    pub fn look(&mut self, now: Instant, load: &Load, share: &Share) -> Decision {
         let usable = share.usable(now);
         let has_grown = usable > self.seen;
         if has_grown {
@@ -193,10 +173,11 @@ impl Policy {
         Decision { ceiling, demand, next: self.next(&look, share) }
     }
 
-    fn observe(&mut self, now: Instant, load: Load, share: &Share) -> Look {
-        self.refused = self.refused.saturating_add(load.refused);
-        let current = load.in_use.saturating_add(load.waiting);
-        let sum = current.saturating_add(self.refused).min(self.capacity);
+    fn observe(&mut self, now: Instant, load: &Load, share: &Share) -> Look {
+        let (capacity, in_use) = (units(load.capacity), units(load.in_use));
+        self.refused = self.refused.saturating_add(units(load.refused));
+        let current = in_use.saturating_add(units(load.waiting));
+        let sum = current.saturating_add(self.refused).min(capacity);
         let are_fixed = now < self.fixed || !self.is_connected || self.must_state;
         let is_tight = share.firm().is_some() && !are_fixed;
         let window = if is_tight { self.tuning.linger } else { self.tuning.beat };
@@ -206,15 +187,17 @@ impl Policy {
             (self.highest, self.since) = (sum, now);
         }
         // Without a window, only the load of now counts: no later look would give units back.
-        let peak = if window.is_zero() { 0 } else { load.peak.min(self.capacity) };
+        let peak = units(load.peak_in_use).saturating_add(units(load.peak_waiting)).min(capacity);
+        let peak = if window.is_zero() { 0 } else { peak };
         self.highest = self.highest.max(sum).max(peak);
         let recent = self.highest.max(self.last_highest);
         let usable = share.usable(now);
         let firm = share.firm().filter(|_| is_tight && now >= self.turn).unwrap_or(u32::MAX);
         Look {
             now,
-            in_use: load.in_use,
-            first: load.first,
+            capacity,
+            in_use,
+            first: units(load.first),
             load: sum,
             recent,
             headroom: self.headroom(recent),
@@ -251,7 +234,7 @@ impl Policy {
     }
 
     fn state(&mut self, look: &Look, keep: u32) -> Demand {
-        let spare = if look.is_tight { 0 } else { look.recent.saturating_add(look.headroom).min(self.capacity) };
+        let spare = if look.is_tight { 0 } else { look.recent.saturating_add(look.headroom).min(look.capacity) };
         self.beat = look.now.saturating_add(self.tuning.beat);
         (self.refused, self.must_state, self.seen) = (0, false, keep);
         Demand { keep, need: look.load, least: look.least(), spare: spare.saturating_sub(look.load) }
@@ -295,4 +278,9 @@ impl Look {
         };
         target.max(self.in_use).min(self.usable)
     }
+}
+
+/// A number of units: more are beyond any limit.
+pub(crate) fn units(number: impl TryInto<u32>) -> u32 {
+    number.try_into().unwrap_or(u32::MAX)
 }

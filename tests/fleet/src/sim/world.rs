@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bulklink::runtime::Instant;
 use bulklink_fleet::share::{
-    Allocator, Connection, Declaration, Demand, Load as Calls, Notice, Policy, Reply, Share, Statement, Terms, Tuning,
+    Allocator, Connection, Declaration, Demand, Notice, Policy, Reply, Share, Statement, Terms, Tuning,
 };
 use bulklink_fleet::{ProcessId, ServerTime};
 use fastrand::Rng;
@@ -74,7 +74,7 @@ impl World {
             Process {
                 bulkhead: Bulkhead::new(ceiling, case.room),
                 share: Share::new(ProcessId::from(number as u128), 1, declaration),
-                policy: Policy::new(tuning, case.limit),
+                policy: Policy::new(tuning),
                 look: u64::MAX,
             }
         };
@@ -272,15 +272,15 @@ impl World {
             let process = &mut self.processes[number];
             let bulkhead = &mut process.bulkhead;
             let current = bulkhead.in_use + bulkhead.waiting();
-            let load = Calls {
-                in_use: bulkhead.in_use,
-                waiting: bulkhead.waiting(),
-                first: u32::from(bulkhead.waiting() > 0),
-                refused: std::mem::take(&mut bulkhead.refused),
-                peak: std::mem::replace(&mut bulkhead.peak, current),
-            };
+            let mut load = bulklink::Load::default();
+            load.capacity = self.case.limit as usize;
+            load.in_use = bulkhead.in_use as usize;
+            load.waiting = bulkhead.waiting().into();
+            load.first = usize::from(bulkhead.waiting() > 0);
+            load.refused = std::mem::take(&mut bulkhead.refused).into();
+            load.peak_in_use = std::mem::replace(&mut bulkhead.peak, current) as usize;
             process.share.lapse(now);
-            let decision = process.policy.look(now, load, &process.share);
+            let decision = process.policy.look(now, &load, &process.share);
             bulkhead.ceiling = decision.ceiling;
             self.admit(number);
             if let Some(demand) = decision.demand {
